@@ -130,26 +130,6 @@ static const char *plan_describe(const struct plan *plan)
 
 /* ---- once per frame --------------------------------------------------------------- */
 
-enum status gpu_grow_recipe(struct plan *p, size_t bytes, struct error *e)
-{
-    p->counts.buffers_found += bytes <= p->recipe_bytes;
-    if (bytes <= p->recipe_bytes)
-        return STATUS_OK;
-    p->counts.buffers_made++;
-    p->device->take_back(p->context, p->packed);
-    p->packed = NULL;
-    p->device->release(p->context, p->recipe);
-    p->recipe = NULL;
-    p->recipe_bytes = 0;
-    void *packed;
-    enum status status = p->device->lend(p->context, bytes, &packed, e);
-    p->packed = packed;
-    if (!status)
-        status = gpu_reserve(p, bytes, &p->recipe, e);
-    p->recipe_bytes = status ? 0 : bytes;
-    return status;
-}
-
 static void pack_recipe(const struct plan *p, struct gpu_pack *pack, const struct cpu_job *job,
                         struct gpu_frame *frame)
 {
@@ -174,16 +154,6 @@ static enum status upload_recipe(struct plan *p, const struct cpu_job *job, stru
     const enum status uploaded = gpu_upload(p, p->recipe, p->packed, pack.bytes, e);
     p->times.upload = (double)(clock_ns() - start) * 1e-6;
     return uploaded;
-}
-
-enum status gpu_move_panels(struct plan *p, struct error *e)
-{
-    if (memcmp(p->by_m, p->moved.by_m, sizeof p->by_m) == 0)
-        return STATUS_OK;
-    memcpy(p->by_m, p->moved.by_m, sizeof p->by_m);
-    p->afterwards.has_background = false;
-    gpu_panels_move(p->panels, p->experiment);
-    return gpu_upload(p, p->resident, p->panels, p->experiment->npanels * sizeof *p->panels, e);
 }
 
 /* A frame as asked for. */
