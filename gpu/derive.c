@@ -12,7 +12,9 @@ static enum status refuse(const struct experiment *x, enum engine_precision prec
                           struct error *e)
 {
     if (closed_wanted(x))
-        return error_set(e, STATUS_INPUT, "--mosaic-model=gauss has no derivatives");
+        return error_set(e, STATUS_INPUT,
+                         "the cuda engine has no derivatives with --mosaic-model=gauss: take "
+                         "--engine=cpu");
     if (cpu_slopes_can(x, precision))
         return STATUS_OK;
     for (size_t i = 0; i < x->ncrystals; i++)

@@ -166,6 +166,9 @@ geometry=--curved
 refused 'planes on a curved detector' 3 \
 	'--derivatives: frame 0: the cuda engine has no derivatives for a curved detector: take --engine=cpu' \
 	--derivatives=rot
+geometry='--shape=gauss --mosaic-model=gauss --mosaic-rms=0.1'
+refused 'planes of very many domains' 3 \
+	'--derivatives: frame 0: the cuda engine has no derivatives with --mosaic-model=gauss: take --engine=cpu' --derivatives=rot
 geometry=
 STANDIN_CARDS=2 refused 'a GPU that is not there' 2 '--device: there is no GPU 2, must be 0 to 1' --device=2
 BRAGG_WORKER=some refused 'a worker without a number' 2 "BRAGG_WORKER: 'some' is no whole number"
