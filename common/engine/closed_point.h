@@ -9,7 +9,7 @@
 #include "physics/pixel.h"
 #include "physics/polarization.h"
 
-/* See closed_look. */
+/* See closed_look; places have the bits of pixel_flat_position. */
 HD void closed_look_at(struct closed_points *p)
 {
     const struct panel *of = p->panel;
@@ -18,14 +18,21 @@ HD void closed_look_at(struct closed_points *p)
     const double first = (double)((p->fast + of->grid_fast) * n + p->sub_fast);
     const double row = (double)((p->slow + of->grid_slow) * n + p->sub_slow);
     const double slow_m = edge * row + edge / 2.0, *corner = pixel_plane(of);
-    for (int i = 0; i < ENSEMBLE_LANES; i++) {  // vectorised, with the bits of pixel_flat_position
-        const double fast_m = edge * (first + (double)(i * n)) + edge / 2.0;
-        const double x =
-            fast_m * of->fast[0] + slow_m * of->slow[0] + depth_m * of->normal[0] + corner[0];
-        const double y =
-            fast_m * of->fast[1] + slow_m * of->slow[1] + depth_m * of->normal[1] + corner[1];
-        const double z =
-            fast_m * of->fast[2] + slow_m * of->slow[2] + depth_m * of->normal[2] + corner[2];
+    double along[3], across[3], deep[3], from[3];  // by value, so that d is nothing of the panel
+    for (int k = 0; k < 3; k++) {
+        along[k] = of->fast[k];
+        across[k] = slow_m * of->slow[k];
+        deep[k] = depth_m * of->normal[k];
+        from[k] = corner[k];
+    }
+    double number[ENSEMBLE_LANES];
+    for (int i = 0; i < ENSEMBLE_LANES; i++)
+        number[i] = first + (double)(i * n);
+    for (int i = 0; i < ENSEMBLE_LANES; i++) {  // vectorised
+        const double fast_m = edge * number[i] + edge / 2.0;
+        const double x = fast_m * along[0] + across[0] + deep[0] + from[0];
+        const double y = fast_m * along[1] + across[1] + deep[1] + from[1];
+        const double z = fast_m * along[2] + across[2] + deep[2] + from[2];
         const double distance = sqrt(x * x + y * y + z * z);
         p->d[0][i] = x / distance;
         p->d[1][i] = y / distance;
