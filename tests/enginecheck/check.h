@@ -7,6 +7,7 @@
 #ifndef BRAGG_TESTS_ENGINECHECK_CHECK_H
 #define BRAGG_TESTS_ENGINECHECK_CHECK_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,10 +23,23 @@ struct run {
     struct engine_options options;
     FILE *json;             // NULL: none
     struct card_peak peak;  // of modes that measure it
-    int failed, cases;
+    int failed, cases, skipped;
     size_t unsteady, pixels;  // of all cases
     double worst;             // likewise
 };
+
+/* Counts a case and prints its line: good up to `limit`.  An error that is no number is none that
+ * is small. */
+void tell_case(struct run *run, const char *part, const char *name, double error, double limit);
+
+/* The same for a case that was not compared, with the reason. */
+void tell_skip(struct run *run, const char *part, const char *name, const char *reason);
+
+/* The larger error; infinite where one is no number. */
+static inline double worse(double a, double b)
+{
+    return isnan(a) || isnan(b) ? HUGE_VAL : fmax(a, b);
+}
 
 /* A frame by an engine and a plan of its own. */
 enum status compute(const struct engine *engine, const struct engine_options *options,

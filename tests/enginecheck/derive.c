@@ -12,6 +12,7 @@
 enum { EDGE = 32, ROUNDS = 5 };
 /* 14 planes: orientation, cell, blocks, beam, detector. */
 static const char TIMED[] = "rot,cell,ncells,scale,wavelength,distance,beam_x,beam_y";
+static const char PART[] = "derivatives";
 #define UNPOLARIZED "scale,rot,ncells,phi0,wavelength,distance,beam_x,beam_y,panel.0.tilt_f"
 
 /* What one engine says. */
@@ -58,46 +59,55 @@ static double off(const struct answer *a, const struct answer *reference, size_t
     }
     if (!(sum > 0.0))
         return wrong > 0.0 ? HUGE_VAL : 0.0;
-    return fmax(sqrt(wrong / square), fabs(a->product[k] - reference->product[k]) / sum);
+    return worse(sqrt(wrong / square), fabs(a->product[k] - reference->product[k]) / sum);
 }
 
-/* Planes are float32; phases in single precision lose with the number of cells. */
+/* Planes are float32.  Phases of many cells lose in single precision: 1.2e-4 at 1000 and 2000. */
 static double limit_of(const struct experiment *x, enum engine_precision precision)
 {
     const double *N = x->crystals[0].cells;
-    return precision == PRECISION_DOUBLE ? 1e-7
-                                         : 1e-5 * fmax(1.0, fmax(N[0], fmax(N[1], N[2])) / 20.0);
+    if (precision == PRECISION_DOUBLE)
+        return 1e-7;
+    return fmax(N[0], fmax(N[1], N[2])) <= 100.0 ? 1e-5 : 2e-4;
 }
 
 /* The first plane is the image, as it is by `scale`.  Mixed precision ends a spot where it is 5e-20
- * of its largest: a frame of nothing else is left out. */
+ * of its largest: a frame of nothing else cannot be compared. */
 static void report(struct run *run, const struct experiment *x, const char *name,
                    enum engine_precision how, const struct parameters *set, const struct answer *a,
                    const struct answer *reference)
 {
-    const char *precision = how == PRECISION_MIXED ? "mixed" : "double";
     const size_t pixels = (size_t)experiment_pixels(x);
     double worst = 0.0;
-    size_t at = 0;
-    for (size_t k = 0; k < set->count && reference->product[0] > 1e-9 * (double)pixels; k++) {
-        const double by = off(a, reference, k, pixels);
-        at = by > worst ? k : at;
-        worst = fmax(worst, by);
+    if (!(reference->product[0] > 1e-9 * (double)pixels)) {
+        tell_skip(run, PART, name, "its image is dark");
+        return;
     }
-    const bool good = worst <= limit_of(x, how);
-    run->cases++;
-    run->failed += !good;
-    run->worst = fmax(run->worst, worst);
-    printf("%-44s %-6s %.1e by %s%s\n", name, precision, worst, set->items[at].name,
-           good ? "" : ", FAILED");
-    if (run->json)
-        (void)fprintf(run->json,
-                      "{\"part\": \"derivatives\", \"case\": \"%s\", \"precision\": \"%s\", "
-                      "\"error\": %.3g, \"passed\": %s}\n",
-                      name, precision, worst, good ? "true" : "false");
+    for (size_t k = 0; k < set->count; k++)
+        worst = worse(worst, off(a, reference, k, pixels));
+    tell_case(run, PART, name, worst, limit_of(x, how));
 }
 
-/* One case in one precision, where the engine takes it. */
+/* Where the engine has no derivatives it says why. */
+static enum status refused(struct run *run, const struct engine_options *options,
+                           const struct experiment *x, const struct recipe *r, const char *name,
+                           struct error *e)
+{
+    struct parameters set;
+    struct answer a = {0};
+    struct error why = {0};
+    enum status s = parameters_parse("scale", x, &set, &why);
+    if (!s)
+        s = ask(run->engine, options, x, r, &set, &a, &why);
+    if (s == STATUS_INPUT)
+        tell_skip(run, PART, name, why.text);
+    mem_free(a.planes);
+    return s == STATUS_INPUT
+               ? STATUS_OK
+               : error_set(e, STATUS_FAILED, "%s: derivatives were not refused", name);
+}
+
+/* One case in one precision. */
 static enum status compare(struct run *run, const struct engine_case *c,
                            enum engine_precision precision, struct error *e)
 {
@@ -106,9 +116,14 @@ static enum status compare(struct run *run, const struct engine_case *c,
     struct parameters set;
     struct answer a = {0}, reference = {0};
     struct engine_options options = run->options;
+    char name[80];
     options.precision = precision;
+    (void)snprintf(name, sizeof name, "%s: %s", c->name,
+                   precision == PRECISION_MIXED ? "mixed" : "double");
     enum status s = case_build(c, &x, &r, e);
-    if (!s && cpu_slopes_can(&x, precision)) {
+    if (!s && !cpu_slopes_can(&x, precision)) {
+        s = refused(run, &options, &x, &r, name, e);
+    } else if (!s) {
         s = parameters_parse(x.beam.no_polarization ? UNPOLARIZED : UNPOLARIZED ",polarization", &x,
                              &set, e);
         if (!s)
@@ -116,7 +131,7 @@ static enum status compare(struct run *run, const struct engine_case *c,
         if (!s)
             s = ask(run->engine, &options, &x, &r, &set, &a, e);
         if (!s)
-            report(run, &x, c->name, precision, &set, &a, &reference);
+            report(run, &x, name, precision, &set, &a, &reference);
     }
     mem_free(a.planes);
     mem_free(reference.planes);

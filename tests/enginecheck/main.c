@@ -139,9 +139,11 @@ int main(int argc, char **argv)
     enum status s = go(&run, argc, argv, &e);
     if (run.json && fclose(run.json) != 0 && !s)
         s = error_errno(&e, STATUS_FAILED, "--out");
+    if (!s && run.cases + run.skipped)
+        printf("%d cases, %d failed, %d skipped; worst %.1e\n", run.cases, run.failed, run.skipped,
+               run.worst);
     if (!s && run.pixels)
-        printf("%d cases, %d failed; worst %.1e, left out %zu of %zu pixels\n", run.cases,
-               run.failed, run.worst, run.unsteady, run.pixels);
+        printf("left out %zu of %zu pixels\n", run.unsteady, run.pixels);
     if (!s && run.failed)
         s = error_set(&e, STATUS_FAILED, "%d of %d cases failed", run.failed, run.cases);
     return s ? log_fail(&e) : STATUS_OK;

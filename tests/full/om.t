@@ -3,7 +3,7 @@
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 om=$(realpath -m "$BRAGG_TESTS/../build/pypi/bin/om_monitor.py")
 [ -x "$om" ] || om=om_monitor.py
-needs 'a live monitor' "$om" python:numpy
+needs 'a live monitor' "$om" mandoc
 page=$(cd "$BRAGG_TESTS/.." && pwd)/stages/braggpipe-loop.7
 scratch
 # What the page says turns OM's list of peaks into a table for bragg-score.

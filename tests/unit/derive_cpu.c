@@ -308,6 +308,8 @@ static void test_look_ups(void **state)
         how.isa = "avx2";
         if (!isa_choose(&at, how.isa, &e))
             ask_list(&s, &set, &how);
+        else
+            print_message("# skipped, by %s: %s\n", how.isa, e.text);
         how.isa = "baseline";
         ask(&s, &set, &how, NULL, PIXELS, &again);
         assert_true(apart(got.planes, again.planes) < 1e-5);
@@ -339,6 +341,8 @@ static void same_bytes(const struct engine *engine, bool extended, enum engine_p
         how.isa = "avx2";
         ask(&s, &set, &how, NULL, PIXELS, &again);
         assert_same(&got, &again);
+    } else {
+        print_message("# skipped, avx512 against avx2: %s\n", e.text);
     }
     how.isa = "baseline";
     ask(&s, &set, &how, NULL, PIXELS, &again);
