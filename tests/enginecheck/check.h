@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "../../bench/workload.h"
 #include "../unit/engine_case.h"
 #include "engine/engine.h"
 #include "gpu/gpu.h"
@@ -34,6 +35,21 @@ void tell_case(struct run *run, const char *part, const char *name, double error
 
 /* The same for a case that was not compared, with the reason. */
 void tell_skip(struct run *run, const char *part, const char *name, const char *reason);
+
+/* A workload that is timed, of size x size pixels. */
+struct timed {
+    struct experiment x;
+    struct recipe r;
+    struct plan *plan;  // made by the caller
+    float *pixels;      // room for its image
+};
+
+/* timed_close frees *t, after an error too. */
+enum status timed_open(struct timed *t, const struct workload *w, int64_t size, struct error *e);
+void timed_close(const struct run *run, struct timed *t);
+
+/* Prints how long `what` takes, and notes it as `part`. */
+void timed_tell(const struct run *run, const char *what, const char *part, int64_t size, double ms);
 
 /* The larger error; infinite where one is no number. */
 static inline double worse(double a, double b)

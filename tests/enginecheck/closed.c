@@ -1,7 +1,6 @@
 /* Frames in closed form by the engine against those of the cpu engine, and how long they take. */
 #include <math.h>
 
-#include "../../bench/workload.h"
 #include "../unit/engine_table.h"
 #include "base/clock.h"
 #include "base/units.h"
@@ -80,36 +79,22 @@ static enum status compare_case(struct run *run, struct engine_case c, struct er
 static enum status take_time(struct run *run, int64_t size, struct error *e)
 {
     struct workload w = workloads[4];
-    struct words words;
-    struct experiment x;
-    struct recipe r;
-    struct plan *plan = NULL;
+    struct timed t;
     double ms = HUGE_VAL;
-    float *pixels = mem_array((size_t)(size * size), sizeof *pixels);
     w.words = "-gauss_xtal -N 20 -dispersion 1 -dispsteps 125";
-    workload_words(&w, size, &words);
-    enum status s = workload_build(&w, &words, PHYSICS_PHYSICAL, &x, &r, e);
-    if (!s && !pixels)
-        s = error_memory(e, "the image");
+    enum status s = timed_open(&t, &w, size, e);
     if (!s) {
-        spread(&x);
-        s = run->engine->create(&plan, &x, &run->options, e);
+        spread(&t.x);
+        s = run->engine->create(&t.plan, &t.x, &run->options, e);
     }
     for (int i = 0; i < ROUNDS && !s; i++) {
         const uint64_t start = clock_ns();
-        s = run->engine->run(plan, &r, pixels, NULL, e);
+        s = run->engine->run(t.plan, &t.r, t.pixels, NULL, e);
         ms = fmin(ms, 1e-6 * (double)(clock_ns() - start));
     }
     if (!s)
-        printf("closed form, %d x %d, 125 wavelengths: %.3f ms\n", (int)size, (int)size, ms);
-    if (!s && run->json)
-        (void)fprintf(run->json, "{\"part\": \"closed form timed\", \"size\": %d, \"ms\": %.4g}\n",
-                      (int)size, ms);
-    if (plan)
-        run->engine->destroy(&plan);
-    mem_free(pixels);
-    recipe_free(&r);
-    experiment_free(&x);
+        timed_tell(run, "closed form, 125 wavelengths", "closed form timed", size, ms);
+    timed_close(run, &t);
     return s;
 }
 

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "../../bench/workload.h"
 #include "../unit/engine_table.h"
 #include "base/clock.h"
 #include "check.h"
@@ -143,41 +142,28 @@ static enum status compare(struct run *run, const struct engine_case *c,
 /* The second workload with its planes: the best of some rounds. */
 static enum status take_time(struct run *run, int64_t size, struct error *e)
 {
-    const struct workload *w = &workloads[1];
-    struct words words;
-    struct experiment x;
-    struct recipe r;
+    struct timed t;
     struct parameters set = {0};
-    struct plan *plan = NULL;
-    double least_ms = HUGE_VAL;
-    workload_words(w, size, &words);
-    enum status s = workload_build(w, &words, PHYSICS_PHYSICAL, &x, &r, e);
+    double ms = HUGE_VAL;
+    enum status s = timed_open(&t, &workloads[1], size, e);
     if (!s)
-        s = parameters_parse(TIMED, &x, &set, e);
+        s = parameters_parse(TIMED, &t.x, &set, e);
     float *planes = mem_array((size_t)(size * size) * set.count + 1, sizeof *planes);
     if (!s && !planes)
         s = error_memory(e, "the planes");
     if (!s)
-        s = run->engine->create(&plan, &x, &run->options, e);
+        s = run->engine->create(&t.plan, &t.x, &run->options, e);
+    const struct derive_request q = {
+        .set = &set, .npixels = (size_t)(size * size), .planes = planes};
     for (int i = 0; i < ROUNDS && !s; i++) {
-        const struct derive_request q = {
-            .set = &set, .npixels = (size_t)(size * size), .planes = planes};
         const uint64_t start = clock_ns();
-        s = run->engine->derive(plan, &r, &q, e);
-        least_ms = fmin(least_ms, 1e-6 * (double)(clock_ns() - start));
+        s = run->engine->derive(t.plan, &t.r, &q, e);
+        ms = fmin(ms, 1e-6 * (double)(clock_ns() - start));
     }
     if (!s)
-        printf("%s, %d x %d, %zu planes: %.3f ms\n", w->name, (int)size, (int)size, set.count,
-               least_ms);
-    if (!s && run->json)
-        (void)fprintf(run->json,
-                      "{\"part\": \"planes\", \"size\": %d, \"planes\": %zu, \"ms\": %.4g}\n",
-                      (int)size, set.count, least_ms);
-    if (plan)
-        run->engine->destroy(&plan);
+        timed_tell(run, "25 domains x 5 wavelengths, 14 planes", "planes", size, ms);
+    timed_close(run, &t);
     mem_free(planes);
-    recipe_free(&r);
-    experiment_free(&x);
     return s;
 }
 

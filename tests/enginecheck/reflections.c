@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "../../bench/workload.h"
 #include "../unit/engine_table.h"
 #include "base/clock.h"
 #include "check.h"
@@ -72,52 +71,28 @@ static enum status compare(struct run *run, const struct engine_case *c, struct 
     return s;
 }
 
-/* The best of some rounds. */
-static enum status time_plan(const struct run *run, struct plan *plan, const struct recipe *r,
-                             float *pixels, double *ms, struct error *e)
+/* Those of the second workload: the best of some rounds. */
+static enum status take_time(struct run *run, int64_t size, struct error *e)
 {
     const struct reflections_wanted wanted = {.least_photons = 1.0};
-    enum status s = run->engine->run(plan, r, pixels, NULL, e);
-    *ms = HUGE_VAL;
+    struct timed t;
+    double ms = HUGE_VAL;
+    enum status s = timed_open(&t, &workloads[1], size, e);
+    if (!s)
+        s = run->engine->create(&t.plan, &t.x, &run->options, e);
+    if (!s)
+        s = run->engine->run(t.plan, &t.r, t.pixels, NULL, e);
     for (int i = 0; i < ROUNDS && !s; i++) {
         struct reflection_table table = {0};
         const uint64_t start = clock_ns();
-        s = run->engine->reflections(plan, r, pixels, &wanted, &table, e);
-        *ms = fmin(*ms, 1e-6 * (double)(clock_ns() - start));
+        s = run->engine->reflections(t.plan, &t.r, t.pixels, &wanted, &table, e);
+        ms = fmin(ms, 1e-6 * (double)(clock_ns() - start));
         reflection_table_free(&table);
     }
-    return s;
-}
-
-/* Those of the second workload. */
-static enum status take_time(struct run *run, int64_t size, struct error *e)
-{
-    const struct workload *w = &workloads[1];
-    struct words words;
-    struct experiment x;
-    struct recipe r;
-    struct plan *plan = NULL;
-    double ms = 0.0;
-    float *pixels = mem_array((size_t)(size * size), sizeof *pixels);
-    workload_words(w, size, &words);
-    enum status s = workload_build(w, &words, PHYSICS_PHYSICAL, &x, &r, e);
-    if (!s && !pixels)
-        s = error_memory(e, "the image");
     if (!s)
-        s = run->engine->create(&plan, &x, &run->options, e);
-    if (!s)
-        s = time_plan(run, plan, &r, pixels, &ms, e);
-    if (!s)
-        printf("%s, %d x %d, table of reflections: %.3f ms\n", w->name, (int)size, (int)size, ms);
-    if (!s && run->json)
-        (void)fprintf(run->json,
-                      "{\"part\": \"table of reflections\", \"size\": %d, \"ms\": %.4g}\n",
-                      (int)size, ms);
-    if (plan)
-        run->engine->destroy(&plan);
-    mem_free(pixels);
-    recipe_free(&r);
-    experiment_free(&x);
+        timed_tell(run, "25 domains x 5 wavelengths, table of reflections", "table of reflections",
+                   size, ms);
+    timed_close(run, &t);
     return s;
 }
 

@@ -1,4 +1,4 @@
-/* What is said of a case. */
+/* What is said of a case, and of what is timed. */
 #include "check.h"
 
 void tell_case(struct run *run, const char *part, const char *name, double error, double limit)
@@ -21,4 +21,30 @@ void tell_skip(struct run *run, const char *part, const char *name, const char *
     if (run->json)
         (void)fprintf(run->json, "{\"part\": \"%s\", \"case\": \"%s\", \"skipped\": \"%s\"}\n",
                       part, name, reason);
+}
+
+enum status timed_open(struct timed *t, const struct workload *w, int64_t size, struct error *e)
+{
+    struct words words;
+    *t = (struct timed){.pixels = mem_array((size_t)(size * size), sizeof *t->pixels)};
+    workload_words(w, size, &words);
+    const enum status s = workload_build(w, &words, PHYSICS_PHYSICAL, &t->x, &t->r, e);
+    return s || t->pixels ? s : error_memory(e, "the image");
+}
+
+void timed_close(const struct run *run, struct timed *t)
+{
+    if (t->plan)
+        run->engine->destroy(&t->plan);
+    mem_free(t->pixels);
+    recipe_free(&t->r);
+    experiment_free(&t->x);
+}
+
+void timed_tell(const struct run *run, const char *what, const char *part, int64_t size, double ms)
+{
+    printf("%s, %d x %d: %.3f ms\n", what, (int)size, (int)size, ms);
+    if (run->json)
+        (void)fprintf(run->json, "{\"part\": \"%s\", \"size\": %d, \"ms\": %.4g}\n", part,
+                      (int)size, ms);
 }
