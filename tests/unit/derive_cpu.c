@@ -73,13 +73,13 @@ static double rms(const float *a)
     return sqrt(sum / PIXELS);
 }
 
-/* rms of the difference of two planes over that of the first; 0 if they are equal. */
+/* rms of the difference of two planes over that of the first; 0 if they are equal, NaN if one is. */
 static double apart(const float *a, const float *b)
 {
     float wrong[PIXELS];
     for (int i = 0; i < PIXELS; i++)
         wrong[i] = a[i] - b[i];
-    return rms(wrong) > 0 ? rms(wrong) / rms(a) : 0;
+    return rms(wrong) == 0 ? 0 : rms(wrong) / rms(a);
 }
 
 /* Largest sum that a product can have, of which it may be off by a part. */
