@@ -73,7 +73,8 @@ static double rms(const float *a)
     return sqrt(sum / PIXELS);
 }
 
-/* rms of the difference of two planes over that of the first; 0 if they are equal, NaN if one is. */
+/* rms of the difference of two planes over that of the first; 0 if they are equal, NaN if one is.
+ */
 static double apart(const float *a, const float *b)
 {
     float wrong[PIXELS];
