@@ -86,12 +86,16 @@ static void dense_row_pieces(struct dense_shares *s, const struct dense_row_shar
         while (lit) {
             const int lane = __builtin_ctz(lit), at = i + lane;
             const uint32_t count = 1u + (uint32_t)__builtin_ctz(~(joined >> lane >> 1));
-            if (joined >> lane & 1)
+            const floats photons = floats_load(r->photons + at);
+            const float sum = floats_sum_first(photons, count);
+            if (joined >> lane & 1) {
                 p->pieces[p->npieces - 1].count += count;
-            else
+                p->pieces[p->npieces - 1].photons += sum;
+            } else {
                 p->pieces[p->npieces++] =
-                    (struct share_piece){r->key[at] + s->box, pixel + (uint32_t)at, count};
-            floats_store(p->photons + p->count, floats_load(r->photons + at));
+                    (struct share_piece){r->key[at] + s->box, pixel + (uint32_t)at, count, sum};
+            }
+            floats_store(p->photons + p->count, photons);
             if (s->turns)
                 floats_store(p->turn + p->count, floats_load(r->turn + at));
             p->count += count;
@@ -107,10 +111,10 @@ static void dense_shares_end(struct dense_shares *s, const struct cpu_job *job,
     const int64_t at = w->slow * w->panel->fast_pixels + w->fast;
     const uint32_t pixel = (uint32_t)(w->panel->first_pixel + at);
     struct dense_row_shares r;
-    for (int i = 0; i < n; i++) {
-        const bool lit = i < w->count && (!w->panel->mask || w->panel->mask[at + i]);
-        s->weight[i] = lit ? once[i] : 0.0f;
-    }
+    memcpy(s->weight, once, (size_t)w->count * sizeof *once);
+    memset(s->weight + w->count, 0, (size_t)(n - w->count) * sizeof *once);
+    for (int i = 0; w->panel->mask && i < w->count; i++)
+        s->weight[i] = w->panel->mask[at + i] ? s->weight[i] : 0.0f;
     if (s->full)
         return;
     dense_shares_weigh(s, pixel);

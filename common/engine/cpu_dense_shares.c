@@ -33,7 +33,7 @@ void dense_shares_put(struct dense_shares *s, int i, uint32_t key, float photons
     s->full = !share_pack_reserve(p, s->ending + 1);
     if (s->full)
         return;
-    p->pieces[p->npieces++] = (struct share_piece){key + s->box, (uint32_t)i, 1};
+    p->pieces[p->npieces++] = (struct share_piece){key + s->box, (uint32_t)i, 1, photons};
     p->photons[p->count] = photons;
     p->turn[p->count++] = turn;
 }
@@ -48,6 +48,7 @@ void dense_shares_weigh(struct dense_shares *s, uint32_t pixel)
         if (!(photons > (float)CPU_SHARES_LEAST_PHOTONS))
             continue;
         p->pieces[to] = p->pieces[i];
+        p->pieces[to].photons = photons;
         p->pieces[to++].pixel += pixel;
         p->photons[p->count] = photons;
         p->turn[p->count++] = p->turn[from] * once;

@@ -381,6 +381,26 @@ LANES_INLINE floats floats_add_where(lanes_mask m, floats a, floats b)
 #endif
 }
 
+/* The sum of the first `count` lanes, 1 to LANES. */
+LANES_INLINE float floats_sum_first(floats v, uint32_t count)
+{
+#if defined(__AVX512F__)
+    return _mm512_mask_reduce_add_ps((__mmask16)(LANES_ALL >> (LANES - count)), (__m512)v);
+#elif defined(__AVX2__)
+    const __m256i lane = _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0);
+    const __m256i first = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), lane);
+    const __m256 chosen = _mm256_and_ps((__m256)v, (__m256)first);
+    __m128 sum = _mm_add_ps(_mm256_castps256_ps128(chosen), _mm256_extractf128_ps(chosen, 1));
+    sum = _mm_add_ps(sum, _mm_movehl_ps(sum, sum));
+    return _mm_cvtss_f32(_mm_add_ss(sum, _mm_shuffle_ps(sum, sum, 1)));
+#else
+    float sum = 0.0f;
+    for (uint32_t i = 0; i < count; i++)
+        sum += v[i];
+    return sum;
+#endif
+}
+
 /* a in the chosen lanes, b in the others. */
 LANES_INLINE words words_where(lanes_mask m, words a, words b)
 {

@@ -99,22 +99,32 @@ static struct lit_pixel find_darkest(const struct lit_pixel *lit, size_t count,
     return spare[last];
 }
 
+/* Numbers above 0 are in the order of their bits. */
+static int64_t bits_of(double photons)
+{
+    int64_t bits;
+    memcpy(&bits, &photons, sizeof bits);
+    return bits;
+}
+
 /* The brightest pixels that hold the share, as few as can. */
 static bool find_pixels(const struct lit_pixel *lit, size_t count, struct lit_pixel *spare,
                         struct reflection_row *row, struct reflection_table *table,
                         size_t *capacity)
 {
     const struct lit_pixel darkest = find_darkest(lit, count, spare, row);
-    size_t n = 0;
-    for (size_t i = 0; i < count; i++)
-        n += brighter(&lit[i], &darkest) <= 0;
-    uint32_t *pixels = mem_grow(table->pixels, table->npixels, n, sizeof *pixels, capacity);
+    uint32_t *pixels = mem_grow(table->pixels, table->npixels, count, sizeof *pixels, capacity);
     if (!pixels)
         return false;
     table->pixels = pixels;
-    for (size_t i = 0; i < count; i++)
-        if (brighter(&lit[i], &darkest) <= 0)
-            pixels[table->npixels++] = (uint32_t)lit[i].pixel;
+    pixels += table->npixels;
+    const int64_t least = bits_of(darkest.photons);
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {  // no branch: which ones they are cannot be foreseen
+        pixels[n] = (uint32_t)lit[i].pixel;
+        n += bits_of(lit[i].photons) + (lit[i].pixel <= darkest.pixel) > least;
+    }
+    table->npixels += n;
     row->pixels = (int32_t)n;
     return true;
 }

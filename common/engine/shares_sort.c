@@ -114,6 +114,19 @@ static bool find_key(struct sorting *t, uint32_t key, uint32_t *number)
     return true;
 }
 
+/* Sums of which the angle is made: in the order of pixels. */
+static void add_turned(struct lit_reflection *f, const struct share_pack *p, size_t first,
+                       size_t count)
+{
+    double photons = 0.0, turn = 0.0;
+    for (size_t i = first; i < first + count; i++) {
+        photons += (double)p->photons[i];
+        turn += (double)p->turn[i];
+    }
+    f->photons += photons;
+    f->turn += turn;
+}
+
 static bool number_run(struct sorting *t, const struct share_run *run, uint32_t *number)
 {
     const struct share_pack *p = run->pack;
@@ -123,14 +136,11 @@ static bool number_run(struct sorting *t, const struct share_run *run, uint32_t 
         if (!find_key(t, piece.key, number))
             return false;
         struct lit_reflection *f = &t->found[*number];
-        double photons = 0.0, turn = 0.0;
-        for (size_t i = at; i < at + piece.count; i++)
-            photons += (double)p->photons[i];
-        for (size_t i = at; i < at + piece.count && t->s->turns; i++)
-            turn += (double)p->turn[i];
-        f->photons += photons;
-        f->turn += turn;
         f->count += piece.count;
+        if (t->s->turns)
+            add_turned(f, p, at, piece.count);
+        else
+            f->photons += (double)piece.photons;
         at += piece.count;
     }
     return true;
@@ -195,16 +205,20 @@ static inline void place_pixel(struct lit_pixel *pixels, struct lit_reflection *
     f->count++;
 }
 
-/* The pixels of a piece, mostly behind all that its reflection has. */
+/* The pixels of a piece, in ascending order with those that its reflection has, each once. */
 static void place_piece(struct lit_pixel *pixels, struct lit_reflection *f,
                         const struct share_piece *piece, const float *photons)
 {
-    struct lit_pixel *at = pixels + f->first + f->count;
-    if (f->count && at[-1].pixel >= piece->pixel) {
+    struct lit_pixel *begin = pixels + f->first, *end = begin + f->count, *at = end;
+    while (at > begin && at[-1].pixel >= piece->pixel)
+        at--;
+    if (at < end && at->pixel < (int64_t)piece->pixel + piece->count) {
         for (uint32_t i = 0; i < piece->count; i++)
             place_pixel(pixels, f, (struct lit_pixel){piece->pixel + i, (double)photons[i]});
         return;
     }
+    if (at < end)
+        memmove(at + piece->count, at, (size_t)(end - at) * sizeof *at);
     for (uint32_t i = 0; i < piece->count; i++)
         at[i] = (struct lit_pixel){(int64_t)piece->pixel + i, (double)photons[i]};
     f->count += piece->count;
@@ -235,6 +249,9 @@ static void place_shares(struct sorting *t)
         place_run(t, &s->runs[i], number);
 }
 
+/* Sums of pieces are rounded; rows are held to the sum over their pixels. */
+#define NEARLY (1.0 - 1e-5)
+
 /* Puts the pixels of all wanted reflections together. */
 static bool place_pixels(struct sorting *t, double least_photons)
 {
@@ -244,7 +261,7 @@ static bool place_pixels(struct sorting *t, double least_photons)
         return false;
     for (size_t i = 0; i < t->nfound; i++) {
         t->found[i].first = SIZE_MAX;
-        if (t->found[i].photons > least_photons)
+        if (t->found[i].photons > NEARLY * least_photons)
             t->wanted[t->nwanted++] = &t->found[i];
     }
     qsort(t->wanted, t->nwanted, sizeof *t->wanted, in_order);
