@@ -37,7 +37,7 @@ struct share_piece {
     uint32_t key;
     uint32_t pixel;  // item of the image, the first one
     uint32_t count;  // of pixels
-    float photons;  // of them together, but for rounding that vectors of other lengths do otherwise
+    float photons;   // of them together, rounded as vectors of this length do
 };
 
 struct share_pack {
