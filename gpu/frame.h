@@ -11,10 +11,14 @@
 
 enum { GPU_THREADS = 128 };  // of a block: that many pixels of one row
 
+enum { GPU_ANY_SHAPE = -1 };
+
 /* What the code of a pixel is compiled for: a constant where a kernel begins. */
 struct gpu_kind {
-    bool precise;  // lattice factors in double precision
-    bool cubic;    // some structure factors are interpolated
+    bool precise;   // lattice factors in double precision
+    bool cubic;     // some structure factors are interpolated
+    int32_t shape;  // enum crystal_shape of all lattices, where all panels are flat; else
+                    // GPU_ANY_SHAPE
 };
 
 /* The same for the dense form, see gpu/dense.h. */

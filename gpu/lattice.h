@@ -13,7 +13,23 @@
 #include "gpu/frame.h"
 #include "physics/shape_fast.h"
 
+/* Before a loop whose turns stay one after the other on a card: all at once they would take the
+ * registers of other threads. */
+#ifdef __CUDACC__
+#define ROLLED _Pragma("unroll 1")
+#else
+#define ROLLED
+#endif
+
 enum { GPU_FLOAT_TERMS = 64 };  // as CPU_FLOAT_TERMS
+
+/* What was read of memory is read once more: loops would keep all of it in registers. */
+INLINE void gpu_forget(void)
+{
+#ifdef __CUDA_ARCH__
+    asm volatile("" ::: "memory");
+#endif
+}
 
 /* Indices of one step, times INDEX_SCALE. */
 struct gpu_indices {
@@ -65,13 +81,13 @@ INLINE double gpu_offset(double scaled, int32_t *nearest)
 
 /* Single precision, from double offsets where the shape wants them. */
 INLINE float gpu_shape(const struct cpu_lattice *l, const struct cpu_table *t,
-                       enum crystal_shape shape, struct gpu_indices at, int32_t *slot)
+                       enum crystal_shape shape, bool wide, struct gpu_indices at, int32_t *slot)
 {
     if (shape == SHAPE_SQUARE) {
         const struct index_split h = gpu_split(at.h), k = gpu_split(at.k), m = gpu_split(at.l);
         *slot =
             table_slot(t, index_split_nearest(h), index_split_nearest(k), index_split_nearest(m));
-        return square_at(l, l->wide, h, k, m);
+        return square_at(l, wide, h, k, m);
     }
     int32_t h, k, m;
     const double dh = gpu_offset(at.h, &h), dk = gpu_offset(at.k, &k), dl = gpu_offset(at.l, &m);
@@ -90,6 +106,13 @@ INLINE double gpu_shape_double(const struct cpu_lattice *l, const struct cpu_tab
 
 /* ---- tricubic structure factors, as cpu_cubic.h ------------------------------------ */
 
+/* w[i]; an index that is not known to the compiler would put the array into memory. */
+INLINE double gpu_weight(const double w[4], int i)
+{
+    const double low = i == 0 ? w[0] : w[1], high = i == 2 ? w[2] : w[3];
+    return i < 2 ? low : high;
+}
+
 /* Sets *F in electrons; false where there is no room for the nodes. */
 INLINE bool gpu_tricubic(const struct cpu_table *t, struct gpu_indices at, double *F)
 {
@@ -99,11 +122,12 @@ INLINE bool gpu_tricubic(const struct cpu_table *t, struct gpu_indices at, doubl
     if (!(h.room & k.room & l.room))
         return false;
     double sum[4] = {0.0, 0.0, 0.0, 0.0};
+    ROLLED
     for (int a = 0; a < 4; a++)
         for (int b = 0; b < 4; b++) {
             const int64_t row = (int64_t)(h.first + a) * t->count[1] + (k.first + b);
             const double *node = t->F + row * t->count[2] + l.first;
-            const double weight = h.weight[a] * k.weight[b];
+            const double weight = gpu_weight(h.weight, a) * k.weight[b];
             for (int j = 0; j < 4; j++)
                 sum[j] = fused(weight, node[j], sum[j]);
         }
@@ -126,9 +150,9 @@ INLINE double gpu_tricubic_sqr(const struct cpu_table *t, struct gpu_indices at,
 /* ---- sums ------------------------------------------------------------------------- */
 
 /* What a lattice of that shape adds for one source and subpixel, to *total; `factor`
- * multiplies all its terms.  `shape` and `cubic` are constants where it is called. */
-INLINE void gpu_add_mixed(const struct cpu_lattice *lattice, enum crystal_shape shape, bool cubic,
-                          struct point q, double factor, double *total)
+ * multiplies all its terms.  `shape`, `wide` and `cubic` are constants where it is called. */
+INLINE void gpu_add_mixed(const struct cpu_lattice *lattice, enum crystal_shape shape, bool wide,
+                          bool cubic, struct point q, double factor, double *total)
 {
     const struct cpu_lattice l = *lattice;
     const struct cpu_table t = *l.table;
@@ -139,9 +163,9 @@ INLINE void gpu_add_mixed(const struct cpu_lattice *lattice, enum crystal_shape 
         for (int i = 0; i < terms; i++, cell += 9) {
             int32_t slot;
             const struct gpu_indices at = gpu_indices(cell, q);
-            const float value = gpu_shape(&l, &t, shape, at, &slot);
+            const float value = gpu_shape(&l, &t, shape, wide, at, &slot);
             float F_sqr = t.F_sqr[slot];
-            if (cubic)
+            if (cubic && t.F)
                 F_sqr = (float)gpu_tricubic_sqr(&t, at, (double)F_sqr);
             sum = fused_f(value, F_sqr, sum);
         }
@@ -161,7 +185,7 @@ INLINE void gpu_add_double(const struct cpu_lattice *lattice, enum crystal_shape
         const struct gpu_indices at = gpu_indices(l.cells + 9 * i, q);
         const double value = gpu_shape_double(&l, &t, shape, at, &slot);
         double F_sqr = t.F_sqr_double[slot];
-        if (cubic)
+        if (cubic && t.F)
             F_sqr = gpu_tricubic_sqr(&t, at, F_sqr);
         sum = fused(value, F_sqr, sum);
     }
@@ -171,16 +195,17 @@ INLINE void gpu_add_double(const struct cpu_lattice *lattice, enum crystal_shape
 INLINE void gpu_add_shape(const struct cpu_lattice *l, enum crystal_shape shape,
                           struct gpu_kind kind, struct point q, double factor, double *total)
 {
-    if (kind.cubic && l->table->F) {
-        if (kind.precise)
-            gpu_add_double(l, shape, true, q, factor, total);
-        else
-            gpu_add_mixed(l, shape, true, q, factor, total);
-    } else if (kind.precise) {
-        gpu_add_double(l, shape, false, q, factor, total);
-    } else {
-        gpu_add_mixed(l, shape, false, q, factor, total);
-    }
+    if (kind.precise)
+        gpu_add_double(l, shape, kind.cubic, q, factor, total);
+    else if (shape == SHAPE_SQUARE && l->wide)
+        gpu_add_mixed(l, shape, true, kind.cubic, q, factor, total);
+    else
+        gpu_add_mixed(l, shape, false, kind.cubic, q, factor, total);
+}
+
+INLINE enum crystal_shape gpu_shape_of(const struct cpu_lattice *l, struct gpu_kind kind)
+{
+    return kind.shape == GPU_ANY_SHAPE ? l->shape : (enum crystal_shape)kind.shape;
 }
 
 /* One constant shape per line, so that each becomes a loop of its own; which one is the
@@ -188,7 +213,7 @@ INLINE void gpu_add_shape(const struct cpu_lattice *l, enum crystal_shape shape,
 INLINE void gpu_add_lattice(const struct cpu_lattice *l, struct gpu_kind kind, struct point q,
                             double factor, double *total)
 {
-    switch (l->shape) {
+    switch (gpu_shape_of(l, kind)) {
     case SHAPE_SQUARE:
         gpu_add_shape(l, SHAPE_SQUARE, kind, q, factor, total);
         break;

@@ -15,7 +15,7 @@
 #define SIZE_IS(type, bytes) static_assert(sizeof(struct type) == (bytes), #type)
 SIZE_IS(panel, 344);
 SIZE_IS(gpu_panel, 360);
-SIZE_IS(gpu_frame, 272);
+SIZE_IS(gpu_frame, 280);
 SIZE_IS(dense_lattice, 144);
 SIZE_IS(gpu_rows, 32);
 SIZE_IS(gpu_after, 120);
@@ -30,16 +30,16 @@ SIZE_IS(slopes_step, 200);
 SIZE_IS(gpu_slope, 24);
 SIZE_IS(gpu_slopes_source, 24);
 SIZE_IS(gpu_slopes_lattice, 96);
-SIZE_IS(gpu_slopes, 344);
+SIZE_IS(gpu_slopes, 352);
 SIZE_IS(gpu_slopes_batch, 24);
 SIZE_IS(gpu_share, 32);
 SIZE_IS(gpu_turning, 16);
-SIZE_IS(gpu_shares, 288);
+SIZE_IS(gpu_shares, 296);
 SIZE_IS(gpu_shares_batch, 32);
 SIZE_IS(gpu_closed_beam, 216);
 SIZE_IS(gpu_closed_spot, 160);
 SIZE_IS(gpu_closed_place, 12);
-SIZE_IS(gpu_closed, 304);
+SIZE_IS(gpu_closed, 312);
 SIZE_IS(gpu_closed_batch, 24);
 #undef SIZE_IS
 

@@ -56,6 +56,18 @@ void gpu_panels_move(struct gpu_panel *panels, const struct experiment *x)
     }
 }
 
+/* The shape that there is a kernel for: see struct gpu_kind. */
+static int32_t shape_of_all(const struct experiment *x)
+{
+    for (size_t i = 0; i < x->npanels; i++)
+        if (x->panels[i].curved)
+            return GPU_ANY_SHAPE;
+    for (size_t i = 0; i < x->ncrystals; i++)
+        if (x->crystals[i].shape != x->crystals[0].shape || x->crystals[i].interpolate)
+            return GPU_ANY_SHAPE;
+    return x->ncrystals ? (int32_t)x->crystals[0].shape : GPU_ANY_SHAPE;
+}
+
 static void pack_panels(struct gpu_pack *pack, const struct gpu_panel *panels,
                         struct gpu_frame *frame)
 {
@@ -84,7 +96,7 @@ void gpu_pack_experiment(struct gpu_pack *pack, const struct experiment *x,
                                 .kahn = x->beam.kahn,
                                 .no_polarization = x->beam.no_polarization,
                                 .culled = x->dmin_m > 0.0,
-                                .kind = {.precise = precise},
+                                .kind = {.precise = precise, .shape = shape_of_all(x)},
                                 .npanels = (int32_t)x->npanels};
     memcpy(frame->beam, x->beam.direction, sizeof frame->beam);
     pack_panels(pack, panels, frame);

@@ -55,33 +55,37 @@ INLINE void gpu_add_source(const struct gpu_frame *f, struct gpu_kind kind, size
 {
     struct point q;
     double factor;
-    if (gpu_meet_source(f, index, ray, &q, &factor))
-        for (size_t l = 0; l < f->nlattices; l++)
-            gpu_add_lattice(&f->lattices[l], kind, q, factor, &ray->total);
+    if (!gpu_meet_source(f, index, ray, &q, &factor))
+        return;
+    for (size_t l = 0; l < f->nlattices; l++) {
+        gpu_forget();
+        gpu_add_lattice(&f->lattices[l], kind, q, factor, &ray->total);
+        gpu_forget();
+    }
 }
 
-/* Where a subpixel is. */
-INLINE struct point gpu_position(const struct gpu_frame *f, const struct panel *p, int32_t fast,
-                                 int64_t slow, struct subpixel sub)
+/* Where a subpixel is.  `curved`: panels may be; a constant where it is called. */
+INLINE struct point gpu_position(const struct gpu_frame *f, bool curved, const struct panel *p,
+                                 int32_t fast, int64_t slow, struct subpixel sub)
 {
     const int oversample = f->sampling.oversample;
-    if (p->curved && f->physics != PHYSICS_FAITHFUL) {
+    if (curved && p->curved && f->physics != PHYSICS_FAITHFUL) {
         const struct curved_row row = curved_row(p, f->beam, slow, oversample, sub);
         return curved_point(p, &row, fast);
     }
     const struct flat_row row = flat_row(p, slow, oversample, sub);
     const struct point flat = flat_point(p, &row, fast);
-    return p->curved ? curved_point_faithful(p, f->beam, flat) : flat;
+    return curved && p->curved ? curved_point_faithful(p, f->beam, flat) : flat;
 }
 
 /* The direction to one subpixel of one layer.  What is not taken of each is that of the first
  * subpixel. */
-INLINE void gpu_meet_subpixel(const struct gpu_frame *f, const struct panel *p, int64_t fast,
-                              int64_t slow, struct subpixel sub, struct gpu_ray *ray)
+INLINE void gpu_meet_subpixel(const struct gpu_frame *f, bool curved, const struct panel *p,
+                              int64_t fast, int64_t slow, struct subpixel sub, struct gpu_ray *ray)
 {
     const struct sampling *each = &f->sampling;
     const bool first = !sub.slow && !sub.fast;
-    const struct point at = gpu_position(f, p, (int32_t)fast, slow, sub);
+    const struct point at = gpu_position(f, curved, p, (int32_t)fast, slow, sub);
     const double inverse = inverse_length(at);
     ray->x = at.x * inverse;
     ray->y = at.y * inverse;
@@ -95,7 +99,8 @@ INLINE void gpu_meet_subpixel(const struct gpu_frame *f, const struct panel *p, 
 INLINE void gpu_add_subpixel(const struct gpu_frame *f, struct gpu_kind kind, const struct panel *p,
                              int64_t fast, int64_t slow, struct subpixel sub, struct gpu_ray *ray)
 {
-    gpu_meet_subpixel(f, p, fast, slow, sub, ray);
+    gpu_forget();
+    gpu_meet_subpixel(f, kind.shape == GPU_ANY_SHAPE, p, fast, slow, sub, ray);
     for (size_t i = 0; i < f->nsources; i++)
         gpu_add_source(f, kind, i, ray);
 }

@@ -65,8 +65,8 @@ INLINE void gpu_share_term(struct gpu_sharing *s, int64_t key, double term, doub
 }
 
 /* Squared lattice factor of a step / shape_unit, and indices. */
-INLINE double gpu_share_shape(const struct cpu_lattice *l, bool few, struct gpu_indices at,
-                              int32_t hkl[3])
+INLINE double gpu_share_shape(const struct cpu_lattice *l, enum crystal_shape shape, bool few,
+                              struct gpu_indices at, int32_t hkl[3])
 {
     if (few) {
         const struct index_split h = gpu_split(at.h), k = gpu_split(at.k), m = gpu_split(at.l);
@@ -77,29 +77,30 @@ INLINE double gpu_share_shape(const struct cpu_lattice *l, bool few, struct gpu_
     }
     const double dh = gpu_offset(at.h, &hkl[0]), dk = gpu_offset(at.k, &hkl[1]);
     const double dl = gpu_offset(at.l, &hkl[2]);
-    return shape_at_offset_double(l, l->shape, dh, dk, dl);
+    return shape_at_offset_double(l, shape, dh, dk, dl);
 }
 
 /* All steps of a lattice for one source and subpixel.  SQUARE in single precision is enough for few
  * cells. */
 INLINE void gpu_share_lattice(const struct cpu_lattice *lattice, const struct gpu_turning *turning,
-                              bool cubic, struct point q, struct gpu_sharing *s)
+                              struct gpu_kind kind, struct point q, struct gpu_sharing *s)
 {
     const struct cpu_lattice l = *lattice;
     const struct cpu_table t = *l.table;
     const float most = 20.0f;
-    const bool few = l.shape == SHAPE_SQUARE && l.N[0] <= most && l.N[1] <= most && l.N[2] <= most;
+    const enum crystal_shape shape = gpu_shape_of(&l, kind);
+    const bool few = shape == SHAPE_SQUARE && l.N[0] <= most && l.N[1] <= most && l.N[2] <= most;
     const struct gpu_running none = {INT64_MAX, 0.0, 0.0};
     s->one = s->two = none;
     for (size_t i = 0; i < l.nsteps; i++) {
         int32_t hkl[3];
         const struct gpu_indices at = gpu_indices(l.cells + 9 * i, q);
-        const double shape = gpu_share_shape(&l, few, at, hkl);
+        const double value = gpu_share_shape(&l, shape, few, at, hkl);
         const int32_t slot = table_slot(&t, hkl[0], hkl[1], hkl[2]);
         double F_sqr = t.F_sqr ? (double)t.F_sqr[slot] : t.F_sqr_double[slot];
-        if (cubic && t.F)
+        if (kind.cubic && t.F)
             F_sqr = gpu_tricubic_sqr(&t, at, F_sqr);
-        gpu_share_term(s, hkl_key(hkl[0], hkl[1], hkl[2]), shape * F_sqr,
+        gpu_share_term(s, hkl_key(hkl[0], hkl[1], hkl[2]), value * F_sqr,
                        turning->phi_rad ? turning->phi_rad[i / turning->ndomains] : 0.0);
     }
     gpu_put_away(s, s->one);
@@ -113,7 +114,7 @@ INLINE double gpu_pixel_factor(const struct gpu_frame *f, const struct gpu_ray *
            (f->sampling.each_solid_angle ? 1.0 : ray->solid_angle);
 }
 
-INLINE void gpu_share_source(const struct gpu_shares *f, bool cubic, size_t index,
+INLINE void gpu_share_source(const struct gpu_shares *f, struct gpu_kind kind, size_t index,
                              struct gpu_ray *ray, struct gpu_sharing *s)
 {
     struct point q;
@@ -128,12 +129,13 @@ INLINE void gpu_share_source(const struct gpu_shares *f, bool cubic, size_t inde
         s->scale = factor * l->scale;
         s->least = f->least_photons /
                    (samples * (double)l->nsteps * s->scale * gpu_pixel_factor(&f->frame, ray));
-        gpu_share_lattice(l, &f->turning[i], cubic, q, s);
+        gpu_share_lattice(l, &f->turning[i], kind, q, s);
     }
 }
 
-/* Pixel `i` of a batch, which is computed.  `cubic` is a constant where it is called. */
-INLINE void gpu_shares_thread(const struct gpu_shares *f, bool cubic,
+/* Pixel `i` of a batch, which is computed.  `kind` is a constant where it is called; its precision
+ * is of no use. */
+INLINE void gpu_shares_thread(const struct gpu_shares *f, struct gpu_kind kind,
                               const struct gpu_shares_batch *b, size_t i)
 {
     const struct panel *p = &gpu_panel_holding(&f->frame, b->numbers[i])->panel;
@@ -145,10 +147,10 @@ INLINE void gpu_shares_thread(const struct gpu_shares *f, bool cubic,
     struct gpu_sharing s = {b->shares + i, b->count, 0, 0, 0.0, 0.0, none, none};
     ray.polarization = f->frame.no_polarization ? 1.0 : 0.0;
     for (int64_t point = 0; point < points; point++) {
-        gpu_meet_subpixel(&f->frame, p, at % p->fast_pixels, at / p->fast_pixels,
-                          subpixel_at(point, oversample), &ray);
+        gpu_meet_subpixel(&f->frame, kind.shape == GPU_ANY_SHAPE, p, at % p->fast_pixels,
+                          at / p->fast_pixels, subpixel_at(point, oversample), &ray);
         for (size_t source = 0; source < f->frame.nsources; source++)
-            gpu_share_source(f, cubic, source, &ray, &s);
+            gpu_share_source(f, kind, source, &ray, &s);
     }
     b->found[i] = s.found;
     for (int32_t k = 0; k < s.found && k < GPU_SHARES; k++) {

@@ -33,57 +33,44 @@ for arch in $(nvcc --list-gpu-arch | sed 's/compute_/sm_/'); do
 	done
 done
 
-# Instructions of the dense form, counted from its machine code: none may grow, and where they are a
-# twentieth fewer gpu/slots.tsv, which forecasts are computed from, is out of date.
-slots() {
+# Instructions of the kernels, counted from their machine code, and registers: none may grow, and where
+# they are a twentieth fewer gpu/slots.tsv, which forecasts are computed from, is out of date.
+# counted NAME [OPTION]: those of NAME.cu, see scripts/gpu-slots
+counted() {
 	# shellcheck disable=SC2086 # flags are words
-	nvcc $flags -I"$top/common" -I"$top" -D_GNU_SOURCE -arch=sm_90 -Xptxas -v -cubin "$top/gpu/dense_kernel.cu" \
-		-o dense.cubin 2>report && "$top/scripts/gpu-slots" dense.cubin >slots
+	nvcc $flags -I"$top/common" -I"$top" -D_GNU_SOURCE -arch=sm_90 -Xptxas -v -cubin "$top/gpu/$1.cu" -o "$1.cubin" \
+		2>report && "$top/scripts/gpu-slots" ${2-} "$1.cubin" >>slots
 }
-check 'slots of the dense form' slots
-note "$(sed 's/_Z9gpu_dense//; s/v9gpu[^ 	]*//; s/$/;/' slots | tr '\n\t' '  ')"
+check 'slots of the dense form' counted dense_kernel
 is 'kernels of it' "$(wc -l <slots)" 9
-# those of derivatives: the longest way through a step, that of SQUARE
-slopes() {
-	for name in slopes slopes_double; do
-		# shellcheck disable=SC2086 # flags are words
-		nvcc $flags -I"$top/common" -I"$top" -D_GNU_SOURCE -arch=sm_90 -cubin "$top/gpu/${name}_kernel.cu" \
-			-o $name.cubin && "$top/scripts/gpu-slots" --longest $name.cubin >>slots || return 1
-	done
-}
-check 'slots of derivatives' slopes
-# that of reflections: a step of SQUARE with few cells that falls on the index of the one before
-shares() {
-	# shellcheck disable=SC2086 # flags are words
-	nvcc $flags -I"$top/common" -I"$top" -D_GNU_SOURCE -arch=sm_90 -cubin "$top/gpu/shares_kernel.cu" \
-		-o shares.cubin && "$top/scripts/gpu-slots" --nested shares.cubin >>slots
-}
-check 'slots of reflections' shares
-note "$(tail -4 slots | tr '\n\t' '  ')"
-# within KERNEL STEP PIXEL BLOCK OTHERS
+is 'shared memory of all but the general one' \
+	"$(sed -n '/Compiling.*ILb[01]ELb0/,/Used/s/.* \([0-9]*\) bytes smem.*/\1/p' report | sort -n | tail -1)" 9472
+check 'slots of all else' counted kernel
+check 'slots of what is interpolated' sh -c "'$top/scripts/gpu-slots' --longest kernel.cubin | grep in1ELb.ELb1E >>slots"
+is 'kernels of one shape each' "$(grep -c 'gpu_pixelsILi[0-3]' slots)" 8
+# the longest way through a step of derivatives, that of SQUARE, and through closed forms, that of
+# wavelengths; a step of reflections that falls on the index of the one before
+check 'slots of derivatives' counted slopes_kernel --longest
+check 'and in double precision' counted slopes_double_kernel --longest
+check 'slots of closed forms' counted closed_kernel --longest
+check 'slots of reflections' counted shares_kernel --nested
+check 'slots of counts' counted after_kernel
+note "$(tr '\n\t' '  ' <slots)"
+# within KERNEL STEP PIXEL BLOCK OTHERS REGISTERS
 within() {
-	awk -v name="$1" -v step="$2" -v pixel="$3" -v block="$4" -v others="$5" '
+	awk -v name="$1" -v step="$2" -v pixel="$3" -v block="$4" -v others="$5" -v registers="$6" '
 		function near(count, most) { return count <= most && count >= 0.95 * most }
-		index($1, name) && near($3, step) && near($5, pixel) && near($7, block) && near($9, others) { found = 1 }
+		index($1, name) && near($3, step) && near($5, pixel) && near($7, block) && near($9, others) &&
+			near($11, registers) { found = 1 }
 		END { exit !found }' slots
 }
 tab=$(printf '\t')
 grep -v '^#' "$top/gpu/slots.tsv" >held
-while IFS=$tab read -r kernel pixels step pixel block others what; do
-	check "$what: slots of gpu/slots.tsv" within "$kernel" "$step" "$pixel" "$block" "$others"
+while IFS=$tab read -r kernel pixels step pixel block others registers what; do
+	check "$what: slots of gpu/slots.tsv" within "$kernel" "$step" "$pixel" "$block" "$others" "$registers"
 	check "$what: blocks of $pixels pixels" test "$pixels" = "$(case $kernel in ILb1*) echo 1024 ;; *) echo 128 ;; esac)"
 done <held
-is 'kernels that are held' "$(wc -l <held)" 9
-is 'shared memory of all but the general one' \
-	"$(sed -n '/Compiling.*ILb[01]ELb0/,/Used/s/.* \([0-9]*\) bytes smem.*/\1/p' report | sort -n | tail -1)" 9472
-
-# The search for counts, four turns of it.
-counts() {
-	# shellcheck disable=SC2086 # flags are words
-	nvcc $flags -I"$top/common" -I"$top" -D_GNU_SOURCE -arch=sm_90 -cubin "$top/gpu/after_kernel.cu" -o after.cubin &&
-		"$top/scripts/gpu-slots" after.cubin | awk '/gpu_afterwards/ && $3 > 30 && $3 <= 48 { found = 1 } END { exit !found }'
-}
-check 'slots of the search for counts' counts
+is 'kernels that are held' "$(wc -l <held)" 24
 
 # What is forecast from them: the numbers of the manual, and what wants an explanation.
 "$top/scripts/gpu-forecast" >forecast
@@ -104,9 +91,6 @@ for card in whole half; do
 	"$top/scripts/gpu-forecast" $card | sed -n 's/^| kernel.*25 x 5 | *| \([^ ]*\) to .*/\1/p' >$card.ms
 done
 is 'half of a card' "$(awk 'NR == 1 { whole = $1 } END { print ($1 > 1.8 * whole && $1 < 2.2 * whole) }' whole.ms half.ms)" 1
-
-is 'registers of all but the general one' \
-	"$(sed -n '/Compiling.*ILb[01]ELb0/,/Used/s/.*Used \([0-9]*\) registers.*/\1/p' report | sort -n | tail -1)" 48
 
 # fused() is the only place where a product may go into a sum unrounded.
 fused_alone() {
