@@ -7,13 +7,15 @@
 #include "gpu/device.h"
 
 enum {
-    BANDS_MAX = 32,  // of a part
+    CUDA_RING = 4,  // bands that are on their way at once
     PLACES_MAX = 128,
 };
 
 /* Bytes on their way, counted from the beginning of what leaves. */
 struct band {
     size_t at, bytes;
+    size_t place;  // in the pinned ring, bytes from its beginning
+    int part;
     cudaEvent_t copied;
 };
 
@@ -31,8 +33,7 @@ struct cuda {
     cudaStream_t stream, copies;
     cudaEvent_t mark[GPU_PARTS][MARKS];  // on `stream`
     cudaEvent_t copying, copied;         // on `copies`: before the first band, behind the last
-    int nbands;
-    struct band band[GPU_PARTS * BANDS_MAX];
+    struct band band[CUDA_RING];
     int nplaces;
     struct place place[PLACES_MAX];
     char *pinned;

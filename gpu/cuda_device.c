@@ -69,7 +69,7 @@ static void cuda_unpin(void *context)
 
 static void close_events(struct cuda *c)
 {
-    for (int i = 0; i < GPU_PARTS * BANDS_MAX; i++)
+    for (int i = 0; i < CUDA_RING; i++)
         if (c->band[i].copied)
             (void)cudaEventDestroy(c->band[i].copied);
     for (int i = 0; i < GPU_PARTS * MARKS; i++)
@@ -103,7 +103,7 @@ static enum status open_events(struct cuda *c, struct error *e)
         code = cudaEventCreate(&c->copied);
     for (int i = 0; i < GPU_PARTS * MARKS && code == cudaSuccess; i++)
         code = cudaEventCreate(&c->mark[i / MARKS][i % MARKS]);
-    for (int i = 0; i < GPU_PARTS * BANDS_MAX && code == cudaSuccess; i++)
+    for (int i = 0; i < CUDA_RING && code == cudaSuccess; i++)
         code = cudaEventCreateWithFlags(&c->band[i].copied, cudaEventDisableTiming);
     return cuda_failed(code, "an event", e);
 }
@@ -224,7 +224,7 @@ static const char *cuda_as_cpu(void *context, enum engine_precision precision)
 const struct gpu_device gpu_device_cuda = {
     .identity = {"cuda-2", "cuda-double"},
     .as_cpu = cuda_as_cpu,
-    .part_pixels = 1 << 20,
+    .part_pixels = 1 << 18,
     .attach = cuda_attach,
     .detach = cuda_detach,
     .room = cuda_room,

@@ -1,7 +1,7 @@
 /*
  * Rows of a frame: one stream computes part after part, another one copies those that are
  * there.  Pixels go straight to where they are wanted if that is pinned; else in bands
- * through a pinned buffer: threads copy a band while the next ones are on the bus.
+ * through a ring of pinned memory: threads copy a band while the next ones are on the bus.
  */
 #include <string.h>
 
@@ -9,7 +9,9 @@
 #include "gpu/ranges.h"
 
 enum {
-    BAND_BYTES = 4 << 20,   // the last may be longer
+    BANDS = 16,             // of a frame, unless they were ...
+    BAND_LEAST = 1 << 14,   // ... smaller than that, in bytes
+    BAND_BYTES = 4 << 20,   // ... or larger
     SLICE_BYTES = 1 << 18,  // that one thread copies at a time
 };
 
@@ -70,53 +72,67 @@ static cudaError_t launch(struct cuda *c, const struct gpu_run *r, int i, bool t
     return code == cudaSuccess ? cudaEventRecord(mark[MARK_COUNTS], c->stream) : code;
 }
 
-/* Bytes [at, end) of what leaves, in bands that follow one another on the bus. */
-static cudaError_t send_bands(struct cuda *c, const char *from, char *to, size_t at, size_t end)
-{
-    cudaError_t code = cudaSuccess;
-    size_t count = (end - at) / BAND_BYTES;
-    count = count < 1 ? 1 : count > BANDS_MAX ? BANDS_MAX : count;
-    const size_t size = (end - at) / count;
-    for (size_t i = 0; i < count && code == cudaSuccess; i++) {
-        struct band *b = &c->band[c->nbands++];
-        b->at = at + i * size;
-        b->bytes = i == count - 1 ? end - b->at : size;
-        code =
-            cudaMemcpyAsync(to + b->at, from + b->at, b->bytes, cudaMemcpyDeviceToHost, c->copies);
-        if (code == cudaSuccess)
-            code = cudaEventRecord(b->copied, c->copies);
-    }
-    return code;
-}
+/* What leaves. */
+struct cargo {
+    const struct gpu_run *run;
+    const char *from;
+    size_t size, bytes;  // of a pixel; of all
+};
 
-/* Queues everything: what leaves goes to `to`, which is pinned; `straight`: nobody looks at it
- * before all is there.  The verdict travels there and back. */
-static cudaError_t queue(struct cuda *c, const struct gpu_run *r, char *to, bool straight,
-                         bool timed)
+/* Queues the kernels of all parts, and behind each, if to[] is pinned, its way there.  The verdict
+ * travels to the card and back. */
+static cudaError_t queue(struct cuda *c, const struct cargo *x, char *to, bool timed)
 {
-    const void *from;
-    const size_t size = pixel_size(gpu_leaving(r, &from));
+    const struct gpu_run *r = x->run;
     cudaError_t code = cudaMemcpyAsync(c->verdict, c->pinned_verdict, sizeof *c->verdict,
                                        cudaMemcpyHostToDevice, c->stream);
     for (int i = 0; i < r->nparts && code == cudaSuccess; i++) {
-        const struct gpu_part *p = &r->part[i];
+        const size_t at = (size_t)r->part[i].first * x->size;
+        const size_t end = (size_t)r->part[i].end * x->size;
         code = launch(c, r, i, timed);
-        if (code == cudaSuccess)
+        if (code == cudaSuccess && (to || i == 0))
             code = cudaStreamWaitEvent(c->copies, c->mark[i][MARK_COUNTS], 0);
         if (code == cudaSuccess && i == 0)
             code = note(timed, c->copying, c->copies);
-        const size_t at = (size_t)p->first * size, end = (size_t)p->end * size;
-        if (code == cudaSuccess)
-            code = straight ? cudaMemcpyAsync(to + at, (const char *)from + at, end - at,
-                                              cudaMemcpyDeviceToHost, c->copies)
-                            : send_bands(c, from, to, at, end);
+        if (code == cudaSuccess && to)
+            code =
+                cudaMemcpyAsync(to + at, x->from + at, end - at, cudaMemcpyDeviceToHost, c->copies);
     }
-    if (code == cudaSuccess)
-        code = cudaEventRecord(c->copied, c->copies);
     if (code == cudaSuccess)
         code = cudaMemcpyAsync(c->pinned_verdict, c->verdict, sizeof *c->verdict,
                                cudaMemcpyDeviceToHost, c->stream);
     return code;
+}
+
+/* ---- through the ring ----------------------------------------------------------------- */
+
+static size_t band_bytes(size_t bytes)
+{
+    const size_t size = (bytes + BANDS - 1) / BANDS;
+    return size < BAND_LEAST ? BAND_LEAST : size > BAND_BYTES ? BAND_BYTES : size;
+}
+
+/* The band that begins at `at`, the `number`-th: no part follows another within one. */
+static void begin_band(const struct cargo *x, size_t at, size_t number, struct band *b)
+{
+    const size_t size = band_bytes(x->bytes);
+    b->at = at;
+    b->part = 0;
+    while ((size_t)x->run->part[b->part].end * x->size <= at)
+        b->part++;
+    const size_t left = (size_t)x->run->part[b->part].end * x->size - at;
+    b->bytes = left < size ? left : size;
+    b->place = number % CUDA_RING * size;
+}
+
+/* On its way from the card to its place in the ring. */
+static cudaError_t send_band(struct cuda *c, const struct cargo *x, const struct band *b)
+{
+    cudaError_t code = cudaStreamWaitEvent(c->copies, c->mark[b->part][MARK_COUNTS], 0);
+    if (code == cudaSuccess)
+        code = cudaMemcpyAsync(c->pinned + b->place, x->from + b->at, b->bytes,
+                               cudaMemcpyDeviceToHost, c->copies);
+    return code == cudaSuccess ? cudaEventRecord(b->copied, c->copies) : code;
 }
 
 static void copy(char *to, const char *from, size_t bytes, int threads)
@@ -126,20 +142,29 @@ static void copy(char *to, const char *from, size_t bytes, int threads)
         memcpy(to + at, from + at, bytes - at < SLICE_BYTES ? bytes - at : SLICE_BYTES);
 }
 
-/* Waits until all is there; copies bands, if there are any, out of the pinned buffer. */
-static cudaError_t receive(const struct cuda *c, char *to)
+/* All bands, as many under way at once as the ring has places. */
+static cudaError_t pass_bands(struct cuda *c, const struct cargo *x, char *to)
 {
     cudaError_t code = cudaSuccess;
-    for (int i = 0; i < c->nbands && code == cudaSuccess; i++) {
-        const struct band *b = &c->band[i];
-        code = cudaEventSynchronize(b->copied);
+    size_t sent = 0, end = 0;  // bands, and bytes in them
+    for (size_t taken = 0, at = 0; at < x->bytes && code == cudaSuccess; taken++) {
+        for (; code == cudaSuccess && end < x->bytes && sent < taken + CUDA_RING; sent++) {
+            struct band *next = &c->band[sent % CUDA_RING];
+            begin_band(x, end, sent, next);
+            end += next->bytes;
+            code = send_band(c, x, next);
+        }
+        const struct band *b = &c->band[taken % CUDA_RING];
         if (code == cudaSuccess)
-            copy(to + b->at, c->pinned + b->at, b->bytes, c->threads);
+            code = cudaEventSynchronize(b->copied);
+        if (code == cudaSuccess)
+            copy(to + at, c->pinned + b->place, b->bytes, c->threads);
+        at += b->bytes;
     }
-    if (code == cudaSuccess)
-        code = cudaEventSynchronize(c->copied);
-    return code == cudaSuccess ? cudaStreamSynchronize(c->stream) : code;
+    return code;
 }
+
+/* ---- a run ---------------------------------------------------------------------------- */
 
 /* Adds the time between two events to *ms. */
 static cudaError_t add_time(cudaEvent_t from, cudaEvent_t to, double *ms)
@@ -150,7 +175,7 @@ static cudaError_t add_time(cudaEvent_t from, cudaEvent_t to, double *ms)
     return code;
 }
 
-/* After receive.  `last`: the number of the last part. */
+/* When all is there.  `last`: the number of the last part. */
 static cudaError_t take_times(const struct cuda *c, int last, struct gpu_times *times)
 {
     cudaError_t code =
@@ -168,26 +193,39 @@ static cudaError_t take_times(const struct cuda *c, int last, struct gpu_times *
     return code;
 }
 
+/* Until all is at to[]. */
+static cudaError_t carry(struct cuda *c, const struct cargo *x, char *to, bool straight, bool timed)
+{
+    range_begin("launches");
+    cudaError_t code = queue(c, x, straight ? to : NULL, timed);
+    range_end();
+    range_begin(straight ? "wait" : "wait and copy");
+    if (code == cudaSuccess && !straight)
+        code = pass_bands(c, x, to);
+    if (code == cudaSuccess)
+        code = cudaEventRecord(c->copied, c->copies);
+    if (code == cudaSuccess)
+        code = cudaEventSynchronize(c->copied);
+    if (code == cudaSuccess)
+        code = cudaStreamSynchronize(c->stream);
+    range_end();
+    return code;
+}
+
 enum status cuda_run(void *context, const struct gpu_run *r, void *to, struct gpu_times *times,
                      struct gpu_verdict *verdict, struct error *e)
 {
     struct cuda *c = context;
     const void *from;
     const size_t size = pixel_size(gpu_leaving(r, &from));
-    const size_t bytes = (size_t)r->part[r->nparts - 1].end * size;
-    const bool straight = is_pinned(c, to, bytes);
-    enum status status = straight ? STATUS_OK : cuda_grow_pinned(c, bytes, e);
+    const struct cargo x = {r, from, size, (size_t)r->part[r->nparts - 1].end * size};
+    const bool straight = is_pinned(c, to, x.bytes);
+    const enum status status =
+        straight ? STATUS_OK : cuda_grow_pinned(c, CUDA_RING * band_bytes(x.bytes), e);
     if (status)
         return status;
-    c->nbands = 0;
     *c->pinned_verdict = *verdict;
-    range_begin("launches");
-    cudaError_t code = queue(c, r, straight ? to : c->pinned, straight, times != NULL);
-    range_end();
-    range_begin(straight ? "wait" : "wait and copy");
-    if (code == cudaSuccess)
-        code = receive(c, to);
-    range_end();
+    cudaError_t code = carry(c, &x, to, straight, times != NULL);
     if (code == cudaSuccess && times)
         code = take_times(c, r->nparts - 1, times);
     if (code != cudaSuccess) {  // nothing may go on writing to memory of the caller

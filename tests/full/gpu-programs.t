@@ -31,7 +31,7 @@ count() {
 	sed -n "s/.*\"card_$1\":\([0-9]*\).*/\1/p" stats
 }
 nothing_left() {
-	grep -q 'blocks 0, events 0, streams 0, places 0 left; pinned [0-9]*, unmapped 0$' report
+	grep -q 'blocks 0, events 0, streams 0, places 0 left; pinned [0-9]*, block [0-9]*, unmapped 0$' report
 }
 
 # --- frames, and what is kept on the card
@@ -129,8 +129,22 @@ unset STANDIN_REPORT number
 export STANDIN_PINS=0
 check 'without pinned slots' frames unpinned 2>err
 check 'frames are the same' same unpinned plain
+is 'they passed through a ring' "$(sed 's/.*block \([0-9]*\),.*/\1/' report)" 65536
+export STANDIN_EAGER=1
+check 'with copies that are made at once' frames eager 2>err
+check 'frames are the same' same eager plain
+unset STANDIN_EAGER
 is 'it is said once' "$(frames again 2>&1 | grep -c 'pinning memory: out of memory; pixels are copied once more')" 1
+# one frame of two parts, which the card computes one after the other
+halves() {
+	bragg-geometry --detpixels=771 --pixel=0.13 --distance=120 --ncells=8 | bragg-orient --quiet --random |
+		"$1" --quiet "--engine=$2" --threads=2 | bragg-write --quiet "halves_$3.raw"
+}
+check 'a frame in two parts' halves "$intensity" cuda unpinned 2>err
 unset STANDIN_PINS
+check 'and straight to where it is wanted' halves "$intensity" cuda pinned
+check 'by the cpu engine' halves bragg-intensity cpu cpu
+check 'frames are the same' sh -c 'cmp halves_unpinned.raw halves_pinned.raw && cmp halves_pinned.raw halves_cpu.raw'
 export STANDIN_MEMORY=2245000
 check 'with memory for a part of a frame' frames parts
 check 'frames are the same, too' same parts plain

@@ -1,8 +1,8 @@
 /*
- * Stands in for the CUDA runtime and the kernels, so that all else of the CUDA engine, and the
- * programs around it, run where there is no GPU: memory of the card is memory here, whoever writes
- * beyond its end ends the program, everything is done when it is asked for.  What it pretends is
- * set by
+ * Stands in for the CUDA runtime, as kernels.c for the kernels, so that all else of the CUDA
+ * engine, and the programs around it, run where there is no GPU: memory of the card is memory here,
+ * whoever writes beyond its end ends the program.  Kernels are done when they are launched, copies
+ * no sooner than somebody waits for them.  What it pretends is set by
  *
  *     STANDIN_CARDS       how many there are (1)
  *     STANDIN_CAPABILITY  of each, 10 * major + minor (90)
@@ -11,8 +11,9 @@
  *     STANDIN_MEMORY      bytes of a card (1 GB)
  *     STANDIN_TAKEN       of these, how many another process takes between asking and taking (0)
  *     STANDIN_PINS        how many places can be pinned (1000)
- *     STANDIN_REPORT      file to which a line is appended at exit: which card was used, and what
- *                         was not given back
+ *     STANDIN_EAGER       1: copies are made when they are asked for, the other thing that a card
+ * may do (0) STANDIN_REPORT      file to which a line is appended at exit: which card was used,
+ * what was not given back, and the largest block of memory here in bytes
  */
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
@@ -24,21 +25,17 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "engine/cpu.h"
-#include "gpu/closed_kernel.h"
-#include "gpu/host_loop.h"
-#include "gpu/shares_kernel.h"
-#include "gpu/slopes_kernel.h"
-#include "tests/enginecheck/peak.h"
 
 enum { HEADER = MEM_ALIGNMENT, GUARD = 64, PLACES = 1024 };
 
 static int card = -1;
-static size_t used;                   // bytes of the card
-static long blocks, events, streams;  // that are there
-static long pinned, unmapped;         // places, ever; those of them that went too early
+static size_t used;                         // bytes of the card
+static long blocks, events, streams;        // that are there
+static unsigned char *card_blocks[PLACES];  // memory of the card; NULL: a free place
+static long pinned, unmapped;               // places, ever; those of them that went too early
 static void *places[PLACES];
 static int nplaces;
+static size_t largest;                   // block of pinned memory, ever
 static const void *host_blocks[PLACES];  // pinned from the start, ever
 static int nhost_blocks;
 
@@ -54,10 +51,10 @@ static void __attribute__((destructor)) report(void)
     FILE *out = path && card >= 0 ? fopen(path, "a") : NULL;
     if (!out)
         return;
-    fprintf(
-        out,
-        "card %d: blocks %ld, events %ld, streams %ld, places %d left; pinned %ld, unmapped %ld\n",
-        card, blocks, events, streams, nplaces, pinned, unmapped);
+    fprintf(out,
+            "card %d: blocks %ld, events %ld, streams %ld, places %d left; pinned %ld, block %zu, "
+            "unmapped %ld\n",
+            card, blocks, events, streams, nplaces, pinned, largest, unmapped);
     (void)fclose(out);
 }
 
@@ -119,6 +116,35 @@ cudaError_t cudaMemGetInfo(size_t *room, size_t *total)
     return cudaSuccess;
 }
 
+static size_t size_of(const unsigned char *block)
+{
+    size_t bytes;
+    memcpy(&bytes, block - HEADER, sizeof bytes);
+    return bytes;
+}
+
+static int place_of(const void *block)
+{
+    for (int i = 0; i < PLACES; i++)
+        if (card_blocks[i] == block)
+            return i;
+    (void)fprintf(stderr, "stand-in: more than %d blocks, or one that is not there\n", PLACES);
+    abort();
+}
+
+/* Ends the program unless these bytes are in one block of the card. */
+static void look_up(const void *at, size_t bytes)
+{
+    const unsigned char *from = at;
+    for (int i = 0; i < PLACES; i++) {
+        const unsigned char *block = card_blocks[i];
+        if (block && from >= block && from + bytes <= block + size_of(block))
+            return;
+    }
+    (void)fprintf(stderr, "stand-in: %zu bytes are copied that are not all in a block\n", bytes);
+    abort();
+}
+
 /* A block begins with its size. */
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
@@ -130,16 +156,16 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
     memset(block + HEADER + bytes, 0xa5, GUARD);
     used += bytes;
     blocks++;
-    *memory = block + HEADER;
+    *memory = card_blocks[place_of(NULL)] = block + HEADER;
     return cudaSuccess;
 }
 
 cudaError_t cudaFree(void *memory)
 {
-    size_t bytes;
     if (!memory)
         return cudaSuccess;
-    memcpy(&bytes, (unsigned char *)memory - HEADER, sizeof bytes);
+    const size_t bytes = size_of(memory);
+    card_blocks[place_of(memory)] = NULL;
     for (int i = 0; i < GUARD; i++)
         if (((unsigned char *)memory)[bytes + (size_t)i] != 0xa5) {
             (void)fprintf(stderr, "stand-in: written beyond the end of %zu bytes\n", bytes);
@@ -158,6 +184,7 @@ cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags)
     *memory = mem_array(bytes, 1);
     blocks += *memory != NULL;
     host_blocks[nhost_blocks++ % PLACES] = *memory;
+    largest = bytes > largest ? bytes : largest;
     return *memory ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
@@ -199,25 +226,50 @@ cudaError_t cudaHostUnregister(void *memory)
     return cudaErrorHostMemoryNotRegistered;
 }
 
-/* A copy of pageable memory to the card, which is made no sooner than somebody waits for it. */
+/* Copies that nobody has waited for yet, in their order.  Those to the card from pinned memory are
+ * made at once: only the kernel behind them looks at what they bring. */
+enum { LATE = 4096 };
 static struct late {
+    cudaStream_t stream;
     void *to;
     const void *from;
-    size_t bytes;
-} late;
+    size_t bytes;  // 0: done
+} late[LATE];
+static size_t nlate;
+
+/* Makes the first `count` ones, those of a stream. */
+static void catch_up(cudaStream_t stream, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (late[i].stream == stream && late[i].bytes) {
+            memcpy(late[i].to, late[i].from, late[i].bytes);
+            late[i].bytes = 0;
+        }
+    while (nlate && !late[nlate - 1].bytes)
+        nlate--;
+}
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t stream)
 {
-    (void)stream;
-    if (kind == cudaMemcpyHostToDevice && !from_host_block(from))
-        late = (struct late){to, from, bytes};
-    else
+    look_up(kind == cudaMemcpyHostToDevice ? to : from, bytes);
+    if ((kind == cudaMemcpyHostToDevice && from_host_block(from)) || setting("STANDIN_EAGER", 0))
         memcpy(to, from, bytes);
+    else if (nlate == LATE)
+        return cudaErrorMemoryAllocation;
+    else
+        late[nlate++] = (struct late){stream, to, from, bytes};
     return cudaSuccess;
 }
 
-/* ---- streams and events, which are times --------------------------------------------- */
+/* ---- streams and events --------------------------------------------------------------- */
+
+/* When it was recorded, behind which copies of which stream; 0: never. */
+struct event {
+    uint64_t ns;
+    size_t count;
+    cudaStream_t stream;
+};
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 {
@@ -236,10 +288,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
-    (void)stream;
-    if (late.bytes)
-        memcpy(late.to, late.from, late.bytes);
-    late.bytes = 0;
+    catch_up(stream, nlate);
     return cudaSuccess;
 }
 
@@ -259,7 +308,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 
 cudaError_t cudaEventCreate(cudaEvent_t *event)
 {
-    *event = mem_array(1, sizeof(uint64_t));
+    *event = mem_array(1, sizeof(struct event));
     events++;
     return cudaSuccess;
 }
@@ -273,94 +322,26 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
-    (void)stream;
-    *(uint64_t *)(void *)event = clock_ns();
+    *(struct event *)(void *)event = (struct event){clock_ns(), nlate, stream};
     return cudaSuccess;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
-    return *(uint64_t *)(void *)event ? cudaSuccess : cudaErrorInvalidResourceHandle;
+    const struct event *e = (const struct event *)(const void *)event;
+    if (!e->ns)
+        return cudaErrorInvalidResourceHandle;
+    catch_up(e->stream, e->count < nlate ? e->count : nlate);
+    return cudaSuccess;
 }
 
 /* As the runtime's, an error for an event that was never recorded. */
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 {
-    const uint64_t start = *(uint64_t *)(void *)from, end = *(uint64_t *)(void *)to;
+    const uint64_t start = ((const struct event *)(const void *)from)->ns;
+    const uint64_t end = ((const struct event *)(const void *)to)->ns;
     if (!start || !end)
         return cudaErrorInvalidResourceHandle;
     *ms = (float)((double)end - (double)start) * 1e-6f;
-    return cudaSuccess;
-}
-
-/* Nothing is worth measuring here; numbers let the shares be printed. */
-struct card_peak card_peak(void)
-{
-    return (struct card_peak){1e12, 5e11, 1e11, 1e10};
-}
-
-/* ---- the kernels -------------------------------------------------------------------- */
-
-static bool is_fused(void)
-{
-    return strcmp(cpu_kernels_choose(NULL, PRECISION_MIXED, NULL)->name, "baseline") != 0;
-}
-
-int gpu_kernel_launch(const struct gpu_frame *frame, const struct gpu_rows *rows, float *out,
-                      void *stream)
-{
-    const bool fused = is_fused();
-    (void)stream;
-#pragma omp parallel for schedule(dynamic)
-    for (int64_t row = 0; row < rows->count; row++)
-        (fused ? gpu_host_row_avx2 : gpu_host_row_baseline)(frame, rows, row, out);
-    return cudaSuccess;
-}
-
-int gpu_background_launch(const struct gpu_frame *frame, const struct background_scene *scene,
-                          const struct gpu_rows *rows, float *out, void *stream)
-{
-    (void)stream;
-    gpu_host_background(frame, scene, rows, 2, out);
-    return cudaSuccess;
-}
-
-int gpu_after_launch(const struct gpu_after *after, int64_t first_pixel, int64_t first, int64_t end,
-                     struct gpu_verdict *verdict, void *stream)
-{
-    (void)stream;
-    gpu_host_after(after, first_pixel, first, end, 2, verdict);
-    return cudaSuccess;
-}
-
-int gpu_slopes_mixed_launch(const struct gpu_slopes *frame, const struct gpu_slopes_batch *batch,
-                            void *stream)
-{
-    (void)stream;
-    (is_fused() ? gpu_host_slopes_avx2 : gpu_host_slopes_baseline)(frame, batch, 2);
-    return cudaSuccess;
-}
-
-int gpu_slopes_double_launch(const struct gpu_slopes *frame, const struct gpu_slopes_batch *batch,
-                             void *stream)
-{
-    (void)stream;
-    (is_fused() ? gpu_host_slopes_double_avx2 : gpu_host_slopes_double_baseline)(frame, batch, 2);
-    return cudaSuccess;
-}
-
-int gpu_shares_launch(const struct gpu_shares *frame, const struct gpu_shares_batch *batch,
-                      void *stream)
-{
-    (void)stream;
-    (is_fused() ? gpu_host_shares_avx2 : gpu_host_shares_baseline)(frame, batch, 2);
-    return cudaSuccess;
-}
-
-int gpu_closed_launch(const struct gpu_closed *frame, const struct gpu_closed_batch *batch,
-                      void *stream)
-{
-    (void)stream;
-    gpu_host_closed(frame, batch, 2);
     return cudaSuccess;
 }

@@ -1,0 +1,82 @@
+/* Stands in for the kernels of the CUDA engine: their threads, run here as soon as they are
+ * launched.
+ */
+#include <cuda_runtime_api.h>
+#include <string.h>
+
+#include "engine/cpu.h"
+#include "gpu/closed_kernel.h"
+#include "gpu/host_loop.h"
+#include "gpu/shares_kernel.h"
+#include "gpu/slopes_kernel.h"
+#include "tests/enginecheck/peak.h"
+
+/* Nothing is worth measuring here; numbers let the shares be printed. */
+struct card_peak card_peak(void)
+{
+    return (struct card_peak){1e12, 5e11, 1e11, 1e10};
+}
+
+static bool is_fused(void)
+{
+    return strcmp(cpu_kernels_choose(NULL, PRECISION_MIXED, NULL)->name, "baseline") != 0;
+}
+
+int gpu_kernel_launch(const struct gpu_frame *frame, const struct gpu_rows *rows, float *out,
+                      void *stream)
+{
+    const bool fused = is_fused();
+    (void)stream;
+#pragma omp parallel for schedule(dynamic)
+    for (int64_t row = 0; row < rows->count; row++)
+        (fused ? gpu_host_row_avx2 : gpu_host_row_baseline)(frame, rows, row, out);
+    return cudaSuccess;
+}
+
+int gpu_background_launch(const struct gpu_frame *frame, const struct background_scene *scene,
+                          const struct gpu_rows *rows, float *out, void *stream)
+{
+    (void)stream;
+    gpu_host_background(frame, scene, rows, 2, out);
+    return cudaSuccess;
+}
+
+int gpu_after_launch(const struct gpu_after *after, int64_t first_pixel, int64_t first, int64_t end,
+                     struct gpu_verdict *verdict, void *stream)
+{
+    (void)stream;
+    gpu_host_after(after, first_pixel, first, end, 2, verdict);
+    return cudaSuccess;
+}
+
+int gpu_slopes_mixed_launch(const struct gpu_slopes *frame, const struct gpu_slopes_batch *batch,
+                            void *stream)
+{
+    (void)stream;
+    (is_fused() ? gpu_host_slopes_avx2 : gpu_host_slopes_baseline)(frame, batch, 2);
+    return cudaSuccess;
+}
+
+int gpu_slopes_double_launch(const struct gpu_slopes *frame, const struct gpu_slopes_batch *batch,
+                             void *stream)
+{
+    (void)stream;
+    (is_fused() ? gpu_host_slopes_double_avx2 : gpu_host_slopes_double_baseline)(frame, batch, 2);
+    return cudaSuccess;
+}
+
+int gpu_shares_launch(const struct gpu_shares *frame, const struct gpu_shares_batch *batch,
+                      void *stream)
+{
+    (void)stream;
+    (is_fused() ? gpu_host_shares_avx2 : gpu_host_shares_baseline)(frame, batch, 2);
+    return cudaSuccess;
+}
+
+int gpu_closed_launch(const struct gpu_closed *frame, const struct gpu_closed_batch *batch,
+                      void *stream)
+{
+    (void)stream;
+    gpu_host_closed(frame, batch, 2);
+    return cudaSuccess;
+}
