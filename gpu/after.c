@@ -4,6 +4,7 @@
 
 #include "engine/noise.h"
 #include "engine/photons.h"
+#include "gpu/apart.h"
 #include "gpu/plan.h"
 #include "physics/background.h"
 #include "physics/poisson_table.h"
@@ -59,13 +60,13 @@ static enum status upload_scene(struct plan *p, const struct engine_after *after
     enum status s = p->device->reserve(p->context, pack.bytes, &a->resident, e);
     if (s)
         return s;
-    pack = (struct gpu_pack){mem_array(pack.bytes, 1), (uintptr_t)a->resident, 0};
+    pack = gpu_pack_into(p, BLOCK_AFTER, mem_array(pack.bytes, 1), a->resident);
     if (!pack.to)
         return error_memory(e, "the background");
     a->scene = background_scene(p->experiment, beam->sources, beam->nsources, after->materials,
                                 after->nmaterials);
     gpu_pack_scene(&pack, &a->scene);
-    s = gpu_upload(p, a->resident, pack.to, pack.bytes, e);
+    s = gpu_pack_send(p, &pack, e);
     mem_free(pack.to);
     a->gathered = mem_array(beam->nsources, sizeof *a->gathered);
     return !s && !a->gathered ? error_memory(e, "the background") : s;

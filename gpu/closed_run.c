@@ -5,6 +5,7 @@
 #include "base/vec.h"
 #include "engine/closed.h"
 #include "engine/photons.h"
+#include "gpu/apart.h"
 #include "gpu/layout.h"
 
 enum { CLOSED_BATCH = 1 << 22 };  // pixels at a time
@@ -95,9 +96,9 @@ static enum status upload(struct plan *p, const struct closed *c, struct gpu_clo
         s = gpu_grow_recipe(p, pack.bytes, e);
     }
     if (!s) {
-        pack = (struct gpu_pack){p->packed, (uintptr_t)p->recipe, 0};
+        pack = gpu_pack_into(p, BLOCK_RECIPE, p->packed, p->recipe);
         pack_frame(&pack, p, c, &sorted, f);
-        s = gpu_upload(p, p->recipe, p->packed, pack.bytes, e);
+        s = gpu_pack_send(p, &pack, e);
     }
     mem_free(sorted.begin);
     mem_free(sorted.items);

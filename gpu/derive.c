@@ -4,6 +4,7 @@
 
 #include "engine/closed.h"
 #include "engine/cpu_slopes.h"
+#include "gpu/apart.h"
 #include "gpu/layout.h"
 #include "gpu/slopes_pack.h"
 
@@ -65,9 +66,9 @@ static enum status upload(struct plan *p, const struct cpu_job *job,
         s = gpu_grow_recipe(p, pack.bytes, e);
     if (s)
         return s;
-    pack = (struct gpu_pack){p->packed, (uintptr_t)p->recipe, 0};
+    pack = gpu_pack_into(p, BLOCK_RECIPE, p->packed, p->recipe);
     s = gpu_pack_slopes(&pack, job, slopes, p->tables, p->on_card, &p->frame, frame, e);
-    return s ? s : gpu_upload(p, p->recipe, p->packed, pack.bytes, e);
+    return s ? s : gpu_pack_send(p, &pack, e);
 }
 
 enum status gpu_derive(struct plan *p, const struct recipe *recipe,

@@ -10,6 +10,7 @@
 #include "engine/closed.h"
 #include "engine/diffuse.h"
 #include "engine/recipe_check.h"
+#include "gpu/apart.h"
 #include "gpu/closed_run.h"
 #include "gpu/derive.h"
 #include "gpu/gpu.h"
@@ -26,6 +27,7 @@ static void plan_destroy(struct plan **plan)
         return;
     if (p->context) {
         gpu_drop_out(p);
+        gpu_apart_close(p);
         p->device->release(p->context, p->afterwards.resident);
         p->device->release(p->context, p->afterwards.table);
         for (int i = 0; i < GPU_BATCHES; i++)
@@ -54,12 +56,12 @@ static enum status upload_experiment(struct plan *p, struct error *e)
     enum status status = p->device->reserve(p->context, pack.bytes, &p->resident, e);
     if (status)
         return status;
-    pack = (struct gpu_pack){mem_array(pack.bytes, 1), (uintptr_t)p->resident, 0};
+    pack = gpu_pack_into(p, BLOCK_EXPERIMENT, mem_array(pack.bytes, 1), p->resident);
     if (!pack.to)
         return error_memory(e, "the experiment");
     gpu_pack_experiment(&pack, p->experiment, p->panels, p->tables, p->precision, &p->frame,
                         &p->on_card);
-    status = gpu_upload(p, p->resident, pack.to, pack.bytes, e);
+    status = gpu_pack_send(p, &pack, e);
     memcpy(p->panels, pack.to, p->experiment->npanels * sizeof *p->panels);
     mem_free(pack.to);
     return status;
@@ -147,11 +149,11 @@ static enum status upload_recipe(struct plan *p, const struct cpu_job *job, stru
     const enum status status = gpu_grow_recipe(p, count.bytes, e);
     if (status)
         return status;
-    struct gpu_pack pack = {p->packed, (uintptr_t)p->recipe, 0};
+    struct gpu_pack pack = gpu_pack_into(p, BLOCK_RECIPE, p->packed, p->recipe);
     pack_recipe(p, &pack, job, frame);
     gpu_after_recipe(p, &pack, job->recipe);
     const uint64_t start = clock_ns();
-    const enum status uploaded = gpu_upload(p, p->recipe, p->packed, pack.bytes, e);
+    const enum status uploaded = gpu_pack_send(p, &pack, e);
     p->times.upload = (double)(clock_ns() - start) * 1e-6;
     return uploaded;
 }

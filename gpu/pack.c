@@ -11,7 +11,7 @@ void *gpu_pack_room(struct gpu_pack *pack, size_t bytes, void **here)
     const size_t at = pack->bytes;
     pack->bytes += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     *here = pack->to ? pack->to + at : NULL;
-    return (void *)(pack->base + at);
+    return pack->apart ? gpu_apart_room(pack->apart, at, bytes) : (void *)(pack->base + at);
 }
 
 void *gpu_pack_add(struct gpu_pack *pack, const void *items, size_t count, size_t size)

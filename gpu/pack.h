@@ -11,10 +11,14 @@
 #include "physics/background_pixel.h"
 
 struct gpu_pack {
-    unsigned char *to;  // here; NULL: bytes are only counted
-    uintptr_t base;     // where the block will stand on the card
-    size_t bytes;       // so far
+    unsigned char *to;        // here; NULL: bytes are only counted
+    uintptr_t base;           // where the block will stand on the card
+    size_t bytes;             // so far
+    struct gpu_apart *apart;  // NULL: arrays stand side by side, see gpu/apart.h
 };
+
+/* Memory of its own for `bytes` at `at` of a block; NULL, and a->failed, when there is none. */
+void *gpu_apart_room(struct gpu_apart *a, size_t at, size_t bytes);
 
 /* Room for `bytes`; *here is where to write it, NULL while counting.  Returns its address
  * on the card. */

@@ -38,6 +38,21 @@ struct gpu_counts {
 /* Arrays of pixels that are asked for by number: these, and what is told of them. */
 enum gpu_batch { BATCH_NUMBERS, BATCH_VALUES, BATCH_FOUND, GPU_BATCHES };
 
+/* Packed arrays that are uploaded together. */
+enum gpu_block { BLOCK_EXPERIMENT, BLOCK_AFTER, BLOCK_RECIPE, GPU_BLOCKS };
+
+/* For debugging: these arrays, each in memory of its own, see gpu/apart.h. */
+struct gpu_apart {
+    const struct gpu_device *device;
+    void *context;
+    size_t count;
+    struct gpu_piece {
+        void *there;       // on the card
+        size_t at, bytes;  // here, in the block
+    } * pieces;            // owned: [count]
+    bool failed;           // memory was out
+};
+
 /* What is made of pixels. */
 enum { OUT_PHOTONS, OUT_BACKGROUND, OUT_COUNTS, GPU_OUTS };
 
@@ -62,6 +77,7 @@ struct plan {
     void *recipe;                     // on the card: sources, lattices
     unsigned char *packed;            // here: the same, before it is copied
     size_t recipe_bytes;              // of both
+    struct gpu_apart apart[GPU_BLOCKS];
     void *batch[GPU_BATCHES];  // on the card: pixels and what is told of them, apart as out[]
     size_t batch_bytes[GPU_BATCHES];
     void *out[GPU_OUTS];             // on the card, of out_rows rows: apart, so that tools see

@@ -7,6 +7,7 @@
 #include "engine/cpu_dense_shares.h"
 #include "engine/cpu_point.h"
 #include "engine/cpu_shares.h"
+#include "gpu/apart.h"
 #include "gpu/layout.h"
 
 enum { SHARES_BATCH = 1 << 16 };  // pixels at a time: 17 MB
@@ -56,9 +57,9 @@ static enum status upload(struct sharing *s, struct error *e)
         status = gpu_grow_recipe(p, pack.bytes, e);
     if (status)
         return status;
-    pack = (struct gpu_pack){p->packed, (uintptr_t)p->recipe, 0};
+    pack = gpu_pack_into(p, BLOCK_RECIPE, p->packed, p->recipe);
     pack_frame(s, &pack, &s->frame);
-    return gpu_upload(p, p->recipe, p->packed, pack.bytes, e);
+    return gpu_pack_send(p, &pack, e);
 }
 
 /* Appends the shares of a pixel, `stride` apart. */

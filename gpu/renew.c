@@ -31,5 +31,6 @@ enum status gpu_move_panels(struct plan *p, struct error *e)
     memcpy(p->by_m, p->moved.by_m, sizeof p->by_m);
     p->afterwards.has_background = false;
     gpu_panels_move(p->panels, p->experiment);
-    return gpu_upload(p, p->resident, p->panels, p->experiment->npanels * sizeof *p->panels, e);
+    return gpu_upload(p, (void *)(uintptr_t)p->frame.panels, p->panels,
+                      p->experiment->npanels * sizeof *p->panels, e);
 }

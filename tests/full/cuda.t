@@ -137,6 +137,7 @@ rehearsal() {
 		[ "$(grep -c '"passed": true' results)" -gt 70 ] && ! grep '"passed": false' results
 }
 check 'gpu-check, rehearsed' rehearsal
+check 'no thread reads beyond an array' env STANDIN_EDGE=1 BRAGG_GPU_APART=1 "$standin" table
 is 'one workload alone' "$("$standin" times 32 2 | grep -c '^| .* | 32 |')" 1
 unpinned() {
 	! STANDIN_PINS=0 "$standin" times 32 1 >unpinned 2>err && grep -q "pinning memory" err

@@ -31,7 +31,7 @@ count() {
 	sed -n "s/.*\"card_$1\":\([0-9]*\).*/\1/p" stats
 }
 nothing_left() {
-	grep -q 'blocks 0, events 0, streams 0, places 0 left; pinned [0-9]*, block [0-9]*, unmapped 0$' report
+	grep -q 'blocks 0, events 0, streams 0, places 0 left; most [0-9]*, pinned [0-9]*, block [0-9]*, unmapped 0$' report
 }
 
 # --- frames, and what is kept on the card
@@ -70,6 +70,14 @@ check 'counts' frames_after
 check 'are those of three programs' same_counts
 check 'of these nothing is left either' nothing_left
 is 'the background is made once' "$(count backgrounds_made) $(count backgrounds_found)" '1 3'
+
+# --- with arrays apart, of frames and of all that follows: whoever reads beyond one ends the program
+together=$(sed 's/.*most \([0-9]*\),.*/\1/' report)
+export BRAGG_GPU_APART=1 STANDIN_EDGE=1
+check 'arrays apart' frames_after
+check 'are the same' same_counts
+is 'of these nothing is left, and they were more' \
+	"$(nothing_left && test "$(sed 's/.*most \([0-9]*\),.*/\1/' report)" -gt $((together + 9)) && echo yes)" yes
 
 # --- derivatives
 cat >near.py <<END
@@ -123,7 +131,7 @@ want=$(sizes bragg-intensity cpu)
 is 'tables of reflections have the length of those of the cpu engine' "$(sizes "$intensity" cuda)" "$want"
 check 'they are some' [ "$(echo "$want" | sort -k2,2 -u | wc -l)" -gt 2 ]
 check 'of reflections nothing is left' nothing_left
-unset STANDIN_REPORT number
+unset STANDIN_REPORT number BRAGG_GPU_APART STANDIN_EDGE
 
 # --- memory
 export STANDIN_PINS=0

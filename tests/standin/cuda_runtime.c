@@ -10,6 +10,8 @@
  *                         the runtime)
  *     STANDIN_MEMORY      bytes of a card (1 GB)
  *     STANDIN_TAKEN       of these, how many another process takes between asking and taking (0)
+ *     STANDIN_EDGE        1: nothing is mapped behind memory of the card: whoever reads beyond its
+ *                         end ends the program, too (0)
  *     STANDIN_PINS        how many places can be pinned (1000)
  *     STANDIN_EAGER       1: copies are made when they are asked for, the other thing that a card
  * may do (0) STANDIN_REPORT      file to which a line is appended at exit: which card was used,
@@ -31,6 +33,7 @@ enum { HEADER = MEM_ALIGNMENT, GUARD = 64, PLACES = 1024 };
 static int card = -1;
 static size_t used;                         // bytes of the card
 static long blocks, events, streams;        // that are there
+static long most;                           // blocks at once, ever
 static unsigned char *card_blocks[PLACES];  // memory of the card; NULL: a free place
 static long pinned, unmapped;               // places, ever; those of them that went too early
 static void *places[PLACES];
@@ -52,9 +55,10 @@ static void __attribute__((destructor)) report(void)
     if (!out)
         return;
     fprintf(out,
-            "card %d: blocks %ld, events %ld, streams %ld, places %d left; pinned %ld, block %zu, "
+            "card %d: blocks %ld, events %ld, streams %ld, places %d left; most %ld, pinned %ld, "
+            "block %zu, "
             "unmapped %ld\n",
-            card, blocks, events, streams, nplaces, pinned, largest, unmapped);
+            card, blocks, events, streams, nplaces, most, pinned, largest, unmapped);
     (void)fclose(out);
 }
 
@@ -145,18 +149,59 @@ static void look_up(const void *at, size_t bytes)
     abort();
 }
 
-/* A block begins with its size. */
+/* Room for a block, its size before it, GUARD bytes behind it or, at the edge, none that is mapped.
+ */
+enum { PAGE = 4096 };
+
+static size_t edged_bytes(size_t bytes)
+{
+    return (HEADER + bytes + 15 + PAGE - 1) / PAGE * PAGE + PAGE;
+}
+
+static unsigned char *block_open(size_t bytes)
+{
+    if (!setting("STANDIN_EDGE", 0)) {
+        unsigned char *block = mem_array(HEADER + bytes + GUARD, 1);
+        if (block)
+            memset(block + HEADER + bytes, 0xa5, GUARD);
+        return block ? block + HEADER : NULL;
+    }
+    const size_t all = edged_bytes(bytes), end = all - PAGE;
+    unsigned char *pages =
+        mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED || mprotect(pages + end, PAGE, PROT_NONE) != 0)
+        return NULL;
+    return pages + end - (bytes + 15) / 16 * 16;
+}
+
+/* Whoever still reads it sees numbers of no meaning. */
+static void block_close(unsigned char *block, size_t bytes)
+{
+    if (setting("STANDIN_EDGE", 0)) {
+        (void)munmap(block + (bytes + 15) / 16 * 16 + PAGE - edged_bytes(bytes),
+                     edged_bytes(bytes));
+        return;
+    }
+    for (size_t i = 0; i < GUARD; i++)
+        if (block[bytes + i] != 0xa5) {
+            (void)fprintf(stderr, "stand-in: written beyond the end of %zu bytes\n", bytes);
+            abort();
+        }
+    memset(block, 0xee, bytes);
+    mem_free(block - HEADER);
+}
+
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
     const size_t room = setting("STANDIN_MEMORY", 1 << 30) - setting("STANDIN_TAKEN", 0);
-    unsigned char *block = bytes + used > room ? NULL : mem_array(bytes + HEADER + GUARD, 1);
+    unsigned char *block = bytes + used > room ? NULL : block_open(bytes);
     if (!block)
         return cudaErrorMemoryAllocation;
-    memcpy(block, &bytes, sizeof bytes);
-    memset(block + HEADER + bytes, 0xa5, GUARD);
+    memcpy(block - HEADER, &bytes, sizeof bytes);
     used += bytes;
     blocks++;
-    *memory = card_blocks[place_of(NULL)] = block + HEADER;
+    most = blocks > most ? blocks : most;
+    *memory = card_blocks[place_of(NULL)] = block;
     return cudaSuccess;
 }
 
@@ -166,15 +211,9 @@ cudaError_t cudaFree(void *memory)
         return cudaSuccess;
     const size_t bytes = size_of(memory);
     card_blocks[place_of(memory)] = NULL;
-    for (int i = 0; i < GUARD; i++)
-        if (((unsigned char *)memory)[bytes + (size_t)i] != 0xa5) {
-            (void)fprintf(stderr, "stand-in: written beyond the end of %zu bytes\n", bytes);
-            abort();
-        }
     used -= bytes;
     blocks--;
-    memset(memory, 0xee, bytes);  // whoever still reads it sees numbers of no meaning
-    mem_free((unsigned char *)memory - HEADER);
+    block_close(memory, bytes);
     return cudaSuccess;
 }
 
