@@ -25,14 +25,22 @@ struct place {
     size_t bytes;
 };
 
-/* Before the kernels of a part, and behind each of them. */
-enum mark { MARK_BEGUN, MARK_PHOTONS, MARK_BACKGROUND, MARK_COUNTS, MARKS };
+/* Before the kernels of a part, and behind each of them; before and behind its way here. */
+enum mark {
+    MARK_BEGUN,
+    MARK_PHOTONS,
+    MARK_BACKGROUND,
+    MARK_COUNTS,
+    MARK_COPYING,
+    MARK_COPIED,
+    MARKS
+};
 
 struct cuda {
     int threads;
     cudaStream_t stream, copies;
-    cudaEvent_t mark[GPU_PARTS][MARKS];  // on `stream`
-    cudaEvent_t copying, copied;         // on `copies`: before the first band, behind the last
+    cudaEvent_t mark[GPU_PARTS][MARKS];  // on `stream`, the last two on `copies`
+    cudaEvent_t copied;                  // there, behind the last part
     struct band band[CUDA_RING];
     int nplaces;
     struct place place[PLACES_MAX];

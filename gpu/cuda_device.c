@@ -75,8 +75,6 @@ static void close_events(struct cuda *c)
     for (int i = 0; i < GPU_PARTS * MARKS; i++)
         if (c->mark[i / MARKS][i % MARKS])
             (void)cudaEventDestroy(c->mark[i / MARKS][i % MARKS]);
-    if (c->copying)
-        (void)cudaEventDestroy(c->copying);
     if (c->copied)
         (void)cudaEventDestroy(c->copied);
 }
@@ -98,9 +96,7 @@ static void cuda_detach(void *context)
 
 static enum status open_events(struct cuda *c, struct error *e)
 {
-    cudaError_t code = cudaEventCreate(&c->copying);
-    if (code == cudaSuccess)
-        code = cudaEventCreate(&c->copied);
+    cudaError_t code = cudaEventCreate(&c->copied);
     for (int i = 0; i < GPU_PARTS * MARKS && code == cudaSuccess; i++)
         code = cudaEventCreate(&c->mark[i / MARKS][i % MARKS]);
     for (int i = 0; i < CUDA_RING && code == cudaSuccess; i++)

@@ -77,26 +77,34 @@ struct cargo {
     const struct gpu_run *run;
     const char *from;
     size_t size, bytes;  // of a pixel; of all
+    bool timed;
 };
+
+/* All of part i straight to where it belongs in to[], which is pinned. */
+static cudaError_t send_part(struct cuda *c, const struct cargo *x, int i, char *to)
+{
+    const struct gpu_part *p = &x->run->part[i];
+    const size_t at = (size_t)p->first * x->size, end = (size_t)p->end * x->size;
+    cudaEvent_t *mark = c->mark[i];
+    cudaError_t code = cudaStreamWaitEvent(c->copies, mark[MARK_COUNTS], 0);
+    if (code == cudaSuccess)
+        code = note(x->timed, mark[MARK_COPYING], c->copies);
+    if (code == cudaSuccess)
+        code = cudaMemcpyAsync(to + at, x->from + at, end - at, cudaMemcpyDeviceToHost, c->copies);
+    return code == cudaSuccess ? note(x->timed, mark[MARK_COPIED], c->copies) : code;
+}
 
 /* Queues the kernels of all parts, and behind each, if to[] is pinned, its way there.  The verdict
  * travels to the card and back. */
-static cudaError_t queue(struct cuda *c, const struct cargo *x, char *to, bool timed)
+static cudaError_t queue(struct cuda *c, const struct cargo *x, char *to)
 {
     const struct gpu_run *r = x->run;
     cudaError_t code = cudaMemcpyAsync(c->verdict, c->pinned_verdict, sizeof *c->verdict,
                                        cudaMemcpyHostToDevice, c->stream);
     for (int i = 0; i < r->nparts && code == cudaSuccess; i++) {
-        const size_t at = (size_t)r->part[i].first * x->size;
-        const size_t end = (size_t)r->part[i].end * x->size;
-        code = launch(c, r, i, timed);
-        if (code == cudaSuccess && (to || i == 0))
-            code = cudaStreamWaitEvent(c->copies, c->mark[i][MARK_COUNTS], 0);
-        if (code == cudaSuccess && i == 0)
-            code = note(timed, c->copying, c->copies);
+        code = launch(c, r, i, x->timed);
         if (code == cudaSuccess && to)
-            code =
-                cudaMemcpyAsync(to + at, x->from + at, end - at, cudaMemcpyDeviceToHost, c->copies);
+            code = send_part(c, x, i, to);
     }
     if (code == cudaSuccess)
         code = cudaMemcpyAsync(c->pinned_verdict, c->verdict, sizeof *c->verdict,
@@ -128,10 +136,18 @@ static void begin_band(const struct cargo *x, size_t at, size_t number, struct b
 /* On its way from the card to its place in the ring. */
 static cudaError_t send_band(struct cuda *c, const struct cargo *x, const struct band *b)
 {
-    cudaError_t code = cudaStreamWaitEvent(c->copies, c->mark[b->part][MARK_COUNTS], 0);
+    const struct gpu_part *p = &x->run->part[b->part];
+    const bool first = b->at == (size_t)p->first * x->size;
+    const bool last = b->at + b->bytes == (size_t)p->end * x->size;
+    cudaEvent_t *mark = c->mark[b->part];
+    cudaError_t code = cudaStreamWaitEvent(c->copies, mark[MARK_COUNTS], 0);
+    if (code == cudaSuccess)
+        code = note(x->timed && first, mark[MARK_COPYING], c->copies);
     if (code == cudaSuccess)
         code = cudaMemcpyAsync(c->pinned + b->place, x->from + b->at, b->bytes,
                                cudaMemcpyDeviceToHost, c->copies);
+    if (code == cudaSuccess)
+        code = note(x->timed && last, mark[MARK_COPIED], c->copies);
     return code == cudaSuccess ? cudaEventRecord(b->copied, c->copies) : code;
 }
 
@@ -180,8 +196,6 @@ static cudaError_t take_times(const struct cuda *c, int last, struct gpu_times *
 {
     cudaError_t code =
         add_time(c->mark[0][MARK_BEGUN], c->mark[last][MARK_COUNTS], &times->kernels);
-    if (code == cudaSuccess)
-        code = add_time(c->copying, c->copied, &times->to_host);
     for (int i = 0; i <= last && code == cudaSuccess; i++) {
         const cudaEvent_t *mark = c->mark[i];
         code = add_time(mark[MARK_BEGUN], mark[MARK_PHOTONS], &times->photons);
@@ -189,15 +203,17 @@ static cudaError_t take_times(const struct cuda *c, int last, struct gpu_times *
             code = add_time(mark[MARK_PHOTONS], mark[MARK_BACKGROUND], &times->background);
         if (code == cudaSuccess)
             code = add_time(mark[MARK_BACKGROUND], mark[MARK_COUNTS], &times->counts);
+        if (code == cudaSuccess)
+            code = add_time(mark[MARK_COPYING], mark[MARK_COPIED], &times->to_host);
     }
     return code;
 }
 
 /* Until all is at to[]. */
-static cudaError_t carry(struct cuda *c, const struct cargo *x, char *to, bool straight, bool timed)
+static cudaError_t carry(struct cuda *c, const struct cargo *x, char *to, bool straight)
 {
     range_begin("launches");
-    cudaError_t code = queue(c, x, straight ? to : NULL, timed);
+    cudaError_t code = queue(c, x, straight ? to : NULL);
     range_end();
     range_begin(straight ? "wait" : "wait and copy");
     if (code == cudaSuccess && !straight)
@@ -218,14 +234,15 @@ enum status cuda_run(void *context, const struct gpu_run *r, void *to, struct gp
     struct cuda *c = context;
     const void *from;
     const size_t size = pixel_size(gpu_leaving(r, &from));
-    const struct cargo x = {r, from, size, (size_t)r->part[r->nparts - 1].end * size};
+    const struct cargo x = {r, from, size, (size_t)r->part[r->nparts - 1].end * size,
+                            times != NULL};
     const bool straight = is_pinned(c, to, x.bytes);
     const enum status status =
         straight ? STATUS_OK : cuda_grow_pinned(c, CUDA_RING * band_bytes(x.bytes), e);
     if (status)
         return status;
     *c->pinned_verdict = *verdict;
-    cudaError_t code = carry(c, &x, to, straight, times != NULL);
+    cudaError_t code = carry(c, &x, to, straight);
     if (code == cudaSuccess && times)
         code = take_times(c, r->nparts - 1, times);
     if (code != cudaSuccess) {  // nothing may go on writing to memory of the caller

@@ -20,7 +20,7 @@ struct gpu_times {
     double background;  // ... the one of background, where it is made ...
     double counts;      // ... and the one that adds background and counts
     double kernels;     // from the first launch to the end of the last
-    double to_host;     // from the first part that is there to the last that is here
+    double to_host;     // copies back, without their waiting for kernels
 };
 
 /* From now on events of the card tell the times of frames of this plan, which costs some calls. */

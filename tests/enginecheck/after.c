@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "check.h"
 
-enum { ROUNDS = 15 };
 static const uint64_t SEED = 77;
 
 /* A frame twice: by stages, and on the card. */
@@ -22,7 +21,7 @@ struct pair {
     float *photons, *background;
     void *expected, *image;
     struct gpu_times best;  // each the best of some rounds, but of background the first
-    double frame_ms;
+    struct rounds rounds;   // of whole frames
 };
 
 static enum status pair_open(struct pair *p, struct run *run, const struct experiment *x,
@@ -72,7 +71,7 @@ static double least(double a, double b)
     return a < b ? a : b;
 }
 
-static void keep_best(struct pair *p, bool first, const struct gpu_times *t, double frame_ms)
+static void keep_best(struct pair *p, bool first, const struct gpu_times *t)
 {
     struct gpu_times *best = &p->best;
     const double background = first ? t->background : best->background;
@@ -82,11 +81,10 @@ static void keep_best(struct pair *p, bool first, const struct gpu_times *t, dou
                                             least(best->counts, t->counts),
                                             least(best->kernels, t->kernels),
                                             least(best->to_host, t->to_host)};
-    p->frame_ms = first ? frame_ms : least(p->frame_ms, frame_ms);
 }
 
-/* The best of some rounds. */
-static enum status on_card(struct pair *p, int rounds, struct error *e)
+/* Once, or as often as it is timed. */
+static enum status on_card(struct pair *p, bool timed, struct error *e)
 {
     const struct engine *engine = p->run->engine;
     struct engine_after left = p->after;
@@ -97,13 +95,14 @@ static enum status on_card(struct pair *p, int rounds, struct error *e)
     if (!s && (left.noise || left.nmaterials))
         s = error_set(e, STATUS_FAILED, "the engine leaves background or noise to others");
     if (!s)
-        (void)engine->pin(plan, p->image, p->count * pixel_size(p->after.type), NULL);
+        s = engine->pin(plan, p->image, p->count * pixel_size(p->after.type), e);
     if (!s)
         gpu_keep_times(plan);
-    for (int i = 0; i < rounds && !s; i++) {
+    for (int i = 0; !s && (i == 0 || (timed && rounds_go_on(&p->rounds))); i++) {
         const uint64_t start = clock_ns();
         s = engine->develop(plan, p->r, SEED, p->image, NULL, e);
-        keep_best(p, i == 0, gpu_last_times(plan), (double)(clock_ns() - start) * 1e-6);
+        rounds_add(&p->rounds, (double)(clock_ns() - start) * 1e-6);
+        keep_best(p, i == 0, gpu_last_times(plan));
     }
     if (plan)
         engine->destroy(&plan);
@@ -111,14 +110,14 @@ static enum status on_card(struct pair *p, int rounds, struct error *e)
 }
 
 /* Beside the bandwidth of the card and of the bus: bytes that the kernels read and write. */
-static void print_times(const struct pair *p)
+static void print_times(const struct pair *p, double frame_ms)
 {
     const struct card_peak *peak = &p->run->peak;
     const struct gpu_times *t = &p->best;
     const double pixels = (double)p->count, out = (double)pixel_size(p->after.type);
     printf(", upload %.3f ms, photons %.3f, background %.3f (once), counts %.3f, to host %.3f; "
            "recipe to pixels %.3f",
-           t->upload, t->photons, t->background, t->counts, t->to_host, p->frame_ms);
+           t->upload, t->photons, t->background, t->counts, t->to_host, frame_ms);
     if (peak->bytes > 0.0)
         printf("; of the card's bandwidth background %.0f %%, counts %.0f %%; of the bus %.0f %%",
                100.0 * 4.0 * pixels / (t->background * 1e-3 * peak->bytes),
@@ -126,16 +125,17 @@ static void print_times(const struct pair *p)
                100.0 * out * pixels / (t->to_host * 1e-3 * peak->bus_bytes));
 }
 
-static void report(struct run *run, const char *name, const struct pair *p, bool timed)
+static void report(struct run *run, const char *name, struct pair *p, bool timed)
 {
     const bool same = memcmp(p->expected, p->image, p->count * pixel_size(p->after.type)) == 0;
     run->cases++;
     run->failed += !same;
     run->pixels += p->count;
+    const double frame_ms = rounds_middle(&p->rounds).ms;
     printf("%-44s %d bits, %s", name, p->after.type == PIXEL_U16 ? 16 : 32,
            same ? "same integers" : "FAILED: other integers");
     if (timed)
-        print_times(p);
+        print_times(p, frame_ms);
     printf("\n");
     if (run->json)
         (void)fprintf(run->json,
@@ -144,12 +144,12 @@ static void report(struct run *run, const char *name, const struct pair *p, bool
                       "\"counts_ms\": %.4g, \"kernel_ms\": %.4g, \"to_host_ms\": %.4g, "
                       "\"frame_ms\": %.4g, \"passed\": %s}\n",
                       name, p->count, p->best.upload, p->best.photons, p->best.background,
-                      p->best.counts, p->best.kernels, p->best.to_host, p->frame_ms,
+                      p->best.counts, p->best.kernels, p->best.to_host, frame_ms,
                       same ? "true" : "false");
 }
 
 static enum status check_one(struct run *run, const char *name, const struct experiment *x,
-                             const struct recipe *r, size_t which, int rounds, struct error *e)
+                             const struct recipe *r, size_t which, bool timed, struct error *e)
 {
     struct pair p;
     enum status s = pair_open(&p, run, x, r, which, e);
@@ -158,9 +158,9 @@ static enum status check_one(struct run *run, const char *name, const struct exp
     if (!s)
         s = by_stages(&p, e);
     if (!s)
-        s = on_card(&p, rounds, e);
+        s = on_card(&p, timed, e);
     if (!s)
-        report(run, name, &p, rounds > 1);
+        report(run, name, &p, timed);
     pair_close(&p);
     return s;
 }
@@ -174,7 +174,7 @@ static enum status check_workload(struct run *run, const struct workload *w, int
     workload_words(w, size, &words);
     enum status s = workload_build(w, &words, PHYSICS_PHYSICAL, &x, &r, e);
     if (!s)
-        s = check_one(run, w->name, &x, &r, 0, ROUNDS, e);
+        s = check_one(run, w->name, &x, &r, 0, true, e);
     recipe_free(&r);
     experiment_free(&x);
     return s;
@@ -193,7 +193,7 @@ enum status check_after(struct run *run, const int64_t *numbers, struct error *e
         }
         s = case_build(&cases[i], &x, &r, e);
         if (!s)
-            s = check_one(run, cases[i].name, &x, &r, (size_t)i % 3, 1, e);
+            s = check_one(run, cases[i].name, &x, &r, (size_t)i % 3, false, e);
         recipe_free(&r);
         experiment_free(&x);
     }

@@ -36,6 +36,27 @@ void tell_case(struct run *run, const char *part, const char *name, double error
 /* The same for a case that was not compared, with the reason. */
 void tell_skip(struct run *run, const char *part, const char *name, const char *reason);
 
+/* What is timed round by round: some tenths of a second to warm up, then 100 rounds or, if that is
+ * sooner, as many as half a second holds, 5 at least. */
+enum { ROUNDS_MAX = 100 };
+struct rounds {
+    uint64_t begun;  // ns
+    bool warm;
+    int count;
+    double ms[ROUNDS_MAX];
+};
+
+/* Median and least. */
+struct middle {
+    double ms, least_ms;
+    int rounds;
+};
+
+/* Whether one more is wanted; rounds_add notes how long it took, if the card is warm. */
+bool rounds_go_on(struct rounds *r);
+void rounds_add(struct rounds *r, double ms);
+struct middle rounds_middle(struct rounds *r);
+
 /* A workload that is timed, of size x size pixels. */
 struct timed {
     struct experiment x;
@@ -49,7 +70,8 @@ enum status timed_open(struct timed *t, const struct workload *w, int64_t size, 
 void timed_close(const struct run *run, struct timed *t);
 
 /* Prints how long `what` takes, and notes it as `part`. */
-void timed_tell(const struct run *run, const char *what, const char *part, int64_t size, double ms);
+void timed_tell(const struct run *run, const char *what, const char *part, int64_t size,
+                struct rounds *rounds);
 
 /* The larger error; infinite where one is no number. */
 static inline double worse(double a, double b)

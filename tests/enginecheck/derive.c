@@ -8,7 +8,7 @@
 #include "engine/cpu_slopes.h"
 #include "engine/derive.h"
 
-enum { EDGE = 32, ROUNDS = 5 };
+enum { EDGE = 32 };
 /* 14 planes: orientation, cell, blocks, beam, detector. */
 static const char TIMED[] = "rot,cell,ncells,scale,wavelength,distance,beam_x,beam_y";
 static const char PART[] = "derivatives";
@@ -139,12 +139,12 @@ static enum status compare(struct run *run, const struct engine_case *c,
     return s;
 }
 
-/* The second workload with its planes: the best of some rounds. */
+/* The second workload with its planes. */
 static enum status take_time(struct run *run, int64_t size, struct error *e)
 {
     struct timed t;
     struct parameters set = {0};
-    double ms = HUGE_VAL;
+    struct rounds rounds = {0};
     enum status s = timed_open(&t, &workloads[1], size, e);
     if (!s)
         s = parameters_parse(TIMED, &t.x, &set, e);
@@ -155,13 +155,13 @@ static enum status take_time(struct run *run, int64_t size, struct error *e)
         s = run->engine->create(&t.plan, &t.x, &run->options, e);
     const struct derive_request q = {
         .set = &set, .npixels = (size_t)(size * size), .planes = planes};
-    for (int i = 0; i < ROUNDS && !s; i++) {
+    while (!s && rounds_go_on(&rounds)) {
         const uint64_t start = clock_ns();
         s = run->engine->derive(t.plan, &t.r, &q, e);
-        ms = fmin(ms, 1e-6 * (double)(clock_ns() - start));
+        rounds_add(&rounds, 1e-6 * (double)(clock_ns() - start));
     }
     if (!s)
-        timed_tell(run, "25 domains x 5 wavelengths, 14 planes", "planes", size, ms);
+        timed_tell(run, "25 domains x 5 wavelengths, 14 planes", "planes", size, &rounds);
     timed_close(run, &t);
     mem_free(planes);
     return s;

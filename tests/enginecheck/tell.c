@@ -41,10 +41,14 @@ void timed_close(const struct run *run, struct timed *t)
     experiment_free(&t->x);
 }
 
-void timed_tell(const struct run *run, const char *what, const char *part, int64_t size, double ms)
+void timed_tell(const struct run *run, const char *what, const char *part, int64_t size,
+                struct rounds *rounds)
 {
-    printf("%s, %d x %d: %.3f ms\n", what, (int)size, (int)size, ms);
+    const struct middle m = rounds_middle(rounds);
+    printf("%s, %d x %d: %.3f ms, least %.3f\n", what, (int)size, (int)size, m.ms, m.least_ms);
     if (run->json)
-        (void)fprintf(run->json, "{\"part\": \"%s\", \"size\": %d, \"ms\": %.4g}\n", part,
-                      (int)size, ms);
+        (void)fprintf(run->json,
+                      "{\"part\": \"%s\", \"size\": %d, \"ms\": %.4g, \"least_ms\": %.4g, "
+                      "\"rounds\": %d}\n",
+                      part, (int)size, m.ms, m.least_ms, m.rounds);
 }

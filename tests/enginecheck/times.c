@@ -7,10 +7,6 @@
 #include "base/clock.h"
 #include "check.h"
 
-/* A card that idles raises its clock within tenths of a second. */
-enum { ROUNDS_MAX = 100, ROUNDS_LEAST = 5 };
-static const double WARM_S = 0.3, LONGEST_S = 0.5;
-
 /* Medians, and the least. */
 struct times {
     double first_ms;  // with the plan
@@ -18,24 +14,9 @@ struct times {
     double upload_ms, kernel_ms, to_host_ms;
     double least_frame_ms, least_kernel_ms;
     int rounds;
+    double steps;  // that are computed
+    double bytes;  // of pixels and factors
 };
-
-/* One figure of all rounds. */
-struct rounds {
-    double ms[ROUNDS_MAX];
-};
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(struct rounds *r, int count)
-{
-    qsort(r->ms, (size_t)count, sizeof *r->ms, ascending);
-    return r->ms[count / 2];
-}
 
 static double seconds_since(uint64_t start)
 {
@@ -58,39 +39,37 @@ static enum status one_round(const struct engine *engine, struct plan *plan, con
     return s;
 }
 
-static enum status warm_up(const struct engine *engine, struct plan *plan, const struct recipe *r,
-                           const struct target *to, struct error *e)
-{
-    enum status s = STATUS_OK;
-    double ms;
-    for (const uint64_t start = clock_ns(); !s && seconds_since(start) < WARM_S;)
-        s = one_round(engine, plan, r, to, &ms, e);
-    return s;
-}
-
+/* First without events of the card, which cost some calls, then with them. */
 static enum status time_rounds(const struct engine *engine, struct plan *plan,
                                const struct recipe *r, const struct target *to, struct times *t,
                                struct error *e)
 {
     static struct rounds frame, upload, kernel, to_host;
-    const uint64_t start = clock_ns();
     enum status s = STATUS_OK;
     double ms;
-    int n = 0;
-    for (; !s && n < ROUNDS_MAX && (n < ROUNDS_LEAST || seconds_since(start) < LONGEST_S); n++)
-        s = one_round(engine, plan, r, to, &frame.ms[n], e);
-    gpu_keep_times(plan);
-    for (int i = 0; !s && i < n; i++) {
+    frame = upload = kernel = to_host = (struct rounds){0};
+    while (!s && rounds_go_on(&frame)) {
         s = one_round(engine, plan, r, to, &ms, e);
-        upload.ms[i] = gpu_last_times(plan)->upload;
-        kernel.ms[i] = gpu_last_times(plan)->kernels;
-        to_host.ms[i] = gpu_last_times(plan)->to_host;
+        rounds_add(&frame, ms);
+    }
+    gpu_keep_times(plan);
+    upload.warm = kernel.warm = to_host.warm = true;
+    for (int i = 0; !s && i < frame.count; i++) {
+        s = one_round(engine, plan, r, to, &ms, e);
+        rounds_add(&upload, gpu_last_times(plan)->upload);
+        rounds_add(&kernel, gpu_last_times(plan)->kernels);
+        rounds_add(&to_host, gpu_last_times(plan)->to_host);
     }
     if (s)
         return s;
-    *t = (struct times){
-        t->first_ms,         median(&frame, n), median(&upload, n), median(&kernel, n),
-        median(&to_host, n), frame.ms[0],       kernel.ms[0],       n};
+    const struct middle frames = rounds_middle(&frame), kernels = rounds_middle(&kernel);
+    t->frame_ms = frames.ms;
+    t->upload_ms = rounds_middle(&upload).ms;
+    t->kernel_ms = kernels.ms;
+    t->to_host_ms = rounds_middle(&to_host).ms;
+    t->least_frame_ms = frames.least_ms;
+    t->least_kernel_ms = kernels.least_ms;
+    t->rounds = frames.rounds;
     return STATUS_OK;
 }
 
@@ -108,8 +87,6 @@ static enum status take_times(const struct run *run, const struct experiment *x,
     t->first_ms = 1e3 * seconds_since(start);
     if (!s)
         s = engine->pin(plan, pixels, to.bytes, e);
-    if (!s)
-        s = warm_up(engine, plan, r, &to, e);
     if (!s)
         s = time_rounds(engine, plan, r, &to, t, e);
     if (plan)
@@ -132,39 +109,39 @@ static size_t count_differing(const float *image, const float *cpu, size_t count
 }
 
 /* Shares of what the card does at most, 0 where that is not known: of its single precision
- * operations by the formulas, of its memory by pixels written and factors read, of the bus by
- * pixels. */
+ * operations by the formulas, of its memory by pixels written and factors read once, as caches hold
+ * them, of the bus by pixels.  What bounds kernels are their instructions: scripts/gpu-forecast. */
 struct shares {
     double flops, bytes, bus;
 };
 
-static struct shares shares_of(const struct run *run, const struct workload *w, double steps,
-                               double pixels, const struct times *t)
+static struct shares shares_of(const struct run *run, const struct workload *w, double pixels,
+                               const struct times *t)
 {
     const struct card_peak *peak = &run->peak;
-    const double s = t->kernel_ms * 1e-3, bytes = 4.0 * pixels + (w->table ? 4.0 * steps : 0.0);
+    const double s = t->kernel_ms * 1e-3;
     if (peak->flops <= 0.0)
         return (struct shares){0};
-    return (struct shares){steps * w->flops / (s * peak->flops), bytes / (s * peak->bytes),
+    return (struct shares){t->steps * w->flops / (s * peak->flops), t->bytes / (s * peak->bytes),
                            4.0 * pixels / (t->to_host_ms * 1e-3 * peak->bus_bytes)};
 }
 
 /* One row of the table.  A time of another image is no time: edges of TOPHAT apart, which
  * the cpu engine may see from the other side. */
-static void print_times(struct run *run, const struct workload *w, int64_t size, double steps,
+static void print_times(struct run *run, const struct workload *w, int64_t size,
                         const struct times *t, const float *image, const float *cpu)
 {
     const size_t count = (size_t)(size * size);
     const bool same = memcmp(image, cpu, count * sizeof *image) == 0;
     const size_t differing = count_differing(image, cpu, count);
     const bool right = differing <= 1 + count / 10000;
-    const struct shares of = shares_of(run, w, steps, (double)count, t);
+    const struct shares of = shares_of(run, w, (double)count, t);
     run->cases++;
     run->failed += !right;
     printf("| %s | %d | %.3f | %.3f | %.3f | %.3f | %.1f | %.2f | %.0f %% | %.0f %% | %.0f %% | %s "
            "|\n",
            w->name, (int)size, t->upload_ms, t->kernel_ms, t->to_host_ms, t->frame_ms, t->first_ms,
-           steps / t->kernel_ms * 1e-6, 100.0 * of.flops, 100.0 * of.bytes, 100.0 * of.bus,
+           t->steps / t->kernel_ms * 1e-6, 100.0 * of.flops, 100.0 * of.bytes, 100.0 * of.bus,
            !right ? "FAILED: another image"
            : same ? "same bytes"
                   : "same image");
@@ -179,8 +156,13 @@ static void print_times(struct run *run, const struct workload *w, int64_t size,
             "\"least_kernel_ms\": %.4g, \"least_frame_ms\": %.4g, "
             "\"rounds\": %d, \"differing\": %zu, \"same_bytes_as_cpu\": %s, \"passed\": %s}\n",
             w->name, (int)size, t->upload_ms, t->kernel_ms, t->to_host_ms, t->frame_ms, t->first_ms,
-            steps, w->flops, of.flops, of.bytes, of.bus, t->least_kernel_ms, t->least_frame_ms,
+            t->steps, w->flops, of.flops, of.bytes, of.bus, t->least_kernel_ms, t->least_frame_ms,
             t->rounds, differing, same ? "true" : "false", right ? "true" : "false");
+}
+
+static double factors_of(const struct hkl_table *t)
+{
+    return (double)t->count[0] * (double)t->count[1] * (double)t->count[2];
 }
 
 static enum status time_workload(struct run *run, const struct workload *w, int64_t size,
@@ -201,7 +183,11 @@ static enum status time_workload(struct run *run, const struct workload *w, int6
     if (!s)
         s = take_times(run, &x, &r, image, &t, e);
     if (!s)
-        print_times(run, w, size, workload_steps(&x, &r), &t, image, cpu);
+        t.steps = workload_steps(&x, &r);
+    if (!s)
+        t.bytes = 4.0 * ((double)count + factors_of(&x.crystals[0].table));
+    if (!s)
+        print_times(run, w, size, &t, image, cpu);
     mem_free(image);
     mem_free(cpu);
     recipe_free(&r);

@@ -84,6 +84,16 @@ printf '{"part": "times", "workload": "one step", "size": %s, "kernel_ms": %s, "
 "$top/scripts/gpu-forecast" slow >forecast
 is 'too slow a kernel' "$(grep -c '4096, one step .* 0.4 | MISSED, explain, [0-9]* % of its slots |$' forecast)" 1
 is 'a frame as forecast' "$(grep -c '4096, one step .* 1.5 | met |$' forecast)" 1
+# every workload of enginecheck is beside its forecast, whose bound is its slots
+sed -n 's/^    {"\([^"]*\)", "-.*/\1/p' "$top/bench/workload.c" >workloads
+while read -r workload; do
+	printf '{"part": "times", "workload": "%s", "size": 4096, "kernel_ms": 1, "frame_ms": 1, "to_host_ms": 1.3}\n' "$workload"
+done <workloads >each
+"$top/scripts/gpu-forecast" each >forecast
+while read -r workload; do
+	is "forecast of $workload" "$(grep -cF "| $workload, kernel | 4096 | " forecast) $(grep -cF "| $workload, to host | 4096 | 1.2 to 1.4 | 1.3 | as forecast |" forecast)" '1 1'
+done <workloads
+is 'workloads' "$(grep -c '% of its slots |$' forecast)" "$(($(wc -l <workloads) + 2))"
 # an instruction of a warp is 64 operations: half of the card takes twice the time
 printf '{"part": "peak", "flops": %s, "bus_bytes_per_s": 5.5e10}\n' 6.69e13 >whole
 printf '{"part": "peak", "flops": %s, "bus_bytes_per_s": 5.5e10}\n' 3.345e13 >half
@@ -107,6 +117,29 @@ unfused() {
 		grep -q 'mul.*f64' after.ptx && ! grep -q 'fma' after.ptx
 }
 check 'none at all after photons' unfused
+
+# What is installed has kernels for all cards; a kernel that spills is told of, and no build with WERROR=1.
+architectures() {
+	env -u CUDA_ARCH -u GPU_BUILD make -n -C "$top" BUILD="$tap_scratch/none" "$1" | sed -n 's/.* -arch=\([^ ]*\) .*/\1/p' | sort -u
+}
+is 'make install' "$(architectures install)" all-major
+[ -e /dev/nvidiactl ] || is 'make where there is no card' "$(architectures all)" sm_75
+cat >spilling <<'END'
+#!/bin/sh
+case $* in *--dryrun*) exec nvcc "$@" ;; esac
+echo '    8 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads' >&2
+while [ "$1" != -o ]; do shift; done
+touch "$2"
+END
+chmod +x spilling
+spills() {
+	env -u GPU_BUILD make -s -C "$top" NVCC="$tap_scratch/spilling" BUILD="$tap_scratch/spilt" CUDA=1 CUDA_ARCH=sm_90 "$@" \
+		"$tap_scratch/spilt/obj/gpu/sm_90/closed_kernel.o" 2>err
+}
+check 'a spill is no error' spills
+is 'it is said' "$(tail -n 1 err)" 'gpu/closed_kernel.cu: registers spill'
+rm -r spilt
+check 'with WERROR=1 it is' eval '! spills WERROR=1 && [ ! -e spilt/obj/gpu/sm_90/closed_kernel.o ]'
 
 # Without nvcc the programs are built too, and say what is missing.
 without_nvcc() {
