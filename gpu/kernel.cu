@@ -3,6 +3,9 @@
  * GPU_THREADS neighbours of a row, all rows of all panels in one launch.  Everything a thread does
  * stands in gpu/pixel.h. Compile with -fmad=false, so that a multiplication and an addition are one
  * operation only where fused() says so.
+ *
+ * What a pixel takes before its first step, about 345 slots, is 0.2 ms for 4096 x 4096 of them:
+ * their way over the bus, 1.2 ms, hides it.
  */
 #include <cuda_runtime.h>
 

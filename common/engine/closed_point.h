@@ -5,6 +5,10 @@
 #ifndef BRAGG_ENGINE_CLOSED_POINT_H
 #define BRAGG_ENGINE_CLOSED_POINT_H
 
+#if !defined(FASTMATH_UNFUSED) || defined(FASTMATH_FUSED)
+#error "define FASTMATH_UNFUSED before anything is included"
+#endif
+
 #include "engine/closed_loop.h"
 #include "physics/pixel.h"
 #include "physics/polarization.h"
