@@ -29,11 +29,17 @@ static bool has_value(const struct opt *o, const void *options)
             if (((const double *)value)[i] != 0.0)
                 return true;
         return false;
+    case OPT_INTS:
+        for (int i = 0; i < o->count; i++)
+            if (((const int64_t *)value)[i])
+                return true;
+        return false;
     case OPT_TEXT:
         return *(const char *const *)value != NULL;
     case OPT_TEXTS:
         return ((const struct opt_texts *)value)->count > 0;
     case OPT_GROUP:
+    case OPT_MARKS:
         break;
     }
     return false;
@@ -43,16 +49,50 @@ static bool has_value(const struct opt *o, const void *options)
 static bool is_value(const struct opt *o, const void *options, const char *text, size_t length)
 {
     const void *value = (const char *)options + o->offset;
-    const char *is = o->type == OPT_CHOICE ? o->choices : *(const char *const *)value;
+    const bool none = o->type == OPT_CHOICE && *(const int *)value < 0;
+    const char *is = none ? NULL : o->type == OPT_CHOICE ? o->choices : *(const char *const *)value;
     for (int i = o->type == OPT_CHOICE ? *(const int *)value : 0; i > 0; i--)
         is = strchr(is, '|') + 1;
     return is && strncmp(is, text, length) == 0 && (is[length] == '|' || !is[length]);
 }
 
+/* The end of its table, which tells where marks are; rows count from there, so that a part of a
+ * table has them too. */
+static const struct opt *end_of(const struct opt *o)
+{
+    while (o->name || o->doc)
+        o++;
+    return o;
+}
+
+bool opt_has_marks(const struct opt *o)
+{
+    return end_of(o)->type == OPT_MARKS;
+}
+
 bool opt_is_given(const struct opt *o, const void *options)
 {
+    const struct opt *end = end_of(o);
+    const size_t row = (size_t)(end - o);
+    if (end->type == OPT_MARKS) {
+        const struct opt_marks *m = (const void *)((const char *)options + end->offset);
+        return m->bits[row / 64] >> row % 64 & 1;
+    }
     return o->given ? *(const bool *)(const void *)((const char *)options + o->given)
                     : !opt_is_usual(o, options);
+}
+
+void opt_mark(const struct opt *o, void *options, bool given)
+{
+    const struct opt *end = end_of(o);
+    const size_t row = (size_t)(end - o);
+    if (o->given)
+        *(bool *)(void *)((char *)options + o->given) = given;
+    if (end->type != OPT_MARKS)
+        return;
+    struct opt_marks *m = (void *)((char *)options + end->offset);
+    const uint64_t bit = UINT64_C(1) << row % 64;
+    m->bits[row / 64] = given ? m->bits[row / 64] | bit : m->bits[row / 64] & ~bit;
 }
 
 /* Whether one of the items of `word`, parted by |, is an option that was given, or NAME=VALUE that
@@ -72,6 +112,12 @@ static bool any_given(const struct opt *table, const void *options, const char *
                                  used ? joint : "", (int)length, word);
     }
     return any;
+}
+
+bool opt_given(const struct opt *table, const void *options, const char *names)
+{
+    char all[1];
+    return any_given(table, options, names, false, "", all, sizeof all);
 }
 
 /* The next word of a column, at first its own; NULL at the end. */
