@@ -445,7 +445,7 @@ static const struct opt marked[] = {
 
 static enum status parse_marked(struct marked *o, const char *word, const char *more)
 {
-    char name[] = "x", words[2][80];
+    char name[] = "x", words[2][256];
     char *argv[] = {name, words[0], words[1], NULL};
     int count = 0;
     (void)snprintf(words[0], sizeof words[0], "%s", word);
@@ -493,7 +493,7 @@ static void lineage_has_the_units_that_are_typed(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct marked o, again;
-        char lineage[256], words[64];
+        char lineage[256], words[256];
         const char *more = strncmp(cases[i].typed, "--depth", 7) == 0 ? "--angle=30" : NULL;
         assert_int_equal(parse_marked(&o, cases[i].typed, more), STATUS_OK);
         (void)opt_lineage(marked, &o, lineage, sizeof lineage);
@@ -508,7 +508,7 @@ static void lineage_has_the_units_that_are_typed(void **state)
         struct marked o = {.angle_rad = to_si(SI_DEG, i / 7.0),
                            .wavelength_m = to_si(SI_EV, 1e5 / i)};
         struct marked back = o;
-        char word[2][64], words[128];
+        char word[2][64], words[512];
         opt_mark(&marked[0], &o, true);
         opt_mark(&marked[2], &o, true);
         assert_true(opt_words(marked, &o, words, sizeof words));
