@@ -25,6 +25,7 @@ struct bench_options {
     int engine, isa;  // index into the choices; 0 = all
     int precision;    // enum engine_precision
     bool keep_artifacts, profile, has_sizes, has_threads;
+    struct opt_marks given;
 };
 
 enum { ENGINE_ALL, ENGINE_REFERENCE, ENGINE_CPU };  // order of --engine

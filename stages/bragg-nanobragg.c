@@ -26,7 +26,6 @@ struct options {
     int64_t threads;
     int physics;  // index into PHYSICS_CHOICES
     int64_t trace_pixel[2];
-    struct opt_marks given;
 };
 
 #define PHYSICS_CHOICES "physical|faithful"  // in the order of enum physics
@@ -42,8 +41,8 @@ static const struct opt OPTIONS[] = {
     {"physics", "MODE", "Faithful repeats nanoBragg's quirks, physical mends them", OPT_CHOICE,
      offsetof(struct options, physics), .choices = PHYSICS_CHOICES, .usual = "faithful"},
     {"trace-pixel", "FAST,SLOW", "Print every intermediate of one pixel", OPT_INTS,
-     offsetof(struct options, trace_pixel), .max = 65535, .count = 2},
-    OPT_END(struct options, given),
+     offsetof(struct options, trace_pixel), .max = 65535, .count = 2, .usual = ""},
+    {0},
 };
 
 static const struct opt_program PROGRAM = {
@@ -107,7 +106,7 @@ static enum status trace(const struct engine *engine, struct plan *plan, const s
                          struct error *e)
 {
     struct pixel_trace t = {r->flags.trace_fast, r->flags.trace_slow, print_value, NULL};
-    if (opt_given(OPTIONS, &r->options, "trace-pixel")) {
+    if (r->options.trace_pixel[0] >= 0) {
         t.fast = r->options.trace_pixel[0];
         t.slow = r->options.trace_pixel[1];
     }

@@ -34,6 +34,7 @@
 
 struct options {
     struct opt_texts counts, sets, wraps, adds, removes;
+    struct opt_marks given;
     int64_t frames;
     const char *workdir, *trace, *keys, *make_keys, *view, *report;
     const char *const *argv;  // of this program
@@ -41,7 +42,7 @@ struct options {
     const char *hosts, *slurm;
     char folded[FOLD_TEXT_SIZE];      // which stages run within others
     struct pipeline_stage *reporter;  // which writes a page about the frames; NULL: none
-    bool has_frames, has_view, remote, dry_run, resume, stats, verbose, quiet;
+    bool remote, dry_run, resume, stats, verbose, quiet;
 };
 
 static const char VIEW[] = "127.0.0.1:8080", FRAMES_PAGE[] = "/frames.html";
@@ -49,8 +50,7 @@ static const char VIEW[] = "127.0.0.1:8080", FRAMES_PAGE[] = "/frames.html";
 #define AT(member) .offset = offsetof(struct options, member)
 
 static const struct opt table[] = {
-    {"frames", "N", "How many frames", OPT_INT, AT(frames), .min = 0, .max = 1e15,
-     .given = offsetof(struct options, has_frames)},
+    {"frames", "N", "How many frames", OPT_INT, AT(frames), .min = 0, .max = 1e15},
     {"count", "STAGE=N", "How many processes of a stage; may be repeated", OPT_TEXTS, AT(counts)},
     {"set", "STAGE.OPTION=VALUE", "Set an option of a stage; may be repeated", OPT_TEXTS, AT(sets)},
     {"wrap", "STAGE=COMMAND", "Put a command before a stage, 'perf record -g'; may be repeated",
@@ -70,7 +70,7 @@ static const struct opt table[] = {
      AT(keys)},
     {"make-keys", "DIR", "Make keys in a new folder, and run nothing", OPT_TEXT, AT(make_keys)},
     {"view", "ADDRESS:PORT", "Show the stream in a browser; alone: at 127.0.0.1:8080", OPT_TEXT,
-     AT(view), .flags = OPT_BARE, .given = offsetof(struct options, has_view)},
+     AT(view), .flags = OPT_BARE},
     {"report", "FILE.html", "Write a page about the run, also when it fails", OPT_TEXT, AT(report)},
     {"remote", NULL, "For bragg-run itself: the end of a launcher on another host", OPT_FLAG,
      AT(remote)},
@@ -81,7 +81,7 @@ static const struct opt table[] = {
     {"verbose", NULL, "Show what stages say as it comes", OPT_FLAG, AT(verbose),
      .excludes = "quiet"},
     {"quiet", NULL, "Say only what went wrong", OPT_FLAG, AT(quiet)},
-    {0},
+    OPT_END(struct options, given),
 };
 
 static const struct opt_program program = {
@@ -119,7 +119,9 @@ static enum status change(struct pipeline *p, struct options *o, struct hosts *h
                           struct error *e)
 {
     struct pipeline_stage *view = NULL;
-    enum status s = o->has_view ? pipeline_add_watcher(p, "view", true, &view, e) : STATUS_OK;
+    enum status s = STATUS_OK;
+    if (opt_given(table, o, "view"))
+        s = pipeline_add_watcher(p, "view", true, &view, e);
     if (view && s == STATUS_OK)
         s = pipeline_set(view, "bind", o->view ? o->view : VIEW, e);
     if (o->report && s == STATUS_OK)
@@ -128,7 +130,7 @@ static enum status change(struct pipeline *p, struct options *o, struct hosts *h
         s = pipeline_set_count(p, o->counts.text[i], e);
     for (size_t i = 0; i < o->sets.count && s == STATUS_OK; i++)
         s = pipeline_override(p, o->sets.text[i], e);
-    if (s == STATUS_OK && o->has_frames)
+    if (s == STATUS_OK && opt_given(table, o, "frames"))
         s = pipeline_set_frames(p, o->frames, e);
     if (s == STATUS_OK && !is_job(o))
         s = hosts_find(hosts, (enum launcher)o->launcher, o->hosts, p, e);
@@ -232,7 +234,7 @@ static enum status run_in(const struct keeper *keeper, struct pipeline *p, const
             find_note_workdir(keeper->folder, o->workdir);
         if (o->verbose)
             fprintf(stderr, "%s: bragg-top %s shows what goes on\n", program.name, keeper->folder);
-        if (o->has_view && !o->quiet)
+        if (opt_given(table, o, "view") && !o->quiet)
             fprintf(stderr, "%s: http://%s/ shows the stream\n", program.name,
                     o->view ? o->view : VIEW);
         struct growth growth = {.pipeline = p, .commands = &commands, .settings = settings};

@@ -47,7 +47,7 @@ static void files_lineage(const struct writer *w, char lineage[17],
     const struct output_settings *settings = &w->options.settings;
     uint64_t hash = hash_text(HASH_START, w->experiment->lineage);
     hash = hash_bytes(hash, &settings->scale, sizeof settings->scale);
-    if (settings->has_scale)
+    if (settings->scale > 0)
         (void)snprintf(lineage, 17, "%016" PRIx64, hash_finish(hash));
     else
         (void)snprintf(lineage, 17, "%s", w->experiment->lineage);

@@ -73,8 +73,8 @@ struct opt {
      * OPT_CHOICE or OPT_TEXT may stand with a value: "engine=cuda" */
     const char *excludes, *needs;
     /* what stands where nothing is said, as it would be typed; --help shows it behind `doc`.
-     * NULL: 0, off, nothing, the first of `choices`; "": NaN, of a choice -1; a `doc` that ends in
-     * brackets says itself. */
+     * NULL: 0, off, nothing, the first of `choices`; "": NaN, of whole numbers and choices -1; a
+     * `doc` that ends in brackets says itself. */
     const char *usual;
 };
 

@@ -121,9 +121,12 @@ static enum status store_usual(const struct opt *o, void *options, struct error 
     void *value = (char *)options + o->offset;
     if (!o->usual || *o->usual)
         return o->usual ? opt_store(o, options, o->usual, e) : STATUS_OK;
+    const int count = o->count ? o->count : 1;
     if (o->type == OPT_CHOICE)
         *(int *)value = -1;
-    for (int i = 0; i < (o->type == OPT_REAL ? 1 : o->count); i++)
+    for (int i = 0; i < count && (o->type == OPT_INT || o->type == OPT_INTS); i++)
+        ((int64_t *)value)[i] = -1;
+    for (int i = 0; i < count && (o->type == OPT_REAL || o->type == OPT_REALS); i++)
         ((double *)value)[i] = (double)NAN;
     return STATUS_OK;
 }
