@@ -119,7 +119,9 @@ static enum status check_crystal(const struct geometry_options *o, struct error 
 {
     const bool faithful = o->request.physics == PHYSICS_FAITHFUL;
     enum status s = o->hkl ? filetype_check_file(o->hkl, FILETYPE_HKL, e) : STATUS_OK;
-    s = s ? s : opt_check(crystal_keys(), o, e);  // a list needs a cell, a wrong kind of file none
+    s = s ? s
+          : opt_check(geometry_table, crystal_keys(), o,
+                      e);  // a list needs a cell, a wrong kind of file none
     if (s)
         return s;
     if (faithful && geometry_given(o, "ncells"))
@@ -128,8 +130,6 @@ static enum status check_crystal(const struct geometry_options *o, struct error 
         return s;
     if (geometry_given(o, "light") && !geometry_given(o, "light-occupancy"))
         return error_set(e, STATUS_USAGE, "--light needs --light-occupancy: how many are excited");
-    if (faithful && geometry_given(o, "spacegroup"))
-        return error_set(e, STATUS_USAGE, "--spacegroup is for --physics=physical");
     if (geometry_given(o, "cell|matrix") && !geometry_given(o, "hkl|mtz|model|default-F"))
         return error_set(e, STATUS_USAGE,
                          "--%s needs structure factors: --model, --hkl, --mtz or --default-F",
@@ -164,23 +164,6 @@ static void set_extent(const struct geometry_options *o, struct crystal_request 
     }
 }
 
-/* What domains differ by, and halos. */
-static enum status check_ensemble(const struct geometry_options *o, struct error *e)
-{
-    const bool faithful = o->request.physics == PHYSICS_FAITHFUL, gauss = o->crystal.gauss;
-    if (!gauss && geometry_given(o, "mosaic-rms|strain-rms|divergence-rms|ncells-across"))
-        return error_set(e, STATUS_USAGE,
-                         "--mosaic-rms, --strain-rms, --divergence-rms and --ncells-across are for "
-                         "--mosaic-model=gauss");
-    if (faithful && geometry_given(o, "diffuse-sigma"))
-        return error_set(e, STATUS_USAGE, "--diffuse-sigma is for --physics=physical");
-    if (gauss && faithful)
-        return error_set(e, STATUS_USAGE, "--mosaic-model=gauss is for --physics=physical");
-    if (gauss && o->crystal.shape != SHAPE_GAUSS)
-        return error_set(e, STATUS_USAGE, "--mosaic-model=gauss is for --shape=gauss");
-    return STATUS_OK;
-}
-
 /* No cell is typed whose angles are all as flat as numbers below pi say. */
 static enum status check_angles(const double angle[3], struct error *e)
 {
@@ -208,5 +191,7 @@ enum status geometry_crystal(const struct geometry_options *o, struct crystal_re
     }
     if (c->has_cell && (s = check_angles(o->cell + 3, e)))
         return s;
-    return check_ensemble(o, e);
+    if (c->gauss && c->shape != SHAPE_GAUSS)
+        return error_set(e, STATUS_USAGE, "--mosaic-model=gauss is for --shape=gauss");
+    return STATUS_OK;
 }

@@ -22,7 +22,8 @@ const struct opt orient_table[] = {
      .si = SI_DEG, .min = -360, .max = 360, .count = 3, .flags = OPT_BYTES, .unit = "deg",
      .excludes = "orientations random"},
     {"orientations", "FILE", "One rotation a lattice: 9 numbers (matrix) or 4 (quaternion) a line",
-     OPT_TEXT, AT(orientations), .flags = OPT_BYTES | OPT_INPUT, .excludes = "random"},
+     OPT_TEXT, AT(orientations), .flags = OPT_BYTES | OPT_INPUT,
+     .excludes = "random mean-lattices"},
     {"random", NULL, "A random orientation for every lattice, uniform on SO(3)", OPT_FLAG,
      AT(random), .flags = OPT_BYTES},
     {.doc = "Rotation:", .type = OPT_GROUP},
@@ -176,9 +177,6 @@ struct pulse_ids orient_pulse_ids(const struct orient_options *o)
 
 enum status orient_check(struct orient_options *o, struct error *e)
 {
-    if (o->orientations && orient_given(o, "mean-lattices"))
-        return error_set(e, STATUS_USAGE,
-                         "--orientations needs a number of --lattices, not a mean");
     if (orient_given(o, "only") && orient_given(o, "frames") && o->only >= o->frames)
         return error_set(e, STATUS_USAGE,
                          "--only=%" PRId64 " is none of the --frames=%" PRId64 ", counted from 0",

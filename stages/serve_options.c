@@ -47,9 +47,6 @@ enum status serve_options_settle(struct serve_options *o, const struct protocol 
                                  struct error *e)
 {
     const struct protocol *p = *protocol = protocols[o->protocol];
-    if (opt_given(serve_options, o, "queue") && o->policy == GATEWAY_WAIT)
-        return error_set(e, STATUS_USAGE,
-                         "--queue: with --policy=wait frames wait in the stages before, not here");
     if (o->socket < 0)
         o->socket = (int)p->socket;
     if (o->socket == GATEWAY_REP && !p->request)
@@ -83,7 +80,7 @@ const struct opt serve_options[] = {
      "For a frame that no client takes: the pipeline waits, or frames are dropped", OPT_CHOICE,
      AT(policy), .choices = "wait|drop-new|drop-old"},
     {"queue", "N", "Frames that wait for a client before one is dropped", OPT_INT, AT(queue),
-     .min = 1, .max = 65536, .usual = "8"},
+     .min = 1, .max = 65536, .needs = "policy=drop-new|policy=drop-old", .usual = "8"},
     {"geom", "FILE", "crystfel: write the matching geometry file", OPT_TEXT, .offset = AT(geom),
      .needs = "protocol=crystfel"},
     {"cell", "FILE", "crystfel: write the unit cell file", OPT_TEXT, .offset = AT(cell),

@@ -231,6 +231,6 @@ enum status opt_parse(const struct opt_program *program, const struct opt *table
     *noperands = p.noperands;
     if (program->partial)
         return STATUS_OK;
-    s = opt_check(table, options, e);
-    return s ? s : opt_check(more_table, more, e);
+    s = opt_check(table, table, options, e);
+    return s ? s : opt_check(more_table, more_table, more, e);
 }

@@ -113,10 +113,11 @@ bool opt_given(const struct opt *table, const void *options, const char *names);
 /* Notes that one was given, or was not. */
 void opt_mark(const struct opt *o, void *options, bool given);
 
-/* Judges `excludes` and `needs` of what was given, up to a row of OPT_KEYS; one that is needed
- * must not be 0 either.  STATUS_USAGE for the first two that exclude each other, else the first
- * that lacks another. */
-enum status opt_check(const struct opt *table, const void *options, struct error *e);
+/* Judges `excludes` and `needs` of what was given, of `rows` of the table up to one of OPT_KEYS;
+ * one that is needed must not be 0 either.  STATUS_USAGE for the first two that exclude each other,
+ * else the first that lacks another. */
+enum status opt_check(const struct opt *table, const struct opt *rows, const void *options,
+                      struct error *e);
 
 /* The same for a single option, `name`, and what it excludes. */
 enum status opt_exclude(const struct opt *table, const void *options, const char *name,

@@ -149,11 +149,12 @@ static enum status need(const struct opt *table, const void *options, const stru
     return STATUS_OK;
 }
 
-enum status opt_check(const struct opt *table, const void *options, struct error *e)
+enum status opt_check(const struct opt *table, const struct opt *rows, const void *options,
+                      struct error *e)
 {
     enum status s = STATUS_OK;
     for (int pass = 0; pass < 2; pass++)
-        for (const struct opt *o = table; o && (o->name || o->doc) && !s; o++) {
+        for (const struct opt *o = rows; o && (o->name || o->doc) && !s; o++) {
             if (o->flags & OPT_KEYS)
                 break;
             if (opt_is_given(o, options))
