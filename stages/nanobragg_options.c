@@ -7,7 +7,6 @@
 
 #include "base/log.h"
 #include "base/units.h"
-#include "legacy_options.h"
 #include "nanobragg_actions.h"
 #include "nanobragg_flags.h"
 #include "nanobragg_header.h"
@@ -20,7 +19,7 @@
 #define VALUES_TEXT 1
 
 // clang-format off
-static const struct legacy_flag FLAGS[] = {
+const struct legacy_flag nanobragg_flags[] = {
 #define X(tag, name, type, ...) {name, FLAG_##tag, LEGACY_##type, VALUES_##type, VALUES_##type},
     FLAGS_VALUE(X)
 #undef X
@@ -121,7 +120,7 @@ static void warn_futile(const struct nanobragg *n, const struct detector_request
 /* First reading: only the files whose headers the flags will overrule. */
 static enum status take_headers(struct nanobragg *n, int argc, char **argv, struct error *e)
 {
-    struct legacy_args args = legacy_args(FLAGS, argc, argv);
+    struct legacy_args args = legacy_args(nanobragg_flags, argc, argv);
     struct legacy_option o;
     enum status s;
     while (!(s = legacy_next(&args, &o, e)) && o.id)
@@ -134,7 +133,7 @@ enum status nanobragg_parse(struct nanobragg *n, int argc, char **argv, struct e
 {
     enum status s = take_headers(n, argc, argv, e);
     const struct detector_request headers = n->request.detector;
-    struct legacy_args args = legacy_args(FLAGS, argc, argv);
+    struct legacy_args args = legacy_args(nanobragg_flags, argc, argv);
     struct legacy_option o;
     while (!s && !(s = legacy_next(&args, &o, e)) && o.id)
         s = apply(n, &o, &args, e);

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "legacy_files.h"
+#include "legacy_options.h"
 #include "physics/request.h"
 
 /* All that the flags say. */
@@ -30,6 +31,9 @@ struct nanobragg {
     bool named_pivot;                // -pivot was given
     double unused_origin[3];         // -pix0_vector: the origin itself is computed
 };
+
+/* All flags, ended by a row without a name. */
+extern const struct legacy_flag nanobragg_flags[];
 
 /* Sets all defaults.  Default seeds are fixed: 1 for noise and misset, 12345678 for
  * the mosaic domains. */

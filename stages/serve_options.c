@@ -12,22 +12,6 @@ static const struct protocol *const protocols[] = {&protocol_karabo, &protocol_c
 
 static const double ENERGY_MAX_EV = 1e9;
 
-static enum status parse_thresholds(const char *list, struct content_options *c, struct error *e)
-{
-    char word[32];
-    for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-        if (c->nthresholds == CONTENT_THRESHOLDS_MAX)
-            return error_set(e, STATUS_USAGE, "--thresholds: at most %d of them",
-                             CONTENT_THRESHOLDS_MAX);
-        (void)snprintf(word, sizeof word, "%.*s", (int)strcspn(at, ","), at);
-        const enum status s = parse_real(word, 1, ENERGY_MAX_EV, "--thresholds",
-                                         &c->threshold_eV[c->nthresholds++], e);
-        if (s)
-            return s;
-    }
-    return STATUS_OK;
-}
-
 /* Pixels that are no number need a type that has such. */
 static enum status settle_faults(struct serve_options *o, const struct protocol *p, struct error *e)
 {
@@ -52,7 +36,11 @@ enum status serve_options_settle(struct serve_options *o, const struct protocol 
     if (o->socket == GATEWAY_REP && !p->request)
         return error_set(e, STATUS_USAGE,
                          "--socket=rep: clients of %s never ask, must be push or pub", p->name);
-    enum status s = parse_thresholds(o->thresholds, &o->content, e);
+    struct content_options *c = &o->content;
+    enum status s = STATUS_OK;
+    if (o->thresholds)
+        s = parse_list(o->thresholds, CONTENT_THRESHOLDS_MAX, 1, ENERGY_MAX_EV, "--thresholds",
+                       c->threshold_eV, &c->nthresholds, e);
     o->content.brief = o->header;
     if (s == STATUS_OK)
         s = settle_faults(o, p, e);
