@@ -65,7 +65,6 @@ struct opt {
     int count;            // OPT_REALS: how many, OPT_REALS_MAX at most
     const char *choices;  // OPT_CHOICE: "reference|cpu"
     unsigned flags;
-    size_t given;      // offset of a bool that becomes true, or 0 for none
     const char *unit;  // of numbers, where `metavar` does not begin with it: "mm"
     enum si si;        // what turns it into the unit of its place, from where lineage turns it back
     bool always;       // OPT_BYTES: its value is in the lineage where it is not given, too
@@ -104,13 +103,13 @@ enum status opt_parse(const struct opt_program *program, const struct opt *table
                       const struct opt *more_table, void *more, int argc, char **argv,
                       const char **operands, int *noperands, struct error *e);
 
-/* Whether an option was given: where nothing notes it, one was whose value is not the usual one. */
+/* Whether an option was given: where a table notes none, one was that is not 0, off or nothing. */
 bool opt_is_given(const struct opt *o, const void *options);
 
 /* Whether any was of `names`, which are as in `excludes`: "cell|matrix". */
 bool opt_given(const struct opt *table, const void *options, const char *names);
 
-/* Notes that one was given, or was not. */
+/* Notes that one was given, or was not, where its table does. */
 void opt_mark(const struct opt *o, void *options, bool given);
 
 /* Judges `excludes` and `needs` of what was given, of `rows` of the table up to one of OPT_KEYS;
@@ -125,6 +124,9 @@ enum status opt_exclude(const struct opt *table, const void *options, const char
 
 /* The option whose name is the first `length` bytes of `name`; NULL when there is none. */
 const struct opt *opt_find(const struct opt *table, const char *name, size_t length);
+
+/* The end of the table of a row. */
+const struct opt *opt_end(const struct opt *o);
 
 /* Canonical "name=value\n" lines of all OPT_BYTES options, in table order, for
  * the lineage, in the units that are typed; no value for those of which is noted that they were

@@ -56,43 +56,36 @@ static bool is_value(const struct opt *o, const void *options, const char *text,
     return is && strncmp(is, text, length) == 0 && (is[length] == '|' || !is[length]);
 }
 
-/* The end of its table, which tells where marks are; rows count from there, so that a part of a
- * table has them too. */
-static const struct opt *end_of(const struct opt *o)
+const struct opt *opt_end(const struct opt *o)
 {
     while (o->name || o->doc)
         o++;
     return o;
 }
 
-bool opt_has_marks(const struct opt *o)
+/* The word of the marks that has the bit of an option; NULL where its table has none.  Rows count
+ * from the end, so that a part of a table has the same marks. */
+static uint64_t *marks_of(const struct opt *o, const void *options, uint64_t *bit)
 {
-    return end_of(o)->type == OPT_MARKS;
+    const struct opt *end = opt_end(o);
+    const size_t row = (size_t)(end - o);
+    struct opt_marks *m = (void *)((char *)(uintptr_t)options + end->offset);
+    *bit = UINT64_C(1) << row % 64;
+    return end->type == OPT_MARKS ? &m->bits[row / 64] : NULL;
 }
 
 bool opt_is_given(const struct opt *o, const void *options)
 {
-    const struct opt *end = end_of(o);
-    const size_t row = (size_t)(end - o);
-    if (end->type == OPT_MARKS) {
-        const struct opt_marks *m = (const void *)((const char *)options + end->offset);
-        return m->bits[row / 64] >> row % 64 & 1;
-    }
-    return o->given ? *(const bool *)(const void *)((const char *)options + o->given)
-                    : !opt_is_usual(o, options);
+    uint64_t bit;
+    const uint64_t *marks = marks_of(o, options, &bit);
+    return marks ? *marks & bit : has_value(o, options);
 }
 
 void opt_mark(const struct opt *o, void *options, bool given)
 {
-    const struct opt *end = end_of(o);
-    const size_t row = (size_t)(end - o);
-    if (o->given)
-        *(bool *)(void *)((char *)options + o->given) = given;
-    if (end->type != OPT_MARKS)
-        return;
-    struct opt_marks *m = (void *)((char *)options + end->offset);
-    const uint64_t bit = UINT64_C(1) << row % 64;
-    m->bits[row / 64] = given ? m->bits[row / 64] | bit : m->bits[row / 64] & ~bit;
+    uint64_t bit, *marks = marks_of(o, options, &bit);
+    if (marks)
+        *marks = given ? *marks | bit : *marks & ~bit;
 }
 
 /* Whether one of the items of `word`, parted by |, is an option that was given, or NAME=VALUE that

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/input.h"
-#include "base/opt_store.h"
+#include "base/opt.h"
 #include "base/words.h"
 
 /* The shortest decimal, of what is typed, that reads back as the same number. */
@@ -85,8 +85,8 @@ static void lineage_value(FILE *out, const struct opt *o, const char *value)
 /* False for one of which is noted that it was not given: then its value means nothing. */
 static bool is_told(const struct opt *o, const void *options)
 {
-    const bool noted = opt_has_marks(o) ? !o->always && o->type != OPT_FLAG : o->given;
-    return !noted || opt_is_given(o, options);
+    return o->always || o->type == OPT_FLAG || opt_end(o)->type != OPT_MARKS ||
+           opt_is_given(o, options);
 }
 
 size_t opt_lineage(const struct opt *table, const void *options, char *text, size_t size)

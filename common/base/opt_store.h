@@ -8,10 +8,4 @@
  * wrong and what is allowed. */
 enum status opt_store(const struct opt *o, void *options, const char *text, struct error *e);
 
-/* Whether the table of an option notes which were given. */
-bool opt_has_marks(const struct opt *o);
-
-/* Whether an option has the value that it has where nothing is said. */
-bool opt_is_usual(const struct opt *o, const void *options);
-
 #endif

@@ -12,7 +12,8 @@
 #include "base/opt.h"
 
 struct options {
-    bool flag, has_real;
+    bool flag;
+    struct opt_marks given;
     int64_t count;
     double real, triple[3], pair[2], edges[2], centre[2], tilt;
     const char *text, *input;
@@ -38,8 +39,7 @@ static const struct opt table[] = {
      .offset = offsetof(struct options, real),
      .min = 0,
      .max = 1e3,
-     .flags = OPT_BYTES | OPT_OPEN_MIN,
-     .given = offsetof(struct options, has_real)},
+     .flags = OPT_BYTES | OPT_OPEN_MIN},
     {.name = "triple",
      .metavar = "X,Y,Z",
      .doc = "a vector",
@@ -105,7 +105,7 @@ static const struct opt table[] = {
      .doc = "a list",
      .type = OPT_TEXTS,
      .offset = offsetof(struct options, list)},
-    {0},
+    OPT_END(struct options, given),
 };
 
 static const struct opt_program program = {.name = "test",
@@ -139,7 +139,7 @@ static void values_are_stored(void **state)
     assert_int_equal(parse(&o, "--flag --count=-5 --real 2.5 --triple=1,-2,3e0 --text=a.b "
                                "--choice=green --pair=0,99 --list=x --list=y file"),
                      STATUS_OK);
-    assert_true(o.flag && o.has_real);
+    assert_true(o.flag && opt_given(table, &o, "real"));
     assert_int_equal(o.count, -5);
     assert_true(o.real == 2.5 && o.triple[0] == 1 && o.triple[1] == -2 && o.triple[2] == 3);
     assert_true(o.pair[0] == 0 && o.pair[1] == 99);
@@ -282,12 +282,12 @@ static void inputs_lie_where_the_user_stands(void **state)
         char line[64], lineage[64], text[128];
         if (cases[i].from)
             assert_int_equal(setenv("BRAGG_FROM", cases[i].from, 1), 0);
-        (void)snprintf(line, sizeof line, "--count=0 --text=t --input=%s", cases[i].given);
+        (void)snprintf(line, sizeof line, "--text=t --input=%s", cases[i].given);
         assert_int_equal(parse(&o, line), STATUS_OK);
         assert_string_equal(o.input, cases[i].path);
         assert_string_equal(o.text, "t");
         (void)opt_lineage(table, &o, text, sizeof text);
-        (void)snprintf(lineage, sizeof lineage, "count=0\nreal=\ninput=%s\nchoice=red\n",
+        (void)snprintf(lineage, sizeof lineage, "count=\nreal=\ninput=%s\nchoice=\n",
                        cases[i].given);
         assert_string_equal(text, lineage);
         assert_true(opt_words(table, &o, text, sizeof text));
@@ -323,7 +323,8 @@ static void inputs_lie_beside_the_pipeline(void **state)
 static const char *judged(const char *const *words)
 {
     struct choice {
-        bool flag, has_b;
+        bool flag;
+        struct opt_marks given;
         double a_mm, b_mm[2];
         const char *text;
         int choice;
@@ -337,13 +338,13 @@ static const char *judged(const char *const *words)
     }
     static const struct opt rows[] = {
         ROW("a", OPT_REAL, a_mm, .excludes = "text b|flag"),
-        ROW("b", OPT_REALS, b_mm, .needs = "choice|text", .given = offsetof(struct choice, has_b)),
+        ROW("b", OPT_REALS, b_mm, .needs = "choice|text"),
         ROW("text", OPT_TEXT, text, .needs = "b"),
         ROW("choice", OPT_CHOICE, choice, ),
         ROW("flag", OPT_FLAG, flag, .needs = "choice=zero|text=yes"),
         ROW("texts", OPT_TEXTS, texts, .needs = "flag", .flags = OPT_KEYS),
         ROW("key", OPT_REAL, key, .needs = "flag", .excludes = "choice"),
-        {0},
+        OPT_END(struct choice, given),
     };
 #undef ROW
     static struct error e;
@@ -364,7 +365,7 @@ static void columns_say_what_goes_together(void **state)
     (void)state;
     assert_string_equal(JUDGED("--text=x", "--a=1"), "--a and --text exclude each other");
     assert_string_equal(JUDGED("--a=1", "--flag"), "--a and --b and --flag exclude each other");
-    assert_null(JUDGED("--a=0", "--flag"));  // as if it were not given
+    assert_string_equal(JUDGED("--a=0", "--flag"), "--a and --b and --flag exclude each other");
     assert_string_equal(JUDGED("--a=1", "--b=0,0"), "--a and --b and --flag exclude each other");
     assert_string_equal(JUDGED("--b=1,2"), "--b needs --choice or --text");
     assert_string_equal(JUDGED("--b=1,2", "--choice=zero"), "--b needs --choice or --text");
@@ -527,9 +528,8 @@ static void values_may_be_left_out(void **state)
                                        .type = OPT_REAL,
                                        .offset = offsetof(struct options, real),
                                        .max = 9,
-                                       .flags = OPT_BARE,
-                                       .given = offsetof(struct options, has_real)},
-                                      {0}};
+                                       .flags = OPT_BARE},
+                                      OPT_END(struct options, given)};
     static const struct opt_program with_file = {
         .name = "x", .summary = "x", .operands = "FILE", .max_operands = 1};
     static const struct {
@@ -554,7 +554,7 @@ static void values_may_be_left_out(void **state)
         assert_int_equal(opt_parse(&with_file, bare, &o, NULL, NULL, cases[i].more ? 3 : 2, argv,
                                    operand, &count, &e),
                          cases[i].status);
-        assert_true(o.real == cases[i].real && o.has_real == !cases[i].status);
+        assert_true(o.real == cases[i].real && opt_given(bare, &o, "least") == !cases[i].status);
         assert_int_equal(count, cases[i].operands);
     }
 }
