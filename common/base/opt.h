@@ -61,8 +61,8 @@ struct opt {
     const char *doc;      // one sentence for --help; a default in words ends it: "(all)"
     enum opt_type type;
     size_t offset;        // of the value in the program's options struct
-    double min, max;      // inclusive limits (OPT_INT, OPT_REAL, OPT_REALS)
-    int count;            // OPT_REALS: how many, OPT_REALS_MAX at most
+    double min, max;      // inclusive limits of numbers, in the unit that is typed
+    int count;            // OPT_REALS, OPT_INTS: how many, OPT_REALS_MAX at most
     const char *choices;  // OPT_CHOICE: "reference|cpu"
     unsigned flags;
     const char *unit;  // of numbers, where `metavar` does not begin with it: "mm"

@@ -75,6 +75,11 @@ uint64_t nxmx_series_bytes(const struct nxmx_series *s)
     return bytes;
 }
 
+uint64_t nxmx_series_files(const struct nxmx_series *s, uint64_t frames)
+{
+    return frames / s->frames_per_file + (frames % s->frames_per_file != 0);
+}
+
 double nxmx_series_heads(const struct nxmx_series *s, uint64_t frames)
 {
     /* measured: 39 to 45 kB of names, geometry and tables; zeros pack by 190 or so */
