@@ -53,8 +53,8 @@ static inline double m_to_ev(double m)
     return 12398.42 / m_to_angstrom(m);
 }
 
-/* The unit that is typed, by what turns it into SI: `_MICRO` and `_TENTH_NM` differ from UM and
- * ANGSTROM by their last bit, the last four are nanoBragg's or of a reciprocal. */
+/* What is typed, by what turns it into SI.  MICRO and TENTH_NM differ from UM and ANGSTROM by the
+ * last bit, as in nanoBragg. */
 enum si {
     SI_SAME,
     SI_MM,

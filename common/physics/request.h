@@ -20,6 +20,7 @@ struct steps_request {
     double step;    // 0: not given
 };
 
+/* Of which nothing was given. */
 #define NO_STEPS             \
     {                        \
         .range = (double)NAN \
