@@ -16,7 +16,7 @@
 
 static const struct opt OPTIONS[] = {
     {"sizes", "N,...", "Edges in pixels; given, they hold for all workloads (256,...,4096)",
-     OPT_TEXT, AT(sizes), .given = offsetof(struct bench_options, has_sizes)},
+     OPT_TEXT, AT(sizes), .usual = "256,512,1024,2048,4096"},
     {"iterations", "N", "Rounds, interleaved (3)", OPT_INT, AT(iterations), .min = 1,
      .max = ROUNDS_MAX},
     {"processes", "N", "Cold runs: new processes to the first frame (5)", OPT_INT, AT(processes),
@@ -24,8 +24,7 @@ static const struct opt OPTIONS[] = {
     {"frames", "N", "Of the pipelines (12)", OPT_INT, AT(frames), .min = 3, .max = 10000},
     {"threads", "N",
      "Of the last row of the cpu engine (as many as processors), the reference and the peer (1)",
-     OPT_INT, AT(threads), .given = offsetof(struct bench_options, has_threads), .min = 1,
-     .max = 1024},
+     OPT_INT, AT(threads), .min = 1, .max = 1024, .usual = "1"},
     {"engine", "all|reference|cpu",
      "Which engine; all leaves out the reference beside a peer (all)", OPT_CHOICE, AT(engine),
      .choices = "all|reference|cpu"},
@@ -50,7 +49,7 @@ static const struct opt OPTIONS[] = {
      AT(keep_artifacts)},
     {"profile", NULL, "Stages of pipelines write traces and statistics; keeps the folder", OPT_FLAG,
      AT(profile)},
-    {0},
+    OPT_END(struct bench_options, given),
 };
 
 static const struct opt_program PROGRAM = {
@@ -170,9 +169,7 @@ int main(int argc, char **argv)
     struct bench b = {
         .o = {.iterations = 3,
               .processes = 5,
-              .threads = 1,
               .frames = 12,
-              .sizes = "256,512,1024,2048,4096",
               .parts = "kernel,closed,reflections,derivatives,background,noise,stream,transport,"
                        "output,cold,pipeline,boundary"}};
     struct error e = {0};
@@ -180,6 +177,8 @@ int main(int argc, char **argv)
     log_open(PROGRAM.name);
     enum status s =
         opt_parse(&PROGRAM, OPTIONS, &b.o, NULL, NULL, argc, argv, NULL, &noperands, &e);
+    b.o.has_sizes = opt_given(OPTIONS, &b.o, "sizes");
+    b.o.has_threads = opt_given(OPTIONS, &b.o, "threads");
     if (!s)
         s = run(&b, &e);
     return s ? log_fail(&e) : STATUS_OK;

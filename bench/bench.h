@@ -25,6 +25,7 @@ struct bench_options {
     int engine, isa;  // index into the choices; 0 = all
     int precision;    // enum engine_precision
     bool keep_artifacts, profile, has_sizes, has_threads;
+    struct opt_marks given;
 };
 
 enum { ENGINE_ALL, ENGINE_REFERENCE, ENGINE_CPU };  // order of --engine
@@ -108,6 +109,15 @@ enum status image_believe(const struct agreement *a, const char *who, struct err
  * waited for.  STATUS_FAILED when it cannot be started or does not exit with 0. */
 enum status process_run(const char *const *argv, const char *folder, int64_t threads,
                         double *cpu_ns, double *wall_ns, struct error *e);
+
+/* What a process of bench-hop or bench-workers has cost. */
+struct hop_cost {
+    double cpu_ns, wall_ns;  // of a frame
+    double resident;         // bytes
+};
+
+/* The line of `role` in the file "report" of a folder; false when there is none. */
+bool hop_report(const char *folder, const char *role, struct hop_cost *cost);
 
 /* Makes a folder below b->scratch. */
 enum status folder_make(const struct bench *b, const char *name, char *path, size_t size,

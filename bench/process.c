@@ -71,3 +71,22 @@ enum status floats_read(const char *path, float *pixels, size_t count, struct er
         return STATUS_OK;
     return error_set(e, STATUS_FAILED, "%s: must hold %zu pixels of float32", path, count);
 }
+
+bool hop_report(const char *folder, const char *role, struct hop_cost *cost)
+{
+    char path[256], name[32];
+    struct hop_cost got;
+    bool found = false;
+    (void)snprintf(path, sizeof path, "%s/report", folder);
+    FILE *in = fopen(path, "r");
+    while (in && !found &&
+           fscanf(in, "%31s %lf %lf %lf", name, &got.cpu_ns, &got.wall_ns, &got.resident) == 4)
+        found = strcmp(name, role) == 0;
+    if (found) {
+        *cost = got;
+        cost->resident *= 1024;
+    }
+    if (in)
+        (void)fclose(in);
+    return found;
+}

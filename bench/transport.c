@@ -40,32 +40,8 @@ static const struct contestant {
 };
 enum { NCONTESTANTS = sizeof CONTESTANTS / sizeof *CONTESTANTS };
 
-struct cost {
-    double cpu_ns, wall_ns;  // of a frame
-    double resident;         // bytes
-};
-
-static bool read_report(const char *folder, const char *role, struct cost *c)
-{
-    char path[256], name[32];
-    struct cost got;
-    bool found = false;
-    (void)snprintf(path, sizeof path, "%s/report", folder);
-    FILE *in = fopen(path, "r");
-    while (in &&
-           fscanf(in, "%31s %lf %lf %lf", name, &got.cpu_ns, &got.wall_ns, &got.resident) == 4)
-        if (strcmp(name, role) == 0) {
-            found = true;
-            *c = got;
-        }
-    if (in)
-        (void)fclose(in);
-    c->resident *= 1024;
-    return found;
-}
-
 static enum status run_once(struct bench *b, const struct contestant *who, int64_t edge,
-                            struct cost *c, struct error *e)
+                            struct hop_cost *c, struct error *e)
 {
     char folder[192], script[640];
     double cpu_ns, wall_ns;
@@ -77,7 +53,7 @@ static enum status run_once(struct bench *b, const struct contestant *who, int64
                    WARM_FRAMES + b->o.frames * who->factor, who->script);
     const char *const argv[] = {"sh", "-c", script, NULL};
     s = process_run(argv, folder, 1, &cpu_ns, &wall_ns, e);
-    if (!s && !read_report(folder, who->role, c))
+    if (!s && !hop_report(folder, who->role, c))
         s = error_set(e, STATUS_FAILED, "%s: a process reported nothing", who->name);
     folder_remove(folder);
     return s;
@@ -107,7 +83,7 @@ static enum status run_size(struct bench *b, int64_t edge, struct error *e)
     double resident[NCONTESTANTS] = {0};
     for (int64_t round = 0; round < b->o.iterations; round++)
         for (int i = 0; i < NCONTESTANTS; i++) {
-            struct cost c = {0};
+            struct hop_cost c = {0};
             const enum status s = run_once(b, &CONTESTANTS[i], edge, &c, e);
             if (s)
                 return s;

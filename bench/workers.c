@@ -16,33 +16,8 @@ enum { DOMAINS = 51, FACTOR = 1000, WINDOW_EACH = 8 };
 static const int64_t COUNTS[] = {1, 10, 100, 200, 400, 1000};
 enum { NCOUNTS = sizeof COUNTS / sizeof *COUNTS };
 
-struct side {
-    double cpu_ns, wall_ns, resident;
-};
-
-/* The lines of the two in the file "report". */
-static bool read_report(const char *folder, struct side *source, struct side *workers)
-{
-    char path[256], name[32];
-    struct side got;
-    int found = 0;
-    (void)snprintf(path, sizeof path, "%s/report", folder);
-    FILE *in = fopen(path, "r");
-    while (in &&
-           fscanf(in, "%31s %lf %lf %lf", name, &got.cpu_ns, &got.wall_ns, &got.resident) == 4) {
-        found += strcmp(name, "source") == 0 || strcmp(name, "workers") == 0;
-        if (strcmp(name, "source") == 0)
-            *source = got;
-        if (strcmp(name, "workers") == 0)
-            *workers = got;
-    }
-    if (in)
-        (void)fclose(in);
-    return found == 2;
-}
-
-static enum status run_once(struct bench *b, int64_t count, struct side *source,
-                            struct side *workers, struct error *e)
+static enum status run_once(struct bench *b, int64_t count, struct hop_cost *source,
+                            struct hop_cost *workers, struct error *e)
 {
     char folder[192], script[1024];
     double cpu_ns, wall_ns;
@@ -59,7 +34,7 @@ static enum status run_once(struct bench *b, int64_t count, struct side *source,
                    count * WINDOW_EACH < 32 ? 32 : count * WINDOW_EACH, count);
     const char *const argv[] = {"sh", "-c", script, NULL};
     s = process_run(argv, folder, 1, &cpu_ns, &wall_ns, e);
-    if (!s && !read_report(folder, source, workers))
+    if (!s && !(hop_report(folder, "source", source) && hop_report(folder, "workers", workers)))
         s = error_set(e, STATUS_FAILED, "a source or its workers reported nothing");
     folder_remove(folder);
     return s;
@@ -70,13 +45,13 @@ static enum status run_count(struct bench *b, int64_t count, struct error *e)
     struct timing source = {0}, workers = {0};
     double resident = 0;
     for (int64_t round = 0; round < b->o.iterations; round++) {
-        struct side one = {0}, many = {0};
+        struct hop_cost one = {0}, many = {0};
         const enum status s = run_once(b, count, &one, &many, e);
         if (s)
             return s;
         timing_add(&source, one.cpu_ns, many.wall_ns);
         timing_add(&workers, many.cpu_ns, many.wall_ns);
-        resident = fmax(resident, one.resident * 1024);
+        resident = fmax(resident, one.resident);
     }
     const double per_s = 1e9 / timing_median(source.wall_ns, source.count);
     const double workers_us = timing_median(workers.cpu_ns, workers.count) / 1e3;

@@ -46,8 +46,8 @@ static enum status add_file(struct background *o, struct error *e)
     struct stol_table table;
     enum status s = stol_read(o->stol, (enum stol_unit)o->stol_axis, false, &table, e);
     if (!s)
-        s = add_material(o, table.stol_1_m, table.F, table.rows, um_to_m(o->thickness_um),
-                         o->density_g_cm3, o->molar_mass_g_mol, e);
+        s = add_material(o, table.stol_1_m, table.F, table.rows, o->material_m, o->density_g_cm3,
+                         o->molar_mass_g_mol, e);
     if (!s) {
         /* the lineage follows what the file holds, not its name */
         uint64_t hash = hash_bytes(HASH_START, table.stol_1_m, table.rows * sizeof *table.stol_1_m);
@@ -65,23 +65,22 @@ static enum status open_background(void *state, const char **operands, int noper
     struct background *o = state;
     (void)operands;
     (void)noperands;
-    if (!(o->water_um > 0) && !(o->air_mm > 0) && !(o->ice_um > 0) && !(o->streak_photons > 0) &&
+    if (!(o->water_m > 0) && !(o->air_m > 0) && !(o->ice_m > 0) && !(o->streak_photons > 0) &&
         !o->stol)
         return error_set(e, STATUS_USAGE,
                          "nothing to add: --water=UM, --air=MM, --ice=UM, --streak=PHOTONS or "
                          "--stol=FILE is needed");
     o->streak = (struct streak){.photons = o->streak_photons,
-                                .spread = percent_to_fraction(o->streak_spread_percent),
-                                .length = mrad_to_rad(o->streak_size_mrad[0]),
-                                .width = mrad_to_rad(o->streak_size_mrad[1]),
-                                .angle_rad = deg_to_rad(o->streak_angle_deg[0]),
-                                .angle_rms_rad = deg_to_rad(fabs(o->streak_angle_deg[1]))};
+                                .spread = o->streak_spread,
+                                .length = o->streak_size_rad[0],
+                                .width = o->streak_size_rad[1],
+                                .angle_rad = o->streak_angle_rad[0],
+                                .angle_rms_rad = fabs(o->streak_angle_rad[1])};
     enum status s = threads_start(&o->threads, e);
-    if (!s && o->water_um > 0)
-        s = add_shipped(o, water_F, um_to_m(o->water_um), WATER_DENSITY_G_CM3,
-                        WATER_MOLAR_MASS_G_MOL, e);
-    if (!s && o->air_mm > 0)
-        s = add_shipped(o, air_F, mm_to_m(o->air_mm), AIR_DENSITY_G_CM3, AIR_MOLAR_MASS_G_MOL, e);
+    if (!s && o->water_m > 0)
+        s = add_shipped(o, water_F, o->water_m, WATER_DENSITY_G_CM3, WATER_MOLAR_MASS_G_MOL, e);
+    if (!s && o->air_m > 0)
+        s = add_shipped(o, air_F, o->air_m, AIR_DENSITY_G_CM3, AIR_MOLAR_MASS_G_MOL, e);
     if (!s && o->stol)
         s = add_file(o, e);
     return s;
@@ -106,7 +105,7 @@ static enum status add_ice(struct background *o, const struct experiment *x, str
     if (!stol_1_m)
         return error_memory(e, "the table of ice");
     ice_table(width, stol_1_m, stol_1_m + rows);
-    const enum status s = add_material(o, stol_1_m, stol_1_m + rows, rows, um_to_m(o->ice_um),
+    const enum status s = add_material(o, stol_1_m, stol_1_m + rows, rows, o->ice_m,
                                        ICE_DENSITY_G_CM3, ICE_MOLAR_MASS_G_MOL, e);
     mem_free(stol_1_m);
     return s;
@@ -133,7 +132,7 @@ static enum status compute(struct background *o, const struct recipe *r,
                            const struct source *sources, size_t nsources, bool ice, float *photons,
                            struct error *e)
 {
-    const size_t materials = o->nmaterials - (o->ice_um > 0 && !ice);
+    const size_t materials = o->nmaterials - (o->ice_m > 0 && !ice);
     background_image(r ? moved_to(&o->moved, r) : o->experiment, sources, nsources, o->materials,
                      materials, (int)o->threads, photons);
     return o->experiment->beam.harmonic_share > 0
@@ -145,7 +144,7 @@ enum status background_start(void *state, struct error *e)
 {
     struct background *o = state;
     const struct experiment *x = o->experiment;
-    const bool used[2] = {!(o->ice_um > 0) || o->ice_frames<1, o->ice_um> 0};
+    const bool used[2] = {!(o->ice_m > 0) || o->ice_frames<1, o->ice_m> 0};
     o->gathered = mem_array(x->beam.nsources, sizeof *o->gathered);
     enum status s = o->gathered ? STATUS_OK : error_memory(e, "the background");
     for (int ice = 0; ice < 2 && !s; ice++) {
@@ -171,7 +170,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         (harmonic &&
          (!harmonic_open(&o->harmonic, x) || !moved_open(&o->harmonic_moved, &o->harmonic.x))))
         return error_memory(e, "the panels");
-    const enum status s = o->ice_um > 0 ? add_ice(o, x, e) : STATUS_OK;
+    const enum status s = o->ice_m > 0 ? add_ice(o, x, e) : STATUS_OK;
     if (s)
         return s;
     for (size_t i = 0; i < o->nmaterials; i++) {
@@ -189,7 +188,7 @@ void background_defer(void *state)
 bool background_varies(const void *state)
 {
     const struct background *o = state;
-    return o->jitter_percent > 0 || o->streak_photons > 0 || (o->ice_um > 0 && o->ice_frames < 1);
+    return o->jitter > 0 || o->streak_photons > 0 || (o->ice_m > 0 && o->ice_frames < 1);
 }
 
 size_t background_materials(const void *state, const struct background_material **materials)
@@ -223,14 +222,13 @@ static enum status add(const struct experiment *x, struct frame *f, const float 
 static bool has_ice(const struct background *o, const struct recipe *r)
 {
     struct rng random = rng_stream(r->seed, RNG_ICE, r->id, 0);
-    return o->ice_um > 0 && (o->ice_frames == 1 || rng_uniform(&random) < o->ice_frames);
+    return o->ice_m > 0 && (o->ice_frames == 1 || rng_uniform(&random) < o->ice_frames);
 }
 
 static double amount_of(const struct background *o, const struct recipe *r)
 {
     struct rng random = rng_stream(r->seed, RNG_MATTER, r->id, 0);
-    return o->jitter_percent > 0 ? rng_lognormal(&random, percent_to_fraction(o->jitter_percent))
-                                 : 1.0;
+    return o->jitter > 0 ? rng_lognormal(&random, o->jitter) : 1.0;
 }
 
 /* Of the pulse, relative to the mean. */

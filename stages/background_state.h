@@ -16,14 +16,13 @@ enum { MATERIALS_MAX = 4 };
 
 struct background {
     /* options */
-    double water_um, air_mm, density_g_cm3, molar_mass_g_mol, thickness_um;
-    double ice_um, ice_crystal_A, ice_frames, jitter_percent;
+    double water_m, air_m, density_g_cm3, molar_mass_g_mol, material_m;
+    double ice_m, ice_crystal_A, ice_frames, jitter;
     const char *stol;
     int stol_axis;
     int64_t threads;
-    double streak_photons, streak_spread_percent, streak_size_mrad[2], streak_angle_deg[2];
-    bool has_streak_spread, has_streak_size, has_streak_angle;
-    bool has_density, has_molar_mass, has_thickness, has_stol_axis, has_ice_crystal, has_ice_frames;
+    double streak_photons, streak_spread, streak_size_rad[2], streak_angle_rad[2];
+    struct opt_marks given;
     /* state */
     struct background_material materials[MATERIALS_MAX];
     double thickness_m[MATERIALS_MAX], density[MATERIALS_MAX], molar_mass[MATERIALS_MAX];

@@ -2,6 +2,7 @@
  * bragg-compare: image against image.  Errors are relative to B with a floor,
  * |a - b| / max(b, floor); thresholds decide the exit status.
  */
+#include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,10 +16,10 @@
 #include "io/image_file.h"
 
 struct options {
-    double shape[2];  // fast, slow
+    int64_t shape[2];  // fast, slow; 0: not given
     double floor, floor_fraction, max_error, sum_tolerance;
     struct opt_texts percentile_errors;
-    bool json, has_shape, has_floor, has_max_error, has_sum_tolerance;
+    bool json;
 };
 
 /* --percentile-error=P:X */
@@ -48,10 +49,10 @@ static bool is_within(const struct comparison *c, const struct options *o,
 {
     if (c->not_finite)
         return false;
-    if (!o->has_max_error && !o->has_sum_tolerance && o->percentile_errors.count == 0)
+    if (isnan(o->max_error) && isnan(o->sum_tolerance) && o->percentile_errors.count == 0)
         return c->differing == 0;
-    bool within = !o->has_max_error || c->max_error <= o->max_error;
-    if (o->has_sum_tolerance && c->sum_a != c->sum_b)
+    bool within = isnan(o->max_error) || c->max_error <= o->max_error;
+    if (!isnan(o->sum_tolerance) && c->sum_a != c->sum_b)
         within = within && fabs(c->sum_a / c->sum_b - 1.0) <= o->sum_tolerance;
     for (size_t i = 0; i < o->percentile_errors.count; i++)
         within = within && comparison_percentile(c, limits[i].percent) <= limits[i].error;
@@ -125,20 +126,20 @@ static void print_json(const struct comparison *c, int64_t fast, bool within)
 #define AT(member) offsetof(struct options, member)
 
 static const struct opt table[] = {
-    {"shape", "FAST,SLOW", "Pixels of raw files, to name the worst one", OPT_REALS, AT(shape),
-     .min = 1, .max = 1e6, .count = 2, .flags = OPT_WHOLE, .given = AT(has_shape)},
+    {"shape", "FAST,SLOW", "Pixels of raw files, to name the worst one", OPT_INTS, AT(shape),
+     .min = 1, .max = 1e6, .count = 2},
     {"floor", "X", "Smallest value that errors are relative to", OPT_REAL, AT(floor), .min = 0,
-     .max = 1e300, .given = AT(has_floor)},
+     .max = 1e300, .usual = ""},
     {"floor-fraction", "X",
      "Smallest value that errors are relative to, as a fraction of the mean of B", OPT_REAL,
      AT(floor_fraction), .min = 0, .max = 1e300, .usual = "0.001"},
     {"max-error", "X", "Largest relative error that is within", OPT_REAL, AT(max_error), .min = 0,
-     .max = 1e300, .given = AT(has_max_error)},
+     .max = 1e300, .usual = ""},
     {"percentile-error", "P:X",
      "P percent of the pixels must have an error of at most X; may be repeated", .type = OPT_TEXTS,
      .offset = AT(percentile_errors)},
     {"sum-tolerance", "X", "The ratio of the sums must be within 1 +- X", OPT_REAL,
-     AT(sum_tolerance), .min = 0, .max = 1e300, .given = AT(has_sum_tolerance)},
+     AT(sum_tolerance), .min = 0, .max = 1e300, .usual = ""},
     {"json", NULL, "Print one JSON object", .type = OPT_FLAG, .offset = AT(json)},
     {0},
 };
@@ -164,11 +165,11 @@ static enum status check_sizes(const struct image_file *a, const struct image_fi
         return error_set(e, STATUS_INPUT, "the images have different sizes: %zu and %zu pixels",
                          a->image.count, b->image.count);
     *fast = a->fast ? a->fast : b->fast;
-    if (o->has_shape && o->shape[0] * o->shape[1] != (double)a->image.count)
-        return error_set(e, STATUS_INPUT, "--shape=%g,%g does not fit %zu pixels", o->shape[0],
-                         o->shape[1], a->image.count);
-    if (o->has_shape)
-        *fast = (int64_t)o->shape[0];
+    if (o->shape[0] && o->shape[0] * o->shape[1] != (int64_t)a->image.count)
+        return error_set(e, STATUS_INPUT, "--shape=%" PRId64 ",%" PRId64 " does not fit %zu pixels",
+                         o->shape[0], o->shape[1], a->image.count);
+    if (o->shape[0])
+        *fast = o->shape[0];
     return STATUS_OK;
 }
 
@@ -187,8 +188,8 @@ static enum status run(const struct options *o, const char *const paths[2], bool
     if (s == STATUS_OK)
         s = check_sizes(&files[0], &files[1], o, &fast, e);
     if (s == STATUS_OK)
-        s = comparison_make(&c, &files[0].image, &files[1].image, o->floor,
-                            o->has_floor ? 0.0 : o->floor_fraction, e);
+        s = comparison_make(&c, &files[0].image, &files[1].image, isnan(o->floor) ? 0.0 : o->floor,
+                            isnan(o->floor) ? o->floor_fraction : 0.0, e);
     if (s == STATUS_OK) {
         *within = is_within(&c, o, limits);
         (o->json ? print_json : print_text)(&c, fast, *within);

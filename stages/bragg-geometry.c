@@ -114,7 +114,7 @@ static enum status make_experiment(struct geometry *g, const struct crystal_opti
             s = error_set(e, STATUS_INPUT,
                           "--diffuse-sigma of %g A weakens reflections by more than e^-%g: see "
                           "--dmin",
-                          list[i].options.diffuse_sigma_A[0], DIFFUSE_MOST_X);
+                          list[i].options.crystal.diffuse_sigma_A[0], DIFFUSE_MOST_X);
     if (!s)
         s = check_mask(o, mask, &x->panels[0], e);
     if (!s)

@@ -21,9 +21,9 @@ struct intensity {
     char *plane_names;  // owned: those but for F; NULL: there are no planes
     int isa, precision;
     int64_t threads, device;
-    double trace_pixel[2];
+    int64_t trace_pixel[2];
     struct reflections_wanted wanted;
-    bool has_isa, has_device, has_trace_pixel, has_reflections, has_near_spots;
+    struct opt_marks given;
     struct opt_texts fuse_texts;
     /* state */
     const struct engine *engine;
@@ -39,31 +39,30 @@ struct intensity {
 };
 
 #define AT(member) .offset = offsetof(struct intensity, member)
-#define GIVEN(member) .given = offsetof(struct intensity, has_##member)
 #define ISA_CHOICES "baseline|avx2|avx512"
 #define PRECISION_CHOICES "mixed|double"  // in the order of enum engine_precision
 
 static const struct opt options[] = {
     {"engine", "reference|cpu|cuda",
      "reference: plain, slow, the specification; cpu: fast; cuda: an NVIDIA GPU", OPT_TEXT,
-     AT(engine_name), .flags = OPT_BYTES, .usual = "cpu"},
+     AT(engine_name), .flags = OPT_BYTES, .always = true, .usual = "cpu"},
     {"threads", "N", "Threads of this process (as many as processors)", OPT_INT, AT(threads),
      .min = 1, .max = 1024},
     {"isa", ISA_CHOICES, "Instruction set of the cpu engine (the best there is)", OPT_CHOICE,
-     AT(isa), .choices = ISA_CHOICES, GIVEN(isa)},
+     AT(isa), .choices = ISA_CHOICES, .usual = ""},
     {"device", "N",
      "Of cuda: which GPU, from 0 (under bragg-run each process of the stage the next one, else 0)",
-     OPT_INT, AT(device), .min = 0, .max = 1023, GIVEN(device), .needs = "engine=cuda"},
+     OPT_INT, AT(device), .min = 0, .max = 1023, .usual = "", .needs = "engine=cuda"},
     {"precision", PRECISION_CHOICES,
      "Of cpu and cuda: mixed is fast, double within 1e-9 of the reference", OPT_CHOICE,
-     AT(precision), .choices = PRECISION_CHOICES, .flags = OPT_BYTES},
+     AT(precision), .choices = PRECISION_CHOICES, .flags = OPT_BYTES, .always = true},
     {"fuse", "'STAGE OPTIONS'",
      "Do the work of background or noise here, too; may be repeated, in this order", OPT_TEXTS,
      AT(fuse_texts)},
     {"reflections", "PHOTONS",
      "Tell with each frame the reflections that have more photons, and where they are", OPT_REAL,
      AT(wanted.least_photons), .min = 0, .max = 1e30, .flags = OPT_CONTENT | OPT_BARE,
-     GIVEN(reflections), .usual = "1"},
+     .usual = "1"},
     {"labels", NULL, "With them: for each pixel which reflection gives it most photons", OPT_FLAG,
      AT(wanted.labels), .flags = OPT_CONTENT, .needs = "reflections"},
     {"derivatives", "NAME,...",
@@ -72,10 +71,10 @@ static const struct opt options[] = {
     {"near-spots", "PHOTONS",
      "Planes only where the image has so many photons, which costs less; else they are 0", OPT_REAL,
      AT(derivatives.least), .min = 0, .max = 1e30, .flags = OPT_CONTENT | OPT_OPEN_MIN,
-     GIVEN(near_spots), .needs = "derivatives"},
-    {"trace-pixel", "FAST,SLOW", "Print all intermediates of this pixel in frame 0", OPT_REALS,
-     AT(trace_pixel), .min = 0, .max = 65535, .count = 2, .flags = OPT_WHOLE, GIVEN(trace_pixel)},
-    {0},
+     .needs = "derivatives"},
+    {"trace-pixel", "FAST,SLOW", "Print all intermediates of this pixel in frame 0", OPT_INTS,
+     AT(trace_pixel), .min = 0, .max = 65535, .count = 2, .usual = ""},
+    OPT_END(struct intensity, given),
 };
 
 static enum status unknown_engine(const char *name, struct error *e)
@@ -97,7 +96,7 @@ static enum status take_names(struct intensity *o, struct error *e)
     if (!o->plane_names)
         return error_memory(e, "the names");
     o->wanted.slopes = derivatives_by_F(names, o->plane_names);
-    if (o->wanted.slopes && !o->has_reflections)
+    if (o->wanted.slopes && !opt_given(options, o, "reflections"))
         o->wanted.least_photons = 1.0;
     if (o->wanted.slopes && !*o->plane_names) {
         mem_free(o->plane_names);
@@ -116,7 +115,8 @@ static enum status open_intensity(void *state, const char **operands, int nopera
     if (!o->engine)
         return unknown_engine(o->engine_name, e);
     enum status s = take_names(o, e);
-    o->fuse.reflections = o->has_reflections || o->wanted.slopes ? &o->wanted : NULL;
+    o->fuse.reflections =
+        opt_given(options, o, "reflections") || o->wanted.slopes ? &o->wanted : NULL;
     if (!s)
         s = threads_start(&o->threads, e);
     return s ? s : fuse_open(&o->fuse, &o->fuse_texts, o->threads, e);
@@ -144,9 +144,9 @@ static enum status choose_device(const struct intensity *o, struct engine_option
                                  struct error *e)
 {
     const char *worker = getenv("BRAGG_WORKER");
-    int64_t number = o->device;
-    how->device_by_turns = !o->has_device;
-    const enum status s = o->has_device || !worker
+    int64_t number = o->device < 0 ? 0 : o->device;
+    how->device_by_turns = o->device < 0;
+    const enum status s = o->device >= 0 || !worker
                               ? STATUS_OK
                               : parse_int(worker, 0, 1023, "BRAGG_WORKER", &number, e);
     how->device = (int)number;
@@ -157,8 +157,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
 {
     struct intensity *o = state;
     const struct panel *p = &x->panels[0];
-    if (o->has_trace_pixel && (o->trace_pixel[0] >= (double)p->fast_pixels ||
-                               o->trace_pixel[1] >= (double)p->slow_pixels))
+    if (o->trace_pixel[0] >= p->fast_pixels || o->trace_pixel[1] >= p->slow_pixels)
         return error_set(e, STATUS_USAGE,
                          "--trace-pixel: the detector has only %" PRId64 " x %" PRId64 " pixels",
                          p->fast_pixels, p->slow_pixels);
@@ -171,7 +170,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
                          "--derivatives: the beam has a third harmonic, whose derivatives are not "
                          "known");
     struct engine_options how = {.threads = (int)o->threads,
-                                 .isa = o->has_isa ? isa_name((enum isa)o->isa) : NULL,
+                                 .isa = o->isa >= 0 ? isa_name((enum isa)o->isa) : NULL,
                                  .precision = (enum engine_precision)o->precision,
                                  .sums = !o->fuse.n && !harmonic,
                                  .reflections = o->fuse.reflections};
@@ -188,7 +187,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         s = derivatives_check_F(&o->experiment, e);
     if (!s && o->plane_names)
         s = derivatives_begin(&o->derivatives, o->plane_names, &o->experiment, e);
-    if (!s && o->plane_names && o->has_near_spots && o->fuse.n &&
+    if (!s && o->plane_names && o->derivatives.least > 0 && o->fuse.n &&
         !(o->photons = mem_array(o->derivatives.pixels, sizeof *o->photons)))
         s = error_memory(e, "the image");
     if (s)
@@ -211,10 +210,9 @@ static void print_value(void *context, const char *name, int count, const double
 
 static enum status trace(const struct intensity *o, const struct frame *f, struct error *e)
 {
-    const struct pixel_trace trace = {.fast = (int64_t)o->trace_pixel[0],
-                                      .slow = (int64_t)o->trace_pixel[1],
-                                      .value = print_value};
-    return o->has_trace_pixel && f->recipe.id == 0
+    const struct pixel_trace trace = {
+        .fast = o->trace_pixel[0], .slow = o->trace_pixel[1], .value = print_value};
+    return o->trace_pixel[0] >= 0 && f->recipe.id == 0
                ? o->engine->trace(o->plan, &f->recipe, &trace, e)
                : STATUS_OK;
 }
@@ -224,7 +222,7 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     struct intensity *o = state;
     const size_t pixels = (size_t)experiment_pixels(&o->experiment);
     atomic_store(&o->rows, 0);
-    const bool later = o->has_near_spots && !o->photons;  // the image tells where they are
+    const bool later = o->derivatives.least > 0 && !o->photons;  // the image tells where they are
     enum status s = STATUS_OK;
     if (o->photons)
         s = o->engine->run(o->plan, &f->recipe, o->photons, NULL, e);

@@ -25,8 +25,7 @@ struct options {
     int engine;  // index into ENGINE_NAMES
     int64_t threads;
     int physics;  // index into PHYSICS_CHOICES
-    double trace_pixel[2];
-    bool has_trace_pixel;
+    int64_t trace_pixel[2];
 };
 
 #define PHYSICS_CHOICES "physical|faithful"  // in the order of enum physics
@@ -41,9 +40,8 @@ static const struct opt OPTIONS[] = {
      offsetof(struct options, threads), .min = 1, .max = 1024, .usual = "1"},
     {"physics", "MODE", "Faithful repeats nanoBragg's quirks, physical mends them", OPT_CHOICE,
      offsetof(struct options, physics), .choices = PHYSICS_CHOICES, .usual = "faithful"},
-    {"trace-pixel", "FAST,SLOW", "Print every intermediate of one pixel", OPT_REALS,
-     offsetof(struct options, trace_pixel), .max = 65535, .count = 2, .flags = OPT_WHOLE,
-     .given = offsetof(struct options, has_trace_pixel)},
+    {"trace-pixel", "FAST,SLOW", "Print every intermediate of one pixel", OPT_INTS,
+     offsetof(struct options, trace_pixel), .max = 65535, .count = 2, .usual = ""},
     {0},
 };
 
@@ -68,18 +66,24 @@ struct run {
     float *pixels;
 };
 
+static const char *dump_path(const struct nanobragg *n)
+{
+    return n->dump_file ? n->dump_file : "Fdump.bin";
+}
+
 /* Faithful: every -hkl run leaves a dump.  Physical: only where one is named. */
 static enum status write_dump(const struct run *r, struct error *e)
 {
     const struct nanobragg *n = &r->flags;
     const struct hkl_table *t = &r->experiment.crystals[0].table;
-    if (!n->hkl_file || !t->count[0] || (r->experiment.physics == PHYSICS_PHYSICAL && !n->has_dump))
+    if (!n->hkl_file || !t->count[0] ||
+        (r->experiment.physics == PHYSICS_PHYSICAL && !n->dump_file))
         return STATUS_OK;
     struct replace file;
-    enum status s = replace_open(&file, n->dump_file, e);
+    enum status s = replace_open(&file, dump_path(n), e);
     if (s)
         return s;
-    if ((s = hkl_write_dump(file.stream, t, n->dump_file, e))) {
+    if ((s = hkl_write_dump(file.stream, t, dump_path(n), e))) {
         replace_abort(&file);
         return s;
     }
@@ -102,12 +106,12 @@ static enum status trace(const struct engine *engine, struct plan *plan, const s
                          struct error *e)
 {
     struct pixel_trace t = {r->flags.trace_fast, r->flags.trace_slow, print_value, NULL};
-    if (r->options.has_trace_pixel) {
-        t.fast = (int64_t)r->options.trace_pixel[0];
-        t.slow = (int64_t)r->options.trace_pixel[1];
-    } else if (!r->flags.has_trace) {
-        return STATUS_OK;
+    if (r->options.trace_pixel[0] >= 0) {
+        t.fast = r->options.trace_pixel[0];
+        t.slow = r->options.trace_pixel[1];
     }
+    if (t.fast < 0)
+        return STATUS_OK;
     return engine->trace(plan, &r->recipe, &t, e);
 }
 
@@ -115,7 +119,7 @@ static enum status trace(const struct engine *engine, struct plan *plan, const s
 static enum status check_files(const struct nanobragg *n, struct error *e)
 {
     const char *paths[] = {n->float_file, n->int_file, n->no_pgm ? NULL : n->pgm_file,
-                           n->no_noise ? NULL : n->noise_file, n->hkl_file ? n->dump_file : NULL};
+                           n->no_noise ? NULL : n->noise_file, n->hkl_file ? dump_path(n) : NULL};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         struct replace file;
         const enum status s = paths[i] ? replace_open(&file, paths[i], e) : STATUS_OK;

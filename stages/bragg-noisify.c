@@ -37,12 +37,12 @@ struct options {
 
 /* Flags that store one value: X(tag, flag, type, unit, member of struct options). */
 #define FLAGS_VALUE(X)                                            \
-    X(BIN, "-bin", TEXT, NONE, input)                             \
-    X(FLOATFILE, "-floatfile", TEXT, NONE, input)                 \
-    X(FLOATIMAGE, "-floatimage", TEXT, NONE, input)               \
-    X(HEADER, "-header", TEXT, NONE, header)                      \
-    X(DETPIXELS_X, "-detpixels_x", INT, NONE, pixels[0])          \
-    X(DETPIXELS_Y, "-detpixels_y", INT, NONE, pixels[1])          \
+    X(BIN, "-bin", TEXT, SAME, input)                             \
+    X(FLOATFILE, "-floatfile", TEXT, SAME, input)                 \
+    X(FLOATIMAGE, "-floatimage", TEXT, SAME, input)               \
+    X(HEADER, "-header", TEXT, SAME, header)                      \
+    X(DETPIXELS_X, "-detpixels_x", INT, SAME, pixels[0])          \
+    X(DETPIXELS_Y, "-detpixels_y", INT, SAME, pixels[1])          \
     X(DETSIZE_X, "-detsize_x", REAL, MM, size_m[0])               \
     X(DETSIZE_Y, "-detsize_y", REAL, MM, size_m[1])               \
     X(PIXEL, "-pixel", REAL, MM, pixel_m)                         \
@@ -50,28 +50,28 @@ struct options {
     X(LAMBDA, "-lambda", REAL, ANGSTROM, wavelength_m)            \
     X(XBEAM, "-Xbeam", REAL, MM, beam_m[0])                       \
     X(YBEAM, "-Ybeam", REAL, MM, beam_m[1])                       \
-    X(SCALE, "-scale", REAL, NONE, model.scale)                   \
-    X(FLUENCE, "-fluence", REAL, NONE, model.fluence_ph_m2)       \
-    X(GAIN, "-gain", REAL, NONE, model.gain)                      \
-    X(ADC, "-adc", REAL, NONE, model.adc)                         \
-    X(READOUT, "-readout*", REAL, NONE, model.readout)            \
-    X(FLICKER, "-flicker", REAL, NONE, model.flicker)             \
-    X(CALIBRATION, "-calibration", REAL, NONE, model.calibration) \
-    X(SEED, "-seed", INT, NONE, seed)                             \
-    X(CALIB_SEED, "-calib_seed", INT, NONE, calibration_seed)     \
+    X(SCALE, "-scale", REAL, SAME, model.scale)                   \
+    X(FLUENCE, "-fluence", REAL, SAME, model.fluence_ph_m2)       \
+    X(GAIN, "-gain", REAL, SAME, model.gain)                      \
+    X(ADC, "-adc", REAL, SAME, model.adc)                         \
+    X(READOUT, "-readout*", REAL, SAME, model.readout)            \
+    X(FLICKER, "-flicker", REAL, SAME, model.flicker)             \
+    X(CALIBRATION, "-calibration", REAL, SAME, model.calibration) \
+    X(SEED, "-seed", INT, SAME, seed)                             \
+    X(CALIB_SEED, "-calib_seed", INT, SAME, calibration_seed)     \
     X(PSF_FWHM, "-psf_fwhm", REAL, UM, psf_fwhm_m)                \
     X(PSF_SIZE, "-psf_si*", REAL, UM, psf_fwhm_m)                 \
     X(PSF_WIDTH, "-psf_wi*", REAL, UM, psf_fwhm_m)                \
-    X(PSF_RADIUS, "-psf_radius", INT, NONE, psf_radius)           \
-    X(BITS, "-bits", INT, NONE, bits)                             \
-    X(NONOISE, "-nonoise", NONE, NONE, no_noise)                  \
-    X(NOPGM, "-nopgm", NONE, NONE, no_pgm)                        \
-    X(INTFILE, "-intfile", TEXT, NONE, int_path)                  \
-    X(INTIMAGE, "-intimage", TEXT, NONE, int_path)                \
-    X(NOISEFILE, "-noisefile", TEXT, NONE, noise_path)            \
-    X(NOISEIMAGE, "-noiseimage", TEXT, NONE, noise_path)          \
-    X(PGMFILE, "-pgmfile", TEXT, NONE, pgm_path)                  \
-    X(PGMIMAGE, "-pgmimage", TEXT, NONE, pgm_path)
+    X(PSF_RADIUS, "-psf_radius", INT, SAME, psf_radius)           \
+    X(BITS, "-bits", INT, SAME, bits)                             \
+    X(NONOISE, "-nonoise", NONE, SAME, no_noise)                  \
+    X(NOPGM, "-nopgm", NONE, SAME, no_pgm)                        \
+    X(INTFILE, "-intfile", TEXT, SAME, int_path)                  \
+    X(INTIMAGE, "-intimage", TEXT, SAME, int_path)                \
+    X(NOISEFILE, "-noisefile", TEXT, SAME, noise_path)            \
+    X(NOISEIMAGE, "-noiseimage", TEXT, SAME, noise_path)          \
+    X(PGMFILE, "-pgmfile", TEXT, SAME, pgm_path)                  \
+    X(PGMIMAGE, "-pgmimage", TEXT, SAME, pgm_path)
 
 enum {
     FLAG_DETPIXELS = 1,
@@ -100,20 +100,10 @@ static const struct legacy_flag flags[] = {
     {0},
 };
 
-enum unit { UNIT_NO, UNIT_MILLIMETRE, UNIT_MICROMETRE, UNIT_ANGSTROM };
-#define UNIT_OF_NONE UNIT_NO
-#define UNIT_OF_MM UNIT_MILLIMETRE
-#define UNIT_OF_UM UNIT_MICROMETRE
-#define UNIT_OF_ANGSTROM UNIT_ANGSTROM
-
 /* Where a value goes, by FLAG_. */
-static const struct target {
-    enum legacy_type type;
-    enum unit unit;
-    size_t offset;
-} targets[] = {
+static const struct legacy_target targets[] = {
 #define X(tag, name, type, unit, member) \
-    [FLAG_##tag] = {LEGACY_##type, UNIT_OF_##unit, offsetof(struct options, member)},
+    [FLAG_##tag] = {LEGACY_##type, SI_##unit, offsetof(struct options, member)},
     FLAGS_VALUE(X)
 #undef X
 };
@@ -154,41 +144,6 @@ static void set_defaults(struct options *o)
     };
 }
 
-static double to_si(enum unit unit, double value)
-{
-    switch (unit) {
-    case UNIT_MILLIMETRE:
-        return mm_to_m(value);
-    case UNIT_MICROMETRE:
-        return um_to_m(value);
-    case UNIT_ANGSTROM:
-        return angstrom_to_m(value);
-    case UNIT_NO:
-        break;
-    }
-    return value;
-}
-
-static void store_value(struct options *o, const struct legacy_option *f)
-{
-    const struct target *t = &targets[f->id];
-    void *to = (char *)o + t->offset;
-    switch (t->type) {
-    case LEGACY_NONE:
-        *(bool *)to = true;
-        break;
-    case LEGACY_REAL:
-        *(double *)to = to_si(t->unit, f->real[0]);
-        break;
-    case LEGACY_INT:
-        *(int64_t *)to = f->integer[0];
-        break;
-    case LEGACY_TEXT:
-        *(const char **)to = f->text[0];
-        break;
-    }
-}
-
 static enum status take_psf(struct options *o, const char *kind, struct error *e)
 {
     if (strcmp(kind, "gauss") == 0)
@@ -209,7 +164,7 @@ static enum status take_flag(struct options *o, const struct legacy_option *f, s
     else if (f->id == FLAG_DETSIZE)
         o->size_m[0] = o->size_m[1] = mm_to_m(f->real[0]);
     else
-        store_value(o, f);
+        legacy_store(&targets[f->id], f, o);
     return STATUS_OK;
 }
 

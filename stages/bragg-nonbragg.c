@@ -65,19 +65,15 @@ static enum status set_counts(struct detector_request *d, struct error *e)
  * that is not given.  Only the one that the pivot uses matters. */
 static void set_centre(struct detector_request *d)
 {
-    bool sample = d->has_pivot && d->pivot == PIVOT_SAMPLE;
-    double close_x_m = d->has_close_x ? d->close_x_m : (d->size_m[0] - d->pixel_m) / 2.0;
-    double close_y_m = d->has_close_y ? d->close_y_m : (d->size_m[1] + d->pixel_m) / 2.0;
-    if (d->has_orgx)
-        close_x_m = d->orgx_px * d->pixel_m;
-    if (d->has_orgy)
-        close_y_m = d->orgy_px * d->pixel_m;
-    if (sample || !d->has_beam_x)
-        d->beam_x_m = close_x_m;
-    if (sample || !d->has_beam_y)
-        d->beam_y_m = close_y_m;
-    d->has_beam_x = d->has_beam_y = true;
-    d->has_orgx = d->has_orgy = d->has_close_x = d->has_close_y = false;
+    const double close_m[] = {(d->size_m[0] - d->pixel_m) / 2.0, (d->size_m[1] + d->pixel_m) / 2.0};
+    for (int i = 0; i < 2; i++) {
+        const double near_m = !isnan(d->org_px[i])    ? d->org_px[i] * d->pixel_m
+                              : !isnan(d->close_m[i]) ? d->close_m[i]
+                                                      : close_m[i];
+        if (d->pivot == PIVOT_SAMPLE || isnan(d->beam_m[i]))
+            d->beam_m[i] = near_m;
+        d->org_px[i] = d->close_m[i] = (double)NAN;
+    }
 }
 
 /* The normal is always across fast and slow. */
@@ -85,11 +81,10 @@ static void set_normal(struct detector_request *d)
 {
     const struct frame_axes *axes = convention_axes(CONVENTION_CUSTOM);
     double fast[3], slow[3];
-    vec_unit(d->has_fast ? d->fast : axes->fast, fast);
-    vec_unit(d->has_slow ? d->slow : axes->slow, slow);
+    vec_unit(isnan(d->fast[0]) ? axes->fast : d->fast, fast);
+    vec_unit(isnan(d->slow[0]) ? axes->slow : d->slow, slow);
     vec_cross(fast, slow, d->normal);
     vec_unit(d->normal, d->normal);
-    d->has_normal = true;
 }
 
 static enum status set_beam(struct nonbragg *o, const struct frame_axes *axes, struct beam *beam,

@@ -33,12 +33,13 @@ enum { MORE_SIZE = 256 };  // of further columns of the table
 static enum status count_listed(struct orient *o, uint64_t lattices, struct error *e)
 {
     struct orient_options *p = &o->options;
-    if (!p->has_frames && o->nlisted % lattices)
+    const bool known = orient_given(p, "frames|only|scan");
+    if (!known && o->nlisted % lattices)
         return error_set(e, STATUS_INPUT,
                          "%s: has %zu orientations, must be a multiple of the %" PRIu64
                          " lattices of a frame",
                          p->orientations, o->nlisted, lattices);
-    if (!p->has_frames)
+    if (!known)
         p->frames = (int64_t)(o->nlisted / lattices);
     if ((uint64_t)p->frames * lattices > o->nlisted)
         return error_set(e, STATUS_INPUT, "%s: has %zu orientations, --frames=%" PRId64 " needs %s",
@@ -54,11 +55,11 @@ static enum status take_scan(struct orient_options *p, struct error *e)
     const enum status s = expt_read_scan(p->scan, &scan, e);
     if (s)
         return s;
-    p->phi0_deg = p->has_phi0 ? p->phi0_deg : scan.start_deg;
-    p->osc_deg = p->has_osc ? p->osc_deg : scan.width_deg;
-    p->frames = p->has_frames || p->has_only ? p->frames : scan.images;
-    p->has_frames = p->has_frames || !p->has_only;
-    p->has_phi0 = p->has_osc = true;
+    p->phi0_deg = orient_given(p, "phi0") ? p->phi0_deg : scan.start_deg;
+    p->osc_deg = orient_given(p, "osc") ? p->osc_deg : scan.width_deg;
+    p->frames = orient_given(p, "frames") ? p->frames : scan.images;
+    orient_mark(p, "phi0");
+    orient_mark(p, "osc");
     return STATUS_OK;
 }
 
@@ -95,16 +96,13 @@ static enum status open_orient(void *state, const char **operands, int noperands
     if (s)
         return s;
     orient_doubt(p);
-    if (p->has_only && !p->has_frames) {
+    if (orient_given(p, "only") && !orient_given(p, "frames"))
         p->frames = p->only + 1;
-        p->has_frames = true;
-    }
-    p->frames = p->has_frames ? p->frames : 1;
     if ((s = open_pulse(o, e)) || (s = open_shift(o, e)) ||
         (s = orient_runs_read(&o->runs, p->runs, e)) || !p->orientations)
         return s;
     /* how many lattices there are is known for sure when the crystals are: see begin */
-    const uint64_t lattices = p->population.has_lattices ? (uint64_t)p->population.lattices : 1;
+    const uint64_t lattices = p->population.asked ? (uint64_t)p->population.asked : 1;
     s = orientations_read(p->orientations, &o->listed, &o->nlisted, e);
     return s ? s : count_listed(o, lattices, e);
 }
@@ -155,7 +153,7 @@ static void write_more(const struct orient *o, const struct recipe *r, const dou
     } else if (o->runs.nlines) {
         at = (size_t)snprintf(text, MORE_SIZE, "\trun\tlabel");
     }
-    if (!(o->pulse.direction_jitter_urad > 0.0))
+    if (!(o->pulse.direction_jitter_rad > 0.0))
         return;
     double xy_rad[2] = {0};
     if (r)
@@ -171,8 +169,8 @@ static enum status write_truth(const struct orient *o, struct error *e)
 {
     struct orientation_request turned = orient_request(&o->options, 0);
     turned.phi_rad = 0.0;
-    turned.phi = (struct steps_request){0};
-    turned.has_mosaic_spread = turned.has_mosaic_domains = false;
+    turned.phi = (struct steps_request)NO_STEPS;
+    turned.mosaic_rad = 0.0;
     struct replace file;
     double lab[9];
     char more[MORE_SIZE];
@@ -208,7 +206,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     x->detector_moves = shift_moves(&o->shift);
     x->pulse_ids = orient_pulse_ids(p);
     x->has_pulse_ids = x->pulse_ids.facility != FACILITY_NONE || x->pulse_ids.has_pump;
-    const size_t kinds = p->pump.has_share ? 1 : x->ncrystals;  // a lattice is of both states
+    const size_t kinds = pump_excites(&p->pump) ? 1 : x->ncrystals;  // a lattice is of both states
     enum status s = population_begin(&p->population, kinds, !p->random && !p->orientations, e);
     s = s ? s
           : pump_check(&p->pump, x->ncrystals, p->population.lattices, p->population.mean_lattices,
@@ -219,9 +217,9 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         return s;
     hash_files(o);
     if (x->physics == PHYSICS_FAITHFUL &&
-        (p->population.lattices > 1 || p->population.has_mean_lattices || pulse_varies(&o->pulse) ||
-         p->runs || p->pump.has_share || shift_moves(&o->shift) ||
-         *p->population.cell_spread_percent > 0))
+        (p->population.lattices > 1 || orient_given(p, "mean-lattices") ||
+         pulse_varies(&o->pulse) || p->runs || pump_excites(&p->pump) || shift_moves(&o->shift) ||
+         *p->population.cell_spread > 0))
         return error_set(e, STATUS_USAGE,
                          "several lattices, runs, jitter, spectra, cells that vary and a detector "
                          "that moves need "
@@ -242,10 +240,11 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
 static enum status list(void *state, struct id_set *ids, struct error *e)
 {
     const struct orient_options *p = &((struct orient *)state)->options;
+    const bool one = orient_given(p, "only");
     const uint64_t only = (uint64_t)p->only, count = (uint64_t)p->frames;
     const struct id_range range =
-        p->has_only ? (struct id_range){only, only} : (struct id_range){0, count - 1};
-    if (!p->has_only && !count)
+        one ? (struct id_range){only, only} : (struct id_range){0, count - 1};
+    if (!one && !count)
         return STATUS_OK;
     return id_set_add_range(ids, range) ? STATUS_OK : error_memory(e, "the list of frames");
 }

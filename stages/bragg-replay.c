@@ -23,7 +23,7 @@ struct replay {
     /* options */
     const char *frames, *speed, *loop;
     int64_t first;
-    bool has_first, recompute, allow_truncated;
+    bool recompute, allow_truncated;
     double rate_Hz;
     /* state */
     struct recording recording;
@@ -49,7 +49,7 @@ static const struct opt options[] = {
     {"frames", "LIST", "Play these frames, as 0-9,17 (all)", OPT_TEXT, AT(frames),
      .flags = OPT_BYTES},
     {"first", "N", "Play the first N frames", OPT_INT, AT(first), .min = 0, .max = 1e15,
-     .given = offsetof(struct replay, has_first)},
+     .usual = ""},
     {"speed", "full|real|X", "As fast as it goes, as recorded, or X times as fast (full)", OPT_TEXT,
      AT(speed), .excludes = "rate"},
     {"rate", "HZ", "A frame every 1/HZ seconds, on a fixed schedule", OPT_REAL, AT(rate_Hz),
@@ -158,7 +158,7 @@ static enum status choose(struct replay *r, struct error *e)
     for (size_t i = 0; i < r->all.count && !r->frames; i++)
         if (!id_set_add_range(&r->ids, r->all.ranges[i]))
             return error_memory(e, "the list of frames");
-    if (r->has_first)
+    if (r->first >= 0)
         cut_list(r);
     return s;
 }

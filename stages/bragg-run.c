@@ -9,11 +9,8 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "base/opt.h"
 #include "base/program.h"
-#include "base/trace.h"
 #include "link/keys.h"
-#include "page/document.h"
 #include "run/commands.h"
 #include "run/endpoints.h"
 #include "run/find.h"
@@ -31,81 +28,12 @@
 #include "run/supervisor.h"
 #include "run/wish.h"
 #include "run/workdir.h"
-
-struct options {
-    struct opt_texts counts, sets, wraps, adds, removes;
-    int64_t frames;
-    const char *workdir, *trace, *keys, *make_keys, *view, *report;
-    const char *const *argv;  // of this program
-    int launcher;             // enum launcher
-    const char *hosts, *slurm;
-    char folded[FOLD_TEXT_SIZE];      // which stages run within others
-    struct pipeline_stage *reporter;  // which writes a page about the frames; NULL: none
-    bool has_frames, has_view, remote, dry_run, resume, stats, verbose, quiet;
-};
+#include "run_options.h"
 
 static const char VIEW[] = "127.0.0.1:8080", FRAMES_PAGE[] = "/frames.html";
 
-#define AT(member) .offset = offsetof(struct options, member)
-
-static const struct opt table[] = {
-    {"frames", "N", "How many frames", OPT_INT, AT(frames), .min = 0, .max = 1e15,
-     .given = offsetof(struct options, has_frames)},
-    {"count", "STAGE=N", "How many processes of a stage; may be repeated", OPT_TEXTS, AT(counts)},
-    {"set", "STAGE.OPTION=VALUE", "Set an option of a stage; may be repeated", OPT_TEXTS, AT(sets)},
-    {"wrap", "STAGE=COMMAND", "Put a command before a stage, 'perf record -g'; may be repeated",
-     OPT_TEXTS, AT(wraps)},
-    {"add", "STAGE=N", "Give the run of FILE or its --workdir so many more processes", OPT_TEXTS,
-     AT(adds)},
-    {"remove", "STAGE=N", "Let as many leave it once they have done their work", OPT_TEXTS,
-     AT(removes)},
-    {"launcher", "here|ssh|slurm", "Run all processes on this host, or on several", OPT_CHOICE,
-     AT(launcher), .choices = "here|ssh|slurm"},
-    {"hosts", "A,B", "On these, by ssh; . is this one", OPT_TEXT, AT(hosts),
-     .needs = "launcher=ssh"},
-    {"slurm", "OPTIONS", "Of sbatch, parted by blanks: '-p gpu -t 2:00:00'", OPT_TEXT, AT(slurm),
-     .needs = "launcher=slurm"},
-    {"workdir", "DIR", "Run all stages there; made when missing", OPT_TEXT, AT(workdir)},
-    {"keys", "DIR", "The keys of tcp endpoints (made for the run, where a stage has one)", OPT_TEXT,
-     AT(keys)},
-    {"make-keys", "DIR", "Make keys in a new folder, and run nothing", OPT_TEXT, AT(make_keys)},
-    {"view", "ADDRESS:PORT", "Show the stream in a browser; alone: at 127.0.0.1:8080", OPT_TEXT,
-     AT(view), .flags = OPT_BARE, .given = offsetof(struct options, has_view)},
-    {"report", "FILE.html", "Write a page about the run, also when it fails", OPT_TEXT, AT(report)},
-    {"remote", NULL, "For bragg-run itself: the end of a launcher on another host", OPT_FLAG,
-     AT(remote)},
-    {"resume", NULL, "Compute only the frames that are not there yet", OPT_FLAG, AT(resume)},
-    {"dry-run", NULL, "Print the commands for a shell and run nothing", OPT_FLAG, AT(dry_run)},
-    {"stats", NULL, "Print what each process cost", OPT_FLAG, AT(stats)},
-    {"trace", "FILE", "Write one trace of all stages for Perfetto", OPT_TEXT, AT(trace)},
-    {"verbose", NULL, "Show what stages say as it comes", OPT_FLAG, AT(verbose),
-     .excludes = "quiet"},
-    {"quiet", NULL, "Say only what went wrong", OPT_FLAG, AT(quiet)},
-    {0},
-};
-
-static const struct opt_program program = {
-    .name = "bragg-run",
-    .summary = "Run the pipeline of a file.",
-    .examples = "bragg-run --workdir=stills lysozyme\n"
-                "bragg-run --count=intensity=4 --frames=1000 --resume pipeline.yaml",
-    .operands = "FILE",
-    .max_operands = 1,
-    .details =
-        "FILE is YAML: a list 'stages' of mappings with the keys name, program, args, count, "
-        "threads, window, input, restart, order, hosts, cpus, gpus, compress and after, such as '- "
-        "name: "
-        "noise'.",
-};
-
-/* It is to become a job of Slurm, and is none yet. */
-static bool is_job(const struct options *o)
-{
-    return o->launcher == LAUNCHER_SLURM && (o->dry_run || !slurm_is_inside());
-}
-
 /* On several hosts counts cross the network, see fold.h. */
-static enum status fold(struct pipeline *p, struct options *o, const struct hosts *hosts,
+static enum status fold(struct pipeline *p, struct run_options *o, const struct hosts *hosts,
                         struct error *e)
 {
     const enum status s = fold_stages(p, hosts, o->folded, e);
@@ -115,11 +43,13 @@ static enum status fold(struct pipeline *p, struct options *o, const struct host
 }
 
 /* The command line's changes to the file. */
-static enum status change(struct pipeline *p, struct options *o, struct hosts *hosts,
+static enum status change(struct pipeline *p, struct run_options *o, struct hosts *hosts,
                           struct error *e)
 {
     struct pipeline_stage *view = NULL;
-    enum status s = o->has_view ? pipeline_add_watcher(p, "view", true, &view, e) : STATUS_OK;
+    enum status s = STATUS_OK;
+    if (run_given(o, "view"))
+        s = pipeline_add_watcher(p, "view", true, &view, e);
     if (view && s == STATUS_OK)
         s = pipeline_set(view, "bind", o->view ? o->view : VIEW, e);
     if (o->report && s == STATUS_OK)
@@ -128,9 +58,9 @@ static enum status change(struct pipeline *p, struct options *o, struct hosts *h
         s = pipeline_set_count(p, o->counts.text[i], e);
     for (size_t i = 0; i < o->sets.count && s == STATUS_OK; i++)
         s = pipeline_override(p, o->sets.text[i], e);
-    if (s == STATUS_OK && o->has_frames)
+    if (s == STATUS_OK && run_given(o, "frames"))
         s = pipeline_set_frames(p, o->frames, e);
-    if (s == STATUS_OK && !is_job(o))
+    if (s == STATUS_OK && !run_is_job(o))
         s = hosts_find(hosts, (enum launcher)o->launcher, o->hosts, p, e);
     if (s == STATUS_OK && hosts->count > 1 && !o->wraps.count)
         s = fold(p, o, hosts, e);
@@ -141,7 +71,7 @@ static enum status change(struct pipeline *p, struct options *o, struct hosts *h
     return s ? s : pipeline_check(p, e);
 }
 
-static enum status find_wraps(const struct pipeline *p, const struct options *o,
+static enum status find_wraps(const struct pipeline *p, const struct run_options *o,
                               struct command_settings *settings, struct error *e)
 {
     enum status s = STATUS_OK;
@@ -154,7 +84,7 @@ static enum status find_wraps(const struct pipeline *p, const struct options *o,
     return s;
 }
 
-static enum status dry_run(const struct pipeline *p, const struct options *o,
+static enum status dry_run(const struct pipeline *p, const struct run_options *o,
                            struct command_settings *settings, struct error *e)
 {
     struct commands commands;
@@ -178,7 +108,7 @@ static void frames_page(const struct keeper *keeper,
 
 /* Runs it, and writes what is told of that. */
 static enum status supervise_reported(struct growth *growth, const struct keeper *keeper,
-                                      const struct options *o, struct error *e)
+                                      const struct run_options *o, struct error *e)
 {
     struct report_page page;
     struct error late = {0};
@@ -202,8 +132,9 @@ static enum status supervise_reported(struct growth *growth, const struct keeper
     return written && !s ? error_set(e, written, "%s", late.text) : s;
 }
 
-static enum status run_in(const struct keeper *keeper, struct pipeline *p, const struct options *o,
-                          struct command_settings *settings, struct error *e)
+static enum status run_in(const struct keeper *keeper, struct pipeline *p,
+                          const struct run_options *o, struct command_settings *settings,
+                          struct error *e)
 {
     struct commands commands;
     char keys[KEEPER_FOLDER_SIZE + sizeof "/keys"];
@@ -226,14 +157,14 @@ static enum status run_in(const struct keeper *keeper, struct pipeline *p, const
     s = commands_make(&commands, p, settings, e);
     if (s == STATUS_OK) {
         if (settings->keys && o->verbose)
-            fprintf(stderr, "%s: the keys are in %s\n", program.name, settings->keys);
+            fprintf(stderr, "%s: the keys are in %s\n", RUN_PROGRAM, settings->keys);
         find_note_file(keeper->folder, p->path);
         if (o->workdir)
             find_note_workdir(keeper->folder, o->workdir);
         if (o->verbose)
-            fprintf(stderr, "%s: bragg-top %s shows what goes on\n", program.name, keeper->folder);
-        if (o->has_view && !o->quiet)
-            fprintf(stderr, "%s: http://%s/ shows the stream\n", program.name,
+            fprintf(stderr, "%s: bragg-top %s shows what goes on\n", RUN_PROGRAM, keeper->folder);
+        if (run_given(o, "view") && !o->quiet)
+            fprintf(stderr, "%s: http://%s/ shows the stream\n", RUN_PROGRAM,
                     o->view ? o->view : VIEW);
         struct growth growth = {.pipeline = p, .commands = &commands, .settings = settings};
         s = supervise_reported(&growth, keeper, o, e);
@@ -260,7 +191,7 @@ static enum status find_keys(const char *folder, char path[PATH_MAX], struct err
 
 /* Runs it on several hosts, which share the private folder. */
 static enum status run_on(struct hosts *hosts, const struct keeper *keeper, struct pipeline *p,
-                          const struct options *o, struct command_settings *settings,
+                          const struct run_options *o, struct command_settings *settings,
                           struct error *e)
 {
     struct placement placement = {0};
@@ -270,15 +201,16 @@ static enum status run_on(struct hosts *hosts, const struct keeper *keeper, stru
     if (s == STATUS_OK)
         s = placement_make(&placement, p, hosts, e);
     if (s == STATUS_OK && *o->folded && !o->quiet)
-        fprintf(stderr, "%s: %s\n", program.name, o->folded);
+        fprintf(stderr, "%s: %s\n", RUN_PROGRAM, o->folded);
     if (s == STATUS_OK)
         s = run_in(keeper, p, o, settings, e);
     placement_free(&placement);
     return s;
 }
 
-static enum status open_and_run(struct hosts *hosts, struct pipeline *p, const struct options *o,
-                                struct command_settings *settings, struct error *e)
+static enum status open_and_run(struct hosts *hosts, struct pipeline *p,
+                                const struct run_options *o, struct command_settings *settings,
+                                struct error *e)
 {
     struct keeper keeper = {0};
     int made = 0;
@@ -300,7 +232,7 @@ static enum status open_and_run(struct hosts *hosts, struct pipeline *p, const s
     return s;
 }
 
-static enum status run(struct pipeline *p, const struct options *o, struct hosts *hosts,
+static enum status run(struct pipeline *p, const struct run_options *o, struct hosts *hosts,
                        struct error *e)
 {
     struct command_settings settings = {.workdir = o->workdir,
@@ -317,50 +249,8 @@ static enum status run(struct pipeline *p, const struct options *o, struct hosts
     return o->dry_run ? dry_run(p, o, &settings, e) : open_and_run(hosts, p, o, &settings, e);
 }
 
-static bool asks(const struct options *o)
-{
-    return o->adds.count || o->removes.count;
-}
-
-/* What asks another run says nothing of its own. */
-static enum status check_asking(char **argv, struct error *e)
-{
-    while (*++argv)
-        if (strncmp(*argv, "--", 2) == 0 && strncmp(*argv, "--add", 5) != 0 &&
-            strncmp(*argv, "--remove", 8) != 0)
-            return error_set(e, STATUS_USAGE, "%.40s: not with --add and --remove, which ask a run",
-                             *argv);
-    return STATUS_OK;
-}
-
-static enum status parse(int argc, char **argv, struct options *o, const char **file,
-                         struct error *e)
-{
-    int n = 0;
-    const enum status s = opt_parse(&program, table, o, NULL, NULL, argc, argv, file, &n, e);
-    if (s)
-        return s;
-    if (o->dry_run && (o->stats || o->trace || o->report))
-        return error_set(e, STATUS_USAGE,
-                         "--dry-run runs nothing: without --stats, --trace and --report");
-    if (o->dry_run && o->launcher == LAUNCHER_SSH)
-        return error_set(
-            e, STATUS_USAGE,
-            "--dry-run: not with --launcher=ssh: ports are known once hosts have told");
-    if (o->remote && argc != 2)
-        return error_set(e, STATUS_USAGE, "--remote is told on stdin: without FILE and options");
-    if (o->make_keys && argc != (strcmp(argv[1], "--make-keys") == 0 ? 3 : 2))
-        return error_set(e, STATUS_USAGE, "--make-keys runs nothing: without FILE and options");
-    if (asks(o))
-        return check_asking(argv, e);
-    if (!o->make_keys && !o->remote && !n)
-        return error_set(e, STATUS_USAGE, "FILE is missing (try --help)");
-    const enum status traced = o->trace ? trace_check(o->trace, e) : STATUS_OK;
-    return traced || !o->report ? traced : document_check(o->report, e);
-}
-
 /* Asks another bragg-run for more or fewer processes. */
-static enum status ask(const struct options *o, const char *where, struct error *e)
+static enum status ask(const struct run_options *o, const char *where, struct error *e)
 {
     char folder[PATH_MAX];
     enum status s = find_folder(where, folder, e);
@@ -371,7 +261,7 @@ static enum status ask(const struct options *o, const char *where, struct error 
     return s;
 }
 
-static enum status load_and_run(struct pipeline *p, const char *file, struct options *o,
+static enum status load_and_run(struct pipeline *p, const char *file, struct run_options *o,
                                 struct error *e)
 {
     struct hosts hosts = {0};
@@ -385,9 +275,9 @@ static enum status load_and_run(struct pipeline *p, const char *file, struct opt
     if (s == STATUS_OK)
         s = change(p, o, &hosts, e);
     if (s == STATUS_OK)
-        s = is_job(o) ? slurm_begin(p->path, o->workdir, o->slurm, o->argv, o->dry_run,
-                                    !o->quiet && isatty(STDERR_FILENO), e)
-                      : run(p, o, &hosts, e);
+        s = run_is_job(o) ? slurm_begin(p->path, o->workdir, o->slurm, o->argv, o->dry_run,
+                                        !o->quiet && isatty(STDERR_FILENO), e)
+                          : run(p, o, &hosts, e);
     hosts_close(&hosts);
     mem_free(shipped);
     return s;
@@ -395,17 +285,17 @@ static enum status load_and_run(struct pipeline *p, const char *file, struct opt
 
 int main(int argc, char **argv)
 {
-    struct options o = {.argv = (const char *const *)argv};
+    struct run_options o = {.argv = (const char *const *)argv};
     struct error e = {0};
     struct pipeline p = {0};
     const char *file = NULL;
-    program_open(program.name);
-    enum status s = parse(argc, argv, &o, &file, &e);
+    program_open(RUN_PROGRAM);
+    enum status s = run_parse(argc, argv, &o, &file, &e);
     if (s == STATUS_OK)
-        s = o.remote      ? remote_serve(&e)
-            : asks(&o)    ? ask(&o, file, &e)
-            : o.make_keys ? keys_make(o.make_keys, &e)
-                          : load_and_run(&p, file, &o, &e);
+        s = o.remote       ? remote_serve(&e)
+            : run_asks(&o) ? ask(&o, file, &e)
+            : o.make_keys  ? keys_make(o.make_keys, &e)
+                           : load_and_run(&p, file, &o, &e);
     pipeline_close(&p);
     if (s == STATUS_OK && (fflush(stdout) != 0 || ferror(stdout)))
         s = error_errno(&e, STATUS_FAILED, "standard output");

@@ -18,7 +18,7 @@ struct options {
     const char *json, *report, *symmetry;
     struct opt_texts keys, require, sent;
     double angle_deg, hit[2], follow_s;
-    bool follow;
+    struct opt_marks given;
 };
 
 enum { OPERANDS_MAX = SCORE_RESULTS_MAX + 1, KEYS_MAX = OPERANDS_MAX + OPT_TEXTS_MAX };
@@ -54,9 +54,8 @@ static const struct opt table[] = {
     {"follow", "SECONDS",
      "Read the last RESULT, a text or a folder, while it grows, until all frames of the key have "
      "answers, nothing comes for so long, or Ctrl-C",
-     OPT_REAL, AT(follow_s), .min = 0.1, .max = 1e6, .flags = OPT_BARE, .given = AT(follow),
-     .usual = "10"},
-    {0},
+     OPT_REAL, AT(follow_s), .min = 0.1, .max = 1e6, .flags = OPT_BARE, .usual = "10"},
+    OPT_END(struct options, given),
 };
 
 static const struct opt_program program = {
@@ -137,7 +136,8 @@ static enum status score_all(struct score *s, struct figures *f, const struct op
         else
             frames[nframes++] = files->results[i];
     if (!status && nframes) {
-        status = score_results(s, frames, nframes, o->follow ? o->follow_s : 0.0, e);
+        status =
+            score_results(s, frames, nframes, opt_given(table, o, "follow") ? o->follow_s : 0.0, e);
         status = status ? status : score_close(s, e);
     }
     if (status)

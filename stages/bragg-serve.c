@@ -7,49 +7,17 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/target.h"
-#include "gateway/gateway.h"
-#include "gateway/pace.h"
-#include "gateway/pixels.h"
-#include "gateway/protocol.h"
-#include "io/assembly.h"
 #include "link/curve.h"
-#include "link/endpoint.h"
 #include "link/keys.h"
-#include "link/zap.h"
-#include "model/moved.h"
 #include "physics/panels.h"
 #include "serve_files.h"
-#include "serve_options.h"
-#include "serve_ramp.h"
-#include "serve_send.h"
+#include "serve_state.h"
 #include "stage/stage.h"
 
 static const uint64_t SECOND_NS = 1000000000;
-
-struct serve {
-    struct serve_options options;  // first: parsed into it
-    const struct protocol *speaks;
-    const struct experiment *experiment;  // as clients see it
-    struct moved moved;                   // in the frame at hand
-    struct assembly assembly;  // of panels that are one image to them, and of what is no data
-    struct gateway *gateway;
-    struct zap zap;                // who may connect to it
-    char endpoint[ENDPOINT_SIZE];  // bound; "" for none
-    struct pace pace;
-    struct series series;
-    struct serve_key key;
-    struct serve_ramp_result ramp_result;  // --ramp, at the end
-    struct sender sender;
-    bool announced;                // clients were told that it begins
-    bool concluded;                // the gateway is closed
-    struct gateway_counts counts;  // then
-    char figures[256];             // for --stats
-};
 
 static const char *serve_binds(void *state, bool *keyed)
 {
@@ -152,159 +120,9 @@ static enum status serve_begin(void *state, struct experiment *x, struct error *
     return s ? s : print_endpoint(v, e);
 }
 
-/* Unix time of an instant on the monotonic clock, now or to come. */
-static uint64_t unix_time_ns(uint64_t then_ns)
-{
-    struct timespec t;
-    const uint64_t now_ns = clock_ns();
-    (void)clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec +
-           (then_ns > now_ns ? then_ns - now_ns : 0);
-}
-
-/* As --dtype says; else as they come, where the protocol has their type. */
-static enum pixel_type type_for(const struct serve *v, enum pixel_type type)
-{
-    if (v->options.dtype)
-        return (enum pixel_type)(v->options.dtype - 1);
-    return v->speaks->allowed >> type & 1 ? type : v->speaks->otherwise;
-}
-
-/* Tells clients, before the first frame, that the series begins. */
-static enum status announce(struct serve *v, const struct frame *f, struct error *e)
-{
-    struct message m = {0};
-    enum status s = v->speaks->start(&v->options.content, &v->moved.x, f, &m, e);
-    if (s == STATUS_OK)
-        s = gateway_announce(v->gateway, &m, e);
-    message_free(&m);
-    v->announced = s == STATUS_OK;
-    return s;
-}
-
-/* The frame as a message, its pixels as --dtype and the protocol want them. */
-static enum status make_message(struct serve *v, const struct frame *f, uint64_t due_ns,
-                                struct spoil *spoil, struct message *m, struct error *e)
-{
-    struct frame copy = *f;
-    struct image converted = {0};
-    const enum pixel_type type = type_for(v, f->image.type);
-    const bool opens = v->speaks->start && !v->announced;
-    enum status s = STATUS_OK;
-    if (opens)
-        series_start(&v->series, unix_time_ns(due_ns), v->experiment->lineage);
-    if (type != f->image.type) {
-        s = pixels_convert(&f->image, type, &converted, e);
-        copy.image = converted;
-    }
-    if (s == STATUS_OK && v->assembly.of) {
-        s = assembly_image(&v->assembly, &copy.image, e);
-        if (s == STATUS_OK)
-            assembly_blank(&v->assembly);
-        copy.image = v->assembly.image;
-    }
-    if (s == STATUS_OK)
-        s = protocol_message(v->speaks, &v->options.content, moved_to(&v->moved, &f->recipe), &copy,
-                             unix_time_ns(due_ns), spoil, m, e);
-    if (s == STATUS_OK && opens)
-        s = announce(v, &copy, e);
-    image_free(&converted);
-    return s;
-}
-
 static void serve_expect(void *state, uint64_t frames)
 {
     ((struct serve *)state)->series.images = frames;
-}
-
-/* The rate that frames are to have now, Hz; 0: none. */
-static double asked_hz(const struct serve *v)
-{
-    if (v->options.ramp && v->options.rise.limit == RAMP_RISING)
-        return ramp_rate_hz(&v->options.rise, clock_ns());
-    return v->pace.period_ns > 0 ? 1e9 / v->pace.period_ns : 0;
-}
-
-/* When the next frame is due: by the ramp until that is over, then by the rate. */
-static uint64_t due(const struct serve *v)
-{
-    const bool rises = v->options.ramp && v->options.rise.limit == RAMP_RISING;
-    return rises ? ramp_due(&v->options.rise) : pace_due(&v->pace);
-}
-
-/* Takes part in the ramp; what is left after it comes at the rate that was sustained. */
-static void climb(struct serve *v, const uint64_t spent[PACE_PARTS])
-{
-    struct ramp *r = &v->options.rise;
-    if (!v->options.ramp || r->limit != RAMP_RISING)
-        return;
-    if (!r->start_ns) {
-        gateway_await_client(v->gateway);
-        ramp_start(r, clock_ns());
-    }
-    const struct gateway_counts n = gateway_counts(v->gateway);
-    if (!ramp_turn(r, clock_ns(), n.taken, n.dropped, spent))
-        return;
-    v->pace = (struct pace){.period_ns = r->sustained_hz > 0 ? 1e9 / r->sustained_hz : 0};
-    pace_out(&v->pace, clock_ns());
-}
-
-/* The frame as a message with this fault, and its row of the key. */
-static enum status make_outgoing(struct serve *v, const struct frame *f, uint64_t due_ns,
-                                 enum fault fault, struct outgoing *o, struct error *e)
-{
-    struct spoil spoil = {.fault = fault, .seed = v->options.faults.seed};
-    *o = (struct outgoing){0};
-    enum status s = make_message(v, f, due_ns, &spoil, &o->message, e);
-    const struct key_note note = {.rate_hz = asked_hz(v), .fault = fault, .field = spoil.field};
-    if (s == STATUS_OK)
-        s = serve_key_row(&v->key, v->experiment, f, &note, &o->row, e);
-    if (!image_is_intact(&f->image))
-        s = error_set(e, STATUS_FAILED, "frame %" PRIu64 " changed while it was read",
-                      f->recipe.id);
-    if (s)
-        outgoing_free(o);
-    return s;
-}
-
-/* The same frame once more. */
-static enum status send_again(struct serve *v, const struct frame *f, uint64_t due_ns,
-                              struct error *e)
-{
-    struct outgoing again;
-    const enum status s = make_outgoing(v, f, due_ns, FAULT_DUPLICATE, &again, e);
-    return s ? s : sender_send(&v->sender, &again, FAULT_NONE, e);
-}
-
-static enum status serve_frame(void *state, struct frame *f, struct error *e)
-{
-    struct serve *v = state;
-    struct outgoing o;
-    char text[PACE_TEXT];
-    const enum fault fault = sender_draw(&v->sender, f->recipe.id);
-    const uint64_t due_ns = due(v), came_ns = clock_ns();
-    enum status s = make_outgoing(v, f, due_ns, fault, &o, e);
-    if (s)
-        return s;
-    const uint64_t packed_ns = clock_ns();
-    gateway_wait_until(v->gateway, due_ns);
-    const uint64_t offered_ns = clock_ns();
-    s = sender_send(&v->sender, &o, fault, e);
-    if (s == STATUS_OK && fault == FAULT_DUPLICATE)
-        s = send_again(v, f, due_ns, e);
-    const uint64_t now_ns = clock_ns();
-    const uint64_t spent[PACE_PARTS] = {
-        [PACE_INPUT] = v->pace.last_ns ? came_ns - v->pace.last_ns : 0,
-        [PACE_PACKING] = packed_ns - came_ns,
-        [PACE_CLIENTS] = now_ns - offered_ns,
-    };
-    for (int i = 0; i < PACE_PARTS; i++)
-        pace_spend(&v->pace, (enum pace_part)i, spent[i]);
-    pace_out(&v->pace, now_ns);
-    climb(v, spent);
-    if (pace_warns(&v->pace, now_ns, text))
-        log_line(LOG_WARNING, "%s", text);
-    return s;
 }
 
 static void serve_interrupt(void *state)

@@ -34,7 +34,7 @@ static const uint64_t UNSEEN_NS = 1000000000;
 struct view {
     /* options */
     const char *bind, *token, *host;
-    bool has_token, has_linger;
+    struct opt_marks given;
     double linger_s;
     int64_t memory_MiB;
     /* state */
@@ -59,22 +59,22 @@ static const struct opt options[] = {
     {"bind", "ADDRESS:PORT", "Where browsers find the page; port 0: any free one", OPT_TEXT,
      AT(bind), .usual = "127.0.0.1:8080"},
     {"token", "FILE", "Only who knows the token in FILE may look; alone: one is made and printed",
-     OPT_TEXT, AT(token), .flags = OPT_BARE, .given = offsetof(struct view, has_token)},
+     OPT_TEXT, AT(token), .flags = OPT_BARE},
     {"host", "NAME", "A name of this host by which browsers may come, beside IP addresses",
      OPT_TEXT, AT(host)},
     {"memory", "MIB", "For the last frames, 100 at most, to go back to", OPT_INT, AT(memory_MiB),
      .min = 1, .max = 1 << 20, .usual = "512"},
     {"linger", "S",
      "Serve the page so long after the stream (at the end of a pipe until Ctrl-C, else 0)",
-     OPT_REAL, AT(linger_s), .min = 0, .max = 1e6, .given = offsetof(struct view, has_linger)},
-    {0},
+     OPT_REAL, AT(linger_s), .min = 0, .max = 1e6, .usual = ""},
+    OPT_END(struct view, given),
 };
 
 /* --- the page -------------------------------------------------------------- */
 
 static enum status take_token(struct view *v, struct error *e)
 {
-    if (!v->has_token)
+    if (!opt_given(options, v, "token"))
         return STATUS_OK;
     return v->token && v->token[0] ? web_token_read(v->token, v->secret, e)
                                    : web_token_make(v->secret, e);
@@ -87,7 +87,7 @@ static enum status view_open(void *state, const char **operands, int noperands, 
     int port;
     bool loopback;
     enum status s = web_bind_parse(v->bind, address, &port, &loopback, e);
-    if (s == STATUS_OK && !loopback && !v->has_token)
+    if (s == STATUS_OK && !loopback && !opt_given(options, v, "token"))
         s = error_set(e, STATUS_USAGE,
                       "--bind=%s needs --token: anybody who reaches it could look on", v->bind);
     if (s == STATUS_OK)
@@ -96,7 +96,8 @@ static enum status view_open(void *state, const char **operands, int noperands, 
         return s;
     const struct web_settings settings = {.bind = v->bind,
                                           .host = v->host,
-                                          .token = v->has_token ? v->secret : NULL,
+                                          .token =
+                                              opt_given(options, v, "token") ? v->secret : NULL,
                                           .store_bytes = (size_t)v->memory_MiB << 20};
     if (noperands)
         s = view_files_play(operands, noperands, &v->player, e);
@@ -206,7 +207,7 @@ static void linger(const struct view *v)
     (void)sigaddset(&ends, SIGINT);
     (void)sigaddset(&ends, SIGTERM);
     (void)sigaddset(&ends, SIGHUP);
-    const bool forever = v->piped && !v->has_linger;
+    const bool forever = v->piped && isnan(v->linger_s);
     while (sigtimedwait(&ends, NULL, forever ? NULL : &time) < 0 && errno == EINTR)
         ;
 }

@@ -47,7 +47,7 @@ static void files_lineage(const struct writer *w, char lineage[17],
     const struct output_settings *settings = &w->options.settings;
     uint64_t hash = hash_text(HASH_START, w->experiment->lineage);
     hash = hash_bytes(hash, &settings->scale, sizeof settings->scale);
-    if (settings->has_scale)
+    if (settings->scale > 0)
         (void)snprintf(lineage, 17, "%016" PRIx64, hash_finish(hash));
     else
         (void)snprintf(lineage, 17, "%s", w->experiment->lineage);
@@ -250,8 +250,12 @@ static void writer_made(void *state, struct made *made)
     const struct writer *w = state;
     const char *name = w->outputs.all[0].name.text, *slash = strrchr(name, '/');
     made->bytes = w->bytes;
-    if (w->outputs.series)
-        made->bytes += nxmx_series_bytes(&w->outputs.series->series);
+    if (w->outputs.series) {
+        const struct nxmx_series *s = &w->outputs.series->series;
+        made->bytes += nxmx_series_bytes(s);
+        made->heads = nxmx_series_heads(s, 0);
+        made->all_heads = made->frames ? nxmx_series_heads(s, made->frames) : 0;
+    }
     made->replaces = w->options.settings.overwrite;
     (void)snprintf(made->folder, sizeof made->folder, "%.*s", slash ? (int)(slash - name + 1) : 1,
                    slash ? name : ".");

@@ -84,21 +84,20 @@ enum status defects_open(struct defects *d, struct error *e)
 
 static enum status cast(struct defects *d, const struct experiment *x, struct error *e)
 {
-    const struct stop stop = {
-        .shape = (enum stop_shape)d->stop_shape,
-        .size_m = {mm_to_m(d->stop_mm[0]), mm_to_m(d->stop_mm[1])},
-        .offset_m = {mm_to_m(d->stop_offset_mm[0]), mm_to_m(d->stop_offset_mm[1])},
-        .distance_m = mm_to_m(d->stop_distance_mm),
-        .arm_m = mm_to_m(d->arm_mm),
-        .arm_rad = deg_to_rad(d->arm_deg),
-        .transmission = d->stop_transmission};
+    const struct stop stop = {.shape = (enum stop_shape)d->stop_shape,
+                              .size_m = {d->stop_m[0], d->stop_m[1]},
+                              .offset_m = {d->stop_offset_m[0], d->stop_offset_m[1]},
+                              .distance_m = d->stop_distance_m,
+                              .arm_m = d->arm_m,
+                              .arm_rad = d->arm_rad,
+                              .transmission = d->stop_transmission};
     const size_t count = (size_t)experiment_pixels(x);
     d->passes = mem_array(count, sizeof *d->passes);
     if (!d->passes)
         return error_memory(e, "the shadow");
     for (size_t i = 0; i < count; i++)
         d->passes[i] = d->map.passes && d->map.passes[i] == 0.0f ? 0.0f : 1.0f;
-    if (d->has_stop)
+    if (d->stop_m[0] > 0)
         shadow_cast(&stop, x, d->passes);
     for (const struct polygon *p = d->shadows.polygons;
          p < d->shadows.polygons + d->shadows.npolygons; p++) {
@@ -229,7 +228,7 @@ enum status defects_make(struct defects *d, uint64_t seed, struct experiment *x,
     s = s ? s : check_map(&d->map, x, e);
     if (!s && chooses)
         s = choose(d, seed, x, e);
-    if (!s && (d->has_stop || d->shadows.npolygons || d->map.passes))
+    if (!s && (d->stop_m[0] > 0 || d->shadows.npolygons || d->map.passes))
         s = cast(d, x, e);
     const bool masks = !s && !d->unmasked && (d->passes || d->nbad);
     for (size_t i = 0; i < x->npanels && masks && !s; i++)

@@ -15,10 +15,9 @@ struct defects {
     /* options */
     double dead, hot, hot_photons;
     const char *file, *shadow, *transmission;
-    double stop_mm[2], stop_offset_mm[2], stop_distance_mm, stop_transmission, arm_mm, arm_deg;
+    double stop_m[2], stop_offset_m[2], stop_distance_m, stop_transmission, arm_m, arm_rad;
     int stop_shape;
-    bool has_stop, has_shape, has_offset, has_distance, has_transmission, has_arm, has_arm_angle,
-        has_hot_photons, unmasked;
+    bool unmasked;
     /* state */
     uint8_t *kinds;  // what the file says of each pixel; owned
     int64_t fast_pixels, slow_pixels;

@@ -24,37 +24,39 @@ static bool is_multiple(double x, double step, double error)
     return steps != 0.0 && fabs(x - deg_to_rad(steps * step)) <= error;
 }
 
-static void warn(const char *option, const double *deg, int count)
+static void warn(const char *option, const double *rad, int count)
 {
     char typed[64] = "", meant[64] = "";
     int m = 0, n = 0;
     for (int i = 0; i < count && m < 50 && n < 50; i++) {
         const char *comma = i ? "," : "";
-        n += snprintf(typed + n, sizeof typed - (size_t)n, "%s%g", comma, deg[i]);
-        m += snprintf(meant + m, sizeof meant - (size_t)m, "%s%.4g", comma, rad_to_deg(deg[i]));
+        const double deg = rad_to_deg(rad[i]);
+        n += snprintf(typed + n, sizeof typed - (size_t)n, "%s%g", comma, deg);
+        m += snprintf(meant + m, sizeof meant - (size_t)m, "%s%.4g", comma, rad_to_deg(deg));
     }
     log_line(LOG_WARNING, "--%s=%s deg looks like radians: they would be --%s=%s", option, typed,
              option, meant);
 }
 
-void doubt_angles(const char *option, const double *deg, int count)
+void doubt_angles(const char *option, const double *rad, int count)
 {
     bool any = false;
     for (int i = 0; i < count; i++) {
-        if (deg[i] == 0.0)
+        const double deg = rad_to_deg(rad[i]);
+        if (deg == 0.0)
             continue;
         /* 1.57 is as far as most know it */
-        if (fabs(deg[i]) > 6.3 ||
-            (!is_multiple(deg[i], 45.0, 1e-3) && !is_multiple(deg[i], 5.0, 5e-5)))
+        if (fabs(deg) > 6.3 || (!is_multiple(deg, 45.0, 1e-3) && !is_multiple(deg, 5.0, 5e-5)))
             return;
         any = true;
     }
     if (any)
-        warn(option, deg, count);
+        warn(option, rad, count);
 }
 
-void doubt_small_angle(const char *option, double deg)
+void doubt_small_angle(const char *option, double rad)
 {
+    const double deg = rad_to_deg(rad);
     if (fabs(deg) < 0.06 && is_multiple(deg, 0.1, 5e-6))
-        warn(option, &deg, 1);
+        warn(option, &rad, 1);
 }

@@ -17,11 +17,11 @@ struct usual {
 /* Warns of a value that lies outside of what is usual. */
 void doubt_unit(const struct usual *usual, double value);
 
-/* Warns of `count` angles in degrees that are, to the digits people type, round angles in
- * radians: multiples of 5 degrees; zeros tell nothing. */
-void doubt_angles(const char *option, const double *deg, int count);
+/* Warns of `count` angles, typed in degrees, whose numbers are, to the digits people type, round
+ * angles in radians: multiples of 5 degrees; zeros tell nothing. */
+void doubt_angles(const char *option, const double *rad, int count);
 
 /* The same for a small angle, as of oscillation and mosaic spread: multiples of 0.1 degrees. */
-void doubt_small_angle(const char *option, double deg);
+void doubt_small_angle(const char *option, double rad);
 
 #endif

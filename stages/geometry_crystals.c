@@ -46,30 +46,37 @@ static enum status split(const char *text, char *words, size_t size, char **argv
     return *argc > 1 ? STATUS_OK : error_set(e, STATUS_USAGE, "holds no KEY=VALUE");
 }
 
+/* Drops those of `names`, parted by |, that the crystal does not say itself. */
+static void yield(struct geometry_options *own, const struct geometry_options *typed,
+                  const char *names)
+{
+    for (size_t length; (length = strcspn(names, "|")); names += length + (names[length] == '|')) {
+        const struct opt *o = opt_find(geometry_table, names, length);
+        opt_mark(o, own, opt_is_given(o, typed));
+    }
+}
+
 /* Where of two options only one can be, its own stands and the common one yields. */
 static void inherit(struct geometry_options *own, const struct geometry_options *common)
 {
-    if (!own->has_cell && !own->has_matrix) {
-        own->has_cell = common->has_cell;
-        own->has_matrix = common->has_matrix;
-    }
-    if (!own->has_hkl && !own->has_mtz && !own->has_model) {
-        own->has_hkl = common->has_hkl;
-        own->has_model = common->has_model;
-        own->has_mtz = common->has_mtz;
-        own->has_sites = own->has_sites || common->has_sites;
-        own->has_light = own->has_light || common->has_light;
-    }
-    own->has_spacegroup = own->has_spacegroup || (common->has_spacegroup && own->has_hkl);
-    own->has_column = own->has_column || (common->has_column && own->has_mtz);
-    own->has_light_occupancy =
-        own->has_light_occupancy || (common->has_light_occupancy && own->has_light);
-    own->has_fprime = own->has_fprime || (common->has_fprime && (own->has_sites || own->anomalous));
-    const bool faithful = own->physics == PHYSICS_FAITHFUL, cells = own->has_ncells;
-    own->has_ncells = cells || (common->has_ncells && !(faithful && own->has_crystal_size));
-    own->has_crystal_size =
-        own->has_crystal_size || (common->has_crystal_size && !(faithful && cells));
-    own->has_default_F = own->has_default_F || common->has_default_F;
+    const struct geometry_options typed = *own;
+    const bool faithful = own->request.physics == PHYSICS_FAITHFUL;
+    for (size_t i = 0; i < sizeof own->given.bits / sizeof *own->given.bits; i++)
+        own->given.bits[i] |= common->given.bits[i];
+    if (geometry_given(&typed, "cell|matrix"))
+        yield(own, &typed, "cell|matrix");
+    if (geometry_given(&typed, "hkl|mtz|model"))
+        yield(own, &typed, "hkl|mtz|model|sites|light");
+    if (!geometry_given(own, "hkl"))
+        yield(own, &typed, "spacegroup");
+    if (!geometry_given(own, "mtz"))
+        yield(own, &typed, "column");
+    if (!geometry_given(own, "light"))
+        yield(own, &typed, "light-occupancy");
+    if (!geometry_given(own, "sites|anomalous"))
+        yield(own, &typed, "fprime");
+    if (faithful && geometry_given(&typed, "ncells|crystal-size"))
+        yield(own, &typed, "ncells|crystal-size");
 }
 
 static enum status parse_crystal(const struct geometry_options *common, const char *text,
@@ -83,10 +90,7 @@ static enum status parse_crystal(const struct geometry_options *common, const ch
     struct error cause = {0};
     struct geometry_options *own = &c->options;
     *own = *common;
-    own->has_cell = own->has_matrix = own->has_hkl = own->has_mtz = own->has_column = false;
-    own->has_spacegroup = own->has_model = own->has_sites = own->has_fprime = false;
-    own->has_light = own->has_light_occupancy = false;
-    own->has_ncells = own->has_crystal_size = own->has_default_F = false;
+    own->given = (struct opt_marks){0};
     enum status s = split(text, c->words, sizeof c->words, argv, &argc, &cause);
     if (!s)
         s = opt_parse(&program, crystal_keys(), own, NULL, NULL, argc, argv, operands, &noperands,
@@ -113,21 +117,23 @@ enum status geometry_crystals(const struct geometry_options *o, struct crystal_o
 
 static enum status check_crystal(const struct geometry_options *o, struct error *e)
 {
-    const bool placed = o->has_cell || o->has_matrix, faithful = o->physics == PHYSICS_FAITHFUL;
+    const bool faithful = o->request.physics == PHYSICS_FAITHFUL;
     enum status s = o->hkl ? filetype_check_file(o->hkl, FILETYPE_HKL, e) : STATUS_OK;
-    s = s ? s : opt_check(crystal_keys(), o, e);  // a list needs a cell, a wrong kind of file none
+    s = s ? s
+          : opt_check(geometry_table, crystal_keys(), o,
+                      e);  // a list needs a cell, a wrong kind of file none
     if (s)
         return s;
-    if (faithful && o->has_ncells && o->has_crystal_size)
-        return error_set(e, STATUS_USAGE, "--ncells and --crystal-size exclude each other");
-    if (o->has_light && !o->has_light_occupancy)
+    if (faithful && geometry_given(o, "ncells"))
+        s = opt_exclude(geometry_table, o, "ncells", "crystal-size", e);
+    if (s)
+        return s;
+    if (geometry_given(o, "light") && !geometry_given(o, "light-occupancy"))
         return error_set(e, STATUS_USAGE, "--light needs --light-occupancy: how many are excited");
-    if (faithful && o->has_spacegroup)
-        return error_set(e, STATUS_USAGE, "--spacegroup is for --physics=physical");
-    if (placed && !o->has_hkl && !o->has_mtz && !o->has_model && !o->has_default_F)
+    if (geometry_given(o, "cell|matrix") && !geometry_given(o, "hkl|mtz|model|default-F"))
         return error_set(e, STATUS_USAGE,
                          "--%s needs structure factors: --model, --hkl, --mtz or --default-F",
-                         o->has_cell ? "cell" : "matrix");
+                         geometry_given(o, "cell") ? "cell" : "matrix");
     return STATUS_OK;
 }
 
@@ -150,34 +156,12 @@ static enum status set_name(const struct geometry_options *o, struct crystal_req
 
 static void set_extent(const struct geometry_options *o, struct crystal_request *c)
 {
-    c->has_cells = o->has_ncells || !o->has_crystal_size;
+    const bool size = geometry_given(o, "crystal-size");
+    c->blocks = !size || geometry_given(o, "ncells");
     for (int i = 0; i < 3; i++) {
-        c->cells[i] = c->has_cells ? o->ncells[i] : 1;
-        c->size_m[i] = o->has_crystal_size ? mm_to_m(o->crystal_size_mm[i]) : 0;
+        c->cells[i] = c->blocks ? c->cells[i] : 1;
+        c->size_m[i] = size ? c->size_m[i] : 0;
     }
-}
-
-/* What domains differ by. */
-static enum status set_ensemble(const struct geometry_options *o, struct crystal_request *c,
-                                struct error *e)
-{
-    c->has_ensemble = o->mosaic_model != 0;
-    if (!c->has_ensemble &&
-        (o->has_mosaic_rms || o->has_strain_rms || o->has_divergence_rms || o->has_ncells_across))
-        return error_set(e, STATUS_USAGE,
-                         "--mosaic-rms, --strain-rms, --divergence-rms and --ncells-across are for "
-                         "--mosaic-model=gauss");
-    if (c->has_ensemble && o->physics == PHYSICS_FAITHFUL)
-        return error_set(e, STATUS_USAGE, "--mosaic-model=gauss is for --physics=physical");
-    if (c->has_ensemble && c->shape != SHAPE_GAUSS)
-        return error_set(e, STATUS_USAGE, "--mosaic-model=gauss is for --shape=gauss");
-    for (int i = 0; i < 3; i++) {
-        c->mosaic_rms_rad[i] = deg_to_rad(o->mosaic_rms_deg[i]);
-        c->strain_rms[i] = percent_to_fraction(o->strain_rms_percent[i]);
-        c->cells_across[i] = o->ncells_across[i];
-    }
-    c->divergence_rms_rad = mrad_to_rad(o->divergence_rms_mrad);
-    return STATUS_OK;
 }
 
 /* No cell is typed whose angles are all as flat as numbers below pi say. */
@@ -194,29 +178,20 @@ static enum status check_angles(const double angle[3], struct error *e)
 enum status geometry_crystal(const struct geometry_options *o, struct crystal_request *c,
                              struct error *e)
 {
-    memset(c, 0, sizeof *c);
+    *c = o->crystal;
     enum status s;
     if ((s = check_crystal(o, e)) || (s = set_name(o, c, e)))
         return s;
     set_extent(o, c);
-    if (o->has_cell && (s = check_angles(o->cell + 3, e)))
-        return s;
-    c->has_cell = o->has_cell;
-    c->has_matrix = o->has_matrix;
+    c->has_cell = geometry_given(o, "cell");
+    c->has_matrix = geometry_given(o, "matrix");
     for (int i = 0; i < 3; i++) {
         c->cell_A[i] = o->cell[i];
         c->cell_rad[i] = deg_to_rad(o->cell[3 + i]);
     }
-    c->shape = (enum crystal_shape)o->shape;
-    c->fudge = o->fudge;
-    c->interpolate = (enum interpolation)o->interpolate;
-    c->table.default_F = o->default_F;
-    c->has_diffuse = o->has_diffuse_sigma;
-    for (int i = 0; i < 3; i++) {
-        c->diffuse_sigma_A[i] = o->diffuse_sigma_A[i];
-        c->diffuse_gamma_A[i] = o->diffuse_gamma_A[i];
-    }
-    if (c->has_diffuse && o->physics == PHYSICS_FAITHFUL)
-        return error_set(e, STATUS_USAGE, "--diffuse-sigma is for --physics=physical");
-    return set_ensemble(o, c, e);
+    if (c->has_cell && (s = check_angles(o->cell + 3, e)))
+        return s;
+    if (c->gauss && c->shape != SHAPE_GAUSS)
+        return error_set(e, STATUS_USAGE, "--mosaic-model=gauss is for --shape=gauss");
+    return STATUS_OK;
 }

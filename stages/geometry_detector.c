@@ -15,12 +15,6 @@
 #include "physics/panels.h"
 #include "physics/presets.h"
 
-void geometry_set_thickness(double thickness_m, struct detector_request *d)
-{
-    d->thickness.has_range = true;
-    d->thickness.range = thickness_m;
-}
-
 enum status geometry_take_panels(struct geom_panel *panels, size_t count, struct request *r,
                                  struct geometry_panels *p, struct error *e)
 {
@@ -90,7 +84,7 @@ enum status geometry_list(struct error *e)
 static void count_harmonic(const struct geometry_options *o, const struct preset_detector *d,
                            struct beam_request *b)
 {
-    if (o->has_harmonic && !o->has_harmonic_signal && d->counts)
+    if (geometry_given(o, "third-harmonic") && !geometry_given(o, "harmonic-signal") && d->counts)
         b->harmonic_signal = 1.0;
 }
 
@@ -99,12 +93,12 @@ static enum status set_preset(const struct geometry_options *o,
                               struct geometry_panels *p, struct error *e)
 {
     struct detector_request *d = &r->detector;
-    const bool panels = o->has_panels ? o->panels == 1 : preset->panels;
+    const bool panels = geometry_given(o, "panels") ? o->panels == 1 : preset->panels;
     d->pixel_m = preset->pixel_m;
     p->saturation = preset->saturation;
     count_harmonic(o, preset, &r->beam);
-    if (preset->silicon_m > 0 && !o->has_thickness)
-        geometry_set_thickness(preset->silicon_m, d);
+    if (preset->silicon_m > 0 && !geometry_given(o, "thickness"))
+        d->thickness.range = preset->silicon_m;
     for (int i = 0; i < 2; i++)
         d->pixels[i] = layout_pixels(&preset->layout, i);
     if (panels)
@@ -141,15 +135,15 @@ static enum status unknown(const char *name, struct error *e)
 static enum status complete(const struct geometry_options *o, const struct preset_detector *named,
                             struct poni *f, struct error *e)
 {
-    if (o->has_detpixels && (named || (f->pixels[0] && f->pixels[1])))
+    if (geometry_given(o, "detpixels") && (named || (f->pixels[0] && f->pixels[1])))
         return error_set(e, STATUS_USAGE, "%s: says how many pixels there are, --detpixels cannot",
                          o->detector);
     for (int i = 0; i < 2; i++) {
         const int along = 1 - i;  // slow comes first in the file
         if (!f->pixels[i])
-            f->pixels[i] = named              ? layout_pixels(&named->layout, along)
-                           : o->has_detpixels ? (int64_t)o->detpixels[along]
-                                              : 0;
+            f->pixels[i] = named                            ? layout_pixels(&named->layout, along)
+                           : geometry_given(o, "detpixels") ? o->request.detector.pixels[along]
+                                                            : 0;
         if (!(f->pixel_m[i] > 0))
             f->pixel_m[i] = named ? named->pixel_m : 0;
     }
@@ -175,9 +169,9 @@ static enum status use_preset(const struct geometry_options *o, const struct pre
 {
     p->saturation = d->saturation;
     count_harmonic(o, d, &r->beam);
-    if (d->silicon_m > 0 && !o->has_thickness)
-        geometry_set_thickness(d->silicon_m, &r->detector);
-    if (o->has_panels ? o->panels == 1 : d->panels) {
+    if (d->silicon_m > 0 && !geometry_given(o, "thickness"))
+        r->detector.thickness.range = d->silicon_m;
+    if (geometry_given(o, "panels") ? o->panels == 1 : d->panels) {
         p->layout = d->layout;
         return STATUS_OK;
     }
@@ -203,7 +197,7 @@ static enum status set_poni(const struct geometry_options *o, struct request *r,
         s = use_preset(o, named, &panel, r, p, e);
     s = s ? s : geometry_take_panels(&panel, 1, r, p, e);
     mem_free(panel.mask);
-    if (f.wavelength_m > 0 && !o->has_wavelength && !o->has_energy)
+    if (f.wavelength_m > 0 && !geometry_given(o, "wavelength|energy"))
         r->beam.wavelength_m = f.wavelength_m;
     return s;
 }
@@ -213,10 +207,10 @@ static enum status set_poni(const struct geometry_options *o, struct request *r,
 static void take_sensor(const struct geometry_options *o, const struct nxmx_geometry *g,
                         struct request *r)
 {
-    if (o->has_thickness || !(g->thickness_m > 0))
+    if (geometry_given(o, "thickness") || !(g->thickness_m > 0))
         return;
     if (strcmp(g->material, "Si") == 0)
-        geometry_set_thickness(g->thickness_m, &r->detector);
+        r->detector.thickness.range = g->thickness_m;
     else
         log_line(LOG_WARNING, "%s: a sensor of '%s' catches all photons, its mu is not known",
                  o->detector, g->material);
@@ -233,7 +227,7 @@ static enum status set_nxmx(const struct geometry_options *o, struct request *r,
     s = s ? s : geometry_take_panels(g.panels, g.npanels, r, p, e);
     if (!s) {
         p->saturation = g.saturation;
-        if (g.wavelength_m > 0 && !o->has_wavelength && !o->has_energy)
+        if (g.wavelength_m > 0 && !geometry_given(o, "wavelength|energy"))
             r->beam.wavelength_m = g.wavelength_m;
         take_sensor(o, &g, r);
     }
@@ -248,10 +242,11 @@ static enum status set_file(const struct geometry_options *given, struct request
 {
     struct geometry_options o = *given;
     const bool nxmx = nxmx_is_hdf5(o.detector);
-    if (o.has_distance)
+    if (geometry_given(given, "distance"))
         return error_set(e, STATUS_USAGE, "--detector=FILE and --distance exclude each other");
     /* a poni file may not say how many pixels there are */
-    o.has_detpixels = o.has_detpixels && nxmx;
+    if (!nxmx)
+        opt_mark(opt_find(geometry_table, "detpixels", strlen("detpixels")), &o, false);
     const enum status s = opt_exclude(geometry_table, &o, "detector", GEOMETRY_PLACED, e);
     if (s)
         return s;
@@ -269,7 +264,6 @@ enum status geometry_detector(const struct geometry_options *given, struct reque
         return unknown(given->detector, e);
     if (!named)
         return set_file(&o, r, p, e);
-    if (o.has_detpixels)
-        return error_set(e, STATUS_USAGE, "--detector and --detpixels exclude each other");
-    return set_preset(&o, named, r, p, e);
+    const enum status s = opt_exclude(geometry_table, given, "detector", "detpixels", e);
+    return s ? s : set_preset(&o, named, r, p, e);
 }

@@ -30,7 +30,7 @@ static double widest_spacing_A(const struct crystal *c)
 
 static void doubt_wavelength(const struct geometry_options *o, const struct experiment *x)
 {
-    const double wave_A = m_to_angstrom(x->beam.wavelength_m);
+    const double wave_A = m_to_angstrom(x->beam.wavelength_m), eV = m_to_ev(x->beam.wavelength_m);
     double widest_A = 0.0;
     for (size_t i = 0; i < x->ncrystals; i++)
         widest_A = fmax(widest_A, widest_spacing_A(&x->crystals[i]));
@@ -42,9 +42,8 @@ static void doubt_wavelength(const struct geometry_options *o, const struct expe
         (void)snprintf(why, sizeof why,
                        "gives no reflection: the widest spacing of the crystal is %.4g A",
                        widest_A);
-    if (o->has_energy && wave_A > SHORTEST_A)
-        (void)snprintf(meant, sizeof meant, "; %g keV would be --energy=%g", o->energy_eV,
-                       o->energy_eV * 1000.0);
+    if (geometry_given(o, "energy") && wave_A > SHORTEST_A)
+        (void)snprintf(meant, sizeof meant, "; %g keV would be --energy=%g", eV, eV * 1000.0);
     else if (wave_A > LONGEST_A)
         (void)snprintf(meant, sizeof meant, "; %g pm would be --wavelength=%g", wave_A,
                        wave_A / 100.0);
@@ -55,12 +54,13 @@ static void doubt_wavelength(const struct geometry_options *o, const struct expe
 /* In pixels where mm are meant, it lies far out. */
 static void doubt_beam_center(const struct geometry_options *o, const struct detector_request *d)
 {
-    const double *at = o->beam_center_mm;
-    double edge_mm[2];
-    for (int i = 0; i < 2; i++)
+    double edge_mm[2], at[2];
+    for (int i = 0; i < 2; i++) {
+        at[i] = m_to_mm(d->beam_m[i]);
         edge_mm[i] = m_to_mm(d->pixels[i] ? (double)d->pixels[i] * d->pixel_m : d->size_m[i]);
+    }
     const double longest = fmax(edge_mm[0], edge_mm[1]), most = fmax(at[0], at[1]);
-    if (o->has_beam_center && fmin(at[0], at[1]) >= 0.0 && most > longest &&
+    if (geometry_given(o, "beam-center") && fmin(at[0], at[1]) >= 0.0 && most > longest &&
         most * m_to_mm(d->pixel_m) <= longest)
         log_line(LOG_WARNING,
                  "--beam-center=%g,%g mm is beside the detector of %g x %g mm: in pixels it would "
@@ -76,7 +76,7 @@ static void doubt_clipping(const struct geometry_options *o, const struct reques
     double widest_m = 0.0;
     for (size_t i = 0; i < r->ncrystals; i++)
         widest_m = fmax(widest_m, fmax(r->crystals[i].size_m[1], r->crystals[i].size_m[2]));
-    if (!o->has_beam_size && beam->size_m < widest_m)
+    if (!geometry_given(o, "beam-size") && beam->size_m < widest_m)
         log_line(LOG_WARNING,
                  "the beam of %g mm lights only a part of the crystal of %g mm: see --beam-size",
                  m_to_mm(beam->size_m), m_to_mm(widest_m));
@@ -86,7 +86,7 @@ static void doubt_clipping(const struct geometry_options *o, const struct reques
 static void doubt_block(const struct geometry_options *o, const struct experiment *x)
 {
     for (const struct crystal *c = x->crystals; c < x->crystals + x->ncrystals; c++)
-        if (c->has_size && !c->has_blocks && !o->oversample && x->sampling.oversample > 10)
+        if (c->has_size && !c->has_blocks && !o->request.oversample && x->sampling.oversample > 10)
             log_line(LOG_WARNING,
                      "a crystal of %g mm as one block of %g x %g x %g cells needs an oversampling "
                      "of %d: --ncells makes it of smaller ones",
@@ -139,17 +139,16 @@ static void doubt_divergence(const char *option, double range_rad, double steps,
 
 static void doubt_divergences(const struct geometry_options *o, const struct experiment *x)
 {
-    if (o->physics == PHYSICS_FAITHFUL)
-        return;
-    if (o->has_divergence)
-        doubt_divergence("divergence", mrad_to_rad(o->divergence_mrad), (double)o->divergence_steps,
-                         x);
-    if (o->has_divergence_h)
-        doubt_divergence("divergence-h", mrad_to_rad(o->divergence_h_mrad),
-                         (double)o->divergence_h_steps, x);
-    if (o->has_divergence_v)
-        doubt_divergence("divergence-v", mrad_to_rad(o->divergence_v_mrad),
-                         (double)o->divergence_v_steps, x);
+    const struct beam_request *b = &o->request.beam;
+    const struct {
+        const char *option;
+        const struct steps_request *steps;
+    } all[] = {{"divergence", &o->divergence},
+               {"divergence-h", &b->horizontal},
+               {"divergence-v", &b->vertical}};
+    for (int i = 0; i < 3 && x->physics == PHYSICS_PHYSICAL; i++)
+        if (geometry_given(o, all[i].option))
+            doubt_divergence(all[i].option, all[i].steps->range, (double)all[i].steps->count, x);
 }
 
 static void doubt_lengths(const struct geometry_options *o, const struct experiment *x)
@@ -160,16 +159,18 @@ static void doubt_lengths(const struct geometry_options *o, const struct experim
                               thickness = {"thickness", "um", 1, 2e4, "mm", 1e3, "nm", 1e-3},
                               beam = {"beam-size", "mm", 1e-6, 2, "m", 1e3, "um", 1e-3},
                               cell = {"cell", "A", 1.5, 2e4, "nm", 10, "pm", 0.01};
-    if (o->has_distance)
-        doubt_unit(&distance, o->distance_mm);
-    if (o->has_close_distance)
-        doubt_unit(&close, o->close_distance_mm);
-    if (o->has_pixel)
-        doubt_unit(&pixel, o->pixel_mm);
-    if (o->has_thickness)
-        doubt_unit(&thickness, o->thickness_um);
-    if (o->has_beam_size)
-        doubt_unit(&beam, o->beam_size_mm);
+    const struct detector_request *d = &o->request.detector;
+    const struct {
+        const struct usual *usual;
+        double typed;
+    } all[] = {{&distance, m_to_mm(d->distance_m)},
+               {&close, m_to_mm(d->close_distance_m)},
+               {&pixel, m_to_mm(d->pixel_m)},
+               {&thickness, from_si(SI_UM, d->thickness.range)},
+               {&beam, m_to_mm(o->request.beam.size_m)}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (geometry_given(o, all[i].usual->option))
+            doubt_unit(all[i].usual, all[i].typed);
     for (size_t i = 0; i < x->ncrystals; i++) {
         const double *edge_A = x->crystals[i].cell_A;
         const double low = fmin(edge_A[0], fmin(edge_A[1], edge_A[2]));
@@ -183,8 +184,8 @@ void geometry_doubt(const struct geometry_options *o, const struct request *r,
 {
     doubt_wavelength(o, x);
     doubt_lengths(o, x);
-    doubt_angles("rotate", o->rotate_deg, 3);
-    doubt_angles("twotheta", &o->twotheta_deg, 1);
+    doubt_angles("rotate", o->request.detector.rotation_rad, 3);
+    doubt_angles("twotheta", &o->request.detector.twotheta_rad, 1);
     doubt_beam_center(o, &r->detector);
     doubt_clipping(o, r, &x->beam);
     doubt_block(o, x);

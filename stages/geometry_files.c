@@ -33,7 +33,7 @@ enum status geometry_read_mask(const struct geometry_options *o, struct request 
     enum status s = smv_read(o->mask, true, smv, e);
     if (s || (s = smv_mask(smv, &r->detector.mask, e)))
         return s;
-    if (!o->has_detpixels && !o->has_detsize) {
+    if (!geometry_given(o, "detpixels|detsize")) {
         r->detector.pixels[0] = smv->fast_pixels;
         r->detector.pixels[1] = smv->slow_pixels;
     }
@@ -88,14 +88,15 @@ static enum status read_unique(const struct geometry_options *o, double waveleng
                          "2' and 'R 3 :H'",
                          o->spacegroup, c->has_matrix ? "matrix" : "cell");
     return hkl_read(o->hkl, PHYSICS_PHYSICAL, &y, o->anomalous ? HKL_MATES_OWN : HKL_MATES_ALIKE,
-                    o->default_F, &c->table, e);
+                    o->crystal.table.default_F, &c->table, e);
 }
 
 /* A list knows no symmetry: one that holds the unique part alone lacks most spots. */
 static enum status read_hkl(const struct geometry_options *o, enum physics physics,
                             struct hkl_table *table, struct error *e)
 {
-    const enum status s = hkl_read(o->hkl, physics, NULL, HKL_MATES_APART, o->default_F, table, e);
+    const enum status s =
+        hkl_read(o->hkl, physics, NULL, HKL_MATES_APART, o->crystal.table.default_F, table, e);
     if (!s && hkl_is_unique_part(table))
         log_line(LOG_WARNING,
                  "%s: reflections without their mates -h -k -l, as of the unique part alone: "
@@ -135,8 +136,8 @@ void geometry_resolution(const struct experiment *x, double *edge_A, double *cor
  * in steps of 0.01 A. */
 static double model_dmin_A(const struct geometry_options *o, const struct experiment *x)
 {
-    if (o->dmin_A > 0.0)
-        return fmin(MODEL_COARSEST_A, o->dmin_A);
+    if (o->request.dmin_m > 0.0)
+        return fmin(MODEL_COARSEST_A, m_to_angstrom(o->request.dmin_m));
     double shortest_m = x->beam.wavelength_m;
     for (size_t i = 0; i < x->beam.nsources; i++)
         shortest_m = fmin(shortest_m, x->beam.sources[i].wavelength_m);
@@ -155,8 +156,8 @@ static enum status read_hands(const struct geometry_options *o, struct hkl_table
                               double cell_A[3], double cell_rad[3], struct error *e)
 {
     size_t split;
-    const enum status s =
-        mtz_read_hands(o->mtz, o->column, o->default_F, table, cell_A, cell_rad, &split, e);
+    const enum status s = mtz_read_hands(o->mtz, o->column, o->crystal.table.default_F, table,
+                                         cell_A, cell_rad, &split, e);
     if (!s && split)
         log_line(LOG_WARNING,
                  "%s: F(+) and F(-) of %zu reflections differ where symmetry makes them one: "
@@ -171,17 +172,18 @@ static enum status read_factors(const struct geometry_options *o, const struct e
                                 struct error *e)
 {
     if (geometry_needs_phases(o))
-        return geometry_read_phases(o, x, o->has_model ? model_dmin_A(o, x) : 0.0, &c->table,
-                                    cell_A, cell_rad, e);
-    if (o->has_mtz && (o->anomalous || (o->column && strchr(o->column, ','))))
+        return geometry_read_phases(o, x, geometry_given(o, "model") ? model_dmin_A(o, x) : 0.0,
+                                    &c->table, cell_A, cell_rad, e);
+    if (geometry_given(o, "mtz") && (o->anomalous || (o->column && strchr(o->column, ','))))
         return read_hands(o, &c->table, cell_A, cell_rad, e);
-    if (o->has_mtz)
-        return mtz_read(o->mtz, o->column, o->default_F, &c->table, cell_A, cell_rad, e);
-    if (o->has_model)
-        return sfcalc_read(o->model, model_dmin_A(o, x), o->default_F, &c->table, cell_A, cell_rad,
-                           e);
+    if (geometry_given(o, "mtz"))
+        return mtz_read(o->mtz, o->column, o->crystal.table.default_F, &c->table, cell_A, cell_rad,
+                        e);
+    if (geometry_given(o, "model"))
+        return sfcalc_read(o->model, model_dmin_A(o, x), o->crystal.table.default_F, &c->table,
+                           cell_A, cell_rad, e);
     const enum status s = lysozyme_table(cell_A, cell_rad, &c->table, e);
-    c->table.default_F = o->default_F;
+    c->table.default_F = o->crystal.table.default_F;
     if (!o->name)
         (void)snprintf(c->name, sizeof c->name, "lysozyme");
     return s;
@@ -190,16 +192,16 @@ static enum status read_factors(const struct geometry_options *o, const struct e
 enum status geometry_read_crystal(const struct geometry_options *o, const struct experiment *x,
                                   struct crystal_request *c, struct error *e)
 {
-    const bool placed = o->has_cell || o->has_matrix;
+    const bool placed = geometry_given(o, "cell|matrix");
     double cell_A[3], cell_rad[3];
     enum status s = STATUS_OK;
-    if (o->has_matrix)
+    if (geometry_given(o, "matrix"))
         s = read_matrix(o->matrix, x->beam.wavelength_m, c->matrix, e);
-    if (s || (!o->has_hkl && !o->has_mtz && !o->has_model && placed))
+    if (s || (!geometry_given(o, "hkl|mtz|model") && placed))
         return s;  // default_F everywhere
-    if (o->has_spacegroup)
+    if (geometry_given(o, "spacegroup"))
         return read_unique(o, x->beam.wavelength_m, c, e);
-    if (o->has_hkl)
+    if (geometry_given(o, "hkl"))
         return read_hkl(o, x->physics, &c->table, e);
     s = read_factors(o, x, c, cell_A, cell_rad, e);
     if (!s && !placed) {

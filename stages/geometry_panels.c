@@ -16,7 +16,6 @@ static void set_silicon(struct request *r)
 {
     struct detector_request *d = &r->detector;
     (void)snprintf(d->material, sizeof d->material, "Si");
-    d->has_absorption = true;
     d->absorption_1_m = silicon_absorption_1_m(m_to_ev(r->beam.wavelength_m));
 }
 
@@ -33,10 +32,11 @@ static enum status set_geom(const struct geometry_options *o, struct request *r,
                             struct geometry_panels *p, struct error *e)
 {
     struct geom g;
-    enum status s = geom_read(o->geom, o->has_distance ? r->detector.distance_m : 0, &g, e);
+    enum status s =
+        geom_read(o->geom, geometry_given(o, "distance") ? r->detector.distance_m : 0, &g, e);
     if (!s)
         s = geometry_take_panels(g.panels, g.npanels, r, p, e);
-    if (!s && g.wavelength_m > 0 && !o->has_wavelength && !o->has_energy)
+    if (!s && g.wavelength_m > 0 && !geometry_given(o, "wavelength|energy"))
         r->beam.wavelength_m = g.wavelength_m;
     if (!s) {
         const double gain = geom_gain(&g, r->beam.wavelength_m);
@@ -54,17 +54,16 @@ static void take_sensor(const struct geometry_options *o, const struct expt *x, 
 {
     struct detector_request *d = &r->detector;
     const bool silicon = strcmp(x->material, "Si") == 0;
-    if (o->has_thickness || !(x->thickness_m > 0))
+    if (geometry_given(o, "thickness") || !(x->thickness_m > 0))
         return;
     if (!silicon && !(x->absorption_1_m > 0)) {
         log_line(LOG_WARNING, "%s: the sensor catches all photons, its mu is not known", o->expt);
         return;
     }
-    geometry_set_thickness(x->thickness_m, d);
+    d->thickness.range = x->thickness_m;
     memcpy(d->material, x->material, sizeof d->material);
-    d->has_absorption =
-        x->absorption_1_m > 0 && (!silicon || r->beam.wavelength_m == x->wavelength_m);
-    d->absorption_1_m = x->absorption_1_m;
+    if (x->absorption_1_m > 0 && (!silicon || r->beam.wavelength_m == x->wavelength_m))
+        d->absorption_1_m = x->absorption_1_m;
 }
 
 /* Wavelength, polarization and flux where no option says them; all directions. */
@@ -72,20 +71,19 @@ static void take_beam(const struct geometry_options *o, const struct expt *x, st
 {
     struct detector_request *d = &r->detector;
     struct beam_request *b = &r->beam;
-    if (!o->has_wavelength && !o->has_energy)
+    if (!geometry_given(o, "wavelength|energy"))
         b->wavelength_m = x->wavelength_m;
-    if (!o->has_polarization && x->has_kahn)
+    if (!geometry_given(o, "polarization") && x->has_kahn)
         b->kahn = x->kahn;
-    if (!o->has_flux && !o->has_fluence)
+    if (!geometry_given(o, "flux|fluence"))
         b->flux_ph_s = x->flux_ph_s;
-    if (!o->has_exposure && x->exposure_s > 0)
+    if (!geometry_given(o, "exposure") && x->exposure_s > 0)
         b->exposure_s = x->exposure_s;
     d->convention = CONVENTION_CUSTOM;
-    b->has_direction = b->has_polarization = d->has_fast = d->has_slow = true;
     memcpy(b->direction, x->direction, sizeof b->direction);
     memcpy(b->polarization, x->polarization, sizeof b->polarization);
-    b->has_spindle = x->has_spindle;
-    memcpy(b->spindle, x->spindle, sizeof b->spindle);
+    if (x->has_spindle)
+        memcpy(b->spindle, x->spindle, sizeof b->spindle);
     /* any plane across the beam, for the panel that the places replace */
     memcpy(d->fast, x->polarization, sizeof d->fast);
     vec_cross(x->direction, x->polarization, d->slow);
@@ -96,7 +94,7 @@ static enum status set_expt(const struct geometry_options *o, struct request *r,
 {
     struct expt x;
     enum status s = expt_read(o->expt, &x, e);
-    if (!s && o->has_exposure && !o->has_flux && !(x.flux_ph_s > 0))
+    if (!s && geometry_given(o, "exposure") && !geometry_given(o, "flux") && !(x.flux_ph_s > 0))
         s = error_set(e, STATUS_USAGE, "--exposure needs --flux: %s has none", o->expt);
     if (!s)
         s = geometry_take_panels(x.panels, x.npanels, r, p, e);
@@ -117,18 +115,18 @@ enum status geometry_panels(const struct geometry_options *o, struct request *r,
 {
     *p = (struct geometry_panels){0};
     enum status s = STATUS_OK;
-    if (o->has_detector)
+    if (geometry_given(o, "detector"))
         s = geometry_detector(o, r, p, e);
     else if (o->geom)
         s = set_geom(o, r, p, e);
     else if (o->expt)
         s = set_expt(o, r, p, e);
-    if (r->physics == PHYSICS_PHYSICAL && r->detector.thickness.has_range &&
-        !r->detector.has_absorption)
+    if (r->physics == PHYSICS_PHYSICAL && !isnan(r->detector.thickness.range) &&
+        isnan(r->detector.absorption_1_m))
         set_silicon(r);
     r->detector.places = p->places;
-    for (int i = 0; i < 2 && o->has_cut; i++)
-        p->layout.count[i] = (int64_t)o->cut[i];
+    for (int i = 0; i < 2 && geometry_given(o, "cut"); i++)
+        p->layout.count[i] = o->cut[i];
     return s;
 }
 

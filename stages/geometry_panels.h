@@ -10,9 +10,6 @@
 enum status geometry_take_panels(struct geom_panel *panels, size_t count, struct request *r,
                                  struct geometry_panels *p, struct error *e);
 
-/* Gives the detector a sensor of this thickness. */
-void geometry_set_thickness(double thickness_m, struct detector_request *d);
-
 /* --detector: a name, or a file of pyFAI or NXmx, whose kind its content says. */
 enum status geometry_detector(const struct geometry_options *o, struct request *r,
                               struct geometry_panels *p, struct error *e);

@@ -105,9 +105,10 @@ static enum status scatter_anomalously(const struct geometry_options *o, const s
 {
     struct fprime_curves measured = {0};
     struct atoms atoms;
-    enum status s = o->has_sites ? sites_read(o->sites, &atoms, e)
-                                 : sites_of_model(state->path, LEAST_ELEMENT, &atoms, e);
-    if (!s && o->has_fprime)
+    enum status s = geometry_given(o, "sites")
+                        ? sites_read(o->sites, &atoms, e)
+                        : sites_of_model(state->path, LEAST_ELEMENT, &atoms, e);
+    if (!s && geometry_given(o, "fprime"))
         s = fprime_read(o->fprime, &measured, e);
     if (!s)
         s = find_factors(&atoms, &measured, x, e);
@@ -133,7 +134,8 @@ static enum status read_state(const struct geometry_options *o, const struct exp
         const double *value = rows->list[i].value;
         state->pairs[i] = friedel_pair_of(value[0], deg_to_rad(value[1]));
     }
-    return s || !(o->anomalous || o->has_sites) ? s : scatter_anomalously(o, x, state, e);
+    return s || !(o->anomalous || geometry_given(o, "sites")) ? s
+                                                              : scatter_anomalously(o, x, state, e);
 }
 
 /* --- two states, coherently -------------------------------------------------------- */
@@ -177,7 +179,8 @@ static enum status add_light(const struct geometry_options *o, const struct expe
 
 bool geometry_needs_phases(const struct geometry_options *o)
 {
-    return o->has_sites || o->has_light || (o->has_model && o->anomalous);
+    return geometry_given(o, "sites") || geometry_given(o, "light") ||
+           (geometry_given(o, "model") && o->anomalous);
 }
 
 enum status geometry_read_phases(const struct geometry_options *o, const struct experiment *x,
@@ -187,11 +190,11 @@ enum status geometry_read_phases(const struct geometry_options *o, const struct 
     struct state dark;
     double(*F)[2] = NULL;
     size_t split;
-    enum status s = read_state(o, x, o->has_mtz ? NULL : o->model, dmin_A, &dark, e);
+    enum status s = read_state(o, x, geometry_given(o, "mtz") ? NULL : o->model, dmin_A, &dark, e);
     const size_t count = dark.rows.count;
     memcpy(cell_A, dark.rows.cell_A, sizeof dark.rows.cell_A);
     memcpy(cell_rad, dark.rows.cell_rad, sizeof dark.rows.cell_rad);
-    if (!s && o->has_light)
+    if (!s && geometry_given(o, "light"))
         s = add_light(o, x, dmin_A, &dark, e);
     if (!s && !(F = mem_array(count, sizeof *F)))
         s = error_memory(e, "the structure factors");
@@ -200,8 +203,8 @@ enum status geometry_read_phases(const struct geometry_options *o, const struct 
         F[i][1] = hypot(dark.pairs[i].minus[0], dark.pairs[i].minus[1]);
     }
     if (!s)
-        s = mtz_expand_hands(&dark.rows, (const double(*)[2])F, dark.path, o->default_F, t, &split,
-                             e);
+        s = mtz_expand_hands(&dark.rows, (const double(*)[2])F, dark.path,
+                             o->crystal.table.default_F, t, &split, e);
     mem_free(F);
     state_close(&dark);
     return s;

@@ -1,5 +1,6 @@
 #include "legacy_options.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,27 @@ enum status legacy_next(struct legacy_args *args, struct legacy_option *o, struc
     }
     *o = (struct legacy_option){0};
     return STATUS_OK;
+}
+
+void legacy_store(const struct legacy_target *t, const struct legacy_option *o, void *options)
+{
+    void *value = (char *)options + t->offset;
+    switch (t->type) {
+    case LEGACY_NONE:
+        *(bool *)value = true;
+        break;
+    case LEGACY_REAL:
+        for (int i = 0; i < o->count; i++)
+            ((double *)value)[i] =
+                t->unit == SI_WHOLE ? trunc(o->real[i]) : to_si((enum si)t->unit, o->real[i]);
+        break;
+    case LEGACY_INT:
+        *(int64_t *)value = t->unit == SI_NEGATED ? -o->integer[0] : o->integer[0];
+        break;
+    case LEGACY_TEXT:
+        *(const char **)value = o->text[0];
+        break;
+    }
 }
 
 void legacy_warn(const struct legacy_args *args)

@@ -42,6 +42,17 @@ struct legacy_option {
     int64_t integer[LEGACY_VALUES_MAX];  // LEGACY_INT
 };
 
+/* Besides the units of enum si: whole numbers that are typed as reals, and seeds that the
+ * originals keep negated. */
+enum { SI_WHOLE = 100, SI_NEGATED };
+
+/* Where the values of a flag go. */
+struct legacy_target {
+    enum legacy_type type;
+    int unit;       // enum si, or the above
+    size_t offset;  // in the program's own struct: a bool, doubles, int64_t or const char *
+};
+
 struct legacy_args {
     const struct legacy_flag *table;  // ended by a row without a name
     int argc;
@@ -55,6 +66,9 @@ struct legacy_args legacy_args(const struct legacy_flag *table, int argc, char *
 /* The next flag that has an effect, or id 0 at the end.  Unknown flags, stray
  * arguments, missing values and values that are no number: STATUS_USAGE. */
 enum status legacy_next(struct legacy_args *args, struct legacy_option *o, struct error *e);
+
+/* Stores what was typed, of LEGACY_NONE true, where *t says in `options`. */
+void legacy_store(const struct legacy_target *t, const struct legacy_option *o, void *options);
 
 /* One warning that names the flags without effect; nothing if there were none. */
 void legacy_warn(const struct legacy_args *args);

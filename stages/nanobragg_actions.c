@@ -44,7 +44,7 @@ static void take_convention(struct nanobragg *n, int id)
         CONVENTION_MOSFLM, CONVENTION_DENZO, CONVENTION_ADXV, CONVENTION_XDS, CONVENTION_DIALS};
     n->request.detector.convention = conventions[id - FLAG_MOSFLM];
     n->request.detector.pivot =
-        id == FLAG_DIALS ? PIVOT_BEAM : convention_axes(n->request.detector.convention)->pivot;
+        id == FLAG_DIALS ? PIVOT_BEAM : (int)convention_axes(n->request.detector.convention)->pivot;
 }
 
 /* A depth of inf or 0 takes the sensor away, at this point of the command line. */
@@ -57,12 +57,9 @@ static enum status take_absorption(struct nanobragg *n, const char *text, struct
         if (s)
             return s;
     }
-    d->has_absorption = true;
     d->absorption_1_m = depth_um > 0.0 ? 1.0 / (depth_um * 1e-6) : 0.0;
-    if (!(depth_um > 0.0)) {
-        d->thickness.has_range = true;
+    if (!(depth_um > 0.0))
         d->thickness.range = 0.0;
-    }
     return STATUS_OK;
 }
 
@@ -81,7 +78,6 @@ static enum status take_misset(struct nanobragg *n, const struct legacy_option *
 {
     struct orientation_request *r = &n->orientation;
     r->random_misset = strncmp(o->text[0], "rand", 4) == 0;
-    r->has_misset = !r->random_misset;
     if (r->random_misset && o->count == 1)
         return STATUS_OK;
     if (o->count != 3)
@@ -107,7 +103,6 @@ static void take_misset_seed(struct nanobragg *n, const struct legacy_option *o,
     if (n->request.physics != PHYSICS_FAITHFUL || args->next + 1 >= args->argc)
         return;
     r->random_misset = false;
-    r->has_misset = true;
     r->misset_rad[0] = deg_to_rad((double)o->integer[0]);
     r->misset_rad[1] = deg_to_rad(strtod(args->argv[args->next], NULL));
     r->misset_rad[2] = deg_to_rad(strtod(args->argv[args->next + 1], NULL));
@@ -123,11 +118,9 @@ static void shape_beam(struct beam_request *b, const struct legacy_option *o)
 {
     switch (o->id) {
     case FLAG_DIVERGENCE:
-        b->horizontal.has_range = b->vertical.has_range = true;
         b->horizontal.range = b->vertical.range = mrad_to_rad(o->real[0]);
         break;
     case FLAG_DIVSTEPS:
-        b->horizontal.has_count = b->vertical.has_count = true;
         b->horizontal.count = b->vertical.count = o->integer[0];
         break;
     case FLAG_ROUND_DIV:
@@ -195,7 +188,6 @@ enum status nanobragg_act(struct nanobragg *n, const struct legacy_option *o,
     case FLAG_ABSORB:
         return take_absorption(n, o->text[0], e);
     case FLAG_ROI:
-        d->has_roi = true;
         d->roi = (struct roi){o->integer[0], o->integer[1], o->integer[2], o->integer[3]};
         break;
     case FLAG_CELL:
@@ -207,7 +199,6 @@ enum status nanobragg_act(struct nanobragg *n, const struct legacy_option *o,
         take_misset_seed(n, o, args);
         break;
     case FLAG_PRINTOUT_PIXEL:
-        n->has_trace = true;
         n->trace_fast = o->integer[0];
         n->trace_slow = o->integer[1];
         break;

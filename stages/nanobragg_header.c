@@ -5,14 +5,11 @@
 #include "io/smv.h"
 
 /* One number of the header in SI units: `unit` of the file make one of ours. */
-static void take(const struct smv *smv, const char *key, double unit, bool *given, double *value)
+static void take(const struct smv *smv, const char *key, double unit, double *value)
 {
     double found;
-    if (!smv_value(smv, key, &found))
-        return;
-    *value = found / unit;
-    if (given)
-        *given = true;
+    if (smv_value(smv, key, &found))
+        *value = found / unit;
 }
 
 /* The mask counts Y from the other edge of the detector [4.1]. */
@@ -22,22 +19,20 @@ static void take_header(struct nanobragg *n, const struct smv *smv, bool is_mask
     const double mm = 1000.0;  // file lengths are divided by it
     d->pixels[0] = smv->fast_pixels;
     d->pixels[1] = smv->slow_pixels;
-    take(smv, "PIXEL_SIZE", mm, NULL, &d->pixel_m);
-    take(smv, "DISTANCE", mm, &d->has_distance, &d->distance_m);
-    take(smv, "CLOSE_DISTANCE", mm, &d->has_close_distance, &d->close_distance_m);
-    take(smv, "WAVELENGTH", 1e10, NULL, &n->request.beam.wavelength_m);
-    take(smv, "BEAM_CENTER_X", mm, &d->has_beam_x, &d->beam_x_m);
+    take(smv, "PIXEL_SIZE", mm, &d->pixel_m);
+    take(smv, "DISTANCE", mm, &d->distance_m);
+    take(smv, "CLOSE_DISTANCE", mm, &d->close_distance_m);
+    take(smv, "WAVELENGTH", 1e10, &n->request.beam.wavelength_m);
+    take(smv, "BEAM_CENTER_X", mm, &d->beam_m[0]);
     double y;
     if (smv_value(smv, "BEAM_CENTER_Y", &y)) {
         const double slow_size_m = d->pixel_m * (double)smv->slow_pixels;
-        d->has_beam_y = true;
-        d->beam_y_m = is_mask ? slow_size_m - y / mm : y / mm;
+        d->beam_m[1] = is_mask ? slow_size_m - y / mm : y / mm;
     }
-    take(smv, "ORGX", 1.0, &d->has_orgx, &d->orgx_px);
-    take(smv, "ORGY", 1.0, &d->has_orgy, &d->orgy_px);
-    take(smv, "PHI", DEGREES_PER_RADIAN, NULL, &n->orientation.phi_rad);
-    take(smv, "OSC_RANGE", DEGREES_PER_RADIAN, &n->orientation.phi.has_range,
-         &n->orientation.phi.range);
+    take(smv, "ORGX", 1.0, &d->org_px[0]);
+    take(smv, "ORGY", 1.0, &d->org_px[1]);
+    take(smv, "PHI", DEGREES_PER_RADIAN, &n->orientation.phi_rad);
+    take(smv, "OSC_RANGE", DEGREES_PER_RADIAN, &n->orientation.phi.range);
 }
 
 /* 0 in the image means: not computed. */

@@ -7,7 +7,6 @@
 
 #include "base/log.h"
 #include "base/units.h"
-#include "legacy_options.h"
 #include "nanobragg_actions.h"
 #include "nanobragg_flags.h"
 #include "nanobragg_header.h"
@@ -20,11 +19,11 @@
 #define VALUES_TEXT 1
 
 // clang-format off
-static const struct legacy_flag FLAGS[] = {
+const struct legacy_flag nanobragg_flags[] = {
 #define X(tag, name, type, ...) {name, FLAG_##tag, LEGACY_##type, VALUES_##type, VALUES_##type},
     FLAGS_VALUE(X)
 #undef X
-#define X(tag, name, member, has_member) {name, FLAG_##tag, LEGACY_REAL, 3, 3},
+#define X(tag, name, member) {name, FLAG_##tag, LEGACY_REAL, 3, 3},
     FLAGS_VECTOR(X)
 #undef X
 #define X(tag, name, type, least, most) {name, FLAG_##tag, LEGACY_##type, least, most},
@@ -37,99 +36,25 @@ static const struct legacy_flag FLAGS[] = {
 };
 // clang-format on
 
-enum unit {
-    UNIT_NONE,
-    UNIT_MM,
-    UNIT_UM,
-    UNIT_MICRO,
-    UNIT_DEG,
-    UNIT_MRAD,
-    UNIT_ANGSTROM,
-    UNIT_TENTH_NM,
-    UNIT_EV,
-    UNIT_PERCENT,
-    UNIT_WHOLE,
-    UNIT_NEGATED,
-};
-
-/* Where a value goes: offsets in struct nanobragg. */
-static const struct target {
-    enum legacy_type type;
-    enum unit unit;
-    size_t value, given;
-} TARGETS[] = {
-#define X(tag, name, type, unit, member, has_member)                                \
-    [FLAG_##tag] = {LEGACY_##type, UNIT_##unit, offsetof(struct nanobragg, member), \
-                    offsetof(struct nanobragg, has_member)},
+/* Where a value goes: an offset in struct nanobragg. */
+static const struct legacy_target TARGETS[] = {
+#define X(tag, name, type, unit, member) \
+    [FLAG_##tag] = {LEGACY_##type, SI_##unit, offsetof(struct nanobragg, member)},
     FLAGS_VALUE(X)
 #undef X
-#define X(tag, name, member, has_member)                                        \
-    [FLAG_##tag] = {LEGACY_REAL, UNIT_NONE, offsetof(struct nanobragg, member), \
-                    offsetof(struct nanobragg, has_member)},
+#define X(tag, name, member) \
+    [FLAG_##tag] = {LEGACY_REAL, SI_SAME, offsetof(struct nanobragg, member)},
         FLAGS_VECTOR(X)
 #undef X
 };
 
-/* To SI, by the very operations of nanoBragg: -water divides where a thickness
- * multiplies, and -dmin multiplies where a wavelength divides. */
-static double to_si(enum unit unit, double v)
-{
-    switch (unit) {
-    case UNIT_MM:
-        return mm_to_m(v);
-    case UNIT_UM:
-        return um_to_m(v);
-    case UNIT_MICRO:
-        return v / 1e6;
-    case UNIT_DEG:
-        return deg_to_rad(v);
-    case UNIT_MRAD:
-        return mrad_to_rad(v);
-    case UNIT_ANGSTROM:
-        return angstrom_to_m(v);
-    case UNIT_TENTH_NM:
-        return v * 1e-10;
-    case UNIT_EV:
-        return ev_to_m(v);
-    case UNIT_PERCENT:
-        return percent_to_fraction(v);
-    case UNIT_WHOLE:
-        return trunc(v);
-    case UNIT_NEGATED:
-    case UNIT_NONE:
-        break;
-    }
-    return v;
-}
-
-/* Puts the value of a flag where the table says. */
-static void store_value(struct nanobragg *n, const struct legacy_option *o)
-{
-    const struct target *t = &TARGETS[o->id];
-    void *value = (char *)n + t->value;
-    *(bool *)(void *)((char *)n + t->given) = true;
-    switch (t->type) {
-    case LEGACY_NONE:
-        *(bool *)value = true;
-        break;
-    case LEGACY_REAL:
-        for (int i = 0; i < o->count; i++)
-            ((double *)value)[i] = to_si(t->unit, o->real[i]);
-        break;
-    case LEGACY_INT:
-        *(int64_t *)value = t->unit == UNIT_NEGATED ? -o->integer[0] : o->integer[0];
-        break;
-    case LEGACY_TEXT:
-        *(const char **)value = o->text[0];
-        break;
-    }
-}
-
 void nanobragg_defaults(struct nanobragg *n, enum physics physics)
 {
     memset(n, 0, sizeof *n);
+    request_clear(&n->request);
     struct detector_request *d = &n->request.detector;
     n->request.physics = physics;
+    d->pivot = PIVOT_BEAM;
     d->pixel_m = mm_to_m(0.1);
     d->size_m[0] = d->size_m[1] = mm_to_m(102.4);
     d->distance_m = mm_to_m(100.0);
@@ -141,13 +66,14 @@ void nanobragg_defaults(struct nanobragg *n, enum physics physics)
     for (int i = 0; i < 3; i++)
         n->crystal.cells[i] = 1.0;
     n->crystal.fudge = 1.0;
+    n->orientation.phi = (struct steps_request)NO_STEPS;
     n->orientation.misset_seed = -1;
     n->orientation.mosaic_seed = -12345678;
     n->float_file = "floatimage.bin";
     n->int_file = "intimage.img";
     n->pgm_file = "image.pgm";
     n->noise_file = "noiseimage.img";
-    n->dump_file = "Fdump.bin";
+    n->trace_fast = -1;
     n->adc = 40.0;
     n->seed = -1;
 }
@@ -158,7 +84,7 @@ static enum status apply(struct nanobragg *n, const struct legacy_option *o,
 {
     if (o->id >= FLAG_FIRST_ACTION)
         return nanobragg_act(n, o, args, e);
-    store_value(n, o);
+    legacy_store(&TARGETS[o->id], o, n);
     nanobragg_side_effects(n, o);
     return STATUS_OK;
 }
@@ -180,12 +106,13 @@ static void warn_futile(const struct nanobragg *n, const struct detector_request
     if (n->request.physics != PHYSICS_FAITHFUL || d->convention == CONVENTION_CUSTOM)
         return;
     note_futile(list, sizeof list, n->named_pivot, "-pivot");
-    note_futile(list, sizeof list, d->has_close_x, "-Xclose");
-    note_futile(list, sizeof list, d->has_close_y, "-Yclose");
-    note_futile(list, sizeof list, sample && d->has_beam_x && !h->has_beam_x, "-Xbeam");
-    note_futile(list, sizeof list, sample && d->has_beam_y && !h->has_beam_y, "-Ybeam");
-    note_futile(list, sizeof list, !sample && d->has_orgx && !h->has_orgx, "-ORGX");
-    note_futile(list, sizeof list, !sample && d->has_orgy && !h->has_orgy, "-ORGY");
+    for (int i = 0; i < 2; i++) {
+        const bool beam = !isnan(d->beam_m[i]) && isnan(h->beam_m[i]);
+        const bool org = !isnan(d->org_px[i]) && isnan(h->org_px[i]);
+        note_futile(list, sizeof list, !isnan(d->close_m[i]), i ? "-Yclose" : "-Xclose");
+        note_futile(list, sizeof list, sample && beam, i ? "-Ybeam" : "-Xbeam");
+        note_futile(list, sizeof list, !sample && org, i ? "-ORGY" : "-ORGX");
+    }
     if (list[0])
         log_line(LOG_WARNING, "in this convention nanoBragg lets these flags do nothing:%s", list);
 }
@@ -193,12 +120,12 @@ static void warn_futile(const struct nanobragg *n, const struct detector_request
 /* First reading: only the files whose headers the flags will overrule. */
 static enum status take_headers(struct nanobragg *n, int argc, char **argv, struct error *e)
 {
-    struct legacy_args args = legacy_args(FLAGS, argc, argv);
+    struct legacy_args args = legacy_args(nanobragg_flags, argc, argv);
     struct legacy_option o;
     enum status s;
     while (!(s = legacy_next(&args, &o, e)) && o.id)
         if (o.id == FLAG_MASK || o.id == FLAG_IMG)
-            store_value(n, &o);
+            legacy_store(&TARGETS[o.id], &o, n);
     return s ? s : nanobragg_take_headers(n, e);
 }
 
@@ -206,15 +133,15 @@ enum status nanobragg_parse(struct nanobragg *n, int argc, char **argv, struct e
 {
     enum status s = take_headers(n, argc, argv, e);
     const struct detector_request headers = n->request.detector;
-    struct legacy_args args = legacy_args(FLAGS, argc, argv);
+    struct legacy_args args = legacy_args(nanobragg_flags, argc, argv);
     struct legacy_option o;
     while (!s && !(s = legacy_next(&args, &o, e)) && o.id)
         s = apply(n, &o, &args, e);
     if (s)
         return s;
     /* CUSTOM listens to every event; the others, in physical mode, to -pivot only */
-    n->request.detector.has_pivot =
-        n->named_pivot || n->request.detector.convention == CONVENTION_CUSTOM;
+    if (!n->named_pivot && n->request.detector.convention != CONVENTION_CUSTOM)
+        n->request.detector.pivot = -1;
     legacy_warn(&args);
     warn_futile(n, &headers);
     return STATUS_OK;

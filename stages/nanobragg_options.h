@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "legacy_files.h"
+#include "legacy_options.h"
 #include "physics/request.h"
 
 /* All that the flags say. */
@@ -21,18 +22,18 @@ struct nanobragg {
     const char *matrix_file, *hkl_file, *dump_file, *source_file;  // NULL: none
     const char *mask_file, *header_file;
     int64_t mask_pixels[2];  // fast, slow: what the mask was made for
-    bool has_dump;           // -dump was given
     const char *float_file, *int_file, *pgm_file, *noise_file;
     bool no_noise, no_pgm;
-    double scale, pgm_scale;  // 0: automatic
-    double adc;               // ADU
-    int64_t seed;             // of the noise, negated as nanoBragg keeps it
-    bool has_trace;
-    int64_t trace_fast, trace_slow;
-    bool named_pivot;         // -pivot was given
-    bool ignored;             // where rows without a has_ member write
-    double unused_origin[3];  // -pix0_vector: the origin itself is computed
+    double scale, pgm_scale;         // 0: automatic
+    double adc;                      // ADU
+    int64_t seed;                    // of the noise, negated as nanoBragg keeps it
+    int64_t trace_fast, trace_slow;  // -1: none
+    bool named_pivot;                // -pivot was given
+    double unused_origin[3];         // -pix0_vector: the origin itself is computed
 };
+
+/* All flags, ended by a row without a name. */
+extern const struct legacy_flag nanobragg_flags[];
 
 /* Sets all defaults.  Default seeds are fixed: 1 for noise and misset, 12345678 for
  * the mosaic domains. */

@@ -17,7 +17,7 @@ static enum status read_factors(struct nanobragg *n, struct error *e)
     t->default_F = n->default_F;
     if (n->hkl_file)
         return hkl_read(n->hkl_file, n->request.physics, NULL, HKL_MATES_APART, n->default_F, t, e);
-    if (n->has_dump)
+    if (n->dump_file)
         return hkl_read_dump(n->dump_file, n->default_F, t, e);
     return STATUS_OK;
 }

@@ -22,7 +22,7 @@ static enum status open_noise(void *state, const char **operands, int noperands,
     (void)operands;
     (void)noperands;
     const double largest = o->bits == 0 ? 65535.0 : 4294967295.0;
-    if (!o->has_saturation)
+    if (!opt_given(noise_options, o, "saturation"))
         o->saturation = largest;
     if (o->saturation > largest)
         return error_set(e, STATUS_USAGE,
@@ -71,7 +71,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     o->experiment = x;
     /* a detector that counts so many photons saturates as many above the offset */
     const double most = x->saturation * o->gain + o->adc_offset;
-    if (x->saturation > 0 && !o->has_saturation && most < o->saturation)
+    if (x->saturation > 0 && !opt_given(noise_options, o, "saturation") && most < o->saturation)
         o->saturation = most;
     o->noise = (struct noise){
         .flicker = o->flicker,
@@ -119,7 +119,7 @@ const struct noise *noise_asked(const void *state, enum pixel_type *type)
 uint64_t noise_seed(const void *state, const struct recipe *recipe)
 {
     const struct noise_stage *o = state;
-    return o->has_seed ? (uint64_t)o->seed : recipe->seed;
+    return o->seed >= 0 ? (uint64_t)o->seed : recipe->seed;
 }
 
 /* noisify's chain and its sequential generators, started anew for every frame with

@@ -21,8 +21,8 @@ struct noise_stage {
     int64_t calibration_seed, seed, threads;
     struct point_spread psf;
     int bits, generator, counter;
-    bool has_seed, has_saturation, has_psf, has_calibration_seed, has_psf_fwhm, has_psf_radius,
-        has_bias, has_dead_time, has_count_time, no_poisson;
+    bool no_poisson;
+    struct opt_marks given;
     struct defects defects;
     struct switching switching;
     /* state */

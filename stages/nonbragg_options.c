@@ -1,8 +1,9 @@
 #include "nonbragg_options.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/units.h"
-#include "legacy_options.h"
 
 enum {
     FLAG_STOL = 1,
@@ -16,12 +17,7 @@ enum {
     FLAG_THICKNESS,  // nanoBragg's -sample_x by another name
 };
 
-#define SHARED(name, type, count)                      \
-    {                                                  \
-        name, FLAG_SHARED, LEGACY_##type, count, count \
-    }
-
-static const struct legacy_flag flags[] = {
+static const struct legacy_flag own[] = {
     {"-stol", FLAG_STOL, LEGACY_TEXT, 1, 1},
     {"-4stol", FLAG_4STOL, LEGACY_TEXT, 1, 1},
     {"-Q", FLAG_Q, LEGACY_TEXT, 1, 1},
@@ -31,91 +27,43 @@ static const struct legacy_flag flags[] = {
     {"-molecules", FLAG_MOLECULES, LEGACY_REAL, 1, 1},
     {"-Fmap", FLAG_FMAP, LEGACY_NONE, 0, 0},
     {"-gain", LEGACY_NO_EFFECT, LEGACY_REAL, 1, 1},
-    /* sample */
-    SHARED("-sample_x", REAL, 1),
-    SHARED("-sample_y", REAL, 1),
-    SHARED("-sample_z", REAL, 1),
-    SHARED("-width", REAL, 1),
-    SHARED("-heigh*", REAL, 1),
-    SHARED("-samplesize", REAL, 1),
-    /* detector */
-    SHARED("-pixel", REAL, 1),
-    SHARED("-detpixels", INT, 1),
-    SHARED("-detpixels_f", INT, 1),
-    SHARED("-detpixels_s", INT, 1),
-    SHARED("-detpixels_x", INT, 1),
-    SHARED("-detpixels_y", INT, 1),
-    SHARED("-detsize", REAL, 1),
-    SHARED("-detsize_f", REAL, 1),
-    SHARED("-detsize_s", REAL, 1),
-    SHARED("-distance", REAL, 1),
-    SHARED("-close_distance", REAL, 1),
-    SHARED("-Xbeam", REAL, 1),
-    SHARED("-Ybeam", REAL, 1),
-    SHARED("-Xclose", REAL, 1),
-    SHARED("-Yclose", REAL, 1),
-    SHARED("-ORGX", REAL, 1),
-    SHARED("-ORGY", REAL, 1),
-    SHARED("-pivot", TEXT, 1),
-    SHARED("-twotheta", REAL, 1),
-    SHARED("-detector_rotx", REAL, 1),
-    SHARED("-detector_roty", REAL, 1),
-    SHARED("-detector_rotz", REAL, 1),
-    SHARED("-fdet_vector", REAL, 3),
-    SHARED("-sdet_vector", REAL, 3),
-    SHARED("-odet_vector", REAL, 3),
-    SHARED("-beam_vector", REAL, 3),
-    SHARED("-polar_vector", REAL, 3),
-    SHARED("-spindle_axis", REAL, 3),
-    SHARED("-twotheta_axis", REAL, 3),
-    SHARED("-pix0_vector", REAL, 3),
-    SHARED("-curved_det", NONE, 0),
-    SHARED("-point_pixel", NONE, 0),
-    SHARED("-roi", INT, 4),
-    SHARED("-oversample", INT, 1),
-    /* beam */
-    SHARED("-lambda", REAL, 1),
-    SHARED("-wave*", REAL, 1),
-    SHARED("-energy", REAL, 1),
-    SHARED("-dispersion", REAL, 1),
-    SHARED("-dispsteps", INT, 1),
-    SHARED("-divergence", REAL, 1),
-    SHARED("-hdivrange", REAL, 1),
-    SHARED("-vdivrange", REAL, 1),
-    SHARED("-hdivstep", REAL, 1),
-    SHARED("-vdivstep", REAL, 1),
-    SHARED("-hdivsteps", INT, 1),
-    SHARED("-vdivsteps", INT, 1),
-    SHARED("-divsteps", INT, 1),
-    SHARED("-round_div", NONE, 0),
-    SHARED("-square_div", NONE, 0),
-    SHARED("-sourcefile", TEXT, 1),
-    SHARED("-fluence", REAL, 1),
-    SHARED("-flux", REAL, 1),
-    SHARED("-exposure", REAL, 1),
-    SHARED("-beamsize", REAL, 1),
-    SHARED("-polar", REAL, 1),
-    SHARED("-nopolar", NONE, 0),
-    /* output */
-    SHARED("-scale", REAL, 1),
-    SHARED("-pgmscale", REAL, 1),
-    SHARED("-adc", REAL, 1),
-    SHARED("-seed", INT, 1),
-    SHARED("-floatfile", TEXT, 1),
-    SHARED("-floatimage", TEXT, 1),
-    SHARED("-intfile", TEXT, 1),
-    SHARED("-intimage", TEXT, 1),
-    SHARED("-pgmfile", TEXT, 1),
-    SHARED("-pgmimage", TEXT, 1),
-    SHARED("-noisefile", TEXT, 1),
-    SHARED("-noiseimage", TEXT, 1),
-    SHARED("-nonoise", NONE, 0),
-    SHARED("-nopgm", NONE, 0),
-    SHARED("-printout", NONE, 0),
-    SHARED("-progress", NONE, 0),
-    SHARED("-noprogress", NONE, 0),
-    {0},
 };
+enum { OWN = sizeof own / sizeof *own, FLAGS_MAX = 128 };
+
+/* Those of nanoBragg's flags that nonBragg knows, too. */
+static const char shared[] =
+    " -sample_x -sample_y -sample_z -width -heigh* -samplesize -pixel -detpixels"
+    " -detpixels_f -detpixels_s -detpixels_x -detpixels_y -detsize -detsize_f -detsize_s"
+    " -distance -close_distance -Xbeam -Ybeam -Xclose -Yclose -ORGX -ORGY -pivot -twotheta"
+    " -detector_rotx -detector_roty -detector_rotz -fdet_vector -sdet_vector -odet_vector"
+    " -beam_vector -polar_vector -spindle_axis -twotheta_axis -pix0_vector -curved_det"
+    " -point_pixel -roi -oversample -lambda -wave* -energy -dispersion -dispsteps"
+    " -divergence -hdivrange -vdivrange -hdivstep -vdivstep -hdivsteps -vdivsteps -divsteps"
+    " -round_div -square_div -sourcefile -fluence -flux -exposure -beamsize -polar -nopolar"
+    " -scale -pgmscale -adc -seed -floatfile -floatimage -intfile -intimage -pgmfile"
+    " -pgmimage -noisefile -noiseimage -nonoise -nopgm -printout -progress -noprogress ";
+
+static bool is_shared(const char *name)
+{
+    const size_t length = strlen(name);
+    const char *at = strstr(shared, name);
+    while (at && (at[-1] != ' ' || at[length] != ' '))
+        at = strstr(at + 1, name);
+    return at;
+}
+
+/* All flags; those that are shared take as many values as nanoBragg's. */
+static void list_flags(struct legacy_flag flags[FLAGS_MAX])
+{
+    size_t n = OWN;
+    memcpy(flags, own, sizeof own);
+    for (const struct legacy_flag *f = nanobragg_flags; f->name && n < FLAGS_MAX - 1; f++)
+        if (is_shared(f->name)) {
+            flags[n] = *f;
+            flags[n++].id = FLAG_SHARED;
+        }
+    flags[n] = (struct legacy_flag){0};
+}
 
 static void set_defaults(struct nonbragg *n)
 {
@@ -166,6 +114,8 @@ static enum status take_flags(struct nonbragg *n, int argc, char **argv, char **
                               struct error *e)
 {
     static char sample_x[] = "-sample_x";
+    struct legacy_flag flags[FLAGS_MAX];
+    list_flags(flags);
     struct legacy_args args = legacy_args(flags, argc, argv);
     struct legacy_option f;
     enum status status;

@@ -22,8 +22,8 @@ static enum status make_lattice(const struct orient *o, const struct population 
 {
     const struct orient_options *p = &o->options;
     const uint64_t seed = (uint64_t)p->seed;
-    r.has_strain = population_strain(population, o->experiment->crystals[crystal].cell_A, seed, id,
-                                     index, r.strain);
+    (void)population_strain(population, o->experiment->crystals[crystal].cell_A, seed, id, index,
+                            r.strain);
     if (o->listed) {
         const uint64_t line = id * (uint64_t)population->lattices + index;
         return setup_lattice_rotated(o->experiment, crystal, o->listed[line], &r, l, e);
@@ -63,7 +63,7 @@ enum status orient_recipe(const struct orient *o, const struct orientation_reque
     r->seed = (uint64_t)p->seed;
     shift_make(&o->shift, o->experiment, r);
     const size_t count = population_count(&run->population, r->seed, r->id);
-    const size_t most = p->pump.has_share ? LATTICES_MAX / 2 : LATTICES_MAX;
+    const size_t most = pump_excites(&p->pump) ? LATTICES_MAX / 2 : LATTICES_MAX;
     r->lattices = mem_array(2 * count, sizeof *r->lattices);
     if (!r->lattices)
         return error_memory(e, "the lattices");

@@ -3,82 +3,79 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/units.h"
 #include "doubt.h"
 
 #define AT(member) .offset = offsetof(struct orient_options, member)
 #define LATER (OPT_BYTES | OPT_WHEN_SET)
-#define GIVEN(member) .given = offsetof(struct orient_options, has_##member)
 
 const struct opt orient_table[] = {
     {"frames", "N", "Number of frames (1, or what --orientations is enough for)", OPT_INT,
-     AT(frames), .min = 0, .max = 1e9, GIVEN(frames)},
-    {"only", "K", "Make frame K alone (all of them)", OPT_INT, AT(only), .min = 0, .max = 1e9 - 1,
-     GIVEN(only)},
+     AT(frames), .min = 0, .max = 1e9, .usual = "1"},
+    {"only", "K", "Make frame K alone (all of them)", OPT_INT, AT(only), .min = 0, .max = 1e9 - 1},
     {"seed", "N", "Seed of all that is random here, and of noise without a seed of its own",
-     OPT_INT, AT(seed), .min = 0, .max = 0x1p63, .flags = OPT_BYTES, .usual = "1"},
+     OPT_INT, AT(seed), .always = true, .min = 0, .max = 0x1p63, .flags = OPT_BYTES, .usual = "1"},
     {.doc = "Orientation (as the cell lies, where nothing is said):", .type = OPT_GROUP},
-    {"misset", "X,Y,Z", "Rotations about lab x, then y, then z, deg", OPT_REALS, AT(misset_deg),
-     .min = -360, .max = 360, .count = 3, .flags = OPT_BYTES, .unit = "deg", GIVEN(misset),
+    {"misset", "X,Y,Z", "Rotations about lab x, then y, then z, deg", OPT_REALS, AT(misset_rad),
+     .si = SI_DEG, .min = -360, .max = 360, .count = 3, .flags = OPT_BYTES, .unit = "deg",
      .excludes = "orientations random"},
     {"orientations", "FILE", "One rotation a lattice: 9 numbers (matrix) or 4 (quaternion) a line",
-     OPT_TEXT, AT(orientations), .flags = OPT_BYTES | OPT_INPUT, .excludes = "random"},
+     OPT_TEXT, AT(orientations), .flags = OPT_BYTES | OPT_INPUT,
+     .excludes = "random mean-lattices"},
     {"random", NULL, "A random orientation for every lattice, uniform on SO(3)", OPT_FLAG,
      AT(random), .flags = OPT_BYTES},
     {.doc = "Rotation:", .type = OPT_GROUP},
     {"scan", "FILE", "Frames, phi0 and osc of a DIALS experiment list, where they are not given",
      OPT_TEXT, AT(scan), .flags = OPT_CONTENT | OPT_INPUT},
     {"phi0", "DEG", "Where the first frame starts", OPT_REAL, AT(phi0_deg), .min = -360000,
-     .max = 360000, .flags = OPT_BYTES, GIVEN(phi0), .usual = "0"},
+     .max = 360000, .flags = OPT_BYTES, .usual = "0"},
     {"osc", "DEG", "Rotation of a frame, and between frames", OPT_REAL, AT(osc_deg), .min = -360,
-     .max = 360, .flags = OPT_BYTES, GIVEN(osc), .usual = "0"},
+     .max = 360, .flags = OPT_BYTES, .usual = "0"},
     {"phi-steps", "N", "Steps of a frame's rotation", OPT_INT, AT(phi_steps), .min = 1, .max = 1e6,
-     .flags = OPT_BYTES, GIVEN(phi_steps), .usual = "2"},
+     .flags = OPT_BYTES, .needs = "osc|scan", .usual = "2"},
     {.doc = "Mosaic:", .type = OPT_GROUP},
-    {"mosaic", "DEG", "Half-width of the mosaic spread", OPT_REAL, AT(mosaic_deg), .min = 0,
-     .max = 360, .flags = OPT_BYTES, GIVEN(mosaic), .usual = "0"},
+    {"mosaic", "DEG", "Half-width of the mosaic spread", OPT_REAL, AT(mosaic_rad), .si = SI_DEG,
+     .min = 0, .max = 360, .flags = OPT_BYTES, .usual = "0"},
     {"mosaic-domains", "N", "Mosaic domains, with --mosaic", OPT_INT, AT(mosaic_domains), .min = 1,
-     .max = 1e6, .flags = OPT_BYTES, GIVEN(mosaic_domains), .needs = "mosaic", .usual = "10"},
+     .max = 1e6, .flags = OPT_BYTES, .needs = "mosaic", .usual = "10"},
     {"mosaic-seed", "N", "Seed of the domains, which are the same in every frame", OPT_INT,
-     AT(mosaic_seed), .min = 1, .max = 2147483647, .flags = OPT_BYTES, GIVEN(mosaic_seed),
-     .needs = "mosaic", .usual = "12345678"},
+     AT(mosaic_seed), .min = 1, .max = 2147483647, .flags = OPT_BYTES, .needs = "mosaic",
+     .usual = "12345678"},
     {.doc = "Sampling:", .type = OPT_GROUP},
     {"steps", "given|auto",
      "auto: as many phi steps and mosaic domains, where not given, and subpixels as spots need",
      OPT_CHOICE, AT(steps), .choices = "given|auto", .flags = LATER},
     {"ripple", "PERCENT", "Error of the sum over steps that gauss spots may have", OPT_REAL,
-     AT(ripple_percent), .min = 0.001, .max = 50, .flags = LATER, .needs = "steps=auto",
+     AT(ripple), .si = SI_PERCENT, .min = 0.001, .max = 50, .flags = LATER, .needs = "steps=auto",
      .usual = "1"},
     {.doc = "What the beam meets (one lattice of each crystal):", .type = OPT_GROUP},
     {"lattices", "N", "Lattices of a frame; crystals take turns (one of each crystal)", OPT_INT,
-     AT(population.lattices), .min = 1, .max = LATTICES_MAX, .flags = OPT_BYTES,
-     .given = offsetof(struct orient_options, population.has_lattices),
+     AT(population.asked), .min = 1, .max = LATTICES_MAX, .flags = OPT_BYTES,
      .excludes = "mean-lattices"},
     {"mean-lattices", "X",
      "Mean number of lattices, in place of --lattices: Poisson, a frame of 0 is blank", OPT_REAL,
-     AT(population.mean_lattices), .min = 0, .max = 100, .flags = OPT_BYTES,
-     .given = offsetof(struct orient_options, population.has_mean_lattices)},
+     AT(population.mean_lattices), .min = 0, .max = 100, .flags = OPT_BYTES, .usual = ""},
     {"mixture", "W,...", "Weight of each crystal: every lattice is drawn by them", OPT_TEXT,
      AT(population.mixture), .flags = OPT_BYTES},
     {"shares", "X,...", "Factor on the intensity of lattice 0, 1, ..., the last for the rest (1)",
      OPT_TEXT, AT(population.shares), .flags = OPT_BYTES},
     {"share-spread", "PERCENT", "Let shares vary at random: rms, log-normal", OPT_REAL,
-     AT(population.share_spread_percent), .min = 0, .max = 1000, .flags = OPT_BYTES, .usual = "0"},
+     AT(population.share_spread), .si = SI_PERCENT, .always = true, .min = 0, .max = 1000,
+     .flags = OPT_BYTES, .usual = "0"},
     {"share-beam", "F",
      "Crystals lie at random in a Gaussian beam, down to this share of its middle (flat beam)",
      OPT_REAL, AT(population.share_beam), .min = 0, .max = 1, .flags = LATER | OPT_OPEN_MIN},
     {"cell-spread", "PERCENT[,PERCENT,PERCENT]",
-     "Let a, b, c vary from lattice to lattice: rms, normal", OPT_REALS,
-     AT(population.cell_spread_percent), .min = 0, .max = 5, .count = 3,
-     .flags = LATER | OPT_ONE_FOR_ALL, .usual = "0"},
+     "Let a, b, c vary from lattice to lattice: rms, normal", OPT_REALS, AT(population.cell_spread),
+     .si = SI_PERCENT, .min = 0, .max = 5, .count = 3, .flags = LATER | OPT_ONE_FOR_ALL,
+     .usual = "0"},
     {"cell-correlation", "F", "How alike these changes are, 1: all edges by the same", OPT_REAL,
-     AT(population.cell_correlation), .min = 0, .max = 1, .flags = LATER,
-     .given = offsetof(struct orient_options, population.has_cell_correlation),
-     .needs = "cell-spread", .usual = "0.8"},
-    {"hit-rate", "F", "Frames that meet a crystal, at random; the others are blank", OPT_REAL,
-     AT(population.hit_rate), .min = 0, .max = 1, .flags = OPT_BYTES,
-     .given = offsetof(struct orient_options, population.has_hit_rate), .usual = "1"},
+     AT(population.cell_correlation), .min = 0, .max = 1, .flags = LATER, .needs = "cell-spread",
+     .usual = "0.8"},
+    {"hit-rate", "F", "Frames that meet a crystal, at random; the others are blank (1)", OPT_REAL,
+     AT(population.hit_rate), .min = 0, .max = 1, .flags = OPT_BYTES, .usual = ""},
     {"truth", "FILE", "Write what every frame holds as a table", OPT_TEXT, AT(truth)},
     {"overwrite", NULL, "Replace another file in the place of --truth", OPT_FLAG, AT(overwrite),
      .needs = "truth"},
@@ -87,11 +84,14 @@ const struct opt orient_table[] = {
      OPT_TEXT, AT(runs), .flags = LATER | OPT_INPUT, .excludes = "orientations"},
     {.doc = "Pulses:", .type = OPT_GROUP},
     {"fluence-jitter", "PERCENT", "Fluence from frame to frame: rms, log-normal", OPT_REAL,
-     AT(pulse.fluence_jitter_percent), .min = 0, .max = 1000, .flags = OPT_BYTES, .usual = "0"},
+     AT(pulse.fluence_jitter), .si = SI_PERCENT, .always = true, .min = 0, .max = 1000,
+     .flags = OPT_BYTES, .usual = "0"},
     {"wavelength-jitter", "PERCENT", "Wavelength from frame to frame: rms, normal", OPT_REAL,
-     AT(pulse.wavelength_jitter_percent), .min = 0, .max = 10, .flags = OPT_BYTES, .usual = "0"},
+     AT(pulse.wavelength_jitter), .si = SI_PERCENT, .always = true, .min = 0, .max = 10,
+     .flags = OPT_BYTES, .usual = "0"},
     {"beam-jitter", "URAD", "Direction of the beam: rms about either axis across it, normal",
-     OPT_REAL, AT(pulse.direction_jitter_urad), .min = 0, .max = 1e4, .flags = LATER, .usual = "0"},
+     OPT_REAL, AT(pulse.direction_jitter_rad), .si = SI_UM, .min = 0, .max = 1e4, .flags = LATER,
+     .usual = "0"},
     {"spectrum", "KIND", "What the spectrum of a pulse is: " SPECTRUM_KINDS " (none)", OPT_CHOICE,
      AT(pulse.spectrum.kind), .choices = SPECTRUM_KINDS, .flags = LATER, .excludes = "spectra"},
     {"spectra", "FILE", "Measured spectra, one for each frame in turn: text or HDF5", OPT_TEXT,
@@ -115,38 +115,44 @@ const struct opt orient_table[] = {
     {"facility", "NAME", "Number pulses as there: euxfel, lcls, swissfel or sacla (none)",
      OPT_CHOICE, AT(facility), .choices = "none|euxfel|lcls|swissfel|sacla", .flags = LATER},
     {"first-pulse", "N", "Number of frame 0: trainId, fiducial, pulse_id or tag (by the facility)",
-     OPT_INT, AT(first_pulse), .min = 0, .max = 4e18, .flags = LATER, GIVEN(first_pulse),
-     .needs = "facility"},
+     OPT_INT, AT(first_pulse), .min = 0, .max = 4e18, .flags = LATER, .needs = "facility"},
     {"pulse-step", "N",
      "From one pulse to the next, in slots of 4.5 MHz, or ticks of 360, 100 or 60 Hz (4, 3, 1, 2)",
-     OPT_INT, AT(pulse_step), .min = 1, .max = 1e6, .flags = LATER, GIVEN(pulse_step),
-     .needs = "facility"},
+     OPT_INT, AT(pulse_step), .min = 1, .max = 1e6, .flags = LATER, .needs = "facility"},
     {"train-pulses", "N", "Pulses of a train", OPT_INT, AT(train_pulses), .min = 1,
-     .max = PULSE_TRAIN_SLOTS, .flags = LATER, GIVEN(train_pulses), .needs = "facility=euxfel",
-     .usual = "1"},
+     .max = PULSE_TRAIN_SLOTS, .flags = LATER, .needs = "facility=euxfel", .usual = "1"},
     {"run-start", "S", "Unix time of frame 0", OPT_INT, AT(run_start_s), .min = 0, .max = 4e9,
-     .flags = LATER, GIVEN(run_start), .unit = "s", .needs = "facility=lcls",
-     .usual = "1500000000"},
+     .flags = LATER, .unit = "s", .needs = "facility=lcls", .usual = "1500000000"},
     {.doc = "Where the detector stands:", .type = OPT_GROUP},
     {"coffset", "MM", "So much farther along the beam than bragg-geometry says, in all frames",
-     OPT_REAL, AT(shift.coffset_mm), .min = -1e4, .max = 1e4, .flags = LATER, .usual = "0"},
+     OPT_REAL, AT(shift.coffset_m), .si = SI_MM, .min = -1e4, .max = 1e4, .flags = LATER,
+     .usual = "0"},
     {"coffset-jitter", "UM", "The same from frame to frame: rms, normal", OPT_REAL,
-     AT(shift.coffset_jitter_um), .min = 0, .max = 1e4, .flags = LATER, .usual = "0"},
+     AT(shift.coffset_jitter_m), .si = SI_UM, .min = 0, .max = 1e4, .flags = LATER, .usual = "0"},
     {"shift-jitter", "UM", "Across the beam from frame to frame: rms along x and y, normal",
-     OPT_REAL, AT(shift.jitter_um), .min = 0, .max = 1e4, .flags = LATER, .usual = "0"},
+     OPT_REAL, AT(shift.jitter_m), .si = SI_UM, .min = 0, .max = 1e4, .flags = LATER, .usual = "0"},
     {"shifts", "FILE", "Of frame 0, 1, ... in turn: along the beam, or x, y, and that, mm a line",
      OPT_TEXT, AT(shifts), .flags = LATER | OPT_INPUT},
     {.doc = "Pump and probe:", .type = OPT_GROUP},
     {"pump", "LIGHT:DARK", "A laser lights so many frames, then not so many, in turn (none)",
      OPT_TEXT, AT(pump.pattern), .flags = LATER},
     {"pumped", "F", "Molecules that it excites: they scatter as crystal 1, all others as crystal 0",
-     OPT_REAL, AT(pump.share), .min = 0, .max = 1, .flags = LATER,
-     .given = offsetof(struct orient_options, pump.has_share), .excludes = "mixture",
-     .needs = "pump"},
+     OPT_REAL, AT(pump.share), .min = 0, .max = 1, .flags = LATER, .usual = "",
+     .excludes = "mixture", .needs = "pump"},
     {"pumped-spread", "F", "How much that varies from frame to frame: rms, normal", OPT_REAL,
      AT(pump.spread), .min = 0, .max = 1, .flags = LATER, .needs = "pumped", .usual = "0"},
-    {0},
+    OPT_END(struct orient_options, given),
 };
+
+bool orient_given(const struct orient_options *o, const char *names)
+{
+    return opt_given(orient_table, o, names);
+}
+
+void orient_mark(struct orient_options *o, const char *name)
+{
+    opt_mark(opt_find(orient_table, name, strlen(name)), o, true);
+}
 
 struct pulse_ids orient_pulse_ids(const struct orient_options *o)
 {
@@ -157,25 +163,21 @@ struct pulse_ids orient_pulse_ids(const struct orient_options *o)
                  [FACILITY_SWISSFEL] = {10000000000, 1},
                  [FACILITY_SACLA] = {100000000, 2}};
     const bool lcls = o->facility == FACILITY_LCLS, euxfel = o->facility == FACILITY_EUXFEL;
-    return (struct pulse_ids){
-        .facility = (enum facility)o->facility,
-        .first = o->has_first_pulse ? (uint64_t)o->first_pulse : usual[o->facility].first,
-        .step = o->has_pulse_step ? (uint64_t)o->pulse_step : usual[o->facility].step,
-        .train_pulses = euxfel ? (uint64_t)o->train_pulses : 0,
-        .start_s = lcls ? (uint64_t)o->run_start_s : 0,
-        .has_pump = o->pump.pattern != NULL,
-        .pump_light = o->pump.light,
-        .pump_dark = o->pump.dark};
+    return (struct pulse_ids){.facility = (enum facility)o->facility,
+                              .first = orient_given(o, "first-pulse") ? (uint64_t)o->first_pulse
+                                                                      : usual[o->facility].first,
+                              .step = orient_given(o, "pulse-step") ? (uint64_t)o->pulse_step
+                                                                    : usual[o->facility].step,
+                              .train_pulses = euxfel ? (uint64_t)o->train_pulses : 0,
+                              .start_s = lcls ? (uint64_t)o->run_start_s : 0,
+                              .has_pump = o->pump.pattern != NULL,
+                              .pump_light = o->pump.light,
+                              .pump_dark = o->pump.dark};
 }
 
 enum status orient_check(struct orient_options *o, struct error *e)
 {
-    if (o->has_phi_steps && o->osc_deg == 0)
-        return error_set(e, STATUS_USAGE, "--phi-steps needs --osc");
-    if (o->orientations && o->population.has_mean_lattices)
-        return error_set(e, STATUS_USAGE,
-                         "--orientations needs a number of --lattices, not a mean");
-    if (o->has_only && o->has_frames && o->only >= o->frames)
+    if (orient_given(o, "only") && orient_given(o, "frames") && o->only >= o->frames)
         return error_set(e, STATUS_USAGE,
                          "--only=%" PRId64 " is none of the --frames=%" PRId64 ", counted from 0",
                          o->only, o->frames);
@@ -196,33 +198,27 @@ void orient_doubt(const struct orient_options *o)
 {
     /* nobody turns by so little in a frame; 0.0087 are 0.5 degrees */
     static const struct usual osc = {"osc", "deg", 0.01, 360, "rad", 180 / M_PI, "", 0};
-    doubt_angles("misset", o->misset_deg, 3);
-    doubt_angles("phi0", &o->phi0_deg, 1);
-    doubt_small_angle("mosaic", o->mosaic_deg);
+    doubt_angles("misset", o->misset_rad, 3);
+    const double phi0_rad = deg_to_rad(o->phi0_deg);
+    doubt_angles("phi0", &phi0_rad, 1);
+    doubt_small_angle("mosaic", o->mosaic_rad);
     if (o->osc_deg != 0 && fabs(o->osc_deg) < osc.min)
         doubt_unit(&osc, o->osc_deg);
     else
-        doubt_small_angle("osc", o->osc_deg);
+        doubt_small_angle("osc", deg_to_rad(o->osc_deg));
 }
 
 struct orientation_request orient_request(const struct orient_options *o, uint64_t id)
 {
-    const double osc_rad = deg_to_rad(o->osc_deg);
-    const bool turns = o->osc_deg != 0;
     struct orientation_request r = {
-        .has_misset = o->has_misset,
         .phi_rad = deg_to_rad(o->phi0_deg + o->osc_deg * (double)id),
-        .phi = {.has_range = turns,
-                .range = osc_rad,
-                .has_count = o->has_phi_steps,
-                .count = o->phi_steps},
-        .has_mosaic_spread = o->has_mosaic,
-        .mosaic_rad = deg_to_rad(o->mosaic_deg),
-        .has_mosaic_domains = o->has_mosaic_domains,
+        .phi = NO_STEPS,
+        .mosaic_rad = o->mosaic_rad,
         .mosaic_domains = o->mosaic_domains,
         .mosaic_seed = -o->mosaic_seed,
     };
-    for (int i = 0; i < 3; i++)
-        r.misset_rad[i] = deg_to_rad(o->misset_deg[i]);
+    if (o->osc_deg != 0)
+        r.phi = (struct steps_request){.count = o->phi_steps, .range = deg_to_rad(o->osc_deg)};
+    memcpy(r.misset_rad, o->misset_rad, sizeof r.misset_rad);
     return r;
 }

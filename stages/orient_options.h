@@ -17,26 +17,30 @@
 /* --steps. */
 enum steps_choice { STEPS_GIVEN, STEPS_AUTO };
 
-/* Values in the units of the command line; `has_` says that one was given. */
+/* In SI units, but for phi, which adds up in degrees. */
 struct orient_options {
-    int64_t frames, only, seed, phi_steps, mosaic_domains, mosaic_seed;
-    double misset_deg[3], phi0_deg, osc_deg, mosaic_deg, ripple_percent;
+    struct opt_marks given;
+    int64_t frames, only, seed;
+    double misset_rad[3], phi0_deg, osc_deg, mosaic_rad, ripple;
+    int64_t phi_steps, mosaic_domains, mosaic_seed;
     int steps;
     const char *orientations, *scan, *truth, *spectra, *runs, *shifts;
-    bool overwrite;
-    bool random;
-    bool has_frames, has_only, has_misset, has_phi0, has_phi_steps, has_osc, has_mosaic,
-        has_mosaic_domains, has_mosaic_seed;
+    bool overwrite, random;
     struct population population;
     struct pulse pulse;
     struct pump pump;
     struct shift shift;
     int facility;
     int64_t first_pulse, pulse_step, train_pulses, run_start_s;
-    bool has_first_pulse, has_pulse_step, has_train_pulses, has_run_start;
 };
 
 extern const struct opt orient_table[];
+
+/* Whether one of `names` was given, as opt_given. */
+bool orient_given(const struct orient_options *o, const char *names);
+
+/* Takes an option for given: its value is in the lineage. */
+void orient_mark(struct orient_options *o, const char *name);
 
 /* Refuses values that contradict each other (STATUS_USAGE). */
 enum status orient_check(struct orient_options *o, struct error *e);

@@ -37,14 +37,10 @@ static enum status use_line(const struct run_line *l, size_t ncrystals, double w
     struct population *p = &run->population;
     run->first = l->first;
     run->label = l->label;
-    if (l->hit_rate >= 0.0) {
+    if (l->hit_rate >= 0.0)
         p->hit_rate = l->hit_rate;
-        p->has_hit_rate = true;
-    }
-    if (l->mean_lattices >= 0.0) {
+    if (l->mean_lattices >= 0.0)
         p->mean_lattices = l->mean_lattices;
-        p->has_mean_lattices = true;
-    }
     p->mixture = *l->mixture ? l->mixture : p->mixture;
     run->pulse.fluence = fmax(l->fluence, 0.0);
     if (l->energy_eV > 0.0) {

@@ -49,9 +49,8 @@ static enum status sample_crystal(const struct orient_options *o, const struct e
         return error_memory(e, "a lattice");
     const enum status s = setup_lattice(x, crystal, &turned, r.lattices, e);
     if (!s) {
-        const struct sampling_report report = sampling_check(
-            x, r.lattices, deg_to_rad(o->osc_deg), o->has_mosaic ? deg_to_rad(o->mosaic_deg) : 0.0,
-            percent_to_fraction(o->ripple_percent));
+        const struct sampling_report report =
+            sampling_check(x, r.lattices, deg_to_rad(o->osc_deg), o->mosaic_rad, o->ripple);
         if (report.spot_share_rad < finest->spot_share_rad)
             *finest = report;
     }
@@ -97,8 +96,9 @@ static enum status choose_steps(struct orient_options *o, struct experiment *x,
                                 const struct sampling_report *r, int64_t channels, struct error *e)
 {
     const double oversample = fmax(x->sampling.oversample, r->oversample);
-    const double phi_steps = o->has_phi_steps ? (double)o->phi_steps : r->phi_steps;
-    const double domains = o->has_mosaic_domains ? (double)o->mosaic_domains : r->domains;
+    const double phi_steps = orient_given(o, "phi-steps") ? (double)o->phi_steps : r->phi_steps;
+    const double domains =
+        orient_given(o, "mosaic-domains") ? (double)o->mosaic_domains : r->domains;
     const double sources = (double)x->beam.nsources * fmax((double)channels, 1.0);
     const double terms = oversample * oversample * phi_steps * domains * sources;
     if (!(terms <= TERMS_MAX))
@@ -111,11 +111,11 @@ static enum status choose_steps(struct orient_options *o, struct experiment *x,
     x->sampling.oversample = (int)oversample;
     if (o->osc_deg != 0) {
         o->phi_steps = (int64_t)phi_steps;
-        o->has_phi_steps = true;
+        orient_mark(o, "phi-steps");
     }
-    if (o->has_mosaic && o->mosaic_deg > 0) {
+    if (o->mosaic_rad > 0) {
         o->mosaic_domains = (int64_t)domains;
-        o->has_mosaic_domains = true;
+        orient_mark(o, "mosaic-domains");
     }
     log_line(LOG_TELL,
              "%.0f x %.0f subpixels, %.0f phi steps, %.0f mosaic domains, %.0f sources: %.0f terms "
@@ -138,7 +138,7 @@ static void tell(const struct orient_options *o, const struct experiment *x, dou
 enum status orient_sampling(struct orient_options *o, struct experiment *x,
                             struct spectrum *spectrum, struct error *e)
 {
-    struct sampling_report finest;
+    struct sampling_report finest = {0};
     enum status s = sample_all(o, x, &finest, e);
     if (s)
         return s;

@@ -56,7 +56,7 @@ static void take_scale(struct origin *o, const char *line)
             return;
         number = text + 8;
     }
-    o->has_scale = parse_real(number, 1e-300, 1e12, "--scale", &o->scale, NULL) == STATUS_OK;
+    (void)parse_real(number, 1e-300, 1e12, "--scale", &o->scale, NULL);
 }
 
 /* One more line, without its end; what bragg-write did is kept apart. */

@@ -16,9 +16,8 @@ struct origin {
     char history[EXPERIMENT_HISTORY_SIZE];  // of the stages before bragg-write, all or in brief
     bool brief;                             // see history_brief
     char lineage[17];                       // of the frames that these made; "" when not known
-    bool has_scale;                         // of bragg-write
-    double scale;
-    bool recorded;  // in `recording`, not in files
+    double scale;                           // of bragg-write; 0: none
+    bool recorded;                          // in `recording`, not in files
     struct recording recording;
     int nfiles;
     char files[ORIGIN_FILES_MAX][ORIGIN_PATH_MAX];

@@ -140,9 +140,9 @@ static enum status write_whole(struct output *o, const struct output_settings *s
     struct experiment scaled;
     struct frame copy;
     if (f->image.type != PIXEL_F32)
-        return settings->has_scale ? error_set(e, STATUS_INPUT, SCALE_OF_COUNTS)
+        return settings->scale > 0 ? error_set(e, STATUS_INPUT, SCALE_OF_COUNTS)
                                    : write_counts(o, settings, x, f, out, e);
-    if (!settings->has_scale)
+    if (settings->scale == 0)
         return error_set(e, STATUS_INPUT,
                          "the pixels are float32 and %s holds whole numbers: put bragg-noise "
                          "before, or give --scale=X",
@@ -200,7 +200,7 @@ static enum status add_to_series(struct output *o, const struct output_settings 
 {
     struct experiment scaled;
     struct frame copy;
-    if (!settings->has_scale)
+    if (settings->scale == 0)
         return nxmx_series_add(&o->series, x, settings->lineage, f, e);
     if (f->image.type != PIXEL_F32)
         return error_set(e, STATUS_INPUT, SCALE_OF_COUNTS);

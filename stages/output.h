@@ -33,7 +33,6 @@ struct output_settings {
     struct preview_settings preview;
     bool fsync;        // wait for the disk
     bool overwrite;    // files that are not of this run are replaced
-    bool has_scale;    // float32 pixels become whole numbers, times `scale`
     double scale;      // ADU per photon
     char lineage[17];  // of the files
     enum cbf_header cbf_header;

@@ -117,5 +117,5 @@ bool output_is_entered(const struct output *o, const struct output_settings *set
     (void)snprintf(gain, sizeof gain, "%.9g", settings->scale);
     return is_value(header, "BRAGG_FRAME", frame) &&
            is_value(header, "BRAGG_LINEAGE", x->lineage) &&
-           (!settings->has_scale || is_value(header, "BRAGG_GAIN", gain));
+           (settings->scale == 0 || is_value(header, "BRAGG_GAIN", gain));
 }

@@ -10,9 +10,8 @@
 
 struct psf point_spread_on(const struct point_spread *p, const struct panel *panel)
 {
-    const double fwhm_m = p->kind == PSF_CHARGE
-                              ? sqrt(8.0 * log(2.0)) * sensor_cloud_m(panel, p->bias_V)
-                              : um_to_m(p->fwhm_um);
+    const double fwhm_m =
+        p->kind == PSF_CHARGE ? sqrt(8.0 * log(2.0)) * sensor_cloud_m(panel, p->bias_V) : p->fwhm_m;
     return (struct psf){.kind = (enum psf_kind)p->kind,
                         .fwhm_px = fwhm_m / panel->pixel_m,
                         .radius_px = p->radius_px};
@@ -36,7 +35,7 @@ struct point_spread point_spread_told(const char *history)
         if (strncmp(line, name, sizeof name - 1) != 0 ||
             !history_value(line, "psf", kind, sizeof kind))
             continue;
-        p = (struct point_spread){.fwhm_um = number(line, "psf-fwhm", POINT_SPREAD_FWHM_UM),
+        p = (struct point_spread){.fwhm_m = um_to_m(number(line, "psf-fwhm", POINT_SPREAD_FWHM_UM)),
                                   .bias_V = number(line, "bias", POINT_SPREAD_BIAS_V),
                                   .radius_px = (int64_t)number(line, "psf-radius", 0.0)};
         for (int k = PSF_GAUSS; k <= PSF_CHARGE; k++)

@@ -12,9 +12,9 @@
 #define POINT_SPREAD_BIAS_V 200.0
 
 struct point_spread {
-    int kind;        // enum psf_kind
-    double fwhm_um;  // of gauss and fiber
-    double bias_V;   // of charge
+    int kind;       // enum psf_kind
+    double fwhm_m;  // of gauss and fiber
+    double bias_V;  // of charge
     int64_t radius_px;
 };
 

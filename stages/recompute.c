@@ -132,7 +132,6 @@ static enum status compare(struct again *a, struct error *e)
     const struct recomputed r = {.experiment = &a->new.experiment,
                                  .frame = &a->new.frame,
                                  .folder = a->folder,
-                                 .has_scale = a->origin.has_scale,
                                  .scale = a->origin.scale};
     enum status s = STATUS_OK;
     for (int i = 0; i < a->origin.nfiles && s == STATUS_OK; i++) {

@@ -36,7 +36,7 @@ static enum format format_of(const char *path)
 
 static struct output_settings settings_of(const struct recomputed *r)
 {
-    return (struct output_settings){.has_scale = r->has_scale, .scale = r->scale};
+    return (struct output_settings){.scale = r->scale};
 }
 
 /* The kind of the header of a CBF file. */

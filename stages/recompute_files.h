@@ -12,8 +12,7 @@ struct recomputed {
     const struct experiment *experiment;
     const struct frame *frame;
     const char *folder;  // for temporary files
-    bool has_scale;      // of bragg-write
-    double scale;
+    double scale;        // of bragg-write; 0: none
 };
 
 /* Writes the frame again as the file `path` is and says whether both are the same, or where they

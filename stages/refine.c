@@ -41,7 +41,7 @@ static enum status make_plans(struct refine *f, struct error *e)
 static enum status open_spread(struct refine *f, struct error *e)
 {
     const struct point_spread p =
-        f->options->has_psf ? f->options->psf : point_spread_told(f->data->history);
+        f->options->psf.kind >= 0 ? f->options->psf : point_spread_told(f->data->history);
     const struct psf psf = point_spread_on(&p, &f->data->panels[0]);
     if (p.kind != PSF_NONE && !(psf.fwhm_px > 0.0))
         return error_set(e, STATUS_USAGE,
@@ -74,8 +74,8 @@ enum status refine_begin(struct refine *f, const struct experiment *data, struct
 {
     const struct refine_options *o = f->options;
     f->data = data;
-    f->gain = o->has_gain ? o->gain : data->gain;
-    f->adc_offset = o->has_adc_offset ? o->adc_offset : data->adc_offset;
+    f->gain = o->gain > 0 ? o->gain : data->gain;
+    f->adc_offset = isnan(o->adc_offset) ? data->adc_offset : o->adc_offset;
     f->shares = o->share;
     enum status s = refine_starts_open(f, e);
     s = s ? s : check_model(f, e);
@@ -83,7 +83,7 @@ enum status refine_begin(struct refine *f, const struct experiment *data, struct
     for (size_t i = 0; i < o->priors.count && !s; i++)
         s = free_parameters_prior(&f->free, o->priors.text[i], true, e);
     s = s ? s : refine_check_names(f, e);
-    if (!s && o->has_background && f->free.has_background && !(o->background > 0.0))
+    if (!s && o->background <= 0.0 && f->free.has_background)
         s = error_set(e, STATUS_USAGE, "parameter 'background' needs --background above 0");
     s = s ? s : make_plans(f, e);
     s = s ? s : open_spread(f, e);

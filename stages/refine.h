@@ -22,7 +22,8 @@ struct refine_options {
     struct opt_texts priors, indexed;
     double background, readout, gain, adc_offset, chi2_max;
     int64_t threads;
-    bool has_background, has_gain, has_adc_offset, has_psf, overwrite, pass, part, hold, gather;
+    struct opt_marks given;
+    bool overwrite, pass, part, hold, gather;
 };
 
 enum { REFINE_ROUNDS = 12 };  // pixels of a frame are chosen so often at most

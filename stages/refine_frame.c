@@ -98,7 +98,7 @@ void refine_limits(const struct free_parameters *free, const struct refine_place
 static enum status choose_pixels(struct refine *f, int round, double *total,
                                  struct refine_result *r, struct error *e)
 {
-    const double flat = f->options->has_background ? f->options->background : NAN;
+    const double flat = f->options->background;
     const enum status s = refine_blur(f, e);
     if (s)
         return s;

@@ -177,7 +177,8 @@ static enum status take_lattices(const struct replay_images *r, const struct exp
 {
     const struct nxmx_rows *rows = &r->rows;
     const struct orientation_request still = {
-        .phi_rad = deg_to_rad(frame->rotation_start + 0.5 * frame->rotation_width)};
+        .phi_rad = deg_to_rad(frame->rotation_start + 0.5 * frame->rotation_width),
+        .phi = NO_STEPS};
     if (!x->ncrystals || !frame->lattices || frame->lattices > rows->nlattices)
         return STATUS_OK;
     recipe->lattices = mem_array((size_t)frame->lattices, sizeof *recipe->lattices);

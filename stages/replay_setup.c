@@ -17,11 +17,13 @@ static const double WAVELENGTH_M = 1e-10, DISTANCE_M = 0.1, KAHN = 0.98, FLUENCE
 /* What is asked for where nothing is said. */
 static struct request plain_request(void)
 {
-    return (struct request){.detector = {.convention = CONVENTION_MOSFLM,
-                                         .has_distance = true,
-                                         .distance_m = DISTANCE_M},
-                            .beam = {.kahn = KAHN, .fluence_ph_m2 = FLUENCE_PH_M2},
-                            .oversample = 1};
+    struct request q;
+    request_clear(&q);
+    q.detector.distance_m = DISTANCE_M;
+    q.beam.kahn = KAHN;
+    q.beam.fluence_ph_m2 = FLUENCE_PH_M2;
+    q.oversample = 1;
+    return q;
 }
 
 /* Pixels below 0 of the first image: gaps and dead ones of CBF. */

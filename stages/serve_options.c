@@ -12,22 +12,6 @@ static const struct protocol *const protocols[] = {&protocol_karabo, &protocol_c
 
 static const double ENERGY_MAX_EV = 1e9;
 
-static enum status parse_thresholds(const char *list, struct content_options *c, struct error *e)
-{
-    char word[32];
-    for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-        if (c->nthresholds == CONTENT_THRESHOLDS_MAX)
-            return error_set(e, STATUS_USAGE, "--thresholds: at most %d of them",
-                             CONTENT_THRESHOLDS_MAX);
-        (void)snprintf(word, sizeof word, "%.*s", (int)strcspn(at, ","), at);
-        const enum status s = parse_real(word, 1, ENERGY_MAX_EV, "--thresholds",
-                                         &c->threshold_eV[c->nthresholds++], e);
-        if (s)
-            return s;
-    }
-    return STATUS_OK;
-}
-
 /* Pixels that are no number need a type that has such. */
 static enum status settle_faults(struct serve_options *o, const struct protocol *p, struct error *e)
 {
@@ -47,15 +31,16 @@ enum status serve_options_settle(struct serve_options *o, const struct protocol 
                                  struct error *e)
 {
     const struct protocol *p = *protocol = protocols[o->protocol];
-    if (o->has_queue && o->policy == GATEWAY_WAIT)
-        return error_set(e, STATUS_USAGE,
-                         "--queue: with --policy=wait frames wait in the stages before, not here");
-    if (!o->has_socket)
+    if (o->socket < 0)
         o->socket = (int)p->socket;
     if (o->socket == GATEWAY_REP && !p->request)
         return error_set(e, STATUS_USAGE,
                          "--socket=rep: clients of %s never ask, must be push or pub", p->name);
-    enum status s = parse_thresholds(o->thresholds, &o->content, e);
+    struct content_options *c = &o->content;
+    enum status s = STATUS_OK;
+    if (o->thresholds)
+        s = parse_list(o->thresholds, CONTENT_THRESHOLDS_MAX, 1, ENERGY_MAX_EV, "--thresholds",
+                       c->threshold_eV, &c->nthresholds, e);
     o->content.brief = o->header;
     if (s == STATUS_OK)
         s = settle_faults(o, p, e);
@@ -78,12 +63,12 @@ const struct opt serve_options[] = {
      .offset = AT(client_keys)},
     {"socket", "rep|push|pub",
      "Answer requests, share frames out, or publish (rep; dectris2: push)", OPT_CHOICE, AT(socket),
-     .choices = "rep|push|pub", .given = AT(has_socket)},
+     .choices = "rep|push|pub", .usual = ""},
     {"policy", "wait|drop-new|drop-old",
      "For a frame that no client takes: the pipeline waits, or frames are dropped", OPT_CHOICE,
      AT(policy), .choices = "wait|drop-new|drop-old"},
     {"queue", "N", "Frames that wait for a client before one is dropped", OPT_INT, AT(queue),
-     .min = 1, .max = 65536, .given = AT(has_queue), .usual = "8"},
+     .min = 1, .max = 65536, .needs = "policy=drop-new|policy=drop-old", .usual = "8"},
     {"geom", "FILE", "crystfel: write the matching geometry file", OPT_TEXT, .offset = AT(geom),
      .needs = "protocol=crystfel"},
     {"cell", "FILE", "crystfel: write the unit cell file", OPT_TEXT, .offset = AT(cell),
@@ -115,19 +100,17 @@ const struct opt serve_options[] = {
      "stall:P:SECONDS, cut, large (none)",
      OPT_TEXT, .offset = AT(inject)},
     {"inject-seed", "N", "Which frames these are", OPT_INT, AT(seed), .min = 0, .max = 4e18,
-     .given = AT(has_seed), .needs = "inject", .usual = "1"},
+     .needs = "inject", .usual = "1"},
     {"first-train", "N", "karabo-bridge: train number of frame 0", OPT_INT, AT(content.first_train),
-     .min = 0, .max = 4e18, .given = AT(has_train), .needs = "protocol=karabo-bridge",
-     .usual = "10000000000"},
+     .min = 0, .max = 4e18, .needs = "protocol=karabo-bridge", .usual = "10000000000"},
     {"dtype", "auto|float32|uint16|uint32|int32",
      "Type of the pixels, auto: as the protocol knows them; a value that it cannot hold is an "
      "error",
      OPT_CHOICE, AT(dtype), .choices = "auto|float32|uint16|uint32|int32"},
     {"compression", CONTENT_COMPRESSIONS, "dectris2: how pixels are packed", OPT_CHOICE,
-     AT(content.compression), .choices = CONTENT_COMPRESSIONS, .given = AT(has_compression),
-     .needs = "protocol=dectris2"},
+     AT(content.compression), .choices = CONTENT_COMPRESSIONS, .needs = "protocol=dectris2"},
     {"series", "N", "dectris2: number of the series", OPT_INT, AT(number), .min = 0, .max = 4e18,
-     .given = AT(has_number), .needs = "protocol=dectris2", .usual = "1"},
+     .needs = "protocol=dectris2", .usual = "1"},
     {"thresholds", "EV,...",
      "dectris2: a channel for each of these energies, empty where it is above the beam's (one, at "
      "half of that)",
@@ -136,5 +119,5 @@ const struct opt serve_options[] = {
      OPT_CHOICE, AT(header), .choices = "all|basic", .needs = "protocol=dectris2"},
     {"header-appendix", "TEXT", "dectris2: user data of the start message (none)", OPT_TEXT,
      .offset = AT(content.appendix), .needs = "protocol=dectris2"},
-    {0},
+    OPT_END(struct serve_options, given),
 };

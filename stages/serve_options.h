@@ -15,9 +15,8 @@ struct serve_options {
     int protocol, socket, policy, dtype;  // dtype: 0, or 1 + enum pixel_type
     const char *bind, *client_keys;
     int64_t queue, number;  // number: of the series
-    bool has_socket, has_queue, has_train, has_number, has_compression;
     const char *geom, *cell, *thresholds;
-    bool overwrite, has_seed;
+    bool overwrite;
     const char *key, *inject, *ramp, *ramp_json;
     int64_t seed;  // of --inject
     struct faults faults;
@@ -25,6 +24,7 @@ struct serve_options {
     double rate_hz, linger_s;
     int header;
     struct content_options content;
+    struct opt_marks given;
 };
 
 /* For a struct that begins with a struct serve_options. */

@@ -12,7 +12,6 @@ struct switching {
     /* options */
     bool on;
     double gain_adu_keV[GAIN_STAGES], pedestal_adu[GAIN_STAGES], spread[2];
-    bool has_gains, has_pedestals, has_spread;
     const char *files;
     /* state */
     struct gain_stages stages;

@@ -15,23 +15,21 @@ const struct opt write_options[] = {
     {"format", "auto|smv|cbf|raw|pgm|png|nxmx", "Format of all templates (auto: by the suffix)",
      OPT_CHOICE, AT(format), .choices = "auto|smv|cbf|raw|pgm|png|nxmx"},
     {"compression", NXMX_COMPRESSIONS, "How NXmx packs images", OPT_CHOICE, AT(compression),
-     .choices = NXMX_COMPRESSIONS, .given = AT(has_compression)},
+     .choices = NXMX_COMPRESSIONS},
     {"frames-per-file", "N", "Images in a file of NXmx", OPT_INT, AT(frames_per_file), .min = 1,
-     .max = 10000, .given = AT(has_frames_per_file), .usual = "100"},
+     .max = 10000, .usual = "100"},
     {"cbf-header", CBF_HEADERS,
      "Headers of CBF: for any detector, or as a maker's, whose size it must have", OPT_CHOICE,
-     AT(cbf_header), .choices = CBF_HEADERS, .given = AT(has_cbf_header)},
+     AT(cbf_header), .choices = CBF_HEADERS},
     {"scale", "X", "Write float32 pixels as whole numbers, X times the photons", OPT_REAL,
-     AT(settings.scale), .min = 0, .max = 1e12, .flags = OPT_BYTES | OPT_OPEN_MIN,
-     .given = AT(settings.has_scale)},
+     AT(settings.scale), .min = 0, .max = 1e12, .flags = OPT_BYTES | OPT_OPEN_MIN},
     {"preview", "TEMPLATE", "Also write a reduced PNG picture of each frame", OPT_TEXT,
      .offset = AT(preview)},
     {"preview-size", "PX", "Longest edge of a --preview", OPT_INT, AT(preview_size), .min = 16,
-     .max = 65536, .given = AT(has_preview_size), .needs = "preview", .usual = "1024"},
+     .max = 65536, .needs = "preview", .usual = "1024"},
     {"preview-colors", PREVIEW_COLORS,
      "Colours of a --preview: dark on white, white on black, or by heat", OPT_CHOICE,
-     AT(preview_colors), .choices = PREVIEW_COLORS, .given = AT(has_preview_colors),
-     .needs = "preview"},
+     AT(preview_colors), .choices = PREVIEW_COLORS, .needs = "preview"},
     {"preview-truth", NULL, "Circles in a --preview where reflections are predicted", OPT_FLAG,
      .offset = AT(settings.preview.truth), .needs = "preview"},
     {"reflections", "TEMPLATE",
@@ -44,7 +42,7 @@ const struct opt write_options[] = {
     {"overwrite", NULL, "Replace frames of another lineage, and other files", OPT_FLAG,
      .offset = AT(settings.overwrite)},
     {"fsync", NULL, "Wait until each file is on the disk", OPT_FLAG, .offset = AT(settings.fsync)},
-    {0},
+    OPT_END(struct write_options, given),
 };
 
 static bool ends_in(const char *name, const char *suffix)
@@ -90,14 +88,19 @@ static enum status add_reflections(struct write_options *o, struct outputs *outp
 static enum status check_unused(const struct write_options *o, const struct outputs *outputs,
                                 struct error *e)
 {
+    const bool cbf = outputs_have(outputs, FORMAT_CBF), nxmx = outputs->series;
     const bool pictures = outputs_have(outputs, FORMAT_PNG) || outputs_have(outputs, FORMAT_PGM);
-    const char *unused =
-        !outputs->series && o->has_compression                    ? "--compression is for NXmx"
-        : !outputs->series && o->has_frames_per_file              ? "--frames-per-file is for NXmx"
-        : o->has_cbf_header && !outputs_have(outputs, FORMAT_CBF) ? "--cbf-header is for CBF"
-        : !pictures && o->settings.log                            ? "--log is for pictures"
-                                                                  : NULL;
-    return unused ? error_set(e, STATUS_USAGE, "%s", unused) : STATUS_OK;
+    const struct {
+        const char *option, *of;
+        bool used;
+    } all[] = {{"compression", "NXmx", nxmx},
+               {"frames-per-file", "NXmx", nxmx},
+               {"cbf-header", "CBF", cbf},
+               {"log", "pictures", pictures}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (!all[i].used && opt_given(write_options, o, all[i].option))
+            return error_set(e, STATUS_USAGE, "--%s is for %s", all[i].option, all[i].of);
+    return STATUS_OK;
 }
 
 enum status write_options_settle(struct write_options *o, const char *const *templates,

@@ -17,7 +17,7 @@ struct write_options {
     struct output_settings settings;
     int compression, cbf_header, preview_colors;
     int64_t frames_per_file;
-    bool has_compression, has_frames_per_file, has_preview_size, has_preview_colors, has_cbf_header;
+    struct opt_marks given;
 };
 
 /* For a struct that begins with them. */

@@ -48,8 +48,7 @@ static enum status take_option(struct parse *p, size_t i, const char *value)
         if (s)
             return s;
     }
-    if (o->given)
-        *(bool *)(void *)((char *)p->options[i] + o->given) = true;
+    opt_mark(o, p->options[i], true);
     return STATUS_OK;
 }
 
@@ -132,8 +131,12 @@ static enum status take_word(struct parse *p, int argc, char **argv, int *i)
 /* The default as it would be typed, perhaps with | and more behind it; NULL where `doc` says it. */
 static const char *opt_usual(const struct opt *o)
 {
-    const bool said = o->doc[strlen(o->doc) - 1] == ')';
-    return o->usual || o->type != OPT_CHOICE || said ? o->usual : o->choices;
+    const char *open = strrchr(o->doc, '(');
+    const bool said =
+        open && open > o->doc && open[-1] == ' ' && strcspn(open, ")") + 1 == strlen(open);
+    if (said || (o->usual && !*o->usual))
+        return NULL;
+    return o->usual || o->type != OPT_CHOICE ? o->usual : o->choices;
 }
 
 /* Puts the defaults behind what options are for; the program ends with the text. */
@@ -228,6 +231,6 @@ enum status opt_parse(const struct opt_program *program, const struct opt *table
     *noperands = p.noperands;
     if (program->partial)
         return STATUS_OK;
-    s = opt_check(table, options, e);
-    return s ? s : opt_check(more_table, more, e);
+    s = opt_check(table, table, options, e);
+    return s ? s : opt_check(more_table, more_table, more, e);
 }

@@ -10,16 +10,19 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/units.h"
 
 enum opt_type {
     OPT_FLAG,    // bool; takes no value
     OPT_INT,     // int64_t within [min, max]
     OPT_REAL,    // double within [min, max]; never NaN or infinite
     OPT_REALS,   // `count` doubles, comma separated, each within [min, max]
+    OPT_INTS,    // the same of whole numbers: int64_t
     OPT_TEXT,    // const char *; must not be empty
     OPT_CHOICE,  // int: index into `choices`
     OPT_TEXTS,   // struct opt_texts; the one type that may be repeated
     OPT_GROUP,   // a heading in --help; only `doc` is used
+    OPT_MARKS,   // of the end: `offset` is that of a struct opt_marks
 };
 
 enum { OPT_TEXTS_MAX = 64, OPT_REALS_MAX = 8 };
@@ -36,11 +39,21 @@ enum {
     OPT_CONTENT = 8,       // names a file, or what else is in the output and so in its lineage
     OPT_WHOLE = 16,        // OPT_REALS: whole numbers alone
     OPT_INPUT = 32,        // OPT_TEXT that names a file which is read: the value is its input_path
-    OPT_ONE_FOR_ALL = 64,  // OPT_REALS: a single number stands for all
+    OPT_ONE_FOR_ALL = 64,  // OPT_REALS, OPT_INTS: a single number stands for all
     OPT_KEYS = 128,        // OPT_TEXTS: rows behind are keys of its values too, checked with each
     OPT_WHEN_SET = 512,    // OPT_BYTES: no line of the lineage while it is not given
     OPT_BARE = 256,        // --NAME alone is good, too, for the default; a value comes after =
 };
+
+/* Which options of a table were given: a member of the program's options struct, which stands in
+ * the end of the table, OPT_END. */
+struct opt_marks {
+    uint64_t bits[3];
+};
+#define OPT_END(options, member)                               \
+    {                                                          \
+        .type = OPT_MARKS, .offset = offsetof(options, member) \
+    }
 
 struct opt {
     const char *name;     // long option, full words: "distance"
@@ -48,17 +61,19 @@ struct opt {
     const char *doc;      // one sentence for --help; a default in words ends it: "(all)"
     enum opt_type type;
     size_t offset;        // of the value in the program's options struct
-    double min, max;      // inclusive limits (OPT_INT, OPT_REAL, OPT_REALS)
-    int count;            // OPT_REALS: how many, OPT_REALS_MAX at most
+    double min, max;      // inclusive limits of numbers, in the unit that is typed
+    int count;            // OPT_REALS, OPT_INTS: how many, OPT_REALS_MAX at most
     const char *choices;  // OPT_CHOICE: "reference|cpu"
     unsigned flags;
-    size_t given;      // offset of a bool that becomes true, or 0 for none
     const char *unit;  // of numbers, where `metavar` does not begin with it: "mm"
+    enum si si;        // what turns it into the unit of its place, from where lineage turns it back
+    bool always;       // OPT_BYTES: its value is in the lineage where it is not given, too
     /* other options, parted by blanks, and by | where any of them counts: "cell|matrix"; one of
      * OPT_CHOICE or OPT_TEXT may stand with a value: "engine=cuda" */
     const char *excludes, *needs;
     /* what stands where nothing is said, as it would be typed; --help shows it behind `doc`.
-     * NULL: 0, off, nothing, the first of `choices`; a `doc` that ends in brackets says itself. */
+     * NULL: 0, off, nothing, the first of `choices`; "": NaN, of whole numbers and choices -1; a
+     * `doc` that ends in brackets says itself. */
     const char *usual;
 };
 
@@ -88,13 +103,20 @@ enum status opt_parse(const struct opt_program *program, const struct opt *table
                       const struct opt *more_table, void *more, int argc, char **argv,
                       const char **operands, int *noperands, struct error *e);
 
-/* Whether an option was given: one without `given` was when its value is not the usual one. */
+/* Whether an option was given: where a table notes none, one was that is not 0, off or nothing. */
 bool opt_is_given(const struct opt *o, const void *options);
 
-/* Judges `excludes` and `needs` of what was given, up to a row of OPT_KEYS; one that is needed
- * must not be 0 either.  STATUS_USAGE for the first two that exclude each other, else the first
- * that lacks another. */
-enum status opt_check(const struct opt *table, const void *options, struct error *e);
+/* Whether any was of `names`, which are as in `excludes`: "cell|matrix". */
+bool opt_given(const struct opt *table, const void *options, const char *names);
+
+/* Notes that one was given, or was not, where its table does. */
+void opt_mark(const struct opt *o, void *options, bool given);
+
+/* Judges `excludes` and `needs` of what was given, of `rows` of the table up to one of OPT_KEYS;
+ * one that is needed must not be 0 either.  STATUS_USAGE for the first two that exclude each other,
+ * else the first that lacks another. */
+enum status opt_check(const struct opt *table, const struct opt *rows, const void *options,
+                      struct error *e);
 
 /* The same for a single option, `name`, and what it excludes. */
 enum status opt_exclude(const struct opt *table, const void *options, const char *name,
@@ -103,9 +125,12 @@ enum status opt_exclude(const struct opt *table, const void *options, const char
 /* The option whose name is the first `length` bytes of `name`; NULL when there is none. */
 const struct opt *opt_find(const struct opt *table, const char *name, size_t length);
 
+/* The end of the table of a row. */
+const struct opt *opt_end(const struct opt *o);
+
 /* Canonical "name=value\n" lines of all OPT_BYTES options, in table order, for
- * the lineage; no value for those that say whether they were given, and were not.  Cuts off at
- * `size`; returns the length that was needed. */
+ * the lineage, in the units that are typed; no value for those of which is noted that they were
+ * not given.  Cuts off at `size`; returns the length that was needed. */
 size_t opt_lineage(const struct opt *table, const void *options, char *text, size_t size);
 
 /* Whether frames depend on an option: OPT_BYTES or OPT_CONTENT. */

@@ -29,11 +29,17 @@ static bool has_value(const struct opt *o, const void *options)
             if (((const double *)value)[i] != 0.0)
                 return true;
         return false;
+    case OPT_INTS:
+        for (int i = 0; i < o->count; i++)
+            if (((const int64_t *)value)[i])
+                return true;
+        return false;
     case OPT_TEXT:
         return *(const char *const *)value != NULL;
     case OPT_TEXTS:
         return ((const struct opt_texts *)value)->count > 0;
     case OPT_GROUP:
+    case OPT_MARKS:
         break;
     }
     return false;
@@ -43,16 +49,43 @@ static bool has_value(const struct opt *o, const void *options)
 static bool is_value(const struct opt *o, const void *options, const char *text, size_t length)
 {
     const void *value = (const char *)options + o->offset;
-    const char *is = o->type == OPT_CHOICE ? o->choices : *(const char *const *)value;
+    const bool none = o->type == OPT_CHOICE && *(const int *)value < 0;
+    const char *is = none ? NULL : o->type == OPT_CHOICE ? o->choices : *(const char *const *)value;
     for (int i = o->type == OPT_CHOICE ? *(const int *)value : 0; i > 0; i--)
         is = strchr(is, '|') + 1;
     return is && strncmp(is, text, length) == 0 && (is[length] == '|' || !is[length]);
 }
 
+const struct opt *opt_end(const struct opt *o)
+{
+    while (o->name || o->doc)
+        o++;
+    return o;
+}
+
+/* The word of the marks that has the bit of an option; NULL where its table has none.  Rows count
+ * from the end, so that a part of a table has the same marks. */
+static uint64_t *marks_of(const struct opt *o, const void *options, uint64_t *bit)
+{
+    const struct opt *end = opt_end(o);
+    const size_t row = (size_t)(end - o);
+    struct opt_marks *m = (void *)((char *)(uintptr_t)options + end->offset);
+    *bit = UINT64_C(1) << row % 64;
+    return end->type == OPT_MARKS ? &m->bits[row / 64] : NULL;
+}
+
 bool opt_is_given(const struct opt *o, const void *options)
 {
-    return o->given ? *(const bool *)(const void *)((const char *)options + o->given)
-                    : !opt_is_usual(o, options);
+    uint64_t bit;
+    const uint64_t *marks = marks_of(o, options, &bit);
+    return marks ? *marks & bit : has_value(o, options);
+}
+
+void opt_mark(const struct opt *o, void *options, bool given)
+{
+    uint64_t bit, *marks = marks_of(o, options, &bit);
+    if (marks)
+        *marks = given ? *marks | bit : *marks & ~bit;
 }
 
 /* Whether one of the items of `word`, parted by |, is an option that was given, or NAME=VALUE that
@@ -72,6 +105,12 @@ static bool any_given(const struct opt *table, const void *options, const char *
                                  used ? joint : "", (int)length, word);
     }
     return any;
+}
+
+bool opt_given(const struct opt *table, const void *options, const char *names)
+{
+    char all[1];
+    return any_given(table, options, names, false, "", all, sizeof all);
 }
 
 /* The next word of a column, at first its own; NULL at the end. */
@@ -103,11 +142,12 @@ static enum status need(const struct opt *table, const void *options, const stru
     return STATUS_OK;
 }
 
-enum status opt_check(const struct opt *table, const void *options, struct error *e)
+enum status opt_check(const struct opt *table, const struct opt *rows, const void *options,
+                      struct error *e)
 {
     enum status s = STATUS_OK;
     for (int pass = 0; pass < 2; pass++)
-        for (const struct opt *o = table; o && (o->name || o->doc) && !s; o++) {
+        for (const struct opt *o = rows; o && (o->name || o->doc) && !s; o++) {
             if (o->flags & OPT_KEYS)
                 break;
             if (opt_is_given(o, options))

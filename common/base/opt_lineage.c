@@ -1,5 +1,6 @@
 /* Which options decide what frames hold: as lines for the lineage, as words to give them again. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,13 +9,15 @@
 #include "base/opt.h"
 #include "base/words.h"
 
-/* The shortest decimal that reads back as the same number. */
-static void lineage_real(FILE *out, double value)
+/* The shortest decimal, of what is typed, that reads back as the same number. */
+static void lineage_real(FILE *out, enum si si, double value)
 {
+    const double near = from_si(si, value);
+    const double typed[] = {near, nextafter(near, INFINITY), nextafter(near, -INFINITY)};
     char text[32];
-    for (int digits = 15; digits <= 17; digits++) {
-        (void)snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
+    for (int i = 0; i < 9; i++) {
+        (void)snprintf(text, sizeof text, "%.*g", 15 + i / 3, typed[i % 3]);
+        if (to_si(si, strtod(text, NULL)) == value)
             break;
     }
     fputs(text, out);
@@ -50,13 +53,17 @@ static void lineage_value(FILE *out, const struct opt *o, const char *value)
         lineage_choice(out, o->choices, *(const int *)(const void *)value);
         break;
     case OPT_REAL:
-        lineage_real(out, *(const double *)(const void *)value);
+        lineage_real(out, o->si, *(const double *)(const void *)value);
         break;
     case OPT_REALS:
         for (int i = 0; i < o->count; i++) {
             fputs(i ? "," : "", out);
-            lineage_real(out, ((const double *)(const void *)value)[i]);
+            lineage_real(out, o->si, ((const double *)(const void *)value)[i]);
         }
+        break;
+    case OPT_INTS:
+        for (int i = 0; i < o->count; i++)
+            fprintf(out, "%s%" PRId64, i ? "," : "", ((const int64_t *)(const void *)value)[i]);
         break;
     case OPT_TEXT:
         lineage_text(out, input_given(*(const char *const *)(const void *)value));
@@ -70,14 +77,16 @@ static void lineage_value(FILE *out, const struct opt *o, const char *value)
         break;
     }
     case OPT_GROUP:
+    case OPT_MARKS:
         break;
     }
 }
 
-/* False for one that says whether it was given, and was not: then its value means nothing. */
-static bool is_given(const struct opt *o, const void *options)
+/* False for one of which is noted that it was not given: then its value means nothing. */
+static bool is_told(const struct opt *o, const void *options)
 {
-    return !o->given || *(const bool *)(const void *)((const char *)options + o->given);
+    return o->always || o->type == OPT_FLAG || opt_end(o)->type != OPT_MARKS ||
+           opt_is_given(o, options);
 }
 
 size_t opt_lineage(const struct opt *table, const void *options, char *text, size_t size)
@@ -91,7 +100,7 @@ size_t opt_lineage(const struct opt *table, const void *options, char *text, siz
         if (!(o->flags & OPT_BYTES) || (o->flags & OPT_WHEN_SET && !opt_is_given(o, options)))
             continue;
         fprintf(out, "%s=", o->name);
-        if (is_given(o, options))
+        if (is_told(o, options))
             lineage_value(out, o, (const char *)options + o->offset);
         fputc('\n', out);
     }

@@ -1,5 +1,6 @@
 #include "base/opt_store.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,23 @@ static enum status store_reals(const char *text, const struct opt *o,
         return error_set(e, STATUS_USAGE, "%s: '%.60s' must be %d numbers separated by commas",
                          number->what, text, o->count);
     return s;
+}
+
+static enum status store_ints(const char *text, const struct opt *o, struct opt_number *number,
+                              int64_t *values, struct error *e)
+{
+    double reals[OPT_REALS_MAX];
+    number->flags |= OPT_WHOLE;
+    const enum status s = store_reals(text, o, number, reals, e);
+    for (int i = 0; i < o->count && !s; i++)
+        values[i] = (int64_t)reals[i];
+    return s;
+}
+
+static void make_si(enum si si, double *values, int count)
+{
+    for (int i = 0; i < count && si; i++)
+        values[i] = to_si(si, values[i]);
 }
 
 static enum status parse_choice(const struct opt *o, const char *what, const char *text, int *index,
@@ -46,8 +64,7 @@ enum status opt_store(const struct opt *o, void *options, const char *text, stru
 {
     char what[80];
     (void)snprintf(what, sizeof what, "--%s", o->name);
-    const struct opt_number number = {what, o->min, o->max, o->flags,
-                                      o->unit ? o->unit : o->metavar};
+    struct opt_number number = {what, o->min, o->max, o->flags, o->unit ? o->unit : o->metavar};
     char *value = (char *)options + o->offset;
     enum status s = STATUS_OK;
     switch (o->type) {
@@ -59,9 +76,16 @@ enum status opt_store(const struct opt *o, void *options, const char *text, stru
         break;
     case OPT_REAL:
         s = opt_real(text, &number, (double *)(void *)value, e);
+        if (!s)
+            make_si(o->si, (double *)(void *)value, 1);
         break;
     case OPT_REALS:
         s = store_reals(text, o, &number, (double *)(void *)value, e);
+        if (!s)
+            make_si(o->si, (double *)(void *)value, o->count);
+        break;
+    case OPT_INTS:
+        s = store_ints(text, o, &number, (int64_t *)(void *)value, e);
         break;
     case OPT_TEXT:
         if (!*text)
@@ -83,63 +107,34 @@ enum status opt_store(const struct opt *o, void *options, const char *text, stru
         break;
     }
     case OPT_GROUP:
+    case OPT_MARKS:
         break;
     }
-    if (s && (o->type == OPT_INT || o->type == OPT_REAL || o->type == OPT_REALS))
+    if (s &&
+        (o->type == OPT_INT || o->type == OPT_REAL || o->type == OPT_REALS || o->type == OPT_INTS))
         return add_usage(o, e);
     return s;
+}
+
+static enum status store_usual(const struct opt *o, void *options, struct error *e)
+{
+    void *value = (char *)options + o->offset;
+    if (!o->usual || *o->usual)
+        return o->usual ? opt_store(o, options, o->usual, e) : STATUS_OK;
+    const int count = o->count ? o->count : 1;
+    if (o->type == OPT_CHOICE)
+        *(int *)value = -1;
+    for (int i = 0; i < count && (o->type == OPT_INT || o->type == OPT_INTS); i++)
+        ((int64_t *)value)[i] = -1;
+    for (int i = 0; i < count && (o->type == OPT_REAL || o->type == OPT_REALS); i++)
+        ((double *)value)[i] = (double)NAN;
+    return STATUS_OK;
 }
 
 enum status opt_defaults(const struct opt *table, void *options, struct error *e)
 {
     enum status s = STATUS_OK;
     for (const struct opt *o = table; !s && o && (o->name || o->doc); o++)
-        if (o->usual)
-            s = opt_store(o, options, o->usual, e);
+        s = store_usual(o, options, e);
     return s;
-}
-
-static bool same_reals(const double *a, const double *b, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (a[i] != b[i])
-            return false;
-    return true;
-}
-
-bool opt_is_usual(const struct opt *o, const void *options)
-{
-    union {
-        bool flag;
-        int64_t whole;
-        double real[OPT_REALS_MAX];
-        const char *text;
-        int choice;
-    } usual = {0};
-    struct opt alone = *o;
-    alone.offset = 0;
-    if (o->usual && opt_store(&alone, &usual, o->usual, NULL))
-        return false;
-    const void *value = (const char *)options + o->offset;
-    switch (o->type) {
-    case OPT_FLAG:
-        return !*(const bool *)value;
-    case OPT_INT:
-        return *(const int64_t *)value == usual.whole;
-    case OPT_REAL:
-        return same_reals(value, usual.real, 1);
-    case OPT_REALS:
-        return same_reals(value, usual.real, o->count);
-    case OPT_TEXT: {
-        const char *text = *(const char *const *)value;
-        return text == usual.text || (text && usual.text && strcmp(text, usual.text) == 0);
-    }
-    case OPT_CHOICE:
-        return *(const int *)value == usual.choice;
-    case OPT_TEXTS:
-        return ((const struct opt_texts *)value)->count == 0;
-    case OPT_GROUP:
-        break;
-    }
-    return true;
 }

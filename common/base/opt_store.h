@@ -8,7 +8,4 @@
  * wrong and what is allowed. */
 enum status opt_store(const struct opt *o, void *options, const char *text, struct error *e);
 
-/* Whether an option has the value that it has where nothing is said. */
-bool opt_is_usual(const struct opt *o, const void *options);
-
 #endif

@@ -53,4 +53,25 @@ static inline double m_to_ev(double m)
     return 12398.42 / m_to_angstrom(m);
 }
 
+/* What is typed, by what turns it into SI.  MICRO and TENTH_NM differ from UM and ANGSTROM by the
+ * last bit, as in nanoBragg. */
+enum si {
+    SI_SAME,
+    SI_MM,
+    SI_UM,
+    SI_MICRO,
+    SI_ANGSTROM,
+    SI_TENTH_NM,
+    SI_DEG,
+    SI_MRAD,
+    SI_PERCENT,
+    SI_EV,      // to a wavelength
+    SI_PER_UM,  // a depth, to its reciprocal
+};
+
+double to_si(enum si unit, double typed);
+
+/* Back, within some units of the last place. */
+double from_si(enum si unit, double value);
+
 #endif

@@ -53,7 +53,7 @@ void dectris_put_array(struct cborpack *p, const struct dectris_array *a, int co
 
 size_t dectris_channels(const struct content_options *o)
 {
-    return o->nthresholds ? o->nthresholds : 1;
+    return o->nthresholds ? (size_t)o->nthresholds : 1;
 }
 
 const char *dectris_channel(const struct content_options *o, size_t channel,

@@ -31,7 +31,7 @@ struct content_options {
     int compression;       // enum content_compression
     bool brief;            // no mask and no flat field in the start message
     const char *appendix;  // user data of the start message; NULL: none
-    size_t nthresholds;    // channels; 0: one, with half the energy of the beam
+    int nthresholds;       // channels; 0: one, with half the energy of the beam
     double threshold_eV[CONTENT_THRESHOLDS_MAX];
     const struct series *series;
 };

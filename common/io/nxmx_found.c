@@ -3,11 +3,6 @@
 
 #include "io/nxmx_series.h"
 
-uint64_t nxmx_series_files(const struct nxmx_series *s, uint64_t frames)
-{
-    return frames / s->frames_per_file + (frames % s->frames_per_file != 0);
-}
-
 /* Reads what the file says of its frames, and notes when it is another one. */
 static void look(struct nxmx_series *s, const char *path, uint64_t file, const char *lineage,
                  struct nxmx_rows *rows)

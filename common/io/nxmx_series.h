@@ -103,6 +103,10 @@ uint64_t nxmx_series_number(const struct nxmx_series *s, uint64_t id);
 /* Bytes of all frames so far: of files that are finished, the master too, and of packed images. */
 uint64_t nxmx_series_bytes(const struct nxmx_series *s);
 
+/* About how many of the bytes of all files, with the master, are not of single frames: when there
+ * are so many frames, 0: of the files that are finished. */
+double nxmx_series_heads(const struct nxmx_series *s, uint64_t frames);
+
 /* How many data files so many frames, from 0 on, have where one process writes them; their numbers
  * begin with 1. */
 uint64_t nxmx_series_files(const struct nxmx_series *s, uint64_t frames);

@@ -165,7 +165,7 @@ static enum status count_cells(const struct crystal_request *r, double beam_size
         enum status s = check_range("crystal size", r->size_m[i], 1e-3, "mm", 0.0, 1e3, e);
         if (s)
             return s;
-        double size_m = r->has_cells ? 0.0 : r->size_m[i];
+        double size_m = r->blocks ? 0.0 : r->size_m[i];
         /* the beam clips two cell axes, as if they were lab y and z [2.1] */
         if (i > 0 && beam_size_m >= 0.0 && size_m > beam_size_m)
             size_m = beam_size_m;
@@ -220,12 +220,12 @@ enum status cell_setup(const struct crystal_request *r, enum physics physics, do
     c->fudge = r->fudge;
     c->table = r->table;
     c->has_cell = r->has_cell;
-    c->has_ensemble = r->has_ensemble;
+    c->has_ensemble = r->gauss;
     memcpy(c->mosaic_rms_rad, r->mosaic_rms_rad, sizeof c->mosaic_rms_rad);
     memcpy(c->strain_rms, r->strain_rms, sizeof c->strain_rms);
     memcpy(c->cells_across, r->cells_across, sizeof c->cells_across);
     c->divergence_rms_rad = r->divergence_rms_rad;
-    c->has_diffuse = r->has_diffuse;
+    c->has_diffuse = r->diffuse_sigma_A[0] > 0.0;
     memcpy(c->diffuse_sigma_A, r->diffuse_sigma_A, sizeof c->diffuse_sigma_A);
     memcpy(c->diffuse_gamma_A, r->diffuse_gamma_A, sizeof c->diffuse_gamma_A);
     memcpy(c->cell_A, r->cell_A, sizeof c->cell_A);
@@ -255,7 +255,7 @@ enum status cell_setup(const struct crystal_request *r, enum physics physics, do
     c->has_size = !faithful && r->size_m[0] > 0.0 && r->size_m[1] > 0.0 && r->size_m[2] > 0.0;
     if (c->has_size)
         memcpy(c->size_m, r->size_m, sizeof c->size_m);
-    if (c->has_size && r->has_cells && (s = count_blocks(direct_A, c, e)))
+    if (c->has_size && r->blocks && (s = count_blocks(direct_A, c, e)))
         return s;
     /* nanoBragg looks at the counts before sizes become counts */
     c->interpolate =

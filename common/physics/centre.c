@@ -68,10 +68,9 @@ static void stand_in(const struct detector_request *d, double pixel_m, double sl
                      struct centre *c)
 {
     const bool swapped = d->convention == CONVENTION_MOSFLM || d->convention == CONVENTION_DENZO;
-    const bool beam_fast = swapped ? d->has_beam_y : d->has_beam_x;
-    const bool beam_slow = swapped ? d->has_beam_x : d->has_beam_y;
-    const bool close_fast = d->has_orgx || d->has_close_x;
-    const bool close_slow = d->has_orgy || d->has_close_y;
+    const bool beam_fast = !isnan(d->beam_m[swapped]), beam_slow = !isnan(d->beam_m[!swapped]);
+    const bool close_fast = !isnan(d->org_px[0]) || !isnan(d->close_m[0]);
+    const bool close_slow = !isnan(d->org_px[1]) || !isnan(d->close_m[1]);
     if (close_fast && !beam_fast)
         c->beam_fast = c->close_fast;
     else if (!close_fast)
@@ -83,26 +82,30 @@ static void stand_in(const struct detector_request *d, double pixel_m, double sl
     axes_to_beam(d->convention, pixel_m, slow_size_m, c);
 }
 
+static double or_else(double given, double otherwise)
+{
+    return isnan(given) ? otherwise : given;
+}
+
 /* Rules of [1.4]. */
 static void apply_rules(const struct detector_request *d, bool faithful, const double size_m[2],
                         struct centre *c)
 {
     const double pixel = d->pixel_m;
-    c->close_fast = d->has_orgx ? (d->orgx_px - 0.5) * pixel : size_m[0] / 2.0;
-    c->close_slow = d->has_orgy ? (d->orgy_px - 0.5) * pixel : size_m[1] / 2.0;
+    const bool x = !isnan(d->org_px[0]), y = !isnan(d->org_px[1]);
+    c->close_fast = x ? (d->org_px[0] - 0.5) * pixel : size_m[0] / 2.0;
+    c->close_slow = y ? (d->org_px[1] - 0.5) * pixel : size_m[1] / 2.0;
     /* nanoBragg reads -Xclose but takes only ORGX for the nearest point */
-    const double xclose = d->has_close_x ? d->close_x_m : c->close_fast;
-    const double yclose = d->has_close_y ? d->close_y_m : c->close_slow;
+    const double xclose = or_else(d->close_m[0], c->close_fast);
+    const double yclose = or_else(d->close_m[1], c->close_slow);
     if (!faithful) {
-        c->close_fast = d->has_orgx ? c->close_fast : xclose;
-        c->close_slow = d->has_orgy ? c->close_slow : yclose;
+        c->close_fast = x ? c->close_fast : xclose;
+        c->close_slow = y ? c->close_slow : yclose;
     }
     default_beam(d->convention, pixel, size_m, xclose, yclose, c);
     /* what was typed replaces the default */
-    if (d->has_beam_x)
-        c->beam_x = d->beam_x_m;
-    if (d->has_beam_y)
-        c->beam_y = d->beam_y_m;
+    c->beam_x = or_else(d->beam_m[0], c->beam_x);
+    c->beam_y = or_else(d->beam_m[1], c->beam_y);
     beam_to_axes(d->convention, pixel, size_m[1], c);
     if (!faithful) {
         stand_in(d, pixel, size_m[1], c);

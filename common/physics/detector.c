@@ -31,10 +31,9 @@ const struct frame_axes *convention_axes(enum convention convention)
 }
 
 /* Replaces a row of the table by the user's vector; every direction must exist. */
-static enum status take_axis(const char *name, bool given, const double v[3], double axis[3],
-                             struct error *e)
+static enum status take_axis(const char *name, const double v[3], double axis[3], struct error *e)
 {
-    if (!given)
+    if (isnan(v[0]))
         return STATUS_OK;
     const enum status s = check_direction(name, v, e);
     vec_copy(axis, v);
@@ -48,16 +47,14 @@ static enum status take_custom_axes(const struct request *r, struct frame_axes *
     const struct detector_request *d = &r->detector;
     const struct beam_request *b = &r->beam;
     enum status s;
-    if ((s = take_axis("beam vector", b->has_direction, b->direction, axes->beam, e)) ||
-        (s = take_axis("fast axis", d->has_fast, d->fast, axes->fast, e)) ||
-        (s = take_axis("slow axis", d->has_slow, d->slow, axes->slow, e)) ||
-        (s = take_axis("detector normal", d->has_normal, d->normal, axes->normal, e)) ||
-        (s = take_axis("two-theta axis", d->has_twotheta_axis, d->twotheta_axis, axes->twotheta,
-                       e)) ||
-        (s = take_axis("polarization vector", b->has_polarization, b->polarization, axes->polar,
-                       e)))
+    if ((s = take_axis("beam vector", b->direction, axes->beam, e)) ||
+        (s = take_axis("fast axis", d->fast, axes->fast, e)) ||
+        (s = take_axis("slow axis", d->slow, axes->slow, e)) ||
+        (s = take_axis("detector normal", d->normal, axes->normal, e)) ||
+        (s = take_axis("two-theta axis", d->twotheta_axis, axes->twotheta, e)) ||
+        (s = take_axis("polarization vector", b->polarization, axes->polar, e)))
         return s;
-    return take_axis("spindle axis", b->has_spindle, b->spindle, axes->spindle, e);
+    return take_axis("spindle axis", b->spindle, axes->spindle, e);
 }
 
 /* The normal across fast and slow, away from the sample (physical mode). */
@@ -96,7 +93,8 @@ enum status detector_axes(const struct request *r, struct frame_axes *axes, stru
         vec_unit(axes->normal, axes->normal);
     } else if (!faithful) {
         vec_unit(axes->twotheta, axes->twotheta);
-        if (d->convention == CONVENTION_CUSTOM && !d->has_normal && (d->has_fast || d->has_slow))
+        if (d->convention == CONVENTION_CUSTOM && isnan(d->normal[0]) &&
+            !(isnan(d->fast[0]) && isnan(d->slow[0])))
             cross_normal(axes);
     }
     return STATUS_OK;
@@ -162,7 +160,8 @@ static void place(const struct detector_request *d, const struct frame_axes *axe
     double ratio = vec_dot(axes->beam, tilted);
     if (ratio == 0.0)
         ratio = DBL_MIN;
-    const double close = d->has_close_distance ? d->close_distance_m : fabs(ratio * d->distance_m);
+    const double close =
+        isnan(d->close_distance_m) ? fabs(ratio * d->distance_m) : d->close_distance_m;
     const double distance = close / ratio;
 
     vec_copy(p->fast, axes->fast);
@@ -191,7 +190,7 @@ static void place(const struct detector_request *d, const struct frame_axes *axe
 /* The whole panel, or the part of the ROI that lies on it. */
 static enum status set_roi(const struct detector_request *d, struct panel *p, struct error *e)
 {
-    p->roi = d->has_roi ? d->roi : (struct roi){0, p->fast_pixels - 1, 0, p->slow_pixels - 1};
+    p->roi = d->roi;
     struct roi *roi = &p->roi;
     roi->fast_min = roi->fast_min < 0 ? 0 : roi->fast_min;
     roi->slow_min = roi->slow_min < 0 ? 0 : roi->slow_min;
@@ -208,7 +207,7 @@ static enum status set_roi(const struct detector_request *d, struct panel *p, st
 static enum status check_distances(const struct detector_request *d, struct error *e)
 {
     enum status s = STATUS_OK;
-    if (d->has_close_distance)
+    if (!isnan(d->close_distance_m))
         s = check_range("close distance", d->close_distance_m, 1e-3, "mm", 1e-3, 1e6, e);
     else
         s = check_range("distance", d->distance_m, 1e-3, "mm", 1e-3, 1e6, e);
@@ -238,8 +237,8 @@ enum status detector_panel(const struct request *r, const struct frame_axes *axe
     if ((s = centre_find(d, faithful, size_m, &centre, e)))
         return s;
     /* only CUSTOM lets the user choose in nanoBragg */
-    const bool listens = !faithful || d->convention == CONVENTION_CUSTOM;
-    place(d, axes, d->has_pivot && listens ? d->pivot : axes->pivot, faithful, &centre, p);
+    const bool listens = d->pivot >= 0 && (!faithful || d->convention == CONVENTION_CUSTOM);
+    place(d, axes, listens ? (enum pivot)d->pivot : axes->pivot, faithful, &centre, p);
     p->beam_x_mm = m_to_mm(centre.beam_x);
     p->beam_y_mm = m_to_mm(centre.beam_y);
     if (!(p->close_distance_m > 0.0))

@@ -1,8 +1,9 @@
 #include "physics/population.h"
 
+#include <math.h>
+
 #include "base/opt.h"
 #include "base/rng.h"
-#include "base/units.h"
 
 /* From weights to their sums, of which the last is 1. */
 static enum status normalize_mixture(struct population *p, struct error *e)
@@ -22,7 +23,7 @@ static enum status normalize_mixture(struct population *p, struct error *e)
 
 enum status population_open(struct population *p, struct error *e)
 {
-    if (p->has_hit_rate && p->has_mean_lattices)
+    if (!isnan(p->hit_rate) && !isnan(p->mean_lattices))
         return error_set(e, STATUS_USAGE,
                          "--hit-rate and --mean-lattices exclude each other: a mean of -ln(1-F) "
                          "gives a hit rate of F");
@@ -50,14 +51,14 @@ enum status population_begin(struct population *p, size_t ncrystals, bool turned
         return error_set(e, STATUS_USAGE,
                          "--mixture: %d weights, must be %zu, one for each crystal", p->nmixture,
                          ncrystals);
-    if (!p->has_lattices)
-        p->lattices = p->mixture ? 1 : (int64_t)ncrystals;
-    if (!p->mixture && ncrystals > 1 && (p->has_mean_lattices || (uint64_t)p->lattices < ncrystals))
+    p->lattices = p->asked ? p->asked : p->mixture ? 1 : (int64_t)ncrystals;
+    const bool mean = !isnan(p->mean_lattices);
+    if (!p->mixture && ncrystals > 1 && (mean || (uint64_t)p->lattices < ncrystals))
         return error_set(e, STATUS_USAGE,
                          "a frame does not hold each of the %zu crystals: --mixture must say how "
                          "often it meets which",
                          ncrystals);
-    const bool again = p->has_mean_lattices || p->lattices > (p->mixture ? 1 : (int64_t)ncrystals);
+    const bool again = mean || p->lattices > (p->mixture ? 1 : (int64_t)ncrystals);
     if (turned_alike && again)
         return error_set(e, STATUS_USAGE,
                          "lattices of one crystal would lie on each other: several need --random "
@@ -80,10 +81,10 @@ static size_t arrivals(double mean, struct rng random)
 
 size_t population_count(const struct population *p, uint64_t seed, uint64_t frame)
 {
-    if (p->has_mean_lattices)
+    if (!isnan(p->mean_lattices))
         return arrivals(p->mean_lattices, rng_stream(seed, RNG_LATTICES, frame, 0));
     struct rng random = rng_stream(seed, RNG_HIT, frame, 0);
-    return rng_uniform(&random) < p->hit_rate ? (size_t)p->lattices : 0;
+    return rng_uniform(&random) >= p->hit_rate ? 0 : (size_t)p->lattices;
 }
 
 uint32_t population_crystal(const struct population *p, uint64_t seed, uint64_t frame,
@@ -109,25 +110,24 @@ double population_share(const struct population *p, uint64_t seed, uint64_t fram
         struct rng place = rng_stream(seed, RNG_PLACE, frame, lattice);
         share *= portable_exp(portable_log(p->share_beam) * rng_uniform(&place));
     }
-    if (!(p->share_spread_percent > 0.0))
+    if (!(p->share_spread > 0.0))
         return share;
     struct rng random = rng_stream(seed, RNG_SHARE, frame, lattice);
-    return share * rng_lognormal(&random, percent_to_fraction(p->share_spread_percent));
+    return share * rng_lognormal(&random, p->share_spread);
 }
 
 bool population_strain(const struct population *p, const double cell_A[3], uint64_t seed,
                        uint64_t frame, uint32_t lattice, double strain[3])
 {
     static const double SAME = 1e-6;
-    const double *spread = p->cell_spread_percent;
+    const double *spread = p->cell_spread;
     if (!(spread[0] > 0.0 || spread[1] > 0.0 || spread[2] > 0.0))
         return false;
     struct rng random = rng_stream(seed, RNG_CELL, frame, lattice);
     const double together = rng_normal(&random);
     for (int i = 0; i < 3; i++) {
         const double alone = rng_normal(&random), c = p->cell_correlation;
-        strain[i] = percent_to_fraction(spread[i]) *
-                    (__builtin_sqrt(c) * together + __builtin_sqrt(1.0 - c) * alone);
+        strain[i] = spread[i] * (__builtin_sqrt(c) * together + __builtin_sqrt(1.0 - c) * alone);
         for (int k = 0; k < i; k++)
             if (__builtin_fabs(cell_A[k] / cell_A[i] - 1.0) < SAME)
                 strain[i] = strain[k];

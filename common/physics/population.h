@@ -17,14 +17,16 @@ enum { LATTICES_MAX = 200, MIXTURE_MAX = 64 };
 
 struct population {
     /* options */
-    int64_t lattices;
-    double mean_lattices, hit_rate, share_spread_percent;
-    double share_beam;              // in a Gaussian beam: the least share; 0: beams are flat
-    double cell_spread_percent[3];  // rms of a, b, c
-    double cell_correlation;        // of their changes
+    int64_t asked;            // lattices of a frame; 0: by the crystals
+    double mean_lattices;     // in their place; NaN: not given
+    double hit_rate;          // NaN: not given, all frames
+    double share_spread;      // rms
+    double share_beam;        // in a Gaussian beam: the least share; 0: beams are flat
+    double cell_spread[3];    // rms of a, b, c, of themselves
+    double cell_correlation;  // of their changes
     const char *mixture, *shares;
-    bool has_lattices, has_mean_lattices, has_hit_rate, has_cell_correlation;
     /* from them */
+    int64_t lattices;
     double share[LATTICES_MAX];
     double up_to[MIXTURE_MAX];  // sums of the mixture: 1 at its last crystal
     int nshares, nmixture;

@@ -10,9 +10,8 @@
 
 bool pulse_varies(const struct pulse *p)
 {
-    return p->fluence_jitter_percent > 0.0 || p->wavelength_jitter_percent > 0.0 ||
-           p->direction_jitter_urad > 0.0 || p->fluence > 0.0 || p->wavelength > 0.0 ||
-           p->spectrum.kind != SPECTRUM_NONE;
+    return p->fluence_jitter > 0.0 || p->wavelength_jitter > 0.0 || p->direction_jitter_rad > 0.0 ||
+           p->fluence > 0.0 || p->wavelength > 0.0 || p->spectrum.kind != SPECTRUM_NONE;
 }
 
 enum status pulse_check(const struct pulse *p, const struct beam *beam, struct error *e)
@@ -68,7 +67,7 @@ static enum status copy(const struct beam *beam, struct recipe *r, struct error 
 static void turn(const struct pulse *p, const struct beam *beam, struct recipe *r)
 {
     struct rng random = rng_stream(r->seed, RNG_DIRECTION, r->id, 0);
-    const double rms_rad = 1e-6 * p->direction_jitter_urad;
+    const double rms_rad = p->direction_jitter_rad;
     const double about[2] = {rms_rad * rng_normal(&random), rms_rad * rng_normal(&random)};
     double e[3], b[3], axis[3];
     polarization_axes(beam->direction, beam->polarization, e, b);
@@ -90,14 +89,13 @@ enum status pulse_make(const struct pulse *p, const struct beam *beam, struct re
         return s;
     struct rng fluence = rng_stream(r->seed, RNG_FLUENCE, r->id, 0);
     struct rng wavelength = rng_stream(r->seed, RNG_WAVELENGTH, r->id, 0);
-    double photons = rng_lognormal(&fluence, percent_to_fraction(p->fluence_jitter_percent));
-    double longer =
-        1.0 + percent_to_fraction(p->wavelength_jitter_percent) * rng_normal(&wavelength);
+    double photons = rng_lognormal(&fluence, p->fluence_jitter);
+    double longer = 1.0 + p->wavelength_jitter * rng_normal(&wavelength);
     if (p->fluence > 0.0)
         photons *= p->fluence;
     if (p->wavelength > 0.0)
         longer *= p->wavelength;
-    if (p->direction_jitter_urad > 0.0)
+    if (p->direction_jitter_rad > 0.0)
         turn(p, beam, r);
     for (size_t i = 0; i < r->nsources; i++) {
         r->sources[i].weight *= photons;

@@ -14,10 +14,10 @@ enum { PULSE_SOURCES_MAX = 100000 };
 
 /* Options; 0 leaves every frame as the beam is. */
 struct pulse {
-    double fluence_jitter_percent;     // rms; log-normal, the mean is the beam's
-    double wavelength_jitter_percent;  // rms; normal, one factor for all sources
-    double direction_jitter_urad;      // rms about each axis across the beam; normal
-    double fluence, wavelength;        // factors on those of the beam, of a run; 0: as it is
+    double fluence_jitter;        // rms; log-normal, the mean is the beam's
+    double wavelength_jitter;     // rms; normal, one factor for all sources
+    double direction_jitter_rad;  // rms about each axis across the beam; normal
+    double fluence, wavelength;   // factors on those of the beam, of a run; 0: as it is
     struct spectrum spectrum;
 };
 

@@ -35,7 +35,7 @@ enum status pump_open(struct pump *p, struct error *e)
 enum status pump_check(const struct pump *p, size_t ncrystals, int64_t lattices, double mean,
                        struct error *e)
 {
-    if (!p->has_share)
+    if (!pump_excites(p))
         return STATUS_OK;
     if (ncrystals != 2)
         return error_set(e, STATUS_USAGE,
@@ -58,8 +58,8 @@ static double light_share(const struct pump *p, uint64_t seed, uint64_t id)
 size_t pump_states(const struct pump *p, const struct pulse_ids *ids, uint64_t seed, uint64_t id,
                    uint32_t crystal, struct pump_state states[2])
 {
-    const double light = p->has_share && pulse_lit(ids, id) ? light_share(p, seed, id) : 0.0;
-    const struct pump_state both[2] = {{p->has_share ? STATE_DARK : crystal, 1.0 - light},
+    const double light = pump_excites(p) && pulse_lit(ids, id) ? light_share(p, seed, id) : 0.0;
+    const struct pump_state both[2] = {{pump_excites(p) ? STATE_DARK : crystal, 1.0 - light},
                                        {STATE_LIGHT, light}};
     size_t n = 0;
     for (int i = 0; i < 2; i++)

@@ -6,6 +6,7 @@
 #ifndef BRAGG_PHYSICS_PUMP_H
 #define BRAGG_PHYSICS_PUMP_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,12 +17,17 @@
 struct pump {
     /* options */
     const char *pattern;  // "LIGHT:DARK", frames of each in turn; NULL: there is no laser
-    double share;         // of the molecules that light excites, mean over light frames
+    double share;         // of the molecules that light excites, mean over light frames; NaN: none
     double spread;        // rms of the share, absolute; it stays within 0..1
-    bool has_share;
     /* from them */
     uint64_t light, dark;
 };
+
+/* Whether light changes anything. */
+static inline bool pump_excites(const struct pump *p)
+{
+    return !isnan(p->share);
+}
 
 /* A state of a lattice, and its share of it. */
 struct pump_state {

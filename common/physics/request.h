@@ -1,12 +1,13 @@
 /*
  * What a user asks for, in SI units, before any rule is applied: the one input
- * of the set-up functions (setup.h), filled by bragg-geometry and bragg-orient
- * from GNU options and by bragg-nanobragg from nanoBragg's.  A `has_` member
- * says whether the value was given.
+ * of the set-up functions (setup.h), filled by the option tables of bragg-geometry
+ * and bragg-nanobragg.  What was not given is NaN, of a vector its first number, if
+ * nothing else is said here.
  */
 #ifndef BRAGG_PHYSICS_REQUEST_H
 #define BRAGG_PHYSICS_REQUEST_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,10 +15,22 @@
 
 /* A number of steps over a range, given by any of the three (physics 2.3, 3.5). */
 struct steps_request {
-    bool has_count, has_range, has_step;
-    int64_t count;
-    double range, step;  // rad, fraction or m
+    int64_t count;  // 0: not given
+    double range;   // rad, fraction or m
+    double step;    // 0: not given
 };
+
+/* Of which nothing was given. */
+#define NO_STEPS             \
+    {                        \
+        .range = (double)NAN \
+    }
+
+/* The whole of any detector. */
+#define ROI_ALL                                      \
+    {                                                \
+        .fast_max = INT64_MAX, .slow_max = INT64_MAX \
+    }
 
 /* How a flat detector is cut into panels: `count` modules along fast and slow, each of
  * `pixels`, with `gap` pixels between neighbours; pixels of 0: even parts without gaps.
@@ -39,32 +52,25 @@ struct place {
 struct detector_request {
     enum convention convention;
     double pixel_m;
-    double size_m[2];   // fast, slow; used where pixels[] is 0
-    int64_t pixels[2];  // fast, slow
-    bool has_distance, has_close_distance;
-    double distance_m, close_distance_m;
-    bool has_beam_x, has_beam_y;  // Xbeam, Ybeam: where the beam hits, by the convention
-    double beam_x_m, beam_y_m;
-    bool has_close_x, has_close_y;  // Xclose, Yclose: nearest point
-    double close_x_m, close_y_m;
-    bool has_orgx, has_orgy;  // ORGX, ORGY: nearest point, in pixels, XDS style
-    double orgx_px, orgy_px;
+    double size_m[2];         // fast, slow; used where pixels[] is 0
+    int64_t pixels[2];        // fast, slow
+    double distance_m;        // always given
+    double close_distance_m;  // in its place
+    double beam_m[2];         // Xbeam, Ybeam: where the beam hits, by the convention
+    double close_m[2];        // Xclose, Yclose: nearest point
+    double org_px[2];         // ORGX, ORGY: nearest point, in pixels, XDS style
     /* CONVENTION_CUSTOM: vectors not given keep that row of the table. */
-    bool has_fast, has_slow, has_normal, has_twotheta_axis;
     double fast[3], slow[3], normal[3], twotheta_axis[3];
-    bool has_pivot;  // faithful: only CUSTOM listens
-    enum pivot pivot;
+    int pivot;  // enum pivot, -1: that of the convention; faithful: only CUSTOM listens
     double rotation_rad[3];  // about lab x, y, z
     double twotheta_rad;
     bool curved, point_pixel;
-    bool has_absorption;             // attenuation depth was given
     double absorption_1_m;           // 1/depth; 0 = transparent
     double harmonic_absorption_1_m;  // of the third harmonic, likewise; 0: by the sensor's material
     char material[MATERIAL_SIZE];    // of the sensor, as panel.material
     struct steps_request thickness;  // range in m
-    bool has_roi;
-    struct roi roi;
-    uint8_t *mask;  // as panel.mask; ownership moves to the panel
+    struct roi roi;                  // ROI_ALL: all
+    uint8_t *mask;                   // as panel.mask; ownership moves to the panel
     size_t nplaces;
     struct place *places;  // borrowed but for their masks, which move; NULL: one panel by the above
     bool lab_places;       // they are in the lab, not in the frame of the beam
@@ -85,8 +91,7 @@ struct beam_request {
     size_t nlisted;                             // sources from a file; 0: generate
     struct source *listed;                      // borrowed; weights as in the file
     enum source_weights weights;
-    bool has_direction, has_polarization, has_spindle;  // CONVENTION_CUSTOM
-    double direction[3], polarization[3], spindle[3];
+    double direction[3], polarization[3], spindle[3];  // CONVENTION_CUSTOM
     double kahn;
     bool no_polarization;
     double fluence_ph_m2;
@@ -104,16 +109,15 @@ struct crystal_request {
     double cell_A[3], cell_rad[3];
     double matrix[9];  // as in a MOSFLM file: rows x,y,z, columns a*,b*,c*, times wavelength
     double cells[3];   // Na, Nb, Nc
-    bool has_cells;    // they are those of a block, whatever the edges
-    double size_m[3];  // > 0: edges of the crystal, from which cells follow without has_cells
+    bool blocks;       // they are those of a block, whatever the edges
+    double size_m[3];  // > 0: edges of the crystal, from which cells follow where it has no blocks
     enum crystal_shape shape;
     double fudge;
     enum interpolation interpolate;
-    bool has_ensemble;  // and what struct crystal says of it
+    int gauss;  // 1: an ensemble, and what struct crystal says of it
     double mosaic_rms_rad[3], strain_rms[3], divergence_rms_rad, cells_across[3];
-    bool has_diffuse;  // likewise
-    double diffuse_sigma_A[3], diffuse_gamma_A[3];
-    struct hkl_table table;  // ownership moves to the crystal
+    double diffuse_sigma_A[3], diffuse_gamma_A[3];  // likewise; 0: none
+    struct hkl_table table;                         // ownership moves to the crystal
 };
 
 struct request {
@@ -128,20 +132,41 @@ struct request {
     double water_m;
 };
 
+/* Clears *r to a request in which nothing was given. */
+static inline void request_clear(struct request *r)
+{
+    const double none = (double)NAN;
+    *r = (struct request){.detector = {.close_distance_m = none,
+                                       .beam_m = {none, none},
+                                       .close_m = {none, none},
+                                       .org_px = {none, none},
+                                       .fast = {none},
+                                       .slow = {none},
+                                       .normal = {none},
+                                       .twotheta_axis = {none},
+                                       .pivot = -1,
+                                       .absorption_1_m = none,
+                                       .thickness = NO_STEPS,
+                                       .roi = ROI_ALL},
+                          .beam = {.horizontal = NO_STEPS,
+                                   .vertical = NO_STEPS,
+                                   .dispersion = NO_STEPS,
+                                   .direction = {none},
+                                   .polarization = {none},
+                                   .spindle = {none}}};
+}
+
 /* How the crystal is turned: the part of the recipe that a user chooses. */
 struct orientation_request {
-    bool has_misset;  // rotations about lab x, y, z, applied in that order
-    double misset_rad[3];
-    bool random_misset;   // faithful: nanoBragg's 90-radian cap; physical: uniform on SO(3)
-    int64_t misset_seed;  // faithful: the negative number that nanoBragg keeps
-    bool has_strain;
-    double strain[3];  // edges a, b, c of the cell, longer by so much of themselves
+    double misset_rad[3];  // about lab x, y, z, applied in that order
+    bool random_misset;    // faithful: nanoBragg's 90-radian cap; physical: uniform on SO(3)
+    int64_t misset_seed;   // faithful: the negative number that nanoBragg keeps
+    double strain[3];      // edges a, b, c of the cell, longer by so much of themselves
     double phi_rad;
     struct steps_request phi;  // range = osc, step = phistep, count = phisteps
-    bool has_mosaic_spread, has_mosaic_domains;
     double mosaic_rad;
-    int64_t mosaic_domains;
-    int64_t mosaic_seed;  // faithful: the negative number that nanoBragg keeps
+    int64_t mosaic_domains;  // 0: not given
+    int64_t mosaic_seed;     // faithful: the negative number that nanoBragg keeps
 };
 
 #endif

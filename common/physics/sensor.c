@@ -57,7 +57,7 @@ static void divide(struct panel *p, int layers)
 
 static bool is_divided(const struct steps_request *t)
 {
-    return t->has_step || (t->has_count && t->count > 0);
+    return t->step != 0.0 || t->count > 0;
 }
 
 enum status sensor_setup(const struct detector_request *d, bool faithful, struct panel *p,
@@ -70,21 +70,23 @@ enum status sensor_setup(const struct detector_request *d, bool faithful, struct
                          e)) ||
         (s = check_range("sensor thickness", t.range, 1e-6, "um", 0.0, 1e6, e)))
         return s;
-    if (d->has_absorption &&
+    if (!isnan(d->absorption_1_m) &&
         (s = check_range("sensor absorption", d->absorption_1_m, 1.0, "1/m", 0.0, 1e12, e)))
         return s;
     p->layers = (int)t.count;
     p->thickness_m = t.range;
     p->layer_m = t.step;
     /* without an attenuation depth the sensor is one depth thick */
-    p->absorption_1_m = d->has_absorption ? d->absorption_1_m : t.range > 0.0 ? 1.0 / t.range : 0.0;
+    p->absorption_1_m = !isnan(d->absorption_1_m) ? d->absorption_1_m
+                        : t.range > 0.0           ? 1.0 / t.range
+                                                  : 0.0;
     memcpy(p->material, d->material, sizeof p->material);
     if (faithful || !(t.range > 0.0))
         return STATUS_OK;
     if (!is_divided(&d->thickness))
         divide(p, 1);
     else
-        divide(p, d->thickness.has_step ? (int)t.count : (int)d->thickness.count);
+        divide(p, d->thickness.step != 0.0 ? (int)t.count : (int)d->thickness.count);
     return STATUS_OK;
 }
 

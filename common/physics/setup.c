@@ -143,10 +143,10 @@ enum status setup_experiment(const struct request *r, struct experiment *x, stru
 static enum status mosaic_count(const struct orientation_request *o, size_t *count, double *spread,
                                 struct error *e)
 {
-    *spread = o->has_mosaic_spread ? o->mosaic_rad : 0.0;
+    *spread = o->mosaic_rad;
     enum status s = check_range("mosaic spread", *spread, deg_to_rad(1.0), "deg", 0.0, 360.0, e);
-    const bool counted = o->has_mosaic_domains && o->mosaic_domains > 0;
-    const double domains = *spread > 0.0 ? counted ? (double)o->mosaic_domains : 10.0 : 1.0;
+    const double counted = o->mosaic_domains > 0 ? (double)o->mosaic_domains : 10.0;
+    const double domains = *spread > 0.0 ? counted : 1.0;
     if (!s)
         s = check_range("number of mosaic domains", domains, 1.0, "", 1.0, LIMIT_STEPS, e);
     *count = s ? 1 : (size_t)domains;
@@ -200,7 +200,7 @@ static enum status begin_lattice(const struct experiment *x, uint32_t crystal,
                          x->ncrystals);
     l->crystal = crystal;
     memcpy(l->reciprocal_A, x->crystals[crystal].reciprocal_A, sizeof l->reciprocal_A);
-    for (int i = 0; i < 9 && o->has_strain; i++)
+    for (int i = 0; i < 9; i++)
         l->reciprocal_A[i] /= 1.0 + o->strain[i / 3];
     return STATUS_OK;
 }
@@ -224,7 +224,7 @@ enum status setup_lattice(const struct experiment *x, uint32_t crystal,
         return s;
     /* misset and mosaic domains draw from one generator, as in nanoBragg */
     struct ran1 random = {0};
-    double misset[3] = {0.0, 0.0, 0.0};
+    double misset[3];
     if (o->random_misset && x->physics == PHYSICS_PHYSICAL) {
         double rotation[9];
         struct rng stream = rng_stream((uint64_t)o->misset_seed, RNG_ORIENTATION, 0, 0);
@@ -234,7 +234,7 @@ enum status setup_lattice(const struct experiment *x, uint32_t crystal,
     }
     if (o->random_misset)
         misset_random(&random, o->misset_seed, misset);
-    else if (o->has_misset)
+    else
         vec_copy(misset, o->misset_rad);
     for (int i = 0; i < 3; i++)
         if ((s = check_range("misset angle", misset[i], deg_to_rad(1.0), "deg", -1e6, 1e6, e)))

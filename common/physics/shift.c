@@ -7,7 +7,7 @@
 
 bool shift_moves(const struct shift *s)
 {
-    return s->coffset_mm != 0.0 || s->coffset_jitter_um > 0.0 || s->jitter_um > 0.0 || s->nlisted;
+    return s->coffset_m != 0.0 || s->coffset_jitter_m > 0.0 || s->jitter_m > 0.0 || s->nlisted;
 }
 
 /* Without jitter, in the frame of the beam. */
@@ -15,7 +15,7 @@ static void asked_for(const struct shift *s, uint64_t frame, double by_m[3])
 {
     for (int i = 0; i < 3; i++)
         by_m[i] = s->nlisted ? s->listed_m[frame % s->nlisted][i] : 0.0;
-    by_m[2] += mm_to_m(s->coffset_mm);
+    by_m[2] += s->coffset_m;
 }
 
 /* In the lab. */
@@ -54,11 +54,11 @@ void shift_make(const struct shift *s, const struct experiment *x, struct recipe
     if (!r->has_shift)
         return;
     asked_for(s, r->id, by_m);
-    if (s->coffset_jitter_um > 0.0 || s->jitter_um > 0.0) {
+    if (s->coffset_jitter_m > 0.0 || s->jitter_m > 0.0) {
         struct rng random = rng_stream(r->seed, RNG_SHIFT, r->id, 0);
-        by_m[2] += um_to_m(s->coffset_jitter_um) * rng_normal(&random);
-        by_m[0] += um_to_m(s->jitter_um) * rng_normal(&random);
-        by_m[1] += um_to_m(s->jitter_um) * rng_normal(&random);
+        by_m[2] += s->coffset_jitter_m * rng_normal(&random);
+        by_m[0] += s->jitter_m * rng_normal(&random);
+        by_m[1] += s->jitter_m * rng_normal(&random);
     }
     to_lab(x, by_m, r->shift_m);
 }

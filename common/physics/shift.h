@@ -12,10 +12,10 @@
 
 /* Options; all 0: it stands where the experiment has it.  What is given adds up. */
 struct shift {
-    double coffset_mm;         // along the beam, away from the sample
-    double coffset_jitter_um;  // rms along the beam, normal
-    double jitter_um;          // rms along x and y of the frame of the beam, normal
-    double (*listed_m)[3];     // owned by the caller: of frame 0, 1, ... in turn, in that frame
+    double coffset_m;         // along the beam, away from the sample
+    double coffset_jitter_m;  // rms along the beam, normal
+    double jitter_m;          // rms along x and y of the frame of the beam, normal
+    double (*listed_m)[3];    // owned by the caller: of frame 0, 1, ... in turn, in that frame
     size_t nlisted;
 };
 

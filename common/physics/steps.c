@@ -57,10 +57,10 @@ static void with_count(struct steps *s, enum steps_kind kind)
 /* Counts beyond LIMIT_STEPS and numbers that are not finite. */
 static enum status check_request(const struct steps_request *r, const char *what, struct error *e)
 {
-    if (r->has_count && (double)r->count > LIMIT_STEPS)
+    if ((double)r->count > LIMIT_STEPS)
         return error_set(e, STATUS_INPUT, "%s: %lld steps, must be at most %.0f", what,
                          (long long)r->count, LIMIT_STEPS);
-    if ((r->has_range && !(fabs(r->range) < 1e6)) || (r->has_step && !(fabs(r->step) < 1e6)))
+    if (fabs(r->range) >= 1e6 || !(fabs(r->step) < 1e6))
         return error_set(e, STATUS_INPUT, "%s: range or step is no sensible number", what);
     return STATUS_OK;
 }
@@ -71,10 +71,9 @@ enum status steps_resolve(const struct steps_request *r, enum steps_kind kind, c
     enum status status = check_request(r, what, e);
     if (status)
         return status;
-    /* the table tells values that were not given by their sign */
-    s->count = r->has_count ? r->count : -1;
-    s->range = r->has_range ? r->range : kind == STEPS_DIVERGENCE ? -1.0 : 0.0;
-    s->step = r->has_step ? r->step : -1.0;
+    *s = (struct steps){r->count, r->range, r->step};
+    if (isnan(r->range))
+        s->range = kind == STEPS_DIVERGENCE ? -1.0 : 0.0;
     if (s->count > 0)
         with_count(s, kind);
     else if ((status = without_count(s, kind, what, e)))
@@ -89,11 +88,11 @@ enum status steps_resolve(const struct steps_request *r, enum steps_kind kind, c
 static enum status phi_without_count(const struct steps_request *r, struct steps *s,
                                      struct error *e)
 {
-    if (!r->has_range && !r->has_step) {
+    if (isnan(r->range) && r->step == 0.0) {
         *s = (struct steps){1, 0.0, 0.0};
-    } else if (!r->has_step) {
+    } else if (r->step == 0.0) {
         *s = (struct steps){2, r->range, r->range / 2};
-    } else if (!r->has_range) {
+    } else if (isnan(r->range)) {
         *s = (struct steps){2, r->step, r->step};
     } else {
         if (!(r->range / r->step > 0.0))
@@ -111,16 +110,16 @@ enum status steps_phi(const struct steps_request *r, struct steps *s, struct err
     const enum status status = check_request(r, "phi", e);
     if (status)
         return status;
-    if (!r->has_count || r->count <= 0)
+    if (r->count <= 0)
         return phi_without_count(r, s, e);
     /* phisteps alone: one degree */
-    if (!r->has_range && !r->has_step) {
+    if (isnan(r->range) && r->step == 0.0) {
         s->count = r->count;
         s->range = deg_to_rad(1.0);
         s->step = s->range / (double)s->count;
-    } else if (!r->has_step) {
+    } else if (r->step == 0.0) {
         *s = (struct steps){r->count, r->range, r->range / (double)r->count};
-    } else if (!r->has_range) {
+    } else if (isnan(r->range)) {
         *s = (struct steps){2, r->step, r->step};
     } else {
         *s = (struct steps){r->count, r->range, r->step};

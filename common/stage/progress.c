@@ -36,7 +36,7 @@ void progress_take(struct progress *p, const struct image *image)
 /* What is on the disk tells what all will take. */
 static void plan(struct progress *p, uint64_t frames, uint64_t total)
 {
-    struct made made = {0};
+    struct made made = {.frames = total};
     struct statvfs disk;
     char all[READABLE_SIZE], room[READABLE_SIZE];
     p->planned = true;
@@ -44,10 +44,11 @@ static void plan(struct progress *p, uint64_t frames, uint64_t total)
         p->stage->made(p->state, &made);
     if (!made.bytes || total <= frames || statvfs(made.folder, &disk) != 0)
         return;
-    const double each = (double)made.bytes / (double)frames,
+    const double each = ((double)made.bytes - made.heads) / (double)frames,
+                 sum = each * (double)total + made.all_heads,
                  free = (double)disk.f_bavail * (double)disk.f_frsize;
-    const bool fits = made.replaces || each * (double)(total - frames) <= free;
-    readable_bytes(each * (double)total, all);
+    const bool fits = made.replaces || sum - (double)made.bytes <= free;
+    readable_bytes(sum, all);
     readable_bytes(free, room);
     if (p->tells || !fits)
         log_line(fits ? LOG_TELL : LOG_WARNING, "%" PRIu64 " frames make about %s, %s%s free",

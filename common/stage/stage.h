@@ -33,10 +33,12 @@ struct start {
 
 /* The files of a last stage, for people. */
 struct made {
-    uint64_t bytes;          // of the frames so far
-    bool replaces;           // files that are there give their room
-    char folder[MADE_SIZE];  // of the first one, as this process opens it
-    char names[MADE_SIZE];   // as who started it would name them
+    uint64_t frames;          // set before: how many there will be, 0: that is not asked
+    uint64_t bytes;           // of the frames so far
+    double heads, all_heads;  // of these, what files have once, and of the files of all frames
+    bool replaces;            // files that are there give their room
+    char folder[MADE_SIZE];   // of the first one, as this process opens it
+    char names[MADE_SIZE];    // as who started it would name them
 };
 
 struct guest;

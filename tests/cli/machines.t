@@ -186,7 +186,7 @@ refused 2 "'-oProxyCommand=x' must be names of hosts" $ssh --hosts=-oProxyComman
 refused 2 "'a,,b' must be names of hosts" $ssh --hosts=a,,b
 refused 2 "'a;reboot' must be names of hosts" $ssh '--hosts=a;reboot'
 refused 2 '--hosts' --hosts=a
-refused 2 '--dry-run: not with --launcher=ssh' $ssh --hosts=a --dry-run
+refused 2 '--dry-run and --launcher=ssh exclude each other' $ssh --hosts=a --dry-run
 usual ', hosts: each'
 refused 3 "stage 'noise' has 400 processes on each of 3 hosts: more than 1000" $ssh --hosts=a,b,c --count=noise=400
 cp "$(command -v teststage)" bin/onlyhere

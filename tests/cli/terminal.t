@@ -101,6 +101,14 @@ terminal series
 is 'a series: all its files' "$(lines | sed -n 's/^bragg-write: \([0-9.]*\) [kM]B in \(series.nxs\)$/\1 \2/p')" \
 	"$(stat -c %s series*.nxs series*.h5 | awk '{s += $1} END {s /= 1000; printf "%.3g series.nxs\n", s < 1000 ? s : s / 1000}')"
 
+for frames in 3 12; do
+	rm -f series*.nxs* series*.h5
+	sed "s/--frames=3/--frames=$frames/" series >longer
+	terminal longer
+	lines | sed -n 's/^.*make about \([0-9.]*\) [kM]B.*/\1/p; s/^bragg-write: \([0-9.]*\) [kM]B in.*/\1/p' >sizes
+	check "$frames frames of it: as much as was said" awk '{x[NR] = $1} END {exit !(NR == 2 && x[1] / x[2] > 0.95 && x[1] / x[2] < 1.05)}' sizes
+done
+
 # --- what does not fit
 echo "$make | bragg-orient --frames=1e9 | bragg-intensity --threads=1 | bragg-write 'full_%d.raw'" >full
 setsid env --default-signal=INT,QUIT sh ./full 2>errors &

@@ -12,7 +12,6 @@
 struct options {
     int engine;  // index into ENGINES
     int isa;     // index into ISAS
-    bool has_isa;
     const char *label, *out;
 };
 
@@ -25,7 +24,7 @@ static const struct opt OPTIONS[] = {
     {"engine", "NAME", "cuda; host: the same on this processor; cpu: the CPU engine (cuda)",
      OPT_CHOICE, AT(engine), .choices = "cuda|host|cpu"},
     {"isa", "NAME", "Of host and cpu (the best)", OPT_CHOICE, AT(isa),
-     .choices = "baseline|avx2|avx512", .given = offsetof(struct options, has_isa)},
+     .choices = "baseline|avx2|avx512", .usual = ""},
     {"label", "NAME", "Of the case that golden computes", OPT_TEXT, AT(label)},
     {"out", "FILE", "Append JSON lines", OPT_TEXT, AT(out)},
     {0},
@@ -123,7 +122,7 @@ static enum status go(struct run *run, int argc, char **argv, struct error *e)
         return s;
     run->engine = ENGINES[o.engine];
     run->options = (struct engine_options){.threads = omp_get_max_threads(),
-                                           .isa = o.has_isa ? ISAS[o.isa] : NULL};
+                                           .isa = o.isa >= 0 ? ISAS[o.isa] : NULL};
     if (o.out && !(run->json = fopen(o.out, "a")))
         return error_errno(e, STATUS_FAILED, "%s", o.out);
     if (golden < argc)

@@ -24,7 +24,7 @@ static struct beam_request plain(void)
 
 static struct steps_request steps(int64_t count, double range, double step)
 {
-    return (struct steps_request){count > 0, range >= 0, step > 0, count, range, step};
+    return (struct steps_request){count, range >= 0 ? range : (double)NAN, step > 0 ? step : 0.0};
 }
 
 static size_t count_sources(const struct beam_request *b)

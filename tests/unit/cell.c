@@ -36,7 +36,7 @@ static void measure_cell(enum physics physics, const double cell[6], double leng
     set_cell(&c, cell[0], cell[1], cell[2], cell[3], cell[4], cell[5]);
     struct experiment x;
     build(&r, &x);
-    const struct orientation_request o = {.has_misset = true, .misset_rad = {0.3, 0.2, 0.1}};
+    const struct orientation_request o = {.misset_rad = {0.3, 0.2, 0.1}, .phi = NO_STEPS};
     struct recipe recipe = {.nlattices = 1, .lattices = mem_array(1, sizeof(struct lattice))};
     assert_int_equal(setup_lattice(&x, 0, &o, recipe.lattices, NULL), STATUS_OK);
     for (int i = 0; i < 3; i++)
@@ -206,7 +206,8 @@ static void test_random_misset(void **state)
         build(&r, &x);
         double mean = 0, square = 0;
         for (int i = 0; i < SAMPLES; i++) {
-            const struct orientation_request o = {.random_misset = true, .misset_seed = -1 - i};
+            const struct orientation_request o = {
+                .random_misset = true, .misset_seed = -1 - i, .phi = NO_STEPS};
             struct recipe recipe = {.nlattices = 1,
                                     .lattices = mem_array(1, sizeof(struct lattice))};
             assert_int_equal(setup_lattice(&x, 0, &o, recipe.lattices, NULL), STATUS_OK);
@@ -236,10 +237,8 @@ static void test_lattice(void **state)
     set_cell(&c, 70, 80, 90, 75, 85, 95);
     struct experiment x;
     build(&r, &x);
-    struct orientation_request o = {
-        .has_misset = true, .misset_rad = {0.3, 0.2, 0.1}, .phi_rad = 0.5};
-    o.phi = (struct steps_request){.has_count = true, .has_range = true, .count = 3, .range = 0.3};
-    o.has_mosaic_spread = true;
+    struct orientation_request o = {.misset_rad = {0.3, 0.2, 0.1}, .phi_rad = 0.5};
+    o.phi = (struct steps_request){.count = 3, .range = 0.3};
     o.mosaic_rad = 0.01;
     o.mosaic_seed = -7;
     struct recipe recipe = {.nlattices = 2, .lattices = mem_array(2, sizeof(struct lattice))};

@@ -20,7 +20,7 @@ static void build(struct experiment *x, struct recipe *r, int oversample)
     struct request q;
     struct crystal_request c;
     struct error e = {0};
-    const struct orientation_request o = {.has_misset = true, .misset_rad = {0.2, 0.35, 0.5}};
+    const struct orientation_request o = {.misset_rad = {0.2, 0.35, 0.5}, .phi = NO_STEPS};
     plain_request(&q, &c, PHYSICS_PHYSICAL);
     set_cell(&c, 79, 70, 45, 90, 100, 90);
     set3(c.cells, 20, 22, 30);
@@ -28,8 +28,7 @@ static void build(struct experiment *x, struct recipe *r, int oversample)
     q.detector.pixels[0] = q.detector.pixels[1] = EDGE;
     q.detector.pixel_m = 1.5e-4;
     q.detector.distance_m = 0.08;
-    q.detector.thickness = (struct steps_request){true, true, false, 2, 3e-4, 0.0};
-    q.detector.has_absorption = true;
+    q.detector.thickness = (struct steps_request){2, 3e-4, 0.0};
     q.detector.absorption_1_m = 3000.0;
     q.oversample = oversample;
     *r = (struct recipe){.nlattices = 1, .lattices = mem_array(1, sizeof(struct lattice))};

@@ -22,10 +22,8 @@ static void build(struct experiment *x, struct recipe *r)
     struct request q;
     struct crystal_request c;
     struct error e = {0};
-    const struct orientation_request o = {
-        .has_misset = true,
-        .misset_rad = {0.2, 0.35, 0.5},
-        .phi = {.has_range = true, .range = 0.01, .has_count = true, .count = 3}};
+    const struct orientation_request o = {.misset_rad = {0.2, 0.35, 0.5},
+                                          .phi = {.range = 0.01, .count = 3}};
     plain_request(&q, &c, PHYSICS_PHYSICAL);
     set_cell(&c, 39, 45, 52, 90, 100, 90);
     set3(c.cells, 7, 8, 9);
@@ -33,8 +31,7 @@ static void build(struct experiment *x, struct recipe *r)
     q.detector.pixels[0] = q.detector.pixels[1] = EDGE;
     q.detector.pixel_m = 1.6e-3;
     q.detector.distance_m = 0.08;
-    q.detector.thickness = (struct steps_request){true, true, false, 2, 3e-4, 0.0};
-    q.detector.has_absorption = true;
+    q.detector.thickness = (struct steps_request){2, 3e-4, 0.0};
     q.detector.absorption_1_m = 3000.0;
     q.oversample = 1;
     *r = (struct recipe){

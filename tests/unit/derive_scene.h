@@ -66,31 +66,26 @@ static void make_request(const struct variant *v, struct request *r, struct crys
     r->detector.pixels[0] = EDGE;
     r->detector.pixels[1] = EDGE;
     r->detector.pixel_m = 8.4e-3 / EDGE;
-    r->detector.has_distance = true;
     r->detector.distance_m = 0.07;
     set3(r->detector.rotation_rad, 2 * M_PI / 180, -3 * M_PI / 180, 1 * M_PI / 180);
     r->detector.twotheta_rad = 5 * M_PI / 180;
-    r->detector.has_beam_x = r->detector.has_beam_y = true;
-    r->detector.beam_x_m = 7e-3;
-    r->detector.beam_y_m = 4e-3;
+    r->detector.beam_m[0] = 7e-3;
+    r->detector.beam_m[1] = 4e-3;
     r->detector.point_pixel = v->point_pixel;
-    r->detector.has_absorption = true;
     r->detector.absorption_1_m = 1 / 235e-6;
-    r->detector.thickness =
-        (struct steps_request){.has_count = true, .has_range = true, .count = 2, .range = 320e-6};
+    r->detector.thickness = (struct steps_request){.count = 2, .range = 320e-6};
     r->beam.kahn = 0.8;
     r->beam.fluence_ph_m2 = 1e26;
     r->beam.size_m = 1e-4;
-    r->beam.horizontal = r->beam.vertical =
-        (struct steps_request){true, true, false, 2, 0.002, 0.0};
-    r->beam.dispersion = (struct steps_request){true, true, false, 2, 0.01, 0.0};
+    r->beam.horizontal = r->beam.vertical = (struct steps_request){2, 0.002, 0.0};
+    r->beam.dispersion = (struct steps_request){2, 0.01, 0.0};
     r->oversample = 2;
     r->each_thickness = r->each_polarization = r->each_solid_angle = v->each;
     r->water_m = v->water ? 1e-7 : 0.0;
     set_cell(c, 70, 80, 90, 75, 85, 95);
     if (v->tetragonal)
         set_cell(c, 70, 70, 90, 90, 90, 90);
-    c->has_cells = true;
+    c->blocks = true;
     set3(c->cells, v->cells[0], v->cells[1], v->cells[2]);
     for (int i = 0; i < 3 && v->extended; i++)
         c->size_m[i] = 6e-4;
@@ -99,14 +94,12 @@ static void make_request(const struct variant *v, struct request *r, struct crys
     c->interpolate = v->table && !v->nearest ? INTERPOLATE_ON : INTERPOLATE_OFF;
     if (v->table)
         c->table = smooth_table();
-    *o = (struct orientation_request){.has_misset = true, .misset_rad = {0.17, 0.35, 0.52}};
-    o->has_mosaic_spread = o->has_mosaic_domains = !v->perfect;
-    o->mosaic_rad = 0.6 * M_PI / 180;
+    *o = (struct orientation_request){.misset_rad = {0.17, 0.35, 0.52}};
+    o->mosaic_rad = v->perfect ? 0.0 : 0.6 * M_PI / 180;
     o->mosaic_domains = 3;
     o->mosaic_seed = -12345;
     o->phi_rad = v->still && v->perfect ? 0.0 : 0.1;
-    o->phi =
-        (struct steps_request){true, true, false, v->still ? 1 : 2, v->still ? 0.0 : 0.01, 0.0};
+    o->phi = (struct steps_request){v->still ? 1 : 2, v->still ? 0.0 : 0.01, 0.0};
 }
 
 /* Options that users type. */
@@ -140,8 +133,8 @@ static void change_request(const struct change *d, struct request *r, struct cry
         {"divergence_v", &r->beam.vertical.range, d->by * 1e-3},
         {"polarization", &r->beam.kahn, d->by},
         {"distance", &r->detector.distance_m, d->by * 1e-3},
-        {"beam_x", &r->detector.beam_x_m, d->by * 1e-3},
-        {"beam_y", &r->detector.beam_y_m, d->by * 1e-3},
+        {"beam_x", &r->detector.beam_m[0], d->by * 1e-3},
+        {"beam_y", &r->detector.beam_m[1], d->by * 1e-3},
         {"thickness", &r->detector.thickness.range, d->by * 1e-6},
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)

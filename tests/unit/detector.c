@@ -67,9 +67,8 @@ static void test_tilted(void **state)
     struct crystal_request c;
     plain_request(&r, &c, PHYSICS_FAITHFUL);
     struct detector_request *d = &r.detector;
-    d->has_beam_x = d->has_beam_y = true;
-    d->beam_x_m = mm_to_m(6.2);
-    d->beam_y_m = mm_to_m(6.9);
+    d->beam_m[0] = mm_to_m(6.2);
+    d->beam_m[1] = mm_to_m(6.9);
     rotate_by(d, 5, 3, 2, 15);
     struct panel p = build(&r);
     expect(&p, 0.10121156839030461, 0.0067319450026481452, -0.0063700877950727958,
@@ -92,18 +91,16 @@ static void test_xds_dials_adxv(void **state)
     plain_request(&r, &c, PHYSICS_FAITHFUL);
     struct detector_request *d = &r.detector;
     d->convention = CONVENTION_XDS;
-    d->has_orgx = d->has_orgy = true;
-    d->orgx_px = 60.5;
-    d->orgy_px = 70.25;
+    d->org_px[0] = 60.5;
+    d->org_px[1] = 70.25;
     rotate_by(d, 4, -3, 2, 8);
     struct panel p = build(&r);
     expect(&p, -0.01067515006573086, -0.027849665131600358, 0.095494350880171552,
            0.099619692339885657, 0.10000000000000001);
     d->convention = CONVENTION_DIALS;
     rotate_by(d, 0, 0, 0, 0);
-    d->orgx_px = 70;
-    d->orgy_px = 60;
-    d->has_close_distance = true;
+    d->org_px[0] = 70;
+    d->org_px[1] = 60;
     d->close_distance_m = mm_to_m(95);
     p = build(&r);
     expect(&p, -0.0069500000000000004, -0.0059500000000000004, 0.095000000000000001,
@@ -111,9 +108,8 @@ static void test_xds_dials_adxv(void **state)
     plain_request(&r, &c, PHYSICS_FAITHFUL);
     d->convention = CONVENTION_ADXV;
     rotate_by(d, 3, 0, 0, 0);
-    d->has_beam_x = d->has_beam_y = true;
-    d->beam_x_m = mm_to_m(6.0);
-    d->beam_y_m = mm_to_m(6.5);
+    d->beam_m[0] = mm_to_m(6.0);
+    d->beam_m[1] = mm_to_m(6.5);
     p = build(&r);
     expect(&p, -0.0060000000000000001, 0.0062913660689538162, 0.10032971652433055,
            0.0998629534754574, 0.10000000000000002);
@@ -124,8 +120,6 @@ static void custom(struct request *r)
     struct detector_request *d = &r->detector;
     struct beam_request *b = &r->beam;
     d->convention = CONVENTION_CUSTOM;
-    b->has_direction = b->has_polarization = b->has_spindle = true;
-    d->has_fast = d->has_slow = d->has_normal = d->has_twotheta_axis = true;
     set3(b->direction, 0, 0, 1);
     set3(b->polarization, 1, 0, 0);
     set3(b->spindle, 1, 0, 0);
@@ -133,9 +127,8 @@ static void custom(struct request *r)
     set3(d->slow, 0, -1, 0);
     set3(d->normal, 0, 0, 1);
     set3(d->twotheta_axis, 1, 0, 0);
-    d->has_beam_x = d->has_beam_y = d->has_pivot = true;
-    d->beam_x_m = mm_to_m(6);
-    d->beam_y_m = mm_to_m(7);
+    d->beam_m[0] = mm_to_m(6);
+    d->beam_m[1] = mm_to_m(7);
 }
 
 static void test_custom(void **state)
@@ -173,7 +166,7 @@ static void test_long_normal(void **state)
     r.physics = PHYSICS_PHYSICAL;
     assert_int_equal(detector_axes(&r, &axes, NULL), STATUS_OK);
     assert_true(axes.normal[2] == 1);
-    r.detector.has_normal = false;
+    r.detector.normal[0] = NAN;
     set3(r.detector.fast, 0, 1, 0);
     set3(r.detector.slow, 3, 0, 0);
     assert_int_equal(detector_axes(&r, &axes, NULL), STATUS_OK);
@@ -208,19 +201,16 @@ static void test_stand_in(void **state)
         plain_request(&r, &c, physical ? PHYSICS_PHYSICAL : PHYSICS_FAITHFUL);
         struct detector_request *d = &r.detector;
         const struct panel mosflm = build(&r);
-        d->has_orgx = true;
-        d->orgx_px = 30.5;
+        d->org_px[0] = 30.5;
         struct panel p = build(&r);
         assert_near(p.origin_m[2], physical ? -0.003 : mosflm.origin_m[2], 1e-15);
         assert_near(p.origin_m[1], mosflm.origin_m[1], 0);
         assert_near(p.beam_y_mm, physical ? 2.95 : mosflm.beam_y_mm, 1e-12);
         plain_request(&r, &c, r.physics);
         d->convention = CONVENTION_XDS;
-        d->has_beam_x = true;
-        d->beam_x_m = mm_to_m(3);
+        d->beam_m[0] = mm_to_m(3);
         p = build(&r);
         assert_near(p.origin_m[0], physical ? -0.003 : -0.0064, 1e-15);
-        d->has_pivot = true;
         d->pivot = PIVOT_BEAM;
         rotate_by(d, 0, 0, 0, 10);
         const struct panel beam = build(&r);
@@ -237,8 +227,7 @@ static void test_layers(void **state)
     struct request r;
     struct crystal_request c;
     plain_request(&r, &c, PHYSICS_FAITHFUL);
-    r.detector.thickness =
-        (struct steps_request){.has_count = true, .has_range = true, .count = 5, .range = 450e-6};
+    r.detector.thickness = (struct steps_request){.count = 5, .range = 450e-6};
     struct panel p = build(&r);
     assert_int_equal(p.layers, 5);
     assert_near(p.layer_m, 112.5e-6, 1e-18);
@@ -262,9 +251,7 @@ static void test_depth(void **state)
     struct crystal_request c;
     plain_request(&r, &c, PHYSICS_PHYSICAL);
     for (double absorption_1_m = 1e-3; absorption_1_m < 1e6; absorption_1_m *= 30) {
-        r.detector.thickness = (struct steps_request){
-            .has_count = true, .has_range = true, .count = 2, .range = 450e-6};
-        r.detector.has_absorption = true;
+        r.detector.thickness = (struct steps_request){.count = 2, .range = 450e-6};
         r.detector.absorption_1_m = absorption_1_m;
         double depth = 0.0, weight = 0.0;
         for (int i = 0; i < 10000; i++) {
@@ -301,14 +288,14 @@ static void test_refusals(void **state)
     BAD(r.detector.distance_m = INFINITY);
     BAD(r.detector.rotation_rad[1] = NAN);
     BAD(r.detector.twotheta_rad = 1e9);
-    BAD((r.detector.has_roi = true, r.detector.roi = (struct roi){200, 210, 0, 5}));
-    BAD((r.detector.has_roi = true, r.detector.roi = (struct roi){9, 8, 0, 5}));
-    BAD((r.detector.thickness.has_range = true, r.detector.thickness.range = -1e300));
-    BAD((r.detector.has_beam_x = true, r.detector.beam_x_m = NAN));
+    BAD(r.detector.roi = ((struct roi){200, 210, 0, 5}));
+    BAD(r.detector.roi = ((struct roi){9, 8, 0, 5}));
+    BAD(r.detector.thickness.range = -1e300);
+    BAD(r.detector.beam_m[0] = INFINITY);
     BAD((custom(&r), set3(r.beam.direction, 0, 0, 0)));
     BAD((custom(&r), set3(r.detector.slow, 2, 0, 0)));
     BAD((custom(&r), set3(r.beam.polarization, 0, 0, -1)));
-    BAD((custom(&r), set3(r.detector.normal, NAN, 0, 0)));
+    BAD((custom(&r), set3(r.detector.normal, 0, NAN, 0)));
 #undef BAD
 }
 

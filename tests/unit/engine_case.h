@@ -86,7 +86,6 @@ static inline void case_detector(const struct engine_case *c, struct detector_re
     d->convention = CONVENTION_MOSFLM;
     d->pixel_m = mm_to_m(c->pixel_mm > 0.0 ? c->pixel_mm : 0.8);
     d->pixels[0] = d->pixels[1] = pixels;
-    d->has_distance = true;
     d->distance_m = mm_to_m(100.0);
     for (int i = 0; i < 3; i++)
         d->rotation_rad[i] = deg_to_rad(c->tilt_deg[i]);
@@ -94,13 +93,11 @@ static inline void case_detector(const struct engine_case *c, struct detector_re
     d->curved = c->curved;
     d->point_pixel = c->point_pixel;
     if (c->layers) {
-        d->has_absorption = true;
         d->absorption_1_m = 1.0 / um_to_m(235.0);
-        d->thickness = (struct steps_request){
-            .has_count = true, .has_range = true, .count = c->layers, .range = um_to_m(450.0)};
+        d->thickness = (struct steps_request){.count = c->layers, .range = um_to_m(450.0)};
     }
-    d->has_roi = c->roi;
-    d->roi = (struct roi){5, pixels - 20, 9, pixels - 3};
+    if (c->roi)
+        d->roi = (struct roi){5, pixels - 20, 9, pixels - 3};
     d->mask = c->mask ? case_mask(pixels) : NULL;
 }
 
@@ -113,10 +110,9 @@ static inline void case_beam(const struct engine_case *c, struct beam_request *b
     b->size_m = c->beam_um[0] > 0.0 ? um_to_m(c->beam_um[0]) : 1e-4;
     b->height_m = um_to_m(c->beam_um[1]);
     if (c->divergence)
-        b->horizontal = b->vertical =
-            (struct steps_request){true, true, false, c->divergence, 0.002, 0.0};
+        b->horizontal = b->vertical = (struct steps_request){c->divergence, 0.002, 0.0};
     if (c->wavelengths)
-        b->dispersion = (struct steps_request){true, true, false, c->wavelengths, 0.01, 0.0};
+        b->dispersion = (struct steps_request){c->wavelengths, 0.01, 0.0};
 }
 
 static inline void case_crystal(const struct engine_case *c, struct crystal_request *r)
@@ -130,7 +126,7 @@ static inline void case_crystal(const struct engine_case *c, struct crystal_requ
         r->cells[i] = cells = c->cells[i] > 0.0 ? c->cells[i] : cells;
         r->size_m[i] = um_to_m(c->size_um[i]);
     }
-    r->has_cells = true;
+    r->blocks = true;
     r->shape = c->shape;
     r->fudge = c->fudge > 0.0 ? c->fudge : 1.0;
     r->interpolate = c->interpolate ? INTERPOLATE_ON : INTERPOLATE_OFF;
@@ -156,15 +152,14 @@ static inline void case_second_panel(struct experiment *x)
 static inline enum status case_lattices(const struct engine_case *c, const struct experiment *x,
                                         struct recipe *r, struct error *e)
 {
-    struct orientation_request o = {.has_misset = true, .misset_rad = {0.2, 0.3, 0.4}};
+    struct orientation_request o = {.misset_rad = {0.2, 0.3, 0.4}, .phi = NO_STEPS};
     if (c->mosaic_deg > 0.0) {
-        o.has_mosaic_spread = o.has_mosaic_domains = true;
         o.mosaic_rad = deg_to_rad(c->mosaic_deg);
         o.mosaic_domains = c->domains;
         o.mosaic_seed = -12345;
     }
     if (c->phi_steps)
-        o.phi = (struct steps_request){true, true, false, c->phi_steps, deg_to_rad(1.0), 0.0};
+        o.phi = (struct steps_request){c->phi_steps, deg_to_rad(1.0), 0.0};
     *r = (struct recipe){0};
     r->nlattices = c->lattices ? (size_t)c->lattices : 1;
     r->lattices = mem_array(r->nlattices, sizeof *r->lattices);
@@ -184,7 +179,10 @@ static inline enum status case_build(const struct engine_case *c, struct experim
 {
     struct crystal_request crystal;
     case_crystal(c, &crystal);
-    struct request q = {.physics = PHYSICS_PHYSICAL, .ncrystals = 1, .crystals = &crystal};
+    struct request q;
+    request_clear(&q);
+    q.ncrystals = 1;
+    q.crystals = &crystal;
     case_detector(c, &q.detector);
     case_beam(c, &q.beam);
     q.oversample = c->oversample ? c->oversample : 1;

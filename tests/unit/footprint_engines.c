@@ -66,7 +66,7 @@ static void frames_do_not_depend_on_those_before(void **state)
         struct recipe one, two;
         struct error e = {0};
         assert_int_equal(case_build(&CASES[3], &x, &one, &e), STATUS_OK);
-        const struct orientation_request turned = {.has_misset = true, .misset_rad = {1, 2, 3}};
+        const struct orientation_request turned = {.misset_rad = {1, 2, 3}, .phi = NO_STEPS};
         two = (struct recipe){.nlattices = 1, .lattices = mem_array(1, sizeof *two.lattices)};
         assert_int_equal(setup_lattice(&x, 0, &turned, two.lattices, &e), STATUS_OK);
         const struct recipe blank = {0}, *const order[] = {&one, &blank, &two, &one, &one, &two};

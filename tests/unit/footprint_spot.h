@@ -59,7 +59,7 @@ static void build(const struct spot *spot, struct experiment *x, struct recipe *
     struct error e = {0};
     struct crystal_request crystal = {.has_cell = true,
                                       .cells = {12, 12, 12},
-                                      .has_cells = true,
+                                      .blocks = true,
                                       .shape = SHAPE_GAUSS,
                                       .fudge = 1,
                                       .interpolate = INTERPOLATE_OFF,
@@ -72,21 +72,23 @@ static void build(const struct spot *spot, struct experiment *x, struct recipe *
         crystal.cell_rad[i] = M_PI / 2.0;
         crystal.size_m[i] = spot->size_m[i];
     }
-    struct request q = {.physics = spot->physics, .ncrystals = 1, .crystals = &crystal};
+    struct request q;
+    request_clear(&q);
+    q.physics = spot->physics;
+    q.ncrystals = 1;
+    q.crystals = &crystal;
     q.oversample = 1;
-    q.detector = (struct detector_request){.convention = CONVENTION_MOSFLM,
-                                           .pixel_m = PIXEL_M,
-                                           .pixels = {EDGE, EDGE},
-                                           .has_distance = true,
-                                           .distance_m = DISTANCE_M};
-    q.beam = (struct beam_request){.wavelength_m = 2.0 * CELL_M * sin(theta) / order_of(spot),
-                                   .fluence_ph_m2 = 1e28,
-                                   .no_polarization = true,
-                                   .size_m = spot->beam_m[0],
-                                   .height_m = spot->beam_m[1]};
+    q.detector.pixel_m = PIXEL_M;
+    q.detector.pixels[0] = q.detector.pixels[1] = EDGE;
+    q.detector.distance_m = DISTANCE_M;
+    q.beam.wavelength_m = 2.0 * CELL_M * sin(theta) / order_of(spot);
+    q.beam.fluence_ph_m2 = 1e28;
+    q.beam.no_polarization = true;
+    q.beam.size_m = spot->beam_m[0];
+    q.beam.height_m = spot->beam_m[1];
     if (spot->divergence_rad > 0.0)
-        q.beam.horizontal = q.beam.vertical = (struct steps_request){
-            .has_range = true, .has_count = true, .count = 9, .range = spot->divergence_rad};
+        q.beam.horizontal = q.beam.vertical =
+            (struct steps_request){.count = 9, .range = spot->divergence_rad};
     q.beam.square_divergence = true;
     if (setup_experiment(&q, x, &e))
         fail_msg("%s", e.text);
@@ -100,7 +102,7 @@ static void build(const struct spot *spot, struct experiment *x, struct recipe *
     vec_cross(axis[0], axis[1], axis[2]);
     for (int i = 0; i < 9; i++)
         rotation[i] = axis[i % 3][i / 3];
-    const struct orientation_request still = {0};
+    const struct orientation_request still = {.phi = NO_STEPS};
     *r = (struct recipe){.nlattices = 1, .lattices = mem_array(1, sizeof *r->lattices)};
     if (setup_lattice_rotated(x, 0, rotation, &still, r->lattices, &e))
         fail_msg("%s", e.text);

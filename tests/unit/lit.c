@@ -92,7 +92,7 @@ static void blocks_of(struct request *r, struct crystal_request *c, double beam_
     set_cell(c, 50, 80, 100, 90, 110, 90);
     set3(c->cells, 4, 5, 10);
     set3(c->size_m, 40e-6, 40e-6, 40e-6);
-    c->has_cells = true;
+    c->blocks = true;
     r->beam.size_m = beam_m;
 }
 
@@ -101,9 +101,8 @@ static double weight_of(const struct request *r, double phi_rad, int64_t steps, 
     struct experiment x;
     struct error e = {0};
     struct recipe recipe = {.nlattices = 1, .lattices = mem_array(1, sizeof(struct lattice))};
-    const struct orientation_request o = {
-        .phi_rad = phi_rad,
-        .phi = {.has_count = true, .has_range = true, .count = steps, .range = osc_rad}};
+    const struct orientation_request o = {.phi_rad = phi_rad,
+                                          .phi = {.count = steps, .range = osc_rad}};
     if (setup_experiment(r, &x, &e) || setup_lattice(&x, 0, &o, recipe.lattices, &e))
         fail_msg("%s", e.text);
     const double weight = recipe.lattices[0].weight;
@@ -132,7 +131,7 @@ static void a_lattice_weighs_its_blocks_in_the_beam(void **state)
     assert_near(weight_of(&r, 0.0, 8, 1.0) / sum, 1.0, 1e-12);
     /* one block is one block: without cells that were asked for, and of nanoBragg */
     blocks_of(&r, &c, 1e-3, PHYSICS_PHYSICAL);
-    c.has_cells = false;
+    c.blocks = false;
     assert_true(weight_of(&r, 0.0, 1, 0.0) == 1.0);
     blocks_of(&r, &c, 1e-3, PHYSICS_FAITHFUL);
     assert_true(weight_of(&r, 0.0, 1, 0.0) == 1.0);

@@ -12,7 +12,8 @@
 #include "base/opt.h"
 
 struct options {
-    bool flag, has_real;
+    bool flag;
+    struct opt_marks given;
     int64_t count;
     double real, triple[3], pair[2], edges[2], centre[2], tilt;
     const char *text, *input;
@@ -38,8 +39,7 @@ static const struct opt table[] = {
      .offset = offsetof(struct options, real),
      .min = 0,
      .max = 1e3,
-     .flags = OPT_BYTES | OPT_OPEN_MIN,
-     .given = offsetof(struct options, has_real)},
+     .flags = OPT_BYTES | OPT_OPEN_MIN},
     {.name = "triple",
      .metavar = "X,Y,Z",
      .doc = "a vector",
@@ -105,7 +105,7 @@ static const struct opt table[] = {
      .doc = "a list",
      .type = OPT_TEXTS,
      .offset = offsetof(struct options, list)},
-    {0},
+    OPT_END(struct options, given),
 };
 
 static const struct opt_program program = {.name = "test",
@@ -139,7 +139,7 @@ static void values_are_stored(void **state)
     assert_int_equal(parse(&o, "--flag --count=-5 --real 2.5 --triple=1,-2,3e0 --text=a.b "
                                "--choice=green --pair=0,99 --list=x --list=y file"),
                      STATUS_OK);
-    assert_true(o.flag && o.has_real);
+    assert_true(o.flag && opt_given(table, &o, "real"));
     assert_int_equal(o.count, -5);
     assert_true(o.real == 2.5 && o.triple[0] == 1 && o.triple[1] == -2 && o.triple[2] == 3);
     assert_true(o.pair[0] == 0 && o.pair[1] == 99);
@@ -282,12 +282,12 @@ static void inputs_lie_where_the_user_stands(void **state)
         char line[64], lineage[64], text[128];
         if (cases[i].from)
             assert_int_equal(setenv("BRAGG_FROM", cases[i].from, 1), 0);
-        (void)snprintf(line, sizeof line, "--count=0 --text=t --input=%s", cases[i].given);
+        (void)snprintf(line, sizeof line, "--text=t --input=%s", cases[i].given);
         assert_int_equal(parse(&o, line), STATUS_OK);
         assert_string_equal(o.input, cases[i].path);
         assert_string_equal(o.text, "t");
         (void)opt_lineage(table, &o, text, sizeof text);
-        (void)snprintf(lineage, sizeof lineage, "count=0\nreal=\ninput=%s\nchoice=red\n",
+        (void)snprintf(lineage, sizeof lineage, "count=\nreal=\ninput=%s\nchoice=\n",
                        cases[i].given);
         assert_string_equal(text, lineage);
         assert_true(opt_words(table, &o, text, sizeof text));
@@ -323,7 +323,8 @@ static void inputs_lie_beside_the_pipeline(void **state)
 static const char *judged(const char *const *words)
 {
     struct choice {
-        bool flag, has_b;
+        bool flag;
+        struct opt_marks given;
         double a_mm, b_mm[2];
         const char *text;
         int choice;
@@ -337,13 +338,13 @@ static const char *judged(const char *const *words)
     }
     static const struct opt rows[] = {
         ROW("a", OPT_REAL, a_mm, .excludes = "text b|flag"),
-        ROW("b", OPT_REALS, b_mm, .needs = "choice|text", .given = offsetof(struct choice, has_b)),
+        ROW("b", OPT_REALS, b_mm, .needs = "choice|text"),
         ROW("text", OPT_TEXT, text, .needs = "b"),
         ROW("choice", OPT_CHOICE, choice, ),
         ROW("flag", OPT_FLAG, flag, .needs = "choice=zero|text=yes"),
         ROW("texts", OPT_TEXTS, texts, .needs = "flag", .flags = OPT_KEYS),
         ROW("key", OPT_REAL, key, .needs = "flag", .excludes = "choice"),
-        {0},
+        OPT_END(struct choice, given),
     };
 #undef ROW
     static struct error e;
@@ -364,7 +365,7 @@ static void columns_say_what_goes_together(void **state)
     (void)state;
     assert_string_equal(JUDGED("--text=x", "--a=1"), "--a and --text exclude each other");
     assert_string_equal(JUDGED("--a=1", "--flag"), "--a and --b and --flag exclude each other");
-    assert_null(JUDGED("--a=0", "--flag"));  // as if it were not given
+    assert_string_equal(JUDGED("--a=0", "--flag"), "--a and --b and --flag exclude each other");
     assert_string_equal(JUDGED("--a=1", "--b=0,0"), "--a and --b and --flag exclude each other");
     assert_string_equal(JUDGED("--b=1,2"), "--b needs --choice or --text");
     assert_string_equal(JUDGED("--b=1,2", "--choice=zero"), "--b needs --choice or --text");
@@ -417,6 +418,107 @@ static void errors_are_one_line(void **state)
 }
 
 /* Alone it keeps the default and takes no word behind it; else its value comes after =. */
+struct marked {
+    double angle_rad, wavelength_m, depth_1_m, none[2];
+    int64_t pair[2];
+    int choice;
+    bool flag;
+    struct opt_marks given;
+};
+
+#define MARKED(n, kind, member, ...)                                                      \
+    {                                                                                     \
+        n, "X", n, kind, offsetof(struct marked, member), .min = -1e6, .max = 1e6,        \
+                                                          .flags = OPT_BYTES, __VA_ARGS__ \
+    }
+static const struct opt marked[] = {
+    MARKED("angle", OPT_REAL, angle_rad, .si = SI_DEG, .always = true, .usual = "30"),
+    MARKED("wavelength", OPT_REAL, wavelength_m, .si = SI_ANGSTROM, .usual = "1"),
+    MARKED("energy", OPT_REAL, wavelength_m, .si = SI_EV, .excludes = "wavelength"),
+    MARKED("depth", OPT_REAL, depth_1_m, .si = SI_PER_UM, .needs = "angle"),
+    MARKED("none", OPT_REALS, none, .count = 2, .usual = ""),
+    {"pair", "X", "pair", OPT_INTS, offsetof(struct marked, pair), .min = -1e6, .max = 1e6,
+     .flags = OPT_BYTES | OPT_ONE_FOR_ALL, .count = 2},
+    MARKED("choice", OPT_CHOICE, choice, .choices = "a|b", .usual = ""),
+    MARKED("flag", OPT_FLAG, flag, ),
+    OPT_END(struct marked, given),
+};
+
+static enum status parse_marked(struct marked *o, const char *word, const char *more)
+{
+    char name[] = "x", words[2][256];
+    char *argv[] = {name, words[0], words[1], NULL};
+    int count = 0;
+    (void)snprintf(words[0], sizeof words[0], "%s", word);
+    (void)snprintf(words[1], sizeof words[1], "%s", more ? more : "");
+    *o = (struct marked){0};
+    return opt_parse(&program, marked, o, NULL, NULL, more ? 3 : 2, argv, operands, &count, &error);
+}
+
+/* One typed at its default was given, too; of two that share a place only the one that was. */
+static void tables_note_what_was_given(void **state)
+{
+    (void)state;
+    struct marked o;
+    assert_int_equal(parse_marked(&o, "--angle=30", "--energy=12398.42"), STATUS_OK);
+    assert_true(opt_given(marked, &o, "depth|angle") && opt_given(marked, &o, "energy"));
+    assert_false(opt_given(marked, &o, "wavelength") || opt_given(marked, &o, "none|pair|choice"));
+    assert_true(fabs(o.angle_rad - M_PI / 6) < 1e-15 && fabs(o.wavelength_m - 1e-10) < 1e-25);
+    assert_true(isnan(o.none[0]) && isnan(o.none[1]) && o.choice == -1);
+    /* a part of the table has the same marks */
+    assert_true(opt_given(marked + 2, &o, "energy") && !opt_given(marked + 2, &o, "depth"));
+    opt_mark(&marked[2], &o, false);
+    assert_false(opt_given(marked, &o, "energy"));
+    assert_true(opt_given(marked, &o, "angle"));
+    assert_int_equal(parse_marked(&o, "--wavelength=1", "--energy=5"), STATUS_USAGE);
+    assert_int_equal(parse_marked(&o, "--depth=1", NULL), STATUS_USAGE);
+    assert_int_equal(parse_marked(&o, "--pair=7", "--choice=b"), STATUS_OK);
+    assert_true(o.pair[0] == 7 && o.pair[1] == 7 && o.choice == 1);
+}
+
+/* Lineage and words have what was typed, to the last digit, whatever unit it is kept in. */
+static void lineage_has_the_units_that_are_typed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *typed, *line;
+    } cases[] = {
+        {"--angle=0.1", "angle=0.1\n"},
+        {"--angle=-77.77", "angle=-77.77\n"},
+        {"--wavelength=0.97946", "wavelength=0.97946\n"},
+        {"--energy=12658.123456789", "energy=12658.123456789\n"},
+        {"--energy=7.1e3", "energy=7100\n"},
+        {"--depth=234.56", "depth=234.56\n"},
+        {"--depth=0.3", "depth=0.3\n"},
+        {"--pair=-3,4", "pair=-3,4\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct marked o, again;
+        char lineage[256], words[256];
+        const char *more = strncmp(cases[i].typed, "--depth", 7) == 0 ? "--angle=30" : NULL;
+        assert_int_equal(parse_marked(&o, cases[i].typed, more), STATUS_OK);
+        (void)opt_lineage(marked, &o, lineage, sizeof lineage);
+        assert_non_null(strstr(lineage, cases[i].line));
+        if (more)
+            continue;
+        assert_true(opt_words(marked, &o, words, sizeof words));
+        assert_int_equal(parse_marked(&again, words, NULL), STATUS_OK);
+        assert_memory_equal(&again, &o, sizeof o);
+    }
+    for (int i = 1; i < 2000; i++) {  // numbers that nobody types come back, too
+        struct marked o = {.angle_rad = to_si(SI_DEG, i / 7.0),
+                           .wavelength_m = to_si(SI_EV, 1e5 / i)};
+        struct marked back = o;
+        char word[2][64], words[512];
+        opt_mark(&marked[0], &o, true);
+        opt_mark(&marked[2], &o, true);
+        assert_true(opt_words(marked, &o, words, sizeof words));
+        assert_int_equal(sscanf(words, "%63s %63s", word[0], word[1]), 2);
+        assert_int_equal(parse_marked(&back, word[0], word[1]), STATUS_OK);
+        assert_true(back.angle_rad == o.angle_rad && back.wavelength_m == o.wavelength_m);
+    }
+}
+
 static void values_may_be_left_out(void **state)
 {
     (void)state;
@@ -426,9 +528,8 @@ static void values_may_be_left_out(void **state)
                                        .type = OPT_REAL,
                                        .offset = offsetof(struct options, real),
                                        .max = 9,
-                                       .flags = OPT_BARE,
-                                       .given = offsetof(struct options, has_real)},
-                                      {0}};
+                                       .flags = OPT_BARE},
+                                      OPT_END(struct options, given)};
     static const struct opt_program with_file = {
         .name = "x", .summary = "x", .operands = "FILE", .max_operands = 1};
     static const struct {
@@ -453,7 +554,7 @@ static void values_may_be_left_out(void **state)
         assert_int_equal(opt_parse(&with_file, bare, &o, NULL, NULL, cases[i].more ? 3 : 2, argv,
                                    operand, &count, &e),
                          cases[i].status);
-        assert_true(o.real == cases[i].real && o.has_real == !cases[i].status);
+        assert_true(o.real == cases[i].real && opt_given(bare, &o, "least") == !cases[i].status);
         assert_int_equal(count, cases[i].operands);
     }
 }
@@ -468,6 +569,8 @@ int main(void)
         cmocka_unit_test(bad_values_are_refused),
         cmocka_unit_test(signs_are_for_numbers_below_zero),
         cmocka_unit_test(lineage_holds_what_changes_bytes),
+        cmocka_unit_test(tables_note_what_was_given),
+        cmocka_unit_test(lineage_has_the_units_that_are_typed),
         cmocka_unit_test(inputs_lie_where_the_user_stands),
         cmocka_unit_test(inputs_lie_beside_the_pipeline),
         cmocka_unit_test(columns_say_what_goes_together),

@@ -20,7 +20,7 @@ static inline void set3(double v[3], double x, double y, double z)
 /* Fills *r and *c; r->crystals points to c. */
 static inline void plain_request(struct request *r, struct crystal_request *c, enum physics physics)
 {
-    memset(r, 0, sizeof *r);
+    request_clear(r);
     memset(c, 0, sizeof *c);
     r->physics = physics;
     r->detector.pixel_m = 1e-4;

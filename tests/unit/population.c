@@ -29,7 +29,7 @@ static bool plausible(double x, double mean, double variance)
 static void every_frame_holds_one_of_each_by_default(void **state)
 {
     (void)state;
-    struct population p = {.hit_rate = 1};
+    struct population p = {.hit_rate = 1, .mean_lattices = NAN};
     assert_int_equal(open_population(&p, 3), STATUS_OK);
     for (uint64_t k = 0; k < 100; k++)
         assert_int_equal(population_count(&p, SEED, k), 3);
@@ -45,7 +45,7 @@ static void hits_follow_the_rate(void **state)
     (void)state;
     const double rates[] = {0.0, 0.02, 0.3, 0.97, 1.0};
     for (size_t r = 0; r < sizeof rates / sizeof *rates; r++) {
-        struct population p = {.hit_rate = rates[r], .has_hit_rate = true};
+        struct population p = {.hit_rate = rates[r], .mean_lattices = NAN};
         assert_int_equal(open_population(&p, 1), STATUS_OK);
         double hits = 0.0, pairs = 0.0;
         for (uint64_t k = 0; k < FRAMES; k++) {
@@ -67,7 +67,7 @@ static void counts_are_poisson(void **state)
     (void)state;
     const double means[] = {0.1, 1.5, 30.0};
     for (size_t m = 0; m < sizeof means / sizeof *means; m++) {
-        struct population p = {.mean_lattices = means[m], .has_mean_lattices = true};
+        struct population p = {.hit_rate = NAN, .mean_lattices = means[m]};
         assert_int_equal(open_population(&p, 1), STATUS_OK);
         double sum = 0.0, squares = 0.0, blanks = 0.0;
         for (uint64_t k = 0; k < FRAMES; k++) {
@@ -81,7 +81,7 @@ static void counts_are_poisson(void **state)
         assert_true(plausible(squares, FRAMES * mean, FRAMES * mean * (1 + 2 * mean)));
         assert_true(plausible(blanks, FRAMES * none, FRAMES * none + 0.1));
     }
-    struct population crowd = {.mean_lattices = 1000, .has_mean_lattices = true};
+    struct population crowd = {.hit_rate = NAN, .mean_lattices = 1000};
     assert_int_equal(open_population(&crowd, 1), STATUS_OK);
     assert_int_equal(population_count(&crowd, SEED, 0), LATTICES_MAX);
 }
@@ -89,7 +89,7 @@ static void counts_are_poisson(void **state)
 static void crystals_follow_the_mixture(void **state)
 {
     (void)state;
-    struct population p = {.hit_rate = 1, .mixture = "7,0,3"};
+    struct population p = {.hit_rate = 1, .mixture = "7,0,3", .mean_lattices = NAN};
     assert_int_equal(open_population(&p, 3), STATUS_OK);
     assert_int_equal(p.lattices, 1);
     double found[3] = {0}, alike = 0.0;
@@ -107,13 +107,12 @@ static void crystals_follow_the_mixture(void **state)
 static void shares_are_listed_or_spread(void **state)
 {
     (void)state;
-    struct population p = {
-        .hit_rate = 1, .shares = "1,0.5,0.25", .lattices = 5, .has_lattices = true};
+    struct population p = {.hit_rate = 1, .shares = "1,0.5,0.25", .asked = 5, .mean_lattices = NAN};
     assert_int_equal(open_population(&p, 1), STATUS_OK);
     assert_true(population_share(&p, SEED, 0, 0) == 1.0);
     assert_true(population_share(&p, SEED, 0, 1) == 0.5);
     assert_true(population_share(&p, SEED, 0, 4) == 0.25);
-    p.share_spread_percent = 50;
+    p.share_spread = 0.5;
     double sum = 0.0, squares = 0.0;
     for (uint64_t k = 0; k < FRAMES; k++) {
         const double share = population_share(&p, SEED, k, 1);
@@ -129,7 +128,7 @@ static void shares_are_listed_or_spread(void **state)
 static void shares_in_a_gaussian_beam(void **state)
 {
     (void)state;
-    struct population p = {.share_beam = 0.01};
+    struct population p = {.share_beam = 0.01, .mean_lattices = NAN};
     assert_int_equal(open_population(&p, 1), STATUS_OK);
     double sum = 0.0, squares = 0.0;
     for (uint64_t k = 0; k < FRAMES; k++) {
@@ -150,8 +149,8 @@ static void cells_vary_as_their_edges_allow(void **state)
     struct population p = {.hit_rate = 1, .cell_correlation = 0.8};
     double strain[3], squares[3] = {0}, product = 0;
     assert_false(population_strain(&p, cell_A, SEED, 0, 0, strain));
-    p.cell_spread_percent[0] = p.cell_spread_percent[1] = 0.2;
-    p.cell_spread_percent[2] = 0.4;
+    p.cell_spread[0] = p.cell_spread[1] = 0.002;
+    p.cell_spread[2] = 0.004;
     for (uint64_t k = 0; k < FRAMES; k++) {
         assert_true(population_strain(&p, cell_A, SEED, k, 1, strain));
         assert_true(strain[0] == strain[1]);  // tetragonal
@@ -167,20 +166,20 @@ static void cells_vary_as_their_edges_allow(void **state)
 static void contradictions_are_refused(void **state)
 {
     (void)state;
-    struct population p = {.mixture = "1,2"};
+    struct population p = {.mixture = "1,2", .mean_lattices = NAN};
     assert_int_equal(open_population(&p, 3), STATUS_USAGE);
     assert_string_equal(error.text, "--mixture: 2 weights, must be 3, one for each crystal");
-    p = (struct population){.mixture = "0,0"};
+    p = (struct population){.mixture = "0,0", .mean_lattices = NAN};
     assert_int_equal(open_population(&p, 2), STATUS_USAGE);
-    p = (struct population){.shares = "0,0"};
+    p = (struct population){.shares = "0,0", .mean_lattices = NAN};
     assert_int_equal(open_population(&p, 1), STATUS_USAGE);
     assert_string_equal(error.text, "--shares: one share must be greater than 0");
-    p = (struct population){.lattices = 3, .has_lattices = true};
+    p = (struct population){.asked = 3, .mean_lattices = NAN};
     assert_int_equal(population_begin(&p, 2, true, &error), STATUS_USAGE);
     assert_int_equal(population_begin(&p, 3, true, &error), STATUS_OK);
     assert_int_equal(population_begin(&p, 1, false, &error), STATUS_OK);
     assert_int_equal(population_begin(&p, 4, false, &error), STATUS_USAGE);
-    p = (struct population){.mean_lattices = 9, .has_mean_lattices = true};
+    p = (struct population){.hit_rate = NAN, .mean_lattices = 9};
     assert_int_equal(population_begin(&p, 2, false, &error), STATUS_USAGE);
 }
 
@@ -194,7 +193,7 @@ static void pulses_keep_the_means_of_the_beam(void **state)
     struct recipe r = {.seed = SEED};
     assert_int_equal(pulse_make(&steady, &beam, &r, &error), STATUS_OK);
     assert_true(!r.nsources && !r.sources);
-    const struct pulse p = {.fluence_jitter_percent = 80, .wavelength_jitter_percent = 0.5};
+    const struct pulse p = {.fluence_jitter = 0.8, .wavelength_jitter = 0.005};
     double sum = 0.0, waves = 0.0;
     for (uint64_t k = 0; k < FRAMES; k++) {
         r = (struct recipe){.id = k, .seed = SEED};

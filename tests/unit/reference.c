@@ -65,7 +65,7 @@ static void run(const struct request *r, const struct orientation_request *o, fl
     close_scene(&s);
 }
 
-static const struct orientation_request STILL = {.has_misset = true, .misset_rad = {0.1, 0.2, 0.3}};
+static const struct orientation_request STILL = {.misset_rad = {0.1, 0.2, 0.3}, .phi = NO_STEPS};
 
 /* Largest |a-b| over the mean of b. */
 static double worst(const float *a, const float *b, size_t n)
@@ -90,8 +90,7 @@ static void test_each_factor(void **state)
         struct crystal_request c;
         small_request(&r, &c, faithful);
         r.detector.convention = CONVENTION_DENZO;
-        r.detector.has_beam_x = r.detector.has_beam_y = true;
-        r.detector.beam_x_m = r.detector.beam_y_m = 0.03;
+        r.detector.beam_m[0] = r.detector.beam_m[1] = 0.03;
         r.oversample = 2;
         r.each_solid_angle = r.each_polarization = true;
         run(&r, &STILL, image);
@@ -122,9 +121,7 @@ static void test_layers(void **state)
         small_request(&r, &c, faithful);
         set3(c.cells, 1, 1, 1);
         run(&r, &STILL, image);
-        r.detector.thickness =
-            (struct steps_request){.has_count = true, .has_range = true, .count = 5, .range = 4e-6};
-        r.detector.has_absorption = true;
+        r.detector.thickness = (struct steps_request){.count = 5, .range = 4e-6};
         r.detector.absorption_1_m = 2e5;
         run(&r, &STILL, other);
         struct scene s;
@@ -160,12 +157,7 @@ static void test_no_carry_over(void **state)
                 mean[i] += image[i] / 3;
         }
         o.phi_rad = faithful ? 0 : -0.01;
-        o.phi = (struct steps_request){.has_count = true,
-                                       .has_step = true,
-                                       .has_range = true,
-                                       .count = 3,
-                                       .range = 0.06,
-                                       .step = 0.02};
+        o.phi = (struct steps_request){.count = 3, .range = 0.06, .step = 0.02};
         run(&r, &o, image);
         if (faithful)
             assert_true(worst(image, mean, PIXELS) > 0.1);
@@ -194,8 +186,8 @@ static void test_fallback(void **state)
             c.table.F = mem_array(720, sizeof(double));
             for (int i = 0; i < 720; i++)
                 c.table.F[i] = 50 + (i * 7919) % 101;
-            r.detector.has_roi = part;
-            r.detector.roi = (struct roi){16, 17, 16, 17};
+            if (part)
+                r.detector.roi = (struct roi){16, 17, 16, 17};
             open_scene(&s, &r, &STILL);
             assert_true(s.x.crystals[0].interpolate);
             run_scene(&s, 1, part ? other : image);
@@ -229,7 +221,7 @@ static void test_water(void **state)
         r.oversample = 2;
         c.table.default_F = 0;
         struct orientation_request o = STILL;
-        o.phi = (struct steps_request){.has_count = true, .count = 3};
+        o.phi = (struct steps_request){.count = 3, .range = (double)NAN};
         o.phi_rad = 0.1;
         run(&r, &o, image);
         const double want =
@@ -280,7 +272,6 @@ static void test_lattices(void **state)
     struct crystal_request c;
     struct orientation_request o[2] = {STILL, STILL};
     set3(o[1].misset_rad, 1, 2, 3);
-    o[1].has_mosaic_spread = true;
     o[1].mosaic_rad = 0.02;
     small_request(&r, &c, 0);
     float sum[PIXELS] = {0};
@@ -309,7 +300,7 @@ static void test_threads(void **state)
         struct crystal_request c;
         small_request(&r, &c, faithful);
         struct orientation_request o = STILL;
-        o.phi = (struct steps_request){.has_count = true, .count = 3};
+        o.phi = (struct steps_request){.count = 3, .range = (double)NAN};
         struct scene s;
         open_scene(&s, &r, &o);
         run_scene(&s, 1, image);
@@ -372,7 +363,7 @@ static void test_trace(void **state)
         struct crystal_request c;
         small_request(&r, &c, faithful);
         struct orientation_request o = STILL;
-        o.phi = (struct steps_request){.has_count = true, .count = 3};
+        o.phi = (struct steps_request){.count = 3, .range = (double)NAN};
         struct scene s;
         open_scene(&s, &r, &o);
         run_scene(&s, 1, image);
@@ -405,7 +396,6 @@ static void test_dark_pixels(void **state)
     r.detector.mask = mem_array(PIXELS, 1);
     for (int i = 0; i < PIXELS; i++)
         r.detector.mask[i] = i % 3 != 0;
-    r.detector.has_roi = true;
     r.detector.roi = (struct roi){4, 30, 5, 29};
     r.dmin_m = 18e-10;
     run(&r, &STILL, image);

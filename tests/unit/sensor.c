@@ -43,10 +43,8 @@ static struct panel divided(const struct detector_request *d, enum physics physi
 static void rays_move_by_a_pixel_at_most(void **state)
 {
     (void)state;
-    struct detector_request d = {.has_absorption = true,
-                                 .absorption_1_m = 4000,
-                                 .material = "Si",
-                                 .thickness = {.has_range = true, .range = 320e-6}};
+    struct detector_request d = {
+        .absorption_1_m = 4000, .material = "Si", .thickness = {.range = 320e-6}};
     struct panel p = divided(&d, PHYSICS_PHYSICAL, &square);
     assert_int_equal(p.layers, 5);  // 0.32 mm * 1.414 / 0.1 mm = 4.5
     assert_true(fabs(p.layers * p.layer_m - 320e-6) < 1e-12);
@@ -58,12 +56,11 @@ static void rays_move_by_a_pixel_at_most(void **state)
     assert_int_equal(divided(&d, PHYSICS_PHYSICAL, &square).layers, 1);
     d.thickness.range = 1e-2;
     assert_int_equal(divided(&d, PHYSICS_PHYSICAL, &square).layers, SENSOR_LAYERS_MAX);
-    d.thickness.has_count = true;
     d.thickness.count = 1;
     p = divided(&d, PHYSICS_PHYSICAL, &square);
     assert_int_equal(p.layers, 1);
     assert_true(panel_depth_m(&p) == 1e-2);  // its one layer lies within, not in front
-    p = divided(&(struct detector_request){0}, PHYSICS_PHYSICAL, &square);
+    p = divided(&(struct detector_request){.absorption_1_m = NAN}, PHYSICS_PHYSICAL, &square);
     assert_int_equal(p.layers, 1);
     assert_true(panel_depth_m(&p) == 0);
 }
@@ -72,7 +69,7 @@ static void rays_move_by_a_pixel_at_most(void **state)
 static void the_most_slanted_ray_counts(void **state)
 {
     (void)state;
-    const struct detector_request d = {.thickness = {.has_range = true, .range = 320e-6}};
+    const struct detector_request d = {.absorption_1_m = NAN, .thickness = {.range = 320e-6}};
     struct panel p = square;
     p.close_fast_m = p.close_slow_m = 0;
     assert_int_equal(divided(&d, PHYSICS_PHYSICAL, &p).layers, 10);  // 9.05
@@ -87,7 +84,7 @@ static void panels_are_divided_alike(void **state)
 {
     (void)state;
     struct error e;
-    const struct detector_request d = {.thickness = {.has_range = true, .range = 320e-6}};
+    const struct detector_request d = {.absorption_1_m = NAN, .thickness = {.range = 320e-6}};
     struct panel panels[2] = {square, square};
     struct experiment x = {.npanels = 2, .panels = panels};
     panels[1].close_distance_m = 0.2;
@@ -105,10 +102,9 @@ static void layers_keep_the_mean_depth(void **state)
     static const double sold[][3] = {{320e-6, 172e-6, 0.213}, {450e-6, 75e-6, 0.16}};
     for (int i = 0; i < 8; i++) {
         const double *size = sold[i % 2], keV[] = {6, 8, 12.4, 20};
-        const struct detector_request d = {.has_absorption = true,
-                                           .absorption_1_m =
+        const struct detector_request d = {.absorption_1_m =
                                                silicon_absorption_1_m(1e3 * keV[i / 2]),
-                                           .thickness = {.has_range = true, .range = size[0]}};
+                                           .thickness = {.range = size[0]}};
         struct panel p = {.pixel_m = size[1], .close_distance_m = 0.3, .normal = {0, 0, 1}};
         p.close_fast_m = p.close_slow_m = size[2];
         p.fast_pixels = p.slow_pixels = (int64_t)(2 * size[2] / size[1]);

@@ -101,7 +101,7 @@ static void aim(struct request *r, struct orientation_request *o)
     struct error e = {0};
     double gap = 0.0, step = 0.0, exit[3], point[3];
     size_t t = 0;
-    o->phi = (struct steps_request){true, true, false, SCAN, M_PI, 0.0};
+    o->phi = (struct steps_request){SCAN, M_PI, 0.0};
     assert_int_equal(setup_experiment(r, &x, &e), STATUS_OK);
     assert_int_equal(setup_lattice(&x, 0, o, recipe.lattices, &e), STATUS_OK);
     do {
@@ -114,14 +114,13 @@ static void aim(struct request *r, struct orientation_request *o)
     const struct panel *p = x.panels;
     const double half_rad = 1.0 / 70e-10 / fabs(step) * M_PI / SCAN;
     o->phi_rad = recipe.lattices->phi_rad[t - 1] - half_rad;
-    o->phi = (struct steps_request){true, true, false, SLICES, 2.0 * half_rad, 0.0};
+    o->phi = (struct steps_request){SLICES, 2.0 * half_rad, 0.0};
     vec_scale(exit, vec_dot(p->origin_m, p->normal) / vec_dot(exit, p->normal), point);
     for (int k = 0; k < 3; k++)
         point[k] -= p->origin_m[k];
     const int64_t fast = (int64_t)(vec_dot(point, p->fast) / p->pixel_m);
     const int64_t slow = (int64_t)(vec_dot(point, p->slow) / p->pixel_m);
     const int64_t half = EDGE / 2;
-    r->detector.has_roi = true;
     r->detector.roi = (struct roi){fast - half, fast + half - 1, slow - half, slow + half - 1};
     recipe_free(&recipe);
     x.crystals[0].table.F = NULL;  // not its own
@@ -162,7 +161,7 @@ static void test_rotation(void **state)
         for (int shape = SHAPE_SQUARE; shape <= SHAPE_TOPHAT; shape++) {
             struct request r;
             struct crystal_request c;
-            struct orientation_request o = {.has_misset = true, .misset_rad = {0.4, 0.1, 0.3}};
+            struct orientation_request o = {.misset_rad = {0.4, 0.1, 0.3}, .phi = NO_STEPS};
             triclinic(&r, &c, (enum crystal_shape)shape, many_cells[n]);
             aim(&r, &o);
             if (shape == SHAPE_TOPHAT) {  // its edge is sharp
@@ -242,11 +241,11 @@ static void test_blocks(void **state)
     for (int n = 0; n < 4; n++) {
         struct request r;
         struct crystal_request c;
-        struct orientation_request o = {.has_misset = true, .misset_rad = {0.4, 0.1, 0.3}};
+        struct orientation_request o = {.misset_rad = {0.4, 0.1, 0.3}, .phi = NO_STEPS};
         triclinic(&r, &c, SHAPE_GAUSS, cells[n / 2]);
         r.beam.no_polarization = true;
         aim(&r, &o);
-        c.has_cells = true;
+        c.blocks = true;
         set3(c.size_m, 4e-6, 3e-6, 2e-6);
         r.beam.size_m = beams_m[n % 2];
         const double got = photons(&r, &o), want = darwin(&r, &o);

@@ -62,7 +62,8 @@ static void room_is_kept(void **state)
 
 struct options {
     int64_t seed;
-    bool has_seed, random;
+    bool random;
+    struct opt_marks given;
     const char *hkl, *truth, *engine;
     double scale;
     struct opt_texts crystals;
@@ -72,19 +73,22 @@ struct options {
 
 static const struct opt table[] = {
     {.doc = "Group:", .type = OPT_GROUP},
-    {.name = "seed",
-     .type = OPT_INT,
-     AT(seed),
-     .flags = OPT_BYTES,
-     .given = offsetof(struct options, has_seed)},
+    {.name = "seed", .type = OPT_INT, AT(seed), .flags = OPT_BYTES},
     {.name = "hkl", .type = OPT_TEXT, AT(hkl), .flags = OPT_CONTENT},
     {.name = "engine", .type = OPT_TEXT, AT(engine), .flags = OPT_BYTES, .usual = "cpu"},
     {.name = "random", .type = OPT_FLAG, AT(random), .flags = OPT_BYTES},
     {.name = "scale", .type = OPT_REAL, AT(scale), .max = 9, .flags = OPT_BYTES, .usual = "2"},
     {.name = "crystal", .type = OPT_TEXTS, AT(crystals), .flags = OPT_CONTENT},
     {.name = "truth", .type = OPT_TEXT, AT(truth)},
-    {0},
+    OPT_END(struct options, given),
 };
+
+static void give(struct options *o, const char *const *names)
+{
+    for (; *names; names++)
+        opt_mark(opt_find(table, *names, strlen(*names)), o, true);
+}
+#define GIVE(...) give(&o, (const char *const[]){__VA_ARGS__, NULL})
 
 static void words_that_matter(void **state)
 {
@@ -97,17 +101,18 @@ static void words_that_matter(void **state)
     assert_true(opt_words(table, &o, text, sizeof text));
     assert_string_equal(text, "");
     o = (struct options){.engine = "cpu",
-                         .has_seed = true,
                          .hkl = "a b",
                          .random = true,
                          .scale = 0.1,
                          .truth = "t",
                          .crystals = {2, {"x=1", "y"}}};
+    GIVE("seed", "hkl", "random", "scale", "truth", "crystal");
     assert_true(opt_words(table, &o, text, sizeof text));
     assert_string_equal(text,
                         "--seed=0 '--hkl=a b' --random --scale=0.1 --crystal=x=1 --crystal=y");
     assert_false(opt_words(table, &o, text, 40));
     o.engine = "reference";
+    GIVE("engine");
     o.crystals.count = 0;
     assert_true(opt_words(table, &o, text, sizeof text));
     assert_string_equal(text, "--seed=0 '--hkl=a b' --engine=reference --random --scale=0.1");
@@ -118,11 +123,12 @@ static void what_was_not_given_has_no_value(void **state)
 {
     (void)state;
     char with[80], without[80];
-    const struct options given = {.has_seed = true}, not = {0};
-    (void)opt_lineage(table, &given, with, sizeof with);
+    struct options o = {0}, not = {0};
+    GIVE("seed");
+    (void)opt_lineage(table, &o, with, sizeof with);
     (void)opt_lineage(table, &not, without, sizeof without);
-    assert_string_equal(with, "seed=0\nengine=\nrandom=0\nscale=0\n");
-    assert_string_equal(without, "seed=\nengine=\nrandom=0\nscale=0\n");
+    assert_string_equal(with, "seed=0\nengine=\nrandom=0\nscale=\n");
+    assert_string_equal(without, "seed=\nengine=\nrandom=0\nscale=\n");
 }
 
 static void others_are_refused(void **state)
