@@ -37,8 +37,8 @@ static const struct opt OPTIONS[] = {
      AT(workloads)},
     {"parts", "NAME,...",
      "kernel, closed, reflections, derivatives, background, noise, stream, transport, output, "
-     "cold, pipeline, boundary, compress, workers, diagnose, python "
-     "(all but the last four)",
+     "cold, pipeline, score, boundary, compress, workers, diagnose, python (all but the last "
+     "four)",
      OPT_TEXT, AT(parts)},
     {"peer", "PATH", "A nanoBragg-compatible program to run in the same rounds", OPT_TEXT,
      AT(peer)},
@@ -66,14 +66,23 @@ static const struct part {
     const char *name;
     enum status (*run)(struct bench *b, struct error *e);
 } PARTS[] = {
-    {"kernel", bench_kernel},           {"noise", bench_noise},
-    {"stream", bench_stream},           {"transport", bench_transport},
-    {"output", bench_output},           {"cold", bench_cold},
-    {"pipeline", bench_pipeline},       {"boundary", bench_boundary},
-    {"diagnose", bench_diagnose},       {"reflections", bench_reflections},
-    {"derivatives", bench_derivatives}, {"closed", bench_closed},
-    {"compress", bench_compress},       {"workers", bench_workers},
-    {"background", bench_background},   {"python", bench_python},
+    {"kernel", bench_kernel},
+    {"noise", bench_noise},
+    {"stream", bench_stream},
+    {"transport", bench_transport},
+    {"output", bench_output},
+    {"cold", bench_cold},
+    {"pipeline", bench_pipeline},
+    {"boundary", bench_boundary},
+    {"diagnose", bench_diagnose},
+    {"reflections", bench_reflections},
+    {"derivatives", bench_derivatives},
+    {"closed", bench_closed},
+    {"compress", bench_compress},
+    {"workers", bench_workers},
+    {"background", bench_background},
+    {"python", bench_python},
+    {"score", bench_score},
 };
 enum { NPARTS = sizeof PARTS / sizeof *PARTS };
 
@@ -174,7 +183,7 @@ int main(int argc, char **argv)
               .frames = 12,
               .sizes = "256,512,1024,2048,4096",
               .parts = "kernel,closed,reflections,derivatives,background,noise,stream,transport,"
-                       "output,cold,pipeline,boundary"}};
+                       "output,cold,pipeline,score,boundary"}};
     struct error e = {0};
     int noperands;
     log_open(PROGRAM.name);
