@@ -220,7 +220,7 @@ static enum status refuse_columns(const struct guard *g, struct error *e)
     else if (l->wanted == MTZ_HANDS)
         (void)snprintf(why, sizeof why, "no two columns of type G, as F(+) and F(-), nor F and D");
     return error_set(e, STATUS_INPUT, "%s: %s; its columns are%s%s", g->path, why, g->others,
-                     g->amplitudes    ? ""
+                     g->amplitudes || l->wanted == MTZ_INTENSITIES ? ""
                      : g->intensities ? "; ctruncate makes amplitudes (F) of intensities (J)"
                                       : "; gemmi sfcalc computes amplitudes from a model, as does "
                                         "bragg-geometry --model");
@@ -277,8 +277,10 @@ static enum status check_stream(struct guard *g, FILE *in, struct error *e)
     if (fread(start, 1, sizeof start, in) != sizeof start || memcmp(start, "MTZ ", 4) != 0) {
         const enum status s = filetype_check(g->path, filetype_of_file(in), FILETYPE_MTZ, e);
         return s ? s
-                 : error_set(e, STATUS_INPUT, "%s: no MTZ file; --hkl reads lines of h k l F",
-                             g->path);
+                 : error_set(e, STATUS_INPUT, "%s: no MTZ file%s", g->path,
+                             g->labels->wanted == MTZ_INTENSITIES
+                                 ? ""
+                                 : "; --hkl reads lines of h k l F");
     }
     if (start[8] != 0x44 || (start[9] & 0xf0) != 0x40)
         return damaged(g, e, "machine stamp, must be little-endian IEEE");
