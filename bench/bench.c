@@ -36,8 +36,8 @@ static const struct opt OPTIONS[] = {
      AT(workloads)},
     {"parts", "NAME,...",
      "kernel, closed, reflections, derivatives, background, noise, stream, transport, output, "
-     "cold, pipeline, boundary, compress, workers, diagnose, python "
-     "(all but the last four)",
+     "cold, pipeline, score, boundary, compress, workers, diagnose, python (all but the last "
+     "four)",
      OPT_TEXT, AT(parts)},
     {"peer", "PATH", "A nanoBragg-compatible program to run in the same rounds", OPT_TEXT,
      AT(peer)},
@@ -65,14 +65,23 @@ static const struct part {
     const char *name;
     enum status (*run)(struct bench *b, struct error *e);
 } PARTS[] = {
-    {"kernel", bench_kernel},           {"noise", bench_noise},
-    {"stream", bench_stream},           {"transport", bench_transport},
-    {"output", bench_output},           {"cold", bench_cold},
-    {"pipeline", bench_pipeline},       {"boundary", bench_boundary},
-    {"diagnose", bench_diagnose},       {"reflections", bench_reflections},
-    {"derivatives", bench_derivatives}, {"closed", bench_closed},
-    {"compress", bench_compress},       {"workers", bench_workers},
-    {"background", bench_background},   {"python", bench_python},
+    {"kernel", bench_kernel},
+    {"noise", bench_noise},
+    {"stream", bench_stream},
+    {"transport", bench_transport},
+    {"output", bench_output},
+    {"cold", bench_cold},
+    {"pipeline", bench_pipeline},
+    {"boundary", bench_boundary},
+    {"diagnose", bench_diagnose},
+    {"reflections", bench_reflections},
+    {"derivatives", bench_derivatives},
+    {"closed", bench_closed},
+    {"compress", bench_compress},
+    {"workers", bench_workers},
+    {"background", bench_background},
+    {"python", bench_python},
+    {"score", bench_score},
 };
 enum { NPARTS = sizeof PARTS / sizeof *PARTS };
 
@@ -171,7 +180,7 @@ int main(int argc, char **argv)
               .processes = 5,
               .frames = 12,
               .parts = "kernel,closed,reflections,derivatives,background,noise,stream,transport,"
-                       "output,cold,pipeline,boundary"}};
+                       "output,cold,pipeline,score,boundary"}};
     struct error e = {0};
     int noperands;
     log_open(PROGRAM.name);

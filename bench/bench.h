@@ -110,6 +110,13 @@ enum status image_believe(const struct agreement *a, const char *who, struct err
 enum status process_run(const char *const *argv, const char *folder, int64_t threads,
                         double *cpu_ns, double *wall_ns, struct error *e);
 
+/* The same, with the most memory that the process had; that of its children is not in it. */
+struct process_cost {
+    double cpu_ns, wall_ns, peak_bytes;
+};
+enum status process_measure(const char *const *argv, const char *folder, int64_t threads,
+                            struct process_cost *cost, struct error *e);
+
 /* What a process of bench-hop or bench-workers has cost. */
 struct hop_cost {
     double cpu_ns, wall_ns;  // of a frame
@@ -139,6 +146,7 @@ enum status bench_cold(struct bench *b, struct error *e);
 enum status bench_pipeline(struct bench *b, struct error *e);
 enum status bench_boundary(struct bench *b, struct error *e);
 enum status bench_reflections(struct bench *b, struct error *e);
+enum status bench_score(struct bench *b, struct error *e);
 enum status bench_closed(struct bench *b, struct error *e);
 enum status bench_derivatives(struct bench *b, struct error *e);
 enum status bench_compress(struct bench *b, struct error *e);

@@ -29,8 +29,8 @@ static void become(const char *const *argv, const char *folder, int64_t threads)
     _exit(127);
 }
 
-enum status process_run(const char *const *argv, const char *folder, int64_t threads,
-                        double *cpu_ns, double *wall_ns, struct error *e)
+enum status process_measure(const char *const *argv, const char *folder, int64_t threads,
+                            struct process_cost *cost, struct error *e)
 {
     const uint64_t start = clock_ns();
     const pid_t pid = fork();
@@ -43,12 +43,23 @@ enum status process_run(const char *const *argv, const char *folder, int64_t thr
     while (wait4(pid, &status, 0, &usage) < 0)
         if (errno != EINTR)
             return error_errno(e, STATUS_FAILED, "%s", argv[0]);
-    *wall_ns = (double)(clock_ns() - start);
-    *cpu_ns = timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime);
+    cost->wall_ns = (double)(clock_ns() - start);
+    cost->cpu_ns = timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime);
+    cost->peak_bytes = 1024.0 * (double)usage.ru_maxrss;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return STATUS_OK;
     return error_set(e, STATUS_FAILED, "%s: cannot be run, or failed (status %d)", argv[0],
                      WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
+enum status process_run(const char *const *argv, const char *folder, int64_t threads,
+                        double *cpu_ns, double *wall_ns, struct error *e)
+{
+    struct process_cost cost = {0};
+    const enum status s = process_measure(argv, folder, threads, &cost, e);
+    *cpu_ns = cost.cpu_ns;
+    *wall_ns = cost.wall_ns;
+    return s;
 }
 
 enum status folder_make(const struct bench *b, const char *name, char *path, size_t size,

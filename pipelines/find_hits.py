@@ -15,20 +15,25 @@ socket.setsockopt(zmq.LINGER, 0)
 socket.connect(endpoint)
 frames = hits = damaged = 0
 with open(table, "w") as out:
-    print("frame\tscore\thit", file=out)
+    print("frame\tscore\thit\tdamaged", file=out)
     while True:
         socket.send(b"next")
         if not socket.poll(3000 if frames else 60000):
             break
         parts = socket.recv_multipart()
         frames += 1
+        number = None
         try:
-            values, about = msgpack.unpackb(parts[1]), msgpack.unpackb(parts[2])
+            values = msgpack.unpackb(parts[1])
+            number = int(values["image_id"])
+            about = msgpack.unpackb(parts[2])
             image = numpy.frombuffer(parts[3], about["dtype"]).reshape(about["shape"])
             median = numpy.median(image)
             bright = int((image > median + BRIGHT * (max(median, 1) ** 0.5)).sum())
-            print(values["image_id"], bright, int(bright >= ENOUGH), sep="\t", file=out)
+            print(number, bright, int(bright >= ENOUGH), 0, sep="\t", file=out)
             hits += bright >= ENOUGH
         except (IndexError, KeyError, TypeError, ValueError):
             damaged += 1  # a client that is to live goes on
+            if number is not None:
+                print(number, "-", 0, 1, sep="\t", file=out)
 print(f"{frames} frames, {hits} hits, {damaged} damaged")

@@ -41,9 +41,10 @@ static size_t join_centric(struct reflection *list, size_t *n, const int (*rotat
     return split;
 }
 
-/* The value of each row, or F(+) and F(-) of it, the other being NULL, expanded by symmetry. */
-static enum status expand(const struct mtz_rows *rows, const double (*F)[HANDS], const char *path,
-                          double default_F, struct hkl_table *t, size_t *split, struct error *e)
+/* The value of each row or, unless mates are alike, F(+) and F(-) of it, expanded by symmetry. */
+static enum status expand(const struct mtz_rows *rows, const double (*F)[HANDS],
+                          enum hkl_mates mates, const char *path, double default_F,
+                          struct hkl_table *t, size_t *split, struct error *e)
 {
     *t = (struct hkl_table){.default_F = default_F};
     struct reflection *list = mem_array(rows->count, HANDS * sizeof *list);
@@ -56,7 +57,7 @@ static enum status expand(const struct mtz_rows *rows, const double (*F)[HANDS],
         const double first = F ? F[i][0] : rows->list[i].value[0];
         put(list, &n, &rows->list[i], 1, rows->intensities ? first : fabs(first));
         if (F)
-            put(list, &n, &rows->list[i], -1, fabs(F[i][1]));
+            put(list, &n, &rows->list[i], -1, rows->intensities ? F[i][1] : fabs(F[i][1]));
     }
     if (!s && n == 0)
         s = error_set(e, STATUS_INPUT, "%s: the column of %s is empty", path,
@@ -64,8 +65,8 @@ static enum status expand(const struct mtz_rows *rows, const double (*F)[HANDS],
     if (!s && F)
         *split = join_centric(list, &n, (const int(*)[9])rotations, rows->noperators);
     if (!s)
-        s = hkl_expand(list, n, (const int(*)[9])rotations, rows->noperators,
-                       F ? HKL_MATES_OWN : HKL_MATES_ALIKE, default_F, t, path, e);
+        s = hkl_expand(list, n, (const int(*)[9])rotations, rows->noperators, mates, default_F, t,
+                       path, e);
     mem_free(rotations);
     mem_free(list);
     return s;
@@ -74,13 +75,13 @@ static enum status expand(const struct mtz_rows *rows, const double (*F)[HANDS],
 enum status mtz_expand(const struct mtz_rows *rows, const char *path, double default_F,
                        struct hkl_table *t, struct error *e)
 {
-    return expand(rows, NULL, path, default_F, t, NULL, e);
+    return expand(rows, NULL, HKL_MATES_ALIKE, path, default_F, t, NULL, e);
 }
 
 enum status mtz_expand_hands(const struct mtz_rows *rows, const double (*F)[2], const char *path,
                              double default_F, struct hkl_table *t, size_t *split, struct error *e)
 {
-    return expand(rows, F, path, default_F, t, split, e);
+    return expand(rows, F, HKL_MATES_OWN, path, default_F, t, split, e);
 }
 
 /* --- reading ------------------------------------------------------------------ */
@@ -107,14 +108,22 @@ static enum status split_label(const char *path, const char *label, const char *
     return STATUS_OK;
 }
 
-/* One value of each row. */
-static enum status read_values(const char *path, const struct mtz_labels *labels, double default_F,
-                               struct hkl_table *t, double cell_A[3], double cell_rad[3],
-                               struct error *e)
+/* Two values of each row, from `first` on; NULL when memory is out. */
+static double (*pairs_of(const struct mtz_rows *rows, int first))[HANDS]
 {
+    double(*F)[HANDS] = mem_array(rows->count, sizeof *F);
+    for (size_t i = 0; F && i < rows->count; i++)
+        memcpy(F[i], rows->list[i].value + first, sizeof F[i]);
+    return F;
+}
+
+enum status mtz_read(const char *path, const char *label, double default_F, struct hkl_table *t,
+                     double cell_A[3], double cell_rad[3], struct error *e)
+{
+    const struct mtz_labels labels = {.F = label};
     struct mtz_rows rows;
     *t = (struct hkl_table){.default_F = default_F};
-    enum status s = mtz_rows_read(path, labels, &rows, e);
+    enum status s = mtz_rows_read(path, &labels, &rows, e);
     take_cell(&rows, cell_A, cell_rad);
     if (!s)
         s = mtz_expand(&rows, path, default_F, t, e);
@@ -122,17 +131,36 @@ static enum status read_values(const char *path, const struct mtz_labels *labels
     return s;
 }
 
-enum status mtz_read(const char *path, const char *label, double default_F, struct hkl_table *t,
-                     double cell_A[3], double cell_rad[3], struct error *e)
+/* I(+) and I(-), where there are any. */
+static enum status expand_mates(const struct mtz_rows *rows, const char *path, struct hkl_table *t,
+                                struct error *e)
 {
-    return read_values(path, &(struct mtz_labels){.F = label}, default_F, t, cell_A, cell_rad, e);
+    bool some = false;
+    size_t split;
+    for (size_t i = 0; i < rows->count && !some; i++)
+        some = !isnan(rows->list[i].value[1]) || !isnan(rows->list[i].value[2]);
+    if (!some)
+        return STATUS_OK;
+    double(*I)[HANDS] = pairs_of(rows, 1);
+    const enum status s =
+        I ? expand(rows, (const double(*)[HANDS])I, HKL_MATES_APART, path, NAN, t, &split, e)
+          : error_memory(e, path);
+    mem_free(I);
+    return s;
 }
 
-enum status mtz_read_intensities(const char *path, struct hkl_table *t, double cell_A[3],
-                                 double cell_rad[3], struct error *e)
+enum status mtz_read_intensities(const char *path, struct hkl_table *mean, struct hkl_table *mates,
+                                 double cell_A[3], double cell_rad[3], struct error *e)
 {
     const struct mtz_labels labels = {.wanted = MTZ_INTENSITIES};
-    return read_values(path, &labels, NAN, t, cell_A, cell_rad, e);
+    struct mtz_rows rows;
+    *mean = *mates = (struct hkl_table){.default_F = NAN};
+    enum status s = mtz_rows_read(path, &labels, &rows, e);
+    take_cell(&rows, cell_A, cell_rad);
+    s = s ? s : mtz_expand(&rows, path, NAN, mean, e);
+    s = s ? s : expand_mates(&rows, path, mates, e);
+    mtz_rows_free(&rows);
+    return s;
 }
 
 enum status mtz_read_hands(const char *path, const char *label, double default_F,
@@ -150,10 +178,8 @@ enum status mtz_read_hands(const char *path, const char *label, double default_F
     if (!s)
         s = mtz_rows_read(path, &labels, &rows, e);
     take_cell(&rows, cell_A, cell_rad);
-    if (!s && !(F = mem_array(rows.count, sizeof *F)))
+    if (!s && !(F = pairs_of(&rows, 0)))
         s = error_memory(e, path);
-    for (size_t i = 0; i < rows.count && !s; i++)
-        memcpy(F[i], rows.list[i].value, sizeof F[i]);
     if (!s)
         s = mtz_expand_hands(&rows, (const double(*)[2])F, path, default_F, t, split, e);
     mem_free(F);

@@ -28,10 +28,12 @@ enum status mtz_read_hands(const char *path, const char *label, double default_F
                            struct hkl_table *t, double cell_A[3], double cell_rad[3], size_t *split,
                            struct error *e);
 
-/* As mtz_read, but merged intensities: the first column of type J or, where there is none, the
- * squares of the first of type F.  NaN where one is missing. */
-enum status mtz_read_intensities(const char *path, struct hkl_table *t, double cell_A[3],
-                                 double cell_rad[3], struct error *e);
+/* Merged intensities, expanded as mtz_read does, NaN where one is missing: of Friedel mates as one,
+ * the first column of type J, or else the mean of the first two of type K, I(+) and I(-), or else
+ * the squares of the first of type F; and of mates apart, those of type K: an empty box without
+ * them. hkl_free frees both. */
+enum status mtz_read_intensities(const char *path, struct hkl_table *mean, struct hkl_table *mates,
+                                 double cell_A[3], double cell_rad[3], struct error *e);
 
 /* Reads amplitudes and phases.  `label`: both with a comma between them, or NULL, for the first of
  * type F and the first of type P.  STATUS_INPUT where one of them is missing alone.  mtz_rows_free

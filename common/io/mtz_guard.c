@@ -22,7 +22,7 @@ struct guard {
     int64_t columns, symm;  // records seen
     bool vers, ncol, cell, syminf, end;
     bool wrong_type;                             // a label is there, with another type
-    int64_t pair[2];                             // the first two of type G; -1: none
+    int64_t pair[2], mates[2];                   // the first two of types G and K; -1: none
     int64_t first_F, first_D, first_P, first_J;  // of these types
     bool amplitudes, intensities;                // there are columns of them
     char others[200];                            // " LABEL:TYPE" of the columns but for the indices
@@ -127,6 +127,8 @@ static void take_typed(struct guard *g, int64_t column, char type)
         keep_first(&g->first_J, column);
     if (type == 'G')
         keep_first(&g->pair[g->pair[0] >= 0], column);
+    if (type == 'K')
+        keep_first(&g->mates[g->mates[0] >= 0], column);
 }
 
 /* What is wanted, of all columns. */
@@ -138,7 +140,10 @@ static void choose_typed(const struct guard *g)
         return;
     g->m->F_column = pair ? g->pair[0] : g->first_F;
     if (wanted == MTZ_INTENSITIES) {
-        g->m->squared = g->first_J < 0;
+        const bool mates = g->mates[1] >= 0;
+        if (mates)
+            memcpy(g->m->mates, g->mates, sizeof g->mates);
+        g->m->squared = g->first_J < 0 && !mates;
         g->m->F_column = g->m->squared ? g->first_F : g->first_J;
         g->m->F_max = g->m->squared ? HKL_F_MAX : HKL_F_MAX * HKL_F_MAX;
     }
@@ -208,13 +213,14 @@ static enum status refuse_columns(const struct guard *g, struct error *e)
                        : phase && lacks_second ? " is no phase, its type must be P"
                                                : " is no amplitude, its type must be F or G");
     else if (l->wanted == MTZ_INTENSITIES)
-        (void)snprintf(why, sizeof why, "no column of type J or F, intensities or amplitudes");
+        (void)snprintf(why, sizeof why,
+                       "no column of type J or F, intensities or amplitudes, nor two of K");
     else if (phase)
         (void)snprintf(why, sizeof why, "no columns of types F and P, amplitudes and their phases");
     else if (l->wanted == MTZ_HANDS)
         (void)snprintf(why, sizeof why, "no two columns of type G, as F(+) and F(-), nor F and D");
     return error_set(e, STATUS_INPUT, "%s: %s; its columns are%s%s", g->path, why, g->others,
-                     g->amplitudes    ? ""
+                     g->amplitudes || l->wanted == MTZ_INTENSITIES ? ""
                      : g->intensities ? "; ctruncate makes amplitudes (F) of intensities (J)"
                                       : "; gemmi sfcalc computes amplitudes from a model, as does "
                                         "bragg-geometry --model");
@@ -240,7 +246,7 @@ static enum status check_counts(const struct guard *g, int64_t data_words, struc
     choose_typed(g);
     const enum mtz_wanted wanted = g->labels->wanted;
     const bool whole = m->second >= 0 || wanted == MTZ_AMPLITUDES || wanted == MTZ_INTENSITIES;
-    return m->F_column >= 0 && whole ? STATUS_OK : refuse_columns(g, e);
+    return (m->F_column >= 0 || m->mates[0] >= 0) && whole ? STATUS_OK : refuse_columns(g, e);
 }
 
 static enum status check_header(struct guard *g, const char *header, int64_t records,
@@ -271,8 +277,10 @@ static enum status check_stream(struct guard *g, FILE *in, struct error *e)
     if (fread(start, 1, sizeof start, in) != sizeof start || memcmp(start, "MTZ ", 4) != 0) {
         const enum status s = filetype_check(g->path, filetype_of_file(in), FILETYPE_MTZ, e);
         return s ? s
-                 : error_set(e, STATUS_INPUT, "%s: no MTZ file; --hkl reads lines of h k l F",
-                             g->path);
+                 : error_set(e, STATUS_INPUT, "%s: no MTZ file%s", g->path,
+                             g->labels->wanted == MTZ_INTENSITIES
+                                 ? ""
+                                 : "; --hkl reads lines of h k l F");
     }
     if (start[8] != 0x44 || (start[9] & 0xf0) != 0x40)
         return damaged(g, e, "machine stamp, must be little-endian IEEE");
@@ -297,7 +305,7 @@ static enum status check_stream(struct guard *g, FILE *in, struct error *e)
 enum status mtz_check(const char *path, const struct mtz_labels *labels, struct mtz_layout *m,
                       struct error *e)
 {
-    *m = (struct mtz_layout){.F_column = -1, .second = -1, .F_max = HKL_F_MAX};
+    *m = (struct mtz_layout){.F_column = -1, .second = -1, .mates = {-1, -1}, .F_max = HKL_F_MAX};
     struct stat st;
     if (stat(path, &st))
         return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
@@ -311,6 +319,7 @@ enum status mtz_check(const char *path, const struct mtz_labels *labels, struct 
                       .labels = labels,
                       .m = m,
                       .pair = {-1, -1},
+                      .mates = {-1, -1},
                       .first_F = -1,
                       .first_D = -1,
                       .first_P = -1,

@@ -40,10 +40,12 @@ static bool is_whole(double x, int limit)
     return fabs(x) <= limit && x == rint(x);
 }
 
-/* A number of a row; NaN where it is missing.  The value that stands for a missing one may be any;
- * infinite ones count as such, too. */
+/* A number of a row; NaN where it is missing, or there is no such column.  The value that stands
+ * for a missing one may be any; infinite ones count as such, too. */
 static double number(const float *row, const int *missing, int64_t column)
 {
+    if (column < 0)
+        return (double)NAN;
     const float at = row[column];
     return missing[column] && !isinf(at) ? (double)NAN : (double)at;
 }
@@ -59,13 +61,20 @@ static bool take_row(const struct mtz_layout *m, const float *row, const int *mi
     }
     double *value = out->value;
     value[0] = number(row, missing, m->F_column);
-    value[1] = m->second < 0 ? (double)NAN : number(row, missing, m->second);
+    value[1] = number(row, missing, m->second >= 0 ? m->second : m->mates[0]);
+    value[2] = number(row, missing, m->mates[1]);
+    if (m->F_column < 0)
+        value[0] = isnan(value[1])   ? value[2]
+                   : isnan(value[2]) ? value[1]
+                                     : (value[1] + value[2]) / 2.0;
     if (m->difference) {
         const double half = isnan(value[1]) ? 0.0 : value[1] / 2.0;
         value[1] = value[0] - half;
         value[0] = value[0] + half;
     }
-    const bool good = !(fabs(value[0]) > m->F_max) && !(fabs(value[1]) > HKL_F_MAX);
+    bool good = true;
+    for (int i = 0; i < 3; i++)
+        good = good && !(fabs(value[i]) > m->F_max);
     value[0] *= m->squared ? value[0] : 1.0;
     return good;
 }
@@ -112,7 +121,7 @@ static void read_and_send(const void *what, int to)
             confined_send(to, &reply, sizeof reply);
             confined_leave(STATUS_INPUT);
         }
-        reply.nrows += !isnan(out->value[0]) || !isnan(out->value[1]);
+        reply.nrows += !isnan(out->value[0]) || !isnan(out->value[1]) || !isnan(out->value[2]);
     }
     confined_send(to, &reply, sizeof reply);
     confined_send(to, rows, (size_t)reply.nrows * sizeof *rows);
@@ -136,8 +145,9 @@ static bool take_reply(const struct confined *c, const struct mtz_layout *m, str
         confined_receive(c, &more, 1) != 0)
         return false;
     for (size_t i = 0; i < n; i++)
-        if (isinf((*rows)[i].value[0]) || isinf((*rows)[i].value[1]))
-            return false;
+        for (int v = 0; v < 3; v++)
+            if (isinf((*rows)[i].value[v]))
+                return false;
     return true;
 }
 

@@ -17,7 +17,8 @@
 
 enum { MTZ_LABEL_MAX = 31, MTZ_OPERATORS_MAX = 192 };
 
-/* What is wanted of a row: an amplitude, F(+) and F(-), amplitude and phase, or an intensity. */
+/* What is wanted of a row: an amplitude, F(+) and F(-), amplitude and phase, or intensities: the
+ * mean, I(+) and I(-). */
 enum mtz_wanted { MTZ_AMPLITUDES, MTZ_HANDS, MTZ_PHASES, MTZ_INTENSITIES };
 
 /* Of which columns. */
@@ -29,7 +30,7 @@ struct mtz_labels {
 struct mtz_row {
     int hkl[3];
     int number;       // from 1
-    double value[2];  // what is wanted, electrons and degrees, intensities as they stand there;
+    double value[3];  // what is wanted, electrons and degrees, intensities as they stand there;
                       // NaN where it is missing
 };
 
@@ -57,9 +58,10 @@ struct mtz_layout {
     int64_t ncol, nref;  // columns, reflections
     int64_t nsym;        // symmetry operators
     double cell[6];      // A and degrees
-    int64_t F_column;    // from 0; h, k, l are columns 0, 1, 2
+    int64_t F_column;    // from 0; h, k, l are columns 0, 1, 2; -1: the mean of mates
     int64_t second;      // column of F(-), of F(+) - F(-), or of the phase; -1: none
     bool difference;     // it is F(+) - F(-)
+    int64_t mates[2];    // columns of I(+) and I(-); -1: none
     double F_max;        // no value of F_column is beyond
     bool squared;        // intensities are the squares of F_column
 };

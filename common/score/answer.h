@@ -37,6 +37,7 @@ struct answer {
     long line;       // where it begins in the file, 0: not in one place of it
     bool has_frame;  // the analysis passed the number of the frame on
     bool no_number;  // what it passed on is none: its message was damaged
+    bool damaged;    // the analysis says that what it got is damaged
     uint64_t frame;
     char file[ANSWER_FILE_SIZE];  // of the image, as the analysis names it; "": not said
     bool has_event;

@@ -16,11 +16,19 @@ struct merged_shell {
     double differences, truth;  // sums of |scaled I - F^2| and of F^2
 };
 
+/* Differences I(h) - I(-h) of Friedel mates against those of F^2; those that symmetry makes one,
+ * and so have none, are left out. */
+struct merged_mates {
+    struct agreement all;  // F^2 against scaled I
+    size_t true_pairs;     // that the key has
+};
+
 struct merged {
     const char *path;  // borrowed; NULL: none was given
     double scale, B_A2;
     struct merged_shell all, shells[MERGED_SHELLS];  // by d, as score_shells_A
-    char note[FIGURE_NOTE];                          // about the symmetry; "": nothing is wrong
+    struct merged_mates mates;
+    char note[FIGURE_NOTE];  // about the symmetry; "": nothing is wrong
 };
 
 /* Whether a name ends as those of merged results do: .mtz and .hkl. */

@@ -6,9 +6,9 @@
 #include "base/number.h"
 #include "score/items.h"
 
-enum { FRAME, PANEL, FAST, SLOW, INTENSITY, HIT, TIME, SCORE };
-static const char *const names[PEAK_COLUMNS] = {"frame",     "panel", "fast",   "slow",
-                                                "intensity", "hit",   "time_s", "score"};
+enum { FRAME, PANEL, FAST, SLOW, INTENSITY, HIT, TIME, SCORE, DAMAGED };
+static const char *const names[PEAK_COLUMNS] = {"frame", "panel",  "fast",  "slow",   "intensity",
+                                                "hit",   "time_s", "score", "damaged"};
 
 /* The next line that is not empty. */
 static bool next_line(struct peak_table *t)
@@ -21,7 +21,7 @@ static bool next_line(struct peak_table *t)
 
 static enum status read_title(struct peak_table *t, struct error *e)
 {
-    static const int untitled[PEAK_COLUMNS] = {0, -1, 1, 2, 3, -1, -1, -1};
+    static const int untitled[PEAK_COLUMNS] = {0, -1, 1, 2, 3, -1, -1, -1, -1};
     char *words[ITEMS_MAX];
     memcpy(t->at, untitled, sizeof t->at);
     if (!next_line(t))
@@ -71,7 +71,7 @@ static enum status take(const struct peak_table *t, char *const words[], int col
 static enum status take_line(struct peak_table *t, char *const words[], struct answer *a,
                              struct error *e)
 {
-    double panel = 0.0, fast = 0.0, slow = 0.0, intensity = 0.0, hit = -1.0;
+    double panel = 0.0, fast = 0.0, slow = 0.0, intensity = 0.0, hit = -1.0, damaged = 0.0;
     enum status s = take(t, words, PANEL, true, 0.0, INT32_MAX, &panel, e);
     s = s ? s : take(t, words, FAST, false, -1e6, 1e6, &fast, e);
     s = s ? s : take(t, words, SLOW, false, -1e6, 1e6, &slow, e);
@@ -79,8 +79,10 @@ static enum status take_line(struct peak_table *t, char *const words[], struct a
     s = s ? s : take(t, words, HIT, true, 0.0, 1.0, &hit, e);
     s = s ? s : take(t, words, TIME, false, 0.0, 1e12, &a->time_s, e);
     s = s ? s : take(t, words, SCORE, false, -1e300, 1e300, &a->score, e);
+    s = s ? s : take(t, words, DAMAGED, true, 0.0, 1.0, &damaged, e);
     if (s)
         return s;
+    a->damaged = damaged == 1.0;
     if (!has(t, words, TIME))
         a->time_s = lines_now(&t->lines);
     a->has_score = has(t, words, SCORE);

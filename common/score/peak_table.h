@@ -9,6 +9,7 @@
  *     score            how sure it is that the frame is a hit, in any unit; more is surer
  *     hit              1: the analysis takes the frame for one, 0: it does not
  *     time_s           when the result was there, Unix time
+ *     damaged          1: the analysis says that what it got of the frame is damaged, 0: it is not
  *
  * Without fast and slow each line is an answer.  Others are passed over.  Without such a line they
  * are frame, fast, slow, intensity.  Text behind # is passed over.
@@ -19,7 +20,7 @@
 #include "score/answer.h"
 #include "score/lines.h"
 
-enum { PEAK_COLUMNS = 8 };
+enum { PEAK_COLUMNS = 9 };
 
 struct peak_table {
     struct lines lines;

@@ -41,10 +41,15 @@ static const struct {
      "the same by medians: a few wild ones do not change them."},
     {"merged", "Is the merged set right?",
      "Merged intensities against the squares of the structure factors that went in, scaled by one "
-     "factor and one B."},
+     "factor and one B; mates: the differences of Friedel mates against theirs."},
     {"latency_s", "In time?", "Seconds from the sending of a frame to its result."},
     {"sent", "What was sent", "Frames by what became of them on their way to the client."},
     {"lost", "Who lost frames", "Frames without a result that were never sent, or were sent."},
+    {"answers", "Are answers of good messages?",
+     "Answers whose frame has no number, and messages without a fault that were called damaged."},
+    {"faults", "What was done with faults?",
+     "Messages of each kind of fault, and their frames: answered or ignored, answered wrongly, "
+     "reported as damaged; died: the client answered none behind it."},
 };
 
 enum { GROUPS = sizeof groups / sizeof *groups };
@@ -58,8 +63,8 @@ static size_t top_of(const char *name)
 static bool is_of(const char *name, const char *group)
 {
     const size_t n = strlen(group);
-    const bool is_frames = strcmp(group, "frames") == 0 && name[n] == '_';
-    return strncmp(name, group, n) == 0 && (!name[n] || name[n] == '.' || is_frames);
+    const bool many = strcmp(group, "frames") == 0 || strcmp(group, "answers") == 0;
+    return strncmp(name, group, n) == 0 && (!name[n] || name[n] == '.' || (many && name[n] == '_'));
 }
 
 static bool same_card(const char *a, const char *b)

@@ -308,7 +308,8 @@ enum status score_take(struct score *s, const struct answer *a, const struct det
     const size_t found = s->lattices_found, right = s->lattices_right;
     const bool hit =
         a->says_hit ? a->hit : a->nlattices || (int64_t)a->nspots >= s->settings->hit_spots;
-    s->frames[place] = (struct score_frame){.answered = true, .result_s = a->time_s};
+    s->frames[place] =
+        (struct score_frame){.answered = true, .reported = a->damaged, .result_s = a->time_s};
     s->nanswered++;
     s->nscores += a->has_score;
     status = score_truth(s, &f, hit, a->nspots, a->has_score ? a->score : -INFINITY, &truth, e);

@@ -36,6 +36,7 @@ extern const int score_shells_A[SCORE_SHELLS];
 struct score_frame {
     bool answered;
     bool wrong;       // not a hit as the key says, or a wrong lattice
+    bool reported;    // the analysis says that what it got is damaged
     size_t again;     // further answers
     double result_s;  // when its answer came, Unix time; 0: not known
 };

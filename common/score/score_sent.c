@@ -1,4 +1,5 @@
 /* What became of messages: latency, losses, and what the analysis did with faults. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,13 +12,15 @@ enum { KINDS_MAX = 32, GROUP_NAME = 48 };
 /* A kind of fault. */
 struct kind {
     const char *name;
-    size_t n, answered, again, wrong;
+    size_t n, answered, again, wrong, reported, died;
 };
 
 /* What was counted over all messages. */
 struct tally {
     size_t fates[SENT_FATES];
     size_t by_sender, by_client;  // frames without an answer, by who lost them
+    size_t false_alarms;          // frames that were called damaged without a fault
+    uint64_t last_frame;          // that a client took before it answered no more, if it did
     size_t nkinds;
     struct kind kinds[KINDS_MAX];
     struct values latency_s;
@@ -47,7 +50,36 @@ static void count_fault(struct tally *t, const struct sent_message *m, const str
     k->n++;
     k->answered += f->answered;
     k->again += f->again > 0;
-    k->wrong += f->answered && f->wrong;
+    k->wrong += f->answered && f->wrong && !f->reported;
+    k->reported += f->reported;
+}
+
+/* A client died of a fault when that was the first that it took behind the last message it
+ * answered, and several good ones came behind it. */
+static void count_death(const struct score *s, const struct sent *sent, struct tally *t)
+{
+    enum { SILENCE = 3 };
+    const struct sent_message *fault = NULL;
+    size_t silent = 0;
+    for (size_t i = 0; i < sent->count; i++) {
+        const struct sent_message *m = &sent->messages[i];
+        int64_t at;
+        struct error ignored;
+        if (key_number(s->key, m->frame, NULL, &at, &ignored) || at < 0)
+            continue;
+        if (s->frames[at].answered) {
+            fault = NULL;
+            silent = 0;
+        } else if (!silent && !fault && !is_good(m) && m->fate == SENT_TAKEN)
+            fault = m;
+        else if (is_good(m))
+            silent++;
+    }
+    struct kind *k = fault && silent >= SILENCE ? find_kind(t, fault->fault) : NULL;
+    if (!k)
+        return;
+    k->died = 1;
+    t->last_frame = fault->frame;
 }
 
 /* The first message of a frame that was taken tells how long the answer took. */
@@ -64,6 +96,7 @@ static enum status count_messages(const struct score *s, const struct sent *sent
                              "--sent: frame %llu is not in %s: is this the key of what was sent?",
                              (unsigned long long)m->frame, s->key->path);
         const struct score_frame *f = &s->frames[at];
+        t->false_alarms += is_good(m) && f->reported;
         t->fates[m->fate]++;
         count_fault(t, m, f);
         const bool first = m->fate == SENT_TAKEN && !(taken[at] & 1u << SENT_TAKEN);
@@ -83,10 +116,16 @@ static void count_lost(const struct score *s, const uint8_t *fates, struct tally
     }
 }
 
-static void add_kind(struct figures *f, const struct kind *k)
+static void add_kind(const struct tally *t, const struct kind *k, struct figures *f)
 {
-    static const char *const names[] = {"n", "answered", "ignored", "twice", "wrong"};
-    const size_t counts[] = {k->n, k->answered, k->n - k->answered, k->again, k->wrong};
+    static const char *const names[] = {"n",     "answered", "ignored", "twice",
+                                        "wrong", "reported", "died"};
+    const size_t counts[] = {k->n,        k->answered, k->n - k->answered, k->again, k->wrong,
+                             k->reported, k->died};
+    if (k->died)
+        figures_note(
+            f, "a client died of the fault %s in frame %" PRIu64 ": none behind it has an answer",
+            k->name, t->last_frame);
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         char name[FIGURE_NAME];
         (void)snprintf(name, sizeof name, "faults.%s.%s", k->name, names[i]);
@@ -105,10 +144,11 @@ static void add_figures(struct tally *t, double nameless, struct figures *f)
     figures_add(f, "sent.dropped", (double)t->fates[SENT_DROPPED], NULL);
     figures_add(f, "sent.withheld", (double)t->fates[SENT_WITHHELD], NULL);
     figures_add(f, "answers_without_frame", nameless, NULL);
+    figures_add(f, "answers_false_alarm", (double)t->false_alarms, NULL);
     figures_add(f, "lost.by_sender", (double)t->by_sender, NULL);
     figures_add(f, "lost.by_client", (double)t->by_client, NULL);
     for (size_t i = 0; i < t->nkinds; i++)
-        add_kind(f, &t->kinds[i]);
+        add_kind(t, &t->kinds[i], f);
 }
 
 enum status score_sent_figures(const struct score *s, const struct sent *sent, struct figures *f,
@@ -120,6 +160,7 @@ enum status score_sent_figures(const struct score *s, const struct sent *sent, s
         fates ? count_messages(s, sent, fates, &t, e) : error_memory(e, "what became of frames");
     if (!status) {
         count_lost(s, fates, &t);
+        count_death(s, sent, &t);
         add_figures(&t, (double)s->nnameless, f);
     }
     mem_free(fates);

@@ -55,7 +55,7 @@ check 'a page of it' /usr/bin/python3 "$BRAGG_TESTS/cli/score_page.py" page.html
 known 'amplitudes of an MTZ file' perfect.mtz merged.cc=1 merged.r=0 merged.scale=1 merged.B_A2=0
 known 'intensities of an MTZ file, of which some are below 0' intensities.mtz merged.r="$(cat r)~0.001" merged.scale=1~0.002
 refused 'infinite ones' 3 'infinite.mtz:1: indices must be whole numbers within +-100000, and intensities at most 1e+18' key.nxs infinite.mtz
-refused 'neither' 3 'phases.mtz: no column of type J or F, intensities or amplitudes; its columns are PHIC:P' key.nxs phases.mtz
+refused 'neither' 3 'phases.mtz: no column of type J or F, intensities or amplitudes, nor two of K; its columns are PHIC:P' key.nxs phases.mtz
 refused 'another cell' 3 'other.mtz: is of another crystal: edges of 84.00' key.nxs other.mtz
 
 # a cell that looks tetragonal, of a crystal that is not

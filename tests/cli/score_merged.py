@@ -61,3 +61,36 @@ print(2 * sum(TRUTH[hkl] for hkl in weak) / sum(TRUTH[hkl] for hkl in UNIQUE), f
 write_mtz("intensities.mtz", {"F": "F", "IMEAN": "J"}, lambda hkl: [7, -TRUTH[hkl] if hkl in weak else TRUTH[hkl]])
 write_mtz("infinite.mtz", {"IMEAN": "J"}, lambda hkl: [np.inf])
 write_mtz("phases.mtz", {"PHIC": "P"}, lambda hkl: [0])
+# Friedel mates apart: of each, F^2(+) and F^2(-), as far as the key names them
+MATES = {hkl: [np.nan, np.nan] for hkl in UNIQUE}
+for h, k, l, f2 in zip(ROWS["h"], ROWS["k"], ROWS["l"], ROWS["F2"]):
+    if f2 > 0:
+        MATES[tuple(abs(int(i)) for i in (h, k, l))][int(int(h) * k * l < 0)] = float(f2)
+
+
+def mean(hkl):
+    return np.nanmean(MATES[hkl][:1 if 0 in hkl else 2])
+
+
+def columns(hkl):
+    """As dials.merge and aimless: IMEAN, I(+), I(-), each with its sigma"""
+    return [mean(hkl), 1, MATES[hkl][0], 1, MATES[hkl][1], 1]
+
+
+both = [hkl for hkl in UNIQUE if 0 not in hkl and not np.isnan(MATES[hkl]).any()]
+print(*UNIQUE, sep="\n", file=open("unique", "w"))
+print(len(both), len([hkl for hkl in both if hkl[0] % 2]), file=open("mates", "w"))
+types = {"IMEAN": "J", "SIGIMEAN": "Q", "I(+)": "K", "SIGI(+)": "M", "I(-)": "K", "SIGI(-)": "M"}
+pair = {"I(+)": "K", "I(-)": "K"}
+write_mtz("mates.mtz", types, columns)
+write_mtz("odd.mtz", types, lambda hkl: [*columns(hkl)[:4], MATES[hkl][1] if hkl[0] % 2 else np.nan, 1])
+write_mtz("pair.mtz", pair, lambda hkl: MATES[hkl])
+write_mtz("inverted.mtz", pair, lambda hkl: MATES[hkl][::-1] if 0 not in hkl else MATES[hkl])
+write_mtz("mean.mtz", {"IMEAN": "J"}, lambda hkl: [mean(hkl)])
+with open("mates.hkl", "w") as out:
+    out.write("CrystFEL reflection list version 2.0\nSymmetry: 222\n   h    k    l          I    phase   sigma(I)   nmeas\n")
+    for (h, k, l), values in MATES.items():
+        for sign, value in zip((1, -1)[:1 if 0 in (h, k, l) else 2], values):
+            if not np.isnan(value):
+                out.write("%4i %4i %4i %.9g - 1.0 5\n" % (sign * h, sign * k, sign * l, value))
+    out.write("End of reflections\n")

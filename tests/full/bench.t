@@ -59,6 +59,12 @@ is 'two shapes, four requests each' "$(sed -n 's/.*"workload": "\([a-z]*\)", "as
 	tr -s ' \n' ' ')" ' 4 square 4 gauss '
 rm slopes.jsonl
 
+check 'scores are timed' bench --parts=score --iterations=1 --out=score.jsonl
+is 'short and long results, and followed ones' "$(sed -n 's/.*"part": "score".*"frames": \([0-9]*\), "spots": \([0-9]*\)[0-9]\{4\}, .*"peak_bytes": [1-9].*/\1 \2/p' \
+	score.jsonl | tr '\n' ' ')" '100 1 2000 21 100 1 2000 21 '
+check 'and the rate is there' grep -q '"frames_of_100_spots_per_s": [1-9]' score.jsonl
+rm score.jsonl
+
 check 'the boundary between processes is timed' bench --parts=boundary --sizes=32 --iterations=1 --frames=3 \
 	--out=boundary.jsonl
 is 'fused, with shared memory, and with messages' "$(sed -n 's/.*"stages": "\([a-z ]*\)".*/\1/p' boundary.jsonl | sort | uniq -c |

@@ -10,6 +10,7 @@ crystal --fluence=3e26 | bragg-orient --frames=60 --phi0=10 --osc=0.5 --phi-step
 check 'dials.show shows it, with its images' \
 	sh -c 'dials.show run.expt run.refl >shown && grep -q "number of images:   60" shown'
 check 'dials.report reports it' quiet dials.report run.expt run.refl
+check 'dials.image_viewer reads it' quiet /usr/bin/python3 "$BRAGG_TESTS/full/dials_viewer.py" run.expt run.refl
 check 'its corrections are those that DIALS computes' /usr/bin/python3 -c '
 from dials.array_family import flex
 from dxtbx.model.experiment_list import ExperimentListFactory

@@ -49,6 +49,16 @@ if /usr/bin/python3 -c 'import zmq, msgpack, numpy' 2>/dev/null; then
 	cut -f1,2 loop/key.tsv | awk 'NR > 1 { print $1, ($2 > 0) }' | sort -u >true
 	awk 'NR > 1 { print $1, $3 }' loop/hits.tsv | sort >found
 	is 'loop-karabo: hits and blanks are those of the key' "$(comm -12 true found | wc -l) $(cut -d' ' -f2 true | sort -u | tr '\n' ' ')" '60 0 1 '
+	run --frames=60 --set=serve.inject=truncate:0.2,empty:0.1,type:0.1 --set=serve.ramp=20:50:1 --workdir=fire files/loop.yaml
+	is 'loop-karabo under fire: the end' "$status" 0
+	check 'loop-karabo under fire: what the client did is counted' /usr/bin/python3 -c '
+import json
+figures = json.load(open("fire/score.json"))
+cut, empty, other = (figures["faults"][kind] for kind in ("truncate", "empty", "type"))
+assert cut["n"] > 3 and cut["reported"] == cut["n"] and cut["wrong"] == 0, cut
+assert empty["n"] > 1 and empty["ignored"] == empty["n"], empty
+assert other["n"] > 1 and other["answered"] == other["n"] and other["reported"] == other["wrong"] == 0, other
+assert figures["answers_false_alarm"] == 0 and not cut["died"] | empty["died"], figures'
 else
 	skip 'loop-karabo' 'python zmq, msgpack or numpy is missing'
 fi

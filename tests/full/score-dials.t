@@ -48,6 +48,28 @@ bounded 'lattices in all images, photons of all images of a reflection' frames=2
 	intensities.by_photons.from_512.chi2=1~0.5
 cd ..
 
+# --- Friedel mates apart: selenium in a small cell, what dials.merge and dials.scale make of a perfect table
+if command -v gemmi >/dev/null; then
+	mkdir sad
+	cd sad || exit 1
+	crystal --fluence=3e26 --model="$BRAGG_TESTS/../pipelines/sad.pdb" --anomalous |
+		bragg-orient --quiet --frames=60 --phi0=10 --osc=0.5 --phi-steps=6 --misset=10,5,3 | bragg-intensity --reflections |
+		bragg-write --reflections=run.refl key.nxs 2>write.log
+	check 'a crystal with selenium: its symmetry' quiet dials.reindex run.expt run.refl space_group=P212121
+	check 'dials.merge' quiet dials.merge reindexed.expt reindexed.refl anomalous=True
+	check 'dials.scale' quiet dials.scale reindexed.expt reindexed.refl anomalous=True
+	check 'and dials.merge' quiet dials.merge scaled.expt scaled.refl anomalous=True output.mtz=scaled.mtz
+	for name in merged scaled; do
+		check "$name intensities are scored" sh -c "bragg-score --json=score.json key.nxs $name.mtz >table"
+		bounded "$name: they and the differences of mates are right" merged.cc=1~0.004 merged.r=0~0.04 merged.B_A2=0~0.5 \
+			merged.mates.cc=0.9~0.1 merged.mates.slope=1~0.1 merged.mates.n=200~50
+		check "$name: nothing is wrong with them" sh -c '! grep wrong table'
+	done
+	cd ..
+else
+	skip 'Friedel mates' 'gemmi is missing'
+fi
+
 # 2000 frames of 100 spots a second on one core, by CPU time, without what starting takes
 bragg-geometry --quiet --detpixels=512 --pixel=0.2 --distance=120 --ncells=20 | bragg-orient --quiet --frames=60 --random --seed=3 |
 	bragg-intensity --quiet --reflections=20 | bragg-write --quiet key.nxs

@@ -58,6 +58,10 @@ check 'frames wait for three seconds: the client is the limit' grep -q '"limit":
 check "frames wait for three seconds: it sustains $(number sustained_Hz behind.json) Hz of 10" \
 	awk -v hz="$(number sustained_Hz behind.json)" 'BEGIN { exit !(hz > 3 && hz < 12) }'
 
+ramp req 0.1 25 --protocol=crystfel --ramp=5:60:4 --policy=drop-new --queue=5 --ramp-json=crystfel.json
+check "by the protocol of CrystFEL: it sustains $(number sustained_Hz crystfel.json) Hz of 10, $(number median crystfel.json) s on a frame" \
+	awk -v hz="$(number sustained_Hz crystfel.json)" -v s="$(number median crystfel.json)" 'BEGIN { exit !(hz > 3 && hz < 12 && s > 0.098 && s < 1) }'
+
 ramp pull 0 45 --protocol=dectris2 --ramp=20:30:1 --ramp-json=up.json
 is 'a client that keeps up' "$(sed 's/.*"sustained_Hz":\([0-9]*\).*"limit":"\([a-z]*\)".*/\1 \2/' up.json)" '30 none'
 check 'what clients do that never ask is not known' sh -c '! grep work_s up.json'
