@@ -36,7 +36,8 @@ static const struct opt OPTIONS[] = {
     {"workload", "TEXT", "Only workloads whose name holds this; may be repeated", OPT_TEXTS,
      AT(workloads)},
     {"parts", "NAME,...",
-     "kernel, closed, reflections, derivatives, background, noise, stream, transport, output, "
+     "kernel, closed, diffuse, reflections, derivatives, background, noise, stream, transport, "
+     "output, "
      "cold, pipeline, boundary, compress, workers, diagnose, python "
      "(all but the last four)",
      OPT_TEXT, AT(parts)},
@@ -72,8 +73,9 @@ static const struct part {
     {"pipeline", bench_pipeline},       {"boundary", bench_boundary},
     {"diagnose", bench_diagnose},       {"reflections", bench_reflections},
     {"derivatives", bench_derivatives}, {"closed", bench_closed},
-    {"compress", bench_compress},       {"workers", bench_workers},
-    {"background", bench_background},   {"python", bench_python},
+    {"diffuse", bench_diffuse},         {"compress", bench_compress},
+    {"workers", bench_workers},         {"background", bench_background},
+    {"python", bench_python},
 };
 enum { NPARTS = sizeof PARTS / sizeof *PARTS };
 
@@ -173,8 +175,9 @@ int main(int argc, char **argv)
               .threads = 1,
               .frames = 12,
               .sizes = "256,512,1024,2048,4096",
-              .parts = "kernel,closed,reflections,derivatives,background,noise,stream,transport,"
-                       "output,cold,pipeline,boundary"}};
+              .parts =
+                  "kernel,closed,diffuse,reflections,derivatives,background,noise,stream,transport,"
+                  "output,cold,pipeline,boundary"}};
     struct error e = {0};
     int noperands;
     log_open(PROGRAM.name);
