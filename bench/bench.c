@@ -35,7 +35,8 @@ static const struct opt OPTIONS[] = {
     {"workload", "TEXT", "Only workloads whose name holds this; may be repeated", OPT_TEXTS,
      AT(workloads)},
     {"parts", "NAME,...",
-     "kernel, closed, reflections, derivatives, background, noise, stream, transport, output, "
+     "kernel, closed, diffuse, reflections, derivatives, background, noise, stream, transport, "
+     "output, "
      "cold, pipeline, score, boundary, compress, workers, diagnose, python (all but the last "
      "four)",
      OPT_TEXT, AT(parts)},
@@ -65,23 +66,15 @@ static const struct part {
     const char *name;
     enum status (*run)(struct bench *b, struct error *e);
 } PARTS[] = {
-    {"kernel", bench_kernel},
-    {"noise", bench_noise},
-    {"stream", bench_stream},
-    {"transport", bench_transport},
-    {"output", bench_output},
-    {"cold", bench_cold},
-    {"pipeline", bench_pipeline},
-    {"boundary", bench_boundary},
-    {"diagnose", bench_diagnose},
-    {"reflections", bench_reflections},
-    {"derivatives", bench_derivatives},
-    {"closed", bench_closed},
-    {"compress", bench_compress},
-    {"workers", bench_workers},
-    {"background", bench_background},
-    {"python", bench_python},
-    {"score", bench_score},
+    {"kernel", bench_kernel},           {"noise", bench_noise},
+    {"stream", bench_stream},           {"transport", bench_transport},
+    {"output", bench_output},           {"cold", bench_cold},
+    {"pipeline", bench_pipeline},       {"boundary", bench_boundary},
+    {"diagnose", bench_diagnose},       {"reflections", bench_reflections},
+    {"derivatives", bench_derivatives}, {"closed", bench_closed},
+    {"diffuse", bench_diffuse},         {"compress", bench_compress},
+    {"workers", bench_workers},         {"background", bench_background},
+    {"python", bench_python},           {"score", bench_score},
 };
 enum { NPARTS = sizeof PARTS / sizeof *PARTS };
 
@@ -179,8 +172,9 @@ int main(int argc, char **argv)
         .o = {.iterations = 3,
               .processes = 5,
               .frames = 12,
-              .parts = "kernel,closed,reflections,derivatives,background,noise,stream,transport,"
-                       "output,cold,pipeline,score,boundary"}};
+              .parts =
+                  "kernel,closed,diffuse,reflections,derivatives,background,noise,stream,transport,"
+                  "output,cold,pipeline,score,boundary"}};
     struct error e = {0};
     int noperands;
     log_open(PROGRAM.name);

@@ -13,7 +13,8 @@
 
 static enum pixel_type pixel_type(const struct noise_stage *o)
 {
-    return o->bits == 0 ? PIXEL_U16 : PIXEL_U32;
+    const bool planes = o->switching.on && o->switching.words == WORDS_AGIPD;
+    return o->bits == 0 && !planes ? PIXEL_U16 : PIXEL_U32;
 }
 
 static enum status open_noise(void *state, const char **operands, int noperands, struct error *e)
@@ -35,7 +36,8 @@ static enum status open_noise(void *state, const char **operands, int noperands,
         return error_set(e, STATUS_USAGE,
                          "--dead-time=%g ns must be at most a tenth of --count-time=%g ms",
                          o->dead_time_ns, o->count_time_ms);
-    enum status s = switching_check(&o->switching, e);
+    enum status s = switching_check(&o->switching, opt_given(noise_options, o, "stage-gains"),
+                                    opt_given(noise_options, o, "stage-pedestals"), e);
     if (!s)
         s = defects_open(&o->defects, e);
     return s ? s : threads_start(&o->threads, e);
@@ -98,6 +100,8 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     x->saturation = o->saturation;
     if (o->switching.on) {
         o->noise.stages = &o->switching.stages;
+        if (o->switching.words == WORDS_AGIPD)
+            o->noise.cells = &o->switching.cells;
         o->clipped.largest_adu = switching_full_word(&o->switching);
         s = switching_make(&o->switching, (uint64_t)o->calibration_seed, (int)o->threads, x, e);
     }
@@ -178,7 +182,8 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     if (o->photons)
         photons = memcpy(o->photons, photons, count * sizeof *photons);
     if (o->switching.on)
-        noise_set_energy(o->plan, switching_energy_keV(o->experiment, &f->recipe));
+        noise_set_pulse(o->plan, switching_energy_keV(o->experiment, &f->recipe),
+                        pulse_place(&o->experiment->pulse_ids, id));
     enum status s = o->generator == GENERATOR_NANOBRAGG
                         ? run_nanobragg(o, seed, id, photons, &adu, e)
                         : noise_apply(o->plan, seed, id, photons, &adu, e);

@@ -6,19 +6,27 @@
 
 #include "base/error.h"
 #include "engine/gain_stages.h"
+#include "engine/memory_cells.h"
 #include "model/frame.h"
+
+/* What a word holds: engine/gain_stages.h, engine/memory_cells.h. */
+enum words { WORDS_JUNGFRAU, WORDS_AGIPD };
 
 struct switching {
     /* options */
     bool on;
-    double gain_adu_keV[GAIN_STAGES], pedestal_adu[GAIN_STAGES], spread[2];
+    int words;
+    double gain_adu_keV[GAIN_STAGES], pedestal_adu[GAIN_STAGES], spread[2], cell_spread_adu;
     const char *files;
     /* state */
     struct gain_stages stages;
+    struct memory_cells cells;  // of an AGIPD's words
 };
 
-/* After parsing: STATUS_USAGE for a gain of 0. */
-enum status switching_check(const struct switching *w, struct error *e);
+/* After parsing: sets gains and pedestals that are usual for these words, where they were not
+ * given; STATUS_USAGE for a gain of 0. */
+enum status switching_check(struct switching *w, bool has_gains, bool has_pedestals,
+                            struct error *e);
 
 /* Makes the stages for the frames of *x, writes the calibration files, and says in *x what words
  * are. */
@@ -28,7 +36,7 @@ enum status switching_make(struct switching *w, uint64_t seed, int threads, stru
 /* keV of a photon of this frame: of the mean wavelength. */
 double switching_energy_keV(const struct experiment *x, const struct recipe *r);
 
-/* The word of a pixel whose charge no stage holds. */
+/* The word of a pixel whose charge no stage holds; of an AGIPD's its analog part. */
 double switching_full_word(const struct switching *w);
 
 void switching_free(struct switching *w);

@@ -33,20 +33,22 @@ enum rng_purpose {
     RNG_SHARE = 10,    // how much of it, by lattice
     RNG_FLUENCE = 11,
     RNG_WAVELENGTH = 12,
-    RNG_FAULT = 13,      // what goes wrong with the message of a frame
-    RNG_SPECTRUM = 14,   // by part of it
-    RNG_CELL = 15,       // by lattice
-    RNG_PLACE = 16,      // where in the beam, by lattice
-    RNG_ICE = 17,        // is there any
-    RNG_MATTER = 18,     // how much amorphous matter
-    RNG_BAD = 19,        // is a pixel bad, and how
-    RNG_DARK = 20,       // counts of its own of a bad pixel
-    RNG_GAIN = 21,       // gain and pedestal of a pixel, by stage for the frame
-    RNG_PUMP = 22,       // share of the molecules that a laser excites
-    RNG_DEAD_TIME = 23,  // what a counter misses
-    RNG_STREAK = 24,     // of a jet: how bright, and its direction
-    RNG_DIRECTION = 25,  // of the beam
-    RNG_SHIFT = 26,      // of the detector
+    RNG_FAULT = 13,        // what goes wrong with the message of a frame
+    RNG_SPECTRUM = 14,     // by part of it
+    RNG_CELL = 15,         // by lattice
+    RNG_PLACE = 16,        // where in the beam, by lattice
+    RNG_ICE = 17,          // is there any
+    RNG_MATTER = 18,       // how much amorphous matter
+    RNG_BAD = 19,          // is a pixel bad, and how
+    RNG_DARK = 20,         // counts of its own of a bad pixel
+    RNG_GAIN = 21,         // gain and pedestal of a pixel, by stage for the frame
+    RNG_PUMP = 22,         // share of the molecules that a laser excites
+    RNG_DEAD_TIME = 23,    // what a counter misses
+    RNG_STREAK = 24,       // of a jet: how bright, and its direction
+    RNG_DIRECTION = 25,    // of the beam
+    RNG_SHIFT = 26,        // of the detector
+    RNG_MEMORY_CELL = 27,  // what a cell of a pixel has of its own, by cell and kind for the frame
+    RNG_GAIN_LEVEL = 28,   // noise of a gain that is read out
 };
 
 /* One stream of draws. */

@@ -1,5 +1,5 @@
 /* The reflections of a frame in closed form that can light a pixel, and where. */
-#include "engine/closed.h"
+#include "engine/closed_bounds.h"
 
 #include <float.h>
 #include <math.h>
@@ -275,7 +275,9 @@ static bool place_spot(struct closed *c, const struct cpu_view *v, size_t index,
     radius += reach < 0.5 * k[0] ? reach / sqrt(k[0] * (k[0] - reach)) : 2.0;
     for (size_t i = 0; i < v->nscreens; i++) {
         struct closed_place place = {.spot = index, .panel = (int32_t)i};
-        if (!find_place(&v->screens[i], ends[2], fmin(radius, 2.0), &place))
+        const double range[2] = {l.least, l.most};
+        if (!find_place(&v->screens[i], ends[2], fmin(radius, 2.0), &place) ||
+            !closed_bounds(v->screens[i].panel, &spot->spot, b->incident, range, &place))
             continue;
         struct closed_place *places = mem_grow(c->places, c->nplaces, 1, sizeof *places, capacity);
         if (!places)

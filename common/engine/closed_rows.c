@@ -64,14 +64,16 @@ static bool photons_of(const struct row *row, const struct closed_spot *spot, in
 static bool add_photons(const struct row *row, const struct closed_spot *spot, int64_t fast,
                         double photons)
 {
+    row->sums[fast] += photons;
+    if (!row->list)
+        return true;
     const struct closed_step *step = &row->c->steps[spot->step];
     const double turn = row->c->recipe->lattices[step->lattice].phi_rad[step->step];
-    row->sums[fast] += photons;
     struct share share = {.lattice = (int32_t)step->lattice, .photons = photons};
     share.pixel = row->panel->first_pixel + row->slow * row->panel->fast_pixels + fast;
     share.turn = photons * turn;
     memcpy(share.hkl, spot->hkl, sizeof share.hkl);
-    return !row->list || share_add(row->list, &share);
+    return share_add(row->list, &share);
 }
 
 /* All pixels of the row that one reflection lights; false when memory is out. */

@@ -4,78 +4,127 @@
  *
  * A reflection counts here as much as halo_share says; the rest of it, and all farther ones, are in
  * `far`, which is interpolated between the 8 nodes about the point.
+ *
+ * The nodes about it are four layers by h, each of four rows by k of four nodes by l; a layer is in
+ * so many vectors, which are loaded row by row.
  */
 #include "engine/diffuse_loop.h"
 
 #include <string.h>
 
 #include "base/isa.h"
+#include "engine/lanes.h"
 
-/* Of one row along l. */
-typedef float nodes __attribute__((vector_size(HALO_EDGE * sizeof(float))));
+enum { LAYER = HALO_EDGE * HALO_EDGE, VECTORS = LAYER / LANES, ROWS = LANES / HALO_EDGE };
 
-static float far_sum(const struct halo_nodes *n, size_t first, const float at[3])
+/* How far the nodes of a layer are from a point at 0, 0. */
+static const float BEHIND_K[LAYER] = {1, 1, 1, 1, 0, 0, 0, 0, -1, -1, -1, -1, -2, -2, -2, -2};
+static const float BEHIND_L[LAYER] = {1, 0, -1, -2, 1, 0, -1, -2, 1, 0, -1, -2, 1, 0, -1, -2};
+
+LANES_INLINE floats rows_at(const float *from, size_t step)
 {
+#if defined(__AVX512F__)
+    const __m256 low = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from)),
+                                            _mm_loadu_ps(from + step), 1);
+    const __m256 high = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from + 2 * step)),
+                                             _mm_loadu_ps(from + 3 * step), 1);
+    return (floats)_mm512_castpd_ps(_mm512_insertf64x4(
+        _mm512_castpd256_pd512(_mm256_castps_pd(low)), _mm256_castps_pd(high), 1));
+#elif defined(__AVX2__)
+    return (floats)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from)),
+                                        _mm_loadu_ps(from + step), 1);
+#else
+    (void)step;
+    return floats_load(from);
+#endif
+}
+
+/* halo_share of each. */
+LANES_INLINE floats shares_of(floats d)
+{
+    const floats left = 2.0f - (floats)((words)d & 0x7fffffff), one = floats_of(1.0f);
+    const floats some = (floats)((ints)left & (left >= 0.0f));
+    const ints all = some > 1.0f;
+    return (floats)(((ints)one & all) | ((ints)some & ~all));
+}
+
+/* The nodes about a point: u, and what part of each is summed. */
+struct about {
+    floats u[HALO_EDGE][VECTORS], share[HALO_EDGE][VECTORS];
+};
+
+LANES_INLINE void look_about(const float w[6], const float at[3], struct about *a)
+{
+#pragma GCC unroll 4
+    for (int v = 0; v < VECTORS; v++) {
+        const floats k = at[1] + floats_load(BEHIND_K + v * LANES);
+        const floats l = at[2] + floats_load(BEHIND_L + v * LANES);
+        const floats shares_k = shares_of(k), shares_l = shares_of(l);
+        const floats kk = w[1] * k * k, kl = w[5] * k, ll = w[2] * l;
+#pragma GCC unroll 4
+        for (int i = 0; i < HALO_EDGE; i++) {
+            const float h = at[0] + (float)(1 - i);
+            const floats begin = w[0] * h * h + kk + w[3] * h * k, slope = w[4] * h + kl;
+            a->u[i][v] = begin + l * (slope + ll);
+            a->share[i][v] = halo_share(h) * shares_k * shares_l;
+        }
+    }
+}
+
+static inline float far_sum(const struct halo_nodes *n, size_t first, const float at[3])
+{
+    const float *from = n->far + first + n->step[0] + n->step[1] + 1;
+    const float on[3][2] = {{1.0f - at[0], at[0]}, {1.0f - at[1], at[1]}, {1.0f - at[2], at[2]}};
     float sum = 0.0f;
-    for (int c = 0; c < 8; c++) {
-        const int i = c >> 2, j = c >> 1 & 1, k = c & 1;
-        const float share =
-            (i ? at[0] : 1.0f - at[0]) * (j ? at[1] : 1.0f - at[1]) * (k ? at[2] : 1.0f - at[2]);
-        sum += share * n->far[first + (size_t)(i + 1) * n->step[0] + (size_t)(j + 1) * n->step[1] +
-                              (size_t)(k + 1)];
+#pragma GCC unroll 4
+    for (size_t row = 0; row < 4; row++) {
+        const float *two = from + (row >> 1) * n->step[0] + (row & 1) * n->step[1];
+        const float share = on[0][row >> 1] * on[1][row & 1];
+        sum += share * on[2][0] * two[0];
+        sum += share * on[2][1] * two[1];
     }
     return sum;
 }
 
-static inline void add_half(float sums[HALO_NODES], int half)
+/* Of all nodes, the halves of halves added. */
+LANES_INLINE float sum_all(floats sums[HALO_EDGE][VECTORS])
 {
-    for (int i = 0; i < half; i++)
-        sums[i] = sums[i] + sums[half + i];
+    float part[LAYER];
+#pragma GCC unroll 4
+    for (int v = 0; v < VECTORS; v++)
+        floats_store(part + v * LANES, (sums[0][v] + sums[2][v]) + (sums[1][v] + sums[3][v]));
+    for (int half = LAYER / 2; half >= 4; half /= 2)
+        for (int i = 0; i < half; i++)
+            part[i] = part[i] + part[half + i];
+    return (part[0] + part[2]) + (part[1] + part[3]);
 }
 
 static float sum(const struct halo_nodes *n, size_t first, const float at[3])
 {
-    float term[HALO_NODES], X[HALO_NODES], u[HALO_NODES], sums[HALO_NODES];
-    float d[3][HALO_EDGE], near[3][HALO_EDGE];
-    const float *w = n->width;
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < HALO_EDGE; j++) {
-            d[i][j] = at[i] + (float)(1 - j);
-            near[i][j] = halo_share(d[i][j]);
-        }
-    nodes l, shares;
-    memcpy(&l, d[2], sizeof l);
-    memcpy(&shares, near[2], sizeof shares);
-    for (int r = 0; r < HALO_EDGE * HALO_EDGE; r++) {
-        const int i = r / HALO_EDGE, j = r % HALO_EDGE;
-        const size_t row = first + (size_t)i * n->step[0] + (size_t)j * n->step[1];
-        const float h = d[0][i], k = d[1][j], share = near[0][i] * near[1][j];
-        const float begin = w[0] * h * h + w[1] * k * k + w[3] * h * k, slope = w[4] * h + w[5] * k;
-        nodes F_sqr, x;
-        memcpy(&F_sqr, n->F_sqr + row, sizeof F_sqr);
-        memcpy(&x, n->X + row, sizeof x);
-        const nodes width = begin + l * (slope + w[2] * l), weighted = share * shares * F_sqr * x;
-        memcpy(u + r * HALO_EDGE, &width, sizeof width);
-        memcpy(X + r * HALO_EDGE, &x, sizeof x);
-        memcpy(term + r * HALO_EDGE, &weighted, sizeof weighted);
+    struct about a;
+    floats term[HALO_EDGE][VECTORS], X[HALO_EDGE][VECTORS], sums[HALO_EDGE][VECTORS];
+    look_about(n->width, at, &a);
+#pragma GCC unroll 16
+    for (int i = 0; i < HALO_EDGE * VECTORS; i++) {
+        const int h = i / VECTORS, v = i % VECTORS;
+        const size_t node = first + (size_t)h * n->step[0] + (size_t)(v * ROWS) * n->step[1];
+        X[h][v] = rows_at(n->X + node, n->step[1]);
+        term[h][v] = a.share[h][v] * rows_at(n->F_sqr + node, n->step[1]) * X[h][v];
+        sums[h][v] = floats_of(0.0f);
     }
-    for (int i = 0; i < HALO_NODES; i++)
-        sums[i] = 0.0f;
     for (int m = 1; m <= n->orders[first]; m += 2) {  // two by two, for one division
         const float square = (float)(m * m), next_square = (float)((m + 1) * (m + 1));
         const float next = 1.0f / (float)m, second = 1.0f / (float)(m + 1);
-        for (int i = 0; i < HALO_NODES; i++) {  // vectorised
-            const float t = square + u[i], v = next_square + u[i], both = 1.0f / (t * v);
-            const float after = term[i] * (X[i] * next);
-            sums[i] = sums[i] + (term[i] * (v * v) + after * (t * t)) * (both * both);
-            term[i] = after * (X[i] * second);
+#pragma GCC unroll 16
+        for (int i = 0; i < HALO_EDGE * VECTORS; i++) {
+            const int h = i / VECTORS, v = i % VECTORS;
+            const floats t = square + a.u[h][v], s = next_square + a.u[h][v];
+            const floats both = 1.0f / (t * s), after = term[h][v] * (X[h][v] * next);
+            sums[h][v] = sums[h][v] + (term[h][v] * (s * s) + after * (t * t)) * (both * both);
+            term[h][v] = after * (X[h][v] * second);
         }
     }
-    add_half(sums, 32);
-    add_half(sums, 16);
-    add_half(sums, 8);
-    add_half(sums, 4);
-    return (sums[0] + sums[2]) + (sums[1] + sums[3]) + far_sum(n, first, at);
+    return sum_all(sums) + far_sum(n, first, at);
 }
 
 const struct diffuse_kernels NAME(diffuse_kernels_, ISA) = {.sum = sum};

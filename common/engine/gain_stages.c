@@ -40,7 +40,7 @@ static void vary(const struct map *m, const struct noise_kernels *kernels, int t
 enum status gain_stages_make(struct gain_stages *g, const struct gain_request *r, int64_t count,
                              int threads, struct error *e)
 {
-    *g = (struct gain_stages){0};
+    *g = (struct gain_stages){.top_adu = r->top_adu, .bottom_adu = r->bottom_adu};
     const struct noise_kernels *kernels = noise_kernels_choose(NULL, e);
     if (!kernels)
         return STATUS_FAILED;
@@ -78,7 +78,7 @@ static double read_pixel(const struct gain_stages *g, size_t pixel, double keV, 
         const double gain = (double)g->gain[i][pixel];
         const double adc = (double)g->pedestal[i][pixel] + gain * keV;
         const bool last = i + 1 == GAIN_STAGES;
-        if (!last && (gain > 0.0 ? adc > GAIN_STAGES_TOP : adc < GAIN_STAGES_BOTTOM))
+        if (!last && gain_stages_leaves(g, gain, adc))
             continue;
         const double whole = floor(adc + noise_adu + 0.5);
         cut->saturated += last && (gain > 0.0 ? whole >= GAIN_STAGES_ADC_MAX : whole <= 0.0);

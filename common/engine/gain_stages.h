@@ -5,11 +5,12 @@
  *     word = bits << 14 | ADC,     ADC = pedestal + gain * E + noise,    bits 0, 1, 3
  *
  * with E in keV and a gain and a pedestal of each pixel and stage.  A stage is left where the ADC
- * without noise would pass GAIN_STAGES_TOP, or GAIN_STAGES_BOTTOM for one whose gain is negative.
+ * without noise would pass a top, or a bottom for one whose gain is negative.
  */
 #ifndef BRAGG_ENGINE_GAIN_STAGES_H
 #define BRAGG_ENGINE_GAIN_STAGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,14 +21,13 @@ enum {
     GAIN_STAGES = 3,
     GAIN_STAGES_SHIFT = 14,  // the ADC's bits
     GAIN_STAGES_ADC_MAX = (1 << GAIN_STAGES_SHIFT) - 1,
-    GAIN_STAGES_TOP = 15800,
-    GAIN_STAGES_BOTTOM = 3000,
 };
 
 /* What pixels have on average, and how much they differ (relative standard deviations). */
 struct gain_request {
     double gain_adu_keV[GAIN_STAGES], pedestal_adu[GAIN_STAGES];  // no gain is 0
     double gain_spread, pedestal_spread;
+    double top_adu, bottom_adu;
     uint64_t seed;
 };
 
@@ -35,7 +35,14 @@ struct gain_request {
 struct gain_stages {
     float *gain[GAIN_STAGES];      // ADU/keV; owned
     float *pedestal[GAIN_STAGES];  // ADU; owned
+    double top_adu, bottom_adu;    // where a stage is left
 };
+
+/* Whether a pixel leaves a stage of this gain, with this ADC, for the next. */
+static inline bool gain_stages_leaves(const struct gain_stages *g, double gain, double adc)
+{
+    return gain > 0.0 ? adc > g->top_adu : adc < g->bottom_adu;
+}
 
 /* Makes them for `count` pixels; a gain keeps the sign of the average one, a pedestal fits the ADC.
  * *g is to be freed by gain_stages_free, also after an error: STATUS_FAILED when memory is out. */

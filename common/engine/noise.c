@@ -9,6 +9,7 @@
 #include "base/crc32c.h"
 #include "engine/dead_time.h"
 #include "engine/gain_stages.h"
+#include "engine/memory_cells.h"
 #include "engine/noise_bad.h"
 #include "engine/noise_loop.h"
 #include "engine/photons.h"
@@ -23,6 +24,7 @@ struct noise_plan {
     int64_t count;                  // pixels
     float *sensitivity;             // of every pixel; NULL: all are 1
     double energy_keV;              // of a photon
+    uint64_t cell;                  // of memory
     struct dead_time_table missed;  // where n->dead_time is set
     struct spread *spread;
     int64_t *halves;            // of the point spread of the last frame's panels
@@ -97,9 +99,10 @@ enum status noise_create(struct noise_plan **plan, const struct noise *n,
     return STATUS_OK;
 }
 
-void noise_set_energy(struct noise_plan *plan, double energy_keV)
+void noise_set_pulse(struct noise_plan *plan, double energy_keV, uint64_t cell)
 {
     plan->energy_keV = energy_keV;
+    plan->cell = cell;
 }
 
 void noise_destroy(struct noise_plan **plan)
@@ -144,7 +147,11 @@ static void read_out(const struct noise_plan *p, uint64_t seed, uint64_t id, str
         dead_time_count(n->dead_time, &p->missed, p->kernels, !n->poisson, seed, id, c, count);
     if (n->readout_adu > 0.0)
         p->kernels->normals(&(struct noise_key){seed, id, RNG_READOUT}, c);
-    if (n->stages)
+    if (n->cells)
+        memory_cells_read(n->cells,
+                          &(struct cell_frame){seed, id, p->cell, p->energy_keV, n->readout_adu}, c,
+                          count, cut);
+    else if (n->stages)
         gain_stages_read(n->stages, p->energy_keV, n->readout_adu, c, count, cut);
     else
         p->kernels->read_out(c, n->gain, n->offset_adu, n->readout_adu, floor(n->saturation_adu),

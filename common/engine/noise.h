@@ -8,6 +8,7 @@
  *   bad pixels                                        dead ones 0, hot ones + Poisson of their own
  *   counts that are missed                            engine/dead_time.h
  *   * gain + offset + readout N                       electronics; engine/gain_stages.h
+ *                                                     and engine/memory_cells.h
  *   rounded to the nearest whole ADU (halves up), clipped to 0..saturation
  *
  * N is a normal deviate of its own each time.  All random numbers are keyed by
@@ -36,6 +37,7 @@ struct bad_pixel {
 };
 
 struct gain_stages;
+struct memory_cells;
 struct dead_time;
 
 struct noise {
@@ -52,6 +54,7 @@ struct noise {
     double readout_adu;     // standard deviation of the electronics
     double saturation_adu;  // largest value; at most 65535 for PIXEL_U16, 2^32-1 for PIXEL_U32
     const struct gain_stages *stages;   // in place of gain, offset and saturation; NULL: none
+    const struct memory_cells *cells;   // that keep what these stages read; NULL: none
     const struct dead_time *dead_time;  // of counters; NULL: nothing is missed
     struct clipped *clipped;  // adds up what does not fit; outlives the plan; NULL: nobody asks
     int threads;              // >= 1
@@ -84,8 +87,9 @@ enum status noise_planes(struct noise_plan *plan, struct planes *planes, struct 
 void noise_pixels(const struct noise_plan *plan, const uint32_t *pixels, float *values,
                   size_t count);
 
-/* Energy of a photon in the frames to come; asked for by noise with stages alone. */
-void noise_set_energy(struct noise_plan *plan, double energy_keV);
+/* Energy of a photon in the frames to come, and the memory cell that keeps them; asked for by noise
+ * with stages alone. */
+void noise_set_pulse(struct noise_plan *plan, double energy_keV, uint64_t cell);
 
 /* Frees the plan and sets the pointer to NULL. */
 void noise_destroy(struct noise_plan **plan);

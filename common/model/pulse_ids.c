@@ -3,6 +3,11 @@
 enum { FIDUCIAL_HZ = 360 };
 #define SECOND_NS UINT64_C(1000000000)
 
+uint64_t pulse_place(const struct pulse_ids *p, uint64_t frame)
+{
+    return p->train_pulses ? frame % p->train_pulses : 0;
+}
+
 bool pulse_lit(const struct pulse_ids *p, uint64_t frame)
 {
     const uint64_t period = p->pump_light + p->pump_dark;
@@ -15,7 +20,7 @@ static size_t facility_numbers(const struct pulse_ids *p, uint64_t frame, struct
     switch (p->facility) {
     case FACILITY_EUXFEL:
         list[0] = (struct pulse_number){"trainId", p->first + frame / train};
-        list[1] = (struct pulse_number){"pulseId", frame % train * p->step};
+        list[1] = (struct pulse_number){"pulseId", pulse_place(p, frame) * p->step};
         return 2;
     case FACILITY_LCLS:
         list[0] = (struct pulse_number){"seconds", p->start_s + ticks / FIDUCIAL_HZ};
@@ -38,9 +43,10 @@ static size_t facility_numbers(const struct pulse_ids *p, uint64_t frame, struct
 size_t pulse_numbers(const struct pulse_ids *p, uint64_t frame,
                      struct pulse_number list[PULSE_NUMBERS_MAX])
 {
-    const size_t n = facility_numbers(p, frame, list);
-    if (!p->has_pump)
-        return n;
-    list[n] = (struct pulse_number){"laser", pulse_lit(p, frame)};
-    return n + 1;
+    size_t n = facility_numbers(p, frame, list);
+    if (p->has_cells)
+        list[n++] = (struct pulse_number){"cellId", pulse_place(p, frame)};
+    if (p->has_pump)
+        list[n++] = (struct pulse_number){"laser", pulse_lit(p, frame)};
+    return n;
 }

@@ -9,6 +9,9 @@
  *     SwissFEL  pulse_id, which counts 100 Hz
  *     SACLA     tag, which counts 60 Hz
  *
+ * Where a detector keeps the pulses of a train in memory cells, cellId is the place of the frame's
+ * pulse among them, counted from 0: 0 where there are no trains.
+ *
  * Where a laser pumps, laser is 1 in frames with its light and else 0: so many frames with light,
  * so many without, and again.
  */
@@ -28,7 +31,7 @@ enum facility {
 };
 
 enum {
-    PULSE_NUMBERS_MAX = 4,
+    PULSE_NUMBERS_MAX = 5,
     PULSE_FIDUCIALS = 131040,  // 0x1ffe0
     PULSE_TRAIN_SLOTS = 2700,
 };
@@ -39,15 +42,19 @@ struct pulse_ids {
     uint64_t step;          // ticks from one pulse to the next, of a train or of all
     uint64_t train_pulses;  // EuXFEL: that a train has; 0 counts as 1
     uint64_t start_s;       // LCLS: Unix time of frame 0
+    bool has_cells;         // the detector has memory cells
     bool has_pump;          // a laser lights
     uint64_t pump_light;    // so many frames ...
     uint64_t pump_dark;     // ... and not so many
 };
 
 struct pulse_number {
-    const char *name;  // as the facility calls it, or laser
+    const char *name;  // as the facility calls it, or cellId, or laser
     uint64_t value;
 };
+
+/* The place of a frame's pulse in its train, from 0. */
+uint64_t pulse_place(const struct pulse_ids *p, uint64_t frame);
 
 /* Whether the laser lights in a frame. */
 bool pulse_lit(const struct pulse_ids *p, uint64_t frame);

@@ -142,6 +142,8 @@ TABLE(sampling);
 static const struct field pulse_fields[] = {
     MEMBER(facility, ENUM, .limit = FACILITY_SACLA),
     MEMBER(first, U64),
+    MEMBER(has_cells, BOOL, .flags = FIELD_ABSENT,
+           .present_offset = offsetof(struct pulse_ids, has_cells)),
     MEMBER(pump_dark, U64, .flags = FIELD_ABSENT,
            .present_offset = offsetof(struct pulse_ids, has_pump)),
     MEMBER(pump_light, U64, .flags = FIELD_ABSENT,

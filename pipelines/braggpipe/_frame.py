@@ -63,6 +63,7 @@ class Truth:
     osc_deg: float  #: how far it turned, deg
     lattices: list[Lattice]  #: empty: a blank frame
     shift_m: Array  #: (3,) how far the detector stands from where the experiment has it, in the lab
+    cell: int | None = None  #: of the memory that keeps the frame, as an AGIPD's; None: the detector has none
 
 
 def _matrix(numbers: Sequence[float]) -> Array:
@@ -149,6 +150,21 @@ class Frame:
         return self.pixels.reshape(self.experiment.shape)
 
     @property
+    def analog(self) -> Array:
+        """The analog plane of raw words of 32 bits, as bragg-noise --words=agipd makes them: uint16, of the shape of .image."""
+        return self._half(0)
+
+    @property
+    def gain(self) -> Array:
+        """The gain plane likewise, which tells the stage that a pixel is in."""
+        return self._half(1)
+
+    def _half(self, which: int) -> Array:
+        if self.pixels.dtype != numpy.dtype("<u4"):
+            raise ValueError(f"a frame of {self.pixels.dtype}, not of raw words of 32 bits: bragg-noise --gain-switching --words=agipd")
+        return self.pixels.view("<u2")[which::2].reshape(self.experiment.shape)
+
+    @property
     def labels(self) -> Array | None:
         """For each pixel of .image the row, from 1, of the reflection that gives it most photons, 0: none; None without
         bragg-intensity --labels."""
@@ -230,6 +246,10 @@ def experiment_of(keys: Keys) -> Experiment:
                       numpy.array(keys["spindle"]), keys["lineage"], keys["history"], keys)
 
 
+def _memory_cell(number: int, pulses: Keys) -> int | None:
+    return number % (pulses["train_pulses"] or 1) if pulses.get("has_cells") else None
+
+
 def _truth(recipe: Keys, payload: Sequence[Any], experiment: Experiment) -> Truth:
     wavelength_A, fluence = experiment.wavelength_A, 1.0
     if recipe["nsources"]:
@@ -242,7 +262,8 @@ def _truth(recipe: Keys, payload: Sequence[Any], experiment: Experiment) -> Trut
         lattices.append(Lattice(one["crystal"], crystal.name, _own_cell(crystal.cell, reciprocal_A), _matrix(one["rotation"]),
                                 reciprocal_A, one["weight"]))
     return Truth(recipe["seed"], wavelength_A, fluence, float(numpy.degrees(recipe["phi_rad"])),
-                 float(numpy.degrees(recipe["osc_rad"])), lattices, numpy.array(recipe.get("shift_m", [0.0] * 3), "f8"))
+                 float(numpy.degrees(recipe["osc_rad"])), lattices, numpy.array(recipe.get("shift_m", [0.0] * 3), "f8"),
+                 _memory_cell(recipe["id"], experiment.keys.get("pulse_ids", {})))
 
 
 def _reflections(keys: Keys | None, payload: Sequence[Any]) -> tuple[Array | None, Array | None]:

@@ -62,6 +62,7 @@ class NXmx(Frames):
         numbers = self.own["frames"]["number"].tolist()
         moves = self.own["detector_shift"][()] if "detector_shift" in self.own else numpy.zeros((len(numbers), 3))
         self.shift_m = dict(zip(numbers, moves @ self.to_lab.T))  # by frame
+        self.cell = dict(zip(numbers, self.own["cellId"][()].tolist())) if "cellId" in self.own else {}  # of the memory
         self.first_m = numpy.array(self.shift_m[numbers[0]] if numbers else numpy.zeros(3))
         self._experiment = self._read_experiment()
 
@@ -106,7 +107,7 @@ class NXmx(Frames):
                                     (self.to_lab @ one["a_matrix"].reshape(3, 3)).T, float(one["share"])))
         return Truth(int(row["seed"]), float(row["wavelength"]), float(row["fluence"]),
                      float(row["rotation_start"]), float(row["rotation_width"]), lattices,
-                     self.shift_m[int(row["number"])])
+                     self.shift_m[int(row["number"])], self.cell.get(int(row["number"])))
 
     def _reflections(self) -> Iterator[Array | None]:
         """Those of one frame after the other."""

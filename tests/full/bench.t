@@ -49,6 +49,8 @@ rm rest.jsonl
 
 check 'the closed form is timed' bench --parts=closed --sizes=32 --iterations=2 --out=closed.jsonl
 rm closed.jsonl
+check 'halos are timed' bench --parts=diffuse --sizes=32 --iterations=1 --out=halos.jsonl
+rm halos.jsonl
 check 'the cost of reflections is timed' bench --parts=reflections --sizes=32 --iterations=2 --out=key.jsonl
 is 'without and with, in two beams' "$(sed -n 's/.*"workload": "\(one step\|25[^"]*\|50[^"]*\)".*"cost": .*/\1/p' key.jsonl | uniq -c |
 	tr -s ' \n' ' ')" ' 4 one step 4 25 domains x 5 wavelengths 4 50 phi x 10 domains '

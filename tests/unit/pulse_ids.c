@@ -36,6 +36,10 @@ static void trains_have_pulses(void **state)
     const struct pulse_ids lone = {.facility = FACILITY_EUXFEL, .first = 5, .step = 4};
     expect(&lone, 7, 2, "trainId", 12);
     expect(&lone, 7, 2, "pulseId", 0);
+    struct pulse_ids kept = p;
+    kept.has_cells = kept.has_pump = true;
+    expect(&kept, 5, 4, "cellId", 2);
+    expect(&(struct pulse_ids){.has_cells = true}, 5, 1, "cellId", 0);
 }
 
 static void fiducials_begin_anew(void **state)
