@@ -67,10 +67,23 @@ static size_t list_near(struct derivatives *d, const float *photons)
     return count;
 }
 
+/* Tells in the frame which pixels the first `count` near spots are. */
+static enum status take_pixels(const struct derivatives *d, struct plane_pixels *p, size_t count,
+                               struct error *e)
+{
+    if (!d->near)
+        return STATUS_OK;
+    *p = (struct plane_pixels){true, count, mem_array(count, sizeof *p->numbers)};
+    if (!p->numbers)
+        return error_memory(e, "the list of pixels");
+    for (size_t i = 0; i < count; i++)
+        p->numbers[i] = (uint32_t)d->near[i];
+    return STATUS_OK;
+}
+
 /* values[count], of all pixels or of those near spots. */
-static enum status take_plane(const struct derivatives *d, struct plane *p,
-                              const struct parameter *of, const float *values, size_t count,
-                              uint64_t id, struct error *e)
+static enum status take_plane(struct plane *p, const struct parameter *of, const float *values,
+                              size_t count, uint64_t id, struct error *e)
 {
     (void)snprintf(p->name, sizeof p->name, "%s", of->name);
     (void)snprintf(p->unit, sizeof p->unit, "%s", of->unit);
@@ -78,12 +91,9 @@ static enum status take_plane(const struct derivatives *d, struct plane *p,
         return error_set(e, STATUS_INPUT,
                          "--derivatives: frame %" PRIu64 ": that by %s is not finite", id,
                          of->name);
-    p->count = d->pixels;
-    p->values = d->near ? mem_array(d->pixels, sizeof *values)
-                        : mem_copy(values, d->pixels, sizeof *values);
-    for (size_t i = 0; i < count && d->near && p->values; i++)
-        p->values[d->near[i]] = values[i];
-    return p->values ? STATUS_OK : error_memory(e, "a plane");
+    p->count = count;
+    p->values = mem_copy(values, count, sizeof *values);
+    return p->values || !count ? STATUS_OK : error_memory(e, "a plane");
 }
 
 /* The values of all planes; a blank frame has 0 for every parameter, also for those of lattices. */
@@ -109,8 +119,10 @@ enum status derivatives_make(struct derivatives *d, const struct engine *engine,
     enum status s = compute(d, engine, plan, &frame->recipe, count, e);
     if (!s && !planes_reserve(&frame->planes, d->set.count))
         s = error_memory(e, "the planes");
+    if (!s)
+        s = take_pixels(d, &frame->planes.pixels, count, e);
     for (size_t i = 0; i < d->set.count && !s; i++)
-        s = take_plane(d, &frame->planes.items[i], &d->set.items[i], d->values + i * count, count,
+        s = take_plane(&frame->planes.items[i], &d->set.items[i], d->values + i * count, count,
                        frame->recipe.id, e);
     return s;
 }

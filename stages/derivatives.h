@@ -28,8 +28,8 @@ enum status derivatives_begin(struct derivatives *d, const char *names, const st
                               struct error *e);
 
 /* Computes the planes of the frame's recipe into frame->planes, which is empty before.  With
- * d->least, photons[d->pixels] is the image of the recipe, and planes are 0 where it has fewer.
- * STATUS_INPUT for recipes that cannot have them, and derivatives that are not finite. */
+ * d->least, photons[d->pixels] is the image of the recipe, and planes are of the pixels that have
+ * as many. STATUS_INPUT for recipes that cannot have them, and derivatives that are not finite. */
 enum status derivatives_make(struct derivatives *d, const struct engine *engine, struct plan *plan,
                              const float *photons, struct frame *frame, struct error *e);
 

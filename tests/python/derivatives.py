@@ -143,6 +143,29 @@ def near_spots():
     assert not blank.image.any() and len(blank.derivatives) == 5 and not any(plane.any() for plane in blank.derivatives.values())
 
 
+def listed():
+    """Lists keep their bytes behind other stages; a point spread and files make planes of all pixels of them."""
+    frames = read("near.rec")
+    for frame in frames:
+        pixels, values = frame.sparse_derivatives
+        assert pixels.dtype == numpy.uint32 and (pixels == numpy.flatnonzero(frame.pixels >= LEAST)).all()
+        assert list(values) == list(frame.derivatives) and all((frame.derivatives[name].ravel()[pixels] == one).all() for name, one in values.items())
+        for name, plane in frame.derivatives.items():
+            assert open(f"near_{frame.number}.{name}.raw", "rb").read() == plane.tobytes()
+    for name in "near_fused.rec", "near_vignette.rec":
+        for one, other in zip(read(name), frames, strict=True):
+            assert one.sparse_derivatives[0].tobytes() == other.sparse_derivatives[0].tobytes(), name
+    assert all(frame.sparse_derivatives is None for name in ("photons.rec", "near_psf.rec") for frame in read(name))
+    for near, whole in zip(read("near_dead.rec"), read("dead.rec"), strict=True):
+        pixels, values = near.sparse_derivatives
+        assert all((whole.derivatives[name].ravel()[pixels] == one).all() for name, one in values.items()) and (values["scale"] == 0).any()
+    for near, spread in zip(frames, read("near_psf.rec"), strict=True):
+        lit = near.derivatives["scale"].sum()
+        assert 0.8 * lit < spread.derivatives["scale"].sum() < 1.02 * lit and ((spread.derivatives["scale"] > 0) & (near.derivatives["scale"] == 0)).any()
+    if importlib.util.find_spec("h5py"):
+        same(read("near.nxs"), frames)
+
+
 def kept_F():
     """The same from any number of threads, and behind a stage in Python."""
     frames = read("F1.rec")
