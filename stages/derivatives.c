@@ -97,7 +97,8 @@ static enum status take_plane(struct plane *p, const struct parameter *of, const
 }
 
 /* The values of all planes; a blank frame has 0 for every parameter, also for those of lattices. */
-static enum status compute(struct derivatives *d, const struct engine *engine, struct plan *plan,
+static enum status compute(struct derivatives *d, struct harmonic_image *harmonic,
+                           const struct engine *engine, struct plan *plan,
                            const struct recipe *recipe, size_t count, struct error *e)
 {
     const struct derive_request request = {
@@ -107,16 +108,17 @@ static enum status compute(struct derivatives *d, const struct engine *engine, s
         memset(d->values, 0, d->set.count * count * sizeof *d->values);
         return STATUS_OK;
     }
-    const enum status s = engine->derive(plan, recipe, &request, &cause);
+    const enum status s = harmonic_image_derive(harmonic, engine, plan, recipe, &request, &cause);
     return s ? error_set(e, s, "--derivatives: frame %" PRIu64 ": %s", recipe->id, cause.text)
              : STATUS_OK;
 }
 
-enum status derivatives_make(struct derivatives *d, const struct engine *engine, struct plan *plan,
-                             const float *photons, struct frame *frame, struct error *e)
+enum status derivatives_make(struct derivatives *d, struct harmonic_image *harmonic,
+                             const struct engine *engine, struct plan *plan, const float *photons,
+                             struct frame *frame, struct error *e)
 {
     const size_t count = d->near ? list_near(d, photons) : d->pixels;
-    enum status s = compute(d, engine, plan, &frame->recipe, count, e);
+    enum status s = compute(d, harmonic, engine, plan, &frame->recipe, count, e);
     if (!s && !planes_reserve(&frame->planes, d->set.count))
         s = error_memory(e, "the planes");
     if (!s)

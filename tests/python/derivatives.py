@@ -54,6 +54,26 @@ def images():
     assert one().derivatives is None
 
 
+def harmonic():
+    """With a third harmonic they are the differences of images of both, whatever of a parameter the harmonic sees."""
+    names = ["rot_z", "cell_a", "wavelength", "beam_x", "thickness", "absorption", "scale", "share.0"]
+    beam = one(derivatives="wavelength,absorption")
+    for own in {}, {"harmonic_absorption": 2000}:
+        options = {"third_harmonic": 10, **own}
+        frame = one(derivatives=",".join(names), **options)
+        for name in names[2:6] if own else names:
+            change, step = CHANGES[name]
+            up, down = (one(**options, **change(side * step)).image.astype("f8") for side in (1, -1))
+            error = apart(frame.derivatives[name], (up - down) / (2 * step))
+            assert error < 5e-4, (own, name, error)
+        assert apart(frame.derivatives["scale"], frame.image) < 1e-6
+        assert all(apart(plane, frame.derivatives[name]) > 5e-3 for name, plane in beam.derivatives.items() if not own)
+    near, = braggpipe.simulate(noise={"seed": 2}, **{**BASE, **options}, derivatives="rot,scale", near_spots=1e-3)
+    assert (near.sparse_derivatives[0] == numpy.flatnonzero(frame.pixels >= numpy.float32(1e-3))).all() and 50 < near.sparse_derivatives[0].size < 900
+    assert not numpy.array_equal(near.sparse_derivatives[0], numpy.flatnonzero(one().pixels >= numpy.float32(1e-3)))
+    assert (near.derivatives["rot_z"] == frame.derivatives["rot_z"]).ravel()[near.sparse_derivatives[0]].all()
+
+
 def counted():
     """After noise they are those of what pixels count: of each panel's point spread, sensitivities and dead pixels."""
     step, gain = 5e-3, 1e6
