@@ -84,7 +84,8 @@ static void engine_values(const struct derive_job *job, size_t each, const int64
     struct derive_place at = {.number = -1, .fast = -1};
     for (int i = 0; i < count; i++) {
         const struct panel *p = g.panel;
-        if (!panel_holds(p, numbers[i]))
+        const int64_t inside = numbers[i] - p->first_pixel;
+        if (inside < 0 || inside >= p->fast_pixels * p->slow_pixels)
             for (p = job->x->panels; !panel_holds(p, numbers[i]);)
                 p++;
         if (p != g.panel) {
