@@ -37,8 +37,8 @@ static const struct opt OPTIONS[] = {
      AT(workloads)},
     {"parts", "NAME,...",
      "kernel, closed, reflections, derivatives, background, noise, stream, transport, output, "
-     "cold, pipeline, boundary, compress, workers, diagnose, python "
-     "(all but the last four)",
+     "cold, pipeline, boundary, compress, workers, diagnose, python, gather "
+     "(all but the last five)",
      OPT_TEXT, AT(parts)},
     {"peer", "PATH", "A nanoBragg-compatible program to run in the same rounds", OPT_TEXT,
      AT(peer)},
@@ -74,6 +74,7 @@ static const struct part {
     {"derivatives", bench_derivatives}, {"closed", bench_closed},
     {"compress", bench_compress},       {"workers", bench_workers},
     {"background", bench_background},   {"python", bench_python},
+    {"gather", bench_gather},
 };
 enum { NPARTS = sizeof PARTS / sizeof *PARTS };
 
