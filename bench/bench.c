@@ -36,9 +36,8 @@ static const struct opt OPTIONS[] = {
      AT(workloads)},
     {"parts", "NAME,...",
      "kernel, closed, diffuse, reflections, derivatives, background, noise, stream, transport, "
-     "output, "
-     "cold, pipeline, score, boundary, compress, workers, diagnose, python (all but the last "
-     "four)",
+     "output, cold, pipeline, score, boundary, compress, workers, diagnose, python, gather (all "
+     "but the last five)",
      OPT_TEXT, AT(parts)},
     {"peer", "PATH", "A nanoBragg-compatible program to run in the same rounds", OPT_TEXT,
      AT(peer)},
@@ -75,6 +74,7 @@ static const struct part {
     {"diffuse", bench_diffuse},         {"compress", bench_compress},
     {"workers", bench_workers},         {"background", bench_background},
     {"python", bench_python},           {"score", bench_score},
+    {"gather", bench_gather},
 };
 enum { NPARTS = sizeof PARTS / sizeof *PARTS };
 

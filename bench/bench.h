@@ -153,6 +153,7 @@ enum status bench_derivatives(struct bench *b, struct error *e);
 enum status bench_compress(struct bench *b, struct error *e);
 enum status bench_workers(struct bench *b, struct error *e);
 enum status bench_python(struct bench *b, struct error *e);
+enum status bench_gather(struct bench *b, struct error *e);
 enum status bench_diagnose(struct bench *b, struct error *e);
 
 #endif

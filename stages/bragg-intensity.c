@@ -165,10 +165,6 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     if (s)
         return s;
     const bool harmonic = x->beam.harmonic_share > 0;
-    if (harmonic && o->plane_names)
-        return error_set(e, STATUS_INPUT,
-                         "--derivatives: the beam has a third harmonic, whose derivatives are not "
-                         "known");
     struct engine_options how = {.threads = (int)o->threads,
                                  .isa = o->isa >= 0 ? isa_name((enum isa)o->isa) : NULL,
                                  .precision = (enum engine_precision)o->precision,
@@ -177,7 +173,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     s = choose_device(o, &how, e);
     if (!s)
         s = o->engine->create(&o->plan, &o->experiment, &how, e);
-    if (!s && harmonic)
+    if (!s)
         s = harmonic_image_open(&o->harmonic, o->engine, &o->experiment, &how, e);
     if (s)
         return s;
@@ -217,6 +213,20 @@ static enum status trace(const struct intensity *o, const struct frame *f, struc
                : STATUS_OK;
 }
 
+/* The image before anything is added to it. */
+static enum status lone_photons(struct intensity *o, const struct recipe *r, struct error *e)
+{
+    double all;
+    const enum status s = o->engine->run(o->plan, r, o->photons, NULL, e);
+    return s ? s : harmonic_image_photons(&o->harmonic, r, o->photons, &all, NULL, e);
+}
+
+static enum status add_planes(struct intensity *o, const float *photons, struct frame *f,
+                              struct error *e)
+{
+    return derivatives_make(&o->derivatives, &o->harmonic, o->engine, o->plan, photons, f, e);
+}
+
 static enum status frame(void *state, struct frame *f, struct error *e)
 {
     struct intensity *o = state;
@@ -225,13 +235,13 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     const bool later = o->derivatives.least > 0 && !o->photons;  // the image tells where they are
     enum status s = STATUS_OK;
     if (o->photons)
-        s = o->engine->run(o->plan, &f->recipe, o->photons, NULL, e);
+        s = lone_photons(o, &f->recipe, e);
     if (!s && o->plane_names && !later)
-        s = derivatives_make(&o->derivatives, o->engine, o->plan, o->photons, f, e);
+        s = add_planes(o, o->photons, f, e);
     if (!s)
         s = fuse_frame(&o->fuse, f, pixels, &o->rows, e);
     if (!s && o->plane_names && later)
-        s = derivatives_make(&o->derivatives, o->engine, o->plan, f->image.pixels, f, e);
+        s = add_planes(o, f->image.pixels, f, e);
     return s ? s : trace(o, f, e);
 }
 

@@ -206,7 +206,7 @@ static enum status begin_passing(void *state, struct experiment *x, struct error
 static const char *identity(void *state)
 {
     const struct refine *f = &((struct state *)state)->refine;
-    return f->engine->identity(f->plan);
+    return beam_plan_identity(f->plan);
 }
 
 static enum status pass(void *state, struct frame *f, struct error *e)

@@ -153,11 +153,13 @@ static void print_image(const struct image *image)
            types[image->type], image->unit == UNIT_ADU ? "ADU" : "photons", r.least, r.most, r.sum);
 }
 
-/* Their names, parted by commas. */
+/* Their names, parted by commas, and of how many pixels they are, if not of all. */
 static void print_planes(const struct planes *planes)
 {
     for (size_t i = 0; i < planes->count; i++)
         printf("%s%s", i ? "," : " planes=", planes->items[i].name);
+    if (planes->pixels.listed)
+        printf(" listed=%zu", planes->pixels.count);
 }
 
 static enum status print_frame(const struct tap *t, const struct frame *f, struct error *e)

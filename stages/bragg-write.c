@@ -218,6 +218,9 @@ static enum status writer_frame(void *state, struct frame *f, struct error *e)
         s = check_names(w, id, e);
     if (s == STATUS_OK)
         s = frame_index_check(&w->index, id, crc, e);
+    if (s == STATUS_OK && outputs_keep_planes(&w->outputs) &&
+        !planes_expand(&f->planes, f->image.count))
+        s = error_memory(e, "the planes");
     if (s == STATUS_OK)
         s = outputs_write(&w->outputs, &w->options.settings, w->experiment, f, &w->index, e);
     if (s)

@@ -67,10 +67,23 @@ static size_t list_near(struct derivatives *d, const float *photons)
     return count;
 }
 
+/* Tells in the frame which pixels the first `count` near spots are. */
+static enum status take_pixels(const struct derivatives *d, struct plane_pixels *p, size_t count,
+                               struct error *e)
+{
+    if (!d->near)
+        return STATUS_OK;
+    *p = (struct plane_pixels){true, count, mem_array(count, sizeof *p->numbers)};
+    if (!p->numbers)
+        return error_memory(e, "the list of pixels");
+    for (size_t i = 0; i < count; i++)
+        p->numbers[i] = (uint32_t)d->near[i];
+    return STATUS_OK;
+}
+
 /* values[count], of all pixels or of those near spots. */
-static enum status take_plane(const struct derivatives *d, struct plane *p,
-                              const struct parameter *of, const float *values, size_t count,
-                              uint64_t id, struct error *e)
+static enum status take_plane(struct plane *p, const struct parameter *of, const float *values,
+                              size_t count, uint64_t id, struct error *e)
 {
     (void)snprintf(p->name, sizeof p->name, "%s", of->name);
     (void)snprintf(p->unit, sizeof p->unit, "%s", of->unit);
@@ -78,16 +91,14 @@ static enum status take_plane(const struct derivatives *d, struct plane *p,
         return error_set(e, STATUS_INPUT,
                          "--derivatives: frame %" PRIu64 ": that by %s is not finite", id,
                          of->name);
-    p->count = d->pixels;
-    p->values = d->near ? mem_array(d->pixels, sizeof *values)
-                        : mem_copy(values, d->pixels, sizeof *values);
-    for (size_t i = 0; i < count && d->near && p->values; i++)
-        p->values[d->near[i]] = values[i];
-    return p->values ? STATUS_OK : error_memory(e, "a plane");
+    p->count = count;
+    p->values = mem_copy(values, count, sizeof *values);
+    return p->values || !count ? STATUS_OK : error_memory(e, "a plane");
 }
 
 /* The values of all planes; a blank frame has 0 for every parameter, also for those of lattices. */
-static enum status compute(struct derivatives *d, const struct engine *engine, struct plan *plan,
+static enum status compute(struct derivatives *d, struct harmonic_image *harmonic,
+                           const struct engine *engine, struct plan *plan,
                            const struct recipe *recipe, size_t count, struct error *e)
 {
     const struct derive_request request = {
@@ -97,20 +108,23 @@ static enum status compute(struct derivatives *d, const struct engine *engine, s
         memset(d->values, 0, d->set.count * count * sizeof *d->values);
         return STATUS_OK;
     }
-    const enum status s = engine->derive(plan, recipe, &request, &cause);
+    const enum status s = harmonic_image_derive(harmonic, engine, plan, recipe, &request, &cause);
     return s ? error_set(e, s, "--derivatives: frame %" PRIu64 ": %s", recipe->id, cause.text)
              : STATUS_OK;
 }
 
-enum status derivatives_make(struct derivatives *d, const struct engine *engine, struct plan *plan,
-                             const float *photons, struct frame *frame, struct error *e)
+enum status derivatives_make(struct derivatives *d, struct harmonic_image *harmonic,
+                             const struct engine *engine, struct plan *plan, const float *photons,
+                             struct frame *frame, struct error *e)
 {
     const size_t count = d->near ? list_near(d, photons) : d->pixels;
-    enum status s = compute(d, engine, plan, &frame->recipe, count, e);
+    enum status s = compute(d, harmonic, engine, plan, &frame->recipe, count, e);
     if (!s && !planes_reserve(&frame->planes, d->set.count))
         s = error_memory(e, "the planes");
+    if (!s)
+        s = take_pixels(d, &frame->planes.pixels, count, e);
     for (size_t i = 0; i < d->set.count && !s; i++)
-        s = take_plane(d, &frame->planes.items[i], &d->set.items[i], d->values + i * count, count,
+        s = take_plane(&frame->planes.items[i], &d->set.items[i], d->values + i * count, count,
                        frame->recipe.id, e);
     return s;
 }

@@ -4,6 +4,7 @@
 
 #include "engine/engine.h"
 #include "engine/parameter.h"
+#include "harmonic_image.h"
 #include "model/frame.h"
 
 struct derivatives {
@@ -27,11 +28,13 @@ enum status derivatives_check_F(const struct experiment *x, struct error *e);
 enum status derivatives_begin(struct derivatives *d, const char *names, const struct experiment *x,
                               struct error *e);
 
-/* Computes the planes of the frame's recipe into frame->planes, which is empty before.  With
- * d->least, photons[d->pixels] is the image of the recipe, and planes are 0 where it has fewer.
- * STATUS_INPUT for recipes that cannot have them, and derivatives that are not finite. */
-enum status derivatives_make(struct derivatives *d, const struct engine *engine, struct plan *plan,
-                             const float *photons, struct frame *frame, struct error *e);
+/* Computes the planes of the frame's recipe, by the plan and that of the beam's harmonic, into
+ * frame->planes, which is empty before.  With d->least, photons[d->pixels] is the image of the
+ * recipe, and planes are of the pixels that have as many. STATUS_INPUT for recipes that cannot have
+ * them, and derivatives that are not finite. */
+enum status derivatives_make(struct derivatives *d, struct harmonic_image *harmonic,
+                             const struct engine *engine, struct plan *plan, const float *photons,
+                             struct frame *frame, struct error *e);
 
 void derivatives_free(struct derivatives *d);
 

@@ -43,7 +43,7 @@ static enum status make_design(struct fisher *f, const struct experiment *x, dou
             return error_set(e, STATUS_USAGE,
                              "--distances: at %g mm panel %zu is not behind the sample",
                              distance_mm, i);
-    return f->engine->create(&d->plan, &d->x, &how, e);
+    return beam_plan_create(&d->plan, f->engine, &d->x, &how, e);
 }
 
 static enum status take_distances(struct fisher *f, const struct experiment *x, struct error *e)
@@ -141,7 +141,7 @@ static enum status take_at(struct fisher *f, struct fisher_design *d, const stru
     struct fisher_pixels *px = &f->pixels;
     if (!r->nlattices)
         return information_add(&d->frames, &f->free.layout, r->id, 0, 0.0, NULL, e);
-    enum status s = f->engine->run(d->plan, r, px->image, NULL, e);
+    enum status s = beam_plan_run(d->plan, r, px->image, e);
     if (s)
         return s;
     const double of_background = list_pixels(f);
@@ -157,7 +157,7 @@ static enum status take_at(struct fisher *f, struct fisher_design *d, const stru
                                      .product = f->free.has_background ? product : NULL,
                                      .data = &data,
                                      .sums = &sums};
-    s = f->free.set.count ? f->engine->derive(d->plan, r, &q, e) : STATUS_OK;
+    s = f->free.set.count ? beam_plan_derive(d->plan, r, &q, e) : STATUS_OK;
     if (s)
         return s;
     assemble(f, of_set, product, of_background, fisher);
@@ -211,8 +211,7 @@ void fisher_close(struct fisher *f)
 {
     for (size_t i = 0; i < f->ndesigns; i++) {
         struct fisher_design *d = &f->design[i];
-        if (d->plan)
-            f->engine->destroy(&d->plan);
+        beam_plan_destroy(&d->plan);
         experiment_free(&d->x);
         information_bounds_free(&d->bounds);
         information_free(&d->frames);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/opt.h"
-#include "engine/derive.h"
+#include "beam_plan.h"
 #include "engine/engine.h"
 #include "free_parameters.h"
 #include "refine/information.h"
@@ -32,7 +32,7 @@ struct fisher_pixels {
 struct fisher_design {
     double distance_mm;
     struct experiment x;
-    struct plan *plan;
+    struct beam_plan *plan;
     struct information frames;
     struct information_bounds bounds;
 };

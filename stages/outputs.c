@@ -172,10 +172,15 @@ static enum status put_all(struct outputs *o, const struct output_settings *sett
     return s;
 }
 
+bool outputs_keep_planes(const struct outputs *o)
+{
+    return o->series || outputs_have(o, FORMAT_RAW);
+}
+
 /* Of one whose images do not keep planes, once. */
 static void warn_of_planes(struct outputs *o, const struct frame *f)
 {
-    if (f->planes.count && !o->named && !outputs_have(o, FORMAT_RAW) && !o->series)
+    if (f->planes.count && !o->named && !outputs_keep_planes(o))
         log_line(LOG_WARNING, "the planes of derivatives are in no file: .raw and NXmx keep them");
     if (f->reflections.has_slopes && !o->named)
         log_line(LOG_WARNING, "the derivatives by F are in no file: streams and recordings keep "

@@ -33,6 +33,9 @@ enum status outputs_add(struct outputs *o, const char *text, enum format format,
 /* Whether one has that format. */
 bool outputs_have(const struct outputs *o, enum format format);
 
+/* Whether one keeps planes, which have a value for each pixel then: no list. */
+bool outputs_keep_planes(const struct outputs *o);
+
 /* Prepares for frames of *x, which must last; STATUS_INPUT when they cannot be what the settings
  * say, or an output holds one image and the panels make none. */
 enum status outputs_begin(struct outputs *o, const struct output_settings *settings,

@@ -73,7 +73,11 @@ static enum status read_frame(const struct recording *r, uint64_t id, struct mad
         s = recording_frame(r, entry, &route, &m->copy, e);
     if (s == STATUS_OK)
         s = recording_frame(r, entry, &route, &m->message, e);
-    return s ? s : codec_frame_decode(&m->frame, &expected, &m->message, e);
+    if (s == STATUS_OK)
+        s = codec_frame_decode(&m->frame, &expected, &m->message, e);
+    if (s == STATUS_OK && !planes_expand(&m->frame.planes, expected.pixels))
+        s = error_memory(e, "the planes");  // as files have them
+    return s;
 }
 
 /* The stages, options and contents must be those of before. */

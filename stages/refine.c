@@ -33,8 +33,8 @@ static enum status make_plans(struct refine *f, struct error *e)
     if (!experiment_copy(&f->blurry, &f->model))
         return error_memory(e, "the experiment");
     refine_broaden(&f->blurry);
-    const enum status s = f->engine->create(&f->plan, &f->model, &how, e);
-    return s ? s : f->engine->create(&f->blurry_plan, &f->blurry, &how, e);
+    const enum status s = beam_plan_create(&f->plan, f->engine, &f->model, &how, e);
+    return s ? s : beam_plan_create(&f->blurry_plan, f->engine, &f->blurry, &how, e);
 }
 
 /* That of the options, else that which bragg-noise gave the frames. */
@@ -100,12 +100,10 @@ void refine_result_free(struct refine_result *r)
 
 void refine_close(struct refine *f)
 {
-    refine_leave(f, &f->there);
-    refine_leave(f, &f->here);
-    if (f->plan)
-        f->engine->destroy(&f->plan);
-    if (f->blurry_plan)
-        f->engine->destroy(&f->blurry_plan);
+    refine_leave(&f->there);
+    refine_leave(&f->here);
+    beam_plan_destroy(&f->plan);
+    beam_plan_destroy(&f->blurry_plan);
     experiment_free(&f->model);
     experiment_free(&f->blurry);
     refine_pixels_close(&f->pixels);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/opt.h"
+#include "beam_plan.h"
 #include "engine/engine.h"
 #include "free_parameters.h"
 #include "model/frame.h"
@@ -78,11 +79,11 @@ struct refine_pixels {
 
 /* A place in the space of parameters. */
 struct refine_place {
-    struct experiment *x;  // the start's, or its own
-    struct plan *plan;     // of *x
-    bool owns;             // both
-    struct recipe recipe;  // owned
-    double level;          // factor on the background
+    struct experiment *x;    // the start's, or its own
+    struct beam_plan *plan;  // of *x
+    bool owns;               // both
+    struct recipe recipe;    // owned
+    double level;            // factor on the background
 };
 
 struct refine {
@@ -97,9 +98,9 @@ struct refine {
     struct recipe pattern;     // owned: the first of the recording that has lattices
     struct indexed indexed;    // with --indexed
     struct experiment model;   // owned
-    struct plan *plan;         // of the model
+    struct beam_plan *plan;    // of the model
     struct experiment blurry;  // owned: blocks are small in it
-    struct plan *blurry_plan;
+    struct beam_plan *blurry_plan;
     /* data */
     const struct experiment *data;  // of the frames
     double gain, adc_offset;        // ADU for a photon, and for none
@@ -153,7 +154,7 @@ enum status refine_own(struct refine_place *p, const struct experiment *x, struc
 enum status refine_plan(const struct refine *f, struct refine_place *p, struct error *e);
 
 /* Frees what a place has. */
-void refine_leave(const struct refine *f, struct refine_place *p);
+void refine_leave(struct refine_place *p);
 
 /* means[count of the list] of the model at a place, without the readout, and their derivatives
  * by parameters, as struct fit wants them. */
@@ -192,10 +193,9 @@ enum status refine_spread_image(struct refine_spread *s, double brightest, float
 
 /* Photons and derivatives, means[] and slopes[set->count x ...], of the pixels of the list, after
  * the point spread. */
-enum status refine_spread_derive(struct refine_spread *s, const struct engine *engine,
-                                 struct refine_place *at, const struct parameters *set,
-                                 const struct refine_list *list, double *means, float *slopes,
-                                 struct error *e);
+enum status refine_spread_derive(struct refine_spread *s, struct refine_place *at,
+                                 const struct parameters *set, const struct refine_list *list,
+                                 double *means, float *slopes, struct error *e);
 
 /* --- frames that share parameters (refine_team.c) ------------------------------------ */
 

@@ -273,7 +273,7 @@ enum status refine_take(struct refine *f, const struct frame *frame, struct erro
     r->recipe.id = r->id;
     if (r->verdict != REFINE_STUCK)
         return STATUS_OK;
-    refine_leave(f, &f->here);
+    refine_leave(&f->here);
     f->here = (struct refine_place){.x = &f->model, .plan = f->plan};
     s = refine_copy(&f->here.recipe, &r->recipe, e);
     if (s)

@@ -28,15 +28,14 @@ enum status refine_own(struct refine_place *p, const struct experiment *x, struc
 enum status refine_plan(const struct refine *f, struct refine_place *p, struct error *e)
 {
     const struct engine_options how = {.threads = (int)f->options->threads};
-    return f->engine->create(&p->plan, p->x, &how, e);
+    return beam_plan_create(&p->plan, f->engine, p->x, &how, e);
 }
 
-void refine_leave(const struct refine *f, struct refine_place *p)
+void refine_leave(struct refine_place *p)
 {
     recipe_free(&p->recipe);
-    if (p->owns && p->plan)
-        f->engine->destroy(&p->plan);
     if (p->owns) {
+        beam_plan_destroy(&p->plan);
         experiment_free(p->x);
         mem_free(p->x);
     }
@@ -49,7 +48,7 @@ enum status refine_go(struct refine *f, const struct refine_place *from, const d
     double of_set[PARAMETERS_MAX];
     for (size_t k = 0; k < f->free.set.count; k++)
         of_set[k] = steps[free_parameters_place(&f->free, k)];
-    refine_leave(f, to);
+    refine_leave(to);
     *to = (struct refine_place){.x = from->x, .plan = from->plan, .level = from->level};
     if (f->free.has_background)
         to->level *= exp(steps[f->free.local_of_set]);
@@ -70,9 +69,9 @@ enum status refine_model(struct refine *f, const struct free_parameters *free,
                                      .npixels = n,
                                      .photons = means,
                                      .planes = slopes};
-    const enum status s = f->spread ? refine_spread_derive(f->spread, f->engine, at, &free->set,
-                                                           list, means, slopes, e)
-                                    : f->engine->derive(at->plan, &at->recipe, &q, e);
+    const enum status s =
+        f->spread ? refine_spread_derive(f->spread, at, &free->set, list, means, slopes, e)
+                  : beam_plan_derive(at->plan, &at->recipe, &q, e);
     if (s)
         return s;
     for (size_t k = 0; k < free->set.count; k++) {
@@ -162,10 +161,10 @@ enum status refine_blur(struct refine *f, struct error *e)
             r.lattices[i].weight *= sharp->cells[k] / cells[k];
         spread(&r.lattices[i]);
     }
-    s = s ? s : f->engine->run(broad.plan, &r, f->pixels.blurred, NULL, e);
+    s = s ? s : beam_plan_run(broad.plan, &r, f->pixels.blurred, e);
     if (!s && f->spread)
         s = refine_spread_image(f->spread, f->pixels.list.brightest, f->pixels.blurred, e);
     recipe_free(&r);
-    refine_leave(f, &broad);
+    refine_leave(&broad);
     return s;
 }

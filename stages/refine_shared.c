@@ -24,8 +24,8 @@ struct shared_fit {
 };
 
 /* The frame after steps, at *at, which refine_leave frees. */
-static enum status stand(struct shared_fit *t, size_t i, const double *steps, struct plan *plan,
-                         struct refine_place *at, struct error *e)
+static enum status stand(struct shared_fit *t, size_t i, const double *steps,
+                         struct beam_plan *plan, struct refine_place *at, struct error *e)
 {
     struct refine *f = t->f;
     const struct free_parameters *free = &f->free;
@@ -50,7 +50,7 @@ static enum status stand(struct shared_fit *t, size_t i, const double *steps, st
 }
 
 static enum status sum_member(struct shared_fit *t, size_t i, const double *steps,
-                              struct plan *plan, struct fit_sums *sums, struct error *e)
+                              struct beam_plan *plan, struct fit_sums *sums, struct error *e)
 {
     const struct refine *f = t->f;
     const struct free_parameters *free = &f->free;
@@ -76,7 +76,7 @@ static enum status sum_member(struct shared_fit *t, size_t i, const double *step
     m->recipe = at.recipe;
     m->level = at.level;
     at.recipe = (struct recipe){0};
-    refine_leave(t->f, &at);
+    refine_leave(&at);
     return s;
 }
 
@@ -88,7 +88,7 @@ static enum status evaluate(void *model, const double *steps, struct fit_sums *s
     const struct engine_options how = {.threads = (int)f->options->threads};
     const size_t n = f->free.count;
     struct recipe nothing = {0};
-    struct plan *plan = NULL;
+    struct beam_plan *plan = NULL;
     double set[PARAMETERS_MAX];
     experiment_free(&t->trial);
     if (!experiment_copy(&t->trial, &f->model))
@@ -96,12 +96,11 @@ static enum status evaluate(void *model, const double *steps, struct fit_sums *s
     refine_team_pick(&f->free, steps, REFINE_CHANGES_ALL, set);
     enum status s = parameter_step_take(&f->free.set, set, &t->trial, &nothing, e);
     if (!s && !f->own_moves)
-        s = f->engine->create(&plan, &t->trial, &how, e);
+        s = beam_plan_create(&plan, f->engine, &t->trial, &how, e);
     for (size_t i = 0; i < t->team.count && !s; i++)
         s = sum_member(t, i, steps + i * n, plan, &sums[i], e);
     memcpy(t->totals, steps, t->team.count * n * sizeof *steps);
-    if (plan)
-        f->engine->destroy(&plan);
+    beam_plan_destroy(&plan);
     return s;
 }
 

@@ -144,10 +144,9 @@ static enum status spread_near(struct refine_spread *s, double brightest, const 
     return refine_spread_image(s, brightest, s->image, e);
 }
 
-enum status refine_spread_derive(struct refine_spread *s, const struct engine *engine,
-                                 struct refine_place *at, const struct parameters *set,
-                                 const struct refine_list *list, double *means, float *slopes,
-                                 struct error *e)
+enum status refine_spread_derive(struct refine_spread *s, struct refine_place *at,
+                                 const struct parameters *set, const struct refine_list *list,
+                                 double *means, float *slopes, struct error *e)
 {
     find_near(s, list);
     if (!reserve(s, s->count * set->count))
@@ -157,7 +156,7 @@ enum status refine_spread_derive(struct refine_spread *s, const struct engine *e
                                      .npixels = s->count,
                                      .photons = s->photons,
                                      .planes = s->slopes};
-    enum status status = engine->derive(at->plan, &at->recipe, &q, e);
+    enum status status = beam_plan_derive(at->plan, &at->recipe, &q, e);
     status = status ? status : spread_near(s, list->brightest, NULL, e);
     for (size_t i = 0; i < list->count && !status; i++)
         means[i] = (double)s->image[list->listed[i]];

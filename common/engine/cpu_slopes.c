@@ -28,13 +28,17 @@ bool cpu_slopes_can(const struct experiment *x, enum engine_precision precision)
     return true;
 }
 
-/* Change of the direct vectors when they turn about `axis`, for an angle of `factor`. */
-static void turn_rate(const double axis[3], double factor, const double cell[9], double rate[9])
+/* c_ik when the direct vectors cell[] turn about `axis`, for an angle of `factor`; reciprocal[] has
+ * a*_k in its columns. */
+static void turn_rate(const double axis[3], double factor, const double cell[9],
+                      const double reciprocal[9], double rate[9])
 {
+    double change[9];
     for (int i = 0; i < 3; i++) {
-        vec_cross(axis, cell + 3 * i, rate + 3 * i);
-        vec_scale(rate + 3 * i, factor, rate + 3 * i);
+        vec_cross(axis, cell + 3 * i, change + 3 * i);
+        vec_scale(change + 3 * i, factor, change + 3 * i);
     }
+    mat_multiply(change, reciprocal, rate);
 }
 
 /* Phi step `t`, domain `k` of a lattice. */
@@ -42,16 +46,31 @@ static void open_step(const struct slopes_frame *f, size_t index, size_t t, size
                       struct cpu_slopes_step *to)
 {
     struct slopes_step step;
+    double reciprocal[9];
     slopes_step(f, index, t, k, to->cell, &step);
-    memcpy(to->back, step.back, sizeof to->back);
-    turn_rate(step.axis, 1.0, to->cell, to->rate[SLOPES_MOSAIC]);
-    turn_rate(step.spindle, 1.0, to->cell, to->rate[SLOPES_PHI]);
-    turn_rate(step.spindle, step.part, to->cell, to->rate[SLOPES_OSC]);
+    mat_invert(to->cell, reciprocal);
+    turn_rate(step.axis, 1.0, to->cell, reciprocal, to->rate[SLOPES_MOSAIC]);
+    turn_rate(step.spindle, 1.0, to->cell, reciprocal, to->rate[SLOPES_PHI]);
+    turn_rate(step.spindle, step.part, to->cell, reciprocal, to->rate[SLOPES_OSC]);
     for (int i = 0; i < 9; i++) {
-        to->in_A.back[i] = (float)to->back[i];
-        to->in_A.cell[i] = (float)(to->cell[i] * ANGSTROM_1_M);
+        to->cell_A[i] = (float)(to->cell[i] * ANGSTROM_1_M);
         for (int rate = 0; rate < SLOPES_RATES; rate++)
-            to->in_A.rate[rate][i] = (float)(to->rate[rate][i] * ANGSTROM_1_M);
+            to->rate_f[rate][i] = (float)to->rate[rate][i];
+    }
+}
+
+/* c_ik of all parameters; reciprocal_A[] has a*_k in its rows. */
+static void open_changes(const struct slopes_frame *f, size_t index, const double reciprocal_A[9],
+                         double *change)
+{
+    double columns[9];
+    for (int i = 0; i < 9; i++)
+        columns[i] = reciprocal_A[3 * (i % 3) + i / 3] * ANGSTROM_1_M;
+    for (size_t k = 0; k < f->set->count; k++) {
+        const struct parameter *p = &f->set->items[k];
+        mat_multiply(f->lattices[index].cell + 9 * k, columns, change + 9 * k);
+        for (int i = 0; i < 9 && p->kind == PARAMETER_WAVELENGTH; i += 4)
+            change[9 * k + (size_t)i] = -p->unit_SI / f->x->beam.wavelength_m;
     }
 }
 
@@ -67,14 +86,21 @@ static bool open_lattice(const struct cpu_slopes *job, size_t index, struct cpu_
     to->scale = job->photons * from->table->F_max * from->table->F_max / (double)from->nsteps;
     to->nsteps = from->nsteps;
     to->steps = mem_array(from->nsteps, sizeof *to->steps);
-    if (!to->steps)
+    to->change = mem_array(job->frame.set->count + 1, 9 * sizeof *to->change);
+    if (!to->steps || !to->change)
         return false;
+    open_changes(&job->frame, index, l->reciprocal_A, to->change);
     for (size_t i = 0; i < from->nsteps; i++) {
         memcpy(to->steps[i].cell, from->cells + 9 * i, sizeof to->steps[i].cell);
         open_step(&job->frame, index, i / l->ndomains, i % l->ndomains, &to->steps[i]);
     }
-    to->turned = l->mosaic || l->nphi > 1 || l->phi_rad[0] != 0.0;
     return true;
+}
+
+static void keep(struct cpu_slopes *job, bool wanted, int sum, int count)
+{
+    for (int i = 0; i < count && wanted; i++)
+        job->kept[job->nkept++] = sum + i;
 }
 
 /* Which sums are wanted. */
@@ -82,14 +108,23 @@ static void choose_sums(struct cpu_slopes *job)
 {
     for (size_t k = 0; k < job->frame.set->count; k++) {
         const struct parameter *p = &job->frame.set->items[k];
-        job->cell = job->cell || p->kind == PARAMETER_ROTATION || p->kind == PARAMETER_CELL;
+        job->cell = job->cell || slopes_of_cell(p);
         job->cells = job->cells || p->kind == PARAMETER_CELLS;
         job->fudge = job->fudge || p->kind == PARAMETER_FUDGE;
         job->rate[SLOPES_MOSAIC] = job->rate[SLOPES_MOSAIC] || p->kind == PARAMETER_MOSAIC;
         job->rate[SLOPES_PHI] = job->rate[SLOPES_PHI] || p->kind == PARAMETER_PHI0;
         job->rate[SLOPES_OSC] = job->rate[SLOPES_OSC] || p->kind == PARAMETER_OSC;
+        job->share = job->share || p->kind == PARAMETER_SHARE;
+        job->tilt = job->tilt || p->kind == PARAMETER_TILT;
+        job->pull = job->pull || slopes_of_panel(p);
         job->v = job->v || slopes_of_source(p) || p->kind >= PARAMETER_DISTANCE;
     }
+    keep(job, job->cell, SLOPES_CELL, 9);
+    keep(job, job->cells, SLOPES_CELLS, 3);
+    for (int i = 0; i < SLOPES_RATES; i++)
+        keep(job, job->rate[i], SLOPES_RATE + i, 1);
+    keep(job, job->fudge, SLOPES_FUDGE, 1);
+    keep(job, job->share, SLOPES_VALUE, 1);
 }
 
 /* Arrays of all threads. */
@@ -101,8 +136,9 @@ static bool open_scratch(struct cpu_slopes *job, int threads)
     for (int i = 0; i < job->nscratch; i++) {
         struct cpu_slopes_scratch *s = &job->scratch[i];
         s->lattices = mem_array(job->job->nlattices + 1, sizeof *s->lattices);
+        s->gathered = mem_array(job->job->nlattices + 1, sizeof *s->gathered);
         s->of = mem_array(job->frame.set->count + 1, sizeof *s->of);
-        good = good && s->lattices && s->of;
+        good = good && s->lattices && s->gathered && s->of;
     }
     return good;
 }
@@ -111,10 +147,13 @@ static void close_slopes(struct cpu_slopes *job)
 {
     for (int i = 0; i < job->nscratch; i++) {
         mem_free(job->scratch[i].lattices);
+        mem_free(job->scratch[i].gathered);
         mem_free(job->scratch[i].of);
     }
-    for (size_t i = 0; job->lattices && i < job->job->nlattices; i++)
+    for (size_t i = 0; job->lattices && i < job->job->nlattices; i++) {
         mem_free(job->lattices[i].steps);
+        mem_free(job->lattices[i].change);
+    }
     mem_free(job->lattices);
     mem_free(job->scratch);
     slopes_close(&job->frame);

@@ -26,9 +26,11 @@ enum {
 
 #define ANGSTROM_1_M 1e10
 
-/* What terms are summed up to, with g_i = d(F^2 S)/dh_i, vectors in A and 1/A. */
+/* What terms are summed up to, with g_i = d(F^2 S)/dh_i, vectors in A.  Changes of direct vectors
+ * are told by reciprocal ones: where a_i changes by c_ik = da_i . a*_k, turned as the term is, its
+ * index changes by the sum of c_ik h_k, whatever turned it. */
 enum slopes_sum {
-    SLOPES_CELL,                     // 9: g_i q_j, q turned back to phi 0
+    SLOPES_CELL,                     // 9: g_i h_k
     SLOPES_CELLS = SLOPES_CELL + 9,  // 3
     SLOPES_RATE = SLOPES_CELLS + 3,  // SLOPES_RATES: g_i dh_i
     SLOPES_FUDGE = SLOPES_RATE + 3,
@@ -44,20 +46,17 @@ enum slopes_rate { SLOPES_MOSAIC, SLOPES_PHI, SLOPES_OSC, SLOPES_RATES };
 /* One phi step and domain. */
 struct cpu_slopes_step {
     double cell[9];                // direct vectors as they lie, m
-    double back[9];                // turns a vector back to phi 0
-    double rate[SLOPES_RATES][9];  // change of the direct vectors, m
-    struct {
-        float back[9], cell[9], rate[SLOPES_RATES][9];
-    } in_A;  // the same in A
+    double rate[SLOPES_RATES][9];  // c_ik of each
+    float cell_A[9], rate_f[SLOPES_RATES][9];
 };
 
 struct cpu_slopes_lattice {
     const struct cpu_table *table;
     enum crystal_shape shape;
     double N[3], fudge;
-    bool turned;  // some step is
     size_t nsteps;
     struct cpu_slopes_step *steps;  // owned
+    double *change;                 // owned: c_ik of each parameter, for a unit
     double scale;                   // F^2 S to photons; of weight 1
     double weight;
 };
@@ -75,14 +74,22 @@ struct cpu_slopes;
 struct cpu_slopes_of {
     alignas(MEM_ALIGNMENT) double sum[SLOPES_BLOCK];  // photons before factors of the pixel
     double capture[SLOPES_BLOCK], solid_angle[SLOPES_BLOCK], polarization[SLOPES_BLOCK];
-    double turned[3][SLOPES_BLOCK];  // of the direction to the point
+    double turned[3][SLOPES_BLOCK];  // of the direction to the point; 0 where it does not turn
     double farther[SLOPES_BLOCK];    // part by which the distance to it changes
 };
 
 /* Of a term, and sums of terms. */
-#define SLOPES_ARRAYS(real)                                           \
-    real q[3][SLOPES_BLOCK], d[3][SLOPES_BLOCK], F_sqr[SLOPES_BLOCK]; \
+#define SLOPES_ARRAYS(real)                       \
+    real d[3][SLOPES_BLOCK], F_sqr[SLOPES_BLOCK]; \
     real by_index[3][SLOPES_BLOCK], sums[SLOPES_SUMS][SLOPES_BLOCK]
+
+/* Sums of terms times their factors, from several sources and points: SLOPES_TERMS terms at most.
+ */
+struct cpu_slopes_gathered {
+    alignas(MEM_ALIGNMENT) float sums[SLOPES_KEPT][SLOPES_BLOCK];
+    size_t terms;  // 0: sums are anything
+    bool taken;    // some of the block went to double precision already
+};
 
 /* The arrays of one block; every thread has its own. */
 struct cpu_slopes_scratch {
@@ -92,12 +99,15 @@ struct cpu_slopes_scratch {
     double inverse[SLOPES_BLOCK];                              // 1/airpath, 1/m
     double q[3][SLOPES_BLOCK];                                 // 1/m
     double solid_angle[SLOPES_BLOCK], polarization[SLOPES_BLOCK], capture[SLOPES_BLOCK];
-    double kept[SLOPES_BLOCK];    // 1; 0 where dmin culls this source
-    double fresh[SLOPES_BLOCK];   // 1 where this source sets the polarization
-    double factor[SLOPES_BLOCK];  // on the terms of this source and point
-    double lit[SLOPES_BLOCK];     // photons of these before that factor
-    double v[3][SLOPES_BLOCK];    // photons A
-    double total[SLOPES_BLOCK];   // the pixel's, before its factors
+    double kept[SLOPES_BLOCK];       // 1; 0 where dmin culls this source
+    double fresh[SLOPES_BLOCK];      // 1 where this source sets the polarization
+    double factor[SLOPES_BLOCK];     // on the terms of this source and point
+    float factor_f[SLOPES_BLOCK];    // the same
+    double lit[SLOPES_BLOCK];        // photons of these before that factor
+    double v[3][SLOPES_BLOCK];       // photons A
+    double total[SLOPES_BLOCK];      // the pixel's, before its factors
+    double pull[3][SLOPES_BLOCK];    // photons per m by which points move, before those factors
+    double torque[3][SLOPES_BLOCK];  // the same per rad by which they turn about the sample
     union {
         struct {
             SLOPES_ARRAYS(float);
@@ -109,27 +119,42 @@ struct cpu_slopes_scratch {
     bool polarized;  // the next source may set the polarization
     int32_t whole[3][SLOPES_BLOCK], slot[SLOPES_BLOCK];
     double (*lattices)[SLOPES_KEPT][SLOPES_BLOCK];  // owned: sums of each lattice, in photons
+    struct cpu_slopes_gathered *gathered;           // owned: of each lattice
     struct cpu_slopes_of *of;                       // owned: of each parameter
 };
 
 /* One frame: what all blocks share. */
 struct cpu_slopes {
     const struct cpu_job *job;
-    struct slopes_frame frame;            // owned
-    struct cpu_slopes_lattice *lattices;  // owned, job->nlattices
-    bool cell, cells, fudge, v;           // wanted sums
+    struct slopes_frame frame;                      // owned
+    struct cpu_slopes_lattice *lattices;            // owned, job->nlattices
+    bool cell, cells, fudge, share, v, pull, tilt;  // wanted sums
     bool rate[SLOPES_RATES];
+    int kept[SLOPES_KEPT], nkept;  // of them those that are kept
     cpu_slopes_block *block;
     double photons;                      // intensity of a term to photons
     struct cpu_slopes_scratch *scratch;  // owned, one for each thread
     int nscratch;
 };
 
-/* Whether a parameter changes sources. */
+/* Whether a parameter changes direct vectors; or all wavelengths by the same part, which is as if
+ * the vectors shrank by it. */
+static inline bool slopes_of_cell(const struct parameter *p)
+{
+    return p->kind == PARAMETER_ROTATION || p->kind == PARAMETER_CELL ||
+           p->kind == PARAMETER_WAVELENGTH;
+}
+
+/* Whether a parameter changes sources, each in its own way. */
 static inline bool slopes_of_source(const struct parameter *p)
 {
-    return p->kind == PARAMETER_WAVELENGTH || p->kind == PARAMETER_DISPERSION ||
-           p->kind == PARAMETER_DIVERGENCE;
+    return p->kind == PARAMETER_DISPERSION || p->kind == PARAMETER_DIVERGENCE;
+}
+
+/* Whether a parameter moves panels, whose layers stay at their depths. */
+static inline bool slopes_of_panel(const struct parameter *p)
+{
+    return p->kind >= PARAMETER_DISTANCE && p->kind <= PARAMETER_TILT;
 }
 
 /* See struct cpu_kernels. */

@@ -2,7 +2,9 @@
  * Derivatives of SQUARE and GAUSS in mixed precision, LANES pixels at a time through all steps of a
  * lattice: first the slopes of all terms, then one sum after the other, so that each stays in
  * registers.  A part of the loops of cpu_slopes.h, written as vectors.  What bounds it: arithmetic,
- * most of it the shape's.
+ * most of it the shape's.  By rotations and cell a term of SQUARE takes 131 multiplications, most
+ * with a sum, and a division, for which a core of Zen 5 needs 72 cycles at least and takes 83; an
+ * image has 60 and a division.  With what is done once a point that is 2.3 images, not 2.
  */
 #ifndef BRAGG_ENGINE_CPU_SLOPES_LANES_H
 #define BRAGG_ENGINE_CPU_SLOPES_LANES_H
@@ -13,12 +15,11 @@
 #include "engine/cpu_slopes_window.h"
 #include "engine/lanes.h"
 
-/* What is asked for; constants where the loop is called, but for the last two. */
+/* What is asked for; constants where the loop is called, but for the last. */
 struct lanes_kind {
     enum crystal_shape shape;  // SQUARE or GAUSS
-    bool cell, turned, cells;
-    bool v;
-    const bool *rate;  // [SLOPES_RATES]
+    bool cell, cells;
+    const struct cpu_slopes *job;
 };
 
 /* As enum slopes_sum. */
@@ -52,43 +53,49 @@ LANES_INLINE floats lanes_along(const float c[3], const floats x[3])
     return floats_fused(floats_of(c[0]), x[0], floats_fused(floats_of(c[1]), x[1], x[2] * c[2]));
 }
 
-/* Slopes of the terms by indices. */
-typedef floats lanes_slopes[SLOPES_TERMS][3];
+/* Of each term along three axes: slopes by indices, or indices. */
+typedef floats lanes_terms[SLOPES_TERMS][3];
 
-/* g_i q_j, q turned back to phi 0. */
-LANES_INLINE void lanes_cell(const struct cpu_slopes_step *step, size_t count, bool turned,
-                             const floats q[3], const lanes_slopes g, floats sums[9])
+/* g_i h_k and, with `which`, their sum by that rate: products are of both.  Several sums of the
+ * rate, because one would wait for itself. */
+LANES_INLINE void lanes_cell(const struct cpu_slopes_step *step, size_t count, int which,
+                             const lanes_terms g, const lanes_terms h, struct lanes_sums *sums)
 {
-    for (size_t k = 0; k < count; k++) {
-        floats at[3] = {q[0], q[1], q[2]};
-        if (turned)
-            for (int j = 0; j < 3; j++)
-                at[j] = lanes_along(step[k].in_A.back + 3 * j, q);
-        for (int i = 0; i < 3; i++)
-            for (int j = 0; j < 3; j++)
-                sums[3 * i + j] = floats_fused(g[k][i], at[j], sums[3 * i + j]);
-    }
+    floats cell[9], rate[5] = {{0}};
+    memcpy(cell, sums->cell, sizeof cell);
+    for (size_t k = 0; k < count; k++)
+        for (int i = 0; i < 9; i++) {
+            const floats a = g[k][i / 3], b = h[k][i % 3];
+            const floats product = a * b;
+            cell[i] = which < 0 ? floats_fused(a, b, cell[i]) : cell[i] + product;
+            if (which >= 0)
+                rate[i % 5] =
+                    floats_fused(product, floats_of(step[k].rate_f[which][i]), rate[i % 5]);
+        }
+    memcpy(sums->cell, cell, sizeof cell);
+    if (which >= 0)
+        sums->rate[which] = ((rate[0] + rate[1]) + (rate[2] + rate[3])) + rate[4];
 }
 
 /* g_i times what the indices change by. */
 LANES_INLINE void lanes_rate(const struct cpu_slopes_step *step, size_t count, int which,
-                             const floats q[3], const lanes_slopes g, floats *sum)
+                             const lanes_terms g, const lanes_terms h, floats *sum)
 {
     for (size_t k = 0; k < count; k++) {
-        const float *rate = step[k].in_A.rate[which];
-        *sum += floats_fused(
-            g[k][0], lanes_along(rate, q),
-            floats_fused(g[k][1], lanes_along(rate + 3, q), g[k][2] * lanes_along(rate + 6, q)));
+        const float *rate = step[k].rate_f[which];
+        *sum += floats_fused(g[k][0], lanes_along(rate, h[k]),
+                             floats_fused(g[k][1], lanes_along(rate + 3, h[k]),
+                                          g[k][2] * lanes_along(rate + 6, h[k])));
     }
 }
 
 /* g_i times the direct vectors as they lie. */
-LANES_INLINE void lanes_v(const struct cpu_slopes_step *step, size_t count, const lanes_slopes g,
+LANES_INLINE void lanes_v(const struct cpu_slopes_step *step, size_t count, const lanes_terms g,
                           floats sums[3])
 {
     for (size_t k = 0; k < count; k++)
         for (int j = 0; j < 3; j++) {
-            const float *cell = step[k].in_A.cell;
+            const float *cell = step[k].cell_A;
             sums[j] +=
                 floats_fused(g[k][0], floats_of(cell[j]),
                              floats_fused(g[k][1], floats_of(cell[3 + j]), g[k][2] * cell[6 + j]));
@@ -98,12 +105,15 @@ LANES_INLINE void lanes_v(const struct cpu_slopes_step *step, size_t count, cons
 /* One step as LANES pixels see it. */
 LANES_INLINE void lanes_term(const struct cpu_slopes_lattice *l, const struct cpu_slopes_step *step,
                              struct lanes_kind kind, const struct doubles_pair q[3],
-                             struct lanes_window *window, floats g[3], struct lanes_sums *sums)
+                             struct lanes_window *window, floats g[3], floats h[3],
+                             struct lanes_sums *sums)
 {
     floats d[3];
     words whole[3];
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         d[i] = lanes_offset(step->cell + 3 * i, q, &whole[i]);
+        h[i] = floats_of_ints(whole[i]) + d[i];
+    }
     const floats F_sqr =
         l->table->flat ? floats_of(l->table->F_sqr[0]) : lanes_look_up(l->table, whole, window);
     if (kind.shape == SHAPE_SQUARE)
@@ -112,90 +122,99 @@ LANES_INLINE void lanes_term(const struct cpu_slopes_lattice *l, const struct cp
         gauss_lanes(l, d, F_sqr, kind.cells, g, &sums->value, sums->cells, &sums->fudge);
 }
 
-LANES_INLINE void lanes_store(const floats *from, int count, int sum, int i,
-                              struct cpu_slopes_scratch *s)
+/* Adds sums, times what multiplies them, to those that are kept. */
+LANES_INLINE void lanes_gather(const floats *from, bool wanted, int count, int sum, int i,
+                               floats factor, struct cpu_slopes_gathered *g)
 {
-    for (int k = 0; k < count; k++)
-        floats_store(s->terms.in_float.sums[sum + k] + i, from[k]);
+    for (int k = 0; k < count && wanted; k++) {
+        float *to = g->sums[sum + k] + i;
+        floats_store(to, floats_fused(factor, from[k], g->terms ? floats_load(to) : (floats){0}));
+    }
+}
+
+LANES_INLINE void lanes_give(const struct lanes_sums *sums, struct lanes_kind kind, int i,
+                             struct cpu_slopes_scratch *s, struct cpu_slopes_gathered *g)
+{
+    const floats factor = floats_load(s->factor_f + i);
+    floats_store(s->terms.in_float.sums[SLOPES_VALUE] + i, sums->value);
+    for (int k = 0; k < 3 && kind.job->v; k++)
+        floats_store(s->terms.in_float.sums[SLOPES_V + k] + i, sums->v[k]);
+    lanes_gather(sums->cell, kind.cell, 9, SLOPES_CELL, i, factor, g);
+    lanes_gather(sums->cells, kind.cells, 3, SLOPES_CELLS, i, factor, g);
+    for (int k = 0; k < SLOPES_RATES; k++)
+        lanes_gather(&sums->rate[k], kind.job->rate[k], 1, SLOPES_RATE + k, i, factor, g);
+    lanes_gather(&sums->fudge, kind.job->fudge, 1, SLOPES_FUDGE, i, factor, g);
+    lanes_gather(&sums->value, kind.job->share, 1, SLOPES_VALUE, i, factor, g);
 }
 
 /* Sums of steps first .. end - 1 for pixels i .. i + LANES - 1: one after the other, because there
  * are not registers enough for all at once. */
 LANES_INLINE void lanes_steps(const struct cpu_slopes_lattice *l, size_t first, size_t end,
-                              struct lanes_kind kind, int i, struct cpu_slopes_scratch *s)
+                              struct lanes_kind kind, int i, struct cpu_slopes_scratch *s,
+                              struct cpu_slopes_gathered *to)
 {
     struct lanes_sums sums = {0};
     const struct cpu_slopes_step *const steps = l->steps + first;
     const size_t count = end - first;
-    lanes_slopes g;
+    lanes_terms g, h;
     struct lanes_window window = lanes_window_none();
     struct doubles_pair q[3];
-    floats q_A[3];
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 3; k++)
         q[k] = doubles_pair_load(s->q[k] + i, true);
-        q_A[k] = floats_load(s->terms.in_float.q[k] + i);
-    }
     for (size_t k = 0; k < count; k++)
-        lanes_term(l, &steps[k], kind, q, &window, g[k], &sums);
-    if (kind.cell)
-        lanes_cell(steps, count, kind.turned, q_A, g, sums.cell);
-    for (int k = 0; k < SLOPES_RATES; k++)
-        if (kind.rate[k])
-            lanes_rate(steps, count, k, q_A, g, &sums.rate[k]);
-    if (kind.v)
+        lanes_term(l, &steps[k], kind, q, &window, g[k], h[k], &sums);
+    const bool both = kind.cell && kind.job->rate[SLOPES_MOSAIC];
+    if (both)
+        lanes_cell(steps, count, SLOPES_MOSAIC, g, h, &sums);
+    else if (kind.cell)
+        lanes_cell(steps, count, -1, g, h, &sums);
+    for (int k = both ? SLOPES_PHI : 0; k < SLOPES_RATES; k++)
+        if (kind.job->rate[k])
+            lanes_rate(steps, count, k, g, h, &sums.rate[k]);
+    if (kind.job->v)
         lanes_v(steps, count, g, sums.v);
-    lanes_store(&sums.value, 1, SLOPES_VALUE, i, s);
-    lanes_store(&sums.fudge, 1, SLOPES_FUDGE, i, s);
-    lanes_store(sums.rate, SLOPES_RATES, SLOPES_RATE, i, s);
-    lanes_store(sums.v, 3, SLOPES_V, i, s);
-    if (kind.cell)
-        lanes_store(sums.cell, 9, SLOPES_CELL, i, s);
-    if (kind.cells)
-        lanes_store(sums.cells, 3, SLOPES_CELLS, i, s);
+    lanes_give(&sums, kind, i, s, to);
 }
 
 /* A function of its own for each, because compilers run out of registers in larger ones. */
-#define LANES_FUNCTION(name, shape, is_cell, is_turned, is_cells)                                \
-    __attribute__((noinline)) static void name(const struct cpu_slopes *job,                     \
-                                               const struct cpu_slopes_lattice *l, size_t first, \
-                                               size_t end, int n, struct cpu_slopes_scratch *s)  \
-    {                                                                                            \
-        const struct lanes_kind kind = {shape,      (is_cell), (is_turned),                      \
-                                        (is_cells), job->v,    job->rate};                       \
-        for (int i = 0; i < CPU_LANES * n; i += LANES)                                           \
-            lanes_steps(l, first, end, kind, i, s);                                              \
+#define LANES_FUNCTION(name, shape, is_cell, is_cells)                                   \
+    __attribute__((noinline)) static void name(                                          \
+        const struct cpu_slopes *job, const struct cpu_slopes_lattice *l, size_t first,  \
+        size_t end, int n, struct cpu_slopes_scratch *s, struct cpu_slopes_gathered *to) \
+    {                                                                                    \
+        const struct lanes_kind kind = {shape, (is_cell), (is_cells), job};              \
+        for (int i = 0; i < CPU_LANES * n; i += LANES)                                   \
+            lanes_steps(l, first, end, kind, i, s, to);                                  \
     }
-#define LANES_FUNCTIONS(name, shape)                              \
-    LANES_FUNCTION(name##_plain, shape, false, false, false)      \
-    LANES_FUNCTION(name##_plain_cells, shape, false, false, true) \
-    LANES_FUNCTION(name##_still, shape, true, false, false)       \
-    LANES_FUNCTION(name##_still_cells, shape, true, false, true)  \
-    LANES_FUNCTION(name##_turned, shape, true, true, false)       \
-    LANES_FUNCTION(name##_turned_cells, shape, true, true, true)
+#define LANES_FUNCTIONS(name, shape)                       \
+    LANES_FUNCTION(name##_plain, shape, false, false)      \
+    LANES_FUNCTION(name##_plain_cells, shape, false, true) \
+    LANES_FUNCTION(name##_cell, shape, true, false)        \
+    LANES_FUNCTION(name##_cell_cells, shape, true, true)
 LANES_FUNCTIONS(square, SHAPE_SQUARE)
 LANES_FUNCTIONS(gauss, SHAPE_GAUSS)
 
 typedef void lanes_function(const struct cpu_slopes *job, const struct cpu_slopes_lattice *l,
-                            size_t first, size_t end, int n, struct cpu_slopes_scratch *s);
+                            size_t first, size_t end, int n, struct cpu_slopes_scratch *s,
+                            struct cpu_slopes_gathered *to);
 
-/* Sets the sums of steps first .. end - 1 of a lattice for CPU_LANES n pixels; false for a shape
- * that is not here. */
-static bool add_lanes(const struct cpu_slopes *job, const struct cpu_slopes_lattice *l,
-                      size_t first, size_t end, int n, struct cpu_slopes_scratch *s)
+/* Whether the lattice is summed here. */
+INLINE bool is_in_lanes(const struct cpu_slopes_lattice *l)
 {
-    static lanes_function *const all[2][3][2] = {
-        {{square_plain, square_plain_cells},
-         {square_still, square_still_cells},
-         {square_turned, square_turned_cells}},
-        {{gauss_plain, gauss_plain_cells},
-         {gauss_still, gauss_still_cells},
-         {gauss_turned, gauss_turned_cells}},
+    return l->shape == SHAPE_SQUARE || l->shape == SHAPE_GAUSS;
+}
+
+/* Sets those sums of steps first .. end - 1 of such a lattice, for CPU_LANES n pixels, that differ
+ * from source to source, and gathers the others. */
+static void add_lanes(const struct cpu_slopes *job, const struct cpu_slopes_lattice *l,
+                      size_t first, size_t end, int n, struct cpu_slopes_scratch *s,
+                      struct cpu_slopes_gathered *to)
+{
+    static lanes_function *const all[2][2][2] = {
+        {{square_plain, square_plain_cells}, {square_cell, square_cell_cells}},
+        {{gauss_plain, gauss_plain_cells}, {gauss_cell, gauss_cell_cells}},
     };
-    if (l->shape != SHAPE_SQUARE && l->shape != SHAPE_GAUSS)
-        return false;
-    const int turned = l->turned ? 2 : 1;
-    all[l->shape == SHAPE_GAUSS][job->cell ? turned : 0][job->cells](job, l, first, end, n, s);
-    return true;
+    all[l->shape == SHAPE_GAUSS][job->cell][job->cells](job, l, first, end, n, s, to);
 }
 
 #endif

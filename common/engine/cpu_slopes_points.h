@@ -131,7 +131,9 @@ static void turn_captures(const struct panel *p, const struct panel_move *m, int
     }
 }
 
-/* All of a new point; which factors are set anew for it. */
+/* All of a new point; which factors are set anew for it.  What moves with a panel is added up
+ * before it is told from parameter to parameter, and turned here only where factors depend on it.
+ */
 static void move_points(const struct cpu_slopes *job, const struct panel *p, int layer,
                         bool new_solid_angle, bool new_capture, int n, struct cpu_slopes_scratch *s)
 {
@@ -139,7 +141,8 @@ static void move_points(const struct cpu_slopes *job, const struct panel *p, int
     const struct panel_move *moves =
         job->frame.moves + (size_t)(p - job->frame.x->panels) * set->count;
     for (size_t k = 0; k < set->count; k++) {
-        if (!moves_points(&set->items[k]))
+        if (!moves_points(&set->items[k]) ||
+            (slopes_of_panel(&set->items[k]) && !new_solid_angle && !new_capture && !s->polarized))
             continue;
         turn_directions(p, &moves[k], layer, n, s, &s->of[k]);
         if (new_solid_angle)

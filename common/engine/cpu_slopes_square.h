@@ -1,7 +1,7 @@
 /*
  * The squared lattice factor of SQUARE and its derivatives in single precision for LANES pixels, as
  * vectors: see shape_slopes.h for the formulas, and square_term for the same in double precision.
- * What bounds it: arithmetic, 42 of 100 operations being those of twelve polynomials.
+ * What bounds it: arithmetic, 42 of 101 multiplications being those of twelve polynomials.
  */
 #ifndef BRAGG_ENGINE_CPU_SLOPES_SQUARE_H
 #define BRAGG_ENGINE_CPU_SLOPES_SQUARE_H
@@ -38,7 +38,7 @@ struct lanes_grating {
 };
 
 /* `d` is not 0.  The slope is
- *     a(t) (n a(d) - d^2 t b(d)) + N d t^2 b(t) a(d)
+ *     a(d) (n a(t) + N d t^2 b(t)) - t a(t) d^2 b(d)
  * which loses no digits: at a spot n is 0, and the rest is a difference of one part and one that
  * is N^2 times as large. */
 LANES_INLINE struct lanes_grating lanes_grating(floats d, float N)
@@ -55,7 +55,7 @@ LANES_INLINE struct lanes_grating lanes_grating(floats d, float N)
     g.above = t * a_t;
     g.below = d * a_d;
     g.cosine = lean + a_t;
-    g.slope = floats_fused(a_t, floats_fused(n, a_d, -(d_sqr * b_d * t)), x * (lean * a_d));
+    g.slope = floats_fused(a_d, floats_fused(n, a_t, x * lean), -(g.above * (d_sqr * b_d)));
     if (!(N > 1.0f))
         g.slope = g.d = (floats){0};  // one cell is no grating
     return g;

@@ -11,8 +11,10 @@
 #include "engine/cpu_slopes_shape.h"
 #if CPU_DOUBLE
 #include "engine/cpu_slopes_double.h"
+#define GATHERS(lattice) false
 #else
 #include "engine/cpu_slopes_lanes.h"
+#define GATHERS(lattice) is_in_lanes(lattice)
 #endif
 
 /* A row or matrix of a step as the loops want it. */
@@ -85,20 +87,14 @@ static void shapes(const struct cpu_slopes_lattice *l, bool cells, int n,
 
 /* ---- sums of terms ------------------------------------------------------------------- */
 
-/* g_i q_j, q turned back to phi 0. */
-INLINE void add_cell(const double back[9], bool turned, int n, struct cpu_slopes_scratch *s)
+/* Indices. */
+#define INDEX(k, i) (TERMS(s)->d[k][i] + (real)s->whole[k][i])
+
+/* g_i h_k. */
+static void add_cell(int n, struct cpu_slopes_scratch *s)
 {
-    real b[9];
-    as_real(back, 1.0, b);
     for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
-        real x = TERMS(s)->q[0][i], y = TERMS(s)->q[1][i], z = TERMS(s)->q[2][i];
-        if (turned) {
-            const real u = FUSED(b[0], x, FUSED(b[1], y, b[2] * z));
-            const real v = FUSED(b[3], x, FUSED(b[4], y, b[5] * z));
-            z = FUSED(b[6], x, FUSED(b[7], y, b[8] * z));
-            x = u;
-            y = v;
-        }
+        const real x = INDEX(0, i), y = INDEX(1, i), z = INDEX(2, i);
         const real g = TERMS(s)->by_index[0][i], h = TERMS(s)->by_index[1][i];
         const real k = TERMS(s)->by_index[2][i];
         TERMS(s)->sums[SLOPES_CELL][i] = FUSED(g, x, TERMS(s)->sums[SLOPES_CELL][i]);
@@ -127,13 +123,13 @@ static void add_v(const double cell_m[9], int n, struct cpu_slopes_scratch *s)
     }
 }
 
-/* g_i dh_i, where the direct vectors change by rate[]. */
-static void add_rate(const double rate_m[9], int sum, int n, struct cpu_slopes_scratch *s)
+/* g_i dh_i, where the direct vectors change by rate[], c_ik. */
+static void add_rate(const double rate[9], int sum, int n, struct cpu_slopes_scratch *s)
 {
     real c[9];
-    as_real(rate_m, ANGSTROM_1_M, c);
+    as_real(rate, 1.0, c);
     for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
-        const real x = TERMS(s)->q[0][i], y = TERMS(s)->q[1][i], z = TERMS(s)->q[2][i];
+        const real x = INDEX(0, i), y = INDEX(1, i), z = INDEX(2, i);
         const real dh = FUSED(c[0], x, FUSED(c[1], y, c[2] * z));
         const real dk = FUSED(c[3], x, FUSED(c[4], y, c[5] * z));
         const real dl = FUSED(c[6], x, FUSED(c[7], y, c[8] * z));
@@ -149,10 +145,8 @@ static void add_term(const struct cpu_slopes *job, const struct cpu_slopes_latti
     offsets(step, n, s);
     structure_factors(l->table, n, s);
     shapes(l, job->cells, n, s);
-    if (job->cell && l->turned)
-        add_cell(step->back, true, n, s);
-    else if (job->cell)
-        add_cell(step->back, false, n, s);
+    if (job->cell)
+        add_cell(n, s);
     for (int k = 0; k < SLOPES_RATES; k++)
         if (job->rate[k])
             add_rate(step->rate[k], SLOPES_RATE + k, n, s);
@@ -164,10 +158,6 @@ static void add_term(const struct cpu_slopes *job, const struct cpu_slopes_latti
 static void add_steps(const struct cpu_slopes *job, const struct cpu_slopes_lattice *l,
                       size_t first, size_t end, int n, struct cpu_slopes_scratch *s)
 {
-#if !CPU_DOUBLE
-    if (add_lanes(job, l, first, end, n, s))
-        return;
-#endif
     memset(TERMS(s)->sums, 0, (job->v ? SLOPES_SUMS : SLOPES_KEPT) * sizeof *TERMS(s)->sums);
     for (; first < end; first++)
         add_term(job, l, &l->steps[first], n, s);
@@ -190,25 +180,68 @@ static void collect(double *restrict to, const real *restrict sum, double weight
         to[i] = fused(weight, (double)sum[i], to[i]);
 }
 
+/* What multiplies a sum of terms that is kept. */
+INLINE double weight_of(const struct cpu_slopes_lattice *l, int sum)
+{
+    return sum == SLOPES_VALUE ? l->scale : l->scale * l->weight;
+}
+
+/* The sums that differ from source to source. */
 static void settle(const struct cpu_slopes *job, size_t index, int n, struct cpu_slopes_scratch *s)
 {
     const struct cpu_slopes_lattice *l = &job->lattices[index];
     const double weight = l->scale * l->weight;
-    double(*sums)[SLOPES_BLOCK] = s->lattices[index];
     collect(s->lit, TERMS(s)->sums[SLOPES_VALUE], weight, n);
-    weigh(sums[SLOPES_VALUE], s->factor, TERMS(s)->sums[SLOPES_VALUE], l->scale, n);
     for (int k = 0; k < 3 && job->v; k++)
         collect(s->v[k], TERMS(s)->sums[SLOPES_V + k], weight, n);
-    for (int k = 0; k < 9 && job->cell; k++)
-        weigh(sums[SLOPES_CELL + k], s->factor, TERMS(s)->sums[SLOPES_CELL + k], weight, n);
-    for (int k = 0; k < 3 && job->cells; k++)
-        weigh(sums[SLOPES_CELLS + k], s->factor, TERMS(s)->sums[SLOPES_CELLS + k], weight, n);
-    for (int k = 0; k < SLOPES_RATES; k++)
-        if (job->rate[k])
-            weigh(sums[SLOPES_RATE + k], s->factor, TERMS(s)->sums[SLOPES_RATE + k], weight, n);
-    if (job->fudge)
-        weigh(sums[SLOPES_FUDGE], s->factor, TERMS(s)->sums[SLOPES_FUDGE], weight, n);
 }
+
+/* The sums that are kept. */
+static void keep(const struct cpu_slopes *job, size_t index, int n, struct cpu_slopes_scratch *s)
+{
+    for (int k = 0; k < job->nkept; k++) {
+        const int sum = job->kept[k];
+        weigh(s->lattices[index][sum], s->factor, TERMS(s)->sums[sum],
+              weight_of(&job->lattices[index], sum), n);
+    }
+}
+
+#if !CPU_DOUBLE
+/* to = weight sum. */
+static void put(double *restrict to, const real *restrict sum, double weight, int n)
+{
+    for (int i = 0; i < CPU_LANES * n; i++)
+        to[i] = weight * (double)sum[i];
+}
+
+/* Takes over what was gathered. */
+static void take_gathered(const struct cpu_slopes *job, size_t index, int n,
+                          struct cpu_slopes_scratch *s)
+{
+    struct cpu_slopes_gathered *g = &s->gathered[index];
+    for (int k = 0; k < job->nkept && g->terms; k++) {
+        const int sum = job->kept[k];
+        const double weight = weight_of(&job->lattices[index], sum);
+        if (g->taken)
+            collect(s->lattices[index][sum], g->sums[sum], weight, n);
+        else
+            put(s->lattices[index][sum], g->sums[sum], weight, n);
+    }
+    g->terms = 0;
+    g->taken = true;
+}
+
+static void add_gathered(const struct cpu_slopes *job, size_t index, size_t first, size_t end,
+                         int n, struct cpu_slopes_scratch *s)
+{
+    struct cpu_slopes_gathered *g = &s->gathered[index];
+    if (g->terms + (end - first) > SLOPES_TERMS)
+        take_gathered(job, index, n, s);
+    add_lanes(job, &job->lattices[index], first, end, n, s, g);
+    g->terms += end - first;
+    settle(job, index, n, s);
+}
+#endif
 
 /* All terms of lattice `index`. */
 static void add_lattice(const struct cpu_slopes *job, size_t index, int n,
@@ -219,12 +252,18 @@ static void add_lattice(const struct cpu_slopes *job, size_t index, int n,
     if (l->table->flat)
         for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
             TERMS(s)->F_sqr[i] = flat;
-    for (size_t first = 0; first < l->nsteps;) {
-        const size_t left = l->nsteps - first,
-                     end = first + (left < TERMS_MOST ? left : TERMS_MOST);
+    for (size_t first = 0, end; first < l->nsteps; first = end) {
+        const size_t left = l->nsteps - first;
+        end = first + (left < TERMS_MOST ? left : TERMS_MOST);
+#if !CPU_DOUBLE
+        if (is_in_lanes(l)) {
+            add_gathered(job, index, first, end, n, s);
+            continue;
+        }
+#endif
         add_steps(job, l, first, end, n, s);
-        first = end;
         settle(job, index, n, s);
+        keep(job, index, n, s);
     }
 }
 

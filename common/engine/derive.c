@@ -84,7 +84,8 @@ static void engine_values(const struct derive_job *job, size_t each, const int64
     struct derive_place at = {.number = -1, .fast = -1};
     for (int i = 0; i < count; i++) {
         const struct panel *p = g.panel;
-        if (!panel_holds(p, numbers[i]))
+        const int64_t inside = numbers[i] - p->first_pixel;
+        if (inside < 0 || inside >= p->fast_pixels * p->slow_pixels)
             for (p = job->x->panels; !panel_holds(p, numbers[i]);)
                 p++;
         if (p != g.panel) {
@@ -230,6 +231,13 @@ static enum status open_batch(struct from *from, const struct derive_request *q,
     return from->job->batch(from->job->context, numbers, from->items, &from->batch, e);
 }
 
+static enum status refuse_mean(struct error *e)
+{
+    return error_set(e, STATUS_INPUT,
+                     "the model has a pixel with data and a mean that is not above 0: it needs a "
+                     "background or a variance of readout");
+}
+
 static enum status run_blocks(const struct from *from, const struct derive_request *q,
                               struct error *e)
 {
@@ -259,11 +267,7 @@ static enum status run_blocks(const struct from *from, const struct derive_reque
         collect(q, sums, nblocks);
     mem_free(numbers);
     mem_free(sums);
-    if (!s && !good)
-        s = error_set(e, STATUS_INPUT,
-                      "the model has a pixel with data and a mean that is not above 0: it needs a "
-                      "background or a variance of readout");
-    return s;
+    return s ? s : good ? STATUS_OK : refuse_mean(e);
 }
 
 /* All planes of all pixels, then the footprint on each. */
@@ -301,4 +305,23 @@ enum status derive_run(const struct derive_job *job, const struct derive_request
     const struct from engine = {.job = job};
     return sized && job->footprint->is_seen ? run_spread(job, request, e)
                                             : run_blocks(&engine, request, e);
+}
+
+enum status derive_total_add(struct derive_total *t, const struct derive_request *q, size_t first,
+                             size_t count, const double *photons, const float *planes,
+                             struct error *e)
+{
+    bool good = true;
+    for (size_t i = 0; i < count; i++) {
+        double values[1 + PARAMETERS_MAX] = {photons[i]};
+        for (size_t k = 0; k < q->set->count; k++)
+            values[1 + k] = (double)planes[k * count + i];
+        good = add_item(q, first + i, values, t->sums) && good;
+    }
+    return good ? STATUS_OK : refuse_mean(e);
+}
+
+void derive_total_give(const struct derive_total *t, const struct derive_request *q)
+{
+    collect(q, t->sums, 1);
 }

@@ -103,4 +103,18 @@ enum status derive_check(const struct experiment *x, const struct recipe *recipe
 enum status derive_run(const struct derive_job *job, const struct derive_request *request,
                        struct error *e);
 
+/* Sums of a request whose photons and planes come from elsewhere; begins as {0}. */
+struct derive_total {
+    double sums[2 * PARAMETERS_MAX + PARAMETERS_MAX * PARAMETERS_MAX + 2];
+};
+
+/* Adds `count` items of a request, from `first` on: photons[count], planes[set->count x count].
+ * STATUS_INPUT as derive_run. */
+enum status derive_total_add(struct derive_total *t, const struct derive_request *request,
+                             size_t first, size_t count, const double *photons, const float *planes,
+                             struct error *e);
+
+/* Gives the request its product and sums. */
+void derive_total_give(const struct derive_total *t, const struct derive_request *request);
+
 #endif

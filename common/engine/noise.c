@@ -260,6 +260,13 @@ enum status noise_planes(struct noise_plan *p, struct planes *planes, struct err
 {
     const struct noise *n = &p->noise;
     enum status s = STATUS_OK;
+    if (planes->pixels.listed && n->psf.kind == PSF_NONE) {
+        for (size_t k = 0; k < planes->count; k++)
+            noise_pixels(p, planes->pixels.numbers, planes->items[k].values, planes->pixels.count);
+        return STATUS_OK;
+    }
+    if (!planes_expand(planes, (size_t)p->count))  // light of a spot leaves its list
+        return error_memory(e, "the planes");
     for (size_t k = 0; k < planes->count && p->sensitivity; k++)
         for (int64_t i = 0; i < p->count; i++)
             planes->items[k].values[i] *= p->sensitivity[i];

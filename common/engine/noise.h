@@ -80,7 +80,8 @@ enum status noise_apply(struct noise_plan *plan, uint64_t seed, uint64_t id, flo
 
 /* Makes planes, derivatives of the photons that noise_apply took last, those of the photons that
  * pixels count on average: what reaches a pixel, its sensitivity, the point spread and dead pixels
- * are in them, counts that are missed are not.  STATUS_FAILED when memory is out. */
+ * are in them, counts that are missed are not.  Behind a point spread they are of all pixels, no
+ * list.  STATUS_FAILED when memory is out. */
 enum status noise_planes(struct noise_plan *plan, struct planes *planes, struct error *e);
 
 /* The same of single pixels, but for the point spread. */

@@ -106,7 +106,7 @@ static bool read_planes(const struct nxmx_layers *layers, const struct nxmx_kind
         plane->values = read_layer(layers->data[1 + i], one, PIXEL_F32, chunk);
         plane->count = plane->values ? one->image.count : 0;
     }
-    return planes_are_sound(planes, one->image.count);
+    return !planes_fault(planes, one->image.count);
 }
 
 static bool read_labels(const struct nxmx_layers *layers, struct nxmx_one *one,

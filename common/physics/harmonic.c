@@ -31,6 +31,7 @@ bool harmonic_open(struct harmonic *h, const struct experiment *of)
     x->beam.sources = mem_copy(of->beam.sources, of->beam.nsources, sizeof *of->beam.sources);
     if (!x->panels || !x->beam.sources)
         return false;
+    h->depths = sensor_harmonic_depths(&of->panels[0]);
     for (size_t i = 0; i < x->npanels; i++)
         sensor_absorb(&x->panels[i], x->panels[i].harmonic_absorption_1_m);
     shorten(x->beam.sources, x->beam.nsources);

@@ -23,6 +23,7 @@ struct harmonic {
      * fluence such that they count as photons of the beam.  It shares what *of of harmonic_open
      * has, and is never given to experiment_free. */
     struct experiment x;
+    double depths;  // how much its attenuation depth grows with the beam's: 0, if it is known alone
     struct source *sources;  // owned: of the frame at hand
     size_t room;
 };

@@ -28,10 +28,22 @@ static double mean_depth_m(double layer_m, double absorption_1_m)
     return layer_m * (x < 1e-3 ? 0.5 - x / 12.0 : 1.0 / x - 1.0 / expm1(x));
 }
 
+static const double CUBE = HARMONIC_ORDER * HARMONIC_ORDER * HARMONIC_ORDER;
+
+static bool is_silicon(const struct panel *p)
+{
+    return strcmp(p->material, "Si") == 0;
+}
+
 double sensor_harmonic_1_m(const struct panel *p, double energy_eV)
 {
-    return strcmp(p->material, "Si") == 0 ? silicon_absorption_1_m(HARMONIC_ORDER * energy_eV)
-                                          : p->absorption_1_m / 27.0;
+    return is_silicon(p) ? silicon_absorption_1_m(HARMONIC_ORDER * energy_eV)
+                         : p->absorption_1_m / CUBE;
+}
+
+double sensor_harmonic_depths(const struct panel *p)
+{
+    return !is_silicon(p) && p->harmonic_absorption_1_m == p->absorption_1_m / CUBE ? CUBE : 0.0;
 }
 
 void sensor_absorb(struct panel *p, double absorption_1_m)

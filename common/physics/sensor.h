@@ -17,6 +17,10 @@ double silicon_absorption_1_m(double energy_eV);
  * table, of others a 27th of what it is at `energy_eV`, as between absorption edges. */
 double sensor_harmonic_1_m(const struct panel *p, double energy_eV);
 
+/* How much the depth in which those photons are attenuated grows with that for the beam: 27 times,
+ * or 0 where it does not follow from it. */
+double sensor_harmonic_depths(const struct panel *p);
+
 /* Makes the sensor of *p absorb so much, in physical mode. */
 void sensor_absorb(struct panel *p, double absorption_1_m);
 

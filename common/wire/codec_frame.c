@@ -150,6 +150,19 @@ static size_t refined_bytes(const void *object)
     return numbers == SIZE_MAX ? SIZE_MAX : doubles(numbers, 1);
 }
 
+static size_t plane_pixels_bytes(const void *object)
+{
+    return numbers_bytes(((const struct plane_pixels *)object)->count);
+}
+
+#define OBJECT plane_pixels
+static const struct field plane_pixels_fields[] = {
+    MEMBER(count, SIZE),
+    MEMBER(numbers, DATA, .bytes = plane_pixels_bytes),
+};
+TABLE(plane_pixels);
+#undef OBJECT
+
 #define OBJECT refined
 static const struct field refined_fields[] = {
     MEMBER(chi2, REAL),     MEMBER(count, SIZE),  MEMBER(far, SIZE),
@@ -167,6 +180,10 @@ static const struct field envelope_fields[] = {
     {"planes", FIELD_LIST, .offset = offsetof(struct envelope, frame.planes.items),
      .table = &plane_table, .count_offset = offsetof(struct envelope, frame.planes.count),
      .present_offset = offsetof(struct envelope, frame.planes.present), .flags = FIELD_ABSENT},
+    {"planes_pixels", FIELD_MAP, .offset = offsetof(struct envelope, frame.planes.pixels),
+     .table = &plane_pixels_table,
+     .present_offset = offsetof(struct envelope, frame.planes.pixels.listed),
+     .flags = FIELD_ABSENT},
     {"recipe", FIELD_MAP, .offset = offsetof(struct envelope, frame.recipe),
      .table = &recipe_table},
     {"refined", FIELD_MAP, .offset = offsetof(struct envelope, frame.refined),
@@ -266,11 +283,9 @@ static enum status check_frame(const struct envelope *n, const struct codec_expe
     if (!are_consistent(&n->frame.reflections, r, expected))
         return error_set(e, STATUS_INPUT, "frame %llu has reflections that contradict themselves",
                          id);
-    if (!planes_are_sound(&n->frame.planes, pixels))
-        return error_set(e, STATUS_INPUT,
-                         "frame %llu has planes of another size than its image, or with names that "
-                         "are none or twice the same",
-                         id);
+    const char *fault = planes_fault(&n->frame.planes, pixels);
+    if (fault)
+        return error_set(e, STATUS_INPUT, "frame %llu has planes %s", id, fault);
     if (n->frame.refined.local > n->frame.refined.count)
         return error_set(e, STATUS_INPUT,
                          "frame %llu was fitted by %zu parameters, of which %zu "

@@ -126,7 +126,8 @@ class Frame:
 
     def __init__(self, number: int, experiment: Experiment, pixels: Array, recipe: Callable[[], Truth], is_adu: bool,
                  reflections: Array | None = None, labels: Array | None = None,
-                 derivatives: Mapping[str, Array] | None = None, F_derivatives: tuple[Array, Array] | None = None) -> None:
+                 derivatives: Mapping[str, Array] | None = None, F_derivatives: tuple[Array, Array] | None = None,
+                 derivative_pixels: Array | None = None) -> None:
         self.number = number  #: its number in the run
         self.experiment = experiment
         self.pixels = pixels  #: (count,) all pixels, panel after panel: float32, uint16, uint32 or int32
@@ -138,7 +139,7 @@ class Frame:
         #: (pixels, values): by the structure factors of .reflections, row after row, of as many pixels as column pixels says:
         #: items of .pixels, uint32, and photons per electron, float32.  None without bragg-intensity --derivatives=F
         self.F_derivatives = F_derivatives
-        self._labels, self._derivatives = labels, derivatives
+        self._labels, self._derivatives, self._derivative_pixels = labels, derivatives, derivative_pixels
         self._recipe = recipe
 
     def __repr__(self) -> str:
@@ -176,7 +177,24 @@ class Frame:
         photons per unit that bragg-intensity(1) names.  None without bragg-intensity --derivatives."""
         if self._derivatives is None:
             return None
-        return {name: plane.reshape(self.experiment.shape) for name, plane in self._derivatives.items()}
+        return {name: self._whole(plane).reshape(self.experiment.shape) for name, plane in self._derivatives.items()}
+
+    @property
+    def sparse_derivatives(self) -> tuple[Array, Mapping[str, Array]] | None:
+        """(pixels, values by parameter): of bragg-intensity --near-spots, items of .pixels, uint32, and the derivatives there,
+        float32; .derivatives, which are 0 elsewhere, take as much memory as images.  None where .derivatives are of all pixels."""
+        if self._derivatives is None or self._derivative_pixels is None:
+            return None
+        return self._derivative_pixels, self._derivatives
+
+    def _whole(self, values: Array) -> Array:
+        """Of all pixels."""
+        if self._derivative_pixels is None:
+            return values
+        whole = numpy.zeros(self.experiment.count, "<f4")
+        whole[self._derivative_pixels] = values
+        whole.flags.writeable = False
+        return whole
 
     def F_vjp(self, weights: Any) -> Array:
         """(rows,): for each row of .reflections the sum over pixels of weights, of the shape of .image, times the derivatives
@@ -282,13 +300,23 @@ def _F_derivatives(keys: Keys | None, payload: Sequence[Any]) -> tuple[Array, Ar
     return numpy.frombuffer(pixels, "<u4"), numpy.frombuffer(values, "<f4")
 
 
-def _derivatives(planes: list[Keys] | None, payload: Sequence[Any], count: int) -> dict[str, Array] | None:
+def _array(part: int | None, payload: Sequence[Any], dtype: str) -> Array:
+    return numpy.frombuffer(b"" if part is None else payload[part], dtype)
+
+
+def _derivatives(keys: Keys, payload: Sequence[Any], count: int) -> tuple[dict[str, Array] | None, Array | None]:
+    """Values, and of which pixels; None: of all."""
+    planes, listed = keys.get("planes"), keys.get("planes_pixels")
     if planes is None:
-        return None
-    arrays = {one["name"]: numpy.frombuffer(payload[one["values"]], "<f4") for one in planes}
-    if len(arrays) != len(planes) or any(one.size != count for one in arrays.values()):
-        raise ValueError("planes twice the same, or of another size than the image")
-    return arrays
+        return None, None
+    arrays = {one["name"]: _array(one["values"], payload, "<f4") for one in planes}
+    pixels = None if listed is None else _array(listed["numbers"], payload, "<u4")
+    if pixels is not None and pixels.size and not (numpy.diff(pixels.astype("i8"), append=count) > 0).all():
+        raise ValueError("planes with a list of pixels that does not ascend within the image")
+    size = count if pixels is None else pixels.size
+    if len(arrays) != len(planes) or any(one.size != size for one in arrays.values()):
+        raise ValueError("planes twice the same, or of another size than the image or their list of pixels")
+    return arrays, pixels
 
 
 def frame_of(number: int, keys: Keys, payload: Sequence[Any], experiment: Experiment, pixels: Array | None = None) -> Frame:
@@ -301,10 +329,11 @@ def frame_of(number: int, keys: Keys, payload: Sequence[Any], experiment: Experi
     if image["count"] and not pixels.size == image["count"] == experiment.count:
         raise ValueError(f"frame {number} has {pixels.size} pixels, must have {experiment.count}")
     pixels.flags.writeable = False
+    derivatives, listed = _derivatives(keys, payload, experiment.count)
     arrays = [None, *payload[1:]] if image["pixels"] == 0 else list(payload)  # the truth does not hold the pixels
     return Frame(number, experiment, pixels, lambda: _truth(recipe, arrays, experiment), image["unit"] == 1,
-                 *_reflections(keys.get("reflections"), payload), _derivatives(keys.get("planes"), payload, experiment.count),
-                 _F_derivatives(keys.get("reflections"), payload))
+                 *_reflections(keys.get("reflections"), payload), derivatives,
+                 _F_derivatives(keys.get("reflections"), payload), listed)
 
 
 # --- sources of frames --------------------------------------------------------

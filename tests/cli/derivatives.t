@@ -70,6 +70,15 @@ bragg-geometry --quiet --geom=two.geom --ncells=8 | bragg-orient --quiet --rando
 	bragg-intensity --quiet --derivatives=rot,panel.1.tilt_s,scale --near-spots=2 | bragg-tap --quiet --record=near_blank.rec
 check 'near spots they are the same, and 0 elsewhere' /usr/bin/python3 "$BRAGG_TESTS/python/derivatives.py" near_spots
 check 'they are computed again so' bragg-replay --recompute near.rec:1
+is 'bragg-tap tells of how many pixels' "$(bragg-replay --quiet near.rec | bragg-tap --print | grep -c ' planes=rot_x,rot_y,rot_z,panel.1.tilt_s,scale listed=[1-9]')" 3
+bragg-replay --quiet near.rec | "$top/pipelines/vignette.py" --quiet | bragg-tap --quiet --record=near_vignette.rec
+bragg-replay --quiet near.rec | bragg-write --quiet 'near_%d.raw' near.nxs
+bragg-replay --quiet near.rec | bragg-noise --quiet --psf=gauss --psf-fwhm=1000 --calibration=0.1 | bragg-tap --quiet --record=near_psf.rec
+bragg-replay --quiet near.rec | bragg-noise --quiet --calibration=0.1 --dead=0.05 | bragg-tap --quiet --record=near_dead.rec
+bragg-replay --quiet photons.rec | bragg-noise --quiet --calibration=0.1 --dead=0.05 | bragg-tap --quiet --record=dead.rec
+check 'on their way they stay lists, until light leaves these or a file keeps them' \
+	/usr/bin/python3 "$BRAGG_TESTS/python/derivatives.py" listed
+check 'files are computed again with them' bragg-replay --recompute near.nxs:1
 
 for threads in 1 3; do
 	recipes | bragg-intensity --quiet --threads=$threads --derivatives=scale,F | bragg-background --quiet --water=20 | bragg-tap --quiet --record=F$threads.rec
@@ -136,11 +145,19 @@ check 'planes of a blank frame are 0' sh -c 'cmp blank_0.share.3.raw blank_0.raw
 
 # --- planes that are none, of a stage that sends such
 mkdir bad
-for wrong in short name twice; do
-	bragg-replay --quiet photons.rec 2>/dev/null | /usr/bin/python3 "$BRAGG_TESTS/python/bad_planes.py" $wrong --quiet 2>/dev/null |
+# spoils WRONG RECORDING TEXT
+spoils() {
+	bragg-replay --quiet "$2" 2>/dev/null | /usr/bin/python3 "$BRAGG_TESTS/python/bad_planes.py" "$1" --quiet 2>/dev/null |
 		bragg-write --quiet 'bad/x_%d.raw' 2>said
-	is "refused: $wrong" "$? $(grep -c 'has planes of another size' said) $(ls bad | wc -l)" '3 1 0'
-done
+	is "refused: $1" "$? $(grep -c "$3" said) $(wc -l <said) $(ls bad | wc -l)" '3 1 1 0'
+}
+spoils short photons.rec 'has planes of another size than its image'
+spoils name photons.rec 'with names that are none'
+spoils twice photons.rec 'twice the same'
+spoils behind near.rec 'does not ascend within its image'
+spoils falls near.rec 'does not ascend within its image'
+spoils less near.rec 'payload of another size than it claims'
+spoils nan near.rec 'values that are not finite'
 
 # --- what there is not
 # refuses NAME STATUS TEXT WORDS GEOMETRY OPTION...: frames are not made, in one line that has TEXT

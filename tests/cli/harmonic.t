@@ -53,7 +53,32 @@ f = h5py.File('keyed.nxs')
 rows, rest = f['entry/reflections/photons'][:].sum(), f['entry/braggpipe/reflections']['rest_photons'][:].sum()
 assert rest > 1e-3 * image and abs((rows + rest) / image - 1) < 1e-6, (rows, rest, image)"
 
-bragg-geometry --quiet --third-harmonic=1 | bragg-orient --quiet | bragg-intensity --quiet --derivatives=rot 2>err | bragg-write --quiet d.raw 2>/dev/null || true
-is 'no derivatives of it' "$(cat err)" 'bragg-intensity: --derivatives: the beam has a third harmonic, whose derivatives are not known'
-check 'nothing is left behind' test ! -e d.raw
+# --- derivatives, fits and error bars are of both
+. "$BRAGG_TESTS/python.sh"
+check 'planes are differences of images' timeout 100 /usr/bin/python3 "$BRAGG_TESTS/python/derivatives.py" harmonic
+shots() { # CELL FLUENCE OPTION...
+	edge=$1 fluence=$2
+	shift 2
+	bragg-geometry --quiet --wavelength=1.5 --detpixels=200 --pixel=0.4 --distance=100 --oversample=2 --default-F=100 --shape=gauss \
+		--cell="$edge",80,90,90,90,90 --ncells=8 --fluence="$fluence" "$@" | bragg-orient --quiet --frames=2 --random --seed=5
+}
+shots 70 1e28 --third-harmonic=10 | bragg-tap --quiet --record=true.rec
+bragg-replay --quiet true.rec | bragg-intensity --quiet | bragg-noise --quiet --bits=32 --readout=1 --seed=3 | bragg-tap --quiet --record=counted.rec
+for start in both beam; do
+	[ $start = beam ] || its=--third-harmonic=10
+	shots 70.05 2e27 ${its-} | bragg-tap --quiet --record=$start.rec
+	bragg-replay --quiet counted.rec | bragg-refine --quiet --readout=1 --background=0 --parameters=rot,cell,scale --start=$start.rec --table=$start.tsv >/dev/null
+	unset its
+done
+bragg-replay --quiet true.rec | bragg-fisher --quiet --readout=1 --background=0 --parameters=rot,cell,scale --table=bars.tsv >/dev/null
+check 'a fit with it is right, one without is not, and error bars were known before' /usr/bin/python3 -c "
+import csv
+both, beam, bars = (list(csv.DictReader(open(f'{name}.tsv'), delimiter='\t')) for name in ('both', 'beam', 'bars'))
+off = lambda fit: max(abs(float(row['scale']) - 5) / float(row['error_scale']) for row in fit)
+chi2 = lambda fit: [float(row['chi2']) for row in fit]
+assert off(both) < 4 and max(abs(float(row['cell_a_A']) - 70) / float(row['error_cell_a_A']) for row in both) < 4, both
+assert all(0.95 < x < 1.05 for x in chi2(both)) and off(beam) > 5 and min(chi2(beam)) > 1.05, (chi2(both), chi2(beam), off(beam))
+for fit, known in zip(both, bars):  # the fit leaves out what is below a third of a photon; scale is 1 there, 5 here
+    ratios = [float(fit['error_cell_a_A']) / float(known['cell_a_A']), float(fit['error_scale']) / 5 / float(known['scale'])]
+    assert all(0.97 < ratio < 1.1 for ratio in ratios), ratios"
 finish

@@ -47,12 +47,30 @@ static int encode_experiment(struct message *m)
     return codec_experiment_encode(&x, m, NULL) != STATUS_OK;
 }
 
-static int encode_frame(bool image, struct message *m)
+/* A plane of all four pixels, or one of two. */
+static int add_plane(struct planes *p, bool listed)
 {
+    static const uint32_t numbers[] = {1, 3};
+    if (!planes_reserve(p, 1))
+        return 1;
+    (void)snprintf(p->items->name, sizeof p->items->name, "rot_x");
+    p->items->count = listed ? 2 : 4;
+    p->items->values = mem_array(p->items->count, sizeof *p->items->values);
+    if (listed)
+        p->pixels = (struct plane_pixels){true, 2, mem_copy(numbers, 2, sizeof *numbers)};
+    return !p->items->values || (listed && !p->pixels.numbers);
+}
+
+enum content { RECIPE, IMAGE, PLANES, LISTED };
+
+static int encode_frame(enum content content, struct message *m)
+{
+    const bool image = content != RECIPE;
     struct frame f = {.recipe = {.id = 3, .seed = 4, .nlattices = 1}};
     f.recipe.lattices = mem_array(1, sizeof *f.recipe.lattices);
     if (!f.recipe.lattices || !lattice_reserve(f.recipe.lattices, 1, 1) ||
-        (image && !image_reserve(&f.image, PIXEL_F32, UNIT_PHOTONS, 4)))
+        (image && !image_reserve(&f.image, PIXEL_F32, UNIT_PHOTONS, 4)) ||
+        (content >= PLANES && add_plane(&f.planes, content == LISTED)))
         return 1;
     return codec_frame_encode(&f, "", m, NULL) != STATUS_OK;
 }
@@ -63,10 +81,10 @@ static int save_experiment(const char *folder)
     return encode_experiment(&m) || save(folder, "experiment", 0, MESSAGE_EXPERIMENT, &m);
 }
 
-static int save_frame(const char *folder, const char *name, bool image)
+static int save_frame(const char *folder, const char *name, enum content content)
 {
     struct message m = {0};
-    return encode_frame(image, &m) || save(folder, name, 1, MESSAGE_FRAME, &m);
+    return encode_frame(content, &m) || save(folder, name, 1, MESSAGE_FRAME, &m);
 }
 
 static int save_control(const char *folder)
@@ -99,7 +117,7 @@ static int save_recording(const char *folder)
     int bad = encode_experiment(&x) || route_seal(&r, &x, NULL) ||
               recorder_open(&recorder, path, RECORDER_REPLACE, &r, &x, NULL);
     r = (struct route){.type = MESSAGE_FRAME, .frame = 3, .stage = "seed", .flags = 3};
-    bad = bad || encode_frame(true, &f) || route_seal(&r, &f, NULL) ||
+    bad = bad || encode_frame(IMAGE, &f) || route_seal(&r, &f, NULL) ||
           recorder_add(&recorder, &r, &f, NULL) || recorder_finish(&recorder, NULL);
     message_free(&x);
     message_free(&f);
@@ -109,6 +127,7 @@ static int save_recording(const char *folder)
 int main(int argc, char **argv)
 {
     return argc != 3 || save_recording(argv[2]) || save_experiment(argv[1]) ||
-           save_frame(argv[1], "recipe", false) || save_frame(argv[1], "image", true) ||
+           save_frame(argv[1], "recipe", RECIPE) || save_frame(argv[1], "image", IMAGE) ||
+           save_frame(argv[1], "planes", PLANES) || save_frame(argv[1], "listed", LISTED) ||
            save_control(argv[1]) || save_status(argv[1]);
 }

@@ -54,6 +54,26 @@ def images():
     assert one().derivatives is None
 
 
+def harmonic():
+    """With a third harmonic they are the differences of images of both, whatever of a parameter the harmonic sees."""
+    names = ["rot_z", "cell_a", "wavelength", "beam_x", "thickness", "absorption", "scale", "share.0"]
+    beam = one(derivatives="wavelength,absorption")
+    for own in {}, {"harmonic_absorption": 2000}:
+        options = {"third_harmonic": 10, **own}
+        frame = one(derivatives=",".join(names), **options)
+        for name in names[2:6] if own else names:
+            change, step = CHANGES[name]
+            up, down = (one(**options, **change(side * step)).image.astype("f8") for side in (1, -1))
+            error = apart(frame.derivatives[name], (up - down) / (2 * step))
+            assert error < 5e-4, (own, name, error)
+        assert apart(frame.derivatives["scale"], frame.image) < 1e-6
+        assert all(apart(plane, frame.derivatives[name]) > 5e-3 for name, plane in beam.derivatives.items() if not own)
+    near, = braggpipe.simulate(noise={"seed": 2}, **{**BASE, **options}, derivatives="rot,scale", near_spots=1e-3)
+    assert (near.sparse_derivatives[0] == numpy.flatnonzero(frame.pixels >= numpy.float32(1e-3))).all() and 50 < near.sparse_derivatives[0].size < 900
+    assert not numpy.array_equal(near.sparse_derivatives[0], numpy.flatnonzero(one().pixels >= numpy.float32(1e-3)))
+    assert (near.derivatives["rot_z"] == frame.derivatives["rot_z"]).ravel()[near.sparse_derivatives[0]].all()
+
+
 def counted():
     """After noise they are those of what pixels count: of each panel's point spread, sensitivities and dead pixels."""
     step, gain = 5e-3, 1e6
@@ -141,6 +161,29 @@ def near_spots():
     same(read("near_fused.rec"), frames)
     blank, = read("near_blank.rec")
     assert not blank.image.any() and len(blank.derivatives) == 5 and not any(plane.any() for plane in blank.derivatives.values())
+
+
+def listed():
+    """Lists keep their bytes behind other stages; a point spread and files make planes of all pixels of them."""
+    frames = read("near.rec")
+    for frame in frames:
+        pixels, values = frame.sparse_derivatives
+        assert pixels.dtype == numpy.uint32 and (pixels == numpy.flatnonzero(frame.pixels >= LEAST)).all()
+        assert list(values) == list(frame.derivatives) and all((frame.derivatives[name].ravel()[pixels] == one).all() for name, one in values.items())
+        for name, plane in frame.derivatives.items():
+            assert open(f"near_{frame.number}.{name}.raw", "rb").read() == plane.tobytes()
+    for name in "near_fused.rec", "near_vignette.rec":
+        for one, other in zip(read(name), frames, strict=True):
+            assert one.sparse_derivatives[0].tobytes() == other.sparse_derivatives[0].tobytes(), name
+    assert all(frame.sparse_derivatives is None for name in ("photons.rec", "near_psf.rec") for frame in read(name))
+    for near, whole in zip(read("near_dead.rec"), read("dead.rec"), strict=True):
+        pixels, values = near.sparse_derivatives
+        assert all((whole.derivatives[name].ravel()[pixels] == one).all() for name, one in values.items()) and (values["scale"] == 0).any()
+    for near, spread in zip(frames, read("near_psf.rec"), strict=True):
+        lit = near.derivatives["scale"].sum()
+        assert 0.8 * lit < spread.derivatives["scale"].sum() < 1.02 * lit and ((spread.derivatives["scale"] > 0) & (near.derivatives["scale"] == 0)).any()
+    if importlib.util.find_spec("h5py"):
+        same(read("near.nxs"), frames)
 
 
 def kept_F():

@@ -248,7 +248,8 @@ static void test_sincg(void **state)
 {
     (void)state;
     static const double N[] = {1, 2, 3, 20, 1000};
-    static const double d[] = {0, 1e-12, 1e-9, 1e-7, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.31, 0.4999};
+    static const double d[] = {0,    1e-12, 1e-9, 1e-7, 1e-5,   1e-4,
+                               1e-3, 0.01,  0.1,  0.31, 0.4999, 0.5};
     for (size_t i = 0; i < sizeof N / sizeof *N; i++)
         for (size_t k = 0; k < sizeof d / sizeof *d; k++) {
             double s, by_d, by_N;

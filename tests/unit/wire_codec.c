@@ -260,7 +260,12 @@ static bool has_labels(const struct frame *f)
 
 static bool has_planes(const struct frame *f)
 {
-    return f->planes.count >= 3;
+    return f->planes.count >= 3 && !f->planes.pixels.listed;
+}
+
+static bool has_listed_planes(const struct frame *f)
+{
+    return f->planes.count >= 3 && f->planes.pixels.count >= 3;
 }
 
 /* What rows, pixels and labels name must be there. */
@@ -326,6 +331,63 @@ static void planes_that_are_none_are_refused(void **state)
     }
 }
 
+/* Numbers of pixels ascend within the image, and all planes have finite values for each. */
+static void lists_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    static const char *const said[] = {NULL,     "ascend", "ascend",     "ascend",
+                                       "finite", "finite", "their list", "ascend"};
+    for (int wrong = 0; wrong < 8; wrong++) {
+        struct experiment x;
+        struct frame f;
+        draw_frame(&x, &f, has_listed_planes);
+        struct plane_pixels *l = &f.planes.pixels;
+        uint32_t *last = &l->numbers[l->count - 1];
+        float *value = &f.planes.items[2].values[l->count - 1];
+        if (wrong == 1)
+            *last = (uint32_t)f.image.count;
+        if (wrong == 2)
+            *last = last[-1];
+        if (wrong == 3)
+            *last = l->numbers[0];
+        if (wrong == 4)
+            *value = NAN;
+        if (wrong == 5)
+            *value = -INFINITY;
+        if (wrong == 6)
+            f.planes.items[1].count--;
+        if (wrong == 7)
+            *last = UINT32_MAX;
+        send_frame(&x, &f, !wrong, said[wrong]);
+    }
+}
+
+/* Listed pixels keep their values, the others are 0; planes of all pixels stay as they are. */
+static void lists_expand(void **state)
+{
+    (void)state;
+    struct planes p = {0};
+    float whole[] = {1, 2, 3, 4, 5};
+    for (int listed = 0; listed < 2; listed++) {
+        assert_true(planes_reserve(&p, 2));
+        p.pixels.listed = listed;
+        p.pixels.count = listed ? 2 : 0;
+        p.pixels.numbers = listed ? mem_copy((uint32_t[]){1, 4}, 2, sizeof(uint32_t)) : NULL;
+        for (size_t k = 0; k < 2; k++) {
+            p.items[k].count = listed ? 2 : 5;
+            p.items[k].name[0] = (char)('a' + k);
+            p.items[k].values = mem_copy(whole + (listed ? k : 0), p.items[k].count, sizeof *whole);
+        }
+        assert_null(planes_fault(&p, 5));
+        assert_true(planes_expand(&p, 5));
+        assert_null(planes_fault(&p, 5));
+        assert_false(p.pixels.listed);
+        const float second[] = {0, 2, 0, 0, 3};
+        assert_memory_equal(p.items[1].values, listed ? second : whole, sizeof whole);
+        planes_free(&p);
+    }
+}
+
 static bool is_fitted(const struct frame *f)
 {
     return f->refined.count >= 2 && !f->reflections.present;  // its numbers are the last part
@@ -378,6 +440,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(planes_that_are_none_are_refused),
+        cmocka_unit_test(lists_that_do_not_fit_are_refused),
+        cmocka_unit_test(lists_expand),
         cmocka_unit_test(fits_that_contradict_themselves_are_refused),
         cmocka_unit_test(a_detector_that_stands_has_no_shift),
         cmocka_unit_test(reflections_that_contradict_themselves_are_refused),

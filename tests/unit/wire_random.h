@@ -156,14 +156,24 @@ static inline void random_reflections(struct frame *f, const struct experiment *
 static inline void random_planes(struct frame *f)
 {
     static const char *const names[] = {"rot_x", "panel.0.tilt_f", "share.1"};
+    struct plane_pixels *l = &f->planes.pixels;
     assert_true(planes_reserve(&f->planes, draw(4)));
+    l->listed = draw(2);
+    l->count = l->listed ? draw(f->image.count + 1) : 0;
+    l->numbers = l->count ? mem_array(l->count, sizeof *l->numbers) : NULL;
+    for (size_t i = 0; i < l->count; i++)  // the last ones of the image
+        l->numbers[i] = (uint32_t)(f->image.count - l->count + i);
     for (size_t i = 0; i < f->planes.count; i++) {
         struct plane *p = &f->planes.items[i];
         (void)snprintf(p->name, sizeof p->name, "%s", names[i]);
         (void)snprintf(p->unit, sizeof p->unit, "%s", i ? "deg" : "");
-        p->count = f->image.count;
+        p->count = l->listed ? l->count : f->image.count;
         p->values = mem_array(p->count, sizeof *p->values);
         memset(p->values, (int)draw(64), p->count * sizeof *p->values);
+        if (!p->count) {
+            mem_free(p->values);
+            p->values = NULL;
+        }
     }
 }
 
