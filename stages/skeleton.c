@@ -39,7 +39,7 @@ static enum status skeleton_frame(void *state, struct frame *f, struct error *e)
 /* OPT_BYTES: this option changes the pixels, so it belongs to the lineage. */
 static const struct opt options[] = {
     {"factor", "X", "Multiply every pixel by X", OPT_REAL, offsetof(struct skeleton, factor),
-     .min = 0, .max = 1e9, .flags = OPT_BYTES, .usual = "1"},
+     .min = 0, .max = 1e9, .always = true, .flags = OPT_BYTES, .usual = "1"},
     {0},
 };
 

@@ -67,7 +67,8 @@ struct opt {
     unsigned flags;
     const char *unit;  // of numbers, where `metavar` does not begin with it: "mm"
     enum si si;        // what turns it into the unit of its place, from where lineage turns it back
-    bool always;       // OPT_BYTES: its value is in the lineage where it is not given, too
+    bool always;       // OPT_BYTES: what is usual means the same typed or not: it is in the lineage
+                       // both times or, with OPT_WHEN_SET, never; and in no words
     /* other options, parted by blanks, and by | where any of them counts: "cell|matrix"; one of
      * OPT_CHOICE or OPT_TEXT may stand with a value: "engine=cuda" */
     const char *excludes, *needs;

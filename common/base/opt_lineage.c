@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/input.h"
-#include "base/opt.h"
+#include "base/opt_store.h"
 #include "base/words.h"
 
 /* The shortest decimal, of what is typed, that reads back as the same number. */
@@ -89,6 +89,41 @@ static bool is_told(const struct opt *o, const void *options)
            opt_is_given(o, options);
 }
 
+/* Whether it was given as what it is without a word. */
+static bool is_usual(const struct opt *o, const void *value)
+{
+    union {
+        int64_t whole;
+        double real[OPT_REALS_MAX];
+        const char *text;
+        int choice;
+    } usual = {0};
+    struct opt alone = *o;
+    alone.offset = 0;
+    if (!o->always || (o->usual && opt_store(&alone, &usual, o->usual, NULL)))
+        return false;
+    switch (o->type) {
+    case OPT_INT:
+        return *(const int64_t *)value == usual.whole;
+    case OPT_REAL:
+        return memcmp(value, usual.real, sizeof *usual.real) == 0;
+    case OPT_REALS:
+        return memcmp(value, usual.real, (size_t)o->count * sizeof *usual.real) == 0;
+    case OPT_CHOICE:
+        return *(const int *)value == usual.choice;
+    case OPT_TEXT:
+        return usual.text && strcmp(*(const char *const *)value, usual.text) == 0;
+    default:
+        return false;
+    }
+}
+
+/* Whether it was given, and as something else. */
+static bool is_set(const struct opt *o, const void *options)
+{
+    return opt_is_given(o, options) && !is_usual(o, (const char *)options + o->offset);
+}
+
 size_t opt_lineage(const struct opt *table, const void *options, char *text, size_t size)
 {
     char *buffer = NULL;
@@ -97,7 +132,7 @@ size_t opt_lineage(const struct opt *table, const void *options, char *text, siz
     if (!out)
         return 0;
     for (const struct opt *o = table; o && (o->name || o->doc); o++) {
-        if (!(o->flags & OPT_BYTES) || (o->flags & OPT_WHEN_SET && !opt_is_given(o, options)))
+        if (!(o->flags & OPT_BYTES) || (o->flags & OPT_WHEN_SET && !is_set(o, options)))
             continue;
         fprintf(out, "%s=", o->name);
         if (is_told(o, options))
@@ -149,7 +184,7 @@ static bool append_value(const struct opt *o, const void *value, char *text, siz
 static bool append_option(const struct opt *o, const void *options, char *text, size_t size)
 {
     const void *value = (const char *)options + o->offset;
-    if (!opt_is_given(o, options))
+    if (!is_set(o, options))
         return true;
     if (o->type == OPT_FLAG)
         return append_word(text, size, o->name, NULL);

@@ -43,6 +43,16 @@ workers() {
 }
 check 'two intensity stages between named endpoints' workers three
 is 'one worker and two give the same bytes' "$(sums one)" "$(sums three)"
+usual() {
+	mkdir usual && (
+		cd usual || exit 1
+		$geometry | bragg-orient --frames=4 --random --seed=7 --coffset=0 --cell-spread=0 |
+			bragg-intensity | bragg-background --water=0.1 --air=1 --ice=0 |
+			bragg-noise --seed=9 --readout=1 --gain=1 --bits=16 --dead=0 | bragg-write 'lyso_%04d.img'
+	)
+}
+check 'what is usual may be typed' usual
+is 'which changes no byte, of headers neither' "$(sums usual)" "$(sums one)"
 
 # floats FILE ENGINE [OPTION...]: expected photons, without noise
 floats() {

@@ -506,7 +506,7 @@ static void lineage_has_the_units_that_are_typed(void **state)
         assert_memory_equal(&again, &o, sizeof o);
     }
     for (int i = 1; i < 2000; i++) {  // numbers that nobody types come back, too
-        struct marked o = {.angle_rad = to_si(SI_DEG, i / 7.0),
+        struct marked o = {.angle_rad = to_si(SI_DEG, (i + 0.5) / 7),
                            .wavelength_m = to_si(SI_EV, 1e5 / i)};
         struct marked back = o;
         char word[2][64], words[512];
