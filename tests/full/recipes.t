@@ -1,14 +1,14 @@
 #!/bin/sh
 # The recipes of braggpipe-recipes(7) work as they are pasted from the page, and make what it says.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
-needs 'the recipes' mandoc
+needs 'the recipes' mandoc python:h5py
 top=$(cd "$BRAGG_TESTS/.." && pwd)
 scratch
 # What stands deeper than the text, in a file a section.
 mandoc -T utf8 -O width=78 "$top/stages/braggpipe-recipes.7" | col -bx |
 	awk '/^[A-Z]/ { section = $0; gsub(/[^A-Z]+/, "-", section) } /^           / { print >section ".sh" }'
-is 'there are eight' "$(ls *.sh | tr '\n' ' ')" \
-	'A-MICROMETRE-CRYSTAL-AT-A-SYNCHROTRON.sh AGAIN-WHAT-DIALS-KNOWS.sh AN-EXPERIMENT-BEFORE-THE-BEAMTIME.sh FILES-FOR-CRYSTFEL.sh LABELLED-STILLS-TO-TRAIN-ON.sh PULSES-OF-A-FREE-ELECTRON-LASER.sh STOP-AND-GO-ON-TOMORROW.sh TWO-DETECTORS-COMPARED.sh '
+is 'there are nine' "$(ls *.sh | tr '\n' ' ')" \
+	'A-MICROMETRE-CRYSTAL-AT-A-SYNCHROTRON.sh AGAIN-WHAT-DIALS-KNOWS.sh AN-EXPERIMENT-BEFORE-THE-BEAMTIME.sh FILES-FOR-CRYSTFEL.sh LABELLED-STILLS-TO-TRAIN-ON.sh PULSES-OF-A-FREE-ELECTRON-LASER.sh RAW-WORDS-OF-AN-AGIPD.sh STOP-AND-GO-ON-TOMORROW.sh TWO-DETECTORS-COMPARED.sh '
 
 # cook NAME: in a folder of its own; warnings come back, but for those of CrystFEL
 cook() {
@@ -39,6 +39,10 @@ for label in label_*.raw; do
 	lit=$((lit + $(tr -d '\0' <"$label" | head -c 1 | wc -c)))
 done
 is 'labels hold photons in hits only' "$lit" "$hits"
+cd ..
+
+cook RAW-WORDS-OF-AN-AGIPD
+is 'constants of four cells' "$(/usr/bin/python3 -c 'import h5py; print(h5py.File("cal_agipd.h5")["AnalogOffset"].shape[:2])')" '(3, 4)'
 cd ..
 
 cook A-MICROMETRE-CRYSTAL-AT-A-SYNCHROTRON
