@@ -10,3 +10,19 @@ refused() {
 		"$refused_want 1 0 1"
 	[ "$(grep -c -F -e "$refused_text" refused.err)" = 1 ] || note "$(cat refused.err)"
 }
+
+# known NAME KEY RESULTS OPTIONS FIGURE=VALUE...: these are the figures; leaves ./table and ./score.json
+known() {
+	known_name=$1 known_key=$2 known_results=$3 known_options=$4
+	shift 4
+	# shellcheck disable=SC2086 # lists
+	check "$known_name" sh -c 'bragg-score --json=score.json '"$known_options $known_key $known_results"' >table && /usr/bin/python3 "$@"' sh \
+		"$BRAGG_TESTS/cli/score_figures.py" score.json "$@"
+}
+
+# known_merged NAME FILE FIGURE=VALUE...: the same of a merged set, by key.nxs
+known_merged() {
+	known_name=$1 known_file=$2
+	shift 2
+	known "$known_name" key.nxs "$known_file" '' "$@"
+}

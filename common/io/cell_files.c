@@ -1,10 +1,9 @@
 #include "io/cell_files.h"
 
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "io/gain_files.h"
 
 enum { STAGES = 3, RANK = 4 };
 #define GAIN "/stage/gain"
@@ -68,19 +67,9 @@ static void put_view(struct cell_files *f, const char *path, const char *from, h
 enum status cell_files_open(struct cell_files *f, const char *prefix, const struct experiment *x,
                             uint64_t cells, struct error *e)
 {
-    char path[PATH_MAX];
-    for (size_t i = 1; i < x->npanels; i++)
-        if (x->panels[i].fast_pixels != x->panels[0].fast_pixels)
-            return error_set(e, STATUS_INPUT,
-                             "calibration files need panels of one width, those of panels 0 and "
-                             "%zu differ",
-                             i);
-    if (snprintf(path, sizeof path, "%s_agipd.h5", prefix) >= (int)sizeof path)
-        return error_set(e, STATUS_FAILED, "%.60s...: the name is too long", prefix);
-    const enum status s = hdf5_create(&f->file, path, false, e);
+    const enum status s = gain_file_open(&f->file, prefix, "agipd", x, e);
     if (s)
         return s;
-    f->file.replace.guarded = true;
     const hsize_t size[RANK] = {STAGES, cells, (hsize_t)experiment_rows(x),
                                 (hsize_t)x->panels[0].fast_pixels};
     memcpy(f->size, size, sizeof size);

@@ -42,21 +42,34 @@ static void put_mask(struct hdf5_file *f, const hsize_t size[3], const struct ex
     mem_free(mask);
 }
 
-/* One of the files, with a mask if `x` is not NULL. */
-static enum status write_one(const char *prefix, const char *what, const hsize_t size[3],
-                             float *const plane[GAIN_FILES_STAGES], const struct experiment *x,
-                             struct error *e)
+enum status gain_file_open(struct hdf5_file *f, const char *prefix, const char *what,
+                           const struct experiment *x, struct error *e)
 {
     char path[PATH_MAX];
-    struct hdf5_file f;
+    for (size_t i = 1; i < x->npanels; i++)
+        if (x->panels[i].fast_pixels != x->panels[0].fast_pixels)
+            return error_set(e, STATUS_INPUT,
+                             "calibration files need panels of one width, those of panels 0 and "
+                             "%zu differ",
+                             i);
     if (snprintf(path, sizeof path, "%s_%s.h5", prefix, what) >= (int)sizeof path)
         return error_set(e, STATUS_FAILED, "%.60s...: the name is too long", prefix);
-    const enum status s = hdf5_create(&f, path, false, e);
+    const enum status s = hdf5_create(f, path, false, e);
+    f->replace.guarded = !s;
+    return s;
+}
+
+static enum status write_one(const char *prefix, const char *what, const struct experiment *x,
+                             float *const plane[GAIN_FILES_STAGES], bool masked, struct error *e)
+{
+    const hsize_t size[3] = {PLANES, (hsize_t)experiment_rows(x),
+                             (hsize_t)x->panels[0].fast_pixels};
+    struct hdf5_file f;
+    const enum status s = gain_file_open(&f, prefix, what, x, e);
     if (s)
         return s;
-    f.replace.guarded = true;
     put_planes(&f, size, plane);
-    if (x)
+    if (masked)
         put_mask(&f, size, x);
     return hdf5_commit(&f, e);
 }
@@ -65,14 +78,6 @@ enum status gain_files_write(const char *prefix, const struct experiment *x,
                              float *const gain[GAIN_FILES_STAGES],
                              float *const pedestal[GAIN_FILES_STAGES], struct error *e)
 {
-    const hsize_t size[3] = {PLANES, (hsize_t)experiment_rows(x),
-                             (hsize_t)x->panels[0].fast_pixels};
-    for (size_t i = 1; i < x->npanels; i++)
-        if (x->panels[i].fast_pixels != x->panels[0].fast_pixels)
-            return error_set(e, STATUS_INPUT,
-                             "calibration files need panels of one width, those of panels 0 and "
-                             "%zu differ",
-                             i);
-    const enum status s = write_one(prefix, "gains", size, gain, NULL, e);
-    return s ? s : write_one(prefix, "pedestals", size, pedestal, x, e);
+    const enum status s = write_one(prefix, "gains", x, gain, false, e);
+    return s ? s : write_one(prefix, "pedestals", x, pedestal, true, e);
 }

@@ -13,9 +13,15 @@
 #define BRAGG_IO_GAIN_FILES_H
 
 #include "base/error.h"
+#include "io/hdf5_file.h"
 #include "model/experiment.h"
 
 enum { GAIN_FILES_STAGES = 3 };
+
+/* Begins PREFIX_WHAT.h5 for the frames of *x, whose panels are equally wide (else STATUS_INPUT), in
+ * place of none that says something else.  Followed by hdf5_commit or hdf5_abort; STATUS_FAILED. */
+enum status gain_file_open(struct hdf5_file *f, const char *prefix, const char *what,
+                           const struct experiment *x, struct error *e);
 
 /* Writes both for the frames of *x, whose panels are equally wide (else STATUS_INPUT); arrays as
  * frames are.  STATUS_FAILED, also when a file is there that says something else. */

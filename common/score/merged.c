@@ -92,11 +92,8 @@ static void compare(struct merged *m, const struct both *b)
     for (size_t i = 0; i < b->n; i++) {
         const struct both_pair *p = &b->pairs[i];
         const double scaled = p->measured / (m->scale * exp(-2.0 * m->B_A2 * p->s2));
-        int shell = MERGED_SHELLS - 1;
-        while (shell && 4.0 * p->s2 * score_shells_A[shell] * score_shells_A[shell] > 1.0)
-            shell--;
         add_to(&m->all, p->truth, scaled);
-        add_to(&m->shells[shell], p->truth, scaled);
+        add_to(&m->shells[score_shell(4.0 * p->s2)], p->truth, scaled);
     }
 }
 

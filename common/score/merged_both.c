@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "io/hkl.h"
+#include "score/shells.h"
 
 void both_free(struct both *b)
 {
@@ -101,15 +102,10 @@ static bool is_again(const struct both *b, const struct hkl_table *t, const int 
     return false;
 }
 
+/* (sin theta / wavelength)^2 */
 static double s2_of(const double a_matrix[9], const int hkl[3])
 {
-    double squares = 0.0;
-    for (int i = 0; i < 3; i++) {
-        const double q =
-            a_matrix[3 * i] * hkl[0] + a_matrix[3 * i + 1] * hkl[1] + a_matrix[3 * i + 2] * hkl[2];
-        squares += q * q;
-    }
-    return squares / 4.0;
+    return score_inverse_d2(a_matrix, hkl) / 4.0;
 }
 
 /* --- pairs --------------------------------------------------------------------------------- */

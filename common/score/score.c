@@ -8,8 +8,6 @@
 
 #include "base/alloc.h"
 
-const int score_shells_A[SCORE_SHELLS] = {0, 1, 2, 3, 4, 6, 10};
-
 /* Photons of spots whose places are compared. */
 static const double PLACED_PHOTONS = 100.0;
 

@@ -14,6 +14,7 @@
 #include "score/lattices.h"
 #include "score/roc.h"
 #include "score/sent.h"
+#include "score/shells.h"
 #include "score/shown.h"
 #include "score/spots.h"
 #include "score/statistics.h"
@@ -26,11 +27,7 @@ struct score_settings {
     bool again;  // a frame may have further answers, and an answer no number: these only count
 };
 
-enum {
-    SCORE_BINS = 24,   // of photons: bin i holds [2^i, 2^(i+1)), the last one all above
-    SCORE_SHELLS = 7,  // of d: from score_shells_A[i] on
-};
-extern const int score_shells_A[SCORE_SHELLS];
+enum { SCORE_BINS = 24 };  // of photons: bin i holds [2^i, 2^(i+1)), the last one all above
 
 /* What became of a frame of the key. */
 struct score_frame {

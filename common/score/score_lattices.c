@@ -122,21 +122,6 @@ static const struct reflection_row *row_of(const struct score *s, size_t place, 
     return row;
 }
 
-/* By the distance of its lattice planes. */
-static int shell_of(const double a_matrix[9], const int32_t hkl[3])
-{
-    double squares = 0.0;
-    for (int i = 0; i < 3; i++) {
-        const double q =
-            a_matrix[3 * i] * hkl[0] + a_matrix[3 * i + 1] * hkl[1] + a_matrix[3 * i + 2] * hkl[2];
-        squares += q * q;
-    }
-    int shell = SCORE_SHELLS - 1;
-    while (shell && !(squares * score_shells_A[shell] * score_shells_A[shell] <= 1.0))
-        shell--;
-    return shell;
-}
-
 static enum status take_reflection(struct score *s, const struct key_frame *f,
                                    const double a_matrix[9], const struct reflection_row *row,
                                    const struct answer_reflection *r, const struct detectors *d,
@@ -146,8 +131,9 @@ static enum status take_reflection(struct score *s, const struct key_frame *f,
     if (r->measured) {
         const double photons =
             s->key->tells.summed ? row->photons : photons_of(s, f, row->lattice, row->hkl, r);
-        struct intensities *const groups[] = {&s->intensities, &s->by_photons[score_bin(photons)],
-                                              &s->by_shell[shell_of(a_matrix, row->hkl)]};
+        struct intensities *const groups[] = {
+            &s->intensities, &s->by_photons[score_bin(photons)],
+            &s->by_shell[score_shell(score_inverse_d2(a_matrix, row->hkl))]};
         for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
             if (!intensities_add(groups[i], photons, r->intensity, r->sigma))
                 return error_memory(e, "intensities");

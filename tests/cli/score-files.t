@@ -5,15 +5,6 @@
 needs 'scores of tables made from a key' python:h5py python:numpy
 scratch
 
-# known NAME KEY RESULTS OPTIONS FIGURE=VALUE...: these are the figures
-known() {
-	known_name=$1 known_key=$2 known_results=$3 known_options=$4
-	shift 4
-	# shellcheck disable=SC2086 # lists
-	check "$known_name" sh -c 'bragg-score --json=score.json '"$known_options $known_key $known_results"' >table && /usr/bin/python3 "$@"' sh \
-		"$BRAGG_TESTS/cli/score_figures.py" score.json "$@"
-}
-
 # four frames, of which one is empty
 bragg-geometry --quiet --detpixels=256 --pixel=0.4 --distance=120 --ncells=20 |
 	bragg-orient --quiet --random --hit-rate=0.75 --frames=4 --seed=5 |

@@ -11,13 +11,6 @@ made() {
 		bragg-orient --quiet --random --frames=40 --seed=5 | bragg-intensity --quiet --reflections=0.01 | bragg-write --quiet --overwrite key.nxs
 	/usr/bin/python3 "$BRAGG_TESTS/cli/score_merged.py" key.nxs
 }
-# known NAME FILE FIGURE=VALUE...
-known() {
-	known_name=$1 known_file=$2
-	shift 2
-	check "$known_name" sh -c 'bragg-score --json=score.json key.nxs "$0" >table && /usr/bin/python3 "$@"' "$known_file" \
-		"$BRAGG_TESTS/cli/score_figures.py" score.json "$@"
-}
 /usr/bin/python3 -c '
 import math
 for h in range(21):
@@ -36,17 +29,17 @@ check 'the key has many pairs' test "$n" -gt 200
 fine='merged.cc=1 merged.r=0~1e-6 merged.scale=1~1e-5'
 # shellcheck disable=SC2086 # lists
 for result in mates.mtz pair.mtz mates.hkl; do
-	known "$result: intensities, and differences of mates" $result $fine merged.mates.cc=1 merged.mates.slope=1~1e-5 merged.mates.n="$n"
+	known_merged "$result: intensities, and differences of mates" $result $fine merged.mates.cc=1 merged.mates.slope=1~1e-5 merged.mates.n="$n"
 	check "$result: nothing is wrong with it" sh -c '! grep -q wrong table'
 	count=$(awk '$1 == "merged" { for (i = 2; i < NF; i++) if ($i == "n") print $(i + 1) }' table)
 	is "$result: each is counted once" "$count" "$(wc -l <unique)"
 done
 # shellcheck disable=SC2086 # lists
 {
-	known 'one mate is missing of some' odd.mtz $fine merged.mates.cc=1 merged.mates.n="$odd"
-	known 'mates are one' mean.mtz $fine merged.mates.cc=absent merged.mates.slope=absent merged.mates.n=0
+	known_merged 'one mate is missing of some' odd.mtz $fine merged.mates.cc=1 merged.mates.n="$odd"
+	known_merged 'mates are one' mean.mtz $fine merged.mates.cc=absent merged.mates.slope=absent merged.mates.n=0
 	check 'which the table says' grep -q '^merged.mates .*cc absent (the merged result has Friedel mates as one)' table
-	known 'the hand inverted: means do not show it' inverted.mtz $fine merged.mates.cc=-1 merged.mates.slope=-1~1e-5
+	known_merged 'the hand inverted: means do not show it' inverted.mtz $fine merged.mates.cc=-1 merged.mates.slope=-1~1e-5
 	is 'it is named' "$(grep '^wrong' table)" 'wrong hand: the merged set agrees with Friedel mates swapped (CC of their differences -1.000)'
 	refused 'columns of other types' 3 'phases.mtz: no column of type J or F, intensities or amplitudes, nor two of K; its columns are' key.nxs phases.mtz
 	is 'nothing is said of other programs' "$(grep -c 'gemmi\|--hkl' refused.err)" 0
@@ -55,7 +48,7 @@ done
 	is 'nor of options that there are not' "$(grep -c 'gemmi\|--hkl' refused.err)" 0
 	sed -i '/^-/d' f.hkl
 	made
-	known 'a key whose mates are alike' mates.mtz $fine merged.mates.cc=absent merged.mates.n=0
+	known_merged 'a key whose mates are alike' mates.mtz $fine merged.mates.cc=absent merged.mates.n=0
 	check 'which the table says, too' grep -q '^merged.mates .*cc absent (Friedel mates of the key are alike' table
 }
 finish

@@ -19,43 +19,42 @@ sent() {
 		printf '%d\t%d\ttaken\t%s\n' $n $((1000 + n)) "$fault"
 	done
 }
-known() { # NAME FIGURE=VALUE...: of hits.tsv against sent.tsv
-	known_name=$1
+told() { # NAME FIGURE=VALUE...: of hits.tsv against sent.tsv
+	told_name=$1
 	shift
-	check "$known_name" sh -c 'bragg-score --json=score.json --sent=sent.tsv truth.tsv hits.tsv >table && /usr/bin/python3 "$@"' sh \
-		"$BRAGG_TESTS/cli/score_figures.py" score.json "$@"
+	known "$told_name" truth.tsv hits.tsv --sent=sent.tsv "$@"
 }
 awk -F'\t' 'NR > 1 { print $2 }' truth.tsv | sort | uniq -c >counts
 note "$(tr -s ' \n' ' ' <counts)"
 
 sent 4=shape 6=nan >sent.tsv
 hits 0 11 4 1 >hits.tsv
-known 'reported, which is not wrong' faults.shape.n=1 faults.shape.answered=1 faults.shape.reported=1 faults.shape.wrong=0 faults.shape.died=0 \
+told 'reported, which is not wrong' faults.shape.n=1 faults.shape.answered=1 faults.shape.reported=1 faults.shape.wrong=0 faults.shape.died=0 \
 	faults.nan.reported=0 faults.nan.ignored=0 answers_false_alarm=0 lost.by_client=0
 hits 0 11 5 1 >hits.tsv
-known 'a false alarm' answers_false_alarm=1 faults.shape.reported=0
+told 'a false alarm' answers_false_alarm=1 faults.shape.reported=0
 hits 0 11 | awk '$1 == 6 { $2 = 1 - $2 } 1' >hits.tsv
-known 'a wrong answer' faults.nan.wrong=1 faults.shape.wrong=0
+told 'a wrong answer' faults.nan.wrong=1 faults.shape.wrong=0
 hits 0 11 | awk '$1 == 6 { $2 = 1 - $2; $3 = 1 } 1' >hits.tsv
-known 'a wrong one that is reported' faults.nan.wrong=0 faults.nan.reported=1
+told 'a wrong one that is reported' faults.nan.wrong=0 faults.nan.reported=1
 hits 0 11 | awk '$1 != 4' >hits.tsv
-known 'ignored' faults.shape.ignored=1 faults.shape.died=0
+told 'ignored' faults.shape.ignored=1 faults.shape.died=0
 hits 0 5 >hits.tsv
-known 'dead' faults.nan.died=1 faults.shape.died=0 lost.by_client=6
+told 'dead' faults.nan.died=1 faults.shape.died=0 lost.by_client=6
 sed 's/nan/type/' sent.tsv >typed.tsv
 check 'the page says it, too' sh -c 'bragg-score --report=page.html --sent=typed.tsv truth.tsv hits.tsv >page && /usr/bin/python3 "$BRAGG_TESTS/cli/score_page.py" page.html \
 	"a client died of the fault type in frame 6" "What was done with faults?" "type died 1" "answers false alarm 0"'
 is 'which is said' "$(tail -n 1 table)" 'a client died of the fault nan in frame 6: none behind it has an answer'
 hits 0 6 >hits.tsv
-known 'a client that stopped for another reason' faults.nan.died=0
+told 'a client that stopped for another reason' faults.nan.died=0
 sent 8=nan 9=type >sent.tsv
 hits 0 7 >hits.tsv
-known 'too few behind it to tell' faults.nan.died=0 faults.type.died=0
+told 'too few behind it to tell' faults.nan.died=0 faults.type.died=0
 sent 6=nan 7=type 9=shape >sent.tsv
 hits 0 5 >hits.tsv
-known 'of the first of two' faults.nan.died=1 faults.type.died=0
+told 'of the first of two' faults.nan.died=1 faults.type.died=0
 sent 6=nan | sed 's/taken	nan/dropped	nan/' >sent.tsv
-known 'not of what it did not get' faults.nan.died=0
+told 'not of what it did not get' faults.nan.died=0
 hits 0 11 4 2 >hits.tsv
 refused 'neither yes nor no' 3 "damaged is '2', must be a whole number from 0 to 1" truth.tsv hits.tsv
 finish

@@ -14,15 +14,6 @@ make() {
 		bragg-intensity --quiet --threads=1 --reflections=5 | bragg-write --quiet "$name"
 	/usr/bin/python3 "$BRAGG_TESTS/cli/score_streams.py" "$name" 0.2 120
 }
-# known NAME KEY RESULTS OPTIONS FIGURE=VALUE...: these are the figures
-known() {
-	known_name=$1 known_key=$2 known_results=$3 known_options=$4
-	shift 4
-	# shellcheck disable=SC2086 # lists
-	check "$known_name" sh -c 'bragg-score --json=score.json '"$known_options $known_key $known_results"' >table && /usr/bin/python3 "$@"' sh \
-		"$BRAGG_TESTS/cli/score_figures.py" score.json "$@"
-}
-
 mkdir square turning
 orient='--frames=3 --osc=2 --phi0=20'
 (cd turning && make key.nxs)

@@ -94,17 +94,6 @@ static enum status receive(struct stream *s, struct error *e)
     return STATUS_OK;
 }
 
-static enum status take_slot(struct stream *s, struct image *image, struct error *e)
-{
-    enum status status = STATUS_OK;
-    enum pool_got got;
-    while (!status && (got = pool_take(s->pool, s->pixels * sizeof(uint16_t), POOL_SLOTS_MAX,
-                                       image)) != POOL_TAKEN)
-        status = got == POOL_BUSY ? receive(s, e)
-                                  : error_set(e, STATUS_FAILED, "no shared memory for the pool");
-    return status;
-}
-
 static void pin_once(struct stream *s, uint32_t slot, void *pixels, size_t bytes)
 {
     struct error e = {0};
@@ -116,19 +105,34 @@ static void pin_once(struct stream *s, uint32_t slot, void *pixels, size_t bytes
         printf("slots are not pinned: %s\n", e.text);
 }
 
+/* The pixels of a free slot, which is pinned. */
+static enum status take_slot(struct stream *s, struct image *image, uint32_t *slot, struct error *e)
+{
+    const size_t bytes = s->pixels * sizeof(uint16_t);
+    enum status status = STATUS_OK;
+    enum pool_got got;
+    struct descriptor d;
+    while (!status && (got = pool_take(s->pool, bytes, POOL_SLOTS_MAX, image)) != POOL_TAKEN)
+        status = got == POOL_BUSY ? receive(s, e)
+                                  : error_set(e, STATUS_FAILED, "no shared memory for the pool");
+    if (status)
+        return status;
+    (void)pool_find(s->pool, image->pixels, bytes, &d);
+    *slot = d.slot;
+    pin_once(s, d.slot, image->pixels, bytes);
+    return STATUS_OK;
+}
+
 static enum status send_one(struct stream *s, uint64_t id, struct error *e)
 {
     struct image image;
-    struct descriptor d;
-    const size_t bytes = s->pixels * sizeof(uint16_t);
-    enum status status = take_slot(s, &image, e);
+    uint32_t slot;
+    enum status status = take_slot(s, &image, &slot, e);
     if (status)
         return status;
-    (void)pool_find(s->pool, image.pixels, bytes, &d);
-    pin_once(s, d.slot, image.pixels, bytes);
     s->r.id = id;
     status = s->run->engine->develop(s->plan, &s->r, SEED, image.pixels, NULL, e);
-    const struct parcel p = {image.pixels, bytes, id, 0, d.slot};
+    const struct parcel p = {image.pixels, s->pixels * sizeof(uint16_t), id, 0, slot};
     if (!status && write(s->to, &p, sizeof p) != (ssize_t)sizeof p)
         status = error_errno(e, STATUS_FAILED, "the consumer");
     return status;
@@ -138,18 +142,15 @@ static enum status send_one(struct stream *s, uint64_t id, struct error *e)
 static enum status send_none(struct stream *s, double *rate, struct error *e)
 {
     struct image image;
-    struct descriptor d;
-    const size_t bytes = s->pixels * sizeof(uint16_t);
-    enum status status = take_slot(s, &image, e);
+    uint32_t slot;
+    enum status status = take_slot(s, &image, &slot, e);
     if (status)
         return status;
-    (void)pool_find(s->pool, image.pixels, bytes, &d);
-    pin_once(s, d.slot, image.pixels, bytes);
     const uint64_t start = clock_ns();
     for (s->r.id = 0; s->r.id < ALONE && !status; s->r.id++)
         status = s->run->engine->develop(s->plan, &s->r, SEED, image.pixels, NULL, e);
     *rate = ALONE / ((double)(clock_ns() - start) * 1e-9);
-    pool_release(s->pool, d.slot);
+    pool_release(s->pool, slot);
     return status;
 }
 

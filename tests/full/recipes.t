@@ -1,7 +1,7 @@
 #!/bin/sh
 # The recipes of braggpipe-recipes(7) work as they are pasted from the page, and make what it says.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
-needs 'the recipes' mandoc python:h5py
+needs 'the recipes' mandoc
 top=$(cd "$BRAGG_TESTS/.." && pwd)
 scratch
 # What stands deeper than the text, in a file a section.
@@ -42,7 +42,11 @@ is 'labels hold photons in hits only' "$lit" "$hits"
 cd ..
 
 cook RAW-WORDS-OF-AN-AGIPD
-is 'constants of four cells' "$(/usr/bin/python3 -c 'import h5py; print(h5py.File("cal_agipd.h5")["AnalogOffset"].shape[:2])')" '(3, 4)'
+if /usr/bin/python3 -c 'import h5py' 2>/dev/null; then
+	is 'constants of four cells' "$(/usr/bin/python3 -c 'import h5py; print(h5py.File("cal_agipd.h5")["AnalogOffset"].shape[:2])')" '(3, 4)'
+else
+	skip 'constants of four cells' 'python:h5py is missing'
+fi
 cd ..
 
 cook A-MICROMETRE-CRYSTAL-AT-A-SYNCHROTRON
