@@ -1,5 +1,8 @@
-/* Arrays that grow. */
+/* Memory: sizes, alignment, arrays that grow. */
 #include "unit.h"
+
+#include <stdalign.h>
+#include <string.h>
 
 #include "base/alloc.h"
 
@@ -54,12 +57,37 @@ static void too_many_leave_what_is_there(void **state)
     mem_free(items);
 }
 
+static void sizes_do_not_overflow(void **state)
+{
+    (void)state;
+    size_t product;
+    assert_true(size_multiply(1u << 20, 1u << 20, &product));
+    assert_false(size_multiply(SIZE_MAX, 2, &product));
+    assert_int_equal(product, 0);
+    assert_null(mem_array(SIZE_MAX / 2, 4));
+}
+
+static void memory_is_zeroed_and_aligned(void **state)
+{
+    (void)state;
+    for (size_t bytes = sizeof(double); bytes <= 2 * MEM_ALIGNED; bytes *= 2) {
+        double *zeros = mem_array(bytes / sizeof *zeros, sizeof *zeros);
+        assert_non_null(zeros);
+        assert_int_equal(
+            (uintptr_t)zeros % (bytes < MEM_ALIGNED ? alignof(max_align_t) : MEM_ALIGNMENT), 0);
+        for (size_t i = 0; i < bytes / sizeof *zeros; i++)
+            assert_true(zeros[i] == 0);
+        memset(zeros, 1, bytes);
+        mem_free(zeros);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grows_as_items_come),
-        cmocka_unit_test(takes_many_at_once),
-        cmocka_unit_test(too_many_leave_what_is_there),
+        cmocka_unit_test(grows_as_items_come),          cmocka_unit_test(takes_many_at_once),
+        cmocka_unit_test(too_many_leave_what_is_there), cmocka_unit_test(sizes_do_not_overflow),
+        cmocka_unit_test(memory_is_zeroed_and_aligned),
     };
     return unit_run(tests);
 }
