@@ -68,12 +68,12 @@ static size_t list_near(struct derivatives *d, const float *photons)
 }
 
 /* Tells in the frame which pixels the first `count` near spots are. */
-static enum status take_pixels(const struct derivatives *d, struct plane_pixels *p, size_t count,
+static enum status take_pixels(const struct derivatives *d, struct planes_pixels *p, size_t count,
                                struct error *e)
 {
     if (!d->near)
         return STATUS_OK;
-    *p = (struct plane_pixels){true, count, mem_array(count, sizeof *p->numbers)};
+    *p = (struct planes_pixels){true, count, mem_array(count, sizeof *p->numbers)};
     if (!p->numbers)
         return error_memory(e, "the list of pixels");
     for (size_t i = 0; i < count; i++)

@@ -20,7 +20,7 @@ static bool is_name(const char *name)
     return *name && *name != '.' && !name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_.")];
 }
 
-static bool ascend(const struct plane_pixels *l, size_t pixels)
+static bool ascend(const struct planes_pixels *l, size_t pixels)
 {
     for (size_t i = 0; i < l->count; i++)
         if (l->numbers[i] >= pixels || (i && l->numbers[i] <= l->numbers[i - 1]))
@@ -67,7 +67,7 @@ const char *planes_fault(const struct planes *p, size_t pixels)
 
 bool planes_expand(struct planes *p, size_t pixels)
 {
-    const struct plane_pixels *l = &p->pixels;
+    const struct planes_pixels *l = &p->pixels;
     for (size_t i = 0; i < p->count && l->listed; i++) {
         struct plane *one = &p->items[i];
         float *all = mem_array(pixels, sizeof *all);
@@ -80,7 +80,7 @@ bool planes_expand(struct planes *p, size_t pixels)
         one->count = pixels;
     }
     mem_free(p->pixels.numbers);
-    p->pixels = (struct plane_pixels){0};
+    p->pixels = (struct planes_pixels){0};
     return true;
 }
 

@@ -20,7 +20,7 @@ struct plane {
 };
 
 /* Which pixels of the image planes have values for. */
-struct plane_pixels {
+struct planes_pixels {
     bool listed;  // false: all, the rest is 0
     size_t count;
     uint32_t *numbers;  // owned: [count], ascending
@@ -30,7 +30,7 @@ struct planes {
     bool present;  // false: nobody asked for them, all else is 0
     size_t count;
     struct plane *items;  // owned
-    struct plane_pixels pixels;
+    struct planes_pixels pixels;
 };
 
 /* Room for `count` planes, all zero; *p is empty before.  false when memory is out. */

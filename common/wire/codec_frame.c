@@ -150,17 +150,17 @@ static size_t refined_bytes(const void *object)
     return numbers == SIZE_MAX ? SIZE_MAX : doubles(numbers, 1);
 }
 
-static size_t plane_pixels_bytes(const void *object)
+static size_t planes_pixels_bytes(const void *object)
 {
-    return numbers_bytes(((const struct plane_pixels *)object)->count);
+    return numbers_bytes(((const struct planes_pixels *)object)->count);
 }
 
-#define OBJECT plane_pixels
-static const struct field plane_pixels_fields[] = {
+#define OBJECT planes_pixels
+static const struct field planes_pixels_fields[] = {
     MEMBER(count, SIZE),
-    MEMBER(numbers, DATA, .bytes = plane_pixels_bytes),
+    MEMBER(numbers, DATA, .bytes = planes_pixels_bytes),
 };
-TABLE(plane_pixels);
+TABLE(planes_pixels);
 #undef OBJECT
 
 #define OBJECT refined
@@ -181,7 +181,7 @@ static const struct field envelope_fields[] = {
      .table = &plane_table, .count_offset = offsetof(struct envelope, frame.planes.count),
      .present_offset = offsetof(struct envelope, frame.planes.present), .flags = FIELD_ABSENT},
     {"planes_pixels", FIELD_MAP, .offset = offsetof(struct envelope, frame.planes.pixels),
-     .table = &plane_pixels_table,
+     .table = &planes_pixels_table,
      .present_offset = offsetof(struct envelope, frame.planes.pixels.listed),
      .flags = FIELD_ABSENT},
     {"recipe", FIELD_MAP, .offset = offsetof(struct envelope, frame.recipe),

@@ -57,7 +57,7 @@ static int add_plane(struct planes *p, bool listed)
     p->items->count = listed ? 2 : 4;
     p->items->values = mem_array(p->items->count, sizeof *p->items->values);
     if (listed)
-        p->pixels = (struct plane_pixels){true, 2, mem_copy(numbers, 2, sizeof *numbers)};
+        p->pixels = (struct planes_pixels){true, 2, mem_copy(numbers, 2, sizeof *numbers)};
     return !p->items->values || (listed && !p->pixels.numbers);
 }
 

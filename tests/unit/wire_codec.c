@@ -341,7 +341,7 @@ static void lists_that_do_not_fit_are_refused(void **state)
         struct experiment x;
         struct frame f;
         draw_frame(&x, &f, has_listed_planes);
-        struct plane_pixels *l = &f.planes.pixels;
+        struct planes_pixels *l = &f.planes.pixels;
         uint32_t *last = &l->numbers[l->count - 1];
         float *value = &f.planes.items[2].values[l->count - 1];
         if (wrong == 1)

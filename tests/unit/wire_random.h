@@ -156,7 +156,7 @@ static inline void random_reflections(struct frame *f, const struct experiment *
 static inline void random_planes(struct frame *f)
 {
     static const char *const names[] = {"rot_x", "panel.0.tilt_f", "share.1"};
-    struct plane_pixels *l = &f->planes.pixels;
+    struct planes_pixels *l = &f->planes.pixels;
     assert_true(planes_reserve(&f->planes, draw(4)));
     l->listed = draw(2);
     l->count = l->listed ? draw(f->image.count + 1) : 0;
