@@ -1,4 +1,7 @@
-/* Stages in Python: what each spends on a frame, beside what numpy spends to copy it. */
+/*
+ * Stages in Python, and a loop over frames that lie ready: what each spends on a frame, beside
+ * what numpy spends to copy it.
+ */
 #include <inttypes.h>
 
 #include "chain.h"
@@ -9,16 +12,24 @@ enum { SHORT = 4, LONG = 20 };  // --frames of a short and a long run, which sta
 #define HEAD "/usr/bin/python3 -c \"import braggpipe, json, numpy, time; "
 #define EDGE "n = %" PRId64 "; a = numpy.ones((n, n), 'f4'); "
 #define TAIL "\" --quiet --stats=stats"
+#define SAY(who)                                                    \
+    "said = dict(stage='" who "', cpu_s=time.process_time() - t); " \
+    "print(json.dumps(said, separators=(',', ':')), file=open('stats', 'a'))\""
 
 static const char PIPE[] = HEAD EDGE
     "braggpipe.source('source', lambda frame: a, frames=%" PRId64 ", detpixels=n)" TAIL " | " HEAD
     "braggpipe.transform('transform', lambda image, frame: image)" TAIL " | " HEAD EDGE
     "braggpipe.sink('sink', lambda frame: numpy.copyto(a, frame.image))" TAIL " && " HEAD EDGE
     "ring = [a + i for i in range(8)]; t = time.process_time(); [numpy.copyto(a, ring[i %% 8]) for "
-    "i in range(%" PRId64 ")]; said = dict(stage='copy', cpu_s=time.process_time() - t); "
-    "print(json.dumps(said, separators=(',', ':')), file=open('stats', 'a'))\"";
+    "i in range(%" PRId64 ")]; " SAY("copy");
 
-static const char *const WHO[] = {"copy", "source", "transform", "sink"};
+/* The stages before it compute nothing (bench-hop.c), and its pixels stay where they are. */
+static const char LOOP[] =
+    " && " HEAD "hop = 'bench-hop %%s --quiet --pixels=%" PRId64 " --frames=%" PRId64
+    "'; frames = braggpipe.open(' | '.join(hop %% s for s in ('first', 'source', 'make'))); "
+    "t = 0; sum(frame.image.size for frame in frames); " SAY("loop");
+
+static const char *const WHO[] = {"copy", "loop", "source", "transform", "sink"};
 enum { NWHO = sizeof WHO / sizeof *WHO };
 
 /* CPU time of each so far, s. */
@@ -27,7 +38,8 @@ static enum status run_once(struct bench *b, int64_t edge, int64_t frames, doubl
 {
     char command[COMMAND_MAX];
     struct run r = {0};
-    (void)snprintf(command, sizeof command, PIPE, edge, frames, edge, edge, frames);
+    size_t n = (size_t)snprintf(command, sizeof command, PIPE, edge, frames, edge, edge, frames);
+    (void)snprintf(command + n, sizeof command - n, LOOP, edge, frames);
     const enum status s = chain_run(b, "python", command, &r, e);
     for (int i = 0; i < NWHO; i++)
         cpu_s[i] = chain_find(&r, WHO[i])->cpu_s;

@@ -23,6 +23,7 @@ class Link:
         self.credit = self.messages = 0  # frames that may be sent there; experiments and frames that were, or that came
         self.sent: list[int] = []
         self.way: list[int] = []  # frames without their credit back; the last of these, which may not have arrived
+        self.passed: list[int] = []  # frames from there whose credit is to be given back
         self.asked: tuple[int, list[int]] | None = None  # messages and frames sent when it was asked what had come
         self.pool: Pool | None = None  # its shared memory
         self.shares, self.reading = False, dict[int, Any]()  # it can read ours, and what it reads there, by its slot

@@ -272,9 +272,10 @@ class Links:
             self.acks = []
         while self.ready and self.pass_on(self.ready[0], [link for link in links if link.given]):
             self.passed(self.ready.pop(0))
-        for link in links:
-            if link.port.up and link.pool and link.pool.returned:  # slots that no frame's credit has taken along
-                self.credit(link, 0, [])
+        for link in links:  # one message for all frames of a turn, and for slots of shared memory that are free again
+            if link.port.up and (link.passed or link.pool and link.pool.returned):
+                passed, link.passed = link.passed, []
+                self.credit(link, len(passed), passed)
 
     def announce(self, link: Link) -> None:
         """Where our shared memory is."""
@@ -340,7 +341,7 @@ class Links:
         if frame.lease and not frame.is_read:
             frame.lease.give_back()
         if frame.link and frame.link.is_open():  # else its successor gets credit of its own
-            self.credit(frame.link, 1, [frame.number])
+            frame.link.passed.append(frame.number)
 
     def credit(self, link: Link, grant: int, numbers: list[int]) -> bool:
         able: Keys = {"packed": True} if is_able() else {}

@@ -1,7 +1,8 @@
-"""What Python spends on a frame, beside what numpy spends to copy it: frames in a loop, and through a transform.
+"""What Python spends on a frame, beside what numpy spends to copy it: frames in a loop that reads them where they
+are, that copies them, and through a transform.
 
-speed.py EDGE FRAMES LEAST_LOOP LEAST_TRANSFORM: pixels along an edge; ratios that must be reached.
-Ratios are of CPU time: of a plain copy, and of all this process does for a frame whose pixels are copied once.
+speed.py EDGE FRAMES LEAST_READ LEAST_LOOP LEAST_TRANSFORM: pixels along an edge; ratios that must be reached.
+Ratios are of CPU time: of a plain copy, and of all this process does for a frame.
 """
 import os
 import sys
@@ -14,10 +15,10 @@ import braggpipe
 
 WARM, BATCH = 40, 20
 edge, frames = map(int, sys.argv[1:3])
-least = {"loop": float(sys.argv[3]), "transform": float(sys.argv[4])}
-images = (f"teststage first --quiet --pixels={edge} | teststage source --quiet --frames={frames} | "
-          "teststage make --quiet")
-kept, ring = numpy.zeros((edge, edge), "f4"), [numpy.zeros((edge, edge), "f4") for _ in range(8)]
+least = dict(zip(("read", "loop", "transform"), map(float, sys.argv[3:6])))
+images, ready = (f"{stage} first --quiet --pixels={edge} | {stage} source --quiet --frames={frames} | {stage} make --quiet"
+                 for stage in ("teststage", "bench-hop"))  # ready: they cost nothing
+kept, ring = numpy.zeros((edge, edge), "f4"), [numpy.ones((edge, edge), "f4") for _ in range(8)]
 
 
 class Meter:
@@ -43,10 +44,14 @@ class Meter:
         return f"{copy_ns / frame_ns:.2f} ({copy_ns / 1e6:.2f} of {frame_ns / 1e6:.2f} ms)"
 
 
-def loop():
+def read():
+    return loop(ready, lambda image: image[-1, -1])
+
+
+def loop(frames_from=images, use=lambda image: numpy.copyto(kept, image)):
     meter = Meter()
-    for frame in braggpipe.open(images):
-        numpy.copyto(kept, frame.image)
+    for frame in braggpipe.open(frames_from):
+        use(frame.image)
         meter.tick()
     assert meter.count == frames
     return meter.ratio()
@@ -76,7 +81,7 @@ def transform():
 
 
 if __name__ == "__main__":
-    for name, measure in (("loop", loop), ("transform", transform)):
+    for name, measure in (("read", read), ("loop", loop), ("transform", transform)):
         text = measure()
         print(f"# {name}, {edge} x {edge}: {text} of numpy's copy", flush=True)
         assert float(text.split()[0]) >= least[name], f"{name}: less than {least[name]}"
