@@ -39,8 +39,11 @@ enum {
 
 struct table;
 
+enum { FIELD_NAME_SIZE = 32 };
+
 struct field {
-    const char *name;
+    char name[FIELD_NAME_SIZE];
+    size_t length;  // of the name
     enum field_type type;
     size_t offset;  // of the member
     size_t count;
@@ -70,7 +73,7 @@ static inline bool table_has(const struct table *t, const struct field *f)
 /* A member of struct OBJECT, by its name; more members of struct field may follow. */
 #define MEMBER(name, kind, ...)                                                   \
     {                                                                             \
-#name, FIELD_##kind, .offset = offsetof(struct OBJECT, name), __VA_ARGS__ \
+#name, sizeof #name - 1, FIELD_##kind, .offset = offsetof(struct OBJECT, name), __VA_ARGS__ \
     }
 #define MEMBER_TEXT(name) MEMBER(name, TEXT, .count = sizeof(((struct OBJECT *)0)->name))
 /* The table of struct OBJECT, whose fields are in name_fields. */

@@ -31,7 +31,7 @@ static size_t least_bytes(const struct table *t)
         const struct field *f = &t->fields[i];
         const size_t item = f->type == FIELD_REAL ? 9 : 1;
         bytes +=
-            1 + strlen(f->name) + (f->count && f->type != FIELD_TEXT ? 1 + f->count * item : item);
+            1 + f->length + (f->count && f->type != FIELD_TEXT ? 1 + f->count * item : item);
     }
     return bytes;
 }
@@ -182,11 +182,10 @@ static int compare(const struct reader *a, const void *text, size_t size)
 }
 
 /* Reads keys until the one wanted; false when it does not come. */
-static bool find_key(struct decoder *d, const char *wanted, struct keys *keys)
+static bool find_key(struct decoder *d, const struct field *wanted, struct keys *keys)
 {
     struct reader name;
-    const size_t length = strlen(wanted);
-    if (keys->left && reader_key_is(&d->in, wanted, length, &name)) {  // as mostly
+    if (keys->left && reader_key_is(&d->in, wanted->name, wanted->length, &name)) {  // as mostly
         keys->last = name;
         keys->left--;
         return true;
@@ -197,7 +196,7 @@ static bool find_key(struct decoder *d, const char *wanted, struct keys *keys)
             return false;
         keys->last = name;
         keys->left--;
-        const int order = compare(&name, wanted, length);
+        const int order = compare(&name, wanted->name, wanted->length);
         if (order == 0)
             return true;
         if (order > 0 || !reader_skip(&d->in))
@@ -207,7 +206,7 @@ static bool find_key(struct decoder *d, const char *wanted, struct keys *keys)
 }
 
 /* Likewise for a key that may be absent, which reads nothing when it is. */
-static bool find_key_or_stay(struct decoder *d, const char *wanted, struct keys *keys)
+static bool find_key_or_stay(struct decoder *d, const struct field *wanted, struct keys *keys)
 {
     const struct reader in = d->in;
     const struct keys before = *keys;
@@ -238,12 +237,12 @@ static enum status decode_map(struct decoder *d, const struct table *t, char *ob
         const struct field *f = &t->fields[i];
         if (!table_has(t, f))
             continue;
-        if (f->flags & FIELD_ABSENT && !find_key_or_stay(d, f->name, &keys)) {
+        if (f->flags & FIELD_ABSENT && !find_key_or_stay(d, f, &keys)) {
             if (f->type == FIELD_DATA)
                 parts[nparts++] = -1;
             continue;
         }
-        if (!(f->flags & FIELD_ABSENT) && !find_key(d, f->name, &keys))
+        if (!(f->flags & FIELD_ABSENT) && !find_key(d, f, &keys))
             return refuse(d, t, f->name, "is missing or out of order");
         const enum status s = decode_field(d, t, f, object, &parts[nparts]);
         if (s)
@@ -254,6 +253,8 @@ static enum status decode_map(struct decoder *d, const struct table *t, char *ob
     }
     if (!skip_rest(d, keys.left))
         return error_set(d->e, STATUS_INPUT, "a message whose %s is cut off", t->name);
+    if (!nparts)
+        return STATUS_OK;
     nparts = 0;
     for (size_t i = 0; i < t->nfields; i++) {
         if (t->fields[i].type != FIELD_DATA || !table_has(t, &t->fields[i]))

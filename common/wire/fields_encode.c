@@ -5,6 +5,8 @@
 #include "wire/fields.h"
 #include "wire/writer.h"
 
+enum { FIELDS_MAX = 64 };  // of a table
+
 struct encoder {
     struct writer out;
     bool give;
@@ -127,15 +129,15 @@ static bool is_left_out(const struct table *t, const struct field *f, const char
 
 static enum status encode_map(struct encoder *n, const struct table *t, char *object)
 {
-    size_t left_out = 0;
+    const struct field *fields[FIELDS_MAX];
+    size_t count = 0;
     for (size_t i = 0; i < t->nfields; i++)
-        left_out += is_left_out(t, &t->fields[i], object);
-    writer_map(&n->out, t->nfields - left_out);
-    for (size_t i = 0; i < t->nfields; i++) {
-        if (is_left_out(t, &t->fields[i], object))
-            continue;
-        writer_text(&n->out, t->fields[i].name);
-        const enum status s = encode_field(n, &t->fields[i], object);
+        if (!is_left_out(t, &t->fields[i], object))
+            fields[count++] = &t->fields[i];
+    writer_map(&n->out, count);
+    for (size_t i = 0; i < count; i++) {
+        writer_key(&n->out, fields[i]->name, fields[i]->length);
+        const enum status s = encode_field(n, fields[i], object);
         if (s)
             return s;
     }

@@ -3,12 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-struct reader reader_over(const void *data, size_t size)
-{
-    const uint8_t *bytes = data;
-    return (struct reader){bytes, bytes + size};
-}
-
 static size_t left(const struct reader *r)
 {
     return (size_t)(r->end - r->at);
@@ -101,14 +95,10 @@ bool reader_int(struct reader *r, int64_t min, int64_t max, int64_t *value)
     return true;
 }
 
-bool reader_uint(struct reader *r, uint64_t max, uint64_t *value)
+bool reader_uint_of_any_width(struct reader *r, uint64_t max, uint64_t *value)
 {
     bool negative;
     uint64_t bits;
-    if (left(r) && *r->at < 0x80 && *r->at <= max) {  // as mostly
-        *value = *r->at++;
-        return true;
-    }
     const size_t size = integer(r, &negative, &bits);
     if (!size || negative || bits > max)
         return false;
@@ -205,15 +195,6 @@ static bool text_bytes(struct reader *r, size_t max, struct reader *bytes)
 bool reader_key(struct reader *r, struct reader *key)
 {
     return text_bytes(r, READER_KEY_MAX, key);
-}
-
-bool reader_key_is(struct reader *r, const char *text, size_t size, struct reader *key)
-{
-    if (left(r) <= size || *r->at != (0xa0 | size) || memcmp(r->at + 1, text, size) != 0)
-        return false;
-    *key = reader_over(r->at + 1, size);
-    r->at = key->end;
-    return true;
 }
 
 bool reader_text(struct reader *r, char *text, size_t size)

@@ -11,20 +11,32 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct reader {
     const uint8_t *at, *end;
 };
 
 /* A reader over `size` bytes, which must outlive it. */
-struct reader reader_over(const void *data, size_t size);
+static inline struct reader reader_over(const void *data, size_t size)
+{
+    const uint8_t *bytes = data;
+    return (struct reader){bytes, bytes + size};
+}
 
 bool reader_nil(struct reader *r);
 bool reader_bool(struct reader *r, bool *value);
 
 /* An integer of any width within [min, max]. */
 bool reader_int(struct reader *r, int64_t min, int64_t max, int64_t *value);
-bool reader_uint(struct reader *r, uint64_t max, uint64_t *value);
+bool reader_uint_of_any_width(struct reader *r, uint64_t max, uint64_t *value);
+static inline bool reader_uint(struct reader *r, uint64_t max, uint64_t *value)
+{
+    if (r->at == r->end || *r->at >= 0x80 || *r->at > max)
+        return reader_uint_of_any_width(r, max, value);
+    *value = *r->at++;  // as mostly
+    return true;
+}
 
 /* A float64; NaN and infinity are refused. */
 bool reader_real(struct reader *r, double *value);
@@ -37,7 +49,16 @@ enum { READER_KEY_MAX = 63 };
 bool reader_key(struct reader *r, struct reader *key);
 
 /* Likewise, if it is this one of `size` bytes, fewer than 32, as the writer has it. */
-bool reader_key_is(struct reader *r, const char *text, size_t size, struct reader *key);
+static inline bool reader_key_is(struct reader *r, const char *text, size_t size,
+                                 struct reader *key)
+{
+    if ((size_t)(r->end - r->at) <= size || *r->at != (0xa0 | size) ||
+        memcmp(r->at + 1, text, size) != 0)
+        return false;
+    *key = reader_over(r->at + 1, size);
+    r->at = key->end;
+    return true;
+}
 
 /* Headers; the count is at most `max` and at most what the bytes left could hold. */
 bool reader_array(struct reader *r, uint32_t max, uint32_t *count);

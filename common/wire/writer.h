@@ -67,7 +67,10 @@ static inline void writer_bool(struct writer *w, bool value)
 static inline void writer_uint(struct writer *w, uint64_t value)
 {
     msgpack_packer p = writer_packer(w);
-    msgpack_pack_uint64(&p, value);
+    if (value < 128 && w->size < w->capacity)  // as mostly
+        w->bytes[w->size++] = (uint8_t)value;
+    else
+        msgpack_pack_uint64(&p, value);
 }
 
 static inline void writer_int(struct writer *w, int64_t value)
@@ -89,6 +92,17 @@ static inline void writer_text(struct writer *w, const char *text)
     const size_t length = strlen(text);
     msgpack_pack_str(&p, length);
     msgpack_pack_str_body(&p, text, length);
+}
+
+/* A name of fewer than 32 bytes, in memory of 32. */
+static inline void writer_key(struct writer *w, const char *name, size_t length)
+{
+    enum { KEY_ROOM = 32 };
+    if (!writer_has_room(w, 1 + KEY_ROOM))
+        return;
+    w->bytes[w->size] = (uint8_t)(0xa0 | length);
+    memcpy(w->bytes + w->size + 1, name, KEY_ROOM);
+    w->size += 1 + length;
 }
 
 /* Heads, of so many items, or pairs of a key and an item. */
