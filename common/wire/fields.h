@@ -39,10 +39,8 @@ enum {
 
 struct table;
 
-enum { FIELD_NAME_SIZE = 32 };
-
 struct field {
-    char name[FIELD_NAME_SIZE];
+    char name[32];  // WRITER_KEY_SIZE
     size_t length;  // of the name
     enum field_type type;
     size_t offset;  // of the member

@@ -10,12 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <msgpack.h>
-
 #include "base/alloc.h"
 #include "wire/message.h"
-
-enum { WRITER_ROOM = 128 };  // bytes that are made at once
 
 /* Begins as {0}. */
 struct writer {
@@ -24,99 +20,57 @@ struct writer {
     bool full;  // memory was out: something is missing
 };
 
-/* True when there is room for so many bytes more. */
+/* Makes room for so many bytes more; false when memory is out. */
+bool writer_grow(struct writer *w, size_t more);
+
 static inline bool writer_has_room(struct writer *w, size_t more)
 {
-    if (more <= w->capacity - w->size)
-        return true;
-    const size_t room = more < WRITER_ROOM ? WRITER_ROOM : more;
-    uint8_t *grown = mem_grow(w->bytes, w->size, room, 1, &w->capacity);
-    w->full |= !grown;
-    w->bytes = grown ? grown : w->bytes;
-    return grown;
+    return more <= w->capacity - w->size || writer_grow(w, more);
 }
 
-/* What msgpack-c has made of an item; not 0 when memory was out. */
-static inline int writer_append(void *writer, const char *bytes, size_t size)
-{
-    struct writer *w = writer;
-    if (!writer_has_room(w, size))
-        return -1;
-    memcpy(w->bytes + w->size, bytes, size);
-    w->size += size;
-    return 0;
-}
+void writer_int(struct writer *w, int64_t value);
+void writer_real(struct writer *w, double value);
+void writer_text(struct writer *w, const char *text);  // without a NUL
 
-static inline msgpack_packer writer_packer(struct writer *w)
+static inline void writer_byte(struct writer *w, uint8_t byte)
 {
-    return (msgpack_packer){.data = w, .callback = writer_append};
+    if (writer_has_room(w, 1))
+        w->bytes[w->size++] = byte;
 }
 
 static inline void writer_nil(struct writer *w)
 {
-    msgpack_packer p = writer_packer(w);
-    msgpack_pack_nil(&p);
+    writer_byte(w, 0xc0);
 }
 
 static inline void writer_bool(struct writer *w, bool value)
 {
-    msgpack_packer p = writer_packer(w);
-    value ? msgpack_pack_true(&p) : msgpack_pack_false(&p);
+    writer_byte(w, value ? 0xc3 : 0xc2);
 }
 
+void writer_uint_of_any_width(struct writer *w, uint64_t value);
 static inline void writer_uint(struct writer *w, uint64_t value)
 {
-    msgpack_packer p = writer_packer(w);
-    if (value < 128 && w->size < w->capacity)  // as mostly
-        w->bytes[w->size++] = (uint8_t)value;
+    if (value < 128)  // as mostly
+        writer_byte(w, (uint8_t)value);
     else
-        msgpack_pack_uint64(&p, value);
+        writer_uint_of_any_width(w, value);
 }
 
-static inline void writer_int(struct writer *w, int64_t value)
-{
-    msgpack_packer p = writer_packer(w);
-    msgpack_pack_int64(&p, value);
-}
-
-static inline void writer_real(struct writer *w, double value)
-{
-    msgpack_packer p = writer_packer(w);
-    msgpack_pack_double(&p, value);
-}
-
-/* Without a NUL. */
-static inline void writer_text(struct writer *w, const char *text)
-{
-    msgpack_packer p = writer_packer(w);
-    const size_t length = strlen(text);
-    msgpack_pack_str(&p, length);
-    msgpack_pack_str_body(&p, text, length);
-}
-
-/* A name of fewer than 32 bytes, in memory of 32. */
+/* A name of `length` bytes, fewer than WRITER_KEY_SIZE, in memory of so many. */
+enum { WRITER_KEY_SIZE = 32 };
 static inline void writer_key(struct writer *w, const char *name, size_t length)
 {
-    enum { KEY_ROOM = 32 };
-    if (!writer_has_room(w, 1 + KEY_ROOM))
+    if (!writer_has_room(w, 1 + WRITER_KEY_SIZE))
         return;
     w->bytes[w->size] = (uint8_t)(0xa0 | length);
-    memcpy(w->bytes + w->size + 1, name, KEY_ROOM);
+    memcpy(w->bytes + w->size + 1, name, WRITER_KEY_SIZE);
     w->size += 1 + length;
 }
 
 /* Heads, of so many items, or pairs of a key and an item. */
-static inline void writer_array(struct writer *w, size_t count)
-{
-    msgpack_packer p = writer_packer(w);
-    msgpack_pack_array(&p, count);
-}
-
-static inline void writer_map(struct writer *w, size_t count)
-{
-    msgpack_packer p = writer_packer(w);
-    msgpack_pack_map(&p, count);
-}
+void writer_array(struct writer *w, size_t count);
+void writer_map(struct writer *w, size_t count);
 
 /* A part that owns what was written. */
 static inline struct part part_written(const struct writer *w)

@@ -1,6 +1,7 @@
 #include "events.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 
@@ -8,8 +9,16 @@
 static struct {
     struct event *events;
     size_t count, capacity;
-    uint64_t number;
 } heap;
+
+/* In front of it a few in order, the earliest last: mostly that is all of them. */
+enum { SOON = 24 };
+static struct {
+    struct event events[SOON + 1];
+    size_t count;
+} soon;
+
+static uint64_t number;
 
 /* Without a branch, which nobody could foretell. */
 static bool is_before(const struct event *a, const struct event *b)
@@ -18,24 +27,21 @@ static bool is_before(const struct event *a, const struct event *b)
            ((unsigned __int128)b->at_ns << 64 | b->number);
 }
 
-void event_add(struct event event)
+static void heap_add(struct event event)
 {
     struct event *events = mem_grow(heap.events, heap.count, 2, sizeof *events, &heap.capacity);
     if (!events)
         abort();
     heap.events = events;
-    event.number = heap.number++;
     size_t at = heap.count++;
     for (; at && is_before(&event, &events[(at - 1) / 2]); at = (at - 1) / 2)
         events[at] = events[(at - 1) / 2];
     events[at] = event;
 }
 
-bool event_take(struct event *event)
+static struct event heap_take(void)
 {
-    if (!heap.count)
-        return false;
-    *event = heap.events[0];
+    const struct event first = heap.events[0];
     const struct event last = heap.events[--heap.count];
     size_t at = 0;
     heap.events[heap.count].at_ns = UINT64_MAX;  // the second child of one that has but one
@@ -46,5 +52,43 @@ bool event_take(struct event *event)
         heap.events[at] = heap.events[child];
     }
     heap.events[at] = last;
+    return first;
+}
+
+void event_add(struct event event)
+{
+    event.number = number++;
+    if (heap.count && !is_before(&event, &heap.events[0])) {
+        heap_add(event);
+        return;
+    }
+    size_t at = soon.count++;
+    for (; at && is_before(&soon.events[at - 1], &event); at--)
+        soon.events[at] = soon.events[at - 1];
+    soon.events[at] = event;
+    if (soon.count <= SOON)
+        return;
+    heap_add(soon.events[0]);
+    memmove(&soon.events[0], &soon.events[1], --soon.count * sizeof *soon.events);
+}
+
+static void refill(void)
+{
+    while (soon.count < SOON / 2 && heap.count)
+        soon.events[soon.count++] = heap_take();
+    for (size_t i = 0; i < soon.count / 2; i++) {
+        const struct event other = soon.events[i];
+        soon.events[i] = soon.events[soon.count - 1 - i];
+        soon.events[soon.count - 1 - i] = other;
+    }
+}
+
+bool event_take(struct event *event)
+{
+    if (!soon.count)
+        refill();
+    if (!soon.count)
+        return false;
+    *event = soon.events[--soon.count];
     return true;
 }

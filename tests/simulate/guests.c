@@ -45,9 +45,10 @@ void guests_begin(void)
 static struct port *connect(struct process *p, unsigned number)
 {
     struct port *port = &p->rt.links.ports[number < SINK_PORT ? number : 0];
+    if (port->socket)
+        return port;
     process_endpoint(port->endpoint, number);
-    if (!port->socket)
-        (void)port_open(NULL, NULL, false, port->endpoint, 0, &port->socket, &port->watch, NULL);
+    (void)port_open(NULL, NULL, false, port->endpoint, 0, &port->socket, &port->watch, NULL);
     return port;
 }
 

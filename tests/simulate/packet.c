@@ -60,12 +60,10 @@ void packet_damage(struct packet *p)
     tell("(damaged)");
 }
 
-void packet_tell(const struct packet *p, const char *to)
+void packet_tell_line(const struct packet *p, const char *to)
 {
     struct route r;
     struct message m = {0};
-    if (!world.story)
-        return;
     struct part parts[PARTS_TOLD];
     uint8_t *at = p->bytes;
     for (size_t i = 0; i < p->nparts && i < PARTS_TOLD; i++, at += p->sizes[i - 1])

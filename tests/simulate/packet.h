@@ -29,8 +29,9 @@ void packet_open(struct packet *packet, struct message *m);
 /* Changes one bit. */
 void packet_damage(struct packet *packet);
 
-/* Tells the story of one that is sent. */
-void packet_tell(const struct packet *packet, const char *to);
+/* Tells the story of one that is sent, if it is to be told. */
+#define packet_tell(packet, to) (world.story ? packet_tell_line(packet, to) : (void)0)
+void packet_tell_line(const struct packet *packet, const char *to);
 
 void packets_push(struct packets *q, struct packet *packet);
 struct packet *packets_shift(struct packets *q);

@@ -29,19 +29,21 @@ static uint64_t time_to_compute(const struct process *p)
 
 /* --- messages ---------------------------------------------------------------- */
 
-static void add_part(struct message *m, const void *bytes, size_t size)
+static void add_part(struct message *m, struct part part)
 {
-    void *copy = mem_copy(bytes, size, 1);
-    if (!copy || message_add(m, (struct part){copy, size, mem_free, copy}, NULL) != STATUS_OK)
+    if (message_add(m, part, NULL) != STATUS_OK)
         abort();
 }
 
 static struct item *make_item(const struct process *p, enum message_type type, struct ticket t)
 {
-    struct item *item = mem_array(1, sizeof *item);
-    if (!item)
-        abort();
+    static char nothing[1];
+    static const struct part empty = {.data = nothing, .size = sizeof nothing};
     const uint64_t bytes = truth_bytes(p->job, t.id);
+    struct item *item = mem_array(1, sizeof *item);
+    void *copy = mem_copy(&bytes, sizeof bytes, 1);
+    if (!item || !copy)
+        abort();
     const struct run *run = &p->rt.run;
     item->route = (struct route){.type = type,
                                  .run = run->id,
@@ -50,9 +52,9 @@ static struct item *make_item(const struct process *p, enum message_type type, s
                                  .attempt = t.attempt,
                                  .flags = (uint32_t)run->role.gives};
     memcpy(item->route.stage, run->role.name, strlen(run->role.name));
-    add_part(&item->message, "", 1);  // in place of the route
-    add_part(&item->message, "", 1);
-    add_part(&item->message, &bytes, sizeof bytes);
+    add_part(&item->message, empty);  // in place of the route
+    add_part(&item->message, empty);
+    add_part(&item->message, (struct part){copy, sizeof bytes, mem_free, copy});
     if (route_seal(&item->route, &item->message, NULL) != STATUS_OK)
         abort();
     return item;
