@@ -26,7 +26,8 @@ bool member_receive(struct member *me);
 /* Tells the source what has become durable or is kept: at once, or when that is due. */
 void member_settle(struct member *me, uint64_t now_ns);
 
-/* Its turn: connects to the source, says hello, tells it what is due. */
+/* Its turn, if that is due: connects to the source, says hello, tells it what is due. */
+bool member_is_due(const struct member *me);
 void member_pump(struct member *me, uint64_t now_ns);
 
 /* The last word to the source. */

@@ -57,7 +57,8 @@ void source_say_end(struct stream *s, enum status status)
 
 static void beat(struct stream *s, uint64_t now_ns)
 {
-    recover_check(s, now_ns);
+    if (s->links->looks)
+        recover_check(s, now_ns);
     lost_collect(s);
     if (s->run->stopping || now_ns - s->beat_ns < run_beat_ns(s->run))
         return;

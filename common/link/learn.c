@@ -24,6 +24,7 @@ void learn_run(struct links *ls, uint64_t id, const char *control, const struct 
         return;
     run->id = id;
     run->known = true;
+    ls->stirred = true;
     if (run->control.bound)
         return;
     struct error e;

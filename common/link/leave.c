@@ -10,7 +10,7 @@ static bool is_at_work(const struct link *l)
 
 void leave_check(struct links *ls)
 {
-    bool busy = !ls->run->leaving || ls->nheld;
+    bool busy = ls->nheld;
     for (const struct link *l = ls->first; l && !busy; l = l->next)
         busy = is_at_work(l);
     if (!busy)

@@ -48,6 +48,7 @@ struct link *link_add(struct links *ls, struct port *port, const struct address 
                        .answered = !port->bound};
     *at = l;
     ls->nlinks++;
+    ls->stirred = true;
     return ls->first = l;
 }
 
@@ -100,6 +101,7 @@ void link_cut(struct links *ls, struct port *p)
 {
     port_drop(&p->socket, &p->watch);
     p->greeted_ns = 0;
+    ls->stirred = true;
     /* Should it be a death, the source tells. */
     for (struct link *l = ls->first; l; l = l->next)
         if (l->port == p && !l->lost_ns)

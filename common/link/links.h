@@ -121,8 +121,9 @@ struct links {
     struct seen seen;                     // sink: what arrived
     struct order order;                   // with --order: what waits for its turn
     struct buried *buried[LINK_BUCKETS];  // by uuid
-    bool looks;                           // asks in this round whether connections are cut ...
-    uint64_t looked_ns;                   // ... as it did last then
+    bool stirred;                         // more has come than frames and credit
+    bool looks;                           // this turn looks who is silent or cut ...
+    uint64_t looked_ns;                   // ... as it was done last then
     uint64_t asked_who_ns;                // an unknown process was asked to connect anew last then
     uint64_t ticks;                       // progress: counts up while frames move
 

@@ -242,9 +242,11 @@ static void dispatch(struct links *ls, struct port *port, const struct address *
     if (route_open(&r, m, &e) != STATUS_OK) {
         if (!ls->run->dropped++)
             log_line(LOG_WARNING, "dropped %s", e.text);
+        ls->stirred = true;
         link_damaged(ls, port, link_find(ls, port, from));
         return;
     }
+    ls->stirred |= r.type != MESSAGE_FRAME && r.type != MESSAGE_CREDIT;
     if (r.type == MESSAGE_HELLO) {
         hello_hear(ls, port, from, &r, m);
         return;

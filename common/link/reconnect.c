@@ -2,8 +2,6 @@
 
 #include "link/receive.h"
 
-enum { LOOK_MS = 10 };  // who is cut is asked so often: it costs as much as a message
-
 static void connect_anew(struct links *ls, struct port *p, uint64_t now_ns)
 {
     struct error e;
@@ -43,8 +41,6 @@ static void count_refused(struct links *ls, struct port *p, uint64_t now_ns)
 
 void reconnect_check(struct links *ls, uint64_t now_ns)
 {
-    ls->looks = now_ns >= ls->looked_ns + LOOK_MS * MILLISECOND;
-    ls->looked_ns = ls->looks ? now_ns : ls->looked_ns;
     count_refused(ls, &ls->run->control, now_ns);
     for (size_t i = 0; i < ls->nports && !ls->run->stopping; i++) {
         struct port *p = &ls->ports[i];

@@ -33,7 +33,6 @@ struct runtime {
     bool started;          // the I/O thread runs
     pthread_mutex_t turn;  // held by who uses the parts: the I/O thread, but while it waits
     uint64_t turned_ns;    // when the I/O thread began its latest turn, 0 for never
-    uint64_t pumped_ns;    // ... in which it looked at all links
     bool io_waits;         // it waits ...
     int wait_ms;           // ... for so long at most
     atomic_int failure;    // status with which the main thread failed, or 0

@@ -14,14 +14,18 @@
 
 enum { TICK_MS = 100, REST_MS = 1 };
 
-/* A look at all links takes about 20 ns for each.  Where they are hundreds messages come faster
- * than that is done, so several share it: it takes a tenth of the time at most. */
-enum { REST_NS = 200, REST_LINKS = 250 };
+/* Silence and cuts are looked for so often, and when more has come than frames and credit.  A look
+ * at all links takes about 20 ns for each: it takes a tenth of the time at most. */
+static const uint64_t LOOK_NS = 10 * MILLISECOND, REST_NS = 200;
 
-static bool rests(const struct runtime *rt, uint64_t now_ns)
+static void decide_to_look(struct links *ls, uint64_t now_ns)
 {
-    const size_t links = rt->links.nlinks;
-    return links >= REST_LINKS && now_ns - rt->pumped_ns < links * REST_NS;
+    const uint64_t since_ns = now_ns - ls->looked_ns;
+    ls->looks = (ls->stirred || since_ns >= LOOK_NS) && since_ns >= ls->nlinks * REST_NS;
+    if (!ls->looks)
+        return;
+    ls->looked_ns = now_ns;
+    ls->stirred = false;
 }
 
 bool turn_receive(struct runtime *rt)
@@ -37,12 +41,10 @@ bool turn_receive(struct runtime *rt)
     return any;
 }
 
-/* The links' turn, until something ends this process. */
-static void pump_links(struct runtime *rt, uint64_t now_ns)
+/* Who is silent, cut or new. */
+static void look(struct links *ls, uint64_t now_ns)
 {
-    struct links *ls = &rt->links;
-    const bool *stopping = &rt->run.stopping;
-    reconnect_forget(ls);
+    const bool *stopping = &ls->run->stopping;
     reconnect_check(ls, now_ns);
     death_check(ls, now_ns);
     if (!*stopping)
@@ -51,13 +53,24 @@ static void pump_links(struct runtime *rt, uint64_t now_ns)
         pipe_tell(ls);
     if (!*stopping)
         hello_say(ls, now_ns);
+}
+
+/* The links' turn, until something ends this process. */
+static void pump_links(struct runtime *rt, uint64_t now_ns)
+{
+    struct links *ls = &rt->links;
+    const bool *stopping = &rt->run.stopping;
+    reconnect_forget(ls);
+    decide_to_look(ls, now_ns);
+    if (ls->looks)
+        look(ls, now_ns);
     if (!*stopping && !rt->source)
         member_settle(&rt->member, now_ns);
     if (!*stopping)
         credit_pump(ls, now_ns);
-    if (!*stopping)
+    if (!*stopping && ls->looks)
         loss_pump(ls, now_ns);
-    if (!*stopping)
+    if (!*stopping && rt->run.leaving)
         leave_check(ls);
 }
 
@@ -73,7 +86,7 @@ static void pump(struct runtime *rt, uint64_t now_ns)
         return;
     if (rt->source)
         source_pump(rt->source, now_ns);
-    else
+    else if (member_is_due(&rt->member))
         member_pump(&rt->member, now_ns);
     const bool handed_over = rt->run.role.gives == KIND_EXPERIMENT && bye_is_due(&rt->links);
     const bool taken = rt->links.wants == KIND_EXPERIMENT && role_is_sink(&rt->run.role) &&
@@ -87,9 +100,6 @@ bool turn_take(struct runtime *rt, uint64_t now_ns)
     if (rt->turned_ns && now_ns - rt->turned_ns > 2 * run_beat_ns(&rt->run))
         rt->run.awake_ns = now_ns;  // others were not silent: we did not listen
     rt->turned_ns = now_ns;
-    if (rests(rt, now_ns))
-        return turn_receive(rt);
-    rt->pumped_ns = now_ns;
     pump(rt, now_ns);
     return !rt->run.stopping && turn_receive(rt);  // what the calls of pump kept from descriptors
 }
@@ -110,7 +120,7 @@ void turn_say_goodbye(struct runtime *rt)
 
 int turn_wait_ms(const struct runtime *rt, uint64_t now_ns)
 {
-    if (rt->pumped_ns != rt->turned_ns)
+    if (rt->links.stirred)
         return REST_MS;
     return rt->member.acked_ns && now_ns < rt->member.acked_ns + TICK_MS * MILLISECOND ? ACK_MS
                                                                                        : TICK_MS;
