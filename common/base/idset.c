@@ -53,6 +53,11 @@ bool id_set_covers(const struct id_set *set, struct id_range range)
 
 bool id_set_add_range(struct id_set *set, struct id_range range)
 {
+    struct id_range *top = set->count ? &set->ranges[set->count - 1] : NULL;
+    if (top && top->first <= range.first && range.first - top->first <= top->last - top->first + 1) {
+        top->last = top->last > range.last ? top->last : range.last;
+        return true;  // as mostly: it continues the highest one
+    }
     /* those that it overlaps or touches become part of it */
     const size_t at = find(set, range.first ? range.first - 1 : 0);
     size_t end = at;

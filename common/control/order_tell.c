@@ -75,6 +75,10 @@ static void refuse(struct stream *s, struct peer *p)
 
 void order_tell(struct stream *s)
 {
+    const bool due = s->window.changed || s->order_due || s->links->looks;
+    if (!s->ordered || !due)
+        return;
+    s->window.changed = s->order_due = false;
     for (struct peer *p = s->roster.first; p && !s->run->stopping; p = p->next) {
         if (!p->hello.order || !p->known || p->bye)
             continue;

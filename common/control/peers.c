@@ -104,6 +104,8 @@ static void enter(struct stream *s, const struct address *from, struct hello *h)
     barrier_sort(&p->hello);
     p->heard_ns = p->named_ns = clock_ns();
     p->told_until = 0;  // of the order: it may have missed that
+    s->ordered |= p->hello.order;
+    s->order_due |= p->hello.order;
     s->changed = true;
     welcome(s, p);
 }

@@ -146,7 +146,7 @@ void source_interrupt(struct stream *s)
         return;
     }
     s->total = exchange_cut(&s->links->exchange);
-    s->flush_due = true;
+    s->flush_due = s->order_due = true;
     peer_send_total(s, NULL);
     const uint64_t left = s->total - window_count_done(&s->window, s->total);
     log_line(LOG_TELL, "finishing %" PRIu64 " frame%s; Ctrl-C again aborts", left,

@@ -91,6 +91,8 @@ struct stream {
     struct window window;
     uint64_t total;
     bool changed;    // who takes part, since `reach` was found
+    bool ordered;    // somebody takes frames in order ...
+    bool order_due;  // ... and has missed what it was told
     uint64_t reach;  // bits of the durable groups that frames can reach
     bool awaited;    // a durable process that frames can reach has not said what it has
     uint64_t ready_ns, open_ns, beat_ns, free_ns;

@@ -25,6 +25,7 @@ enum status window_take_list(struct window *w, const struct id_set *list, struct
     if (!w->before)
         return error_memory(e, "the list of frames");
     w->list = list;
+    w->changed = true;
     w->total = w->lowest = 0;
     for (size_t i = 0; i < list->count; i++) {
         w->before[i] = w->total;
@@ -123,6 +124,7 @@ void window_ack(struct window *w, struct id_range range, uint64_t groups, uint64
         return;
     for (uint64_t place = range.first; place <= range.last && place < places; place++)
         at(w, place)->acked |= groups;
+    w->changed = true;
 }
 
 void window_unkeep(struct window *w, struct id_range range, uint64_t groups)
@@ -141,6 +143,7 @@ void window_retract(struct window *w, struct id_range range, uint64_t groups)
         at(w, place)->acked &= ~groups;
         at(w, place)->kept &= ~groups;
     }
+    w->changed = true;
 }
 
 void window_keep(struct window *w, struct id_range range, uint64_t groups)
@@ -191,7 +194,7 @@ bool window_is_listed(const struct window *w, const struct frame_state *f, uint6
 void window_advance(struct window *w, uint64_t total)
 {
     while (w->lowest < total && window_is_done(w, at(w, w->lowest)))
-        *at(w, w->lowest++) = (struct frame_state){0};
+        *at(w, w->lowest++) = (struct frame_state){0};  // the change was noted
 }
 
 uint64_t window_count_done(const struct window *w, uint64_t total)
@@ -226,6 +229,7 @@ enum window_verdict window_lose(struct window *w, uint64_t id, bool at_work)
     f->deaths += at_work;
     if (at_work && f->deaths >= w->attempts && f->attempt > 0) {
         f->acked = UINT64_MAX;
+        w->changed = true;
         return WINDOW_GIVEN_UP;
     }
     f->attempt++;

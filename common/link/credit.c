@@ -17,13 +17,6 @@ static uint32_t credit_of(size_t frame_bytes)
     return credit;
 }
 
-/* Links downwards that may get experiment and frames. */
-static bool is_open(const struct links *ls, const struct link *l)
-{
-    return !l->port->up && l->answered && !l->gone && !l->lost_ns &&
-           l->peer.wants == (int)ls->run->role.gives;
-}
-
 static bool send_down(struct links *ls, struct link *l, const struct item *item)
 {
     const size_t bytes = shared_send(ls, l, item);
@@ -32,44 +25,37 @@ static bool send_down(struct links *ls, struct link *l, const struct item *item)
         l->nmessages++;
         return true;
     }
-    l->lost_ns = clock_ns();  // its bye may still be under way
+    link_lose(ls, l, clock_ns());  // its bye may still be under way
     return false;
 }
 
 /* The link of a group with credit and the least under way. */
-static struct link *choose(struct links *ls, unsigned group)
+static struct link *choose(const struct links *ls, unsigned group)
 {
-    struct link *best = NULL;
-    size_t least = SIZE_MAX;
-    for (struct link *l = ls->first; l; l = l->next) {
-        if (!is_open(ls, l) || l->group != group || !l->credit)
-            continue;
-        if (l->nsent <= least) {
-            best = l;
-            least = l->nsent;
-        }
-    }
-    return best;
+    const struct ready *r = &ls->ready[group];
+    size_t i = 0;
+    while (i < UNDER_WAY_MAX && !r->by_sent[i])
+        i++;
+    return r->by_sent[i];
 }
 
 /* Groups by bits: those that hold a frame up until they have it, and those with credit. */
 struct groups {
-    bool known;
     uint64_t open, ready;
 };
 
-/* A look at all links, unless nothing has changed since the last one. */
-static void find_groups(const struct links *ls, struct groups *g)
+static struct groups find_groups(const struct links *ls)
 {
-    if (g->known)
-        return;
-    *g = (struct groups){.known = true};
-    for (struct link *l = ls->first; l; l = l->next) {
-        if (!is_open(ls, l))
-            continue;
-        g->open |= (uint64_t)waited_is(ls, l) << l->group;
-        g->ready |= (uint64_t)(l->credit > 0) << l->group;
+    struct groups groups = {0};
+    for (unsigned g = 0; g < ls->ngroups; g++) {
+        const bool ready = choose(ls, g);
+        bool open = ready;
+        for (struct link *l = ls->ready[g].dry; l && !open; l = l->next_ready)
+            open = waited_is(ls, l);
+        groups.open |= (uint64_t)open << g;
+        groups.ready |= (uint64_t)ready << g;
     }
+    return groups;
 }
 
 static bool note_sent(struct link *l, uint64_t id)
@@ -83,19 +69,18 @@ static bool note_sent(struct link *l, uint64_t id)
 }
 
 /* Sends to one process of a group; false while none has credit. */
-static bool send_to_group(struct links *ls, const struct item *item, unsigned group,
-                          struct groups *g)
+static bool send_to_group(struct links *ls, const struct item *item, unsigned group)
 {
     struct link *l;
     while ((l = choose(ls, group))) {
-        const bool sent = send_down(ls, l, item);
-        g->known &= sent && l->credit > 1;
-        if (!sent)
+        if (!send_down(ls, l, item))
             continue;  // that one is gone
+        l->starved = false;
         if (!--l->credit)
             l->spent_ns = ls->now_ns;
         if (!note_sent(l, item->route.frame))
             run_stop(ls->run, STATUS_FAILED, "out of memory for what was sent");
+        link_settle(ls, l);
         return true;
     }
     return false;
@@ -103,14 +88,13 @@ static bool send_to_group(struct links *ls, const struct item *item, unsigned gr
 
 /* Sends one frame to every group; false while some group has no credit.  A group that
  * vanished meanwhile is passed over: the source knows whether it must have the frame. */
-static bool send_frame(struct links *ls, struct item *item, struct groups *groups)
+static bool send_frame(struct links *ls, struct item *item)
 {
-    find_groups(ls, groups);
-    const uint64_t open = groups->open, ready = groups->ready;
-    item->pending = item->taken ? item->pending & open : open;
+    const struct groups groups = find_groups(ls);
+    item->pending = item->taken ? item->pending & groups.open : groups.open;
     for (unsigned g = 0; g < ls->ngroups && !ls->run->stopping; g++) {
         const uint64_t bit = UINT64_C(1) << g;
-        if (item->pending & ready & bit && send_to_group(ls, item, g, groups)) {
+        if (item->pending & groups.ready & bit && send_to_group(ls, item, g)) {
             item->pending &= ~bit;
             item->taken = true;
         }
@@ -124,10 +108,11 @@ static bool send_frame(struct links *ls, struct item *item, struct groups *group
 static void send_experiment(struct links *ls)
 {
     const struct item experiment = {.message = ls->experiment};
-    if (!ls->experiment.nparts)
+    if (!ls->experiment.nparts || !ls->unsent)
         return;
+    ls->unsent = false;
     for (struct link *l = ls->first; l && !ls->run->stopping; l = l->next) {
-        if (l->experiment_sent || !is_open(ls, l))
+        if (l->experiment_sent || !link_is_open(ls, l))
             continue;
         shared_announce(ls, l);
         l->experiment_sent = send_down(ls, l, &experiment);
@@ -135,24 +120,25 @@ static void send_experiment(struct links *ls)
     }
 }
 
-static void send_items(struct links *ls, struct groups *g)
+static void send_items(struct links *ls)
 {
     for (struct item *item; !ls->run->stopping && (item = exchange_peek(&ls->exchange));) {
         if (item->route.type == MESSAGE_EXPERIMENT) {
             ls->experiment = item->message;
             item->message = (struct message){0};
             send_experiment(ls);
-        } else if (!send_frame(ls, item, g)) {
+        } else if (!send_frame(ls, item)) {
             return;
         }
         exchange_pop(&ls->exchange);
     }
 }
 
-static void return_to(struct link *l, uint64_t id)
+static void return_to(struct links *ls, struct link *l, uint64_t id)
 {
     if (!l)
         return;
+    link_owe(ls, l);
     l->grant++;
     (void)id_set_add(&l->returned, id);
 }
@@ -166,7 +152,7 @@ void credit_passed(struct links *ls, uint64_t id)
     for (size_t i = ls->nheld; i-- > 0;) {
         if (ls->held[i].id != id)
             continue;
-        return_to(ls->held[i].from, id);
+        return_to(ls, ls->held[i].from, id);
         ls->held[i] = ls->held[--ls->nheld];
         return;
     }
@@ -177,7 +163,7 @@ void credit_release(struct links *ls, uint64_t id)
     for (size_t i = 0; i < ls->nheld; i++) {
         if (ls->held[i].id != id)
             continue;
-        return_to(ls->held[i].from, id);
+        return_to(ls, ls->held[i].from, id);
         ls->held[i].from = NULL;
     }
 }
@@ -221,29 +207,44 @@ static void send_credit(struct links *ls, struct link *l)
     id_set_clear(&l->returned);
 }
 
+/* Who may send has credit to begin with. */
+static void grant(struct links *ls, size_t image_bytes)
+{
+    if (!ls->ungranted)
+        return;
+    ls->ungranted = false;
+    for (struct link *l = ls->first; l; l = l->next) {
+        if (!l->port->up || l->granted || l->gone || l->lost_ns)
+            continue;
+        l->grant = credit_of(image_bytes);
+        l->granted = true;
+        link_owe(ls, l);
+    }
+}
+
 static void return_credit(struct links *ls, uint64_t now_ns)
 {
     const struct exchange_view view = exchange_look(&ls->exchange);
     if (ls->wants == KIND_EXPERIMENT || !view.begun)
         return;
-    for (struct link *l = ls->first; l; l = l->next) {
-        if (!l->port->up || !l->answered || l->gone || l->lost_ns)
-            continue;
-        if (!l->granted)
-            l->grant = credit_of(view.image_bytes);
-        l->granted = true;
-        if (is_due(ls, l, view.image_bytes, now_ns))
+    grant(ls, view.image_bytes);
+    for (struct link **at = &ls->owed, *l; (l = *at);) {
+        if (l->answered && !l->gone && !l->lost_ns && is_due(ls, l, view.image_bytes, now_ns))
             send_credit(ls, l);
+        l->owed = l->grant || l->pool;
+        if (l->owed)
+            at = &l->next_owed;
+        else
+            *at = l->next_owed;
     }
 }
 
 void credit_move(struct links *ls, uint64_t now_ns)
 {
-    struct groups g = {.known = false};
     ls->now_ns = now_ns;
-    send_items(ls, &g);
-    find_groups(ls, &g);
+    send_items(ls);
     /* Until credit comes nothing can leave. */
+    const struct groups g = find_groups(ls);
     exchange_set_stuck(&ls->exchange, ls->experiment.nparts && g.open & ~g.ready);
     return_credit(ls, now_ns);
 }
@@ -252,6 +253,9 @@ void credit_pump(struct links *ls, uint64_t now_ns)
 {
     ls->now_ns = now_ns;
     send_experiment(ls);
+    for (size_t i = 0; i < ls->ngroups && ls->looks; i++)
+        for (struct link *l = ls->ready[i].dry; l; l = l->next_ready)
+            (void)waited_is(ls, l);  // which says who takes no frames
     credit_move(ls, now_ns);
 }
 

@@ -69,7 +69,7 @@ static void drop_former(struct links *ls, struct link *l)
             continue;
         const bool same = strcmp(other->peer.uuid, l->peer.uuid) == 0;
         if (same)
-            shared_inherit(l, other);
+            shared_inherit(ls, l, other);
         if (same || !l->port->bound)
             link_drop(ls, other, !same);
     }
@@ -153,6 +153,8 @@ void hello_hear(struct links *ls, struct port *port, const struct address *from,
         l->group = group_index(ls, h.group);
         waited_mark(ls, l);
         ls->changed = true;
+    } else {
+        link_settle(ls, l);
     }
 }
 
@@ -175,6 +177,8 @@ void hello_say(struct links *ls, uint64_t now_ns)
             p->greeted_ns = now_ns;
     }
     for (struct link *l = ls->first; l; l = l->next)
-        if (!l->answered && (l->port->up || ls->run->known))
+        if (!l->answered && (l->port->up || ls->run->known)) {
             l->answered = send_hello(ls, l->port, &l->address, l->port->up);
+            link_settle(ls, l);
+        }
 }

@@ -49,12 +49,75 @@ struct link *link_add(struct links *ls, struct port *port, const struct address 
     *at = l;
     ls->nlinks++;
     ls->stirred = true;
+    ls->ungranted |= port->up;
     return ls->first = l;
+}
+
+bool link_is_open(const struct links *ls, const struct link *l)
+{
+    return !l->port->up && l->answered && !l->gone && !l->lost_ns &&
+           l->peer.wants == (int)ls->run->role.gives;
+}
+
+struct link **link_ready_list(struct links *ls, const struct link *l)
+{
+    struct ready *r = &ls->ready[l->group];
+    if (!link_is_open(ls, l) || (!l->credit && l->spare))
+        return NULL;
+    return l->credit ? &r->by_sent[l->nsent < UNDER_WAY_MAX ? l->nsent : UNDER_WAY_MAX] : &r->dry;
+}
+
+static void leave_list(struct link *l)
+{
+    if (!l->ready_list)
+        return;
+    *l->ready_at = l->next_ready;
+    if (l->next_ready)
+        l->next_ready->ready_at = l->ready_at;
+    l->ready_list = NULL;
+}
+
+void link_settle(struct links *ls, struct link *l)
+{
+    struct link **list = link_ready_list(ls, l);
+    ls->unsent |= !l->experiment_sent && link_is_open(ls, l);
+    if (l->ready_list == list)
+        return;
+    leave_list(l);
+    l->ready_list = list;
+    if (!list)
+        return;
+    l->ready_at = list;
+    l->next_ready = *list;
+    if (*list)
+        (*list)->ready_at = &l->next_ready;
+    *list = l;
+}
+
+void link_lose(struct links *ls, struct link *l, uint64_t now_ns)
+{
+    l->lost_ns = now_ns;
+    link_settle(ls, l);
+}
+
+void link_owe(struct links *ls, struct link *l)
+{
+    if (l->owed)
+        return;
+    l->owed = true;
+    l->next_owed = ls->owed;
+    ls->owed = l;
 }
 
 void link_unlist(struct links *ls, struct link *l)
 {
-    struct link **at = &ls->first;
+    struct link **at = &ls->owed;
+    leave_list(l);
+    while (l->owed && *at != l)
+        at = &(*at)->next_owed;
+    if (l->owed)
+        *at = l->next_owed;
+    at = &ls->first;
     while (*at != l)
         at = &(*at)->next;
     *at = l->next;
@@ -105,7 +168,7 @@ void link_cut(struct links *ls, struct port *p)
     /* Should it be a death, the source tells. */
     for (struct link *l = ls->first; l; l = l->next)
         if (l->port == p && !l->lost_ns)
-            l->lost_ns = clock_ns();
+            link_lose(ls, l, clock_ns());
 }
 
 int64_t link_part_max(struct links *ls, bool up)
@@ -123,10 +186,12 @@ void link_damaged(struct links *ls, struct port *p, struct link *l)
 {
     if (!endpoint_is_network(p->endpoint))
         return;
-    if (!p->bound)
+    if (!p->bound) {
         link_cut(ls, p);
-    else if (l)
+    } else if (l) {
         l->answered = false;  // another hello asks the other end to connect anew
+        link_settle(ls, l);
+    }
 }
 
 struct work links_work(struct links *ls)

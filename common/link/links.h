@@ -28,6 +28,8 @@ enum { PORTS_MAX = 2 * OPT_TEXTS_MAX };
 /* One peer on the data plane: first what every look at all links asks for. */
 struct link {
     struct link *next, *next_by_address;
+    struct link *next_ready, **ready_at, **ready_list;  // down: see link_settle
+    struct link *next_owed;                             // up: likewise among those that are owed
     struct port *port;
     unsigned group;        // down: index into groups
     bool spare;            // down: a last stage that nobody asked for
@@ -54,6 +56,7 @@ struct link {
     size_t ncovered;         // ... and among those in `sent` the first so many
     bool to_answer;          // up: it has asked
     bool granted;            // up: it has its first credit
+    bool owed;               // up: there may be something to return
     uint32_t promised;       // up: frames that it may still send
     uint32_t grant;          // up: credit to return ...
     struct id_set returned;  // ... for these ...
@@ -95,6 +98,13 @@ struct lost {
 
 enum { LINK_BUCKETS = 256 };
 
+/* The links of a group that take frames: with credit, by frames under way; and without. */
+enum { UNDER_WAY_MAX = 8 };  // or more
+struct ready {
+    struct link *by_sent[UNDER_WAY_MAX + 1];
+    struct link *dry;
+};
+
 struct links {
     struct run *run;
     enum kind wants;  // KIND_ANY until the stage before has said what it gives
@@ -106,8 +116,12 @@ struct links {
     size_t nlinks;
     struct link *first;
     struct link *by_address[LINK_BUCKETS];
+    struct link *owed;  // to which credit or slots may be returned
+    bool ungranted;     // some link has not got its first credit
+    bool unsent;        // some link may have not got the experiment
     size_t ngroups;
     char groups[GROUPS_MAX][GROUP_SIZE];
+    struct ready ready[GROUPS_MAX];
     size_t nwaited;  // groups of last stages that must have every frame; none: not known yet
     struct group_name waited[GROUPS_MAX];
     uint64_t start_ns;          // since then a neighbour is waited for
@@ -151,6 +165,20 @@ struct link *link_of_port(const struct links *ls, const struct port *port);
 
 /* Adds one, unless there are too many: then NULL. */
 struct link *link_add(struct links *ls, struct port *port, const struct address *address);
+
+/* True when experiment and frames may go down a link. */
+bool link_is_open(const struct links *ls, const struct link *l);
+
+/* To be called after each change of what decides whether a link takes frames, and how soon: puts it
+ * into the list that link_ready_list names, NULL for none. */
+void link_settle(struct links *ls, struct link *l);
+struct link **link_ready_list(struct links *ls, const struct link *l);
+
+/* A link cannot be reached since now_ns. */
+void link_lose(struct links *ls, struct link *l, uint64_t now_ns);
+
+/* Something may be returned to a link. */
+void link_owe(struct links *ls, struct link *l);
 
 /* Takes one out of the lists; frees one that is in none. */
 void link_unlist(struct links *ls, struct link *l);

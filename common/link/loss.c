@@ -16,7 +16,7 @@ static void ask(struct links *ls, struct link *l, uint64_t now_ns)
 {
     l->asked_ns = now_ns;
     if (!say_count(ls, l, l->nmessages)) {
-        l->lost_ns = now_ns;
+        link_lose(ls, l, now_ns);
         return;
     }
     if (l->asking)
@@ -33,7 +33,7 @@ static void knock(struct links *ls, struct link *l, uint64_t now_ns)
     struct notice nothing = {0};
     l->asked_ns = now_ns;
     if (!send_notice(ls->run, l->port, &l->address, MESSAGE_CREDIT, &nothing))
-        l->lost_ns = now_ns;
+        link_lose(ls, l, now_ns);
 }
 
 void loss_pump(struct links *ls, uint64_t now_ns)
@@ -54,7 +54,7 @@ void loss_pump(struct links *ls, uint64_t now_ns)
 }
 
 /* The frames that are lost are no more on their way: the source finds that nobody has them. */
-void loss_answered(struct link *l, const struct notice *n)
+void loss_answered(struct links *ls, struct link *l, const struct notice *n)
 {
     if (!l->asking)
         return;
@@ -69,4 +69,5 @@ void loss_answered(struct link *l, const struct notice *n)
     l->nasked -= lost;
     l->credit += (uint32_t)(lost < l->ncovered ? lost : l->ncovered);
     l->experiment_sent = l->nsent > 0;
+    link_settle(ls, l);
 }

@@ -13,6 +13,6 @@
 void loss_pump(struct links *ls, uint64_t now_ns);
 
 /* The lower end has answered. */
-void loss_answered(struct link *l, const struct notice *n);
+void loss_answered(struct links *ls, struct link *l, const struct notice *n);
 
 #endif

@@ -55,7 +55,7 @@ static void deliver(struct links *ls, struct link *l, const struct route *r, str
     ls->given |= r->type == MESSAGE_EXPERIMENT;
     if (r->type == MESSAGE_EXPERIMENT && ls->wants == KIND_EXPERIMENT) {
         struct notice bye = {0};
-        l->gone = true;
+        l->gone = true;  // upwards
         (void)send_notice(ls->run, l->port, &l->address, MESSAGE_BYE, &bye);
     }
 }
@@ -177,6 +177,7 @@ static void on_credit(struct links *ls, struct link *l, const struct notice *n)
     l->nsent = kept;
     l->narrived = arrived;
     l->ncovered = covered;
+    link_settle(ls, l);
 }
 
 /* The process at the other end is done with all it got. */
@@ -184,6 +185,7 @@ static void leave(struct links *ls, struct link *l)
 {
     l->gone = true;
     l->nsent = l->narrived = l->ncovered = 0;
+    link_settle(ls, l);
     shared_release(ls, l);
 }
 
@@ -213,7 +215,7 @@ static void on_notice(struct links *ls, struct link *l, const struct route *r,
     else if (r->type == MESSAGE_HEARTBEAT && l->port->up)
         l->to_answer = true;
     else if (r->type == MESSAGE_HEARTBEAT)
-        loss_answered(l, &n);
+        loss_answered(ls, l, &n);
     else if (r->type == MESSAGE_POOL && l->port->up)
         shared_meet(ls, l, &n);
     else if (r->type == MESSAGE_BYE && n.status == STATUS_OK)

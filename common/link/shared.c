@@ -23,6 +23,7 @@ void shared_meet(struct links *ls, struct link *l, const struct notice *n)
     if (l->pool && mapping_is_of(l->pool, n->pid, n->fd))
         return;
     mapping_close(&l->pool);
+    link_owe(ls, l);
     if (ls->run->settings.transport == TRANSPORT_AUTO &&
         mapping_open(&l->pool, n->pid, n->fd, &owner, &e) != STATUS_OK)
         log_line(LOG_INFO, "images of %s come in messages: %s", l->peer.stage, e.text);
@@ -99,12 +100,14 @@ void shared_release(struct links *ls, struct link *l)
     give_back(ls, l, UINT64_MAX);
 }
 
-void shared_inherit(struct link *l, struct link *former)
+void shared_inherit(struct links *ls, struct link *l, struct link *former)
 {
     l->slots = former->slots;
     l->pool = former->pool;
     former->slots = 0;
     former->pool = NULL;
-    if (l->pool)
-        mapping_cut(l->pool);
+    if (!l->pool)
+        return;
+    mapping_cut(l->pool);
+    link_owe(ls, l);
 }

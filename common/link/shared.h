@@ -21,6 +21,6 @@ void shared_release(struct links *ls, struct link *l);
 
 /* A process that lives has come back through another connection: what it reads of our pool, and
  * we of its, stays so. */
-void shared_inherit(struct link *l, struct link *former);
+void shared_inherit(struct links *ls, struct link *l, struct link *former);
 
 #endif

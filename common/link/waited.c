@@ -12,11 +12,12 @@ static bool is_last(const struct link *l)
     return l->peer.gives == (int)KIND_NONE;
 }
 
-void waited_mark(const struct links *ls, struct link *l)
+void waited_mark(struct links *ls, struct link *l)
 {
     l->spare = ls->nwaited && is_last(l) && l->peer.durable;
     for (size_t i = 0; i < ls->nwaited; i++)
         l->spare &= strcmp(ls->waited[i].name, l->peer.group) != 0;
+    link_settle(ls, l);
 }
 
 void waited_learn(struct links *ls, const struct group_name *groups, size_t ngroups)
@@ -37,10 +38,6 @@ bool waited_may_leave(const struct link *l)
 
 bool waited_is(const struct links *ls, struct link *l)
 {
-    if (l->credit || l->spare) {
-        l->starved = false;
-        return l->credit;
-    }
     const uint64_t patience_ns = ls->run->patience_ns * (l->nsent ? WORK : BEGIN);
     const bool watches = waited_may_leave(l);
     if (!l->spent_ns || (!watches && l->nsent) || ls->now_ns <= l->spent_ns + patience_ns)

@@ -12,9 +12,9 @@
 void waited_learn(struct links *ls, const struct group_name *groups, size_t ngroups);
 
 /* A hello has come through a link: whether its group is one of them. */
-void waited_mark(const struct links *ls, struct link *l);
+void waited_mark(struct links *ls, struct link *l);
 
-/* True while frames wait for a link. */
+/* True while frames wait for a link that has no credit. */
 bool waited_is(const struct links *ls, struct link *l);
 
 /* True for a last stage that nobody needs. */

@@ -137,7 +137,7 @@ static void check_window(const struct process *p)
 }
 
 /* No link has more under way than credit was given for. */
-static void check_links(const struct process *p)
+static void check_links(struct process *p)
 {
     const uint64_t mib = world.plan.image_bytes >> 20;
     const uint64_t most = mib >= 64 ? 2 : mib > 1 ? 7 : 8;
@@ -145,12 +145,14 @@ static void check_links(const struct process *p)
         if (l->nsent + l->credit > most)
             violate("%s has %zu frames under way on a link, and credit for %u", p->name, l->nsent,
                     (unsigned)l->credit);
+        if (l->ready_list != link_ready_list(&p->rt.links, l))
+            violate("%s has a link in the wrong list", p->name);
         if (l->narrived > l->nsent || l->ncovered > l->nsent)
             violate("%s: more frames arrived than were sent", p->name);
     }
 }
 
-void truth_check(const struct process *p)
+void truth_check(struct process *p)
 {
     if (p->job == JOB_SOURCE)
         check_window(p);

@@ -18,7 +18,7 @@ bool truth_store(const struct process *p, uint64_t id);
 void truth_have(const struct process *p, struct id_set *ids);
 
 /* After each turn of a process. */
-void truth_check(const struct process *p);
+void truth_check(struct process *p);
 
 /* A process has ended by itself; false when another is to take its place. */
 bool truth_ended(const struct process *p);
