@@ -224,7 +224,7 @@ static void send_kept(struct member *me)
 
 void member_settle(struct member *me, uint64_t now_ns)
 {
-    if (!me->run->control.socket || me->links->changed)
+    if (!role_is_sink(&me->run->role) || !me->run->control.socket || me->links->changed)
         return;
     send_kept(me);
     send_durable(me, false, now_ns);

@@ -193,7 +193,6 @@ static bool is_heard(struct stream *s, struct peer *p, enum message_type type)
 static void dispatch(struct stream *s, const struct address *from, const struct message *m)
 {
     struct route r;
-    struct notice n = {0};
     struct peer *p = roster_at(&s->roster, from);
     const bool done = p && (p->out || p->bye);
     const bool damaged = !done && route_open(&r, m, NULL) != STATUS_OK;
@@ -219,9 +218,12 @@ static void dispatch(struct stream *s, const struct address *from, const struct 
             (void)send_hello(s->links, &s->run->control, from, true);
         return;
     }
-    if (r.type == MESSAGE_HELLO)
+    if (r.type == MESSAGE_HELLO) {
         on_hello(s, from, &r, m);
-    else if (control_notice_decode(r.type, &n, m, NULL) == STATUS_OK)
+        return;
+    }
+    struct notice n;
+    if (control_notice_decode(r.type, &n, m, NULL) == STATUS_OK)
         hear(s, p, &r, &n);
     notice_free(&n);
 }

@@ -108,17 +108,16 @@ static void flush(struct stream *s)
     peer_send_all(s, MESSAGE_FLUSH, &n);
 }
 
-void source_pump(struct stream *s, uint64_t now_ns)
+void source_pump(struct stream *s, const struct exchange_view *view, uint64_t now_ns)
 {
-    const struct exchange_view view = exchange_look(&s->links->exchange);
     lost_collect(s);
     beat(s, now_ns);
-    if (s->run->stopping || !view.total_known)
+    if (s->run->stopping || !view->total_known)
         return;
     if (!s->ready) {
         s->ready = true;
         s->ready_ns = now_ns;
-        s->total = view.total;
+        s->total = view->total;
     }
     if (!s->open)
         barrier_try(s, now_ns);

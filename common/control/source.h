@@ -10,7 +10,7 @@ struct stream *source_open(struct run *run, struct links *links, struct error *e
 void source_close(struct stream *s);
 
 /* Its turn: collects facts, looks who died, issues frames, ends the stream. */
-void source_pump(struct stream *s, uint64_t now_ns);
+void source_pump(struct stream *s, const struct exchange_view *view, uint64_t now_ns);
 
 /* The first Ctrl-C: nothing more is issued. */
 void source_interrupt(struct stream *s);

@@ -107,9 +107,9 @@ static bool send_frame(struct links *ls, struct item *item)
 
 static void send_experiment(struct links *ls)
 {
-    const struct item experiment = {.message = ls->experiment};
     if (!ls->experiment.nparts || !ls->unsent)
         return;
+    const struct item experiment = {.message = ls->experiment};
     ls->unsent = false;
     for (struct link *l = ls->first; l && !ls->run->stopping; l = l->next) {
         if (l->experiment_sent || !link_is_open(ls, l))
@@ -222,14 +222,13 @@ static void grant(struct links *ls, size_t image_bytes)
     }
 }
 
-static void return_credit(struct links *ls, uint64_t now_ns)
+static void return_credit(struct links *ls, const struct exchange_view *view, uint64_t now_ns)
 {
-    const struct exchange_view view = exchange_look(&ls->exchange);
-    if (ls->wants == KIND_EXPERIMENT || !view.begun)
+    if (ls->wants == KIND_EXPERIMENT || !view->begun)
         return;
-    grant(ls, view.image_bytes);
+    grant(ls, view->image_bytes);
     for (struct link **at = &ls->owed, *l; (l = *at);) {
-        if (l->answered && !l->gone && !l->lost_ns && is_due(ls, l, view.image_bytes, now_ns))
+        if (l->answered && !l->gone && !l->lost_ns && is_due(ls, l, view->image_bytes, now_ns))
             send_credit(ls, l);
         l->owed = l->grant || l->pool;
         if (l->owed)
@@ -239,24 +238,24 @@ static void return_credit(struct links *ls, uint64_t now_ns)
     }
 }
 
-void credit_move(struct links *ls, uint64_t now_ns)
+void credit_move(struct links *ls, const struct exchange_view *view, uint64_t now_ns)
 {
     ls->now_ns = now_ns;
     send_items(ls);
     /* Until credit comes nothing can leave. */
     const struct groups g = find_groups(ls);
     exchange_set_stuck(&ls->exchange, ls->experiment.nparts && g.open & ~g.ready);
-    return_credit(ls, now_ns);
+    return_credit(ls, view, now_ns);
 }
 
-void credit_pump(struct links *ls, uint64_t now_ns)
+void credit_pump(struct links *ls, const struct exchange_view *view, uint64_t now_ns)
 {
     ls->now_ns = now_ns;
     send_experiment(ls);
     for (size_t i = 0; i < ls->ngroups && ls->looks; i++)
         for (struct link *l = ls->ready[i].dry; l; l = l->next_ready)
             (void)waited_is(ls, l);  // which says who takes no frames
-    credit_move(ls, now_ns);
+    credit_move(ls, view, now_ns);
 }
 
 struct id_set credit_ids(const struct links *ls)

@@ -226,6 +226,7 @@ struct exchange_view exchange_look(struct exchange *x)
                                        .total = x->total,
                                        .waiting = x->waiting,
                                        .main_done = x->main_done,
+                                       .damaged = x->damaged.count || x->damaged_other,
                                        .issued = x->issued,
                                        .image_bytes = x->image_bytes,
                                        .counts_rows = x->rows != NULL,

@@ -107,6 +107,7 @@ void exchange_main_done(struct exchange *x);
 /* What the I/O thread looks at in one go. */
 struct exchange_view {
     bool begun, total_known, waiting, main_done;
+    bool damaged;  // there is something for exchange_take_damaged
     uint64_t total, issued;
     size_t image_bytes;
     bool counts_rows;

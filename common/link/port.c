@@ -235,7 +235,8 @@ static bool receive_part(void *socket, struct message *m, bool *good, bool *more
 enum port_got port_receive(void *socket, bool bound, struct address *from, struct message *m)
 {
     bool more = true, good = true;
-    *from = (struct address){0};
+    from->size = 0;
+    from->watches = false;
     *m = (struct message){0};
     if (bound) {
         const int size = zmq_recv(socket, from->bytes, sizeof from->bytes, ZMQ_DONTWAIT);

@@ -43,8 +43,9 @@ static void deliver(struct links *ls, struct link *l, const struct route *r, str
     atomic_fetch_add(&ls->bytes_in, message_size(m));
     if (r->type == MESSAGE_EXPERIMENT)
         note_size(ls, m);
-    *item = (struct item){
-        .route = *r, .message = *m, .network = endpoint_is_network(l->port->endpoint)};
+    item->route = *r;
+    item->message = *m;
+    item->network = endpoint_is_network(l->port->endpoint);
     if (r->flags & ROUTE_SHARED)  // the pixels are in their place
         item->route.flags &= (uint32_t)ROUTE_KIND_MASK;
     *m = (struct message){0};

@@ -6,10 +6,16 @@
 
 #include "base/alloc.h"
 
+/* A text, or as much of it as there is room for, into what is zero. */
+static void set(char *to, size_t size, const char *text)
+{
+    memcpy(to, text, strnlen(text, size - 1));
+}
+
 static bool seal(const struct run *run, enum message_type type, struct message *m)
 {
     struct route r = {.type = type, .run = run->id, .incarnation = run->incarnation};
-    memcpy(r.stage, run->role.name, strnlen(run->role.name, sizeof r.stage - 1));
+    set(r.stage, sizeof r.stage, run->role.name);
     return route_seal(&r, m, NULL) == STATUS_OK;
 }
 
@@ -71,17 +77,16 @@ bool send_hello(struct links *ls, struct port *port, const struct address *to, b
                       .in_memory = role->in_memory,
                       .order = ls->run->settings.order,
                       .pid = getpid()};
-    (void)snprintf(h.host, sizeof h.host, "%s", host_name());
+    set(h.host, sizeof h.host, host_name());
     memcpy(h.uuid, ls->run->uuid, sizeof h.uuid);
     memcpy(h.control, ls->run->control_told, sizeof h.control);
-    (void)snprintf(h.stage, sizeof h.stage, "%s", role->name);
+    set(h.stage, sizeof h.stage, role->name);
     if (group)
-        (void)snprintf(h.group, sizeof h.group, "%s", group);
+        set(h.group, sizeof h.group, group);
     else
         (void)snprintf(h.group, sizeof h.group, "%s/%s", role->name, kind_name(role->gives));
     (void)pthread_mutex_lock(&ls->exchange.mutex);
-    (void)snprintf(h.identity, sizeof h.identity, "%s",
-                   ls->exchange.begun ? ls->exchange.identity : "any");
+    set(h.identity, sizeof h.identity, ls->exchange.begun ? ls->exchange.identity : "any");
     (void)pthread_mutex_unlock(&ls->exchange.mutex);
     struct message m = {0};
     const enum status s = encode_hello(ls, port, &h, &m);

@@ -33,7 +33,8 @@ bool handover(void *runtime)
         const uint64_t now_ns = clock_ns();
         if (!rt->source)
             member_settle(&rt->member, now_ns);
-        credit_move(&rt->links, now_ns);
+        const struct exchange_view view = exchange_look(&rt->links.exchange);
+        credit_move(&rt->links, &view, now_ns);
         done = may_wait(rt);
     }
     (void)pthread_mutex_unlock(&rt->turn);

@@ -56,18 +56,19 @@ static void look(struct links *ls, uint64_t now_ns)
 }
 
 /* The links' turn, until something ends this process. */
-static void pump_links(struct runtime *rt, uint64_t now_ns)
+static void pump_links(struct runtime *rt, const struct exchange_view *view, uint64_t now_ns)
 {
     struct links *ls = &rt->links;
     const bool *stopping = &rt->run.stopping;
-    reconnect_forget(ls);
+    if (view->damaged)
+        reconnect_forget(ls);
     decide_to_look(ls, now_ns);
     if (ls->looks)
         look(ls, now_ns);
     if (!*stopping && !rt->source)
         member_settle(&rt->member, now_ns);
     if (!*stopping)
-        credit_pump(ls, now_ns);
+        credit_pump(ls, view, now_ns);
     if (!*stopping && ls->looks)
         loss_pump(ls, now_ns);
     if (!*stopping && rt->run.leaving)
@@ -81,16 +82,17 @@ static void pump(struct runtime *rt, uint64_t now_ns)
         run_leave(&rt->run, "");
     else if (failure)
         run_stop(&rt->run, (enum status)failure, NULL);
-    pump_links(rt, now_ns);
+    const struct exchange_view view = exchange_look(&rt->links.exchange);
+    pump_links(rt, &view, now_ns);
     if (rt->run.stopping)
         return;
     if (rt->source)
-        source_pump(rt->source, now_ns);
+        source_pump(rt->source, &view, now_ns);
     else if (member_is_due(&rt->member))
         member_pump(&rt->member, now_ns);
     const bool handed_over = rt->run.role.gives == KIND_EXPERIMENT && bye_is_due(&rt->links);
     const bool taken = rt->links.wants == KIND_EXPERIMENT && role_is_sink(&rt->run.role) &&
-                       exchange_look(&rt->links.exchange).main_done;
+                       view.main_done;
     if (handed_over || taken)
         run_finish(&rt->run, STATUS_OK);
 }

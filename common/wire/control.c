@@ -1,5 +1,6 @@
 #include "wire/control.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -153,11 +154,26 @@ static const uint32_t NOTICES = T(CREDIT) | T(BYE) | T(WELCOME) | T(TOTAL) | T(H
                                 T(FENCE) | T(FREE) | T(LOST) | T(HAVE) | T(ORDER) | T(POOL) |
                                 T(KEPT) | T(FLUSH);
 
+/* Which fields a type has, by bits; none for what is no notice. */
+static uint64_t fields_of(enum message_type type)
+{
+    static atomic_uint_fast64_t known[MESSAGE_LAST + 1];  // 0: not yet; who looks finds the same
+    if ((unsigned)type > MESSAGE_LAST || !(NOTICES >> type & 1))
+        return 0;
+    uint64_t has = atomic_load_explicit(&known[type], memory_order_relaxed);
+    if (has)
+        return has;
+    for (size_t i = 0; i < COUNT(notice_fields); i++)
+        has |= (uint64_t)(notice_fields[i].which >> type & 1) << i;
+    atomic_store_explicit(&known[type], has, memory_order_relaxed);
+    return has;
+}
+
 /* The table of those of a type. */
 static struct table notice_table(enum message_type type)
 {
     return (struct table){message_type_name(type), sizeof(struct notice), FIELDS(notice_fields),
-                          1u << ((unsigned)type < 31 ? type : 31)};
+                          fields_of(type)};
 }
 
 enum status control_hello_encode(struct hello *h, struct message *m, struct error *e)
@@ -181,7 +197,7 @@ enum status control_notice_decode(enum message_type type, struct notice *n, cons
                                   struct error *e)
 {
     const struct table t = notice_table(type);
-    if (!(t.which & NOTICES)) {
+    if (!t.has) {
         memset(n, 0, sizeof *n);
         return error_set(e, STATUS_INPUT, "a %s message where none is expected",
                          message_type_name(type));
@@ -221,5 +237,7 @@ void notice_free(struct notice *n)
 {
     mem_free(n->ids);
     mem_free(n->groups);
-    memset(n, 0, sizeof *n);
+    n->nids = n->ngroups = 0;
+    n->ids = NULL;
+    n->groups = NULL;
 }

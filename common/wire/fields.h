@@ -51,7 +51,7 @@ struct field {
     size_t present_offset;                // ABSENT: of a bool, whether the key is there; 0: none
     size_t (*bytes)(const void *object);  // DATA: size of the array; SIZE_MAX when it overflows
     unsigned flags;
-    uint32_t which;  // bits of the tables that have it, 0: all
+    uint32_t which;  // bits of the tables that have it, where they share an array
 };
 
 struct table {
@@ -59,13 +59,18 @@ struct table {
     size_t size;       // of the struct
     size_t nfields;
     const struct field *fields;  // names ascend
-    uint32_t which;              // its bit, 0: all fields are its
+    uint64_t has;                // which of them, by bits
 };
+enum { FIELDS_MAX = 64 };  // of a table
 
-/* True when a table has a field of its array. */
-static inline bool table_has(const struct table *t, const struct field *f)
+/* Goes through the fields of a table; `left` begins as t->has. */
+static inline const struct field *table_next(const struct table *t, uint64_t *left)
 {
-    return !t->which || f->which & t->which;
+    if (!*left)
+        return NULL;
+    const struct field *f = &t->fields[__builtin_ctzll(*left)];
+    *left &= *left - 1;
+    return f;
 }
 
 /* A member of struct OBJECT, by its name; more members of struct field may follow. */
@@ -77,8 +82,9 @@ static inline bool table_has(const struct table *t, const struct field *f)
 /* The table of struct OBJECT, whose fields are in name_fields. */
 #define TABLE(name)                                                                                \
     static const struct table name##_table = {#name, sizeof(struct OBJECT), FIELDS(name##_fields), \
-                                              0}
-#define FIELDS(array) sizeof(array) / sizeof *(array), array
+                                              UINT64_MAX >> (FIELDS_MAX - COUNT(name##_fields))}
+#define COUNT(array) sizeof(array) / sizeof *(array)
+#define FIELDS(array) COUNT(array), array
 
 /* Appends part 1, the map of *object, and one part for each of its arrays to
  * *m, which holds part 0 only.  The parts borrow the arrays; with `give` the

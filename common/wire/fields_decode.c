@@ -233,10 +233,8 @@ static enum status decode_map(struct decoder *d, const struct table *t, char *ob
     size_t nparts = 0;
     if (!reader_map(&d->in, ITEMS_MAX, &keys.left))
         return error_set(d->e, STATUS_INPUT, "a message whose %s is no map", t->name);
-    for (size_t i = 0; i < t->nfields; i++) {
-        const struct field *f = &t->fields[i];
-        if (!table_has(t, f))
-            continue;
+    const struct field *f;
+    for (uint64_t left = t->has; (f = table_next(t, &left));) {
         if (f->flags & FIELD_ABSENT && !find_key_or_stay(d, f, &keys)) {
             if (f->type == FIELD_DATA)
                 parts[nparts++] = -1;
@@ -256,10 +254,10 @@ static enum status decode_map(struct decoder *d, const struct table *t, char *ob
     if (!nparts)
         return STATUS_OK;
     nparts = 0;
-    for (size_t i = 0; i < t->nfields; i++) {
-        if (t->fields[i].type != FIELD_DATA || !table_has(t, &t->fields[i]))
+    for (uint64_t left = t->has; (f = table_next(t, &left));) {
+        if (f->type != FIELD_DATA)
             continue;
-        const enum status s = place_data(d, t, &t->fields[i], object, parts[nparts++]);
+        const enum status s = place_data(d, t, f, object, parts[nparts++]);
         if (s)
             return s;
     }

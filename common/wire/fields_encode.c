@@ -5,8 +5,6 @@
 #include "wire/fields.h"
 #include "wire/writer.h"
 
-enum { FIELDS_MAX = 64 };  // of a table
-
 struct encoder {
     struct writer out;
     bool give;
@@ -121,23 +119,23 @@ static enum status encode_field(struct encoder *n, const struct field *f, char *
     return STATUS_OK;
 }
 
-static bool is_left_out(const struct table *t, const struct field *f, const char *object)
+static bool is_left_out(const struct field *f, const char *object)
 {
-    return !table_has(t, f) ||
-           (f->present_offset && !*(const bool *)(const void *)(object + f->present_offset));
+    return f->present_offset && !*(const bool *)(const void *)(object + f->present_offset);
 }
 
 static enum status encode_map(struct encoder *n, const struct table *t, char *object)
 {
-    const struct field *fields[FIELDS_MAX];
+    const struct field *f;
     size_t count = 0;
-    for (size_t i = 0; i < t->nfields; i++)
-        if (!is_left_out(t, &t->fields[i], object))
-            fields[count++] = &t->fields[i];
+    for (uint64_t left = t->has; (f = table_next(t, &left));)
+        count += !is_left_out(f, object);
     writer_map(&n->out, count);
-    for (size_t i = 0; i < count; i++) {
-        writer_key(&n->out, fields[i]->name, fields[i]->length);
-        const enum status s = encode_field(n, fields[i], object);
+    for (uint64_t left = t->has; (f = table_next(t, &left));) {
+        if (is_left_out(f, object))
+            continue;
+        writer_key(&n->out, f->name, f->length);
+        const enum status s = encode_field(n, f, object);
         if (s)
             return s;
     }

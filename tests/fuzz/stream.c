@@ -144,6 +144,8 @@ static void work(struct input *in)
 static void pump(uint64_t seconds)
 {
     const uint64_t now_ns = clock_ns() + seconds * SECOND;
+    const struct exchange_view view = exchange_look(&rt.links.exchange);
+    rt.links.looks = true;
     reconnect_forget(&rt.links);
     reconnect_check(&rt.links, now_ns);
     death_check(&rt.links, now_ns);
@@ -152,11 +154,11 @@ static void pump(uint64_t seconds)
     if (!rt.run.stopping && !rt.source)
         member_settle(&rt.member, now_ns);
     if (!rt.run.stopping)
-        credit_pump(&rt.links, now_ns);
+        credit_pump(&rt.links, &view, now_ns);
     if (rt.run.stopping)
         return;
     if (rt.source)
-        source_pump(rt.source, now_ns);
+        source_pump(rt.source, &view, now_ns);
     else
         member_pump(&rt.member, now_ns);
 }

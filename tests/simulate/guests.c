@@ -13,7 +13,7 @@
 enum { STRANGER, WATCHER, GUESTS };
 
 static const char stranger_name[] = "stranger";
-static const uint64_t PAUSE_NS[GUESTS] = {20 * MILLISECOND, 200 * MILLISECOND};
+static const uint64_t PAUSE_NS[GUESTS] = {20 * MILLISECOND, 500 * MILLISECOND};
 static const struct address nobody = {0};
 
 /* None of them lives as others do: only its sockets are of use. */

@@ -131,7 +131,7 @@ static void arrive(uint32_t index, unsigned side, struct packet *packet)
     if (!s->asleep)
         return;
     s->asleep = false;
-    s->tells = true;
+    socket_tell(s, true);
     process_wake(s->owner);
 }
 

@@ -20,9 +20,6 @@
 /* An event of the network. */
 void net_happen(const struct event *event);
 
-/* True when the descriptor of a socket tells of something. */
-bool net_tells(const void *socket);
-
 /* Every socket of a process ends without a word. */
 void net_kill(const struct process *p);
 

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "control/source.h"
 #include "events.h"
-#include "net.h"
+#include "sockets.h"
 #include "stage/close.h"
 #include "stage/handover.h"
 #include "stage/options.h"
@@ -188,27 +188,22 @@ void process_wake(struct process *p)
         schedule(p, world.now_ns + draw(JITTER_NS));
 }
 
+static bool is_told(const struct process *p)
+{
+    return p->woken || p->ntelling;
+}
+
 /* What poll tells, as loop.c does; true when there is something. */
 static bool look(struct process *p)
 {
     struct runtime *rt = &p->rt;
     const bool control = net_tells(rt->run.control.socket);
-    bool any = p->woken || control;
-    for (size_t i = 0; i < rt->links.nports; i++)
-        any |= net_tells(rt->links.ports[i].socket);
+    const bool any = is_told(p);
     const bool all = !any && !p->more;
     rt->run.control.stirred |= all || control;
     for (size_t i = 0; i < rt->links.nports; i++)
         rt->links.ports[i].stirred |= all || net_tells(rt->links.ports[i].socket);
     p->woken = false;
-    return any;
-}
-
-static bool is_told(const struct process *p)
-{
-    bool any = p->woken || net_tells(p->rt.run.control.socket);
-    for (size_t i = 0; i < p->rt.links.nports; i++)
-        any |= net_tells(p->rt.links.ports[i].socket);
     return any;
 }
 

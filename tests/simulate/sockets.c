@@ -50,6 +50,7 @@ enum status port_open(void *context, const struct curve *c, bool bind, char *end
 void socket_close(struct socket *s, bool gently)
 {
     s->open = false;
+    socket_tell(s, false);
     packets_clear(&s->inbox);
     packets_clear(&s->unsent);
     net_hang_up(s, gently);
@@ -88,7 +89,7 @@ bool port_send(void *socket, const struct address *to, const struct message *m,
     struct socket *s = socket;
     if (!s)  // cut, and not connected anew yet
         return false;
-    s->tells = false;
+    socket_tell(s, false);
     uint32_t index = s->conn - 1;
     if (instead)
         abort();
@@ -113,14 +114,15 @@ bool port_send(void *socket, const struct address *to, const struct message *m,
 bool port_has_messages(void *socket)
 {
     struct socket *s = socket;
-    s->tells = false;
+    socket_tell(s, false);
     s->asleep |= !s->inbox.head;
     return s->inbox.head;
 }
 
 enum port_got port_receive(void *socket, bool bound, struct address *from, struct message *m)
 {
-    *from = (struct address){0};
+    from->size = 0;
+    from->watches = false;
     *m = (struct message){0};
     if (!port_has_messages(socket))
         return PORT_NOTHING;
@@ -158,9 +160,4 @@ void *port_context_open(void)
 void port_context_close(void *context)
 {
     (void)context;
-}
-
-bool net_tells(const void *socket)
-{
-    return socket && ((const struct socket *)socket)->tells;
 }

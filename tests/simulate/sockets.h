@@ -52,6 +52,18 @@ void net_transmit(uint32_t conn, unsigned to, struct packet *packet);
  * way (`gently`), or some time before. */
 void net_hang_up(const struct socket *s, bool gently);
 
+/* Whether the descriptor of a socket tells of something. */
+static inline bool net_tells(const struct socket *s)
+{
+    return s && s->tells;
+}
+
+static inline void socket_tell(struct socket *s, bool tells)
+{
+    s->owner->ntelling += (unsigned)tells - (unsigned)s->tells;
+    s->tells = tells;
+}
+
 /* Closes a socket. */
 void socket_close(struct socket *s, bool gently);
 

@@ -104,6 +104,7 @@ struct process {
     uint64_t main_ns;          // likewise its main thread
     uint64_t thaw_ns;          // frozen until then
     bool woken;                // its I/O thread was woken
+    unsigned ntelling;         // sockets whose descriptor tells of something
     bool turned;               // it had a turn
     bool more;                 // messages came in its last turn, after it looked
     enum doing doing;

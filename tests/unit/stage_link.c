@@ -60,7 +60,8 @@ static uint32_t first_credit(size_t image_bytes)
     world_open(&w, image_bytes, endpoint);
     void *other = zmq_socket(w.run.context, ZMQ_ROUTER);
     assert_int_equal(zmq_bind(other, endpoint), 0);
-    credit_pump(&w.links, 1);
+    const struct exchange_view view = exchange_look(&w.links.exchange);
+    credit_pump(&w.links, &view, 1);
     while (!port_has_messages(other))
         continue;
     assert_int_equal(port_receive(other, true, &from, &m), PORT_MESSAGE);
