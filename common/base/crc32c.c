@@ -81,7 +81,13 @@ __attribute__((target("sse4.2"))) static uint32_t crc32c_sse42(uint32_t crc, con
     uint64_t sum = (uint32_t)~crc;
     for (; size >= 8; bytes += 8, size -= 8)
         sum = add_word(sum, bytes);
-    for (; size; bytes++, size--)
+    if (size & 4) {
+        uint32_t half;
+        memcpy(&half, bytes, sizeof half);
+        sum = _mm_crc32_u32((uint32_t)sum, half);
+        bytes += sizeof half;
+    }
+    for (size &= 3; size; bytes++, size--)
         sum = _mm_crc32_u8((uint32_t)sum, *bytes);
     return ~(uint32_t)sum;
 }

@@ -8,6 +8,7 @@
 #ifndef BRAGG_WIRE_READER_H
 #define BRAGG_WIRE_READER_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,13 +49,23 @@ bool reader_text(struct reader *r, char *text, size_t size);
 enum { READER_KEY_MAX = 63 };
 bool reader_key(struct reader *r, struct reader *key);
 
-/* Likewise, if it is this one of `size` bytes, fewer than 32, as the writer has it. */
+/* Likewise, if it is this one of `size` bytes, as the writer has it: 1 to 31, in memory of 8 or
+ * more. */
 static inline bool reader_key_is(struct reader *r, const char *text, size_t size,
                                  struct reader *key)
 {
-    if ((size_t)(r->end - r->at) <= size || *r->at != (0xa0 | size) ||
-        memcmp(r->at + 1, text, size) != 0)
+    uint64_t a, b;
+    const size_t left = (size_t)(r->end - r->at);
+    if (left <= size || *r->at != (0xa0 | size))
         return false;
+    if (size <= sizeof a && left > sizeof a) {  // as mostly
+        memcpy(&a, r->at + 1, sizeof a);
+        memcpy(&b, text, sizeof b);
+        if (be64toh(a ^ b) >> 8 * (sizeof a - size))
+            return false;
+    } else if (memcmp(r->at + 1, text, size) != 0) {
+        return false;
+    }
     *key = reader_over(r->at + 1, size);
     r->at = key->end;
     return true;
