@@ -163,7 +163,7 @@ $(BUILD)/tests/bin/%: $(BUILD)/obj/tests/programs/%.o $(HELPER_LIBRARIES)
 
 # The simulator: the code of link, control and stage/turn.c with a network and a clock of its own.
 SIMULATE := $(BUILD)/tests/bin/simulate
-SIMULATE_WRAPPED := malloc aligned_alloc free clock_ns clock_gettime eventfd write close getpid endpoint_is_refused endpoint_remove restart outlaw log_line \
+SIMULATE_WRAPPED := mem_array mem_copy mem_grow mem_free clock_ns clock_gettime eventfd write close getpid endpoint_is_refused endpoint_remove restart outlaw log_line \
 	$(addprefix pthread_,mutex_lock mutex_trylock mutex_unlock cond_broadcast)
 $(SIMULATE): $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tests/simulate/*.c)) $(HELPER_LIBRARIES)
 	@mkdir -p $(@D)

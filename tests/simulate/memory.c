@@ -1,35 +1,44 @@
-/* Memory for what is small, by lists of pieces of each size: a schedule takes and gives back some
- * thousands.  A build with sanitizers has their own, which see misuse. */
-#include <stddef.h>
-#include <stdlib.h>
+/* Memory as base/alloc.h has it, from lists of pieces of each size: a schedule takes and gives back
+ * thousands.  A build with sanitizers keeps to the real one, where they see misuse. */
+#include <stdint.h>
+#include <string.h>
 
-void *__wrap_malloc(size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-void __wrap_free(void *memory);
-void *__real_malloc(size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-void __real_free(void *memory);
+#include "base/alloc.h"
+
+void *__wrap_mem_array(size_t count, size_t size);
+void *__wrap_mem_copy(const void *items, size_t count, size_t size);
+void *__wrap_mem_grow(void *items, size_t count, size_t more, size_t size, size_t *capacity);
+void __wrap_mem_free(void *memory);
+void *__real_mem_array(size_t count, size_t size);
+void *__real_mem_copy(const void *items, size_t count, size_t size);
+void *__real_mem_grow(void *items, size_t count, size_t more, size_t size, size_t *capacity);
+void __real_mem_free(void *memory);
 
 #ifdef __SANITIZE_ADDRESS__
 
-void *__wrap_malloc(size_t size)
+void *__wrap_mem_array(size_t count, size_t size)
 {
-    return __real_malloc(size);
+    return __real_mem_array(count, size);
 }
 
-void *__wrap_aligned_alloc(size_t alignment, size_t size)
+void *__wrap_mem_copy(const void *items, size_t count, size_t size)
 {
-    return __real_aligned_alloc(alignment, size);
+    return __real_mem_copy(items, count, size);
 }
 
-void __wrap_free(void *memory)
+void *__wrap_mem_grow(void *items, size_t count, size_t more, size_t size, size_t *capacity)
 {
-    __real_free(memory);
+    return __real_mem_grow(items, count, more, size, capacity);
+}
+
+void __wrap_mem_free(void *memory)
+{
+    __real_mem_free(memory);
 }
 
 #else
 
-enum { STEP = 64, LISTS = 16, BLOCK = 1 << 18 };
+enum { STEP = 64, LISTS = 16, BLOCK = 1 << 18, GROW_MIN = 4 };
 
 /* Before each piece. */
 struct head {
@@ -43,7 +52,7 @@ static struct head *lists[LISTS];
 static void cut(size_t list)
 {
     const size_t size = sizeof(struct head) + (list + 1) * STEP;
-    char *block = __real_malloc(BLOCK);
+    char *block = __real_mem_array(BLOCK, 1);
     for (size_t at = 0; block && at + size <= BLOCK; at += size) {
         struct head *head = (struct head *)(void *)(block + at);
         *head = (struct head){list, lists[list]};
@@ -51,38 +60,68 @@ static void cut(size_t list)
     }
 }
 
-void *__wrap_malloc(size_t size)
+static void *large(size_t bytes)
 {
-    const size_t list = size ? (size - 1) / STEP : 0;
+    char *memory = __real_mem_array(MEM_ALIGNMENT + bytes, 1);
+    if (!memory)
+        return NULL;
+    struct head *head = (struct head *)(void *)(memory + MEM_ALIGNMENT) - 1;
+    *head = (struct head){LISTS, memory};
+    return head + 1;
+}
+
+void *__wrap_mem_array(size_t count, size_t size)
+{
+    size_t bytes;
+    if (!size_multiply(count, size, &bytes) || bytes > SIZE_MAX / 4)
+        return NULL;
+    const size_t list = bytes ? (bytes - 1) / STEP : 0;
     if (list >= LISTS)
-        return __wrap_aligned_alloc(STEP, size);
+        return large(bytes);
     if (!lists[list])
         cut(list);
     struct head *head = lists[list];
     if (!head)
         return NULL;
     lists[list] = head->next;
+    memset(head + 1, 0, STEP);
+    if (list)
+        memset((char *)(head + 1) + STEP, 0, list * STEP);
     return head + 1;
 }
 
-void *__wrap_aligned_alloc(size_t alignment, size_t size)
+void *__wrap_mem_copy(const void *items, size_t count, size_t size)
 {
-    char *memory = __real_aligned_alloc(alignment, alignment + size);
-    if (!memory)
-        return NULL;
-    struct head *head = (struct head *)(void *)(memory + alignment) - 1;
-    *head = (struct head){LISTS, memory};
-    return head + 1;
+    void *copy = count ? __wrap_mem_array(count, size) : NULL;
+    if (copy)
+        memcpy(copy, items, count * size);
+    return copy;
 }
 
-void __wrap_free(void *memory)
+void *__wrap_mem_grow(void *items, size_t count, size_t more, size_t size, size_t *capacity)
+{
+    if (more <= *capacity - count)
+        return items;
+    const size_t doubled = *capacity < GROW_MIN / 2 ? GROW_MIN : 2 * *capacity;
+    const size_t wanted = doubled < count + more ? count + more : doubled;
+    void *grown = __wrap_mem_array(wanted, size);
+    if (!grown)
+        return NULL;
+    if (count)
+        memcpy(grown, items, count * size);
+    __wrap_mem_free(items);
+    *capacity = wanted;
+    return grown;
+}
+
+void __wrap_mem_free(void *memory)
 {
     struct head *head = memory;
     if (!head)
         return;
     head--;
     if (head->list == LISTS) {
-        __real_free(head->next);
+        __real_mem_free(head->next);
         return;
     }
     head->next = lists[head->list];
