@@ -35,7 +35,11 @@ bool id_set_remove_set(struct id_set *set, const struct id_set *other);
 /* How many ids it holds; ids 0 .. UINT64_MAX together are too many to count. */
 uint64_t id_set_size(const struct id_set *set);
 
-/* Frees the memory and leaves an empty set. */
+/* Frees the memory and leaves an empty set; leaves one, and keeps the memory. */
 void id_set_clear(struct id_set *set);
+static inline void id_set_empty(struct id_set *set)
+{
+    set->count = 0;
+}
 
 #endif

@@ -72,7 +72,7 @@ void lost_collect(struct stream *s)
     const uint64_t now_ns = clock_ns();
     for (size_t i = 0; i < passed->count; i++)
         pass(s, passed->ranges[i], now_ns);
-    id_set_clear(passed);
+    id_set_empty(passed);
     for (struct lost *l; (l = links_take_lost(s->links));) {
         lost_hear(s, l->uuid, l->died, l->ids, l->nids);
         mem_free(l);

@@ -32,7 +32,7 @@ static void send_acks(struct member *me, uint64_t now_ns)
 {
     struct notice n = {.nids = me->links->acks.count, .ids = me->links->acks.ranges};
     tell(me, MESSAGE_ACK, &n);
-    id_set_clear(&me->links->acks);
+    id_set_empty(&me->links->acks);
     me->acked_ns = now_ns;
 }
 
@@ -219,7 +219,7 @@ static void send_kept(struct member *me)
         return;
     struct notice n = {.nids = me->links->kept_due.count, .ids = me->links->kept_due.ranges};
     tell(me, MESSAGE_KEPT, &n);
-    id_set_clear(&me->links->kept_due);
+    id_set_empty(&me->links->kept_due);
 }
 
 void member_settle(struct member *me, uint64_t now_ns)

@@ -204,7 +204,7 @@ static void send_credit(struct links *ls, struct link *l)
     l->grant = 0;
     l->owed_ns = 0;
     l->prompt = holds_again(ls, l);
-    id_set_clear(&l->returned);
+    id_set_empty(&l->returned);
 }
 
 /* Who may send has credit to begin with. */

@@ -184,6 +184,12 @@ static bool is_tag(const struct reader *r, uint8_t fixed, uint8_t mask, uint8_t 
 static bool text_bytes(struct reader *r, size_t max, struct reader *bytes)
 {
     struct layout l;
+    const size_t few = left(r) ? *r->at ^ 0xa0u : UINT8_MAX;
+    if (few < 32 && few < left(r) && few <= max && !memchr(r->at + 1, 0, few)) {  // as mostly
+        *bytes = reader_over(r->at + 1, few);
+        r->at = bytes->end;
+        return true;
+    }
     if (!is_tag(r, 0xa0, 0xe0, 0xd9, 0xdb) || !layout(r, &l) || l.body > max ||
         memchr(r->at + l.head, 0, l.body))
         return false;

@@ -33,9 +33,11 @@ bool reader_int(struct reader *r, int64_t min, int64_t max, int64_t *value);
 bool reader_uint_of_any_width(struct reader *r, uint64_t max, uint64_t *value);
 static inline bool reader_uint(struct reader *r, uint64_t max, uint64_t *value)
 {
-    if (r->at == r->end || *r->at >= 0x80 || *r->at > max)
+    const uint8_t tag = r->at == r->end ? 0xff : *r->at;
+    if (tag >= 0x80 || tag > max)
         return reader_uint_of_any_width(r, max, value);
-    *value = *r->at++;  // as mostly
+    *value = tag;  // as mostly
+    r->at++;
     return true;
 }
 

@@ -54,13 +54,13 @@ void writer_text(struct writer *w, const char *text)
     msgpack_pack_str_body(&p, text, length);
 }
 
-void writer_array(struct writer *w, size_t count)
+void writer_large_array(struct writer *w, size_t count)
 {
     msgpack_packer p = packer(w);
     msgpack_pack_array(&p, count);
 }
 
-void writer_map(struct writer *w, size_t count)
+void writer_large_map(struct writer *w, size_t count)
 {
     msgpack_packer p = packer(w);
     msgpack_pack_map(&p, count);

@@ -69,8 +69,23 @@ static inline void writer_key(struct writer *w, const char *name, size_t length)
 }
 
 /* Heads, of so many items, or pairs of a key and an item. */
-void writer_array(struct writer *w, size_t count);
-void writer_map(struct writer *w, size_t count);
+void writer_large_array(struct writer *w, size_t count);
+static inline void writer_array(struct writer *w, size_t count)
+{
+    if (count < 16)
+        writer_byte(w, (uint8_t)(0x90 | count));
+    else
+        writer_large_array(w, count);
+}
+
+void writer_large_map(struct writer *w, size_t count);
+static inline void writer_map(struct writer *w, size_t count)
+{
+    if (count < 16)
+        writer_byte(w, (uint8_t)(0x80 | count));
+    else
+        writer_large_map(w, count);
+}
 
 /* A part that owns what was written. */
 static inline struct part part_written(const struct writer *w)

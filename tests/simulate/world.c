@@ -21,16 +21,6 @@ enum { EVENTS_MAX = 1000000 };                  // for each process
 
 struct world world;
 
-/* xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators", 2016). */
-uint64_t draw(uint64_t below)
-{
-    world.random ^= world.random >> 12;
-    world.random ^= world.random << 25;
-    world.random ^= world.random >> 27;
-    const uint64_t bits = world.random * UINT64_C(0x2545F4914F6CDD1D);
-    return (uint64_t)((unsigned __int128)bits * below >> 64);
-}
-
 /* SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014). */
 void draw_begin(uint64_t seed)
 {

@@ -135,7 +135,15 @@ extern struct world world;
 
 /* Begins the random numbers of a seed; the next one, below `below` (>= 1). */
 void draw_begin(uint64_t seed);
-uint64_t draw(uint64_t below);
+static inline uint64_t draw(uint64_t below)
+{
+    /* xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators", 2016) */
+    world.random ^= world.random >> 12;
+    world.random ^= world.random << 25;
+    world.random ^= world.random >> 27;
+    const uint64_t bits = world.random * UINT64_C(0x2545F4914F6CDD1D);
+    return (uint64_t)((unsigned __int128)bits * below >> 64);
+}
 
 /* Tells the story, if it is to be told: a line with the time and whose code runs. */
 #define tell(...) (world.story ? tell_line(__VA_ARGS__) : (void)0)
