@@ -130,7 +130,7 @@ static const struct field notice_fields[] = {
     NOTICE(T(WELCOME) | T(TOTAL), groups, LIST, OPTIONAL, .table = &group_table,
            .count_offset = offsetof(struct notice, ngroups)),
     NOTICE(T(CREDIT) | T(ACK) | T(LOST) | T(HAVE) | T(HEARTBEAT) | T(ORDER) | T(KEPT), ids, LIST,
-           .table = &range_table, .count_offset = offsetof(struct notice, nids)),
+           .table = &range_table, .flags = FIELD_PAIRS, .count_offset = offsetof(struct notice, nids)),
     NOTICE(T(HAVE) | T(WELCOME) | T(TOTAL), known, BOOL),
     NOTICE(T(BYE), leaves, BOOL, OPTIONAL),
     NOTICE(T(CREDIT), packed, BOOL, OPTIONAL),

@@ -35,6 +35,7 @@ enum {
     FIELD_BORROW = 2,    // DATA: the part and the pointer share memory, both ways
     FIELD_REALS = 4,     // DATA: an array of doubles, checked to be finite
     FIELD_ABSENT = 8,    // the key may be absent, then it stays zero
+    FIELD_PAIRS = 16,    // LIST: of structs of two uint64_t
 };
 
 struct table;

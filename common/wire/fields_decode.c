@@ -85,6 +85,20 @@ static bool decode_part(struct decoder *d, int64_t *part)
     return reader_nil(&d->in) || reader_int(&d->in, 0, (int64_t)d->m->nparts - 3, part);
 }
 
+/* As encode_pair wrote it; false when it is not, and nothing is read. */
+static bool decode_pair(struct decoder *d, const struct table *t, char *object)
+{
+    struct reader in = d->in, key;
+    uint32_t count;
+    bool good = reader_map(&in, 2, &count) && count == 2;
+    for (const struct field *f = t->fields; good && f < t->fields + 2; f++)
+        good = reader_key_is(&in, f->name, f->length, &key) &&
+               reader_uint(&in, UINT64_MAX, (uint64_t *)(void *)(object + f->offset));
+    if (good)
+        d->in = in;
+    return good;
+}
+
 static enum status decode_list(struct decoder *d, const struct table *t, const struct field *f,
                                char *object)
 {
@@ -101,6 +115,8 @@ static enum status decode_list(struct decoder *d, const struct table *t, const s
     *(char **)(void *)(object + f->offset) = items;
     *(size_t *)(void *)(object + f->count_offset) = count;
     for (size_t i = 0; i < count; i++) {
+        if (f->flags & FIELD_PAIRS && decode_pair(d, f->table, items + i * f->table->size))
+            continue;
         const enum status s = decode_map(d, f->table, items + i * f->table->size);
         if (s)
             return s;

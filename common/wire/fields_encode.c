@@ -34,11 +34,25 @@ static void encode_ints(struct encoder *n, const struct field *f, const int *x)
         writer_int(&n->out, x[i]);
 }
 
+/* What most messages hold most of. */
+static void encode_pair(struct encoder *n, const struct table *t, const char *object)
+{
+    writer_map(&n->out, 2);
+    for (const struct field *f = t->fields; f < t->fields + 2; f++) {
+        writer_key(&n->out, f->name, f->length);
+        writer_uint(&n->out, *(const uint64_t *)(const void *)(object + f->offset));
+    }
+}
+
 static enum status encode_list(struct encoder *n, const struct field *f, char *object)
 {
     const size_t count = *(const size_t *)(const void *)(object + f->count_offset);
     char *items = *(char **)(void *)(object + f->offset);
     writer_array(&n->out, count);
+    for (size_t i = 0; i < count && f->flags & FIELD_PAIRS; i++)
+        encode_pair(n, f->table, items + i * f->table->size);
+    if (f->flags & FIELD_PAIRS)
+        return STATUS_OK;
     for (size_t i = 0; i < count; i++) {
         const enum status s = encode_map(n, f->table, items + i * f->table->size);
         if (s)

@@ -73,7 +73,7 @@ static void *large(size_t bytes)
 void *__wrap_mem_array(size_t count, size_t size)
 {
     size_t bytes;
-    if (!size_multiply(count, size, &bytes) || bytes > SIZE_MAX / 4)
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 4)
         return NULL;
     const size_t list = bytes ? (bytes - 1) / STEP : 0;
     if (list >= LISTS)
@@ -84,9 +84,8 @@ void *__wrap_mem_array(size_t count, size_t size)
     if (!head)
         return NULL;
     lists[list] = head->next;
-    memset(head + 1, 0, STEP);
-    if (list)
-        memset((char *)(head + 1) + STEP, 0, list * STEP);
+    for (size_t i = 0; i <= list; i++)
+        memset((char *)(head + 1) + i * STEP, 0, STEP);
     return head + 1;
 }
 

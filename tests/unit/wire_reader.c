@@ -147,19 +147,19 @@ static void keys_as_they_stand(void **state)
     writer_text(&w, "ids");
     writer_uint(&w, 7);
     struct reader r = reader_over(w.bytes, w.size);
-    assert_false(reader_key_is(&r, "idt", 3, &key));
-    assert_false(reader_key_is(&r, "id", 2, &key));
-    assert_false(reader_key_is(&r, "idsx", 4, &key));
-    assert_true(reader_key_is(&r, "ids", 3, &key));
+    assert_false(reader_key_is(&r, (char[8]){"idt"}, 3, &key));
+    assert_false(reader_key_is(&r, (char[8]){"id"}, 2, &key));
+    assert_false(reader_key_is(&r, (char[8]){"idsx"}, 4, &key));
+    assert_true(reader_key_is(&r, (char[8]){"ids"}, 3, &key));
     assert_int_equal(key.end - key.at, 3);
     assert_int_equal(w.bytes + w.size - r.at, 1);
     for (size_t size = 1; size < 4; size++) {  // cut off
         struct reader less = reader_over(w.bytes, size);
-        assert_false(reader_key_is(&less, "ids", 3, &key));
+        assert_false(reader_key_is(&less, (char[8]){"ids"}, 3, &key));
         assert_false(reader_key(&less, &key));
     }
     r = reader_over(wide, sizeof wide);
-    assert_false(reader_key_is(&r, "ids", 3, &key));
+    assert_false(reader_key_is(&r, (char[8]){"ids"}, 3, &key));
     assert_true(reader_key(&r, &key));
     assert_memory_equal(key.at, "ids", 3);
     mem_free(w.bytes);
