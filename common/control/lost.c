@@ -69,7 +69,7 @@ static void pass(struct stream *s, struct id_range range, uint64_t now_ns)
 void lost_collect(struct stream *s)
 {
     struct id_set *passed = &s->links->passed;
-    const uint64_t now_ns = clock_ns();
+    const uint64_t now_ns = passed->count ? clock_ns() : 0;
     for (size_t i = 0; i < passed->count; i++)
         pass(s, passed->ranges[i], now_ns);
     id_set_empty(passed);

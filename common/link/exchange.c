@@ -35,8 +35,10 @@ void item_free(struct item *item)
 {
     if (item) {
         message_free(&item->message);
-        message_free(&item->shared);
-        message_free(&item->packed);
+        if (item->shared.parts)
+            message_free(&item->shared);
+        if (item->packed.parts)
+            message_free(&item->packed);
     }
     mem_free(item);
 }
@@ -210,6 +212,8 @@ void exchange_pop(struct exchange *x)
 
 void exchange_set_stuck(struct exchange *x, bool stuck)
 {
+    if (x->stuck == stuck)  // nobody else changes it
+        return;
     exchange_lock(x);
     const bool untold = x->stuck && !stuck && x->out.head;
     x->stuck = stuck;

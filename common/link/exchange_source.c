@@ -75,6 +75,8 @@ const struct id_set *exchange_list(struct exchange *x)
 
 void exchange_set_limit(struct exchange *x, uint64_t limit)
 {
+    if (x->limit == limit)  // nobody else changes it
+        return;
     exchange_lock(x);
     x->limit = limit;
     exchange_unlock(x);

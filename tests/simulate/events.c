@@ -58,12 +58,12 @@ static struct event heap_take(void)
 void event_add(struct event event)
 {
     event.number = number++;
-    if (heap.count && !is_before(&event, &heap.events[0])) {
+    if (heap.count && heap.events[0].at_ns <= event.at_ns) {
         heap_add(event);
         return;
     }
     size_t at = soon.count++;
-    for (; at && is_before(&soon.events[at - 1], &event); at--)
+    for (; at && soon.events[at - 1].at_ns <= event.at_ns; at--)  // it has the highest number
         soon.events[at] = soon.events[at - 1];
     soon.events[at] = event;
     if (soon.count <= SOON)

@@ -158,6 +158,11 @@ static void keys_as_they_stand(void **state)
         assert_false(reader_key_is(&less, (char[8]){"ids"}, 3, &key));
         assert_false(reader_key(&less, &key));
     }
+    writer_text(&w, "with more bytes behind it");
+    r = reader_over(w.bytes, w.size);
+    assert_false(reader_key_is(&r, (char[8]){"idt"}, 3, &key));
+    assert_true(reader_key_is(&r, (char[8]){"ids"}, 3, &key));
+    assert_int_equal(key.end - key.at, 3);
     r = reader_over(wide, sizeof wide);
     assert_false(reader_key_is(&r, (char[8]){"ids"}, 3, &key));
     assert_true(reader_key(&r, &key));
