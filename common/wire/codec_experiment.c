@@ -101,7 +101,7 @@ static const struct field hkl_fields[] = {
     MEMBER(default_F, REAL),
     MEMBER(min, INT, .count = 3),
 };
-static const struct table hkl_map = {"table", sizeof(struct hkl_table), FIELDS(hkl_fields), 0};
+static const struct table hkl_map = {"table", sizeof(struct hkl_table), FIELDS(hkl_fields)};
 #undef OBJECT
 
 #define OBJECT crystal

@@ -175,26 +175,26 @@ TABLE(refined);
 
 #define OBJECT envelope
 static const struct field envelope_fields[] = {
-    {"image", FIELD_MAP, .offset = offsetof(struct envelope, frame.image), .table = &image_table},
+    FIELD("image", MAP, .offset = offsetof(struct envelope, frame.image), .table = &image_table),
     MEMBER_TEXT(lineage),
-    {"planes", FIELD_LIST, .offset = offsetof(struct envelope, frame.planes.items),
-     .table = &plane_table, .count_offset = offsetof(struct envelope, frame.planes.count),
-     .present_offset = offsetof(struct envelope, frame.planes.present), .flags = FIELD_ABSENT},
-    {"planes_pixels", FIELD_MAP, .offset = offsetof(struct envelope, frame.planes.pixels),
-     .table = &planes_pixels_table,
-     .present_offset = offsetof(struct envelope, frame.planes.pixels.listed),
-     .flags = FIELD_ABSENT},
-    {"recipe", FIELD_MAP, .offset = offsetof(struct envelope, frame.recipe),
-     .table = &recipe_table},
-    {"refined", FIELD_MAP, .offset = offsetof(struct envelope, frame.refined),
-     .table = &refined_table, .present_offset = offsetof(struct envelope, frame.refined.present),
-     .flags = FIELD_ABSENT},
-    {"reflections", FIELD_MAP, .offset = offsetof(struct envelope, frame.reflections),
-     .table = &reflection_table_table,
-     .present_offset = offsetof(struct envelope, frame.reflections.present), .flags = FIELD_ABSENT},
+    FIELD("planes", LIST, .offset = offsetof(struct envelope, frame.planes.items),
+          .table = &plane_table, .count_offset = offsetof(struct envelope, frame.planes.count),
+          .present_offset = offsetof(struct envelope, frame.planes.present), .flags = FIELD_ABSENT),
+    FIELD("planes_pixels", MAP, .offset = offsetof(struct envelope, frame.planes.pixels),
+          .table = &planes_pixels_table,
+          .present_offset = offsetof(struct envelope, frame.planes.pixels.listed),
+          .flags = FIELD_ABSENT),
+    FIELD("recipe", MAP, .offset = offsetof(struct envelope, frame.recipe), .table = &recipe_table),
+    FIELD(
+        "refined", MAP, .offset = offsetof(struct envelope, frame.refined), .table = &refined_table,
+        .present_offset = offsetof(struct envelope, frame.refined.present), .flags = FIELD_ABSENT),
+    FIELD("reflections", MAP, .offset = offsetof(struct envelope, frame.reflections),
+          .table = &reflection_table_table,
+          .present_offset = offsetof(struct envelope, frame.reflections.present),
+          .flags = FIELD_ABSENT),
 };
 static const struct table envelope_table = {"frame", sizeof(struct envelope),
-                                            FIELDS(envelope_fields), 0};
+                                            FIELDS(envelope_fields)};
 #undef OBJECT
 
 enum status codec_frame_encode(struct frame *f, const char *lineage, struct message *m,

@@ -130,7 +130,8 @@ static const struct field notice_fields[] = {
     NOTICE(T(WELCOME) | T(TOTAL), groups, LIST, OPTIONAL, .table = &group_table,
            .count_offset = offsetof(struct notice, ngroups)),
     NOTICE(T(CREDIT) | T(ACK) | T(LOST) | T(HAVE) | T(HEARTBEAT) | T(ORDER) | T(KEPT), ids, LIST,
-           .table = &range_table, .flags = FIELD_PAIRS, .count_offset = offsetof(struct notice, nids)),
+           .table = &range_table, .flags = FIELD_PAIRS,
+           .count_offset = offsetof(struct notice, nids)),
     NOTICE(T(HAVE) | T(WELCOME) | T(TOTAL), known, BOOL),
     NOTICE(T(BYE), leaves, BOOL, OPTIONAL),
     NOTICE(T(CREDIT), packed, BOOL, OPTIONAL),
@@ -172,8 +173,8 @@ static uint64_t fields_of(enum message_type type)
 /* The table of those of a type. */
 static struct table notice_table(enum message_type type)
 {
-    return (struct table){message_type_name(type), sizeof(struct notice), FIELDS(notice_fields),
-                          fields_of(type)};
+    return (struct table){message_type_name(type), sizeof(struct notice), COUNT(notice_fields),
+                          notice_fields, fields_of(type)};
 }
 
 enum status control_hello_encode(struct hello *h, struct message *m, struct error *e)

@@ -74,18 +74,21 @@ static inline const struct field *table_next(const struct table *t, uint64_t *le
     return f;
 }
 
-/* A member of struct OBJECT, by its name; more members of struct field may follow. */
-#define MEMBER(name, kind, ...)                                                   \
-    {                                                                             \
-#name, sizeof #name - 1, FIELD_##kind, .offset = offsetof(struct OBJECT, name), __VA_ARGS__ \
+/* A field by its key; a member of struct OBJECT, by its name.  More members of struct field may
+ * follow. */
+#define FIELD(key, kind, ...)                           \
+    {                                                   \
+        key, sizeof(key) - 1, FIELD_##kind, __VA_ARGS__ \
     }
+#define MEMBER(name, kind, ...) \
+    FIELD(#name, kind, .offset = offsetof(struct OBJECT, name), __VA_ARGS__)
 #define MEMBER_TEXT(name) MEMBER(name, TEXT, .count = sizeof(((struct OBJECT *)0)->name))
-/* The table of struct OBJECT, whose fields are in name_fields. */
-#define TABLE(name)                                                                                \
-    static const struct table name##_table = {#name, sizeof(struct OBJECT), FIELDS(name##_fields), \
-                                              UINT64_MAX >> (FIELDS_MAX - COUNT(name##_fields))}
-#define COUNT(array) sizeof(array) / sizeof *(array)
-#define FIELDS(array) COUNT(array), array
+/* The table of struct OBJECT, whose fields are in name_fields; the last members of one that has
+ * all fields of an array. */
+#define TABLE(name) \
+    static const struct table name##_table = {#name, sizeof(struct OBJECT), FIELDS(name##_fields)}
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define FIELDS(array) COUNT(array), array, UINT64_MAX >> (FIELDS_MAX - COUNT(array))
 
 /* Appends part 1, the map of *object, and one part for each of its arrays to
  * *m, which holds part 0 only.  The parts borrow the arrays; with `give` the
