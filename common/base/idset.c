@@ -54,7 +54,8 @@ bool id_set_covers(const struct id_set *set, struct id_range range)
 bool id_set_add_range(struct id_set *set, struct id_range range)
 {
     struct id_range *top = set->count ? &set->ranges[set->count - 1] : NULL;
-    if (top && top->first <= range.first && range.first - top->first <= top->last - top->first + 1) {
+    if (top && top->first <= range.first &&
+        range.first - top->first <= top->last - top->first + 1) {
         top->last = top->last > range.last ? top->last : range.last;
         return true;  // as mostly: it continues the highest one
     }

@@ -91,8 +91,8 @@ static void pump(struct runtime *rt, uint64_t now_ns)
     else if (member_is_due(&rt->member))
         member_pump(&rt->member, now_ns);
     const bool handed_over = rt->run.role.gives == KIND_EXPERIMENT && bye_is_due(&rt->links);
-    const bool taken = rt->links.wants == KIND_EXPERIMENT && role_is_sink(&rt->run.role) &&
-                       view.main_done;
+    const bool taken =
+        rt->links.wants == KIND_EXPERIMENT && role_is_sink(&rt->run.role) && view.main_done;
     if (handed_over || taken)
         run_finish(&rt->run, STATUS_OK);
 }

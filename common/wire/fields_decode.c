@@ -30,8 +30,7 @@ static size_t least_bytes(const struct table *t)
     for (size_t i = 0; i < t->nfields; i++) {
         const struct field *f = &t->fields[i];
         const size_t item = f->type == FIELD_REAL ? 9 : 1;
-        bytes +=
-            1 + f->length + (f->count && f->type != FIELD_TEXT ? 1 + f->count * item : item);
+        bytes += 1 + f->length + (f->count && f->type != FIELD_TEXT ? 1 + f->count * item : item);
     }
     return bytes;
 }

@@ -137,7 +137,8 @@ extern struct world world;
 void draw_begin(uint64_t seed);
 static inline uint64_t draw(uint64_t below)
 {
-    /* xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators", 2016) */
+    /* xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators", 2016)
+     */
     world.random ^= world.random >> 12;
     world.random ^= world.random << 25;
     world.random ^= world.random >> 27;
