@@ -1,7 +1,7 @@
 /*
  * Derivatives of the reference engine against sixth-order central differences of its own image
  * in double precision: every parameter, with every factor at work, as the user's options make
- * the experiment; then identities that need no differences, and sums against planes.
+ * the experiment; then sums against planes.
  */
 #include "unit.h"
 
@@ -275,66 +275,6 @@ static void test_sincg(void **state)
         }
 }
 
-/* rms of a - b over rms of b. */
-static double apart(const double *a, const double *b)
-{
-    double wrong = 0, sum = 0;
-    for (int i = 0; i < PIXELS; i++) {
-        wrong += pow(a[i] - b[i], 2);
-        sum += b[i] * b[i];
-    }
-    return sqrt(wrong / sum);
-}
-
-/* Adds `factor` times a plane. */
-static void add_plane(double *to, const float *plane, double factor)
-{
-    for (int i = 0; i < PIXELS; i++)
-        to[i] += factor * (double)plane[i];
-}
-
-/* What needs no differences: scaling cell and wavelength leaves SQUARE alone; a rotation about
- * the spindle is phi; a shift along the beam is the distance; d/d ln scale is the image. */
-static void test_identities(void **state)
-{
-    (void)state;
-    struct parameters set;
-    double one[PIXELS] = {0}, two[PIXELS] = {0};
-    planes_of(&SQUARE, "cell_a,cell_b,cell_c,wavelength", &set);
-    add_plane(one, planes, 70);
-    add_plane(one, planes + PIXELS, 80);
-    add_plane(one, planes + 2 * PIXELS, 90);
-    add_plane(two, planes + 3 * PIXELS, -1.0);
-    assert_true(apart(one, two) < 1e-6);
-    /* the spindle of mosflm is z; turns about it commute */
-    struct variant perfect = SQUARE;
-    perfect.perfect = true;
-    memset(one, 0, sizeof one);
-    memset(two, 0, sizeof two);
-    planes_of(&perfect, "rot_z,phi0", &set);
-    add_plane(one, planes, 1);
-    add_plane(two, planes + PIXELS, 1);
-    assert_true(apart(one, two) < 1e-6);
-    /* the beam's components along the axes of the panel */
-    struct scene s;
-    open_scene(&s, &SQUARE, &(struct change){"", 0});
-    const struct panel *p = s.x.panels;
-    memset(one, 0, sizeof one);
-    memset(two, 0, sizeof two);
-    planes_of(&SQUARE, "distance,panel.0.shift_f,panel.0.shift_s,panel.0.shift_o", &set);
-    add_plane(one, planes, 1);
-    add_plane(two, planes + PIXELS, vec_dot(p->fast, s.x.beam.direction));
-    add_plane(two, planes + 2 * PIXELS, vec_dot(p->slow, s.x.beam.direction));
-    add_plane(two, planes + 3 * PIXELS, vec_dot(p->normal, s.x.beam.direction));
-    close_scene(&s);
-    assert_true(apart(one, two) < 1e-6);
-    memset(one, 0, sizeof one);
-    photons_of(&SQUARE, &(struct change){"", 0}, two);
-    planes_of(&SQUARE, "scale", &set);
-    add_plane(one, planes, 1);
-    assert_true(apart(one, two) < 1e-7);
-}
-
 /* Sums are those of the planes, lists are parts of images, the image is that of run; with the
  * footprint of a crystal, too; on any number of threads. */
 static void test_sums(void **state)
@@ -465,12 +405,11 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_sincg),
-        cmocka_unit_test(test_identities),   cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_square),       cmocka_unit_test(test_each),
-        cmocka_unit_test(test_point_pixels), cmocka_unit_test(test_smooth_shapes),
-        cmocka_unit_test(test_interpolated), cmocka_unit_test(test_tied_cell),
-        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_sincg),
+        cmocka_unit_test(test_sums),          cmocka_unit_test(test_square),
+        cmocka_unit_test(test_each),          cmocka_unit_test(test_point_pixels),
+        cmocka_unit_test(test_smooth_shapes), cmocka_unit_test(test_interpolated),
+        cmocka_unit_test(test_tied_cell),     cmocka_unit_test(test_table),
     };
     return unit_run(tests);
 }
