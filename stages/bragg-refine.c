@@ -66,18 +66,20 @@ static const struct opt options[] = {
     {"poor-above", "CHI2", "A fit with more chi2 a pixel is poor", OPT_REAL, AT(chi2_max), .min = 1,
      .max = 1e9, .always = true, .flags = OPT_BYTES, .usual = "3"},
     {"table", "FILE", "Write a line for each frame", OPT_TEXT, AT(table)},
+    {"covariance", "FILE", "Write the covariances of what is fitted to each good frame", OPT_TEXT,
+     AT(covariance)},
     {"recipes", "FILE", "Record the refined recipes, for bragg-replay", OPT_TEXT, AT(recipes)},
     {"expt", "FILE", "Write the crystals of good frames as an experiment list of DIALS", OPT_TEXT,
      AT(expt)},
-    {"overwrite", NULL, "Replace files in the place of --table, --recipes and --expt", OPT_FLAG,
-     AT(overwrite)},
+    {"overwrite", NULL, "Replace files in the place of --table, --covariance, --recipes and --expt",
+     OPT_FLAG, AT(overwrite)},
     {"pass", NULL,
      "Pass refined recipes on to the next stage, frame by frame, in place of all that is written",
-     OPT_FLAG, AT(pass), .excludes = "share table recipes expt overwrite"},
+     OPT_FLAG, AT(pass), .excludes = "share table covariance recipes expt overwrite"},
     {"part", NULL,
      "Be one of many processes that fit frames for a bragg-refine --gather, which comes next",
      OPT_FLAG, AT(part), .flags = OPT_BYTES | OPT_WHEN_SET,
-     .excludes = "pass gather table recipes expt overwrite"},
+     .excludes = "pass gather table covariance recipes expt overwrite"},
     {"hold", NULL,
      "Fit frames with what they share as the start has it, the recipes of a --gather: for another, "
      "which goes on from there",
@@ -109,6 +111,8 @@ static enum status open_refine(void *state, const char **operands, int noperands
         if (!(o->indexed.text[i] = input_path(o->indexed.text[i])))
             return error_memory(e, "the names of files");
     enum status s = o->table ? target_check(o->table, e) : STATUS_OK;
+    if (!s && o->covariance)
+        s = target_check(o->covariance, e);
     if (!s && o->expt)
         s = target_check(o->expt, e);
     if (!s && o->recipes)
@@ -167,6 +171,7 @@ static enum status end(void *state, struct error *e)
     enum status s =
         t->options.gather ? refine_gather_share(&t->refine, e) : refine_share(&t->refine, e);
     s = s ? s : write_file(&t->refine, t->options.table, refine_write_table, e);
+    s = s ? s : write_file(&t->refine, t->options.covariance, refine_write_covariance, e);
     s = s ? s : write_file(&t->refine, t->options.expt, refine_write_expt, e);
     if (!s && t->options.recipes && t->refine.nresults)
         s = refine_write_recipes(&t->refine, &t->route, e);

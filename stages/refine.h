@@ -18,7 +18,7 @@
 #include "wire/recording.h"
 
 struct refine_options {
-    const char *parameters, *share, *start, *table, *recipes, *expt, *engine;
+    const char *parameters, *share, *start, *table, *covariance, *recipes, *expt, *engine;
     struct point_spread psf;
     struct opt_texts priors, indexed;
     double background, readout, gain, adc_offset, chi2_max;
@@ -253,7 +253,12 @@ void refine_decide(const struct refine *f, struct refine_result *r);
 /* The middle of the prior of a parameter, in steps from the start. */
 double refine_centre(const struct free_parameters *free, const struct refine_result *r, size_t k);
 
-/* Correlations of a frame's own fit, from its information; 0 where it cannot tell. */
+/* Covariances of steps, covariance[count x count], by a frame's own fit and all priors: from its
+ * information; 0 where it cannot tell. */
+enum status refine_covary(const struct free_parameters *free, const struct refine_result *r,
+                          double *covariance, struct error *e);
+
+/* The correlations that these are. */
 enum status refine_correlate(const struct free_parameters *free, struct refine_result *r,
                              struct error *e);
 
@@ -295,6 +300,9 @@ bool refine_count(const struct refine *f, char *line, size_t size);
 /* A summary for people; a line for each frame, items parted by tabs. */
 void refine_print(const struct refine *f, FILE *out);
 enum status refine_write_table(const struct refine *f, FILE *out, struct error *e);
+
+/* A line for each good frame and parameter: covariances of its own fit, in the table's units. */
+enum status refine_write_covariance(const struct refine *f, FILE *out, struct error *e);
 
 /* --- recipes (refine_recipes.c) ---------------------------------------------------- */
 

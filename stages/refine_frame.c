@@ -34,23 +34,33 @@ void refine_tell(const struct free_parameters *free, size_t k, double total, dou
                              value_of(free, k, r->start[k], total - error));
 }
 
+enum status refine_covary(const struct free_parameters *free, const struct refine_result *r,
+                          double *covariance, struct error *e)
+{
+    const size_t n = free->count;
+    double *all = mem_array(n * n + n + symmetric_work(n) + 1, sizeof *all);
+    if (!all)
+        return error_memory(e, "the results");
+    double *const weakest = all + n * n;
+    memcpy(all, r->fisher, n * n * sizeof *all);
+    for (size_t k = free->local; k < n; k++)
+        all[k * n + k] += free->prior[k];
+    if (!symmetric_invert(n, all, covariance, weakest + n, weakest))
+        memset(covariance, 0, n * n * sizeof *covariance);
+    mem_free(all);
+    return STATUS_OK;
+}
+
 enum status refine_correlate(const struct free_parameters *free, struct refine_result *r,
                              struct error *e)
 {
     const size_t n = free->count;
-    double *all = mem_array(2 * n * n + n + symmetric_work(n) + 1, sizeof *all);
-    if (!all)
-        return error_memory(e, "the results");
-    double *const inverse = all + n * n, *const weakest = inverse + n * n;
-    memcpy(all, r->fisher, n * n * sizeof *all);
-    for (size_t k = free->local; k < n; k++)
-        all[k * n + k] += free->prior[k];
-    const bool told = symmetric_invert(n, all, inverse, weakest + n, weakest);
-    for (size_t i = 0; i < n * n; i++)
-        r->correlation[i] =
-            told ? inverse[i] / sqrt(inverse[i / n * (n + 1)] * inverse[i % n * (n + 1)]) : 0.0;
-    mem_free(all);
-    return STATUS_OK;
+    double *c = mem_array(n * n + 1, sizeof *c);
+    const enum status s = c ? refine_covary(free, r, c, e) : error_memory(e, "the results");
+    for (size_t i = 0; i < n * n && !s; i++)
+        r->correlation[i] = c[0] > 0.0 ? c[i] / sqrt(c[i / n * (n + 1)] * c[i % n * (n + 1)]) : 0.0;
+    mem_free(c);
+    return s;
 }
 
 static enum refine_verdict judge(const struct refine *f, const struct fit_result *fit,

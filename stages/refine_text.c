@@ -163,16 +163,55 @@ static void write_result(const struct refine *f, const struct refine_result *r, 
     fputc('\n', out);
 }
 
+/* A column of the table. */
+static void write_name(const struct refine *f, size_t k, const char *before, FILE *out)
+{
+    const char *unit = f->free.unit[k];
+    fprintf(out, "\t%s%s%s%s", before, f->free.name[k], *unit ? "_" : "", unit);
+}
+
 enum status refine_write_table(const struct refine *f, FILE *out, struct error *e)
 {
     (void)e;  // the stream tells
     fputs("frame\tlattices\tverdict\tpixels\tphotons\tsteps\tchi2\tbeyond_5_sigma", out);
     for (size_t k = 0; k < f->free.count; k++) {
-        const char *name = f->free.name[k], *unit = f->free.unit[k], *line = *unit ? "_" : "";
-        fprintf(out, "\t%s%s%s\terror_%s%s%s", name, line, unit, name, line, unit);
+        write_name(f, k, "", out);
+        write_name(f, k, "error_", out);
     }
     fputc('\n', out);
     for (size_t i = 0; i < f->nresults; i++)
         write_result(f, &f->results[i], out);
     return STATUS_OK;
+}
+
+/* How much a value changes with a step. */
+static double unit_of(const struct refine *f, const struct refine_result *r, size_t k)
+{
+    return free_parameters_is_log(&f->free, k) ? r->value[k] : 1.0;
+}
+
+enum status refine_write_covariance(const struct refine *f, FILE *out, struct error *e)
+{
+    const size_t n = f->free.count;
+    double *covariance = mem_array(n * n + 1, sizeof *covariance);
+    enum status s = covariance ? STATUS_OK : error_memory(e, "the covariances");
+    fputs("frame\tparameter", out);
+    for (size_t k = 0; k < n; k++)
+        write_name(f, k, "", out);
+    fputc('\n', out);
+    for (size_t j = 0; j < f->nresults && !s; j++) {
+        const struct refine_result *r = &f->results[j];
+        if (r->verdict != REFINE_GOOD || (s = refine_covary(&f->free, r, covariance, e)))
+            continue;
+        for (size_t i = 0; i < n; i++) {
+            fprintf(out, "%" PRIu64, r->id);
+            write_name(f, i, "", out);
+            for (size_t k = 0; k < n; k++)
+                fprintf(out, "\t%.10g",
+                        covariance[i * n + k] * unit_of(f, r, i) * unit_of(f, r, k));
+            fputc('\n', out);
+        }
+    }
+    mem_free(covariance);
+    return s;
 }

@@ -1,0 +1,110 @@
+"""What bragg-refine finds, against the truth and its own error bars.
+
+refined.py turned DEGREES
+    Orientations, for bragg-orient --orientations: those of truth.tsv, turned so far about any axis.
+refined.py judged FOUND NAME=VALUE...
+    Of FOUND.tsv, FOUND.cov and, for rotations, FOUND.expt with truth.tsv, prints
+      frames  that are good
+      least, most  rms of errors over error bars: of the parameters where it is smallest, largest
+      sds     how many standard deviations the sum of e' F e is above that of chi-square
+refined.py estimators BACKGROUND
+    One step from the truth by model_*.raw with planes of derivatives beside them and drawn counts:
+    the same figures after the name of each likelihood.  shifted: Poisson's, as it should be; data:
+    squares weighted by the counts; gauss: a Gaussian with the variance of the mean, and its ln.
+"""
+import csv
+import glob
+import json
+import sys
+
+import numpy as np
+
+TO_DIALS = np.array([[0, 0, 1], [0, 1, 0], [-1, 0, 0]], float)  # from the simulator's lab
+
+
+def truth():
+    with open("truth.tsv", newline="") as table:
+        return list(csv.DictReader(table, delimiter="\t"))
+
+
+def matrix(row, name):
+    return np.array([[float(row[name % (i, j)]) for j in (1, 2, 3)] for i in (1, 2, 3)])
+
+
+def turned(degrees):
+    draw = np.random.default_rng(1)
+    for row in truth():
+        k = draw.normal(size=3)
+        k /= np.linalg.norm(k)
+        cross, angle = np.array([[0, -k[2], k[1]], [k[2], 0, -k[0]], [-k[1], k[0], 0]]), np.radians(float(degrees))
+        turn = np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross
+        print(*("%.15g" % number for number in (turn @ matrix(row, "u%d%d")).ravel()))
+
+
+def figures(errors, covariances, before=""):
+    """Of errors[frames, parameters]."""
+    bars = np.sqrt(np.einsum("fii->fi", covariances))
+    rms = np.sqrt(((errors / bars) ** 2).mean(0))
+    squares = np.einsum("fi,fij,fj", errors, np.linalg.inv(covariances), errors)
+    print(before + "rms", *("%.2f" % one for one in rms))
+    print(before + "least %.3f\n" % rms.min() + before + "most %.3f" % rms.max())
+    print(before + "mean_square %.2f" % (squares / len(errors)))
+    print(before + "sds %.2f" % ((squares - errors.size) / np.sqrt(2 * errors.size)))
+
+
+def rotations(path, frames):
+    """From the truth to crystals of an experiment list, deg about the lab's axes; small ones."""
+    with open(path, encoding="ascii") as file:
+        crystals = json.load(file)["crystal"]
+    rows = {int(row["frame"]): row for row in truth()}
+    for frame, crystal in zip(frames, crystals, strict=True):
+        edges = np.array([crystal["real_space_" + axis] for axis in "abc"]) @ TO_DIALS
+        true = np.linalg.inv(np.array([[float(rows[frame][f"{axis}s_{k}"]) for k in "xyz"] for axis in "abc"])).T
+        left, _, right = np.linalg.svd(edges.T @ np.linalg.inv(true.T))
+        turn = left @ right
+        yield np.degrees([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]]) / 2
+
+
+def judged(found, *known):
+    with open(found + ".tsv", newline="") as table:
+        rows = [row for row in csv.DictReader(table, delimiter="\t") if row["verdict"] == "good"]
+    with open(found + ".cov", newline="") as table:
+        lines = list(csv.DictReader(table, delimiter="\t"))
+    known = {name: float(value) for name, value in (one.split("=") for one in known)}
+    names = [line["parameter"] for line in lines if line["frame"] == rows[0]["frame"]]
+    at = [names.index(name) for name in known]
+    covariances = np.array([[float(line[name]) for name in names] for line in lines]).reshape(len(rows), len(names), -1)
+    errors = np.array([[float(row[name]) - value for name, value in known.items()] for row in rows])
+    if "rot_x_deg" in known:
+        errors[:, [list(known).index(f"rot_{axis}_deg") for axis in "xyz"]] = list(
+            rotations(found + ".expt", [int(row["frame"]) for row in rows]))
+    print("frames", len(rows))
+    figures(errors, covariances[:, at][:, :, at])
+
+
+def step(slopes, scores, weights):
+    """Of one frame: the step that a score makes with the information that is claimed, and its covariance."""
+    covariance = np.linalg.inv((slopes * weights) @ slopes.T)
+    return covariance @ (slopes @ scores), covariance
+
+
+def estimators(background):
+    draw, found = np.random.default_rng(3), {}
+    for path in sorted(glob.glob("model_*.raw")):
+        if path.count(".") > 1:
+            continue
+        planes = sorted(glob.glob(path.replace(".raw", ".*.raw")))
+        mean = np.fromfile(path, "<f4").astype(float) + float(background)
+        slopes = np.array([np.fromfile(plane, "<f4") for plane in planes] + [np.full(mean.size, float(background))], float)
+        counts = draw.poisson(mean)
+        off, data = counts - mean, np.maximum(counts, 1)
+        for name, scores, weights in (("shifted", off / mean, 1 / mean), ("data", off / data, 1 / data),
+                                      ("gauss", off / mean + (off**2 / mean - 1) / (2 * mean), 1 / mean + 1 / (2 * mean**2))):
+            found.setdefault(name, []).append(step(slopes, scores, weights))
+    print("photons %.3f" % mean.mean())
+    for name, steps in found.items():
+        figures(np.array([one[0] for one in steps]), np.array([one[1] for one in steps]), name + "_")
+
+
+if __name__ == "__main__":
+    {"turned": turned, "judged": judged, "estimators": estimators}[sys.argv[1]](*sys.argv[2:])
