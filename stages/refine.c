@@ -61,6 +61,7 @@ enum status refine_check_names(struct refine *f, struct error *e)
         const bool is_own = i < f->free.local_of_set;
         f->moves_experiment = f->moves_experiment || refine_is_of_experiment(p);
         f->own_moves = f->own_moves || (is_own && refine_is_of_experiment(p));
+        f->smooths = f->smooths || (is_own && p->kind == PARAMETER_CELLS);
         const bool is_kept = p->kind == PARAMETER_CELLS && !o->recipes && !o->pass;
         if (writes && is_own && refine_is_of_experiment(p) && !is_kept)
             s = error_set(e, STATUS_USAGE,

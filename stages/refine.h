@@ -92,6 +92,7 @@ struct refine {
     struct free_parameters free;
     bool moves_experiment, own_moves;  // some parameter is of the experiment; of those of a frame
     bool shares;                       // frames have some in common
+    bool smooths, smooth;              // frames begin with smooth spots; they are smooth
     /* starts */
     struct recording recording;
     struct codec_expected expected;

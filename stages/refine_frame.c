@@ -9,6 +9,7 @@
 
 enum { ROUNDS_FREE = 8, PIXELS_LEAST = 10 };  // rounds whose choice is that of the model alone
 static const double LEVEL_LIMIT = 0.7;
+static const double GAIN_LEAST = 1e-5, GAIN_ROUGH = 0.1;  // of ln likelihood: a fit ends with less
 static const double LOG_FAR = 5.0, LOG_AWAY = 2.0;  // factors that have run away, and may have
 
 /* In the unit of the name, from steps. */
@@ -140,14 +141,11 @@ static void note_sums(const struct free_parameters *free, const struct fit_sums 
     }
 }
 
-/* Chooses pixels, and fits the model to them. */
-static enum status round_of(struct refine *f, int round, double *total, struct refine_result *r,
-                            struct fit_result *fit, struct error *e)
+/* Fits the model to the pixels. */
+static enum status fit_pixels(struct refine *f, double *total, struct refine_result *r,
+                              struct fit_result *fit, struct error *e)
 {
     double limit[FREE_PARAMETERS_MAX], centre[FREE_PARAMETERS_MAX];
-    enum status s = choose_pixels(f, round, total, r, e);
-    if (s || r->verdict == REFINE_DARK)
-        return s;
     refine_limits(&f->free, &f->here, limit);
     for (size_t k = 0; k < f->free.count; k++)
         centre[k] = refine_centre(&f->free, r, k);
@@ -156,13 +154,14 @@ static enum status round_of(struct refine *f, int round, double *total, struct r
                                 .pixels = r->pixels,
                                 .counts = f->pixels.list.counts,
                                 .variance = refine_variance(f),
+                                .gain_least = f->smooth ? GAIN_ROUGH : GAIN_LEAST,
                                 .limit = limit,
                                 .prior = f->free.prior,
                                 .centre = centre,
                                 .evaluate = refine_evaluate,
                                 .accept = refine_accept,
                                 .model = f};
-    s = fit_run(&problem, &f->room, total, fit, e);
+    const enum status s = fit_run(&problem, &f->room, total, fit, e);
     if (s)
         return s;
     memcpy(total, fit->total, f->free.count * sizeof *total);
@@ -174,6 +173,51 @@ static enum status round_of(struct refine *f, int round, double *total, struct r
     note_sums(&f->free, fit->sums, r);
     r->verdict = judge(f, fit, r);
     return STATUS_OK;
+}
+
+/* Gives SQUARE blocks the smooth shape of the same widths, or all blocks those of the model. */
+static enum status reshape(struct refine *f, bool smooth, struct error *e)
+{
+    struct refine_place was = f->here;
+    enum status s = refine_own(&f->here, was.x, e);
+    for (size_t i = 0; i < f->model.ncrystals && !s; i++) {
+        const enum crystal_shape shape = f->model.crystals[i].shape;
+        f->here.x->crystals[i].shape = smooth && shape == SHAPE_SQUARE ? SHAPE_GAUSS : shape;
+    }
+    s = s ? s : refine_plan(f, &f->here, e);
+    was.recipe = (struct recipe){0};
+    refine_leave(&was);
+    f->smooth = smooth;
+    return s;
+}
+
+/* Finds numbers of cells by spots without side lobes: with them the likelihood has other minima,
+ * one about each lobe.  What does not end well is forgotten. */
+static enum status fit_smooth(struct refine *f, double *total, struct refine_result *r,
+                              struct error *e)
+{
+    struct fit_result fit;
+    enum status s = reshape(f, true, e);
+    s = s ? s : fit_pixels(f, total, r, &fit, e);
+    f->smooth = false;
+    if (s || r->verdict == REFINE_GOOD)
+        return s ? s : reshape(f, false, e);
+    memset(total, 0, f->free.count * sizeof *total);
+    refine_leave(&f->here);
+    f->here = (struct refine_place){.x = &f->model, .plan = f->plan, .level = 1.0};
+    return refine_copy(&f->here.recipe, &r->recipe, e);
+}
+
+/* Chooses pixels, and fits the model to them. */
+static enum status round_of(struct refine *f, int round, double *total, struct refine_result *r,
+                            struct fit_result *fit, struct error *e)
+{
+    enum status s = choose_pixels(f, round, total, r, e);
+    if (s || r->verdict == REFINE_DARK)
+        return s;
+    if (round == 0 && f->smooths)
+        s = fit_smooth(f, total, r, e);
+    return s ? s : fit_pixels(f, total, r, fit, e);
 }
 
 /* Takes back what has run away so far that nothing tells of it any more: it may be told when the

@@ -7,7 +7,6 @@
 #include "refine/symmetric.h"
 
 enum { TRIALS_MAX = 200 };
-static const double GAIN_LEAST = 1e-5;  // of the likelihood, that a step is worth
 static const double DAMPING_FIRST = 1e-3, DAMPING_MOST = 1e7, DAMPING_FACTOR = 5.0;
 static const double MEAN_LEAST = 1e-9, FAR = 5.0;
 
@@ -168,14 +167,14 @@ static enum status descend(const struct fit *f, struct fit_room *r, struct fit_r
         const double gain = r->here.likelihood - r->there.likelihood;
         if (!(gain >= 0.0)) {
             damping *= DAMPING_FACTOR;
-            result->converged = fabs(gain) < GAIN_LEAST && !limited;
+            result->converged = fabs(gain) < f->gain_least && !limited;
             continue;
         }
         take_step(f, r);
         damping /= DAMPING_FACTOR;
         result->steps++;
         result->limited = limited;
-        result->converged = gain < GAIN_LEAST && !limited;
+        result->converged = gain < f->gain_least && !limited;
     }
     return STATUS_OK;
 }

@@ -18,6 +18,7 @@ struct fit {
     size_t held;           // so many of the parameters, the last, stay where they are
     const float *counts;   // [pixels], photons
     double variance;       // of the readout, photons^2
+    double gain_least;     // of the likelihood: the fit ends with a step that gains less
     const double *limit;   // [count]: the longest step
     const double *prior;   // [count]: 1/sigma^2 of what is known before, 0: nothing
     const double *centre;  // [count]: where that has its middle, counted from the start

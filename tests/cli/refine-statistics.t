@@ -35,6 +35,7 @@ refines() {
 }
 # judge FOUND NAME=VALUE...
 judge() {
+	cp truth.tsv "$1.truth"
 	refined judged "$@" >figures
 	note "$(cat figures)"
 	is "$1: all of them" "$(figure frames)" 50

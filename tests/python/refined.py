@@ -2,8 +2,8 @@
 
 refined.py turned DEGREES
     Orientations, for bragg-orient --orientations: those of truth.tsv, turned so far about any axis.
-refined.py judged FOUND NAME=VALUE...
-    Of FOUND.tsv, FOUND.cov and, for rotations, FOUND.expt with truth.tsv, prints
+refined.py judged FOUND,FOUND... NAME=VALUE...
+    Of FOUND.tsv, FOUND.cov and, for rotations, FOUND.expt with FOUND.truth, prints for all together
       frames  that are good
       least, most  rms of errors over error bars: of the parameters where it is smallest, largest
       sds     how many standard deviations the sum of e' F e is above that of chi-square
@@ -22,8 +22,8 @@ import numpy as np
 TO_DIALS = np.array([[0, 0, 1], [0, 1, 0], [-1, 0, 0]], float)  # from the simulator's lab
 
 
-def truth():
-    with open("truth.tsv", newline="") as table:
+def truth(path="truth.tsv"):
+    with open(path, newline="") as table:
         return list(csv.DictReader(table, delimiter="\t"))
 
 
@@ -52,11 +52,11 @@ def figures(errors, covariances, before=""):
     print(before + "sds %.2f" % ((squares - errors.size) / np.sqrt(2 * errors.size)))
 
 
-def rotations(path, frames):
+def rotations(found, frames):
     """From the truth to crystals of an experiment list, deg about the lab's axes; small ones."""
-    with open(path, encoding="ascii") as file:
+    with open(found + ".expt", encoding="ascii") as file:
         crystals = json.load(file)["crystal"]
-    rows = {int(row["frame"]): row for row in truth()}
+    rows = {int(row["frame"]): row for row in truth(found + ".truth")}
     for frame, crystal in zip(frames, crystals, strict=True):
         edges = np.array([crystal["real_space_" + axis] for axis in "abc"]) @ TO_DIALS
         true = np.linalg.inv(np.array([[float(rows[frame][f"{axis}s_{k}"]) for k in "xyz"] for axis in "abc"])).T
@@ -65,21 +65,26 @@ def rotations(path, frames):
         yield np.degrees([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]]) / 2
 
 
-def judged(found, *known):
+def errors_of(found, known):
+    """Of one run: errors[frames, parameters] and their covariances."""
     with open(found + ".tsv", newline="") as table:
         rows = [row for row in csv.DictReader(table, delimiter="\t") if row["verdict"] == "good"]
     with open(found + ".cov", newline="") as table:
         lines = list(csv.DictReader(table, delimiter="\t"))
-    known = {name: float(value) for name, value in (one.split("=") for one in known)}
     names = [line["parameter"] for line in lines if line["frame"] == rows[0]["frame"]]
     at = [names.index(name) for name in known]
     covariances = np.array([[float(line[name]) for name in names] for line in lines]).reshape(len(rows), len(names), -1)
     errors = np.array([[float(row[name]) - value for name, value in known.items()] for row in rows])
     if "rot_x_deg" in known:
-        errors[:, [list(known).index(f"rot_{axis}_deg") for axis in "xyz"]] = list(
-            rotations(found + ".expt", [int(row["frame"]) for row in rows]))
-    print("frames", len(rows))
-    figures(errors, covariances[:, at][:, :, at])
+        errors[:, [list(known).index(f"rot_{axis}_deg") for axis in "xyz"]] = list(rotations(found, [int(row["frame"]) for row in rows]))
+    return errors, covariances[:, at][:, :, at]
+
+
+def judged(found, *known):
+    known = {name: float(value) for name, value in (one.split("=") for one in known)}
+    runs = [errors_of(one, known) for one in found.split(",")]
+    print("frames", sum(len(errors) for errors, _ in runs))
+    figures(*(np.concatenate(parts) for parts in zip(*runs)))
 
 
 def step(slopes, scores, weights):

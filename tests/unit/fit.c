@@ -64,6 +64,7 @@ static struct estimate fitted(struct fit_room **room, double start, double prior
     struct fit_result result;
     struct error e = {0};
     const struct fit f = {.count = 1,
+                          .gain_least = 1e-5,
                           .pixels = PIXELS,
                           .counts = counts,
                           .limit = &limit,
@@ -197,6 +198,7 @@ static void what_is_held_stays(void **state)
     struct error e = {0};
     draw(20.0);
     const struct fit f = {.count = 2,
+                          .gain_least = 1e-5,
                           .held = 1,
                           .pixels = PIXELS,
                           .counts = counts,
