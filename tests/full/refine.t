@@ -1,11 +1,10 @@
 #!/bin/sh
-# bragg-refine by numbers: errors of 50 stills against the error bars, the basin of convergence, and
-# stills that DIALS has found, whose orientations come out better.
+# bragg-refine by numbers: the basin of convergence, both engines, and the page about it as it is pasted.
+# Errors against error bars: refine-statistics.t; what DIALS found: refine-dials.t.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
-. "$BRAGG_TESTS/dials.sh"
 . "$BRAGG_TESTS/refine.sh"
 scratch
-needs python:numpy
+needs basin python:numpy
 
 # --- 50 stills, turned away by 0.1, 0.5 and 5 degrees about any axis
 geometry() {
@@ -75,31 +74,5 @@ if command -v mandoc >/dev/null && /usr/bin/python3 -c 'import matplotlib, zmq, 
 	cd ..
 else
 	skip 'the page about it works' 'mandoc or matplotlib is missing'
-fi
-
-# --- what DIALS found
-if command -v dials.stills_process >/dev/null && /usr/bin/python3 -c 'import bitshuffle.h5' 2>/dev/null; then
-	PYTHONPATH=$BRAGG_TESTS/../pipelines
-	export PYTHONPATH
-	rm -f ./*.rec truth.tsv
-	crystal --fluence=1e27 | bragg-orient --frames=4 --random --seed=5 --truth=truth.tsv | bragg-tap --record=true.rec
-	bragg-replay true.rec | bragg-intensity | bragg-background --water=0.002 | bragg-noise --seed=3 --adc-offset=0 | bragg-write still.nxs 2>write.log
-	check 'dials.stills_process takes them' quiet dials.stills_process still.nxs mp.nproc=2 output.composite_output=False \
-		indexing.stills.indexer=sequences indexing.known_symmetry.unit_cell=59.062,68.451,30.517,90,90,90 \
-		indexing.known_symmetry.space_group=P212121 spotfinder.filter.min_spot_size=3 spotfinder.filter.max_spot_size=1000 \
-		profile.gaussian_rs.parameters.sigma_b_cutoff=0.5 geometry.beam.polarization_fraction=$polarized_fraction
-	mkdir found
-	mv idx-still_*_integrated.expt idx-still_*_integrated.refl found
-	crystal --fluence=8e26 | bragg-orient --quiet --random --seed=77 | bragg-tap --record=model.rec
-	check 'they are refined from what it found' sh -c 'bragg-replay --quiet still.nxs |
-		bragg-refine --quiet --start=model.rec --indexed=found --parameters=rot,scale,background --table=dials.tsv --recipes=refined.rec >dials'
-	note "$(cat dials)"
-	measure refine_dials.py refined.rec
-	is 'all of them' "$(value stills) $(cut -f3 dials.tsv | grep -c good)" '4 4'
-	above 'DIALS was off by' dials_deg 0.003
-	near 'what is left is a hundredth of a degree at most' refined_deg 0 0.003
-	check 'and a tenth of what DIALS left' awk -v was="$(value dials_deg)" -v is="$(value refined_deg)" 'BEGIN { exit !(is < 0.1 * was) }'
-else
-	skip 'stills that DIALS has found' 'dials.stills_process or bitshuffle is missing'
 fi
 finish

@@ -1,40 +1,50 @@
-"""refine_dials.py RECIPES: how far what dials.stills_process found (found/idx-still_*) and the recipes of a
-recording are from the truth.  Prints
-  stills      in the recording
-  dials_deg   the worst misorientation that DIALS left
-  refined_deg the worst that is left now
+"""refine_dials.py: what DIALS found in stills (indexed.expt, indexed.refl) and what bragg-refine made of it
+(refined.expt), against the truth of truth.tsv.  Prints
+  stills, spots   that DIALS indexed
+  dials_deg, refined_deg   the worst misorientation of each
+  dials_px, refined_px, true_px   rms distance of DIALS's own predictions from where it found the spots, with
+                  the crystals that it indexed, the refined ones, the true ones
 """
-import glob
-import re
-import sys
-
 import numpy as np
+from dials.algorithms.spot_prediction import StillsReflectionPredictor
+from dials.array_family import flex
+from dxtbx.model.experiment_list import ExperimentListFactory
 
 import dials_truth
-from braggpipe import open as frames_of
 
-settings = dials_truth.settings()
-
-
-def found():
-    """By frame, the rotation from the true setting to that of DIALS, deg, in the simulator's lab."""
-    from dxtbx.model.experiment_list import ExperimentListFactory
-
-    turns = {}
-    for path in glob.glob("found/idx-still_*_integrated.expt"):
-        frame = int(re.search(r"_(\d+)_", path)[1])
-        (experiment,) = ExperimentListFactory.from_json_file(path, check_format=False)
-        match = dials_truth.Match(settings[frame][0], dials_truth.setting(experiment.crystal))
-        turns[frame] = dials_truth.TO_DIALS.T @ match.turn_deg
-    return turns
+true = dials_truth.settings()
+found = ExperimentListFactory.from_json_file("indexed.expt", check_format=False)
+refined = ExperimentListFactory.from_json_file("refined.expt", check_format=False)
+all_spots = flex.reflection_table.from_file("indexed.refl")
+turns = {"dials": [], "refined": []}
+apart = {"dials": [], "refined": [], "true": []}
 
 
-turns = found()
-left = []
-for frame in frames_of(sys.argv[1]):
-    true = settings[frame.number][0]
-    reciprocal = np.asarray(frame.truth.lattices[0].reciprocal_A).reshape(3, 3)
-    left.append(np.linalg.norm(dials_truth.Match(true, dials_truth.TO_DIALS @ reciprocal.T).turn_deg))
-print("stills", len(left))
-print("dials_deg", max(np.linalg.norm(turn) for turn in turns.values()))
-print("refined_deg", max(left))
+def away(experiment, setting, indices, spots):
+    """Where DIALS has these reflections of a crystal with this setting, px from where it found them."""
+    table = flex.reflection_table()
+    for column in ("panel", "entering", "flags", "s1", "xyzobs.mm.value", "xyzobs.px.value"):
+        table[column] = spots[column]
+    table["id"] = flex.int(len(spots), 0)
+    hkl = np.rint(np.array(spots["miller_index"]) @ indices.T).astype(int)
+    table["miller_index"] = flex.miller_index([tuple(map(int, one)) for one in hkl])
+    StillsReflectionPredictor(experiment).for_reflection_table(table, tuple(setting.ravel()))
+    places = np.array([dials_truth.place(experiment.detector[0], s1) for s1 in table["s1"]])
+    return places - np.array(spots["xyzobs.px.value"])[:, :2]
+
+
+for number, (before, after) in enumerate(zip(found, refined, strict=True)):
+    frame = before.imageset.indices()[0]
+    spots = all_spots.select((all_spots["id"] == number) & (all_spots["miller_index"] != (0, 0, 0)))
+    one = {"dials": dials_truth.setting(before.crystal), "refined": dials_truth.setting(after.crystal), "true": true[frame][0]}
+    for name, setting in one.items():
+        match = dials_truth.Match(setting, one["dials"])
+        apart[name].append(away(before, setting, match.indices, spots))
+        if name != "true":
+            turns[name].append(np.linalg.norm(dials_truth.Match(one["true"], setting).turn_deg))
+print("stills", len(refined))
+print("spots", sum(map(len, apart["dials"])))
+for name, several in turns.items():
+    print(name + "_deg", max(several))
+for name in apart:
+    print(name + "_px", np.sqrt((np.concatenate(apart[name]) ** 2).sum(1).mean()))

@@ -53,14 +53,16 @@ def figures(errors, covariances, before=""):
 
 
 def rotations(found, frames):
-    """From the truth to crystals of an experiment list, deg about the lab's axes; small ones."""
+    """From the truth to crystals of an experiment list, deg about the lab's axes; small ones.  Axes may be named otherwise."""
     with open(found + ".expt", encoding="ascii") as file:
         crystals = json.load(file)["crystal"]
     rows = {int(row["frame"]): row for row in truth(found + ".truth")}
     for frame, crystal in zip(frames, crystals, strict=True):
         edges = np.array([crystal["real_space_" + axis] for axis in "abc"]) @ TO_DIALS
         true = np.linalg.inv(np.array([[float(rows[frame][f"{axis}s_{k}"]) for k in "xyz"] for axis in "abc"])).T
-        left, _, right = np.linalg.svd(edges.T @ np.linalg.inv(true.T))
+        names = np.rint(edges @ np.linalg.inv(true))
+        assert np.linalg.det(names) == 1, names
+        left, _, right = np.linalg.svd(edges.T @ np.linalg.inv((names @ true).T))
         turn = left @ right
         yield np.degrees([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]]) / 2
 
