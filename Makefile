@@ -253,7 +253,7 @@ demo: deps  ## simulate lysozyme stills through six stages, into demo/
 
 bench: deps  ## time everything, interleaved: see bench --help; BENCH=options
 	@$(MAKE) --no-print-directory -j$(JOBS) all $(BENCHES)
-	@PYTHONPATH="$(CURDIR)/pipelines" PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/bench:$$PATH" scripts/bench $(BENCH)
+	@PYTHONPATH="$(CURDIR)/pipelines$${PYTHONPATH:+:$$PYTHONPATH}" PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/bench:$(CURDIR)/bench:$$PATH" scripts/bench $(BENCH)
 
 BENCH_ISA     := $(wildcard bench/*_loop.c)
 BENCH_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(BENCH_ISA) bench/bench-%.c,$(wildcard bench/*.c))) $(call isa_objects,$(BENCH_ISA))

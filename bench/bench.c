@@ -36,7 +36,8 @@ static const struct opt OPTIONS[] = {
      AT(workloads)},
     {"parts", "NAME,...",
      "kernel, closed, diffuse, reflections, derivatives, background, noise, stream, transport, "
-     "output, cold, pipeline, score, boundary, compress, workers, diagnose, python, gather (all "
+     "output, cold, pipeline, score, refine, boundary, compress, workers, diagnose, python, gather "
+     "(all "
      "but the last five)",
      OPT_TEXT, AT(parts)},
     {"peer", "PATH", "A nanoBragg-compatible program to run in the same rounds", OPT_TEXT,
@@ -74,7 +75,7 @@ static const struct part {
     {"diffuse", bench_diffuse},         {"compress", bench_compress},
     {"workers", bench_workers},         {"background", bench_background},
     {"python", bench_python},           {"score", bench_score},
-    {"gather", bench_gather},
+    {"gather", bench_gather},           {"refine", bench_refine},
 };
 enum { NPARTS = sizeof PARTS / sizeof *PARTS };
 
@@ -174,7 +175,7 @@ int main(int argc, char **argv)
               .frames = 12,
               .parts =
                   "kernel,closed,diffuse,reflections,derivatives,background,noise,stream,transport,"
-                  "output,cold,pipeline,score,boundary"}};
+                  "output,cold,pipeline,score,refine,boundary"}};
     struct error e = {0};
     int noperands;
     log_open(PROGRAM.name);

@@ -35,6 +35,12 @@ static size_t read_costs(const char *folder, struct cost costs[STAGES_MAX])
         c->frames = field(line, "frames");
         c->setups = field(line, "setups");
         c->bytes_out = field(line, "bytes_out");
+        c->evaluations = field(line, "evaluations");
+        c->found = field(line, "found");
+        c->rms = field(line, "rms");
+        name = strstr(line, "\"why\":\"");
+        (void)snprintf(c->why, sizeof c->why, "%.*s", name ? (int)strcspn(name + 7, "\"") : 0,
+                       name ? name + 7 : "");
     }
     if (in)
         (void)fclose(in);

@@ -61,6 +61,15 @@ is 'two shapes, four requests each' "$(sed -n 's/.*"workload": "\([a-z]*\)", "as
 	tr -s ' \n' ' ')" ' 4 square 4 gauss '
 rm slopes.jsonl
 
+if /usr/bin/python3 -c 'import numpy' 2>/dev/null; then
+	check 'refinement is timed' sh -c 'PATH=$PATH:$BRAGG_TESTS/../bench bench --parts=refine --iterations=1 --out=fits.jsonl >fits.md'
+	is 'all stills are found, with errors as error bars have it' "$(sed -n 's/.*"contestant": "bragg-refine".*"frames": 4, .*"found": 4, "errors": \(0\.[89]\|1\.[01234]\).*/4/p' fits.jsonl)" 4
+	check 'beside diffBragg, or why it is not' grep -q '^| diffBragg | \([0-9]\|skipped: .*simtbx\)' fits.md
+	rm fits.jsonl fits.md
+else
+	skip 'refinement is timed' 'numpy is missing'
+fi
+
 check 'scores are timed' bench --parts=score --iterations=1 --out=score.jsonl
 is 'short and long results, and followed ones' "$(sed -n 's/.*"part": "score".*"frames": \([0-9]*\), "spots": \([0-9]*\)[0-9]\{4\}, .*"peak_bytes": [1-9].*/\1 \2/p' \
 	score.jsonl | tr '\n' ' ')" '100 1 2000 21 100 1 2000 21 '
