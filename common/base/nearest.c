@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { LETTERS = 32 };
+enum { LETTERS = 32, FAR = 80 };
 
 static int smaller(int a, int b)
 {
@@ -32,12 +32,23 @@ static int nearest_distance(const char *a, const char *b)
     return last[nb];
 }
 
+/* How badly `name` fits where it is a part of `typed`, worse than any letters that are wrong: the
+ * longest is meant, of two the last.  FAR where it is no part, or so short that this is chance. */
+static int part_distance(const char *typed, const char *name)
+{
+    const char *part = strstr(typed, name);
+    const int length = (int)strnlen(name, LETTERS);
+    return part && length >= 4 ? FAR - 2 * length - !part[length] : FAR;
+}
+
 int nearest_better(const char *typed, const char *name, int *best)
 {
     const size_t length = strlen(typed);
     const int begins = length >= 3 && strncmp(typed, name, length) == 0;
-    const int distance = begins ? 1 : nearest_distance(typed, name);
-    if (distance >= *best || distance > smaller((int)length, (int)strlen(name)) / 3)
+    int distance = begins ? 0 : nearest_distance(typed, name);
+    if (distance > smaller((int)length, (int)strlen(name)) / 3)
+        distance = part_distance(typed, name);
+    if (distance == FAR || distance >= *best)
         return 0;
     *best = distance;
     return 1;

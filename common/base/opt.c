@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/nearest.h"
 #include "base/opt_store.h"
+#include "base/sister.h"
 #include "base/version.h"
 
 /* argp writes the help; it wants an int per option, ours start above the range of characters. */
@@ -28,7 +29,8 @@ struct parse {
 static enum status take_operand(struct parse *p, const char *word)
 {
     if (p->noperands == p->program->max_operands)
-        return error_set(p->e, STATUS_USAGE, "unexpected argument '%.80s'", word);
+        return error_set(p->e, STATUS_USAGE, "unexpected argument '%.80s'%s", word,
+                         p->program->max_operands ? "" : ": options begin with --");
     if (!*word)
         return error_set(p->e, STATUS_USAGE, "an argument is empty, must be %s",
                          p->program->operands);
@@ -82,19 +84,21 @@ static bool is_answer(const char *word, size_t length)
     return false;
 }
 
-/* Names the option that was probably meant. */
+/* Names the program that has it, or the option that was probably meant. */
 static enum status unknown_option(const struct parse *p, const char *word, size_t length,
                                   struct error *e)
 {
     char typed[40];
     (void)snprintf(typed, sizeof typed, "%.*s", (int)length, word + 2);
-    const char *meant = NULL;
+    const char *owner = p->program->partial ? NULL : sister_with(typed), *meant = NULL;
+    if (owner)
+        return error_set(e, STATUS_USAGE, "unknown option '%.80s': %s has it", word, owner);
     int best = 99;
     for (size_t k = 0; k < p->count; k++)
         if (nearest_better(typed, p->entry[k]->name, &best))
             meant = p->entry[k]->name;
     if (!meant)
-        return error_set(e, STATUS_USAGE, "unknown option '%.80s'", word);
+        return error_set(e, STATUS_USAGE, "unknown option '%.80s' (--help lists them)", word);
     return error_set(e, STATUS_USAGE, "unknown option '%.80s': did you mean --%s?", word, meant);
 }
 

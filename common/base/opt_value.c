@@ -47,7 +47,8 @@ static enum status unit_error(const char *text, const char *unit, const struct o
 {
     char names[120];
     quantity_names(r->unit, names, sizeof names);
-    if (!*names || !isalpha((unsigned char)*unit))
+    const bool sign = *unit & 0x80;  // UTF-8
+    if (!*names || !(isalpha((unsigned char)*unit) || sign))
         return error_set(e, STATUS_USAGE, "%s: '%.60s' is no finite number", r->what, text);
     return error_set(e, STATUS_USAGE, "%s: '%.60s' has a wrong unit, must be %s", r->what, text,
                      names);

@@ -38,11 +38,32 @@ static const struct unit *unit_of_metavar(const char *metavar)
     return NULL;
 }
 
+/* Signs as they are pasted from texts, in UTF-8: micro, mu, angstrom, A with a ring, degree. */
+static const struct {
+    const char *sign, *letters;
+} spellings[] = {
+    {"\u00b5", "u"}, {"\u03bc", "u"}, {"\u212b", "A"}, {"\u00c5", "A"}, {"\u00b0", "deg"}};
+
+/* What is typed, in letters. */
+static void spell(const char *typed, char *text, size_t size)
+{
+    const char *letters = "";
+    size_t skip = 0;
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings && !skip; i++)
+        if (strncmp(typed, spellings[i].sign, strlen(spellings[i].sign)) == 0) {
+            letters = spellings[i].letters;
+            skip = strlen(spellings[i].sign);
+        }
+    (void)snprintf(text, size, "%s%s", letters, typed + skip);
+}
+
 bool quantity_convert(const char *typed, const char *metavar, double *value)
 {
     const struct unit *to = unit_of_metavar(metavar), *from = NULL;
+    char text[20];
+    spell(typed, text, sizeof text);
     for (size_t i = 0; i < UNITS && !from; i++)
-        if (strcmp(units[i].name, typed) == 0)
+        if (strcmp(units[i].name, text) == 0)
             from = &units[i];
     if (!to || !from || from->kind != to->kind)
         return false;

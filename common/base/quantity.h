@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Turns *value from the unit named `typed` (such as um) into that of `metavar`, what stands there
- * before a |, in capitals or not; by a power of ten where both are decimal, so that 100um are
- * 0.1 mm to the last bit.  False when `typed` is no unit of that kind. */
+/* Turns *value from the unit named `typed` (such as um, its u also as a mu) into that of `metavar`,
+ * what stands there before a |, in capitals or not; by a power of ten where both are decimal, so
+ * that 100um are 0.1 mm to the last bit.  False when `typed` is no unit of that kind. */
 bool quantity_convert(const char *typed, const char *metavar, double *value);
 
 /* The units that `metavar` takes, as "mm, m, cm, um, nm, A"; "" for none. */

@@ -158,6 +158,10 @@ static void numbers_have_units(void **state)
     assert_true(fabs(o.tilt - 57.29577951308232) < 1e-13);
     assert_int_equal(parse(&o, "--real=2.5mm --tilt=0.1deg"), STATUS_OK);
     assert_true(o.real == 2.5 && o.tilt == 0.1);
+    assert_int_equal(parse(&o, "--real=100\u00b5m --tilt=0.1\u00b0"), STATUS_OK);
+    assert_true(o.real == 0.1 && o.tilt == 0.1);
+    assert_int_equal(parse(&o, "--real=5e8\u00c5 --centre=100\u03bcm,5e8\u212b"), STATUS_OK);
+    assert_true(o.real == 50 && o.centre[0] == 0.1 && o.centre[1] == 50);
 }
 
 static void lists_and_counts_as_people_type_them(void **state)
@@ -213,6 +217,12 @@ static void bad_values_are_refused(void **state)
         {"--rael=1", "unknown option '--rael=1': did you mean --real?"},
         {"--tripel", "did you mean --triple?"},
         {"--cent=1,1", "did you mean --centre?"},
+        {"--real-length=1", "did you mean --real?"},
+        {"--countless-edges=1", "did you mean --edges?"},
+        {"--coun=1", "did you mean --count?"},
+        {"--zork", "unknown option '--zork' (--help lists them)"},
+        {"--real=5\u00b5eV", "has a wrong unit"},
+        {"--count=5\u00b5", "no whole number"},
         {"--real=1001", "at most 1000 (--real=MM)"},
         {"--triple=1,2", "must be 3 numbers"},
         {"--triple=1,2,3,4", "must be 3 numbers"},
