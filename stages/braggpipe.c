@@ -1,6 +1,6 @@
 /*
  * braggpipe: one name for all programs.  `braggpipe NAME ...` becomes bragg-NAME, `list` says which
- * there are, `demo` is the shipped pipeline of lysozyme.
+ * there are, and which pipelines, `demo` is the shipped pipeline of lysozyme.
  */
 #include <stdio.h>
 #include <string.h>
@@ -38,16 +38,36 @@ static const struct {
     {"noisify", "noisify's"},
     {"demo", "20 stills of lysozyme, into the folder demo"},
     {"list", "this list"},
+    {"help", "this list, and examples"},
 };
 
 enum { PROGRAMS = sizeof programs / sizeof *programs };
+
+/* A file begins with a comment; what it is stands there before the first comma or stop. */
+static void show_pipeline(void *unused, const char *name, const char *path)
+{
+    char text[400] = "";
+    FILE *file = fopen(path, "re");
+    (void)unused;
+    const size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file)
+        (void)fclose(file);
+    char *what = text + strspn(text, "# ");
+    what[strcspn(what, ",:;.")] = '\0';
+    for (char *c = what; (c = strstr(c, "\n# "));)
+        memmove(c + 1, c + 3, strlen(c + 3) + 1), *c = ' ';
+    if (length)
+        printf("  %-14s %s\n", name, what);
+}
 
 static int list(void)
 {
     printf(
         "braggpipe NAME [OPTION...] starts one of these; each has --help and a manual page.\n\n");
     for (size_t i = 0; i < PROGRAMS; i++)
-        printf("  %-12s %s\n", programs[i].name, programs[i].what);
+        printf("  %-14s %s\n", programs[i].name, programs[i].what);
+    printf("\nPipelines, for braggpipe run [OPTION...] NAME:\n\n");
+    program_pipelines(show_pipeline, NULL);
     return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
 
@@ -55,6 +75,7 @@ static int help(void)
 {
     const int status = list();
     printf("\nExamples:\n"
+           "  braggpipe geometry --help\n"
            "  braggpipe run --frames=5 --workdir=stills lysozyme\n"
            "  braggpipe top stills\n");
     return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : status;
@@ -117,7 +138,7 @@ int main(int argc, char **argv)
     const char *name = argc > 1 ? argv[1] : "list";
     if (!strcmp(name, "list"))
         return list();
-    if (!strcmp(name, "--help") || !strcmp(name, "-h"))
+    if (!strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h"))
         return help();
     if (!strcmp(name, "--version") || !strcmp(name, "-V"))
         return printf("braggpipe %s\n", BRAGG_VERSION) < 0 || fflush(stdout) ? STATUS_FAILED

@@ -57,8 +57,7 @@ static const struct opt_program program = {
     .details =
         "FILE is YAML: a list 'stages' of mappings with the keys name, program, args, count, "
         "threads, window, input, restart, order, hosts, cpus, gpus, compress and after, such as '- "
-        "name: "
-        "noise'.",
+        "name: noise'. A pipeline that ships needs its name alone: 'braggpipe list' shows them.",
 };
 
 bool run_given(const struct run_options *o, const char *names)

@@ -131,21 +131,41 @@ char *program_pipeline(const char *name)
     return access(path, R_OK) == 0 ? join("", path) : NULL;
 }
 
-bool program_pipeline_meant(const char *name, char meant[SHIPPED_NAME_SIZE])
+void program_pipelines(void (*take)(void *data, const char *name, const char *path), void *data)
 {
-    char self[PATH_MAX], pattern[2 * PATH_MAX], shipped[SHIPPED_NAME_SIZE];
-    int best = 99;
-    if (!is_plain(name, self))
-        return false;
+    char self[PATH_MAX], pattern[2 * PATH_MAX], name[SHIPPED_NAME_SIZE];
     glob_t files;
+    if (!own_folder(self))
+        return;
     (void)snprintf(pattern, sizeof pattern, "%s%s*.yaml", self, pipelines);
     if (glob(pattern, 0, NULL, &files) == 0)
         for (size_t k = 0; k < files.gl_pathc; k++) {
             const char *file = strrchr(files.gl_pathv[k], '/') + 1;
-            (void)snprintf(shipped, sizeof shipped, "%.*s", (int)strcspn(file, "."), file);
-            if (nearest_better(name, shipped, &best))
-                memcpy(meant, shipped, sizeof shipped);
+            (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(file, "."), file);
+            take(data, name, files.gl_pathv[k]);
         }
     globfree(&files);
-    return best < 99;
+}
+
+struct meant {
+    const char *typed;
+    char *name;
+    int best;
+};
+
+static void compare(void *data, const char *name, const char *path)
+{
+    struct meant *m = data;
+    (void)path;
+    if (nearest_better(m->typed, name, &m->best))
+        (void)snprintf(m->name, SHIPPED_NAME_SIZE, "%s", name);
+}
+
+bool program_pipeline_meant(const char *name, char meant[SHIPPED_NAME_SIZE])
+{
+    char self[PATH_MAX];
+    struct meant m = {name, meant, 99};
+    if (is_plain(name, self))
+        program_pipelines(compare, &m);
+    return m.best < 99;
 }

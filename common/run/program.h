@@ -29,6 +29,9 @@ char *program_pipeline(const char *name);
 
 enum { SHIPPED_NAME_SIZE = 101 };
 
+/* Calls `take` with `data` for each pipeline file that ships, by name: its name, its path. */
+void program_pipelines(void (*take)(void *data, const char *name, const char *path), void *data);
+
 /* The name of the shipped pipeline that `name` probably means; false when it resembles none. */
 bool program_pipeline_meant(const char *name, char meant[SHIPPED_NAME_SIZE]);
 

@@ -10,8 +10,12 @@ is 'a page for every program' "$(ls root/usr/bin | grep - | sed 's/$/.1/')" "$(l
 check 'the page about loops' test -s "$share/man/man7/braggpipe-loop.7"
 check 'and the one about several hosts' test -s "$share/man/man7/braggpipe-machines.7"
 check 'and its pipelines' test -s "$share/braggpipe/pipelines/loop-dials.yaml" -a -s "$share/braggpipe/pipelines/loop-crystfel.yaml"
-is 'one program lists all of them' "$(braggpipe list | sed -n 's/^  \([a-z]*\) .*/bragg-\1/p' | grep -v -e -demo -e -list | sort)" \
+is 'one program lists all of them' "$(braggpipe list | sed -n '/^Pipelines/q; s/^  \([a-z]*\) .*/bragg-\1/p' | grep -v -e -demo -e -list -e -help | sort)" \
 	"$(ls root/usr/bin | grep -)"
+is 'and all pipelines' "$(braggpipe list | sed '1,/^Pipelines/d; /^$/d' | awk 'NF > 3 { print $1 ".yaml" }')" \
+	"$(cd "$share/braggpipe/pipelines" && ls ./*.yaml | cut -c3-)"
+check 'with a line about each' sh -c 'braggpipe list | grep "^  karabo  *A detector of a free-electron laser without the laser$"'
+is 'none of them broken' "$(braggpipe list | awk 'length > 90 || /#/')" ''
 is 'and starts them' "$(braggpipe orient --version)" "$(bragg-orient --version)"
 check 'braggpipe demo' braggpipe demo --frames=1 --quiet
 check 'makes the folder demo' test -s demo/lyso_0000.png
@@ -41,6 +45,8 @@ complete() {
 		"$share/bash-completion/completions/$1" "$@"
 }
 is 'options are completed' "$(complete bragg-geometry --beam-c)" '--beam-center='
+is 'shipped pipelines, too' "$(complete bragg-run kar) $(complete braggpipe run lys)" 'karabo lysozyme'
+is 'no option of another program that a help text names' "$(complete bragg-geometry --make)" ''
 is 'flags, too' "$(complete bragg-orient --rand)" '--random'
 is 'and the words that an option takes' "$(complete bragg-geometry --shape = to)" 'tophat'
 is 'all of them' "$(complete bragg-geometry --shape =)" 'square round gauss tophat'
