@@ -30,7 +30,8 @@
 #include "run/workdir.h"
 #include "run_options.h"
 
-static const char VIEW[] = "127.0.0.1:8080", FRAMES_PAGE[] = "/frames.html";
+static const char VIEW[] = "127.0.0.1:8080", FOREVER_S[] = "1000000",
+                  FRAMES_PAGE[] = "/frames.html";
 
 /* On several hosts counts cross the network, see fold.h. */
 static enum status fold(struct pipeline *p, struct run_options *o, const struct hosts *hosts,
@@ -40,6 +41,12 @@ static enum status fold(struct pipeline *p, struct run_options *o, const struct 
     if (o->reporter)
         o->reporter = pipeline_find(p, "report", strlen("report"));
     return s;
+}
+
+/* Who sits at a terminal looks at the page when the run is over, too, until Ctrl-C. */
+static bool page_stays(const struct run_options *o)
+{
+    return isatty(STDERR_FILENO) && !o->quiet && !o->report && !o->launcher && !o->dry_run;
 }
 
 /* The command line's changes to the file. */
@@ -52,6 +59,8 @@ static enum status change(struct pipeline *p, struct run_options *o, struct host
         s = pipeline_add_watcher(p, "view", true, &view, e);
     if (view && s == STATUS_OK)
         s = pipeline_set(view, "bind", o->view ? o->view : VIEW, e);
+    if (view && s == STATUS_OK && page_stays(o))
+        s = pipeline_set(view, "linger", FOREVER_S, e);
     if (o->report && s == STATUS_OK)
         s = pipeline_add_watcher(p, "report", false, &o->reporter, e);
     for (size_t i = 0; i < o->counts.count && s == STATUS_OK; i++)

@@ -208,6 +208,8 @@ static void linger(const struct view *v)
     (void)sigaddset(&ends, SIGTERM);
     (void)sigaddset(&ends, SIGHUP);
     const bool forever = v->piped && isnan(v->linger_s);
+    if (forever || v->linger_s > 0)
+        log_line(LOG_TELL, "the stream has ended, %s stays; Ctrl-C ends it", v->address);
     while (sigtimedwait(&ends, NULL, forever ? NULL : &time) < 0 && errno == EINTR)
         ;
 }

@@ -154,4 +154,20 @@ interrupt run.sh 1 stop/a_
 check 'bragg-run: Ctrl-C' says '^bragg-orient: finishing [0-9]* frames*; Ctrl-C again aborts'
 check 'bragg-run: how to go on' says '^bragg-write: .* in stop/a_00.img ... a_[0-9]*.img; --resume goes on'
 is 'bragg-run: status 130' "$(lines | tail -n 1)" 'status 130'
+
+# --- a page stays for who sits there, and goes with Ctrl-C
+rm keys
+mkfifo keys
+env --default-signal=INT,QUIT script -qec "trap : INT; bragg-run --view=127.0.0.1:0 --workdir=seen p.yaml; echo status \$?" /dev/null <keys >said 2>&1 &
+exec 3>keys
+soon says 'stays; Ctrl-C ends it$'
+is 'bragg-run --view: all is there' "$(ls seen/*.img | wc -l)" 12
+page=$(lines | sed -n 's/^bragg-view: the stream has ended, \(.*\) stays; Ctrl-C ends it$/\1/p')
+check 'the page stays' /usr/bin/python3 -c '
+import sys, urllib.request
+assert b"<html" in urllib.request.build_opener(urllib.request.ProxyHandler({})).open(sys.argv[1], timeout=10).read()' "$page"
+printf '\003' >&3
+wait
+exec 3>&-
+check 'until Ctrl-C' says '^status 130$'
 finish
