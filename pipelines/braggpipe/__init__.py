@@ -9,8 +9,10 @@ It needs braggpipe's programs in PATH, and the packages pyzmq, msgpack and numpy
 """
 from __future__ import annotations
 
+import glob as _glob
 import os as _os
 import re as _re
+import shlex as _shlex
 from typing import Any as _Any
 
 from braggpipe import _live, _recording, _simulate
@@ -29,13 +31,15 @@ def open(source: str | _os.PathLike[str], *, group: str | None = None, keys: str
     """Frames for a loop, from
 
     - a shell pipeline, as "bragg-geometry | bragg-orient --frames=3 | bragg-intensity": without a last stage;
+      "bragg-replay ..." alone is one, too;
     - a pipeline file of bragg-run, or the name of one that ships ("lysozyme"): the loop stands in the place of its last
       stages, no file is written; set={"orient.frames": 5} is --set;
     - an endpoint ("ipc:///tmp/frames", "tcp://host:5555", "@..." binds): a pipeline that somebody else started; it waits
       for this loop if it is the last stage, or one of those, that the run asks for (bragg-orient --groups), and ends when that
       leaves early; hold=False only looks on, and may leave at any time; `keys` is the folder of the keys for tcp, `insecure` does without; `group` shares the frames
       with other loops of that name, else each gets all;
-    - a recording of bragg-tap, or an NXmx file (which needs h5py).
+    - a recording of bragg-tap, or an NXmx file (which needs h5py);
+    - images, SMV or CBF, also as a pattern ("lyso_*.img"): bragg-replay plays them, numbered from 0, without the truth.
 
     What runs for the loop is stopped when it is left, by whatever way.  Frames come as they are finished.
     A failure is raised as braggpipe.Error in the words of the program that failed; no connection within `start_timeout` (s) is
@@ -45,7 +49,7 @@ def open(source: str | _os.PathLike[str], *, group: str | None = None, keys: str
             images = [frame.image.copy() for frame in frames]
     """
     name = _os.fspath(source)
-    if "|" in name:
+    if "|" in name or _re.match(r"\s*bragg-[a-z]+\s", name):
         return _live.shell(name, group=group, keys=keys, insecure=insecure, start_timeout_s=start_timeout)
     if _re.match(r"@?(ipc|tcp)://", name):
         return _live.live([name], group, keys, insecure, start_timeout, hold=hold)
@@ -54,7 +58,14 @@ def open(source: str | _os.PathLike[str], *, group: str | None = None, keys: str
     if name.endswith((".yaml", ".yml")) or not _os.sep in name and "." not in name:
         words = [f"--set={key}={value}" for key, value in (set or {}).items()]
         return _live.pipeline_file(name, words, group=group, keys=keys, insecure=insecure, start_timeout_s=start_timeout)
+    if images := sorted(_glob.glob(name)):
+        return _play(images)
     raise FileNotFoundError(f"{name}: is no file, no endpoint (ipc://, tcp://) and no shell pipeline (with |)")
+
+
+def _play(images: list[str]) -> Frames:
+    words = "bragg-replay " + " ".join(_shlex.quote(_os.path.join(".", image)) for image in images)
+    return _live.shell(words, group=None, keys=None, insecure=False, start_timeout_s=30.0)
 
 
 def _open_file(name: str) -> Frames:
@@ -66,7 +77,9 @@ def _open_file(name: str) -> Frames:
         from braggpipe._nxmx import NXmx
 
         return NXmx(name)
-    raise ValueError(f"{name}: is no recording, no NXmx file and no pipeline file (.yaml)")
+    if magic[:7] in (b"###CBF:", b"{\nHEADE"):
+        return _play([name])
+    raise ValueError(f"{name}: is no recording, no NXmx file, no image (SMV, CBF) and no pipeline file (.yaml)")
 
 
 def simulate(**options: _Any) -> Frames:

@@ -11,6 +11,7 @@ loop 'a loop slower than the pipeline gets all frames' slow
 loop 'images that are kept do not change' kept
 loop 'a stage that dies is named' died
 loop 'what is no source of frames is refused' refused
+loop 'image files, one or several, are frames' images
 loop 'panels lie where they are' panels
 loop 'nobody there, nonsense, and a pipeline of others that goes on without the loop' strangers
 loop 'sums of any length' sums

@@ -187,6 +187,18 @@ def options():
             raise AssertionError(bad)
 
 
+def images():
+    made = subprocess.run("bragg-replay --quiet x.rec | bragg-noise --quiet | bragg-write --quiet 'i_%02d.img' 'i_%02d.cbf'", shell=True)
+    assert made.returncode == 0
+    noisy = {frame.number: frame.image.copy() for frame in braggpipe.open("bragg-replay --quiet x.rec | bragg-noise --quiet")}
+    for source, numbers in (("i_01.img", [1]), ("i_01.cbf", [1]), ("i_*.img", [0, 1, 2])):
+        frames = sorted(braggpipe.open(source), key=lambda frame: frame.number)
+        assert [frame.number for frame in frames] == list(range(len(numbers))), source
+        for frame, number in zip(frames, numbers):
+            assert numpy.array_equal(frame.image, noisy[number]) and abs(frame.truth.wavelength_A - 1) < 0.1, source
+    assert len(list(braggpipe.open("bragg-replay --first=2 x.rec"))) == 2
+
+
 def refused():
     with open("text", "w") as file:
         file.write("no frames")
@@ -198,6 +210,7 @@ def refused():
         whole[-20000] ^= 1
         file.write(whole)
     for source, kind, words in (("text", ValueError, "no recording"), ("nonesuch.rec", FileNotFoundError, "is no file"),
+                                ("no_*.img", FileNotFoundError, "is no file"), ("bragg-nosuch --x", braggpipe.Error, "bragg-nosuch"),
                                 ("nonesuch", ValueError, "nonesuch"), ("bad.rec", ValueError, "damaged"),
                                 ("ipc://relative", braggpipe.Error, "absolute path"), ("tcp://127.0.0.1:1", braggpipe.Error, "needs keys")):
         try:
