@@ -89,7 +89,7 @@ static void doubt_block(const struct geometry_options *o, const struct experimen
         if (c->has_size && !c->has_blocks && !o->request.oversample && x->sampling.oversample > 10)
             log_line(LOG_WARNING,
                      "a crystal of %g mm as one block of %g x %g x %g cells needs an oversampling "
-                     "of %d: --ncells makes it of smaller ones",
+                     "of %d: --ncells=30 makes it of blocks of 30 cells",
                      m_to_mm(c->size_m[0]), c->cells[0], c->cells[1], c->cells[2],
                      x->sampling.oversample);
 }

@@ -43,6 +43,15 @@ static double longest_edge(const struct crystal *c, bool faithful)
     return longest;
 }
 
+/* Who says how large a crystal is hardly means that it is perfect. */
+static enum status one_block(const struct crystal *c, double oversampling, struct error *e)
+{
+    return error_set(e, STATUS_INPUT,
+                     "a crystal of %g mm as one block of cells needs an oversampling of %.4g, must "
+                     "be at most %g: --ncells=30 makes it of blocks of 30 cells",
+                     m_to_mm(c->size_m[0]), oversampling, LIMIT_OVERSAMPLE);
+}
+
 /* Subpixels along an edge: as asked, or three across the sharpest spot [1.11]. */
 static enum status setup_oversample(const struct request *r, struct experiment *x, struct error *e)
 {
@@ -51,12 +60,19 @@ static enum status setup_oversample(const struct request *r, struct experiment *
     x->sampling.each_solid_angle = r->each_solid_angle;
     double wanted = (double)r->oversample;
     if (r->oversample <= 0) {
+        const struct crystal *sharpest = NULL;
         double longest = 0.0;
-        for (size_t i = 0; i < x->ncrystals; i++)
-            longest = fmax(longest, longest_edge(&x->crystals[i], x->physics == PHYSICS_FAITHFUL));
+        for (size_t i = 0; i < x->ncrystals; i++) {
+            const double edge = longest_edge(&x->crystals[i], x->physics == PHYSICS_FAITHFUL);
+            sharpest = edge > longest || !sharpest ? &x->crystals[i] : sharpest;
+            longest = fmax(longest, edge);
+        }
         const struct panel *p = &x->panels[0];
         const double reciprocal_pixel = x->beam.wavelength_m * p->distance_m / p->pixel_m;
         wanted = fmax(1.0, ceil(3.0 * longest / reciprocal_pixel));
+        if (!(wanted <= LIMIT_OVERSAMPLE) && sharpest && sharpest->has_size &&
+            !sharpest->has_blocks)
+            return one_block(sharpest, wanted, e);
         if (!(wanted <= LIMIT_OVERSAMPLE))
             return error_set(
                 e, STATUS_INPUT,
