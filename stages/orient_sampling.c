@@ -126,9 +126,12 @@ static enum status choose_steps(struct orient_options *o, struct experiment *x,
 
 static void tell(const struct orient_options *o, const struct experiment *x, double spot_rad)
 {
-    char turned[40] = "", crystals[40] = "";
+    char turned[60] = "", crystals[40] = "";
+    const bool alike = !o->random && !o->orientations && !o->scan && !o->runs && o->frames > 1;
     if (o->osc_deg != 0)
         (void)snprintf(turned, sizeof turned, " of %g deg", o->osc_deg);
+    else if (alike)
+        (void)snprintf(turned, sizeof turned, " of one orientation (--random, --osc: of many)");
     if (x->ncrystals > 1)
         (void)snprintf(crystals, sizeof crystals, ", %zu crystals", x->ncrystals);
     log_line(LOG_TELL, "%" PRId64 " frame%s%s%s, spots %.3g deg wide", o->frames,
