@@ -142,6 +142,18 @@ static void share_out(const struct commands *all, struct command *c)
         }
 }
 
+static enum status no_program(const struct pipeline *p, const struct pipeline_stage *s,
+                              struct error *e)
+{
+    char meant[PROGRAM_NAME_SIZE];
+    const bool near = program_meant(s->program, meant);
+    return error_set(e, STATUS_INPUT,
+                     "%s:%ld: stage '%s': there is no program '%.200s' beside bragg-run or in "
+                     "PATH%s%s%s",
+                     p->path, s->line, s->name, s->program, near ? ": did you mean " : "",
+                     near ? meant : "", near ? "?" : "");
+}
+
 static enum status make_one(struct command *c, const struct pipeline *p, size_t index, int64_t i,
                             const struct command_settings *settings, struct error *e)
 {
@@ -165,10 +177,7 @@ static enum status make_one(struct command *c, const struct pipeline *p, size_t 
         return status;
     char *program = find_program(p, s);
     if (!program)
-        return error_set(e, STATUS_INPUT,
-                         "%s:%ld: stage '%s': there is no program '%.200s' beside bragg-run or in "
-                         "PATH",
-                         p->path, s->line, s->name, s->program);
+        return no_program(p, s, e);
     argv_add(&w, program);
     for (size_t k = 0; k < s->nargs; k++)
         argv_add(&w, argv_join(s->args[k], "", "", ""));

@@ -114,6 +114,24 @@ char *program_find(const char *program)
     return found;
 }
 
+bool program_meant(const char *name, char meant[PROGRAM_NAME_SIZE])
+{
+    char self[PATH_MAX], pattern[PATH_MAX + 20];
+    int best = 99;
+    glob_t files;
+    if (!own_folder(self) || !program_is_ours(name))
+        return false;
+    (void)snprintf(pattern, sizeof pattern, "%sbragg-*", self);
+    if (glob(pattern, 0, NULL, &files) == 0)
+        for (size_t k = 0; k < files.gl_pathc; k++) {
+            const char *file = strrchr(files.gl_pathv[k], '/') + 1;
+            if (nearest_better(name + strlen("bragg-"), file + strlen("bragg-"), &best))
+                (void)snprintf(meant, PROGRAM_NAME_SIZE, "%s", file);
+        }
+    globfree(&files);
+    return best < 99;
+}
+
 static const char pipelines[] = "../share/braggpipe/pipelines/";
 
 /* Whether it may be the name of a shipped pipeline; puts where this executable is into *self. */

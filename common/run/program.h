@@ -12,6 +12,11 @@
  * memory; the caller frees it with mem_free. */
 char *program_find(const char *program);
 
+enum { PROGRAM_NAME_SIZE = 60 };
+
+/* The program beside this one that `name` probably means; false when it resembles none. */
+bool program_meant(const char *name, char meant[PROGRAM_NAME_SIZE]);
+
 /* True for one of these, bragg-NAME, in whatever folder. */
 bool program_is_ours(const char *program);
 

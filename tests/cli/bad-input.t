@@ -108,6 +108,7 @@ printf 'stages:\n- name: a\n- colour: b\n' > keys.yaml
 printf 'stages:\n- name: a\n- name: a\n' > twice.yaml
 printf 'stages:\n- {name: a, input: b}\n- name: b\n' > cycle.yaml
 printf 'stages:\n- name: a\n- name: b\n' > absent.yaml
+printf 'stages:\n- name: geometri\n- name: orient\n' > slip.yaml
 printf 'stages:\n- name: geometry\n- name: orient\n' > good.yaml
 bragg-geometry --detpixels=8 --pixel=1 | bragg-tap --record=geometry.rec
 bragg-replay geometry.rec | bragg-orient --frames=3 | bragg-tap --record=recipes.rec
