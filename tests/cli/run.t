@@ -236,7 +236,7 @@ check_status 'the commands of --dry-run fail with it' 1 sh ./commands
 small 10 '' '' '--unknown'
 status=0
 bragg-run "$file" 2>said || status=$?
-is 'an option that the stage does not know' "$status $(head -n 1 said)" "2 sink| test-sink: unknown option '--unknown'"
+is 'an option that the stage does not know' "$status $(head -n 1 said)" "2 sink| test-sink: unknown option '--unknown' (--help lists them)"
 is 'and leaves no folder that it made' "$(bragg-run --workdir=made/for/nothing "$file" 2>/dev/null; echo "$?"; find made 2>/dev/null)" 2
 sed -i '$d' "$file" # no sink is left
 status=0

@@ -215,7 +215,7 @@ is 'a missing reader is said' "$(cat errors)" 'test-source: no stage is connecte
 fresh
 stage first first | stage source source --unknown | stage make make | stage sink sink out
 is 'a bad option stops all' "$(statuses first source make sink)" '1 2 1 1'
-is 'a bad option: one line' "$(cat errors)" "test-source: unknown option '--unknown'"
+is 'a bad option: one line' "$(cat errors)" "test-source: unknown option '--unknown' (--help lists them)"
 fresh
 echo hello | stage sink sink out
 is 'a foreign pipe' "$(cat sink.status) $(cat errors)" "2 test-sink: stdin is no pipe from a stage: it begins with 'hello'"
