@@ -75,7 +75,6 @@ static int help(void)
 {
     const int status = list();
     printf("\nExamples:\n"
-           "  braggpipe geometry --help\n"
            "  braggpipe run --frames=5 --workdir=stills lysozyme\n"
            "  braggpipe top stills\n");
     return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : status;
