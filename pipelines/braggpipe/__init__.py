@@ -58,7 +58,7 @@ def open(source: str | _os.PathLike[str], *, group: str | None = None, keys: str
     if name.endswith((".yaml", ".yml")) or not _os.sep in name and "." not in name:
         words = [f"--set={key}={value}" for key, value in (set or {}).items()]
         return _live.pipeline_file(name, words, group=group, keys=keys, insecure=insecure, start_timeout_s=start_timeout)
-    if images := sorted(_glob.glob(name)):
+    if images := sorted(filter(_os.path.isfile, _glob.glob(name))):
         return _play(images)
     raise FileNotFoundError(f"{name}: is no file, no endpoint (ipc://, tcp://) and no shell pipeline (with |)")
 
