@@ -34,6 +34,8 @@ class Wrong(Exception):
 
 def as_row(result: Any, count: int) -> Array:
     """What the function gave, as `count` numbers in a row."""
+    if result is None:
+        raise Wrong("the function gave nothing: it must return an image")
     given: Array = numpy.ascontiguousarray(result).ravel()
     if given.dtype.kind not in "fiub":
         raise Wrong(f"the function gave {given.dtype}, must be numbers")

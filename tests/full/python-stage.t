@@ -45,7 +45,8 @@ fails() {
 }
 fails broken 'TypeError: unsupported .*NoneType. (broken.py:7)' 'return image / None'
 fails short 'the function gave 39800 pixels, must be 40000' 'return image[1:]'
-fails forgets 'the function gave object, must be numbers' 'image *= 2'
+fails forgets 'the function gave nothing: it must return an image' 'image *= 2'
+fails words 'the function gave <U4, must be numbers' 'return [["dark"]]'
 fails infinite 'pixel 7 is inf, must be finite and fit into 32 bits' 'image[0, 7] = float("inf"); return image'
 fails large 'pixel 3 is 4294967296, must be finite and fit into 32 bits' 'image = image.astype(int); image[0, 3] = 1 << 32; return image'
 fails leaves 'SystemExit: 0 (leaves.py:7)' 'raise SystemExit(0)'

@@ -210,7 +210,7 @@ def refused():
         whole[-20000] ^= 1
         file.write(whole)
     for source, kind, words in (("text", ValueError, "no recording"), ("nonesuch.rec", FileNotFoundError, "is no file"),
-                                ("no_*.img", FileNotFoundError, "is no file"), (os.path.join(os.sep, "tmp"), FileNotFoundError, "is no file"), ("bragg-nosuch --x", braggpipe.Error, "bragg-nosuch"),
+                                ("no_*.img", FileNotFoundError, "is no file"), (os.getcwd(), FileNotFoundError, "is no file"), ("bragg-nosuch --x", braggpipe.Error, "bragg-nosuch"),
                                 ("nonesuch", ValueError, "nonesuch"), ("bad.rec", ValueError, "damaged"),
                                 ("ipc://relative", braggpipe.Error, "absolute path"), ("tcp://127.0.0.1:1", braggpipe.Error, "needs keys")):
         try:
