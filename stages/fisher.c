@@ -67,12 +67,8 @@ static enum status open_pixels(struct fisher_pixels *px, const struct experiment
 {
     const size_t pixels = (size_t)experiment_pixels(x);
     px->computed = mem_array(pixels, sizeof *px->computed);
-    px->listed = mem_array(pixels, sizeof *px->listed);
-    px->image = mem_array(pixels, sizeof *px->image);
-    px->zero = mem_array(pixels, sizeof *px->zero);
     px->background = mem_array(pixels, sizeof *px->background);
-    px->weights = mem_array(pixels, sizeof *px->weights);
-    if (!px->computed || !px->listed || !px->image || !px->zero || !px->background || !px->weights)
+    if (!px->computed || !px->background)
         return error_memory(e, "the pixels");
     for (size_t i = 0; i < x->npanels; i++) {
         const struct panel *p = &x->panels[i];
@@ -80,88 +76,53 @@ static enum status open_pixels(struct fisher_pixels *px, const struct experiment
             if (panel_computes(p, k % p->fast_pixels, k / p->fast_pixels))
                 px->computed[px->ncomputed++] = p->first_pixel + k;
     }
-    for (size_t i = 0; i < pixels; i++) {
-        px->zero[i] = 0.0f;
+    for (size_t i = 0; i < px->ncomputed; i++)
         px->background[i] = (float)background;
-    }
     return px->ncomputed ? STATUS_OK
                          : error_set(e, STATUS_INPUT, "no pixel of the detector is computed");
 }
 
-/* Pixels of which anything is expected; what background tells of itself, and the weights of what
- * it tells together with others. */
-static double list_pixels(struct fisher *f)
-{
-    struct fisher_pixels *px = &f->pixels;
-    const double b = f->options->background, variance = f->options->readout * f->options->readout;
-    double information = 0.0;
-    px->nlisted = 0;
-    for (size_t i = 0; i < px->ncomputed; i++) {
-        const double mean = (double)px->image[px->computed[i]] + b + variance;
-        if (!(mean > 0.0))
-            continue;
-        px->weights[px->nlisted] = (float)(b / mean);
-        px->listed[px->nlisted++] = px->computed[i];
-        information += b * b / mean;
-    }
-    return information;
-}
-
-/* The engine's sums among those of the background. */
-static void assemble(const struct fisher *f, const double *of_set, const double *product,
-                     double of_background, double *fisher)
+/* The engine's sums, with those of the background among them. */
+static void assemble(const struct fisher *f, const struct derive_sums *sums, double *fisher)
 {
     const size_t n = f->free.count, m = f->free.set.count, at = f->free.local_of_set;
     const size_t shift = f->free.has_background;
     for (size_t i = 0; i < m; i++) {
         const size_t row = i < at ? i : i + shift;
         for (size_t k = 0; k < m; k++)
-            fisher[row * n + (k < at ? k : k + shift)] = of_set[i * m + k];
+            fisher[row * n + (k < at ? k : k + shift)] = sums->fisher[i * m + k];
         if (f->free.has_background)
-            fisher[row * n + at] = fisher[at * n + row] = product[i];
+            fisher[row * n + at] = fisher[at * n + row] = sums->shared[i];
     }
     if (f->free.has_background)
-        fisher[at * n + at] = of_background;
-}
-
-static double sum_of(const struct fisher_pixels *px)
-{
-    double sum = 0.0;
-    for (size_t i = 0; i < px->ncomputed; i++)
-        sum += (double)px->image[px->computed[i]];
-    return sum;
+        fisher[at * n + at] = sums->of_background;
 }
 
 static enum status take_at(struct fisher *f, struct fisher_design *d, const struct recipe *r,
                            struct error *e)
 {
-    double gradient[PARAMETERS_MAX], product[PARAMETERS_MAX];
+    double gradient[PARAMETERS_MAX], shared[PARAMETERS_MAX];
     double of_set[PARAMETERS_MAX * PARAMETERS_MAX];
     double fisher[FREE_PARAMETERS_MAX * FREE_PARAMETERS_MAX];
-    struct fisher_pixels *px = &f->pixels;
     if (!r->nlattices)
         return information_add(&d->frames, &f->free.layout, r->id, 0, 0.0, NULL, e);
-    enum status s = beam_plan_run(d->plan, r, px->image, e);
-    if (s)
-        return s;
-    const double of_background = list_pixels(f);
-    const struct derive_data data = {.counts = px->zero,
-                                     .background = px->background,
-                                     .scale = 1.0,
-                                     .variance = f->options->readout * f->options->readout};
-    struct derive_sums sums = {.gradient = gradient, .fisher = of_set};
+    const struct derive_data expected = {
+        .background = f->pixels.background,
+        .scale = 1.0,
+        .variance = f->options->readout * f->options->readout,
+    };
+    struct derive_sums sums = {.gradient = gradient, .fisher = of_set, .shared = shared};
     const struct derive_request q = {.set = &f->free.set,
-                                     .listed = px->listed,
-                                     .npixels = px->nlisted,
-                                     .weights = f->free.has_background ? px->weights : NULL,
-                                     .product = f->free.has_background ? product : NULL,
-                                     .data = &data,
+                                     .listed = f->pixels.computed,
+                                     .npixels = f->pixels.ncomputed,
+                                     .data = &expected,
                                      .sums = &sums};
-    s = f->free.set.count ? beam_plan_derive(d->plan, r, &q, e) : STATUS_OK;
+    const enum status s = beam_plan_derive(d->plan, r, &q, e);
     if (s)
         return s;
-    assemble(f, of_set, product, of_background, fisher);
-    return information_add(&d->frames, &f->free.layout, r->id, r->nlattices, sum_of(px), fisher, e);
+    assemble(f, &sums, fisher);
+    return information_add(&d->frames, &f->free.layout, r->id, r->nlattices, sums.photons, fisher,
+                           e);
 }
 
 enum status fisher_take(struct fisher *f, const struct recipe *r, struct error *e)
@@ -216,8 +177,6 @@ void fisher_close(struct fisher *f)
         information_bounds_free(&d->bounds);
         information_free(&d->frames);
     }
-    void *owned[] = {f->pixels.computed, f->pixels.listed,     f->pixels.image,
-                     f->pixels.zero,     f->pixels.background, f->pixels.weights};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        mem_free(owned[i]);
+    mem_free(f->pixels.computed);
+    mem_free(f->pixels.background);
 }

@@ -21,11 +21,11 @@ struct fisher_options {
     bool overwrite;
 };
 
-/* Pixels that are computed, and room for what is known about each. */
+/* Pixels that are computed, and what is expected in each besides crystals. */
 struct fisher_pixels {
-    int64_t *computed, *listed;  // numbers, owned; those of a frame
-    size_t ncomputed, nlisted;
-    float *image, *zero, *background, *weights;  // owned
+    int64_t *computed;  // numbers, owned
+    float *background;  // photons, owned
+    size_t ncomputed;
 };
 
 /* The experiment at one distance. */

@@ -1,22 +1,21 @@
 #include "engine/derive.h"
 
 #include <math.h>
-#include <omp.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/isa.h"
+#include "engine/derive_sums.h"
 #include "engine/diffuse.h"
 #include "engine/footprint.h"
 #include "engine/recipe_check.h"
 #include "engine/slopes.h"
 #include "physics/pixel.h"
 
-/* Numbers that a block leaves behind: product, gradient, lower half of fisher, likelihood,
- * pixels. */
-static size_t sums_of(size_t count)
-{
-    return 2 * count + count * count + 2;
-}
+enum { GROUP = 8 };  // blocks whose sums are of one thread
+_Static_assert(DERIVE_BATCH % (GROUP * DERIVE_BLOCK) == 0, "batches are whole groups");
+
+static derive_add *const ADD[ISA_COUNT] = ISA_TABLE(derive_add_);
 
 /* Whether it has very many domains of different directions. */
 static bool is_spread(const struct crystal *c)
@@ -108,35 +107,6 @@ static void engine_values(const struct derive_job *job, size_t each, const int64
         compute(job, each, &g, values);
 }
 
-/* Adds an item of the request to the sums of its block; false where the model is not positive. */
-static bool add_item(const struct derive_request *q, size_t item, const double *values,
-                     double *sums)
-{
-    const size_t count = q->set->count;
-    double *gradient = sums + count, *fisher = gradient + count, *rest = fisher + count * count;
-    for (size_t k = 0; k < count && q->weights; k++)
-        sums[k] += (double)q->weights[item] * values[1 + k];
-    if (!q->data || isnan(q->data->counts[item]))
-        return true;
-    const struct derive_data *d = q->data;
-    const double background = d->background ? (double)d->background[item] : 0.0;
-    const double mean = d->scale * values[0] + background + d->variance;
-    const double seen = (double)d->counts[item] + d->variance;
-    if (!(mean > 0.0))
-        return false;
-    const double by_photons = d->scale * (seen / mean - 1.0);
-    const double information = d->scale * d->scale / mean;
-    for (size_t k = 0; k < count; k++) {
-        const double slope = information * values[1 + k];
-        gradient[k] += by_photons * values[1 + k];
-        for (size_t m = 0; m <= k; m++)
-            fisher[k * count + m] += slope * values[1 + m];
-    }
-    rest[0] += mean - seen * log(mean);
-    rest[1] += 1.0;
-    return true;
-}
-
 /* Where the values of an item come from: the engine, or planes that are there already. */
 struct from {
     const struct derive_job *job;
@@ -174,7 +144,7 @@ static void number_items(const struct derive_request *q, size_t first, size_t it
         numbers[i] = q->listed ? q->listed[first + i] : (int64_t)(first + i);
 }
 
-/* One block; false where the model is not positive. */
+/* One block, whose sums are added if wanted; false where the model is not positive. */
 static bool run_block(const struct from *from, const struct derive_request *q, size_t block,
                       double *sums)
 {
@@ -182,7 +152,6 @@ static bool run_block(const struct from *from, const struct derive_request *q, s
     const size_t left = q->npixels - first, items = left < DERIVE_BLOCK ? left : DERIVE_BLOCK;
     int64_t numbers[DERIVE_BLOCK];
     double values[1 + PARAMETERS_MAX][DERIVE_BLOCK];
-    bool good = true;
     number_items(q, first, items, numbers);
     values_of(from, each, first, numbers, (int)items, values);
     for (size_t i = 0; i < items && q->photons; i++)
@@ -190,34 +159,41 @@ static bool run_block(const struct from *from, const struct derive_request *q, s
     for (size_t k = 0; k < count && q->planes; k++)
         for (size_t i = 0; i < items; i++)
             q->planes[k * q->npixels + first + i] = (float)values[1 + k][i];
-    for (size_t i = 0; i < items && (q->weights || q->data); i++) {
-        double of_item[1 + PARAMETERS_MAX];
-        for (size_t k = 0; k < each; k++)
-            of_item[k] = values[k][i];
-        good = add_item(q, first + i, of_item, sums) && good;
-    }
-    return good;
+    return !sums || ADD[isa_best()](q, first, (int)items, values, sums);
 }
 
-/* Adds up what blocks left, in their order. */
-static void collect(const struct derive_request *q, const double *sums, size_t nblocks)
+/* Gives the request what was summed up. */
+static void give(const struct derive_request *q, const double *total)
 {
-    const size_t count = q->set->count, each = sums_of(count);
-    double total[2 * PARAMETERS_MAX + PARAMETERS_MAX * PARAMETERS_MAX + 2] = {0.0};
-    for (size_t i = 0; i < nblocks; i++)
+    const size_t count = q->set->count, bytes = count * sizeof *total;
+    const double *fisher = total + derive_at_fisher(count);
+    const double *single = total + derive_at_singles(count);
+    struct derive_sums *to = q->sums;
+    if (q->product)
+        memcpy(q->product, total, bytes);
+    if (!to)
+        return;
+    memcpy(to->gradient, total + derive_at_gradient(count), bytes);
+    if (to->shared)
+        memcpy(to->shared, total + derive_at_shared(count), bytes);
+    for (size_t k = 0; k < count; k++)
+        for (size_t m = 0; m <= k; m++)
+            to->fisher[k * count + m] = to->fisher[m * count + k] = fisher[k * (k + 1) / 2 + m];
+    to->of_background = single[DERIVE_OF_BACKGROUND];
+    to->likelihood = single[DERIVE_LIKELIHOOD];
+    to->photons = single[DERIVE_PHOTONS];
+    to->pixels = (int64_t)single[DERIVE_PIXELS];
+}
+
+/* Adds up what groups left, in their order. */
+static void collect(const struct derive_request *q, const double *sums, size_t ngroups)
+{
+    const size_t each = derive_sums_size(q->set->count);
+    double total[DERIVE_SUMS_MAX] = {0.0};
+    for (size_t i = 0; i < ngroups; i++)
         for (size_t k = 0; k < each; k++)
             total[k] += sums[i * each + k];
-    if (q->product)
-        memcpy(q->product, total, count * sizeof *total);
-    if (!q->sums)
-        return;
-    memcpy(q->sums->gradient, total + count, count * sizeof *total);
-    for (size_t k = 0; k < count; k++)
-        for (size_t m = 0; m < count; m++)
-            q->sums->fisher[k * count + m] =
-                total[2 * count + (k < m ? m * count + k : k * count + m)];
-    q->sums->likelihood = total[each - 2];
-    q->sums->pixels = (int64_t)total[each - 1];
+    give(q, total);
 }
 
 /* Has the engine compute items from `first` on; room for their numbers. */
@@ -238,33 +214,38 @@ static enum status refuse_mean(struct error *e)
                      "background or a variance of readout");
 }
 
-static enum status run_blocks(const struct from *from, const struct derive_request *q,
+/* Those blocks of a group that there are; false where the model is not positive. */
+static bool run_group(const struct from *from, const struct derive_request *q, size_t group,
+                      double *sums)
+{
+    const size_t nblocks = (q->npixels + DERIVE_BLOCK - 1) / DERIVE_BLOCK;
+    bool good = true;
+    for (size_t i = group * GROUP; i < nblocks && i < (group + 1) * GROUP; i++)
+        good = run_block(from, q, i, sums) && good;
+    return good;
+}
+
+static enum status run_groups(const struct from *from, const struct derive_request *q,
                               struct error *e)
 {
-    const size_t nblocks = (q->npixels + DERIVE_BLOCK - 1) / DERIVE_BLOCK,
-                 each = sums_of(q->set->count);
-    const bool summed = q->weights || q->data;
-    double *sums =
-        mem_array(summed ? nblocks * each + 1 : each * (size_t)from->job->threads, sizeof *sums);
+    const size_t pixels = GROUP * DERIVE_BLOCK, each = derive_sums_size(q->set->count);
+    const size_t ngroups = (q->npixels + pixels - 1) / pixels;
+    const bool summed = q->weights || q->data, batches = from->job->batch && !from->planes;
+    const size_t step = batches ? DERIVE_BATCH / pixels : ngroups + 1;
+    double *sums = mem_array(summed ? ngroups * each + 1 : 1, sizeof *sums);
+    int64_t *numbers = mem_array(batches ? DERIVE_BATCH : 1, sizeof *numbers);
     bool good = true;
-    if (!sums)
-        return error_memory(e, "the sums of derivatives");
-    const bool batches = from->job->batch && !from->planes;
-    const size_t step = batches ? DERIVE_BATCH / DERIVE_BLOCK : nblocks + 1;
-    int64_t *numbers = batches ? mem_array(DERIVE_BATCH, sizeof *numbers) : NULL;
-    enum status s = batches && !numbers ? error_memory(e, "the batch") : STATUS_OK;
-    for (size_t first = 0; first < nblocks && !s; first += step) {
-        const size_t end = nblocks - first < step ? nblocks : first + step;
+    enum status s = sums && numbers ? STATUS_OK : error_memory(e, "the sums of derivatives");
+    for (size_t first = 0; first < ngroups && !s; first += step) {
+        const size_t end = ngroups - first < step ? ngroups : first + step;
         struct from at = *from;
-        s = batches ? open_batch(&at, q, first * DERIVE_BLOCK, numbers, e) : STATUS_OK;
+        s = batches ? open_batch(&at, q, first * pixels, numbers, e) : STATUS_OK;
 #pragma omp parallel for schedule(dynamic) num_threads(from->job->threads) reduction(&& : good)
         for (size_t i = first; i < (s ? first : end); i++)
-            good =
-                run_block(&at, q, i, sums + each * (summed ? i : (size_t)omp_get_thread_num())) &&
-                good;
+            good = run_group(&at, q, i, summed ? sums + each * i : NULL) && good;
     }
     if (summed && !s)
-        collect(q, sums, nblocks);
+        collect(q, sums, ngroups);
     mem_free(numbers);
     mem_free(sums);
     return s ? s : good ? STATUS_OK : refuse_mean(e);
@@ -281,7 +262,7 @@ static enum status run_spread(const struct derive_job *job, const struct derive_
     const struct derive_request all = {
         .set = q->set, .npixels = pixels, .photons = photons, .planes = planes + pixels};
     enum status s =
-        planes && photons ? run_blocks(&engine, &all, e) : error_memory(e, "the derivatives");
+        planes && photons ? run_groups(&engine, &all, e) : error_memory(e, "the derivatives");
     for (size_t i = 0; i < pixels && !s; i++)
         planes[i] = (float)photons[i];
     for (size_t k = 0; k <= count && !s; k++) {
@@ -289,7 +270,7 @@ static enum status run_spread(const struct derive_job *job, const struct derive_
         s = footprint_end_plainly(job->footprint, job->recipe, planes + k * pixels, e);
     }
     if (!s)
-        s = run_blocks(&made, q, e);
+        s = run_groups(&made, q, e);
     mem_free(photons);
     mem_free(planes);
     return s;
@@ -304,7 +285,7 @@ enum status derive_run(const struct derive_job *job, const struct derive_request
         return STATUS_INPUT;
     const struct from engine = {.job = job};
     return sized && job->footprint->is_seen ? run_spread(job, request, e)
-                                            : run_blocks(&engine, request, e);
+                                            : run_groups(&engine, request, e);
 }
 
 enum status derive_total_add(struct derive_total *t, const struct derive_request *q, size_t first,
@@ -312,16 +293,19 @@ enum status derive_total_add(struct derive_total *t, const struct derive_request
                              struct error *e)
 {
     bool good = true;
-    for (size_t i = 0; i < count; i++) {
-        double values[1 + PARAMETERS_MAX] = {photons[i]};
+    for (size_t at = 0; at < count; at += DERIVE_BLOCK) {
+        const size_t items = count - at < DERIVE_BLOCK ? count - at : DERIVE_BLOCK;
+        double values[1 + PARAMETERS_MAX][DERIVE_BLOCK];
+        memcpy(values[0], photons + at, items * sizeof *photons);
         for (size_t k = 0; k < q->set->count; k++)
-            values[1 + k] = (double)planes[k * count + i];
-        good = add_item(q, first + i, values, t->sums) && good;
+            for (size_t i = 0; i < items; i++)
+                values[1 + k][i] = (double)planes[k * count + at + i];
+        good = ADD[isa_best()](q, first + at, (int)items, values, t->sums) && good;
     }
     return good ? STATUS_OK : refuse_mean(e);
 }
 
 void derive_total_give(const struct derive_total *t, const struct derive_request *q)
 {
-    collect(q, t->sums, 1);
+    give(q, t->sums);
 }

@@ -21,7 +21,7 @@ struct footprint;
  * plus variance are taken as Poisson (shifted Poisson; Snyder, Hammoud and White, J. Opt. Soc.
  * Am. A 10, 1014, 1993).  All arrays have an item for each pixel of the request. */
 struct derive_data {
-    const float *counts;      // photons; NaN: left out
+    const float *counts;      // photons; NaN: left out; NULL: as expected, where that is above 0
     const float *background;  // photons; NULL: none
     double scale;             // of the photons of this image
     double variance;          // of readout, photons^2
@@ -29,10 +29,14 @@ struct derive_data {
 
 /* Sums over the pixels; freed by whoever made the arrays. */
 struct derive_sums {
-    double *gradient;   // [count]: J^T ((counts + variance)/m - 1)
-    double *fisher;     // [count x count]: J^T J / m
-    double likelihood;  // sum of m - (counts + variance) ln m: smaller is better
-    int64_t pixels;     // that counted
+    double *gradient;      // [count]: J^T ((counts + variance)/m - 1); 0 without counts
+    double *fisher;        // [count x count]: J^T J / m
+    double *shared;        // [count]: J^T background/m, of the Fisher matrix with the background,
+                           // to a factor; NULL: not wanted
+    double of_background;  // sum of background^2/m: likewise
+    double likelihood;     // sum of m - (counts + variance) ln m: smaller is better; 0 without
+    double photons;        // sum of scale * photons
+    int64_t pixels;        // that counted
 };
 
 /* What is asked; NULL for what is not wanted. */
@@ -67,6 +71,7 @@ static inline struct derive_place derive_place_next(struct derive_place last, in
 enum {
     DERIVE_BLOCK = 128,      // pixels that are computed together, at most
     DERIVE_BATCH = 1 << 18,  // ... and that an engine is asked for at a time: whole blocks
+    DERIVE_SUMS_MAX = 3 * PARAMETERS_MAX + PARAMETERS_MAX * (PARAMETERS_MAX + 1) / 2 + 4,
 };
 
 /* Photons, then derivatives, of `count` pixels of one panel, 1 .. DERIVE_BLOCK: pixel i has
@@ -105,7 +110,7 @@ enum status derive_run(const struct derive_job *job, const struct derive_request
 
 /* Sums of a request whose photons and planes come from elsewhere; begins as {0}. */
 struct derive_total {
-    double sums[2 * PARAMETERS_MAX + PARAMETERS_MAX * PARAMETERS_MAX + 2];
+    double sums[DERIVE_SUMS_MAX];
 };
 
 /* Adds `count` items of a request, from `first` on: photons[count], planes[set->count x count].
