@@ -26,13 +26,6 @@ struct dense_range {
     float phi_rad;
 };
 
-LANES_INLINE words words_load(const uint32_t *from)
-{
-    words v;
-    memcpy(&v, from, sizeof v);
-    return v;
-}
-
 /* Adds a sum, times the weights of LANES pixels, to what these have under key number `key`;
  * replaces that, if terms are the first ones. */
 LANES_INLINE void dense_keyed_add(struct dense_shares *s, int key, int first, floats sum,

@@ -4,6 +4,7 @@
  */
 #include "engine/cpu_slopes.h"
 
+#include <math.h>
 #include <omp.h>
 #include <string.h>
 
@@ -41,9 +42,9 @@ static void turn_rate(const double axis[3], double factor, const double cell[9],
     mat_multiply(change, reciprocal, rate);
 }
 
-/* Phi step `t`, domain `k` of a lattice. */
+/* Phi step `t`, domain `k` of a lattice whose slopes by indices lack a factor. */
 static void open_step(const struct slopes_frame *f, size_t index, size_t t, size_t k,
-                      struct cpu_slopes_step *to)
+                      const double per_index[3], struct cpu_slopes_step *to)
 {
     struct slopes_step step;
     double reciprocal[9];
@@ -53,9 +54,10 @@ static void open_step(const struct slopes_frame *f, size_t index, size_t t, size
     turn_rate(step.spindle, 1.0, to->cell, reciprocal, to->rate[SLOPES_PHI]);
     turn_rate(step.spindle, step.part, to->cell, reciprocal, to->rate[SLOPES_OSC]);
     for (int i = 0; i < 9; i++) {
-        to->cell_A[i] = (float)(to->cell[i] * ANGSTROM_1_M);
+        to->opposite[i] = -to->cell[i];
+        to->cell_A[i] = (float)(to->cell[i] * per_index[i / 3] * ANGSTROM_1_M);
         for (int rate = 0; rate < SLOPES_RATES; rate++)
-            to->rate_f[rate][i] = (float)to->rate[rate][i];
+            to->rate_f[rate][i] = (float)(to->rate[rate][i] * per_index[i / 3]);
     }
 }
 
@@ -81,6 +83,9 @@ static bool open_lattice(const struct cpu_slopes *job, size_t index, struct cpu_
     const struct crystal *c = from->crystal;
     *to = (struct cpu_slopes_lattice){.table = from->table, .shape = from->shape};
     vec_copy(to->N, c->cells);
+    to->top = c->shape == SHAPE_SQUARE ? pow(c->cells[0] * c->cells[1] * c->cells[2], 2.0) : 1.0;
+    for (int i = 0; i < 3; i++)  // one cell is no grating
+        to->per_index[i] = c->shape == SHAPE_SQUARE && !(c->cells[i] > 1.0) ? 0.0 : c->cells[i];
     to->fudge = c->fudge;
     to->weight = l->weight;
     to->scale = job->photons * from->table->F_max * from->table->F_max / (double)from->nsteps;
@@ -92,7 +97,8 @@ static bool open_lattice(const struct cpu_slopes *job, size_t index, struct cpu_
     open_changes(&job->frame, index, l->reciprocal_A, to->change);
     for (size_t i = 0; i < from->nsteps; i++) {
         memcpy(to->steps[i].cell, from->cells + 9 * i, sizeof to->steps[i].cell);
-        open_step(&job->frame, index, i / l->ndomains, i % l->ndomains, &to->steps[i]);
+        open_step(&job->frame, index, i / l->ndomains, i % l->ndomains, to->per_index,
+                  &to->steps[i]);
     }
     return true;
 }

@@ -22,6 +22,7 @@ enum {
     SLOPES_BLOCK = DERIVE_BLOCK,
     SLOPES_TERMS = 64,        // summed in single precision before going to double
     SLOPES_CELLS_MAX = 3000,  // along an axis, in mixed precision
+    SLOPES_NO_WINDOW = 0x40,
 };
 
 #define ANGSTROM_1_M 1e10
@@ -45,15 +46,17 @@ enum slopes_rate { SLOPES_MOSAIC, SLOPES_PHI, SLOPES_OSC, SLOPES_RATES };
 
 /* One phi step and domain. */
 struct cpu_slopes_step {
-    double cell[9];                // direct vectors as they lie, m
-    double rate[SLOPES_RATES][9];  // c_ik of each
-    float cell_A[9], rate_f[SLOPES_RATES][9];
+    double cell[9], opposite[9];               // direct vectors as they lie, m; times -1
+    double rate[SLOPES_RATES][9];              // c_ik of each
+    float cell_A[9], rate_f[SLOPES_RATES][9];  // times per_index of the lattice
 };
 
 struct cpu_slopes_lattice {
     const struct cpu_table *table;
     enum crystal_shape shape;
     double N[3], fudge;
+    double top, per_index[3];  // what values, and besides slopes by indices lack in
+                               // cpu_slopes_lanes.h
     size_t nsteps;
     struct cpu_slopes_step *steps;  // owned
     double *change;                 // owned: c_ik of each parameter, for a unit
@@ -87,6 +90,9 @@ struct cpu_slopes_of {
  */
 struct cpu_slopes_gathered {
     alignas(MEM_ALIGNMENT) float sums[SLOPES_KEPT][SLOPES_BLOCK];
+    uint32_t first[3][SLOPES_BLOCK];  // windows of structure factors: see cpu_slopes_window.h;
+                                      // bytes of SLOPES_NO_WINDOW: indices far from all
+    float F_sqr[SLOPES_BLOCK];
     size_t terms;  // 0: sums are anything
     bool taken;    // some of the block went to double precision already
 };

@@ -176,6 +176,7 @@ static void begin(const struct cpu_slopes *job, int n, struct cpu_slopes_scratch
     }
     for (size_t l = 0; l < job->job->nlattices; l++) {
         s->gathered[l].taken = false;
+        memset(s->gathered[l].first[0], SLOPES_NO_WINDOW, sizeof s->gathered[l].first[0]);
         for (int k = 0; k < job->nkept && !GATHERS(&job->lattices[l]); k++)
             memset(s->lattices[l][job->kept[k]], 0, sizeof s->lattices[l][0]);
     }

@@ -27,8 +27,8 @@ LANES_INLINE floats lanes_exp2_negative(floats t)
     return (floats)((ints)(p * (floats)(power << 23)) & lit);
 }
 
-/* V^2 exp(-2 fudge R/0.63), R = sum (N_i d_i)^2: slopes of F S by indices, and what is added to
- * sums: F S, its slopes by cells and by fudge. */
+/* V^2 exp(-2 fudge R/0.63), R = sum (N_i d_i)^2: slopes of F S by indices, over cells along the
+ * axis, and what is added to sums: F S, its slopes by cells and by fudge. */
 LANES_INLINE void gauss_lanes(const struct cpu_slopes_lattice *l, const floats d[3], floats F,
                               bool cells, floats by_index[3], floats *value, floats by_N[3],
                               floats *by_fudge)
@@ -43,7 +43,7 @@ LANES_INLINE void gauss_lanes(const struct cpu_slopes_lattice *l, const floats d
     *value += one;
     *by_fudge = floats_fused(R * (float)(-2.0 / 0.63), one, *by_fudge);
     for (int i = 0; i < 3; i++) {
-        by_index[i] = slope * x[i] * N[i];
+        by_index[i] = slope * x[i];
         if (cells)
             by_N[i] =
                 floats_fused(floats_fused(lean * x[i], x[i], one), floats_of(2.0f / N[i]), by_N[i]);

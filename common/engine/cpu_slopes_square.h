@@ -1,7 +1,7 @@
 /*
  * The squared lattice factor of SQUARE and its derivatives in single precision for LANES pixels, as
  * vectors: see shape_slopes.h for the formulas, and square_term for the same in double precision.
- * What bounds it: arithmetic, 42 of 101 multiplications being those of twelve polynomials.
+ * What bounds it: arithmetic, 42 of 98 multiplications being those of twelve polynomials.
  */
 #ifndef BRAGG_ENGINE_CPU_SLOPES_SQUARE_H
 #define BRAGG_ENGINE_CPU_SLOPES_SQUARE_H
@@ -29,61 +29,67 @@ LANES_INLINE void lanes_waves(floats z, floats *a, floats *b)
     *b = lanes_poly(p, z, -0x1.a51a60p+1f);
 }
 
-/* What sin(pi N d)/sin(pi d) is made of along one axis: N d is a whole number n and a fraction t.
- */
+/* What sigma = sin(pi N d)/(N sin(pi d)) is made of along one axis: N d is a whole number n and a
+ * fraction t. */
 struct lanes_grating {
-    floats d, above, below;  // above, below: numerator and denominator, over pi
-    floats cosine;           // of pi N d, up to the sign that the numerator lacks
-    floats slope;            // of the quotient by d, times the square of the denominator
+    floats above, below;   // numerator and denominator, over pi
+    floats across, along;  // across - sigma along is the slope of sigma by d, times below/N
+    floats by_N;           // that of N sigma by N, times below/N, up to the numerator's sign
 };
 
-/* `d` is not 0.  The slope is
- *     a(d) (n a(t) + N d t^2 b(t)) - t a(t) d^2 b(d)
- * which loses no digits: at a spot n is 0, and the rest is a difference of one part and one that
- * is N^2 times as large. */
-LANES_INLINE struct lanes_grating lanes_grating(floats d, float N)
+/* `d` is not 0.  The slope has cosines of both angles, which at a spot, where n is 0, differ from 1
+ * by as much as they tell: there their ones are left out, which cancel. */
+LANES_INLINE void lanes_grating(floats d, float N, bool cells, struct lanes_grating *g)
 {
-    struct lanes_grating g;
     const floats x = d * N;
     const floats n = (x + LANES_NEAREST) - LANES_NEAREST, t = floats_fused(floats_of(N), d, -n);
     floats a_d, b_d, a_t, b_t;
     const floats d_sqr = d * d, t_sqr = t * t;
     lanes_waves(d_sqr, &a_d, &b_d);
     lanes_waves(t_sqr, &a_t, &b_t);
-    const floats lean = t_sqr * b_t;
-    g.d = d;
-    g.above = t * a_t;
-    g.below = d * a_d;
-    g.cosine = lean + a_t;
-    g.slope = floats_fused(a_d, floats_fused(n, a_t, x * lean), -(g.above * (d_sqr * b_d)));
-    if (!(N > 1.0f))
-        g.slope = g.d = (floats){0};  // one cell is no grating
-    return g;
+    const floats lean_t = t_sqr * b_t, lean_d = d_sqr * b_d;
+    const lanes_mask beside = lanes_nonzero(n);
+    g->above = t * a_t;
+    g->below = x * a_d;
+    g->across = floats_add_where(beside, a_t, lean_t);
+    g->along = floats_add_where(beside, a_d, lean_d);
+    if (cells)
+        g->by_N = (lean_t + a_t) * d;
 }
 
-/* Slopes of F S by indices, and what is added to sums: F S, its slopes by cells.  One division for
- * three axes. */
-LANES_INLINE void square_lanes(const struct cpu_slopes_lattice *l, const floats d[3], floats F,
-                               bool cells, floats by_index[3], floats *value, floats by_N[3])
+/* Numerators over denominators, and 1 over these.  One division for three axes. */
+LANES_INLINE void lanes_quotients(struct lanes_grating axes[3])
 {
-    const struct lanes_grating x = lanes_grating(d[0], (float)l->N[0]);
-    const struct lanes_grating y = lanes_grating(d[1], (float)l->N[1]);
-    const struct lanes_grating z = lanes_grating(d[2], (float)l->N[2]);
-    const floats pair = x.below * y.below, inverse = 1.0f / (pair * z.below);
-    const floats rest = inverse * z.below;
-    const floats two = x.above * y.above * inverse, third = z.above * inverse;
-    const floats product = two * z.above, twice = (F + F) * product, most = third * twice;
-    /* of each axis what multiplies its slope and 1/below; 1/(x y z) is the product of all three */
-    const floats e0 = most * y.above, e1 = most * x.above, e2 = two * twice;
-    *value = floats_fused(F * product, product, *value);
-    by_index[0] = e0 * (x.slope * (rest * y.below));
-    by_index[1] = e1 * (y.slope * (rest * x.below));
-    by_index[2] = e2 * (z.slope * (inverse * pair));
+    const floats x = axes[0].below, y = axes[1].below, z = axes[2].below;
+    const floats pair = x * y, inverse = 1.0f / (pair * z), rest = inverse * z;
+    axes[0].below = rest * y;
+    axes[1].below = rest * x;
+    axes[2].below = inverse * pair;
+    for (int i = 0; i < 3; i++)
+        axes[i].above *= axes[i].below;
+}
+
+/* Slopes of F S by indices, and what is added to sums: F S, its slopes by cells; all over the
+ * square of the number of cells, and slopes by indices over cells along the axis besides.  Of a
+ * single cell along an axis they are rubbish. */
+LANES_INLINE void square_lanes(const struct lanes_grating axes[3], floats F, bool cells,
+                               floats by_index[3], floats *value, floats by_N[3])
+{
+    const struct lanes_grating x = axes[0], y = axes[1], z = axes[2];
+    const floats r0 = x.below, r1 = y.below, r2 = z.below;
+    const floats s0 = x.above, s1 = y.above, s2 = z.above;
+    const floats s01 = s0 * s1, product = s01 * s2, part = F * product, twice = part + part;
+    const floats third = twice * s2;
+    const floats e0 = third * (s1 * r0), e1 = third * (s0 * r1), e2 = twice * (s01 * r2);
+    *value = floats_fused(part, product, *value);
+    by_index[0] = e0 * floats_fused(-s0, x.along, x.across);
+    by_index[1] = e1 * floats_fused(-s1, y.along, y.across);
+    by_index[2] = e2 * floats_fused(-s2, z.along, z.across);
     if (!cells)
         return;
-    by_N[0] = floats_fused(e0, x.cosine * x.d, by_N[0]);
-    by_N[1] = floats_fused(e1, y.cosine * y.d, by_N[1]);
-    by_N[2] = floats_fused(e2, z.cosine * z.d, by_N[2]);
+    by_N[0] = floats_fused(e0, x.by_N, by_N[0]);
+    by_N[1] = floats_fused(e1, y.by_N, by_N[1]);
+    by_N[2] = floats_fused(e2, z.by_N, by_N[2]);
 }
 
 #endif

@@ -186,11 +186,12 @@ INLINE double weight_of(const struct cpu_slopes_lattice *l, int sum)
     return sum == SLOPES_VALUE ? l->scale : l->scale * l->weight;
 }
 
-/* The sums that differ from source to source. */
-static void settle(const struct cpu_slopes *job, size_t index, int n, struct cpu_slopes_scratch *s)
+/* The sums that differ from source to source, and lack a factor. */
+static void settle(const struct cpu_slopes *job, size_t index, double lack, int n,
+                   struct cpu_slopes_scratch *s)
 {
     const struct cpu_slopes_lattice *l = &job->lattices[index];
-    const double weight = l->scale * l->weight;
+    const double weight = l->scale * l->weight * lack;
     collect(s->lit, TERMS(s)->sums[SLOPES_VALUE], weight, n);
     for (int k = 0; k < 3 && job->v; k++)
         collect(s->v[k], TERMS(s)->sums[SLOPES_V + k], weight, n);
@@ -221,7 +222,8 @@ static void take_gathered(const struct cpu_slopes *job, size_t index, int n,
     struct cpu_slopes_gathered *g = &s->gathered[index];
     for (int k = 0; k < job->nkept && g->terms; k++) {
         const int sum = job->kept[k];
-        const double weight = weight_of(&job->lattices[index], sum);
+        const double weight =
+            weight_of(&job->lattices[index], sum) * lanes_lack(&job->lattices[index], sum);
         if (g->taken)
             collect(s->lattices[index][sum], g->sums[sum], weight, n);
         else
@@ -239,7 +241,7 @@ static void add_gathered(const struct cpu_slopes *job, size_t index, size_t firs
         take_gathered(job, index, n, s);
     add_lanes(job, &job->lattices[index], first, end, n, s, g);
     g->terms += end - first;
-    settle(job, index, n, s);
+    settle(job, index, job->lattices[index].top, n, s);
 }
 #endif
 
@@ -262,7 +264,7 @@ static void add_lattice(const struct cpu_slopes *job, size_t index, int n,
         }
 #endif
         add_steps(job, l, first, end, n, s);
-        settle(job, index, n, s);
+        settle(job, index, 1.0, n, s);
         keep(job, index, n, s);
     }
 }

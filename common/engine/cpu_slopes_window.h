@@ -7,6 +7,7 @@
 #ifndef BRAGG_ENGINE_CPU_SLOPES_WINDOW_H
 #define BRAGG_ENGINE_CPU_SLOPES_WINDOW_H
 
+#include "engine/cpu_slopes.h"
 #include "engine/lanes.h"
 #include "engine/prepared.h"
 
@@ -47,12 +48,21 @@ struct lanes_window {
     floats F_sqr;    // l fastest, then k, h
 };
 
-/* One that no index is in. */
-LANES_INLINE struct lanes_window lanes_window_none(void)
+/* That of pixels i .. i + LANES - 1: they are much the same from point to point. */
+LANES_INLINE struct lanes_window lanes_window_load(const struct cpu_slopes_gathered *g, int i)
 {
-    const words far = (words){0} + 0x40000000u;
-    const struct lanes_window w = {.first = {far, far, far}};
+    const struct lanes_window w = {
+        {words_load(g->first[0] + i), words_load(g->first[1] + i), words_load(g->first[2] + i)},
+        floats_load(g->F_sqr + i),
+    };
     return w;
+}
+
+LANES_INLINE void lanes_window_store(struct cpu_slopes_gathered *g, int i, struct lanes_window w)
+{
+    floats_store(g->F_sqr + i, w.F_sqr);
+    for (int k = 0; k < 3; k++)
+        words_store(g->first[k] + i, w.first[k]);
 }
 
 /* As table_slot. */

@@ -65,6 +65,18 @@ LANES_INLINE void floats_store(float *to, floats v)
     memcpy(to, &v, sizeof v);
 }
 
+LANES_INLINE words words_load(const uint32_t *from)
+{
+    words v;
+    memcpy(&v, from, sizeof v);
+    return v;
+}
+
+LANES_INLINE void words_store(uint32_t *to, words v)
+{
+    memcpy(to, &v, sizeof v);
+}
+
 LANES_INLINE doubles doubles_load(const double *from)
 {
     doubles v;
@@ -306,6 +318,15 @@ LANES_INLINE lanes_mask lanes_less(floats a, floats b)
     return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LT_OQ);
 #else
     return (ints)(a < b);
+#endif
+}
+
+LANES_INLINE lanes_mask lanes_nonzero(floats v)
+{
+#if defined(__AVX512F__)
+    return _mm512_cmp_ps_mask((__m512)v, _mm512_setzero_ps(), _CMP_NEQ_UQ);
+#else
+    return (ints)(v != 0.0f);
 #endif
 }
 

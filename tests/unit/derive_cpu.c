@@ -163,6 +163,10 @@ static void test_square(void **state)
     v.perfect = true;
     set3(v.cells, 20, 1, 13);
     compare(&v, "rot,cell,ncells,wavelength,distance", 1e-5);
+    v.name = "few cells";
+    set3(v.cells, 2, 1, 3);
+    compare(&v, "rot,cell,ncells,wavelength,distance", 1e-5);
+    set3(v.cells, 20, 1, 13);
     v.still = true;
     v.name = "neither phi nor domains";
     compare(&v, "rot,cell,ncells,wavelength,distance", 1e-5);
