@@ -23,6 +23,8 @@ static const struct workload stills[] = {
     {"gauss", "-gauss_xtal " STILL, .table = true, .size = 1024},
 };
 
+static const char *const isas[] = {NULL, "baseline", "avx2", "avx512"};
+
 /* What is asked; goals are images of the same workload, or seconds for PASSES. */
 struct asked {
     const char *name, *parameters;
@@ -38,7 +40,8 @@ static const struct asked ASKED[] = {
     {.name = "image, rot and cell", .parameters = "rot,cell", .planes = true, .goal = {2.0, 2.0}},
     {.name = "Fisher matrix of all pixels",
      .parameters = "rot,cell,ncells,mosaic,scale",
-     .sums = true},
+     .sums = true,
+     .goal = {2.0, 2.0}},
     {.name = "9 refinement passes near spots, s",
      .parameters = "rot,cell,ncells,mosaic,scale",
      .listed = true,
@@ -161,6 +164,8 @@ static void report(const struct derived *d)
         record_text(b, "workload", d->w->name);
         record_text(b, "asked", ASKED[i].name);
         record_text(b, "parameters", ASKED[i].parameters);
+        record_text(b, "isa", isas[b->o.isa] ? isas[b->o.isa] : "best");
+        record_text(b, "precision", b->o.precision ? "double" : "mixed");
         record_timing(b, t);
         record_real(b, "images", ns / image_ns);
         record_real(b, "goal", goal);
@@ -178,7 +183,6 @@ static void report(const struct derived *d)
 
 static enum status run_still(struct bench *b, const struct workload *w, struct error *e)
 {
-    static const char *const isas[] = {NULL, "baseline", "avx2", "avx512"};
     const int64_t size = b->o.has_sizes ? b->sizes[0] : w->size;
     struct derived d = {.b = b, .w = w, .pixels = (size_t)(size * size)};
     struct words words;
