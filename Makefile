@@ -62,6 +62,10 @@ ifeq ($(EMULATED),1)
 ISA_avx512   := $(ISA_avx2) -Wno-psabi -include tests/avx512.h
 CPPFLAGS     += -DAVX512_EMULATED
 endif
+# Loops written as vectors of two groups side by side: gcc puts their operations in order before it
+# gives out registers, too, 5 to 8 % faster (clang does so anyway).
+SIDE_BY_SIDE := $(shell $(CC) -fschedule-insns -fsched-pressure -E -x c /dev/null >/dev/null 2>&1 && echo -fschedule-insns -fsched-pressure)
+$(BUILD)/obj/common/engine/cpu_dense_loop.%.o: CFLAGS_ALL += $(SIDE_BY_SIDE)
 ISA_SOURCES  := $(wildcard common/*/*_loop.c)
 isa_objects   = $(foreach isa,$(ISAS),$(patsubst %.c,$(BUILD)/obj/%.$(isa).o,$(1)))
 
