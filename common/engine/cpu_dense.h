@@ -57,11 +57,12 @@ struct dense_scratch {
     double factor[DENSE_BLOCK];  // on all terms of this subpixel and these sources, if `varied`
     double total[DENSE_BLOCK];   // the pixel's sum
     float sum[DENSE_BLOCK];      // of up to DENSE_TERMS terms
+    float *to;                   // where that goes: to `sum` or, alone, to the pixels themselves
     struct dense_terms terms;
     struct dense_shares *shares;   // NULL: nobody wants to know whose the photons are
     struct dense_columns columns;  // that j and column hold
     bool varied;
-    bool alone;       // the photons are those of one `sum`: no `total` is needed
+    bool alone;       // the photons are `once` times one sum: no `total` is needed
     bool not_finite;  // some photons were not: set by `dense`, never cleared
 };
 

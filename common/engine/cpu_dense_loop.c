@@ -21,6 +21,17 @@ enum { DENSE_GROUPS = 2, DENSE_PIXELS = DENSE_GROUPS * LANES };
 
 /* ---- terms --------------------------------------------------------------------- */
 
+/* Stores the sum of LANES pixels, or their photons where it is alone; *lost gets NaN where one of
+ * these is not finite. */
+LANES_INLINE void put_sum(struct dense_scratch *s, int first, floats sum, floats *lost)
+{
+    if (s->alone) {
+        sum *= floats_load(s->once + first);
+        *lost += sum - sum;
+    }
+    floats_store(s->to + first, sum);
+}
+
 /* Sums of all terms for all pixels. */
 LANES_INLINE void sum_terms(const struct dense_lattice *lattice, const struct dense_terms *t,
                             struct dense_kind kind, int n, struct dense_scratch *s)
@@ -28,6 +39,7 @@ LANES_INLINE void sum_terms(const struct dense_lattice *lattice, const struct de
     const struct dense_lattice l = *lattice;
     const bool square = kind.shape == SHAPE_SQUARE;
     const int groups = kind.flat && square ? DENSE_GROUPS : 1;
+    floats lost = {0};
     for (int i = 0; i < n; i += groups * LANES) {
         struct doubles_pair j[DENSE_GROUPS], inverse[DENSE_GROUPS];
         floats sum[DENSE_GROUPS];
@@ -58,8 +70,10 @@ LANES_INLINE void sum_terms(const struct dense_lattice *lattice, const struct de
             dense_keyed_take(s->shares, t, i + g * LANES, met[g]);
 #pragma GCC unroll 2
         for (int g = 0; g < groups; g++)
-            floats_store(s->sum + i + g * LANES, sum[g]);
+            put_sum(s, i + g * LANES, sum[g], &lost);
     }
+    if (lanes_below(lost, floats_of(1.0f)) != LANES_ALL)
+        s->not_finite = true;
 }
 
 /* One constant combination per line, so that each becomes a loop of its own. */
@@ -278,15 +292,29 @@ static void start_block(const struct cpu_job *job, const struct cpu_where *w, in
         }
 }
 
+/* The photons of a block, where they are not put there by sum_terms. */
+static void put_photons(const struct cpu_where *w, struct dense_scratch *s, float *out)
+{
+    if (s->to == out)
+        return;
+    if (s->alone) {
+        memcpy(out, s->to, (size_t)w->count * sizeof *out);
+        return;
+    }
+    for (int i = 0; i < w->count; i++)  // vectorised
+        out[i] = (float)(s->total[i] * (double)s->once[i]);
+    if (!photons_are_finite(out, (size_t)w->count))
+        s->not_finite = true;
+}
+
 /* See struct cpu_kernels. */
 void NAME(cpu_dense_, ISA)(const struct cpu_job *job, const struct cpu_where *w,
                            struct dense_scratch *s, float *out)
 {
     const struct sampling *each = &job->x->sampling;
     const int n = (w->count + DENSE_PIXELS - 1) / DENSE_PIXELS * DENSE_PIXELS;
-    for (int i = 0; i < w->count; i += LANES)
-        __builtin_prefetch(out + i, 1);  // stores of the short last pass would wait for the lines
     start_block(job, w, n, s);
+    s->to = s->alone && n == w->count ? out : s->sum;
     if (s->shares)
         dense_shares_clear(s->shares, job->ndense, n);
     const int64_t count = subpixels_of(w->panel, each->oversample);
@@ -296,14 +324,7 @@ void NAME(cpu_dense_, ISA)(const struct cpu_job *job, const struct cpu_where *w,
     if (job->x->dmin_m > 0.0 && !each->each_polarization)
         for (int i = 0; i < n; i++)  // vectorised
             s->once[i] *= (float)s->polarization[i];
-    if (s->alone)
-        for (int i = 0; i < w->count; i++)  // vectorised
-            out[i] = s->sum[i] * s->once[i];
-    else
-        for (int i = 0; i < w->count; i++)  // vectorised
-            out[i] = (float)(s->total[i] * (double)s->once[i]);
-    if (!photons_are_finite(out, (size_t)w->count))
-        s->not_finite = true;
+    put_photons(w, s, out);
     if (s->shares)
         dense_shares_end(s->shares, job, w, n, s->once);
     if (job->trace)
