@@ -73,15 +73,10 @@ INLINE void gpu_open_row(const struct gpu_frame *f, struct subpixel sub, double 
     const struct panel *p = &s->panel->panel;
     room->row = dense_row(p, s->panel->nearest_column, s->slow, each->oversample, sub);
     room->half = half_square(&room->row);
+    room->half_f = quadratic_f(room->half);
     room->layer = dense_layer(p, sub.layer, &room->row);
     room->once = dense_once(p, f->sources, f->kahn, &room->row, !each->each_solid_angle,
                             !f->culled && !each->each_polarization && !f->no_polarization, scale);
-}
-
-/* As rough_of_half. */
-INLINE float gpu_rough_of_half(double half_sqr)
-{
-    return gpu_quotient(0.70710678f, gpu_root((float)half_sqr));
 }
 
 /* ---- pixels whose photons are one short sum of one lattice ------------------------- */
@@ -91,7 +86,7 @@ INLINE float gpu_lone_photons(const struct gpu_frame *f, struct gpu_dense_kind k
 {
     const struct dense_lattice *l = kind.any ? f->dense : &f->only;
     const double half = quadratic_at(room->half, j);
-    const float rough = gpu_rough_of_half(half);
+    const float rough = rough_of_half(quadratic_f_at(room->half_f, (float)j));
     const double inverse = inverse_of_half(half, rough);
     const float sum = gpu_dense_sum(l, kind, room, (int)l->nsteps, (int)f->nsources, j, inverse);
     return sum * dense_once_at(&room->once, (float)j, rough);
@@ -123,7 +118,7 @@ INLINE float gpu_plain_photons(const struct gpu_frame *f, struct gpu_dense_kind 
 {
     const struct dense_lattice *l = &f->only;
     const double half = quadratic_at(room->half, j);
-    const float rough = gpu_rough_of_half(half);
+    const float rough = rough_of_half(quadratic_f_at(room->half_f, (float)j));
     const double inverse = inverse_of_half(half, rough);
     double total = 0.0;
     for (size_t i = 0; i < f->nsources; i += DENSE_TERMS) {
@@ -206,7 +201,7 @@ INLINE void gpu_dense_subpixel(const struct gpu_frame *f, struct gpu_dense_kind 
         gpu_open_row(f, sub, 1.0, room);
     gpu_team_wait(team);
     const double half = quadratic_at(room->half, at->j);
-    const float rough = gpu_rough_of_half(half);
+    const float rough = rough_of_half(quadratic_f_at(room->half_f, (float)at->j));
     at->inverse = inverse_of_half(half, rough);
     if (first && !sub.layer)
         at->once = dense_once_at(&room->once, (float)at->j, rough);

@@ -57,7 +57,7 @@ struct gpu_step {
 
 struct gpu_term {
     alignas(16) double magic[3], per_m;  // 1/wavelength, where there are several
-    float rest[3], weight;               // what magic lost; with F_sqr if that is flat
+    float rest[3], weight;               // as in struct dense_terms; with F_sqr if that is flat
     float rest_N[3];
 };
 
@@ -88,6 +88,7 @@ struct gpu_room {
     struct gpu_term term[DENSE_TERMS];  // sources fastest
     struct dense_row row;
     struct quadratic half;
+    struct quadratic_f half_f;
     struct dense_once once;
     struct dense_layer layer;
     struct dense_cull cull;  // of the source at hand
@@ -135,43 +136,42 @@ INLINE struct gpu_index gpu_index(double t, struct gpu_dense_kind kind, uint32_t
     memcpy(&bits, &t, sizeof bits);
     if (kind.fine) {
         const uint32_t low = (uint32_t)bits & 255u;
-        rest = fused_f((float)(int32_t)low, 0x1p-40f, 0x1p-41f);
+        rest = fused_f((float)(int32_t)low, DENSE_UNIT * 0x1p-40f, DENSE_UNIT * 0x1p-41f);
         rest_N = rest * N;
         bits >>= 8;
     }
     const uint32_t fraction = (uint32_t)bits ^ (kind.flat ? 0u : 0x80000000u);
     const struct gpu_index i = {
-        fused_f((float)(int32_t)fraction, 0x1p-32f, rest),
-        fused_f((float)(int32_t)(fraction * cells), 0x1p-32f, rest_N),
+        fused_f((float)(int32_t)fraction, DENSE_UNIT * 0x1p-32f, rest),
+        fused_f((float)(int32_t)(fraction * cells), DENSE_UNIT * 0x1p-32f, rest_N),
         (uint32_t)(bits >> 32),
     };
     return i;
 }
 
-/* sin(pi x)/(pi x), as dense_sinc, times `unit`, a power of 2. */
-INLINE float gpu_sinc(float x, float unit)
+/* As dense_sine. */
+INLINE float gpu_sine(float x)
 {
     const float y = x * x;
-    float p = fused_f(0x1.9409a0p-6f * unit, y, -0x1.85fa48p-3f * unit);
-    p = fused_f(p, y, 0x1.9f98ccp-1f * unit);
-    p = fused_f(p, y, -0x1.a51a58p+0f * unit);
-    return fused_f(p, y, unit);
+    const float first = fused_f(y + -0x1.ea5a9cp+2f, y, 0x1.78031ap+3f);
+    const float second = first + (0x1.cafcdap+5f - y);
+    return first * second;
 }
 
-/* As dense_square.  Both sides of the division are times 2^64, so that it has no small numbers. */
-INLINE float gpu_square(struct gpu_index h, struct gpu_index k, struct gpu_index l)
+/* As dense_ratio.  Both sides of the division are between 2^-93 and 2^31. */
+INLINE float gpu_ratio(struct gpu_index h, struct gpu_index k, struct gpu_index l)
 {
     const float x = h.x * k.x * l.x, d = h.d * k.d * l.d;
-    const float p = gpu_sinc(h.x, 1.0f) * gpu_sinc(k.x, 1.0f) * gpu_sinc(l.x, 0x1p64f);
-    const float q = gpu_sinc(h.d, 1.0f) * gpu_sinc(k.d, 1.0f) * gpu_sinc(l.d, 0x1p64f);
-    const float ratio = gpu_quotient(x * p, d * q);
-    return ratio * ratio;
+    const float p = gpu_sine(h.x) * gpu_sine(k.x) * gpu_sine(l.x);
+    const float q = gpu_sine(h.d) * gpu_sine(k.d) * gpu_sine(l.d);
+    return gpu_quotient(x * p, d * q);
 }
 
-/* The sum, and one term more.  `per_m`: 1/wavelength, or 1/(r wavelength) for a single source. */
+/* The sum, and one term more.  `per_m`: 1/wavelength, or 1/(r wavelength) for a single source;
+ * `alike`: all terms have the same weight, which then multiplies their sum. */
 INLINE float gpu_dense_add(const struct dense_lattice *l, struct gpu_dense_kind kind,
                            const struct gpu_term *t, double g0, double g1, double g2, double per_m,
-                           float sum)
+                           bool alike, float sum)
 {
     const struct gpu_index h = gpu_index(fused(g0, per_m, t->magic[0]), kind, l->turns[0], l->N[0],
                                          t->rest[0], t->rest_N[0]);
@@ -179,7 +179,10 @@ INLINE float gpu_dense_add(const struct dense_lattice *l, struct gpu_dense_kind 
                                          t->rest[1], t->rest_N[1]);
     const struct gpu_index m = gpu_index(fused(g2, per_m, t->magic[2]), kind, l->turns[2], l->N[2],
                                          t->rest[2], t->rest_N[2]);
-    const float shape = gpu_square(h, k, m);
+    const float ratio = gpu_ratio(h, k, m);
+    if (alike)
+        return fused_f(ratio, ratio, sum);
+    const float shape = ratio * ratio;
     if (kind.flat)
         return fused_f(shape, t->weight, sum);
     const uint32_t slot = h.whole * l->stride[0] + k.whole * l->stride[1] + (m.whole + l->offset);
@@ -200,9 +203,9 @@ INLINE float gpu_sum_kind(const struct dense_lattice *lattice, struct gpu_dense_
             const struct gpu_step *s = &room->step[step];
             sum = gpu_dense_add(&l, kind, &room->term[step], fused(j, s->slope[0], s->start[0]),
                                 fused(j, s->slope[1], s->start[1]),
-                                fused(j, s->slope[2], s->start[2]), inverse, sum);
+                                fused(j, s->slope[2], s->start[2]), inverse, kind.flat, sum);
         }
-        return sum;
+        return kind.flat ? sum * room->term[0].weight : sum;
     }
     const struct gpu_term *t = room->term;
     GPU_ROLLED
@@ -213,7 +216,7 @@ INLINE float gpu_sum_kind(const struct dense_lattice *lattice, struct gpu_dense_
         const double g2 = fused(j, s->slope[2], s->start[2]) * inverse;
         GPU_ROLLED
         for (int source = 0; source < nsources; source++, t++)
-            sum = gpu_dense_add(&l, kind, t, g0, g1, g2, t->per_m, sum);
+            sum = gpu_dense_add(&l, kind, t, g0, g1, g2, t->per_m, false, sum);
     }
     return sum;
 }

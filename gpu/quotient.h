@@ -1,7 +1,7 @@
 /*
- * Quotients and roots without a way aside for numbers that are hardly ever there: the bits of a / b
- * and sqrtf(x), rounded correctly, where all that is between is normal.  What the compiler makes of
- * these operators on a card is the same operations, and a test and a call for all other numbers.
+ * Quotients without a way aside for numbers that are hardly ever there: the bits of a / b, rounded
+ * correctly, where all that is between is normal.  What the compiler makes of this operator on a
+ * card is the same operations, and a test and a call for all other numbers.
  */
 #ifndef BRAGG_GPU_QUOTIENT_H
 #define BRAGG_GPU_QUOTIENT_H
@@ -16,13 +16,6 @@ HD float quotient_refined(float a, float b, float rough)
     return fmaf(near, fmaf(-b, q, a), q);
 }
 
-/* sqrtf(x) from an approximation of 1/sqrt(x), as good as the card's own. */
-HD float root_refined(float x, float rough)
-{
-    const float s = x * rough, half = rough * 0.5f;
-    return fmaf(fmaf(-s, s, x), half, s);
-}
-
 /* a / b for 2^-100 < |b| < 2^100 and a quotient in these bounds, or one that does not matter. */
 HD float gpu_quotient(float a, float b)
 {
@@ -32,18 +25,6 @@ HD float gpu_quotient(float a, float b)
     return quotient_refined(a, b, rough);
 #else
     return a / b;
-#endif
-}
-
-/* sqrtf(x) for 2^-100 < x < 2^100. */
-HD float gpu_root(float x)
-{
-#ifdef __CUDA_ARCH__
-    float rough;
-    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(rough) : "f"(x));
-    return root_refined(x, rough);
-#else
-    return sqrtf(x);
 #endif
 }
 

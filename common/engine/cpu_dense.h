@@ -31,7 +31,7 @@ struct dense_terms {
     double start[DENSE_TERMS][3], slope[DENSE_TERMS][3];  // of steps
     double per_m[DENSE_TERMS];                            // of sources: 1/wavelength
     double magic[DENSE_TERMS][3];                         // of terms, sources fastest
-    float rest[DENSE_TERMS][3];                           // what magic lost
+    float rest[DENSE_TERMS][3];                           // what magic lost, times DENSE_UNIT
     float rest_N[DENSE_TERMS][3];                         // N times rest
     float weight[DENSE_TERMS];                            // with F_sqr if that is flat
     float phi_rad[DENSE_TERMS];                           // of steps, for shares that turn

@@ -39,14 +39,14 @@ struct dense_chords {
 static void dense_chords(const struct cpu_job *job, const struct dense_row *row, int n,
                          float first_column, struct dense_chords *c)
 {
-    const struct quadratic half = half_square(row);
+    const struct quadratic_f half = quadratic_f(half_square(row));
     const double pixel = vec_length(row->step);
     const double bend = pixel / (vec_length(row->start) - pixel);
     c->count = (n + BOX_CHORD - 1) / BOX_CHORD + 1;
     c->bend = (float)(bend > 0.0 && bend < 1.0 ? 0.375 * BOX_CHORD * BOX_CHORD * bend * bend : 2.0);
     for (int i = 0; i < c->count; i++) {
         c->column[i] = first_column + (float)(BOX_CHORD * i);
-        c->rough[i] = rough_of_half(quadratic_at(half, (double)c->column[i]));
+        c->rough[i] = rough_of_half(quadratic_f_at(half, c->column[i]));
     }
     c->least_per_m = HUGE_VALF;
     c->most_per_m = 0.0f;

@@ -16,7 +16,8 @@
 #include "engine/photons.h"
 
 /* Two groups of LANES pixels side by side hide the latency of the division; a block is computed
- * in multiples of both.  A gather leaves no registers for two. */
+ * in multiples of both.  One at a time where the shape leaves no registers for two, or a gather
+ * comes between terms that are kept. */
 enum { DENSE_GROUPS = 2, DENSE_PIXELS = DENSE_GROUPS * LANES };
 
 /* ---- terms --------------------------------------------------------------------- */
@@ -38,7 +39,7 @@ LANES_INLINE void sum_terms(const struct dense_lattice *lattice, const struct de
 {
     const struct dense_lattice l = *lattice;
     const bool square = kind.shape == SHAPE_SQUARE;
-    const int groups = kind.flat && square ? DENSE_GROUPS : 1;
+    const int groups = square && (kind.flat || !kind.keyed) ? DENSE_GROUPS : 1;
     floats lost = {0};
     for (int i = 0; i < n; i += groups * LANES) {
         struct doubles_pair j[DENSE_GROUPS], inverse[DENSE_GROUPS];
@@ -70,7 +71,8 @@ LANES_INLINE void sum_terms(const struct dense_lattice *lattice, const struct de
             dense_keyed_take(s->shares, t, i + g * LANES, met[g]);
 #pragma GCC unroll 2
         for (int g = 0; g < groups; g++)
-            put_sum(s, i + g * LANES, sum[g], &lost);
+            put_sum(s, i + g * LANES,
+                    dense_weighs_sum(kind) ? sum[g] * floats_of(t->weight[0]) : sum[g], &lost);
     }
     if (lanes_below(lost, floats_of(1.0f)) != LANES_ALL)
         s->not_finite = true;

@@ -1,8 +1,9 @@
 /*
  * The squared lattice factor times the squared structure factor of one step and one source, for
  * LANES pixels: a part of cpu_dense_loop.c.  Written as vectors, because compilers make five
- * operations of the shuffle that parts two vectors of doubles into halves.  What bounds
- * it: arithmetic, 40 of 70 operations being those of six polynomials; with a table the gather.
+ * operations of the shuffle that parts two vectors of doubles into halves.  What bounds it:
+ * arithmetic.  Of 84 operations of a term 50 are products, for which a processor has two ports: 25
+ * cycles at least, 28 measured (Zen 5, with AVX-512 and AVX2 alike); with a table the gather, too.
  */
 #ifndef BRAGG_ENGINE_CPU_DENSE_TERM_H
 #define BRAGG_ENGINE_CPU_DENSE_TERM_H
@@ -20,8 +21,8 @@ struct dense_kind {
     enum crystal_shape shape;
 };
 
-/* An index along one axis, negative: its fraction d, |d| <= 1/2, N times the same modulo 1, and
- * the nearest index, halves down. */
+/* An index along one axis, negative: its fraction d, |d| <= 1/2, N times the same modulo 1, both
+ * times DENSE_UNIT, and the nearest index, halves down. */
 struct dense_index {
     floats d, x;
     words whole;
@@ -35,7 +36,8 @@ LANES_INLINE struct dense_index dense_index(struct doubles_pair t, struct dense_
     long_words first = (long_words)t.first, second = (long_words)t.second;
     if (kind.fine) {
         const words low = words_low(first, second) & 255u;
-        rest = floats_fused(floats_of_ints(low), floats_of(0x1p-40f), floats_of(0x1p-41f));
+        rest = floats_fused(floats_of_ints(low), floats_of(DENSE_UNIT * 0x1p-40f),
+                            floats_of(DENSE_UNIT * 0x1p-41f));
         rest_N = rest * N;
         first >>= 8;
         second >>= 8;
@@ -45,7 +47,7 @@ LANES_INLINE struct dense_index dense_index(struct doubles_pair t, struct dense_
         fraction ^= 0x80000000u;  // less the half that rounds the index
     else if (kind.keyed)
         up = fraction >> 31;
-    const floats unit = floats_of(0x1p-32f);
+    const floats unit = floats_of(DENSE_UNIT * 0x1p-32f);
     const struct dense_index i = {
         .d = floats_fused(floats_of_ints(fraction), unit, rest),
         .x = floats_fused(floats_of_ints(fraction * cells), unit, rest_N),
@@ -54,14 +56,25 @@ LANES_INLINE struct dense_index dense_index(struct doubles_pair t, struct dense_
     return i;
 }
 
-/* The product of sin(pi N h)/sin(pi h) over the axes, squared: one division. */
-LANES_INLINE floats dense_square(const struct dense_index i[3])
+/* sin(pi x)/(pi x) times a constant that ratios do not see, from DENSE_UNIT x; relative error 6e-9
+ * before rounding.  A polynomial of fourth degree in x^2 is the product of two quadratics, whose
+ * difference is linear: in this unit the second one takes two additions, for which processors may
+ * have other ports than for products. */
+LANES_INLINE floats dense_sine(floats x)
+{
+    const floats y = x * x;
+    const floats first = floats_fused(y + floats_of(-0x1.ea5a9cp+2f), y, floats_of(0x1.78031ap+3f));
+    const floats second = first + (floats_of(0x1.cafcdap+5f) - y);
+    return first * second;
+}
+
+/* The product of sin(pi N h)/sin(pi h) over the axes: one division. */
+LANES_INLINE floats dense_ratio(const struct dense_index i[3])
 {
     const floats x = i[0].x * i[1].x * i[2].x, d = i[0].d * i[1].d * i[2].d;
-    const floats p = dense_sinc(i[0].x) * dense_sinc(i[1].x) * dense_sinc(i[2].x);
-    const floats q = dense_sinc(i[0].d) * dense_sinc(i[1].d) * dense_sinc(i[2].d);
-    const floats ratio = (x * p) / (d * q);
-    return ratio * ratio;
+    const floats p = dense_sine(i[0].x) * dense_sine(i[1].x) * dense_sine(i[2].x);
+    const floats q = dense_sine(i[0].d) * dense_sine(i[1].d) * dense_sine(i[2].d);
+    return (x * p) / (d * q);
 }
 
 /* Items of the padded table. */
@@ -126,10 +139,10 @@ LANES_INLINE floats dense_offset_shape(const struct dense_lattice *l, struct den
     return dense_shape(l, kind.shape, d);
 }
 
-/* The same of SQUARE. */
-LANES_INLINE floats dense_square_shape(const struct dense_lattice *l, const struct dense_terms *t,
-                                       int term, struct dense_kind kind,
-                                       const struct doubles_pair h[3], words *slot)
+/* The root of the shape, and slots, of SQUARE. */
+LANES_INLINE floats dense_square_root(const struct dense_lattice *l, const struct dense_terms *t,
+                                      int term, struct dense_kind kind,
+                                      const struct doubles_pair h[3], words *slot)
 {
     struct dense_index i[3];
 #pragma GCC unroll 3
@@ -138,7 +151,13 @@ LANES_INLINE floats dense_square_shape(const struct dense_lattice *l, const stru
                               floats_of(t->rest[term][axis]), floats_of(t->rest_N[term][axis]));
     if (!kind.flat || kind.keyed)
         *slot = dense_slot(l, kind.wide, i);
-    return dense_square(i);
+    return dense_ratio(i);
+}
+
+/* Whether all terms have the same weight, which then multiplies their sum. */
+LANES_INLINE bool dense_weighs_sum(struct dense_kind kind)
+{
+    return kind.flat && kind.single;
 }
 
 /* Adds one term to *sum and, where terms are keyed, keeps it in *met.  `per_m`: 1/wavelength, or
@@ -147,6 +166,7 @@ LANES_INLINE void dense_term(const struct dense_lattice *l, const struct dense_t
                              struct dense_kind kind, const struct dense_step *s,
                              struct doubles_pair per_m, floats *sum, struct dense_met *met)
 {
+    const bool square = kind.shape == SHAPE_SQUARE;
     struct doubles_pair h[3];
     words slot;
 #pragma GCC unroll 3
@@ -155,14 +175,15 @@ LANES_INLINE void dense_term(const struct dense_lattice *l, const struct dense_t
         h[axis].first = doubles_fused(s->g[axis].first, per_m.first, magic);
         h[axis].second = doubles_fused(s->g[axis].second, per_m.second, magic);
     }
-    floats shape = kind.shape == SHAPE_SQUARE ? dense_square_shape(l, t, term, kind, h, &slot)
-                                              : dense_offset_shape(l, kind, h, &slot);
+    const floats root = square ? dense_square_root(l, t, term, kind, h, &slot) : floats_of(0.0f);
+    floats shape = square ? root * root : dense_offset_shape(l, kind, h, &slot);
     floats weight = floats_of(t->weight[term]);
     if (!kind.flat) {
         shape *= weight;
         weight = floats_gather(l->F_sqr, slot);
     }
-    *sum = floats_fused(shape, weight, *sum);
+    *sum =
+        dense_weighs_sum(kind) ? floats_fused(root, root, *sum) : floats_fused(shape, weight, *sum);
     if (kind.keyed) {
         met[term].slot = slot;
         met[term].term = shape * weight;

@@ -42,7 +42,7 @@ static void square_shapes(const struct cpu_lattice *l, const double *step, int n
 
 const struct cpu_kernels NAME(cpu_kernels_, ISA) = {
     .name = TEXT_OF(ISA),
-    .identity = "cpu-" ARITHMETIC "-4",
+    .identity = "cpu-" ARITHMETIC "-5",
     .block = block,
     .dense = NAME(cpu_dense_, ISA),
     .scatter = NAME(cpu_scatter_, ISA),

@@ -16,6 +16,8 @@
 #ifndef BRAGG_ENGINE_DENSE_ROW_H
 #define BRAGG_ENGINE_DENSE_ROW_H
 
+#include <string.h>
+
 #include "base/vec.h"
 #include "engine/cpu_point.h"
 #include "engine/prepared.h"
@@ -72,10 +74,35 @@ INLINE struct quadratic half_square(const struct dense_row *row)
     return q;
 }
 
-/* 1/airpath in single precision from that. */
-INLINE float rough_of_half(double half_sqr)
+/* The same in single precision, for sums of which no term is much larger. */
+struct quadratic_f {
+    float a, b, c;
+};
+
+INLINE struct quadratic_f quadratic_f(struct quadratic q)
 {
-    return 0.70710678f / sqrtf((float)half_sqr);
+    const struct quadratic_f f = {(float)q.a, (float)q.b, (float)q.c};
+    return f;
+}
+
+INLINE float quadratic_f_at(struct quadratic_f q, float j)
+{
+    return fused_f(fused_f(q.c, j, q.b), j, q.a);
+}
+
+/* 1/airpath in single precision from half of its square: half of the exponent to start with, a
+ * step of third order and one of Newton's; relative error 2e-7.  Eight products are sooner done
+ * than a root and a division, which keep other operations waiting. */
+INLINE float rough_of_half(float half_sqr)
+{
+    uint32_t bits;
+    float y;
+    memcpy(&bits, &half_sqr, sizeof bits);
+    bits = 0x5ef75a86u - (bits >> 1);
+    memcpy(&y, &bits, sizeof y);
+    const float e = fused_f(-half_sqr * y, y, 0.5f);
+    y *= fused_f(fused_f(1.5f, e, 1.0f), e, 1.0f);
+    return y * fused_f(-half_sqr * y, y, 1.5f);
 }
 
 /* 1/airpath from half of its square and from itself in single precision, by a step of
@@ -195,7 +222,8 @@ INLINE void dense_step_axis(const double cell[3], const struct dense_row *row, d
     *slope = -vec_dot(cell, row->step) * per_m;
 }
 
-/* One source's part of a step: the start of its fixed-point numbers, and what that lost. */
+/* One source's part of a step: the start of its fixed-point numbers, and what that lost, times
+ * DENSE_UNIT. */
 INLINE double dense_term_axis(const struct dense_lattice *l, const double cell[3],
                               const struct cpu_source *source, double per_m, float *rest)
 {
@@ -204,7 +232,7 @@ INLINE double dense_term_axis(const struct dense_lattice *l, const double cell[3
     const double h = vec_dot(cell, source->incident) * per_m;
     const double magic = one + (h + half);
     const double lost = h - (magic - one - half);
-    *rest = (float)(fabs(lost) < 0x1p-40 ? 0x1p-40 : lost);
+    *rest = DENSE_UNIT * (float)(fabs(lost) < 0x1p-40 ? 0x1p-40 : lost);
     return magic;
 }
 

@@ -80,8 +80,8 @@ struct engine {
                           const struct engine_options *options, struct error *e);
 
     /* The identity class: frames of one class are equal byte for byte whatever
-     * the machine and thread count ("reference", "cpu-fma-4",
-     * "cpu-baseline-4", "cpu-fma-double", "cpu-baseline-double", "cuda-2", "cuda-double"); the
+     * the machine and thread count ("reference", "cpu-fma-5",
+     * "cpu-baseline-5", "cpu-fma-double", "cpu-baseline-double", "cuda-2", "cuda-double"); the
      * number is raised when the same recipe gets other bytes.  Where all crystals are SQUARE
      * (double precision: or ROUND) images of the cuda engine are of the class "cpu-fma-...". */
     const char *(*identity)(const struct plan *plan);

@@ -62,6 +62,10 @@ enum {
 #define DENSE_LOW_INDEX 16000.0
 #define DENSE_FINE_INDEX 2040.0
 
+/* Unit of the fractions of indices, in which two quadratics that make a sine differ by a constant
+ * less the square, see dense_sine. */
+#define DENSE_UNIT 0x1.746554p+0f
+
 /* A lattice in the dense form, see dense_row.h. */
 struct dense_lattice {
     const double *cells;  // of the struct cpu_lattice

@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "gpu/dense_sum.h"
 #include "physics/fastmath.h"
 #include "physics/shape.h"
 #include "physics/shape_fast.h"
@@ -34,6 +35,36 @@ static void sinc_in_single_precision(void **state)
     print_message("# sinc_scaled_f %.2g\n", worst);
     assert_true(worst < 2e-7);
     assert_true(sinc_scaled_f(0.0f) == 0x1p40f);
+}
+
+/* Of the dense loops, which do not see a constant. */
+static void sine_in_the_unit_of_fractions(void **state)
+{
+    (void)state;
+    double least = HUGE_VAL, most = 0.0;
+    for (int i = 0; i < POINTS; i++) {
+        const float x = (float)grid(i, 1e-6, 0.5), in_unit = DENSE_UNIT * x;
+        const double exact = sin(M_PI * (double)x) / (M_PI * (double)x);
+        least = fmin(least, (double)gpu_sine(in_unit) / exact);
+        most = fmax(most, (double)gpu_sine(in_unit) / exact);
+    }
+    print_message("# gpu_sine %.2g\n", most / least - 1.0);
+    assert_true(most / least - 1.0 < 6e-7);
+}
+
+/* Of 20 um to 200 m, from halves of their squares. */
+static void airpaths(void **state)
+{
+    (void)state;
+    double rough_worst = 0.0, worst = 0.0;
+    for (int i = 0; i < POINTS; i++) {
+        const double r = 2e-5 * pow(1e7, grid(i, 0.0, 1.0)), half = 0.5 * r * r;
+        const float rough = rough_of_half((float)half);
+        rough_worst = fmax(rough_worst, fabs((double)rough * r - 1.0));
+        worst = fmax(worst, fabs(inverse_of_half(half, rough) * r - 1.0));
+    }
+    print_message("# airpaths %.2g, in single precision %.2g\n", worst, rough_worst);
+    assert_true(worst < 1e-13 && rough_worst < 2e-7);
 }
 
 static void sine_and_cosine_of_a_reduced_argument(void **state)
@@ -204,6 +235,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sinc_in_single_precision),
+        cmocka_unit_test(sine_in_the_unit_of_fractions),
+        cmocka_unit_test(airpaths),
         cmocka_unit_test(sine_and_cosine_of_a_reduced_argument),
         cmocka_unit_test(sine_and_cosine_of_any_angle),
         cmocka_unit_test(exponential),
