@@ -87,7 +87,9 @@ struct plan plan_of(uint64_t seed)
     p.groups = p.sinks > 1 && draw(2);
     p.order = (p.groups || p.sinks == 1) && !draw(3);
     p.batch = draw(3) ? 1 : 2 + (unsigned)draw(BATCH_MAX - 1);
-    uint64_t left_ns = (uint64_t)(p.dead_after_s * 1.8e9);
+    /* Others wait twice as long, from the last heartbeat on, by clocks that may be faster; who is
+     * idle says one up to 100 ms late. */
+    uint64_t left_ns = (uint64_t)(p.dead_after_s * 1.78e9) - SECOND / 10;
     p.nfaults = draw(4) ? draw(1 + draw(FAULTS_MAX)) : 0;
     for (size_t i = 0; i < p.nfaults; i++)
         p.faults[i] = draw_fault(&p, i ? &p.faults[i - 1] : NULL, &left_ns);
