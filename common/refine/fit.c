@@ -8,6 +8,7 @@
 
 enum { TRIALS_MAX = 200 };
 static const double DAMPING_FIRST = 1e-3, DAMPING_MOST = 1e7, DAMPING_FACTOR = 5.0;
+static const double DAMPING_STRONG = 1e3;  // steps tell nothing any more of what there is to gain
 static const double MEAN_LEAST = 1e-9, FAR = 5.0;
 
 struct fit_room {
@@ -149,6 +150,23 @@ static void take_step(const struct fit *f, struct fit_room *r)
     f->accept(f->model);
 }
 
+/* What a step gains where the likelihood is a parabola, at least. */
+static double foresee(const struct fit *f, const struct fit_room *r)
+{
+    double sum = 0.0;
+    for (size_t k = 0; k < f->count - f->held; k++)
+        sum += r->here.gradient[k] * r->steps[k];
+    return 0.5 * sum;
+}
+
+/* Whether a step that has lost was not worth it: the likelihood of a poor fit is known to 1e-3 in
+ * mixed precision, so that what is foreseen counts, too. */
+static bool is_small(const struct fit *f, const struct fit_room *r, double gain, double damping)
+{
+    const bool foreseen = isfinite(gain) && damping < DAMPING_STRONG;
+    return fabs(gain) < f->gain_least || (foreseen && foresee(f, r) < f->gain_least);
+}
+
 static enum status descend(const struct fit *f, struct fit_room *r, struct fit_result *result,
                            struct error *e)
 {
@@ -166,8 +184,8 @@ static enum status descend(const struct fit *f, struct fit_room *r, struct fit_r
         result->trials++;
         const double gain = r->here.likelihood - r->there.likelihood;
         if (!(gain >= 0.0)) {
+            result->converged = is_small(f, r, gain, damping) && !limited;
             damping *= DAMPING_FACTOR;
-            result->converged = fabs(gain) < f->gain_least && !limited;
             continue;
         }
         take_step(f, r);
