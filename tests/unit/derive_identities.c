@@ -42,7 +42,7 @@ static size_t derive(const struct variant *v, const struct identity *id, int eng
 {
     struct scene s;
     struct parameters set;
-    struct plan *plan;
+    struct plan *plan = NULL;
     struct error e = {0};
     const struct engine_options options = {.threads = 1, .precision = ENGINES[engine].precision};
     open_scene(&s, v, &(struct change){"", 0});
