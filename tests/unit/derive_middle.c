@@ -36,7 +36,7 @@ static void planes_of(const struct scene *s, const struct engine *engine,
                       enum engine_precision precision, float *planes)
 {
     struct error e = {0};
-    struct plan *plan;
+    struct plan *plan = NULL;
     struct parameters set;
     const struct engine_options options = {.threads = 1, .precision = precision};
     if (parameters_parse(NAMES, &s->x, &set, &e) || engine->create(&plan, &s->x, &options, &e))
