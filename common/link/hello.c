@@ -34,6 +34,16 @@ static bool has_our_source(const struct links *ls, const struct link *l)
     return control[0] && strcmp(control, ls->run->control.endpoint) == 0;
 }
 
+/* What lies between a stage that gives and one that wants, if that was left out. */
+static const char *left_out(enum kind gives, enum kind wants)
+{
+    if (gives == KIND_EXPERIMENT && wants == KIND_RECIPE)
+        return ": put bragg-orient between them";
+    if (gives == KIND_EXPERIMENT && wants == KIND_IMAGE)
+        return ": put bragg-orient and bragg-intensity between them";
+    return gives == KIND_RECIPE && wants == KIND_IMAGE ? ": put bragg-intensity between them" : "";
+}
+
 /* A hello from the stage before this one: its kind must be what this one wants. */
 static void accept_upstream(struct links *ls, struct link *l, const struct route *r)
 {
@@ -41,8 +51,8 @@ static void accept_upstream(struct links *ls, struct link *l, const struct route
     if (ls->wants == KIND_ANY && gives != KIND_NONE)
         ls->wants = gives;
     if (gives != ls->wants) {
-        run_stop(ls->run, STATUS_USAGE, "wants %s, got %s from %s", kind_name(ls->wants),
-                 kind_name(gives), l->peer.stage);
+        run_stop(ls->run, STATUS_USAGE, "wants %s, got %s from %s%s", kind_name(ls->wants),
+                 kind_name(gives), l->peer.stage, left_out(gives, ls->wants));
         return;
     }
     if (ls->run->known && r->run != ls->run->id && has_our_source(ls, l)) {

@@ -214,6 +214,6 @@ cp early.rec.part other.rec.part
 check_status 'frames of another experiment are not continued' 1 sh -c 'bragg-replay photons.rec | bragg-tap --record=other.rec'
 check 'and stay as they were' cmp early.rec.part other.rec.part
 bragg-replay recipes.rec 2>kind.err | bragg-write 'x_%d.img' 2>kind.err
-is 'kinds are checked' "$(cat kind.err)" 'bragg-write: wants image, got recipe from bragg-replay'
+is 'kinds are checked' "$(cat kind.err)" 'bragg-write: wants image, got recipe from bragg-replay: put bragg-intensity between them'
 is 'no socket is left' "$(find run -mindepth 1)" ''
 finish

@@ -204,7 +204,7 @@ is 'SIGTERM is said once' "$(cat errors)" 'test-make: ended by signal 15 (SIGTER
 # Wrong pipelines.
 fresh
 stage first first | stage source source | stage work work | stage sink sink out
-is 'kinds are checked' "$(cat errors)" 'test-work: wants image, got recipe from test-source'
+is 'kinds are checked' "$(cat errors)" 'test-work: wants image, got recipe from test-source: put bragg-intensity between them'
 is 'kinds are checked: usage' "$(cat work.status)" '2'
 fresh
 stage first first | stage source source --start-timeout=0.5 | stage make make | sleep 2
