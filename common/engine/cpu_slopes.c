@@ -57,7 +57,7 @@ static void open_step(const struct slopes_frame *f, size_t index, size_t t, size
         to->opposite[i] = -to->cell[i];
         to->cell_A[i] = (float)(to->cell[i] * per_index[i / 3] * ANGSTROM_1_M);
         for (int rate = 0; rate < SLOPES_RATES; rate++)
-            to->rate_f[rate][i] = (float)(to->rate[rate][i] * per_index[i / 3]);
+            to->rate_f[rate][i] = (float)(to->rate[rate][i] * per_index[i / 3] / 2.0);
     }
 }
 
@@ -83,9 +83,13 @@ static bool open_lattice(const struct cpu_slopes *job, size_t index, struct cpu_
     const struct crystal *c = from->crystal;
     *to = (struct cpu_slopes_lattice){.table = from->table, .shape = from->shape};
     vec_copy(to->N, c->cells);
-    to->top = c->shape == SHAPE_SQUARE ? pow(c->cells[0] * c->cells[1] * c->cells[2], 2.0) : 1.0;
+    const bool square = c->shape == SHAPE_SQUARE;
+    to->top = square ? pow(c->cells[0] * c->cells[1] * c->cells[2], 2.0) : 1.0;
+    to->per_N = square ? 1.0 / (double)SLOPES_SQUARE_SINE : 1.0;
     for (int i = 0; i < 3; i++)  // one cell is no grating
-        to->per_index[i] = c->shape == SHAPE_SQUARE && !(c->cells[i] > 1.0) ? 0.0 : c->cells[i];
+        to->per_index[i] = !square             ? c->cells[i]
+                           : c->cells[i] > 1.0 ? 2.0 * to->per_N * c->cells[i]
+                                               : 0.0;
     to->fudge = c->fudge;
     to->weight = l->weight;
     to->scale = job->photons * from->table->F_max * from->table->F_max / (double)from->nsteps;

@@ -27,6 +27,9 @@ enum {
 
 #define ANGSTROM_1_M 1e10
 
+/* Sines times this are in the unit of cosines in cpu_slopes_square.h. */
+#define SLOPES_SQUARE_SINE 0x1.12627ap-3f
+
 /* What terms are summed up to, with g_i = d(F^2 S)/dh_i, vectors in A.  Changes of direct vectors
  * are told by reciprocal ones: where a_i changes by c_ik = da_i . a*_k, turned as the term is, its
  * index changes by the sum of c_ik h_k, whatever turned it. */
@@ -48,15 +51,15 @@ enum slopes_rate { SLOPES_MOSAIC, SLOPES_PHI, SLOPES_OSC, SLOPES_RATES };
 struct cpu_slopes_step {
     double cell[9], opposite[9];               // direct vectors as they lie, m; times -1
     double rate[SLOPES_RATES][9];              // c_ik of each
-    float cell_A[9], rate_f[SLOPES_RATES][9];  // times per_index of the lattice
+    float cell_A[9], rate_f[SLOPES_RATES][9];  // times per_index of the lattice, and rates halved
 };
 
 struct cpu_slopes_lattice {
     const struct cpu_table *table;
     enum crystal_shape shape;
     double N[3], fudge;
-    double top, per_index[3];  // what values, and besides slopes by indices lack in
-                               // cpu_slopes_lanes.h
+    double top, per_index[3], per_N;  // what values, and besides slopes by indices and by cells
+                                      // lack in cpu_slopes_lanes.h
     size_t nsteps;
     struct cpu_slopes_step *steps;  // owned
     double *change;                 // owned: c_ik of each parameter, for a unit

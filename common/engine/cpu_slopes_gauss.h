@@ -27,16 +27,16 @@ LANES_INLINE floats lanes_exp2_negative(floats t)
     return (floats)((ints)(p * (floats)(power << 23)) & lit);
 }
 
-/* V^2 exp(-2 fudge R/0.63), R = sum (N_i d_i)^2: slopes of F S by indices, over cells along the
- * axis, and what is added to sums: F S, its slopes by cells and by fudge. */
+/* V^2 exp(-2 fudge R/0.63), R = sum (N_i d_i)^2, from 2 d_i: slopes of F S by indices, over cells
+ * along the axis, and what is added to sums: F S, its slopes by cells and by fudge. */
 LANES_INLINE void gauss_lanes(const struct cpu_slopes_lattice *l, const floats d[3], floats F,
                               bool cells, floats by_index[3], floats *value, floats by_N[3],
                               floats *by_fudge)
 {
     const double volume = l->N[0] * l->N[1] * l->N[2], steep = 2.0 * l->fudge / 0.63;
     const float top = (float)(volume * volume * 0x1p-100), exponent = (float)(steep * M_LOG2E);
-    const float N[3] = {(float)l->N[0], (float)l->N[1], (float)l->N[2]};
-    const floats x[3] = {d[0] * N[0], d[1] * N[1], d[2] * N[2]};
+    const float half[3] = {(float)(l->N[0] / 2.0), (float)(l->N[1] / 2.0), (float)(l->N[2] / 2.0)};
+    const floats x[3] = {d[0] * half[0], d[1] * half[1], d[2] * half[2]};
     const floats R = floats_fused(x[0], x[0], floats_fused(x[1], x[1], x[2] * x[2]));
     const floats one = lanes_exp2_negative(R * exponent) * top * F;
     const floats lean = one * (float)-steep, slope = lean + lean;
@@ -45,8 +45,8 @@ LANES_INLINE void gauss_lanes(const struct cpu_slopes_lattice *l, const floats d
     for (int i = 0; i < 3; i++) {
         by_index[i] = slope * x[i];
         if (cells)
-            by_N[i] =
-                floats_fused(floats_fused(lean * x[i], x[i], one), floats_of(2.0f / N[i]), by_N[i]);
+            by_N[i] = floats_fused(floats_fused(lean * x[i], x[i], one), floats_of(1.0f / half[i]),
+                                   by_N[i]);
     }
 }
 

@@ -33,8 +33,8 @@ struct lanes_sums {
 #define FIXED_MAGIC (0x1.8p20 + 0.5)
 #define FIXED_HIGH 0x41380000u
 
-/* Offset of the index along one cell vector, told by its opposite, which is never 0 but for half of
- * what it is a whole number of, and the nearest whole number. */
+/* Twice the offset of the index along one cell vector, told by its opposite, which is never 0 but
+ * for half of what it is a whole number of, and the nearest whole number. */
 LANES_INLINE floats lanes_offset(const double c[3], const struct doubles_pair q[3], words *whole)
 {
     const doubles x = doubles_of(c[0]), y = doubles_of(c[1]), z = doubles_of(c[2]);
@@ -45,7 +45,7 @@ LANES_INLINE floats lanes_offset(const double c[3], const struct doubles_pair q[
         x, q[0].second, doubles_fused(y, q[1].second, doubles_fused(z, q[2].second, magic)));
     *whole = FIXED_HIGH - words_high(first, second);
     const floats off = floats_of_ints(words_low(first, second) ^ 0x80000000u);
-    return floats_fused(off, floats_of(-0x1p-32f), floats_of(-0x1p-33f));
+    return floats_fused(off, floats_of(-0x1p-31f), floats_of(-0x1p-32f));
 }
 
 /* c[0] x + c[1] y + c[2] z. */
@@ -61,7 +61,7 @@ typedef floats lanes_terms[LANES_TERMS][3];
 
 /* Terms at hand. */
 struct lanes_batch {
-    lanes_terms d, g, h;  // offsets of indices, slopes by them, indices
+    lanes_terms d, g, h;  // twice the offsets of indices, slopes by them, twice the indices
     words whole[LANES_TERMS][3];
     floats F_sqr[LANES_TERMS];
     struct lanes_grating axes[LANES_TERMS][3];  // SQUARE
@@ -123,7 +123,7 @@ LANES_INLINE void lanes_look(const struct cpu_slopes_lattice *l, const struct cp
     for (size_t k = 0; k < count; k++)
         for (int i = 0; i < 3; i++) {
             b->d[k][i] = lanes_offset(step[k].opposite + 3 * i, q, &b->whole[k][i]);
-            b->h[k][i] = floats_of_ints(b->whole[k][i]) + b->d[k][i];
+            b->h[k][i] = floats_of_ints(b->whole[k][i] + b->whole[k][i]) + b->d[k][i];
         }
     if (l->table->flat)
         for (size_t k = 0; k < count; k++)
@@ -145,8 +145,6 @@ LANES_INLINE void lanes_shape(const struct cpu_slopes_lattice *l, size_t count,
         for (int i = 0; i < 3; i++)
             for (size_t k = 0; k < count; k++)
                 lanes_grating(b->d[k][i], (float)l->N[i], kind.cells, &b->axes[k][i]);
-        for (size_t k = 0; k < count; k++)
-            lanes_quotients(b->axes[k]);
         for (size_t k = 0; k < count; k++)
             square_lanes(b->axes[k], b->F_sqr[k], kind.cells, b->g[k], &value, by_N);
     } else {
@@ -265,9 +263,9 @@ INLINE bool is_in_lanes(const struct cpu_slopes_lattice *l)
 INLINE double lanes_lack(const struct cpu_slopes_lattice *l, int sum)
 {
     if (sum < SLOPES_CELLS)
-        return l->top * l->per_index[(sum - SLOPES_CELL) / 3];
+        return l->top * l->per_index[(sum - SLOPES_CELL) / 3] / 2.0;
     if (sum < SLOPES_RATE)
-        return l->per_index[sum - SLOPES_CELLS] > 0.0 ? l->top : 0.0;
+        return l->per_index[sum - SLOPES_CELLS] > 0.0 ? l->top * l->per_N : 0.0;
     return l->top;
 }
 

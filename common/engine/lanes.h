@@ -402,6 +402,16 @@ LANES_INLINE floats floats_add_where(lanes_mask m, floats a, floats b)
 #endif
 }
 
+/* a*b + c in the chosen lanes, c in the others, where it is not -0. */
+LANES_INLINE floats floats_fused_where(lanes_mask m, floats a, floats b, floats c)
+{
+#if defined(__AVX512F__)
+    return (floats)_mm512_mask3_fmadd_ps((__m512)a, (__m512)b, (__m512)c, m);
+#else
+    return floats_fused((floats)((ints)a & m), b, c);
+#endif
+}
+
 /* The sum of the first `count` lanes, 1 to LANES. */
 LANES_INLINE float floats_sum_first(floats v, uint32_t count)
 {
