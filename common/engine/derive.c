@@ -1,6 +1,7 @@
 #include "engine/derive.h"
 
 #include <math.h>
+#include <stdalign.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -66,7 +67,7 @@ struct gathered {
 static void compute(const struct derive_job *job, size_t each, struct gathered *g,
                     double (*values)[DERIVE_BLOCK])
 {
-    double computed[1 + PARAMETERS_MAX][DERIVE_BLOCK];
+    alignas(MEM_ALIGNMENT) double computed[1 + PARAMETERS_MAX][DERIVE_BLOCK];
     if (g->count)
         job->pixels(job->context, g->panel, g->number, g->count, computed);
     for (size_t k = 0; k < each; k++)
@@ -151,7 +152,7 @@ static bool run_block(const struct from *from, const struct derive_request *q, s
     const size_t count = q->set->count, each = 1 + count, first = block * DERIVE_BLOCK;
     const size_t left = q->npixels - first, items = left < DERIVE_BLOCK ? left : DERIVE_BLOCK;
     int64_t numbers[DERIVE_BLOCK];
-    double values[1 + PARAMETERS_MAX][DERIVE_BLOCK];
+    alignas(MEM_ALIGNMENT) double values[1 + PARAMETERS_MAX][DERIVE_BLOCK];
     number_items(q, first, items, numbers);
     values_of(from, each, first, numbers, (int)items, values);
     for (size_t i = 0; i < items && q->photons; i++)
@@ -295,7 +296,7 @@ enum status derive_total_add(struct derive_total *t, const struct derive_request
     bool good = true;
     for (size_t at = 0; at < count; at += DERIVE_BLOCK) {
         const size_t items = count - at < DERIVE_BLOCK ? count - at : DERIVE_BLOCK;
-        double values[1 + PARAMETERS_MAX][DERIVE_BLOCK];
+        alignas(MEM_ALIGNMENT) double values[1 + PARAMETERS_MAX][DERIVE_BLOCK];
         memcpy(values[0], photons + at, items * sizeof *photons);
         for (size_t k = 0; k < q->set->count; k++)
             for (size_t i = 0; i < items; i++)

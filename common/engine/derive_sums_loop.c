@@ -6,8 +6,10 @@
 #include "engine/derive_sums.h"
 
 #include <math.h>
+#include <stdalign.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/isa.h"
 #include "engine/lanes.h"
 
@@ -19,8 +21,8 @@ enum {
 
 /* Of the items of a block, 0 where they do not count. */
 struct factors {
-    double counts[DERIVE_BLOCK];  // 1
-    double mean[DERIVE_BLOCK];    // 1 where they do not count
+    alignas(MEM_ALIGNMENT) double counts[DERIVE_BLOCK];  // 1
+    double mean[DERIVE_BLOCK];                           // 1 where they do not count
     double seen[DERIVE_BLOCK], background[DERIVE_BLOCK];
     double by_photons[DERIVE_BLOCK];   // likelihood by photons
     double information[DERIVE_BLOCK];  // scale^2/mean
@@ -116,7 +118,7 @@ static void add_singles(const struct derive_data *d, int items, double (*photons
 static void add_fisher(const double *information, int items, size_t count,
                        double (*slopes)[DERIVE_BLOCK], double *to)
 {
-    double row[DERIVE_BLOCK];
+    alignas(MEM_ALIGNMENT) double row[DERIVE_BLOCK];
     for (size_t k = 0; k < count; k++) {
         for (int i = 0; i < items; i++)  // vectorised
             row[i] = information[i] * slopes[k][i];
@@ -149,7 +151,7 @@ bool NAME(derive_add_, ISA)(const struct derive_request *q, size_t first, int it
         for (int i = items; i < padded; i++)
             values[k][i] = 0.0;
     if (q->weights) {
-        double weights[DERIVE_BLOCK] = {0.0};
+        alignas(MEM_ALIGNMENT) double weights[DERIVE_BLOCK] = {0.0};
         for (int i = 0; i < items; i++)
             weights[i] = (double)q->weights[first + (size_t)i];
         add_products(weights, values + 1, padded, q->set->count, sums);
