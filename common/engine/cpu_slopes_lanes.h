@@ -2,10 +2,10 @@
  * Derivatives of SQUARE and GAUSS in mixed precision, LANES pixels at a time through all steps of a
  * lattice: first the slopes of all terms, then one sum after the other, so that each stays in
  * registers.  A part of the loops of cpu_slopes.h, written as vectors.  What bounds it: arithmetic,
- * most of it the shape's.  By rotations and cell a term of SQUARE takes 122 multiplications, most
- * with a sum, and a division, for which a core of Zen 5 with AVX-512 needs 61 cycles and takes 80;
- * 20 more are what is done once a point and once a pixel, for a still of 10 domains.  Of an image
- * all that is 60 multiplications, a division and 49 cycles.
+ * most of it the shape's.  By rotations and cell a term of SQUARE takes 102 multiplications, most
+ * with a sum, 70 sums of their own and a division, for which a core of Zen 5 with AVX-512 needs 51
+ * cycles and takes 75; 20 more are what is done once a point and once a pixel, for a still of 10
+ * domains.  Of an image all that is 50 multiplications, a division and 43 cycles.
  */
 #ifndef BRAGG_ENGINE_CPU_SLOPES_LANES_H
 #define BRAGG_ENGINE_CPU_SLOPES_LANES_H
