@@ -208,6 +208,14 @@ static enum status fit_smooth(struct refine *f, double *total, struct refine_res
     return refine_copy(&f->here.recipe, &r->recipe, e);
 }
 
+static bool has_lobes(const struct experiment *x)
+{
+    bool square = false;
+    for (size_t i = 0; i < x->ncrystals; i++)
+        square = square || x->crystals[i].shape == SHAPE_SQUARE;
+    return square;
+}
+
 /* Chooses pixels, and fits the model to them. */
 static enum status round_of(struct refine *f, int round, double *total, struct refine_result *r,
                             struct fit_result *fit, struct error *e)
@@ -215,7 +223,7 @@ static enum status round_of(struct refine *f, int round, double *total, struct r
     enum status s = choose_pixels(f, round, total, r, e);
     if (s || r->verdict == REFINE_DARK)
         return s;
-    if (round == 0 && f->smooths)
+    if (round == 0 && f->smooths && has_lobes(&f->model))
         s = fit_smooth(f, total, r, e);
     return s ? s : fit_pixels(f, total, r, fit, e);
 }

@@ -24,6 +24,16 @@ void program_open(const char *name)
     _exit(STATUS_FAILED);
 }
 
+bool program_folder(char folder[PATH_MAX])
+{
+    const ssize_t length = readlink("/proc/self/exe", folder, PATH_MAX - 1);
+    if (length <= 0)
+        return false;
+    folder[length] = '\0';
+    strrchr(folder, '/')[1] = '\0';
+    return true;
+}
+
 void program_sleeps(char *const *argv)
 {
     const char *preload = getenv("LD_PRELOAD");

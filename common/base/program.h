@@ -2,13 +2,19 @@
 #ifndef BRAGG_BASE_PROGRAM_H
 #define BRAGG_BASE_PROGRAM_H
 
+#include <limits.h>
 #include <pthread.h>
+#include <stdbool.h>
 
 enum { PROGRAM_STACK_KIB = 512 };  // of the first thread and of those that compute, at least
 
 /* Names the program (kept, not copied) in messages.  Ends it with one line and status 1 if its
  * stack may not grow as large as it must: later it would end in a signal. */
 void program_open(const char *name);
+
+/* Where the executable of this process is, with a slash at the end; false if that cannot be told.
+ */
+bool program_folder(char folder[PATH_MAX]);
 
 /* First of all in programs whose threads compute frame after frame: those without work sleep.  By
  * default threads of OpenMP spin for some milliseconds before they do, which other programs of a

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/program.h"
 
 /* In the order of a pipe: the first that has it is meant. */
 static const char *const programs[] = {"bragg-geometry",   "bragg-orient", "bragg-intensity",
@@ -44,11 +45,8 @@ static bool has(const char *folder, const char *program, const char *name)
 const char *sister_with(const char *name)
 {
     char folder[PATH_MAX];
-    const ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
-    if (length <= 0 || !*name)
+    if (!*name || !program_folder(folder))
         return NULL;
-    folder[length] = '\0';
-    strrchr(folder, '/')[1] = '\0';
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
         if (strcmp(programs[i], log_program()) != 0 && has(folder, programs[i], name))
             return programs[i];

@@ -1,6 +1,7 @@
 #include "link/hello.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -34,14 +35,18 @@ static bool has_our_source(const struct links *ls, const struct link *l)
     return control[0] && strcmp(control, ls->run->control.endpoint) == 0;
 }
 
-/* What lies between a stage that gives and one that wants, if that was left out. */
-static const char *left_out(enum kind gives, enum kind wants)
+/* The kind of a stage's input is wrong: says so, and which stages were left out. */
+static void refuse_kind(struct links *ls, enum kind gives, const char *stage)
 {
-    if (gives == KIND_EXPERIMENT && wants == KIND_RECIPE)
-        return ": put bragg-orient between them";
-    if (gives == KIND_EXPERIMENT && wants == KIND_IMAGE)
-        return ": put bragg-orient and bragg-intensity between them";
-    return gives == KIND_RECIPE && wants == KIND_IMAGE ? ": put bragg-intensity between them" : "";
+    char missing[80] = "";
+    const bool short_of = gives != KIND_NONE && ls->wants <= KIND_IMAGE;
+    for (enum kind k = gives + 1; short_of && k <= ls->wants; k++) {
+        const size_t n = strlen(missing);
+        (void)snprintf(missing + n, sizeof missing - n, "%s%s", n ? " and " : ": put ",
+                       kind_giver(k));
+    }
+    run_stop(ls->run, STATUS_USAGE, "wants %s, got %s from %s%s%s", kind_name(ls->wants),
+             kind_name(gives), stage, missing, *missing ? " between them" : "");
 }
 
 /* A hello from the stage before this one: its kind must be what this one wants. */
@@ -51,8 +56,7 @@ static void accept_upstream(struct links *ls, struct link *l, const struct route
     if (ls->wants == KIND_ANY && gives != KIND_NONE)
         ls->wants = gives;
     if (gives != ls->wants) {
-        run_stop(ls->run, STATUS_USAGE, "wants %s, got %s from %s%s", kind_name(ls->wants),
-                 kind_name(gives), l->peer.stage, left_out(gives, ls->wants));
+        refuse_kind(ls, gives, l->peer.stage);
         return;
     }
     if (ls->run->known && r->run != ls->run->id && has_our_source(ls, l)) {

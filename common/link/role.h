@@ -16,6 +16,10 @@ enum kind {
 /* "recipe" and so on, for messages. */
 const char *kind_name(enum kind kind);
 
+/* The programs that most often give a kind, which is not KIND_NONE, and take it; for messages. */
+const char *kind_giver(enum kind kind);
+const char *kind_taker(enum kind kind);
+
 struct role {
     const char *name;  // program
     enum kind wants, gives;

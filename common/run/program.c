@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/nearest.h"
+#include "base/program.h"
 #include "link/leave.h"
 
 bool program_is_ours(const char *program)
@@ -71,21 +72,10 @@ static char *find_in_path(const char *program)
     return NULL;
 }
 
-/* The folder of this executable, with a slash at its end. */
-static bool own_folder(char folder[PATH_MAX])
-{
-    const ssize_t length = readlink("/proc/self/exe", folder, PATH_MAX - 1);
-    if (length <= 0)
-        return false;
-    folder[length] = 0;
-    strrchr(folder, '/')[1] = 0;
-    return true;
-}
-
 static char *find_beside(const char *program)
 {
     char self[PATH_MAX];
-    if (!own_folder(self))
+    if (!program_folder(self))
         return NULL;
     char *found = join(self, program);
     if (found && is_program(found))
@@ -119,7 +109,7 @@ bool program_meant(const char *name, char meant[PROGRAM_NAME_SIZE])
     char self[PATH_MAX], pattern[PATH_MAX + 20];
     int best = 99;
     glob_t files;
-    if (!own_folder(self) || !program_is_ours(name))
+    if (!program_folder(self) || !program_is_ours(name))
         return false;
     (void)snprintf(pattern, sizeof pattern, "%sbragg-*", self);
     if (glob(pattern, 0, NULL, &files) == 0)
@@ -137,7 +127,8 @@ static const char pipelines[] = "../share/braggpipe/pipelines/";
 /* Whether it may be the name of a shipped pipeline; puts where this executable is into *self. */
 static bool is_plain(const char *name, char self[PATH_MAX])
 {
-    return *name && !strpbrk(name, "/.") && strlen(name) < SHIPPED_NAME_SIZE && own_folder(self);
+    return *name && !strpbrk(name, "/.") && strlen(name) < SHIPPED_NAME_SIZE &&
+           program_folder(self);
 }
 
 char *program_pipeline(const char *name)
@@ -153,7 +144,7 @@ void program_pipelines(void (*take)(void *data, const char *name, const char *pa
 {
     char self[PATH_MAX], pattern[2 * PATH_MAX], name[SHIPPED_NAME_SIZE];
     glob_t files;
-    if (!own_folder(self))
+    if (!program_folder(self))
         return;
     (void)snprintf(pattern, sizeof pattern, "%s%s*.yaml", self, pipelines);
     if (glob(pattern, 0, NULL, &files) == 0)

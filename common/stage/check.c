@@ -46,14 +46,6 @@ enum status check_keys(struct run *run, struct error *e)
     return curve_open(&run->curve, o->keys, o->insecure, KEYS_STAGE, e);
 }
 
-/* The programs that are most often beside a stage, by what passes between them. */
-static const struct {
-    const char *gives, *wants;
-} neighbours[] = {[KIND_EXPERIMENT] = {"bragg-geometry", "bragg-orient"},
-                  [KIND_RECIPE] = {"bragg-orient", "bragg-intensity"},
-                  [KIND_IMAGE] = {"bragg-intensity", "bragg-write"},
-                  [KIND_ANY] = {"bragg-intensity", "bragg-tap"}};
-
 enum status check_stage(const struct stage *stage, const struct settings *o, struct error *e)
 {
     if (o->group && (!*o->group || strlen(o->group) >= GROUP_SIZE))
@@ -71,14 +63,13 @@ enum status check_stage(const struct stage *stage, const struct settings *o, str
             e, STATUS_USAGE,
             "stdin is %s: put a stage before this one, as in %s | %s, or name its endpoint with "
             "--in=ENDPOINT",
-            isatty(STDIN_FILENO) ? "a terminal" : "no pipe", neighbours[stage->wants].gives,
-            stage->name);
+            isatty(STDIN_FILENO) ? "a terminal" : "no pipe", kind_giver(stage->wants), stage->name);
     if (stage->gives != KIND_NONE && !o->out.count && !is_pipe(STDOUT_FILENO))
         return error_set(
             e, STATUS_USAGE,
             "stdout is %s: put a stage after this one, as in %s | %s, or name an endpoint with "
             "--out=ENDPOINT",
             isatty(STDOUT_FILENO) ? "a terminal" : "no pipe", stage->name,
-            neighbours[stage->gives].wants);
+            kind_taker(stage->gives));
     return STATUS_OK;
 }
