@@ -46,18 +46,20 @@ enum { PROGRAMS = sizeof programs / sizeof *programs };
 /* A file begins with a comment; what it is stands there before the first comma or stop. */
 static void show_pipeline(void *unused, const char *name, const char *path)
 {
-    char text[400] = "";
     FILE *file = fopen(path, "re");
     (void)unused;
-    const size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file)
-        (void)fclose(file);
-    char *what = text + strspn(text, "# ");
-    what[strcspn(what, ",:;.")] = '\0';
-    for (char *c = what; (c = strstr(c, "\n# "));)
-        memmove(c + 1, c + 3, strlen(c + 3) + 1), *c = ' ';
-    if (length)
-        printf("  %-14s %s\n", name, what);
+    if (!file)
+        return;
+    printf("  %-14s", name);
+    char word[80], end = ' ';
+    while (end == ' ' && fscanf(file, " %79[^ \n]", word) == 1) {
+        const size_t length = strcspn(word, ",:;.");
+        if (strcmp(word, "#") != 0)
+            printf(" %.*s", (int)length, word);
+        end = word[length] ? word[length] : ' ';
+    }
+    (void)fclose(file);
+    putchar('\n');
 }
 
 static int list(void)
