@@ -79,23 +79,55 @@ static bool from_interfaces(char address[INET6_ADDRSTRLEN])
 
 /* --- ports --------------------------------------------------------------- */
 
-/* Takes one that is free and keeps it until this process ends; 0 when there is none. */
-static int take_port(const char *address)
+enum { PORT_FIRST = 20000, PORT_TRIES = 50 };
+
+/* From here on the kernel gives ports to whoever asks for any: one that is free now may be
+ * somebody's when its stage starts. */
+static int first_given_away(void)
+{
+    int first = 32768;  // the kernel's own default
+    FILE *range = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
+    if (range) {
+        if (fscanf(range, "%d", &first) != 1)
+            first = 32768;
+        (void)fclose(range);
+    }
+    return first;
+}
+
+/* Takes this one, or any for 0, and keeps it until this process ends; 0 when that cannot be. */
+static int take_port(const char *address, int wanted)
 {
     struct addrinfo *found = NULL;
-    const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST};
+    const struct addrinfo numeric = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST};
     struct sockaddr_storage bound;
     socklen_t size = sizeof bound;
-    char port[NI_MAXSERV] = "0";
-    if (getaddrinfo(address, port, &wanted, &found) != 0)
+    char port[NI_MAXSERV];
+    (void)snprintf(port, sizeof port, "%d", wanted);
+    if (getaddrinfo(address, port, &numeric, &found) != 0)
         return 0;
     const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const bool good = fd >= 0 && bind(fd, found->ai_addr, found->ai_addrlen) == 0 &&
                       getsockname(fd, (struct sockaddr *)&bound, &size) == 0 &&
                       getnameinfo((struct sockaddr *)&bound, size, NULL, 0, port, sizeof port,
                                   NI_NUMERICSERV) == 0;
+    if (!good && fd >= 0) {
+        const int why = errno;
+        (void)close(fd);
+        errno = why;
+    }
     freeaddrinfo(found);
     return good ? atoi(port) : 0;
+}
+
+/* Takes one that is free, if there is one that nobody else is given meanwhile. */
+static int find_port(const char *address)
+{
+    const int room = first_given_away() - PORT_FIRST;
+    int port = 0;
+    for (int i = 0; i < PORT_TRIES && room > 0 && !port; i++)
+        port = take_port(address, PORT_FIRST + (int)arc4random_uniform((uint32_t)room));
+    return port ? port : take_port(address, 0);
 }
 
 static void answer(const struct remote_check *c)
@@ -110,7 +142,7 @@ static void answer(const struct remote_check *c)
         printf("%cunshared\n", REMOTE_MARK);
     int port = 1;
     for (size_t i = 0; i < c->ports && port; i++)
-        if ((port = take_port(address)) != 0)
+        if ((port = find_port(address)) != 0)
             printf("%cport %d\n", REMOTE_MARK, port);
         else
             printf("%ctrouble no port is free at %s: %s\n", REMOTE_MARK, address, strerror(errno));

@@ -200,6 +200,10 @@ usual
 run=$(command -v bragg-run)
 is 'no srun is a line' "$(SLURM_JOB_ID=1 PATH=/nowhere "$run" --launcher=slurm p.yaml 2>&1)" "bragg-run: --launcher: there is no program 'srun' in PATH"
 is 'no ssh is a line' "$(PATH=/nowhere "$run" $ssh --hosts=a p.yaml 2>&1)" "bragg-run: --launcher: there is no program 'ssh' in PATH"
+printf 'port\0port\0port\0check\0' | bragg-run --remote 2>&1 | tr -d '\002' | sed -n 's/^port //p' >ports
+given=$(cut -f1 /proc/sys/net/ipv4/ip_local_port_range)
+[ "$given" -gt 21000 ] || given=65536 # no room below: any are taken
+is 'ports are not those that others are given' "$(awk -v given="$given" '$1 > 1024 && $1 < given' ports | sort -u | wc -l)" 3
 printf 'nonsense\0' | bragg-run --remote >said 2>&1
 is 'what --remote does not know' "$? $(cat said)" "2 bragg-run: --remote: 'nonsense' is not known"
 finish
