@@ -111,6 +111,20 @@ bool image_reserve(struct image *image, enum pixel_type type, enum pixel_unit un
     return true;
 }
 
+bool image_reserve_on_card(struct image *image, enum pixel_type type, enum pixel_unit unit,
+                           size_t count)
+{
+    struct image_memory *memory = image->memory;
+    struct image fresh = {.type = type, .unit = unit, .count = count, .memory = memory};
+    size_t bytes;
+    if (!memory || !memory->take_on_card || !size_multiply(count, pixel_size(type), &bytes) ||
+        !memory->take_on_card(memory, bytes, &fresh))
+        return false;
+    image_free(image);
+    *image = fresh;
+    return true;
+}
+
 void frame_free(struct frame *f)
 {
     recipe_free(&f->recipe);

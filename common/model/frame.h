@@ -24,6 +24,10 @@ struct image_memory {
     /* Sets pixels, release and owner of *image; false: it has none for so many bytes. */
     bool (*take)(struct image_memory *memory, size_t bytes, struct image *image);
 
+    /* The same, and sets `card`: false where those who get the image cannot read it there.  NULL:
+     * there is no card. */
+    bool (*take_on_card)(struct image_memory *memory, size_t bytes, struct image *image);
+
     /* What it gives comes again and again, from memory that stays mapped as long as frames
      * are made. */
     bool lasting;
@@ -35,6 +39,8 @@ struct image {
     enum pixel_unit unit;
     size_t count;                  // pixels
     void *pixels;                  // count items; NULL: no image yet
+    void *card;                    // they lie there, on a GPU (model/card.h), and `pixels` holds
+                                   // anything; NULL: they lie at `pixels`
     void (*release)(void *owner);  // gives the memory back; NULL: nothing to do
     void *owner;
     bool has_sum;
@@ -58,6 +64,10 @@ size_t pixel_size(enum pixel_type type);
 /* Gives *image a new buffer of `count` pixels from image->memory, whose content is
  * anything, and releases the old one; false, with *image untouched, when memory is out. */
 bool image_reserve(struct image *image, enum pixel_type type, enum pixel_unit unit, size_t count);
+
+/* The same on the card; false, with *image untouched, where it has to be image_reserve. */
+bool image_reserve_on_card(struct image *image, enum pixel_type type, enum pixel_unit unit,
+                           size_t count);
 
 /* Pixel number i as a number. */
 double image_value(const struct image *image, size_t i);
