@@ -40,9 +40,7 @@ HD struct gpu_verdict gpu_after_pixel(const struct gpu_after *a, int64_t i, uint
         photons = photons + a->background[i];
     const bool counts = a->type != PIXEL_F32;
     if (counts ? !noise_accepts(photons) : !photons_finite(photons)) {
-        uint32_t bits;
-        memcpy(&bits, &photons, sizeof bits);
-        v.bad = (uint64_t)pixel << 32 | bits;
+        v.bad = gpu_bad(pixel, photons);
     } else if (counts) {
         const double value = noise_value(&a->noise, pixel, photons);
         const uint32_t adu = noise_adu(&a->noise, value);

@@ -6,8 +6,6 @@
 #include "gpu/kernel.h"
 #include "physics/background_pixel.h"
 
-#define GPU_GOOD UINT64_MAX
-
 /* What was found out about pixels on the way. */
 struct gpu_verdict {
     uint64_t bad;               // number << 32 | bits of the photons; GPU_GOOD: none is bad

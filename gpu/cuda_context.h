@@ -39,13 +39,17 @@ enum mark {
 struct cuda {
     int threads;
     cudaStream_t stream, copies;
-    cudaEvent_t mark[GPU_PARTS][MARKS];  // on `stream`, the last two on `copies`
+    cudaStream_t part[GPU_PARTS];        // kernels of parts, which run side by side
+    cudaEvent_t ready, done[GPU_PARTS];  // on `stream`, what all parts wait for; on part[]
+    cudaEvent_t mark[GPU_PARTS][MARKS];  // on part[], the last two on `copies`
     cudaEvent_t copied;                  // there, behind the last part
     struct band band[CUDA_RING];
     int nplaces;
     struct place place[PLACES_MAX];
     char *pinned;
     size_t pinned_bytes;
+    const char *lent;  // of cuda_lend, the last one
+    size_t lent_bytes;
     struct gpu_verdict *verdict, *pinned_verdict;  // on the card; here
 };
 

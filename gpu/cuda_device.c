@@ -75,6 +75,11 @@ static void close_events(struct cuda *c)
     for (int i = 0; i < GPU_PARTS * MARKS; i++)
         if (c->mark[i / MARKS][i % MARKS])
             (void)cudaEventDestroy(c->mark[i / MARKS][i % MARKS]);
+    for (int i = 0; i < GPU_PARTS; i++)
+        if (c->done[i])
+            (void)cudaEventDestroy(c->done[i]);
+    if (c->ready)
+        (void)cudaEventDestroy(c->ready);
     if (c->copied)
         (void)cudaEventDestroy(c->copied);
 }
@@ -84,6 +89,9 @@ static void cuda_detach(void *context)
     struct cuda *c = context;
     cuda_unpin(c);
     close_events(c);
+    for (int i = 0; i < GPU_PARTS; i++)
+        if (c->part[i])
+            (void)cudaStreamDestroy(c->part[i]);
     if (c->stream)
         (void)cudaStreamDestroy(c->stream);
     if (c->copies)
@@ -96,7 +104,11 @@ static void cuda_detach(void *context)
 
 static enum status open_events(struct cuda *c, struct error *e)
 {
-    cudaError_t code = cudaEventCreate(&c->copied);
+    cudaError_t code = cudaEventCreateWithFlags(&c->copied, cudaEventDisableTiming);
+    if (code == cudaSuccess)
+        code = cudaEventCreateWithFlags(&c->ready, cudaEventDisableTiming);
+    for (int i = 0; i < GPU_PARTS && code == cudaSuccess; i++)
+        code = cudaEventCreateWithFlags(&c->done[i], cudaEventDisableTiming);
     for (int i = 0; i < GPU_PARTS * MARKS && code == cudaSuccess; i++)
         code = cudaEventCreate(&c->mark[i / MARKS][i % MARKS]);
     for (int i = 0; i < CUDA_RING && code == cudaSuccess; i++)
@@ -109,6 +121,8 @@ static enum status open_all(struct cuda *c, struct error *e)
     cudaError_t code = cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking);
     if (code == cudaSuccess)
         code = cudaStreamCreateWithFlags(&c->copies, cudaStreamNonBlocking);
+    for (int i = 0; i < GPU_PARTS && code == cudaSuccess; i++)
+        code = cudaStreamCreateWithFlags(&c->part[i], cudaStreamNonBlocking);
     enum status status = cuda_failed(code, "a stream", e);
     if (!status)
         status = open_events(c, e);
@@ -172,9 +186,13 @@ static void cuda_release(void *context, void *memory)
 
 static enum status cuda_lend(void *context, size_t bytes, void **memory, struct error *e)
 {
-    (void)context;
+    struct cuda *c = context;
     *memory = NULL;
-    return cuda_failed(cudaHostAlloc(memory, bytes, cudaHostAllocDefault), "pinned memory", e);
+    const enum status status =
+        cuda_failed(cudaHostAlloc(memory, bytes, cudaHostAllocDefault), "pinned memory", e);
+    c->lent = *memory;
+    c->lent_bytes = *memory ? bytes : 0;
+    return status;
 }
 
 static void cuda_take_back(void *context, void *memory)
@@ -183,15 +201,20 @@ static void cuda_take_back(void *context, void *memory)
     (void)cudaFreeHost(memory);
 }
 
-/* What kernels of the stream read.  Waits, because a copy of pageable memory may not: from[] may
- * be freed after the call. */
+static bool is_lent(const struct cuda *c, const char *from, size_t bytes)
+{
+    return c->lent && from >= c->lent && from + bytes <= c->lent + c->lent_bytes;
+}
+
+/* What kernels behind it on the stream read.  Waits, because a copy of pageable memory may not:
+ * from[] may be freed after the call. */
 static enum status cuda_upload(void *context, void *to, const void *from, size_t bytes,
                                struct error *e)
 {
     const struct cuda *c = context;
     range_begin("upload");
     cudaError_t code = cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, c->stream);
-    if (code == cudaSuccess)
+    if (code == cudaSuccess && !is_lent(c, from, bytes))
         code = cudaStreamSynchronize(c->stream);
     range_end();
     return cuda_failed(code, "copying to it", e);
@@ -220,7 +243,7 @@ static const char *cuda_as_cpu(void *context, enum engine_precision precision)
 const struct gpu_device gpu_device_cuda = {
     .identity = {"cuda-2", "cuda-double"},
     .as_cpu = cuda_as_cpu,
-    .part_pixels = 1 << 18,
+    .part_pixels = 1 << 19,
     .attach = cuda_attach,
     .detach = cuda_detach,
     .room = cuda_room,

@@ -1,7 +1,8 @@
 /*
- * Rows of a frame: one stream computes part after part, another one copies those that are
- * there.  Pixels go straight to where they are wanted if that is pinned; else in bands
- * through a ring of pinned memory: threads copy a band while the next ones are on the bus.
+ * Rows of a frame: each part is computed on a stream of its own, so that one fills the card while
+ * another ends; one more stream copies those that are there.  Pixels go straight to where they are
+ * wanted if that is pinned; else in bands through a ring of pinned memory: threads copy a band
+ * while the next ones are on the bus.
  */
 #include <string.h>
 
@@ -51,25 +52,33 @@ static cudaError_t note(bool timed, cudaEvent_t event, cudaStream_t stream)
     return timed ? cudaEventRecord(event, stream) : cudaSuccess;
 }
 
-/* The kernels of part i, with a mark behind them; `timed`: before and behind each. */
+/* The kernels of part i.  `timed`: with marks around each of them. */
 static cudaError_t launch(struct cuda *c, const struct gpu_run *r, int i, bool timed)
 {
     const struct gpu_part *p = &r->part[i];
-    cudaEvent_t *mark = c->mark[i];
-    cudaError_t code = note(timed, mark[MARK_BEGUN], c->stream);
+    const cudaEvent_t *mark = c->mark[i];
+    const cudaStream_t stream = c->part[i];
+    const bool bare = gpu_is_bare(r);
+    cudaError_t code =
+        cudaStreamWaitEvent(stream, i > 0 && r->apart ? c->done[i - 1] : c->ready, 0);
     if (code == cudaSuccess)
-        code = (cudaError_t)gpu_kernel_launch(r->frame, &p->rows, r->photons, c->stream);
+        code = note(timed, mark[MARK_BEGUN], stream);
     if (code == cudaSuccess)
-        code = note(timed, mark[MARK_PHOTONS], c->stream);
+        code = (cudaError_t)gpu_kernel_launch(r->frame, &p->rows, r->photons,
+                                              bare ? &c->verdict->bad : NULL, stream);
+    if (code == cudaSuccess)
+        code = note(timed, mark[MARK_PHOTONS], stream);
     if (code == cudaSuccess && r->scene)
         code = (cudaError_t)gpu_background_launch(r->frame, r->scene, &p->rows,
-                                                  r->after->background, c->stream);
+                                                  r->after->background, stream);
     if (code == cudaSuccess)
-        code = note(timed, mark[MARK_BACKGROUND], c->stream);
-    if (code == cudaSuccess)
+        code = note(timed, mark[MARK_BACKGROUND], stream);
+    if (code == cudaSuccess && !bare)
         code = (cudaError_t)gpu_after_launch(r->after, p->rows.first_pixel, p->first, p->end,
-                                             c->verdict, c->stream);
-    return code == cudaSuccess ? cudaEventRecord(mark[MARK_COUNTS], c->stream) : code;
+                                             c->verdict, stream);
+    if (code == cudaSuccess)
+        code = note(timed, mark[MARK_COUNTS], stream);
+    return code == cudaSuccess ? cudaEventRecord(c->done[i], stream) : code;
 }
 
 /* What leaves. */
@@ -85,8 +94,8 @@ static cudaError_t send_part(struct cuda *c, const struct cargo *x, int i, char 
 {
     const struct gpu_part *p = &x->run->part[i];
     const size_t at = (size_t)p->first * x->size, end = (size_t)p->end * x->size;
-    cudaEvent_t *mark = c->mark[i];
-    cudaError_t code = cudaStreamWaitEvent(c->copies, mark[MARK_COUNTS], 0);
+    const cudaEvent_t *mark = c->mark[i];
+    cudaError_t code = cudaStreamWaitEvent(c->copies, c->done[i], 0);
     if (code == cudaSuccess)
         code = note(x->timed, mark[MARK_COPYING], c->copies);
     if (code == cudaSuccess)
@@ -95,20 +104,19 @@ static cudaError_t send_part(struct cuda *c, const struct cargo *x, int i, char 
 }
 
 /* Queues the kernels of all parts, and behind each, if to[] is pinned, its way there.  The verdict
- * travels to the card and back. */
+ * travels to the card before. */
 static cudaError_t queue(struct cuda *c, const struct cargo *x, char *to)
 {
     const struct gpu_run *r = x->run;
     cudaError_t code = cudaMemcpyAsync(c->verdict, c->pinned_verdict, sizeof *c->verdict,
                                        cudaMemcpyHostToDevice, c->stream);
+    if (code == cudaSuccess)
+        code = cudaEventRecord(c->ready, c->stream);
     for (int i = 0; i < r->nparts && code == cudaSuccess; i++) {
         code = launch(c, r, i, x->timed);
         if (code == cudaSuccess && to)
             code = send_part(c, x, i, to);
     }
-    if (code == cudaSuccess)
-        code = cudaMemcpyAsync(c->pinned_verdict, c->verdict, sizeof *c->verdict,
-                               cudaMemcpyDeviceToHost, c->stream);
     return code;
 }
 
@@ -139,8 +147,8 @@ static cudaError_t send_band(struct cuda *c, const struct cargo *x, const struct
     const struct gpu_part *p = &x->run->part[b->part];
     const bool first = b->at == (size_t)p->first * x->size;
     const bool last = b->at + b->bytes == (size_t)p->end * x->size;
-    cudaEvent_t *mark = c->mark[b->part];
-    cudaError_t code = cudaStreamWaitEvent(c->copies, mark[MARK_COUNTS], 0);
+    const cudaEvent_t *mark = c->mark[b->part];
+    cudaError_t code = cudaStreamWaitEvent(c->copies, c->done[b->part], 0);
     if (code == cudaSuccess)
         code = note(x->timed && first, mark[MARK_COPYING], c->copies);
     if (code == cudaSuccess)
@@ -191,25 +199,41 @@ static cudaError_t add_time(cudaEvent_t from, cudaEvent_t to, double *ms)
     return code;
 }
 
-/* When all is there.  `last`: the number of the last part. */
-static cudaError_t take_times(const struct cuda *c, int last, struct gpu_times *times)
+/* Adds the times between marks of all parts. */
+static cudaError_t add_times(const struct cuda *c, int nparts, enum mark from, enum mark to,
+                             double *ms)
 {
-    cudaError_t code =
-        add_time(c->mark[0][MARK_BEGUN], c->mark[last][MARK_COUNTS], &times->kernels);
-    for (int i = 0; i <= last && code == cudaSuccess; i++) {
-        const cudaEvent_t *mark = c->mark[i];
-        code = add_time(mark[MARK_BEGUN], mark[MARK_PHOTONS], &times->photons);
-        if (code == cudaSuccess)
-            code = add_time(mark[MARK_PHOTONS], mark[MARK_BACKGROUND], &times->background);
-        if (code == cudaSuccess)
-            code = add_time(mark[MARK_BACKGROUND], mark[MARK_COUNTS], &times->counts);
-        if (code == cudaSuccess)
-            code = add_time(mark[MARK_COPYING], mark[MARK_COPIED], &times->to_host);
-    }
+    cudaError_t code = cudaSuccess;
+    for (int i = 0; i < nparts && code == cudaSuccess; i++)
+        code = add_time(c->mark[i][from], c->mark[i][to], ms);
     return code;
 }
 
-/* Until all is at to[]. */
+/* When all is there.  The part that begins first need not end last. */
+static cudaError_t take_times(const struct cuda *c, const struct gpu_run *r,
+                              struct gpu_times *times)
+{
+    double last = 0.0;
+    cudaError_t code = cudaSuccess;
+    for (int i = 0; i < r->nparts && code == cudaSuccess; i++) {
+        double end = 0.0;
+        code = add_time(c->mark[0][MARK_BEGUN], c->mark[i][MARK_COUNTS], &end);
+        last = end > last ? end : last;
+    }
+    times->kernels += last;
+    if (code == cudaSuccess)
+        code = add_times(c, r->nparts, MARK_COPYING, MARK_COPIED, &times->to_host);
+    if (code != cudaSuccess || !r->apart)
+        return code;
+    code = add_times(c, r->nparts, MARK_BEGUN, MARK_PHOTONS, &times->photons);
+    if (code == cudaSuccess)
+        code = add_times(c, r->nparts, MARK_PHOTONS, MARK_BACKGROUND, &times->background);
+    if (code == cudaSuccess)
+        code = add_times(c, r->nparts, MARK_BACKGROUND, MARK_COUNTS, &times->counts);
+    return code;
+}
+
+/* Until all is at to[], and the verdict here. */
 static cudaError_t carry(struct cuda *c, const struct cargo *x, char *to, bool straight)
 {
     range_begin("launches");
@@ -219,13 +243,23 @@ static cudaError_t carry(struct cuda *c, const struct cargo *x, char *to, bool s
     if (code == cudaSuccess && !straight)
         code = pass_bands(c, x, to);
     if (code == cudaSuccess)
+        code = cudaMemcpyAsync(c->pinned_verdict, c->verdict, sizeof *c->verdict,
+                               cudaMemcpyDeviceToHost, c->copies);
+    if (code == cudaSuccess)
         code = cudaEventRecord(c->copied, c->copies);
     if (code == cudaSuccess)
         code = cudaEventSynchronize(c->copied);
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(c->stream);
     range_end();
     return code;
+}
+
+/* Nothing goes on writing to memory of the caller. */
+static void wait_for_all(struct cuda *c)
+{
+    (void)cudaStreamSynchronize(c->stream);
+    for (int i = 0; i < GPU_PARTS; i++)
+        (void)cudaStreamSynchronize(c->part[i]);
+    (void)cudaStreamSynchronize(c->copies);
 }
 
 enum status cuda_run(void *context, const struct gpu_run *r, void *to, struct gpu_times *times,
@@ -244,11 +278,9 @@ enum status cuda_run(void *context, const struct gpu_run *r, void *to, struct gp
     *c->pinned_verdict = *verdict;
     cudaError_t code = carry(c, &x, to, straight);
     if (code == cudaSuccess && times)
-        code = take_times(c, r->nparts - 1, times);
-    if (code != cudaSuccess) {  // nothing may go on writing to memory of the caller
-        (void)cudaStreamSynchronize(c->stream);
-        (void)cudaStreamSynchronize(c->copies);
-    }
+        code = take_times(c, r, times);
+    if (code != cudaSuccess)
+        wait_for_all(c);
     *verdict = *c->pinned_verdict;
     return cuda_failed(code, "a frame", e);
 }

@@ -33,8 +33,16 @@ INLINE void gpu_find_strip(const struct gpu_frame *f, int64_t row, int64_t block
     s->lit_end = outside ? 0 : gpu_clamp(p->roi.fast_max + 1 - begin, s->count);
     s->mask = p->mask ? p->mask + at : NULL;
     s->whole = !p->mask && s->lit_first == 0 && s->lit_end == s->count;
-    s->out = out + (p->first_pixel + at - first_pixel);
+    s->pixel = p->first_pixel + at;
+    s->out = out + (s->pixel - first_pixel);
     s->first = (double)(p->grid_fast + begin) - g->nearest_column;
+}
+
+/* Pixel i leaves. */
+INLINE void gpu_give(const struct gpu_strip *s, int i, float photons, uint64_t *worst)
+{
+    s->out[i] = photons;
+    gpu_judge(worst, s->pixel + i, photons);
 }
 
 INLINE bool gpu_is_lit(const struct gpu_strip *s, int i)
@@ -65,8 +73,8 @@ INLINE struct gpu_dense_kind gpu_dense_kind(const struct gpu_frame *f,
 }
 
 /* What all pixels of a row of subpixels see before any crystal is asked; by one thread. */
-INLINE void gpu_open_row(const struct gpu_frame *f, struct subpixel sub, double scale,
-                         struct gpu_room *room)
+INLINE void gpu_open_row(const struct gpu_frame *f, struct gpu_dense_kind kind, struct subpixel sub,
+                         double scale, struct gpu_room *room)
 {
     const struct gpu_strip *s = &room->strip;
     const struct sampling *each = &f->sampling;
@@ -74,7 +82,8 @@ INLINE void gpu_open_row(const struct gpu_frame *f, struct subpixel sub, double 
     room->row = dense_row(p, s->panel->nearest_column, s->slow, each->oversample, sub);
     room->half = half_square(&room->row);
     room->half_f = quadratic_f(room->half);
-    room->layer = dense_layer(p, sub.layer, &room->row);
+    if (kind.any)
+        room->layer = dense_layer(p, sub.layer, &room->row);
     room->once = dense_once(p, f->sources, f->kahn, &room->row, !each->each_solid_angle,
                             !f->culled && !each->each_polarization && !f->no_polarization, scale);
 }
@@ -93,7 +102,7 @@ INLINE float gpu_lone_photons(const struct gpu_frame *f, struct gpu_dense_kind k
 }
 
 INLINE void gpu_lone_strip(const struct gpu_frame *f, struct gpu_dense_kind kind,
-                           struct gpu_team team, struct gpu_room *room)
+                           struct gpu_team team, struct gpu_room *room, uint64_t *worst)
 {
     const struct gpu_strip *s = &room->strip;
     const struct dense_lattice *l = kind.any ? f->dense : &f->only;
@@ -102,12 +111,13 @@ INLINE void gpu_lone_strip(const struct gpu_frame *f, struct gpu_dense_kind kind
     double j = s->first + (double)team.thread;
     const bool whole = s->whole;
     if (team.thread == 0)
-        gpu_open_row(f, sub, l->scale, room);
+        gpu_open_row(f, kind, sub, l->scale, room);
     gpu_team_wait(team);
     gpu_prepare_terms(f, l, all, 0, (int)l->nsteps, team, room);
     gpu_team_wait(team);
     for (int i = team.thread; i < s->count; i += team.threads, j += (double)team.threads)
-        s->out[i] = whole || gpu_is_lit(s, i) ? gpu_lone_photons(f, kind, room, j) : 0.0f;
+        gpu_give(s, i, whole || gpu_is_lit(s, i) ? gpu_lone_photons(f, kind, room, j) : 0.0f,
+                 worst);
 }
 
 /* ---- pixels of one subpixel, one lattice, the same factor for all sources ----------- */
@@ -198,7 +208,7 @@ INLINE void gpu_dense_subpixel(const struct gpu_frame *f, struct gpu_dense_kind 
     const bool first = !sub.slow && !sub.fast, alike = !f->culled && !each->each_polarization;
     gpu_team_wait(team);
     if (team.thread == 0)
-        gpu_open_row(f, sub, 1.0, room);
+        gpu_open_row(f, kind, sub, 1.0, room);
     gpu_team_wait(team);
     const double half = quadratic_at(room->half, at->j);
     const float rough = rough_of_half(quadratic_f_at(room->half_f, (float)at->j));
@@ -237,12 +247,12 @@ INLINE float gpu_dense_photons(const struct gpu_frame *f, struct gpu_dense_kind 
 /* Threads behind the last pixel compute that once more: all wait for one another. */
 INLINE void gpu_dense_strip(const struct gpu_frame *f, struct gpu_dense_kind kind,
                             struct gpu_team team, struct gpu_room *room,
-                            struct gpu_dense_pixel *pixel)
+                            struct gpu_dense_pixel *pixel, uint64_t *worst)
 {
     const struct gpu_strip *s = &room->strip;
     const struct subpixel sub = {0, 0, 0};
     if (!kind.any && team.thread == 0)
-        gpu_open_row(f, sub, 1.0, room);
+        gpu_open_row(f, kind, sub, 1.0, room);
     for (int from = 0; from < s->count; from += team.threads) {
         const int i = from + team.thread, last = s->count - 1, at = i < last ? i : last;
         const bool lit = gpu_is_lit(s, at);
@@ -252,34 +262,36 @@ INLINE void gpu_dense_strip(const struct gpu_frame *f, struct gpu_dense_kind kin
                                                    &pixel[team.thread])
                                : gpu_plain_photons(f, kind, s->first + (double)at, team, room);
         if (i <= last)
-            s->out[i] = lit ? photons : 0.0f;
+            gpu_give(s, i, lit ? photons : 0.0f, worst);
     }
 }
 
 /* ---- blocks ------------------------------------------------------------------------ */
 
-/* Pixels of a block: one room serves more where nobody has to wait. */
-INLINE int gpu_dense_pixels(struct gpu_dense_kind kind)
+/* Pixels of a block, of rows that have `each`: one room serves more where nobody has to wait. */
+INLINE int gpu_dense_pixels(struct gpu_dense_kind kind, int64_t each)
 {
-    return kind.lone ? 8 * GPU_THREADS : GPU_THREADS;
+    return kind.lone ? (int)each * GPU_THREADS : GPU_THREADS;
 }
 
-/* What threads of block `block` of a row do together.  `kind` is a constant where it is called, the
- * frame's own or one that is good for more; `out` is the place of pixel `first_pixel`; `pixel`: one
- * per thread for kinds that are `any`, of no use to others. */
+/* What threads of a block of `pixels`, number `block` of a row, do together.  `kind` is a constant
+ * where it is called, the frame's own or one that is good for more; `out` is the place of pixel
+ * `first_pixel`, `worst` for gpu_judge; `pixel`: one per thread for kinds that are `any`, of no use
+ * to others. */
 INLINE void gpu_dense_block(const struct gpu_frame *f, struct gpu_dense_kind kind, int64_t row,
-                            int64_t block, struct gpu_team team, int64_t first_pixel,
-                            struct gpu_room *room, struct gpu_dense_pixel *pixel, float *out)
+                            int64_t block, int pixels, struct gpu_team team, int64_t first_pixel,
+                            struct gpu_room *room, struct gpu_dense_pixel *pixel, float *out,
+                            uint64_t *worst)
 {
     if (team.thread == 0)
-        gpu_find_strip(f, row, block, gpu_dense_pixels(kind), first_pixel, out, &room->strip);
+        gpu_find_strip(f, row, block, pixels, first_pixel, out, &room->strip);
     gpu_team_wait(team);
     if (room->strip.count <= 0)
         return;
     if (kind.lone || (kind.any && gpu_is_lone(f, &room->strip.panel->panel)))
-        gpu_lone_strip(f, kind, team, room);
+        gpu_lone_strip(f, kind, team, room, worst);
     else
-        gpu_dense_strip(f, kind, team, room, pixel);
+        gpu_dense_strip(f, kind, team, room, pixel, worst);
 }
 
 #endif

@@ -22,17 +22,18 @@ template <bool LONE, bool ANY, bool FINE, bool FLAT>
 __global__ void __launch_bounds__(GPU_THREADS, LONE  ? 10
                                                : ANY ? 6
                                                      : PLAIN_BLOCKS)
-    gpu_dense(const struct gpu_frame frame, const struct gpu_rows rows, float *out)
+    gpu_dense(const struct gpu_frame frame, const struct gpu_rows rows, float *out, uint64_t *worst)
 {
     __shared__ struct gpu_room room;
     __shared__ struct gpu_dense_pixel pixel[ANY ? GPU_THREADS : 1];
     const struct gpu_dense_kind kind = {LONE, ANY, FINE, FLAT};
     const struct gpu_team team = {(int)threadIdx.x, GPU_THREADS};
-    gpu_dense_block(&frame, kind, rows.first + blockIdx.x, blockIdx.y, team, rows.first_pixel,
-                    &room, pixel, out);
+    gpu_dense_block(&frame, kind, rows.first + blockIdx.x, blockIdx.y,
+                    gpu_dense_pixels(kind, rows.each), team, rows.first_pixel, &room, pixel, out,
+                    worst);
 }
 
-typedef void kernel(const struct gpu_frame, const struct gpu_rows, float *);
+typedef void kernel(const struct gpu_frame, const struct gpu_rows, float *, uint64_t *);
 
 static kernel *choose(struct gpu_dense_kind kind)
 {
@@ -50,10 +51,11 @@ static kernel *choose(struct gpu_dense_kind kind)
 }
 
 extern "C" int gpu_dense_launch(const struct gpu_frame *frame, const struct gpu_rows *rows,
-                                float *out, void *stream)
+                                float *out, uint64_t *worst, void *stream)
 {
-    const int pixels = gpu_dense_pixels(frame->dense_kind);
+    const int pixels = gpu_dense_pixels(frame->dense_kind, rows->each);
     const dim3 grid((unsigned)rows->count, (unsigned)((rows->widest + pixels - 1) / pixels));
-    choose(frame->dense_kind)<<<grid, GPU_THREADS, 0, (cudaStream_t)stream>>>(*frame, *rows, out);
+    choose(frame->dense_kind)<<<grid, GPU_THREADS, 0, (cudaStream_t)stream>>>(*frame, *rows, out,
+                                                                              worst);
     return (int)cudaGetLastError();
 }

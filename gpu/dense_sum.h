@@ -63,7 +63,7 @@ struct gpu_term {
 
 /* A block's pixels: `count` of row `slow` of a panel, those of the panel's region of interest being
  * from lit_first to lit_end - 1; `whole`: all of them, and none is masked.  Of the first one: its
- * place in what leaves and in the mask, NULL without one, and its column. */
+ * place in the mask, NULL without one, and in what leaves, its number and its column. */
 struct gpu_strip {
     const struct gpu_panel *panel;
     int64_t slow;
@@ -71,6 +71,7 @@ struct gpu_strip {
     bool whole;
     const uint8_t *mask;
     float *out;
+    int64_t pixel;
     double first;
 };
 

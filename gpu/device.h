@@ -28,6 +28,7 @@ struct gpu_run {
     const struct gpu_after *after;         // what becomes of them
     const struct background_scene *scene;  // of after->background, which is made first; NULL: it
                                            // is there, or there is none
+    bool apart;  // parts wait for each other, so that each kernel has its time
 };
 
 /* Type, and place on the card, of the pixels that leave, all parts'. */
@@ -38,13 +39,20 @@ static inline enum pixel_type gpu_leaving(const struct gpu_run *r, const void **
     return type;
 }
 
+/* Whether the kernels of photons judge them and nothing follows: those of the dense form, where
+ * photons leave as they are. */
+static inline bool gpu_is_bare(const struct gpu_run *r)
+{
+    return r->frame->ndense && r->after->type == PIXEL_F32 && !r->after->background;
+}
+
 struct gpu_device {
     const char *identity[2];  // class of equal bytes, by enum engine_precision
 
     /* The class of the cpu engine whose operations the card has. */
     const char *(*as_cpu)(void *context, enum engine_precision precision);
 
-    int64_t part_pixels;  // of a part, at least, where there are several
+    int64_t part_pixels;  // of a part, about, where there are several
 
     /* Takes the card and describes it, for people.  STATUS_USAGE with one line when there
      * is none that can be used; *context is then NULL. */
@@ -62,7 +70,8 @@ struct gpu_device {
      * *memory is NULL after an error; take_back takes NULL too. */
     enum status (*lend)(void *context, size_t bytes, void **memory, struct error *e);
     void (*take_back)(void *context, void *memory);
-    /* from[] is any memory here, and may change after the call. */
+    /* from[] is any memory here, and may change after the call; if it is lent, not before what
+     * is asked for next is done. */
     enum status (*upload)(void *context, void *to, const void *from, size_t bytes, struct error *e);
 
     /* Memory here that pixels will be copied to, once or often, and that stays mapped until

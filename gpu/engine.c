@@ -174,7 +174,8 @@ static enum status run_rows(struct plan *p, const struct gpu_frame *frame, const
     const size_t size = t->seed ? pixel_size(p->afterwards.type) : sizeof(float);
     for (int64_t row = 0; row < p->rows && !status; row += p->out_rows) {
         const int64_t end = p->rows - row < p->out_rows ? p->rows : row + p->out_rows;
-        struct gpu_run r = {.frame = frame, .photons = p->out[OUT_PHOTONS]};
+        struct gpu_run r = {
+            .frame = frame, .photons = p->out[OUT_PHOTONS], .apart = p->apart_times};
         struct gpu_after after;
         p->counts.tables_found++;
         gpu_cut_parts(p, row, end, &r);
@@ -260,9 +261,10 @@ static void plan_unpin(struct plan *p)
     p->device->unpin(p->context);
 }
 
-void gpu_keep_times(struct plan *plan)
+void gpu_keep_times(struct plan *plan, bool apart)
 {
     plan->timed = true;
+    plan->apart_times = apart;
 }
 
 const struct gpu_times *gpu_last_times(const struct plan *plan)

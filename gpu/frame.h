@@ -6,7 +6,10 @@
 #ifndef BRAGG_GPU_FRAME_H
 #define BRAGG_GPU_FRAME_H
 
+#include <string.h>
+
 #include "base/hd.h"
+#include "engine/photons.h"
 #include "engine/prepared.h"
 
 enum { GPU_THREADS = 128 };  // of a block: that many pixels of one row
@@ -54,6 +57,31 @@ struct gpu_frame {
     struct dense_lattice only;           // the first one once more: in reach of every operation
     struct gpu_dense_kind dense_kind;
 };
+
+/* What pixels are judged by: the least number << 32 | bits of photons that are bad; GPU_GOOD: none
+ * is. */
+#define GPU_GOOD UINT64_MAX
+
+HD uint64_t gpu_bad(int64_t pixel, float photons)
+{
+    uint32_t bits;
+    memcpy(&bits, &photons, sizeof bits);
+    return (uint64_t)pixel << 32 | bits;
+}
+
+/* Judges photons that leave as they are; *worst is memory of the side that computes, of a card that
+ * of all threads, NULL: nobody asks. */
+HD void gpu_judge(uint64_t *worst, int64_t pixel, float photons)
+{
+    if (photons_finite(photons) || !worst)
+        return;
+    const uint64_t bad = gpu_bad(pixel, photons);
+#ifdef __CUDA_ARCH__
+    (void)atomicMin((unsigned long long *)worst, (unsigned long long)bad);
+#else
+    *worst = bad < *worst ? bad : *worst;
+#endif
+}
 
 /* The panel of a row, rows being numbered through all panels. */
 HD const struct gpu_panel *gpu_panel_of(const struct gpu_frame *f, int64_t row)

@@ -15,16 +15,18 @@ extern const struct engine engine_cuda_host;
 /* Where the time of a frame goes, in ms; copies back run beside kernels.  Of the card by its
  * events. */
 struct gpu_times {
-    double upload;      // of the recipe, as seen from here
+    double upload;   // of the recipe, as seen from here
+    double kernels;  // from the first launch to the end of the last
+    double to_host;  // copies back, without their waiting for kernels
+    /* only where they are told apart */
     double photons;     // the kernel that makes them ...
     double background;  // ... the one of background, where it is made ...
     double counts;      // ... and the one that adds background and counts
-    double kernels;     // from the first launch to the end of the last
-    double to_host;     // copies back, without their waiting for kernels
 };
 
-/* From now on events of the card tell the times of frames of this plan, which costs some calls. */
-void gpu_keep_times(struct plan *plan);
+/* From now on events of the card tell the times of frames of this plan, which costs some calls.
+ * `apart`: those of each kernel, for which parts of a frame wait for each other. */
+void gpu_keep_times(struct plan *plan, bool apart);
 
 /* Of the last frame of a plan of these engines that keeps them; 0 before. */
 const struct gpu_times *gpu_last_times(const struct plan *plan);

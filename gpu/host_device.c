@@ -12,8 +12,7 @@
 size_t gpu_host_memory = SIZE_MAX;
 
 struct host {
-    void (*row)(const struct gpu_frame *frame, const struct gpu_rows *rows, int64_t row,
-                float *out);
+    gpu_host_row *row;
     gpu_host_slopes *slopes[2];  // by enum engine_precision
     gpu_host_shares *shares;
     const char *as_cpu;
@@ -147,14 +146,20 @@ static void run_part(const struct host *h, const struct gpu_run *r, const struct
 {
     const struct gpu_rows *rows = &part->rows;
     uint64_t start = clock_ns();
-#pragma omp parallel for schedule(dynamic) num_threads(h->threads)
-    for (int64_t row = 0; row < rows->count; row++)
-        h->row(r->frame, rows, row, r->photons);
+    uint64_t worst = GPU_GOOD;
+#pragma omp parallel for schedule(dynamic) num_threads(h->threads) reduction(min : worst)
+    for (int64_t row = 0; row < rows->count; row++) {
+        const uint64_t bad = h->row(r->frame, rows, row, r->photons);
+        worst = bad < worst ? bad : worst;
+    }
     lap(&start, &times->photons);
     if (r->scene)
         gpu_host_background(r->frame, r->scene, rows, h->threads, r->after->background);
     lap(&start, &times->background);
-    gpu_host_after(r->after, rows->first_pixel, part->first, part->end, h->threads, verdict);
+    if (gpu_is_bare(r))
+        verdict->bad = worst < verdict->bad ? worst : verdict->bad;
+    else
+        gpu_host_after(r->after, rows->first_pixel, part->first, part->end, h->threads, verdict);
     lap(&start, &times->counts);
 }
 

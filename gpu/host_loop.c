@@ -5,26 +5,29 @@
 
 /* Every block by a team of one. */
 static void dense_blocks(const struct gpu_frame *frame, const struct gpu_rows *rows, int64_t row,
-                         float *out)
+                         float *out, uint64_t *worst)
 {
     const struct gpu_team team = {0, 1};
     const struct gpu_dense_kind kind = frame->dense_kind;
+    const int pixels = gpu_dense_pixels(kind, rows->each);
     struct gpu_room room;
     struct gpu_dense_pixel pixel;
-    for (int64_t block = 0; block * gpu_dense_pixels(kind) < rows->widest; block++)
-        gpu_dense_block(frame, kind, rows->first + row, block, team, rows->first_pixel, &room,
-                        &pixel, out);
+    for (int64_t block = 0; block * pixels < rows->widest; block++)
+        gpu_dense_block(frame, kind, rows->first + row, block, pixels, team, rows->first_pixel,
+                        &room, &pixel, out, worst);
 }
 
-void NAME(gpu_host_row_, ISA)(const struct gpu_frame *frame, const struct gpu_rows *rows,
-                              int64_t row, float *out)
+uint64_t NAME(gpu_host_row_, ISA)(const struct gpu_frame *frame, const struct gpu_rows *rows,
+                                  int64_t row, float *out)
 {
+    uint64_t worst = GPU_GOOD;
     if (frame->ndense) {
-        dense_blocks(frame, rows, row, out);
-        return;
+        dense_blocks(frame, rows, row, out, &worst);
+        return worst;
     }
     for (int64_t block = 0; block * GPU_THREADS < rows->widest; block++)
         for (int thread = 0; thread < GPU_THREADS; thread++)
             gpu_thread(frame, frame->kind, rows->first + row, block, thread, rows->first_pixel,
                        out);
+    return GPU_GOOD;
 }

@@ -8,11 +8,11 @@
 #include "gpu/slopes_frame.h"
 
 /* All threads of one row: what blocks (row, 0), (row, 1) ... of gpu_kernel_launch do;
- * `row` counts from rows->first. */
-void gpu_host_row_baseline(const struct gpu_frame *frame, const struct gpu_rows *rows, int64_t row,
-                           float *out);
-void gpu_host_row_avx2(const struct gpu_frame *frame, const struct gpu_rows *rows, int64_t row,
-                       float *out);
+ * `row` counts from rows->first.  Returns how the row is judged where the
+ * dense form does it, see gpu_judge. */
+typedef uint64_t gpu_host_row(const struct gpu_frame *frame, const struct gpu_rows *rows,
+                              int64_t row, float *out);
+gpu_host_row gpu_host_row_baseline, gpu_host_row_avx2;
 
 /* All threads of the kernels of derivatives. */
 typedef void gpu_host_slopes(const struct gpu_slopes *frame, const struct gpu_slopes_batch *batch,

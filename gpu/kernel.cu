@@ -54,10 +54,10 @@ static kernel *choose(struct gpu_kind kind)
 }
 
 extern "C" int gpu_kernel_launch(const struct gpu_frame *frame, const struct gpu_rows *rows,
-                                 float *out, void *stream)
+                                 float *out, uint64_t *worst, void *stream)
 {
     if (frame->ndense)
-        return gpu_dense_launch(frame, rows, out, stream);
+        return gpu_dense_launch(frame, rows, out, worst, stream);
     const dim3 grid((unsigned)rows->count,
                     (unsigned)((rows->widest + GPU_THREADS - 1) / GPU_THREADS));
     choose(frame->kind)<<<grid, GPU_THREADS, 0, (cudaStream_t)stream>>>(*frame, *rows, out);

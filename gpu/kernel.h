@@ -15,16 +15,18 @@ struct gpu_rows {
     int64_t first, count;  // rows, numbered through all panels
     int64_t first_pixel;   // whose place is the beginning of what is written
     int64_t widest;        // most pixels of a row
+    int64_t each;          // pixels that a thread computes one after the other, where it may
 };
 
 /* Starts the kernel on `stream` (a cudaStream_t): the rows' pixels are written to `out`,
- * device memory; so are what *frame points to.  Returns a cudaError_t. */
+ * device memory; so are what *frame points to and `worst`, see gpu_judge, which the dense form
+ * does. Returns a cudaError_t. */
 int gpu_kernel_launch(const struct gpu_frame *frame, const struct gpu_rows *rows, float *out,
-                      void *stream);
+                      uint64_t *worst, void *stream);
 
 /* The same for frames in the dense form. */
 int gpu_dense_launch(const struct gpu_frame *frame, const struct gpu_rows *rows, float *out,
-                     void *stream);
+                     uint64_t *worst, void *stream);
 
 #ifdef __cplusplus
 }

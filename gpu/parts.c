@@ -10,18 +10,36 @@ static int64_t pixels_before(const struct plan *p, int64_t row)
     return g->panel.first_pixel + (row - g->first_row) * g->panel.fast_pixels;
 }
 
+/* Rows before part i of n, in units of which the first and the last part have one, all others
+ * two: little is computed before the bus has work, and little is left for it behind the last. */
+static int64_t units_before(int64_t i, int64_t n)
+{
+    return i == 0 ? 0 : i == n ? 2 * n - 2 : 2 * i - 1;
+}
+
+/* Pixels for each thread of a kernel, so many that all multiprocessors have work. */
+static int64_t each_of(int64_t pixels)
+{
+    const int64_t threads = 1 << 18, most = 8;
+    const int64_t each = pixels / threads;
+    return each < 1 ? 1 : each > most ? most : each;
+}
+
 void gpu_cut_parts(const struct plan *p, int64_t row, int64_t end, struct gpu_run *r)
 {
     const int64_t first_pixel = pixels_before(p, row);
     const int64_t pixels = pixels_before(p, end) - first_pixel, most = end - row;
-    int64_t parts = pixels / p->device->part_pixels;
+    int64_t parts = 1 + pixels / p->device->part_pixels;
     parts = parts > GPU_PARTS ? GPU_PARTS : parts;
-    parts = parts > most ? most : parts < 1 ? 1 : parts;
+    parts = parts > most ? most : parts;
+    const int64_t units = parts > 1 ? units_before(parts, parts) : 1;
     r->nparts = (int)parts;
     for (int64_t i = 0; i < parts; i++) {
-        const int64_t from = row + most * i / parts, to = row + most * (i + 1) / parts;
-        r->part[i] = (struct gpu_part){{from, to - from, first_pixel, p->widest},
-                                       pixels_before(p, from) - first_pixel,
-                                       pixels_before(p, to) - first_pixel};
+        const int64_t from = row + most * units_before(i, parts) / units;
+        const int64_t to = i + 1 < parts ? row + most * units_before(i + 1, parts) / units : end;
+        const int64_t before = pixels_before(p, from) - first_pixel;
+        const int64_t behind = pixels_before(p, to) - first_pixel;
+        r->part[i] = (struct gpu_part){
+            {from, to - from, first_pixel, p->widest, each_of(behind - before)}, before, behind};
     }
 }

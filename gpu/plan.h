@@ -84,7 +84,7 @@ struct plan {
                                      // what is written beyond the end of one
     size_t out_bytes[GPU_OUTS];      // of a pixel; 0: there is none
     int64_t rows, out_rows, widest;  // of all panels; of a part; pixels of the longest
-    bool timed;                      // somebody asks for
+    bool timed, apart_times;         // somebody asks for, each kernel's own,
     struct gpu_times times;          // ... those of the last frame
     struct gpu_counts counts;
     struct gpu_afterwards afterwards;

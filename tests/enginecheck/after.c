@@ -75,12 +75,13 @@ static void keep_best(struct pair *p, bool first, const struct gpu_times *t)
 {
     struct gpu_times *best = &p->best;
     const double background = first ? t->background : best->background;
-    *best = first ? *t : (struct gpu_times){least(best->upload, t->upload),
-                                            least(best->photons, t->photons),
-                                            background,
-                                            least(best->counts, t->counts),
-                                            least(best->kernels, t->kernels),
-                                            least(best->to_host, t->to_host)};
+    *best = first ? *t
+                  : (struct gpu_times){least(best->upload, t->upload),
+                                       least(best->kernels, t->kernels),
+                                       least(best->to_host, t->to_host),
+                                       least(best->photons, t->photons),
+                                       background,
+                                       least(best->counts, t->counts)};
 }
 
 /* Once, or as often as it is timed. */
@@ -97,7 +98,7 @@ static enum status on_card(struct pair *p, bool timed, struct error *e)
     if (!s)
         s = engine->pin(plan, p->image, p->count * pixel_size(p->after.type), e);
     if (!s)
-        gpu_keep_times(plan);
+        gpu_keep_times(plan, true);
     for (int i = 0; !s && (i == 0 || (timed && rounds_go_on(&p->rounds))); i++) {
         const uint64_t start = clock_ns();
         s = engine->develop(plan, p->r, SEED, p->image, NULL, e);

@@ -79,6 +79,7 @@ static double bus_rate(void)
     void *there = nullptr, *here = nullptr;
     double rate = 0.0;
     if (cudaMalloc(&there, BUS_BYTES) == cudaSuccess &&
+        cudaMemset(there, 0, BUS_BYTES) == cudaSuccess &&
         cudaHostAlloc(&here, BUS_BYTES, cudaHostAllocDefault) == cudaSuccess)
         rate = best_rate((double)BUS_BYTES, [=] {
             (void)cudaMemcpyAsync(here, there, BUS_BYTES, cudaMemcpyDeviceToHost);

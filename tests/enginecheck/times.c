@@ -52,7 +52,7 @@ static enum status time_rounds(const struct engine *engine, struct plan *plan,
         s = one_round(engine, plan, r, to, &ms, e);
         rounds_add(&frame, ms);
     }
-    gpu_keep_times(plan);
+    gpu_keep_times(plan, false);
     upload.warm = kernel.warm = to_host.warm = true;
     for (int i = 0; !s && i < frame.count; i++) {
         s = one_round(engine, plan, r, to, &ms, e);
