@@ -85,7 +85,8 @@ NVCC        ?= $(shell command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/nul
 CUDA        ?= $(if $(NVCC),$(if $(shell command -v $(NVCC) 2>/dev/null),1,0),0)
 CUDA_ARCH   ?= $(if $(filter install deb,$(MAKECMDGOALS))$(wildcard /dev/nvidiactl),all-major,sm_75)
 NVCCFLAGS   := -std=c++17 -O3 -fmad=false -arch=$(CUDA_ARCH) --threads=0 -Xcompiler=-ffp-contract=off,-fno-exceptions,-fno-threadsafe-statics
-GPU_SOURCES := $(filter-out gpu/cuda_%.c gpu/%_loop.c,$(wildcard gpu/*.c)) $(patsubst %,gpu/cuda_%.c,$(if $(filter 1,$(CUDA)),device run batch,absent))
+CUDA_PARTS  := device card run batch
+GPU_SOURCES := $(filter-out gpu/cuda_%.c gpu/%_loop.c,$(wildcard gpu/*.c)) $(patsubst %,gpu/cuda_%.c,$(if $(filter 1,$(CUDA)),$(CUDA_PARTS),absent))
 GPU_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(GPU_SOURCES)) $(foreach loop,host shares slopes slopes_double,$(BUILD)/obj/gpu/$(loop)_loop.baseline.o $(BUILD)/obj/gpu/$(loop)_loop.avx2.o)
 # CC and SANITIZE have no part in the kernels: builds may share those of another.
 GPU_BUILD   ?= $(BUILD)
@@ -96,7 +97,7 @@ CUDA_DRYRUN  := $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | sed -n 's/"//g; 
 CUDA_HEADERS := $(patsubst -I%,-isystem %,$(filter -I%,$(CUDA_DRYRUN)))
 GPU_OBJECTS += $(patsubst gpu/%.cu,$(GPU_KERNELS)/%.o,$(wildcard gpu/*.cu))
 LIBS_gpu    := $(filter -L%,$(CUDA_DRYRUN)) -lcudart_static -ldl -lrt -lpthread
-$(patsubst %,$(BUILD)/obj/gpu/cuda_%.o,device run batch): CPPFLAGS += $(CUDA_HEADERS)
+$(patsubst %,$(BUILD)/obj/gpu/cuda_%.o,$(CUDA_PARTS)): CPPFLAGS += $(CUDA_HEADERS)
 endif
 
 # A kernel that spills registers into memory is told of, and with WERROR=1 it is no build.

@@ -136,7 +136,7 @@ void gpu_after_rows(struct plan *p, const struct recipe *recipe, const uint64_t 
                     struct gpu_run *r, struct gpu_after *after)
 {
     struct gpu_afterwards *a = &p->afterwards;
-    *after = (struct gpu_after){.photons = p->out[OUT_PHOTONS], .type = PIXEL_F32};
+    *after = (struct gpu_after){.type = PIXEL_F32};
     r->after = after;
     if (!seed)
         return;

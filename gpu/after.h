@@ -51,7 +51,7 @@ HD struct gpu_verdict gpu_after_pixel(const struct gpu_after *a, int64_t i, uint
         v.saturated = noise_saturates(value, a->noise.largest_adu);
         v.below = noise_is_below(value);
     } else if (a->background) {
-        a->photons[i] = photons;
+        a->sum[i] = photons;
     }
     return v;
 }

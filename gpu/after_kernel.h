@@ -14,9 +14,10 @@ struct gpu_verdict {
 
 /* All pointers are of the card. */
 struct gpu_after {
-    float *photons;
+    const float *photons;
     float *background;  // NULL: none
-    void *counts;       // of `type`; PIXEL_F32: not used, the sum with background replaces photons
+    float *sum;         // of both, where they are not counted; may be `photons`
+    void *counts;       // of `type`; PIXEL_F32: not used
     enum pixel_type type;
     struct noise_pixels noise;  // PIXEL_U16 and PIXEL_U32
 };

@@ -7,7 +7,7 @@ size_t gpu_plan_counts(const struct plan *p, struct engine_count counts[ENGINE_C
 {
     const struct gpu_counts *c = &p->counts;
     const struct engine_count all[] = {
-        {"card_tables_made", 1},
+        {"card_tables_made", !p->after},
         {"card_tables_found", c->tables_found},
         {"card_buffers_made", c->buffers_made},
         {"card_buffers_found", c->buffers_found},

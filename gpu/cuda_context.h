@@ -36,7 +36,14 @@ enum mark {
     MARKS
 };
 
+/* Its number among those of this process: threads other than the plan's have to name it. */
+struct cuda_card {
+    struct card card;  // the first member
+    int number;
+};
+
 struct cuda {
+    struct cuda_card card;
     int threads;
     cudaStream_t stream, copies;
     cudaStream_t part[GPU_PARTS];        // kernels of parts, which run side by side
@@ -55,6 +62,9 @@ struct cuda {
 
 /* STATUS_FAILED with what was being done, unless `code` is good. */
 enum status cuda_failed(cudaError_t code, const char *what, struct error *e);
+
+/* The card that this thread uses. */
+enum status cuda_card_open(struct cuda_card *c, struct error *e);
 
 /* See struct gpu_device. */
 enum status cuda_run(void *context, const struct gpu_run *r, void *to, struct gpu_times *times,

@@ -146,12 +146,20 @@ static enum status cuda_attach(void **context, const struct engine_options *opti
     if (!c)
         return error_memory(e, "the plan");
     c->threads = options->threads < 1 ? 1 : options->threads;
-    status = open_all(c, e);
+    status = cuda_card_open(&c->card, e);
+    if (!status)
+        status = open_all(c, e);
     if (status)
         cuda_detach(c);
     else
         *context = c;
     return status;
+}
+
+static const struct card *cuda_its_card(void *context)
+{
+    const struct cuda *c = context;
+    return &c->card.card;
 }
 
 /* ---- memory ----------------------------------------------------------------------- */
@@ -246,6 +254,7 @@ const struct gpu_device gpu_device_cuda = {
     .part_pixels = 1 << 19,
     .attach = cuda_attach,
     .detach = cuda_detach,
+    .card = cuda_its_card,
     .room = cuda_room,
     .reserve = cuda_reserve,
     .release = cuda_release,

@@ -52,20 +52,32 @@ static cudaError_t note(bool timed, cudaEvent_t event, cudaStream_t stream)
     return timed ? cudaEventRecord(event, stream) : cudaSuccess;
 }
 
+/* Photons of a part, unless they are there; they are judged on the way if they leave bare. */
+static cudaError_t make_photons(struct cuda *c, const struct gpu_run *r, const struct gpu_part *p,
+                                cudaStream_t stream)
+{
+    if (!r->given)
+        return (cudaError_t)gpu_kernel_launch(r->frame, &p->rows, r->photons,
+                                              gpu_is_bare(r) ? &c->verdict->bad : NULL, stream);
+    if (!r->here)
+        return cudaSuccess;
+    return cudaMemcpyAsync(r->photons + p->first, r->here + p->first,
+                           (size_t)(p->end - p->first) * sizeof *r->photons, cudaMemcpyHostToDevice,
+                           stream);
+}
+
 /* The kernels of part i.  `timed`: with marks around each of them. */
 static cudaError_t launch(struct cuda *c, const struct gpu_run *r, int i, bool timed)
 {
     const struct gpu_part *p = &r->part[i];
     const cudaEvent_t *mark = c->mark[i];
     const cudaStream_t stream = c->part[i];
-    const bool bare = gpu_is_bare(r);
     cudaError_t code =
         cudaStreamWaitEvent(stream, i > 0 && r->apart ? c->done[i - 1] : c->ready, 0);
     if (code == cudaSuccess)
         code = note(timed, mark[MARK_BEGUN], stream);
     if (code == cudaSuccess)
-        code = (cudaError_t)gpu_kernel_launch(r->frame, &p->rows, r->photons,
-                                              bare ? &c->verdict->bad : NULL, stream);
+        code = make_photons(c, r, p, stream);
     if (code == cudaSuccess)
         code = note(timed, mark[MARK_PHOTONS], stream);
     if (code == cudaSuccess && r->scene)
@@ -73,7 +85,7 @@ static cudaError_t launch(struct cuda *c, const struct gpu_run *r, int i, bool t
                                                   r->after->background, stream);
     if (code == cudaSuccess)
         code = note(timed, mark[MARK_BACKGROUND], stream);
-    if (code == cudaSuccess && !bare)
+    if (code == cudaSuccess && !gpu_is_bare(r))
         code = (cudaError_t)gpu_after_launch(r->after, p->rows.first_pixel, p->first, p->end,
                                              c->verdict, stream);
     if (code == cudaSuccess)
@@ -81,31 +93,38 @@ static cudaError_t launch(struct cuda *c, const struct gpu_run *r, int i, bool t
     return code == cudaSuccess ? cudaEventRecord(c->done[i], stream) : code;
 }
 
-/* What leaves. */
+/* What leaves, and how: it stays on the card, goes straight to pinned memory, or through the ring.
+ */
+enum way { STAYS, STRAIGHT, RING };
 struct cargo {
     const struct gpu_run *run;
+    enum way way;
     const char *from;
+    char *to;
     size_t size, bytes;  // of a pixel; of all
     bool timed;
 };
 
-/* All of part i straight to where it belongs in to[], which is pinned. */
-static cudaError_t send_part(struct cuda *c, const struct cargo *x, int i, char *to)
+/* All of part i to where it belongs, behind its kernels. */
+static cudaError_t send_part(struct cuda *c, const struct cargo *x, int i)
 {
     const struct gpu_part *p = &x->run->part[i];
     const size_t at = (size_t)p->first * x->size, end = (size_t)p->end * x->size;
     const cudaEvent_t *mark = c->mark[i];
     cudaError_t code = cudaStreamWaitEvent(c->copies, c->done[i], 0);
+    if (x->way == STAYS)
+        return code;
     if (code == cudaSuccess)
         code = note(x->timed, mark[MARK_COPYING], c->copies);
     if (code == cudaSuccess)
-        code = cudaMemcpyAsync(to + at, x->from + at, end - at, cudaMemcpyDeviceToHost, c->copies);
+        code =
+            cudaMemcpyAsync(x->to + at, x->from + at, end - at, cudaMemcpyDeviceToHost, c->copies);
     return code == cudaSuccess ? note(x->timed, mark[MARK_COPIED], c->copies) : code;
 }
 
-/* Queues the kernels of all parts, and behind each, if to[] is pinned, its way there.  The verdict
- * travels to the card before. */
-static cudaError_t queue(struct cuda *c, const struct cargo *x, char *to)
+/* Queues the kernels of all parts, and behind each, but for the ring, its way.  The verdict travels
+ * to the card before. */
+static cudaError_t queue(struct cuda *c, const struct cargo *x)
 {
     const struct gpu_run *r = x->run;
     cudaError_t code = cudaMemcpyAsync(c->verdict, c->pinned_verdict, sizeof *c->verdict,
@@ -114,8 +133,8 @@ static cudaError_t queue(struct cuda *c, const struct cargo *x, char *to)
         code = cudaEventRecord(c->ready, c->stream);
     for (int i = 0; i < r->nparts && code == cudaSuccess; i++) {
         code = launch(c, r, i, x->timed);
-        if (code == cudaSuccess && to)
-            code = send_part(c, x, i, to);
+        if (code == cudaSuccess && x->way != RING)
+            code = send_part(c, x, i);
     }
     return code;
 }
@@ -167,7 +186,7 @@ static void copy(char *to, const char *from, size_t bytes, int threads)
 }
 
 /* All bands, as many under way at once as the ring has places. */
-static cudaError_t pass_bands(struct cuda *c, const struct cargo *x, char *to)
+static cudaError_t pass_bands(struct cuda *c, const struct cargo *x)
 {
     cudaError_t code = cudaSuccess;
     size_t sent = 0, end = 0;  // bands, and bytes in them
@@ -182,7 +201,7 @@ static cudaError_t pass_bands(struct cuda *c, const struct cargo *x, char *to)
         if (code == cudaSuccess)
             code = cudaEventSynchronize(b->copied);
         if (code == cudaSuccess)
-            copy(to + at, c->pinned + b->place, b->bytes, c->threads);
+            copy(x->to + at, c->pinned + b->place, b->bytes, c->threads);
         at += b->bytes;
     }
     return code;
@@ -209,8 +228,8 @@ static cudaError_t add_times(const struct cuda *c, int nparts, enum mark from, e
     return code;
 }
 
-/* When all is there.  The part that begins first need not end last. */
-static cudaError_t take_times(const struct cuda *c, const struct gpu_run *r,
+/* When all is there.  The part that begins first need not end last.  `left`: pixels came here. */
+static cudaError_t take_times(const struct cuda *c, const struct gpu_run *r, bool left,
                               struct gpu_times *times)
 {
     double last = 0.0;
@@ -221,7 +240,7 @@ static cudaError_t take_times(const struct cuda *c, const struct gpu_run *r,
         last = end > last ? end : last;
     }
     times->kernels += last;
-    if (code == cudaSuccess)
+    if (code == cudaSuccess && left)
         code = add_times(c, r->nparts, MARK_COPYING, MARK_COPIED, &times->to_host);
     if (code != cudaSuccess || !r->apart)
         return code;
@@ -233,15 +252,15 @@ static cudaError_t take_times(const struct cuda *c, const struct gpu_run *r,
     return code;
 }
 
-/* Until all is at to[], and the verdict here. */
-static cudaError_t carry(struct cuda *c, const struct cargo *x, char *to, bool straight)
+/* Until all is where it belongs, and the verdict here. */
+static cudaError_t carry(struct cuda *c, const struct cargo *x)
 {
     range_begin("launches");
-    cudaError_t code = queue(c, x, straight ? to : NULL);
+    cudaError_t code = queue(c, x);
     range_end();
-    range_begin(straight ? "wait" : "wait and copy");
-    if (code == cudaSuccess && !straight)
-        code = pass_bands(c, x, to);
+    range_begin(x->way == RING ? "wait and copy" : "wait");
+    if (code == cudaSuccess && x->way == RING)
+        code = pass_bands(c, x);
     if (code == cudaSuccess)
         code = cudaMemcpyAsync(c->pinned_verdict, c->verdict, sizeof *c->verdict,
                                cudaMemcpyDeviceToHost, c->copies);
@@ -266,19 +285,20 @@ enum status cuda_run(void *context, const struct gpu_run *r, void *to, struct gp
                      struct gpu_verdict *verdict, struct error *e)
 {
     struct cuda *c = context;
+    struct cargo x = {.run = r, .to = to, .timed = times != NULL};
     const void *from;
-    const size_t size = pixel_size(gpu_leaving(r, &from));
-    const struct cargo x = {r, from, size, (size_t)r->part[r->nparts - 1].end * size,
-                            times != NULL};
-    const bool straight = is_pinned(c, to, x.bytes);
+    x.size = pixel_size(gpu_leaving(r, &from));
+    x.from = from;
+    x.bytes = (size_t)r->part[r->nparts - 1].end * x.size;
+    x.way = !to ? STAYS : is_pinned(c, to, x.bytes) ? STRAIGHT : RING;
     const enum status status =
-        straight ? STATUS_OK : cuda_grow_pinned(c, CUDA_RING * band_bytes(x.bytes), e);
+        x.way == RING ? cuda_grow_pinned(c, CUDA_RING * band_bytes(x.bytes), e) : STATUS_OK;
     if (status)
         return status;
     *c->pinned_verdict = *verdict;
-    cudaError_t code = carry(c, &x, to, straight);
+    cudaError_t code = carry(c, &x);
     if (code == cudaSuccess && times)
-        code = take_times(c, r, times);
+        code = take_times(c, r, x.way != STAYS, times);
     if (code != cudaSuccess)
         wait_for_all(c);
     *verdict = *c->pinned_verdict;

@@ -24,7 +24,9 @@ struct gpu_run {
         struct gpu_rows rows;  // first_pixel is that of part 0
         int64_t first, end;    // pixels, counted from that one
     } part[GPU_PARTS];
-    float *photons;                        // of all parts
+    float *photons;                        // of all parts, to be made
+    bool given;                            // they are there, at after->photons ...
+    const float *here;                     // ... or here, to be copied to photons[]; NULL: neither
     const struct gpu_after *after;         // what becomes of them
     const struct background_scene *scene;  // of after->background, which is made first; NULL: it
                                            // is there, or there is none
@@ -35,7 +37,7 @@ struct gpu_run {
 static inline enum pixel_type gpu_leaving(const struct gpu_run *r, const void **from)
 {
     const enum pixel_type type = r->after->type;
-    *from = type == PIXEL_F32 ? (const void *)r->photons : r->after->counts;
+    *from = type == PIXEL_F32 ? (const void *)r->after->sum : r->after->counts;
     return type;
 }
 
@@ -43,7 +45,7 @@ static inline enum pixel_type gpu_leaving(const struct gpu_run *r, const void **
  * photons leave as they are. */
 static inline bool gpu_is_bare(const struct gpu_run *r)
 {
-    return r->frame->ndense && r->after->type == PIXEL_F32 && !r->after->background;
+    return !r->given && r->frame->ndense && r->after->type == PIXEL_F32 && !r->after->background;
 }
 
 struct gpu_device {
@@ -59,6 +61,9 @@ struct gpu_device {
     enum status (*attach)(void **context, const struct engine_options *options,
                           char description[GPU_DESCRIPTION], struct error *e);
     void (*detach)(void *context);
+
+    /* Its memory as others know it. */
+    const struct card *(*card)(void *context);
 
     /* Free memory, bytes. */
     enum status (*room)(void *context, size_t *bytes, struct error *e);
@@ -79,8 +84,8 @@ struct gpu_device {
     enum status (*pin)(void *context, void *memory, size_t bytes, struct error *e);
     void (*unpin)(void *context);
 
-    /* Computes rows of a frame on the card and copies what leaves to to[] here; adds to *times,
-     * NULL: nobody asks, and to *verdict. */
+    /* Computes rows of a frame on the card and copies what leaves to to[] here, NULL: it stays;
+     * adds to *times, NULL: nobody asks, and to *verdict. */
     enum status (*run)(void *context, const struct gpu_run *r, void *to, struct gpu_times *times,
                        struct gpu_verdict *verdict, struct error *e);
 

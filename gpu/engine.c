@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "base/clipped.h"
 #include "base/clock.h"
 #include "engine/closed.h"
 #include "engine/diffuse.h"
@@ -86,28 +85,32 @@ static enum status plan_create(struct plan **plan, const struct gpu_device *devi
                                struct error *e)
 {
     *plan = NULL;
-    const bool closed = closed_wanted(x);
-    if (diffuse_refuse(x, "the cuda engine has", e) || (closed && closed_check(x, e)))
+    const bool closed = !options->after && closed_wanted(x);
+    if (!options->after &&
+        (diffuse_refuse(x, "the cuda engine has", e) || (closed && closed_check(x, e))))
         return STATUS_INPUT;
     struct plan *p = mem_array(1, sizeof *p);
     if (!p)
         return error_memory(e, "the plan");
     p->device = device;
     p->closed = closed;
+    p->after = options->after;
     p->experiment = &p->moved.x;
     p->precision = options->precision;
     p->threads = options->threads < 1 ? 1 : options->threads;
     p->out_bytes[OUT_PHOTONS] = sizeof(float);
     enum status status = moved_open(&p->moved, x) ? STATUS_OK : error_memory(e, "the panels");
+    if (p->after)
+        p->moved.x.ncrystals = 0;
     if (!status)
         status = device->attach(&p->context, options, p->description, e);
     if (!status)
         status = open_panels(p, e);
     if (!status)
-        status = cpu_tables_open(&p->tables, x, p->precision, e);
-    if (!status)
+        status = cpu_tables_open(&p->tables, p->experiment, p->precision, e);
+    if (!status && !p->after)
         status = footprint_create(&p->footprint, p->experiment, options->threads, e);
-    if (!status)
+    if (!status && !p->after)
         status = gpu_dense_open(p, e);
     if (!status)
         status = upload_experiment(p, e);
@@ -158,43 +161,7 @@ static enum status upload_recipe(struct plan *p, const struct cpu_job *job, stru
     return uploaded;
 }
 
-/* A frame as asked for. */
-struct task {
-    const struct recipe *recipe;
-    const uint64_t *seed;  // NULL: photons only
-    char *to;              // pixels
-    atomic_uint_fast64_t *done;
-};
-
-static enum status run_rows(struct plan *p, const struct gpu_frame *frame, const struct task *t,
-                            struct error *e)
-{
-    enum status status = STATUS_OK;
-    struct gpu_verdict v = {GPU_GOOD, 0, 0};
-    const size_t size = t->seed ? pixel_size(p->afterwards.type) : sizeof(float);
-    for (int64_t row = 0; row < p->rows && !status; row += p->out_rows) {
-        const int64_t end = p->rows - row < p->out_rows ? p->rows : row + p->out_rows;
-        struct gpu_run r = {
-            .frame = frame, .photons = p->out[OUT_PHOTONS], .apart = p->apart_times};
-        struct gpu_after after;
-        p->counts.tables_found++;
-        gpu_cut_parts(p, row, end, &r);
-        gpu_after_rows(p, t->recipe, t->seed, &r, &after);
-        status = p->device->run(p->context, &r, t->to + (size_t)r.part[0].rows.first_pixel * size,
-                                p->timed ? &p->times : NULL, &v, e);
-        if (status)
-            p->afterwards.has_background = false;
-        else
-            status = gpu_after_verdict(p, t->recipe, &v, e);
-        if (!status && t->done)
-            atomic_fetch_add_explicit(t->done, (uint_fast64_t)(end - row), memory_order_relaxed);
-    }
-    if (!status && t->seed && p->afterwards.clipped)
-        clipped_add(p->afterwards.clipped, v.saturated, v.below);
-    return status;
-}
-
-static enum status perform(struct plan *p, const struct task *t, struct error *e)
+static enum status perform(struct plan *p, const struct gpu_task *t, struct error *e)
 {
     struct cpu_job job;
     struct gpu_frame frame = p->frame;
@@ -202,7 +169,7 @@ static enum status perform(struct plan *p, const struct task *t, struct error *e
     (void)moved_to(&p->moved, t->recipe);
     enum status status = cpu_job_open(&job, p->experiment, p->tables, t->recipe, e);
     if (!status && !t->seed && recipe_is_dark(p->experiment, t->recipe)) {
-        recipe_run_dark(p->experiment, (float *)(void *)t->to, t->done);
+        recipe_run_dark(p->experiment, (float *)(void *)t->to.here, t->done);
     } else if (!status && p->rows && p->widest) {
         status = gpu_dense_choose(p, &job, e);
         if (!status)
@@ -212,7 +179,7 @@ static enum status perform(struct plan *p, const struct task *t, struct error *e
         if (!status)
             status = gpu_open_out(p, e);
         if (!status)
-            status = run_rows(p, &frame, t, e);
+            status = gpu_run_rows(p, &frame, t, e);
     }
     cpu_job_close(&job);
     return status;
@@ -225,7 +192,7 @@ static enum status plan_run(struct plan *p, const struct recipe *recipe, float *
     if (status)
         return status;
     float *photons = footprint_begin(p->footprint, recipe, pixels, e);
-    const struct task task = {recipe, NULL, (char *)photons, done};
+    const struct gpu_task task = {.recipe = recipe, .to.here = (char *)photons, .done = done};
     status = !photons    ? STATUS_INPUT
              : p->closed ? gpu_closed_run(p, recipe, photons, done, e)
                          : perform(p, &task, e);
@@ -235,8 +202,21 @@ static enum status plan_run(struct plan *p, const struct recipe *recipe, float *
 static enum status plan_develop(struct plan *p, const struct recipe *recipe, uint64_t seed,
                                 void *pixels, atomic_uint_fast64_t *done, struct error *e)
 {
-    const struct task task = {recipe, &seed, pixels, done};
+    const struct gpu_task task = {.recipe = recipe, .seed = &seed, .to.here = pixels, .done = done};
     return perform(p, &task, e);
+}
+
+static enum status plan_develop_there(struct plan *p, const struct recipe *recipe, uint64_t seed,
+                                      void *there, atomic_uint_fast64_t *done, struct error *e)
+{
+    const struct gpu_task task = {.recipe = recipe, .seed = &seed, .to.there = there, .done = done};
+    return perform(p, &task, e);
+}
+
+/* Footprints are applied here; closed forms come here. */
+static const struct card *plan_card(struct plan *p)
+{
+    return p->closed || p->footprint ? NULL : p->device->card(p->context);
 }
 
 static enum status plan_trace(struct plan *p, const struct recipe *recipe,
@@ -286,13 +266,14 @@ static enum status host_create(struct plan **plan, const struct experiment *expe
     return plan_create(plan, &gpu_device_host, experiment, options, e);
 }
 
-#define ENGINE(its_name, its_create)                                                              \
-    {                                                                                             \
-        .name = its_name, .create = its_create, .identity = plan_identity,                        \
-        .describe = plan_describe, .run = plan_run, .prepare = gpu_after_prepare,                 \
-        .develop = plan_develop, .pin = plan_pin, .unpin = plan_unpin, .counts = gpu_plan_counts, \
-        .derive = gpu_derive, .reflections = gpu_reflections, .trace = plan_trace,                \
-        .destroy = plan_destroy,                                                                  \
+#define ENGINE(its_name, its_create)                                                         \
+    {                                                                                        \
+        .name = its_name, .create = its_create, .identity = plan_identity,                   \
+        .describe = plan_describe, .run = plan_run, .prepare = gpu_after_prepare,            \
+        .develop = plan_develop, .card = plan_card, .develop_there = plan_develop_there,     \
+        .go_on = gpu_go_on, .pin = plan_pin, .unpin = plan_unpin, .counts = gpu_plan_counts, \
+        .derive = gpu_derive, .reflections = gpu_reflections, .trace = plan_trace,           \
+        .destroy = plan_destroy,                                                             \
     }
 
 const struct engine engine_cuda = ENGINE("cuda", cuda_create);

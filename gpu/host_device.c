@@ -7,6 +7,7 @@
 #include "engine/cpu.h"
 #include "gpu/device.h"
 #include "gpu/gpu.h"
+#include "gpu/host_card.h"
 #include "gpu/host_loop.h"
 
 size_t gpu_host_memory = SIZE_MAX;
@@ -58,6 +59,12 @@ static const char *host_as_cpu(void *context, enum engine_precision precision)
 static void host_detach(void *context)
 {
     mem_free(context);
+}
+
+static const struct card *host_its_card(void *context)
+{
+    (void)context;
+    return &host_card;
 }
 
 static enum status host_room(void *context, size_t *bytes, struct error *e)
@@ -147,8 +154,11 @@ static void run_part(const struct host *h, const struct gpu_run *r, const struct
     const struct gpu_rows *rows = &part->rows;
     uint64_t start = clock_ns();
     uint64_t worst = GPU_GOOD;
+    if (r->here)
+        memcpy(r->photons + part->first, r->here + part->first,
+               (size_t)(part->end - part->first) * sizeof *r->photons);
 #pragma omp parallel for schedule(dynamic) num_threads(h->threads) reduction(min : worst)
-    for (int64_t row = 0; row < rows->count; row++) {
+    for (int64_t row = 0; row < (r->given ? 0 : rows->count); row++) {
         const uint64_t bad = h->row(r->frame, rows, row, r->photons);
         worst = bad < worst ? bad : worst;
     }
@@ -177,7 +187,8 @@ static enum status host_run(void *context, const struct gpu_run *r, void *to,
         const size_t at = (size_t)r->part[i].first * size;
         run_part(h, r, &r->part[i], times, verdict);
         lap(&start, &times->kernels);
-        memcpy((char *)to + at, (const char *)from + at, (size_t)r->part[i].end * size - at);
+        if (to)
+            memcpy((char *)to + at, (const char *)from + at, (size_t)r->part[i].end * size - at);
         lap(&start, &times->to_host);
     }
     return STATUS_OK;
@@ -224,6 +235,7 @@ const struct gpu_device gpu_device_host = {
     .part_pixels = 1000,  // so that tests see parts
     .attach = host_attach,
     .detach = host_detach,
+    .card = host_its_card,
     .room = host_room,
     .reserve = host_reserve,
     .release = host_release,

@@ -18,7 +18,7 @@ SIZE_IS(gpu_panel, 360);
 SIZE_IS(gpu_frame, 280);
 SIZE_IS(dense_lattice, 144);
 SIZE_IS(gpu_rows, 40);
-SIZE_IS(gpu_after, 120);
+SIZE_IS(gpu_after, 128);
 SIZE_IS(gpu_verdict, 24);
 SIZE_IS(cpu_source, 96);
 SIZE_IS(cpu_lattice, 176);

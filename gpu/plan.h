@@ -53,6 +53,20 @@ struct gpu_apart {
     bool failed;           // memory was out
 };
 
+/* An image, or a part of one: here, or on the card; the other is NULL. */
+struct gpu_image {
+    char *here, *there;
+};
+
+/* A frame that is asked for. */
+struct gpu_task {
+    const struct recipe *recipe;
+    const uint64_t *seed;        // NULL: photons only
+    struct gpu_image photons;    // that are given; both NULL: they are computed
+    struct gpu_image to;         // pixels
+    atomic_uint_fast64_t *done;  // rows; may be NULL
+};
+
 /* What is made of pixels. */
 enum { OUT_PHOTONS, OUT_BACKGROUND, OUT_COUNTS, GPU_OUTS };
 
@@ -62,6 +76,7 @@ struct plan {
     struct moved moved;
     const struct experiment *experiment;  // &moved.x
     enum engine_precision precision;
+    bool after;                       // nothing but gpu_go_on is wanted
     int threads;                      // of what the host does
     struct gpu_panel *panels;         // in the order of their pixels, masks on the card
     double by_m[3];                   // how they stand there, see struct moved
@@ -125,13 +140,22 @@ enum status gpu_reserve(struct plan *p, size_t bytes, void **memory, struct erro
 /* Cuts rows [row, end) into parts that are worth a launch: sets those of *r. */
 void gpu_cut_parts(const struct plan *p, int64_t row, int64_t end, struct gpu_run *r);
 
+/* All rows of a frame, whose buffers and recipe are there. */
+enum status gpu_run_rows(struct plan *p, const struct gpu_frame *frame, const struct gpu_task *t,
+                         struct error *e);
+
+/* See struct engine. */
+enum status gpu_go_on(struct plan *p, const struct recipe *recipe, uint64_t seed,
+                      const struct image *photons, const struct image *to, struct error *e);
+
 /* See struct engine. */
 enum status gpu_after_prepare(struct plan *p, struct engine_after *after, struct error *e);
 
 /* Packs the recipe's own sources if background asks for them. */
 void gpu_after_recipe(struct plan *p, struct gpu_pack *pack, const struct recipe *recipe);
 
-/* Completes *r, whose parts are set, with what comes after photons; *after is r->after.  `seed`:
+/* Completes *r, whose parts are set, with what comes after photons but their places; *after is
+ * r->after.  `seed`:
  * NULL for photons that leave as they are. */
 void gpu_after_rows(struct plan *p, const struct recipe *recipe, const uint64_t *seed,
                     struct gpu_run *r, struct gpu_after *after);

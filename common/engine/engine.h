@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "model/card.h"
 #include "model/experiment.h"
 #include "model/frame.h"
 #include "model/recipe.h"
@@ -30,6 +31,7 @@ struct engine_options {
     bool reflections;                 // they will be asked for after each `run`: keep what helps
     int device;                       // of cuda: which GPU, from 0
     bool device_by_turns;             // ... counted on from 0 behind the last one
+    bool after;                       // ... nothing but `go_on` is wanted: crystals may lack all
 };
 
 /* What a plan keeps from frame to frame, and how often it was there. */
@@ -109,6 +111,20 @@ struct engine {
      * not finite, or that noise refuses, are STATUS_INPUT. */
     enum status (*develop)(struct plan *plan, const struct recipe *recipe, uint64_t seed,
                            void *pixels, atomic_uint_fast64_t *rows, struct error *e);
+
+    /* The card that images may stay on, as long as the plan lives; NULL: those of this plan are
+     * made here in the end.  NULL for an engine without. */
+    const struct card *(*card)(struct plan *plan);
+
+    /* As `develop`, also without `prepare`, into memory of the card.  With `card`. */
+    enum status (*develop_there)(struct plan *plan, const struct recipe *recipe, uint64_t seed,
+                                 void *there, atomic_uint_fast64_t *rows, struct error *e);
+
+    /* What `prepare` took, which is not nothing, from photons on: those of *photons, float32, which
+     * are only read, into the memory of *to, which is other.  Either is on the card if its `card`
+     * is set.  Bytes and errors are those of `develop`.  With `card`. */
+    enum status (*go_on)(struct plan *plan, const struct recipe *recipe, uint64_t seed,
+                         const struct image *photons, const struct image *to, struct error *e);
 
     /* Frames to come may be asked for at `pixels`, in memory that stays mapped until `unpin`;
      * asked once for a place.  STATUS_FAILED when nothing is gained.  NULL for an engine to

@@ -12,12 +12,16 @@
  *     STANDIN_TAKEN       of these, how many another process takes between asking and taking (0)
  *     STANDIN_EDGE        1: nothing is mapped behind memory of the card: whoever reads beyond its
  *                         end ends the program, too (0)
+ *     STANDIN_UNNAMED     1: memory of the card gets no name for other processes (0)
+ *     STANDIN_UNOPENED    1: nobody can open memory of another process (0)
  *     STANDIN_PINS        how many places can be pinned (1000)
  *     STANDIN_EAGER       1: copies are made when they are asked for, the other thing that a card
- * may do (0) STANDIN_REPORT      file to which a line is appended at exit: which card was used,
- * what was not given back, and the largest block of memory here in bytes
+ *                         may do (0)
+ *     STANDIN_REPORT      file to which a line is appended at exit: which card was used, what was
+ *                         not given back, and the largest block of memory here in bytes
  */
 #include <cuda_runtime_api.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,15 +31,15 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/named.h"
 
-enum { HEADER = MEM_ALIGNMENT, GUARD = 64, PLACES = 1024 };
+enum { GUARD = 64, PLACES = 1024 };
 
 static int card = -1;
-static size_t used;                         // bytes of the card
-static long blocks, events, streams;        // that are there
-static long most;                           // blocks at once, ever
-static unsigned char *card_blocks[PLACES];  // memory of the card; NULL: a free place
-static long pinned, unmapped;               // places, ever; those of them that went too early
+static size_t used;                   // bytes of the card
+static long blocks, events, streams;  // that are there
+static long most;                     // blocks at once, ever
+static long pinned, unmapped;         // places, ever; those of them that went too early
 static void *places[PLACES];
 static int nplaces;
 static size_t largest;                   // block of pinned memory, ever
@@ -100,11 +104,17 @@ cudaError_t cudaSetDevice(int device)
     return cudaSuccess;
 }
 
+cudaError_t cudaGetDevice(int *device)
+{
+    *device = card;
+    return cudaSuccess;
+}
+
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
 {
     const int capability = (int)setting("STANDIN_CAPABILITY", 90);
-    (void)device;
-    *p = (struct cudaDeviceProp){.major = capability / 10,
+    *p = (struct cudaDeviceProp){.uuid.bytes = {'s', 't', 'a', 'n', 'd', (char)device},
+                                 .major = capability / 10,
                                  .minor = capability % 10,
                                  .totalGlobalMem = setting("STANDIN_MEMORY", 1 << 30)};
     (void)snprintf(p->name, sizeof p->name, "a stand-in");
@@ -113,6 +123,16 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
 
 /* ---- memory ------------------------------------------------------------------------- */
 
+/* A block of the card's memory: of this process, or one that another process has. */
+struct block {
+    unsigned char *at;  // NULL: a free place
+    size_t bytes;
+    bool shared, opened;
+    struct memory_name name;  // of what is shared
+};
+static struct block card_blocks[PLACES];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // of these: copies come from any thread
+
 cudaError_t cudaMemGetInfo(size_t *room, size_t *total)
 {
     *total = setting("STANDIN_MEMORY", 1 << 30);
@@ -120,52 +140,60 @@ cudaError_t cudaMemGetInfo(size_t *room, size_t *total)
     return cudaSuccess;
 }
 
-static size_t size_of(const unsigned char *block)
-{
-    size_t bytes;
-    memcpy(&bytes, block - HEADER, sizeof bytes);
-    return bytes;
-}
-
-static int place_of(const void *block)
+/* Under the lock. */
+static struct block *place_of(const void *at)
 {
     for (int i = 0; i < PLACES; i++)
-        if (card_blocks[i] == block)
-            return i;
+        if (card_blocks[i].at == at)
+            return &card_blocks[i];
     (void)fprintf(stderr, "stand-in: more than %d blocks, or one that is not there\n", PLACES);
     abort();
+}
+
+static void block_put(struct block b)
+{
+    (void)pthread_mutex_lock(&lock);
+    *place_of(NULL) = b;
+    (void)pthread_mutex_unlock(&lock);
+}
+
+static struct block block_take(const void *at)
+{
+    (void)pthread_mutex_lock(&lock);
+    struct block *place = place_of(at);
+    const struct block b = *place;
+    *place = (struct block){0};
+    (void)pthread_mutex_unlock(&lock);
+    return b;
 }
 
 /* Ends the program unless these bytes are in one block of the card. */
 static void look_up(const void *at, size_t bytes)
 {
     const unsigned char *from = at;
-    for (int i = 0; i < PLACES; i++) {
-        const unsigned char *block = card_blocks[i];
-        if (block && from >= block && from + bytes <= block + size_of(block))
-            return;
+    bool found = false;
+    (void)pthread_mutex_lock(&lock);
+    for (int i = 0; i < PLACES && !found; i++) {
+        const struct block *b = &card_blocks[i];
+        found = b->at && from >= b->at && from + bytes <= b->at + b->bytes;
     }
+    (void)pthread_mutex_unlock(&lock);
+    if (found)
+        return;
     (void)fprintf(stderr, "stand-in: %zu bytes are copied that are not all in a block\n", bytes);
     abort();
 }
 
-/* Room for a block, its size before it, GUARD bytes behind it or, at the edge, none that is mapped.
- */
+/* At the edge: whole pages, so that the block ends with the last but one, which is not mapped. */
 enum { PAGE = 4096 };
 
 static size_t edged_bytes(size_t bytes)
 {
-    return (HEADER + bytes + 15 + PAGE - 1) / PAGE * PAGE + PAGE;
+    return (bytes + 15 + PAGE - 1) / PAGE * PAGE + PAGE;
 }
 
-static unsigned char *block_open(size_t bytes)
+static unsigned char *edged_open(size_t bytes)
 {
-    if (!setting("STANDIN_EDGE", 0)) {
-        unsigned char *block = mem_array(HEADER + bytes + GUARD, 1);
-        if (block)
-            memset(block + HEADER + bytes, 0xa5, GUARD);
-        return block ? block + HEADER : NULL;
-    }
     const size_t all = edged_bytes(bytes), end = all - PAGE;
     unsigned char *pages =
         mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -174,34 +202,53 @@ static unsigned char *block_open(size_t bytes)
     return pages + end - (bytes + 15) / 16 * 16;
 }
 
+static void edged_close(unsigned char *block, size_t bytes)
+{
+    (void)munmap(block + (bytes + 15) / 16 * 16 + PAGE - edged_bytes(bytes), edged_bytes(bytes));
+}
+
+/* GUARD bytes stand behind it.  What is no smaller than a page may get a name. */
+static struct block block_open(size_t bytes)
+{
+    struct block b = {.bytes = bytes};
+    if (setting("STANDIN_EDGE", 0)) {
+        b.at = edged_open(bytes);
+        return b;
+    }
+    b.shared = bytes >= PAGE;
+    b.at = b.shared ? named_make(bytes + GUARD, &b.name) : mem_array(bytes + GUARD, 1);
+    if (b.at)
+        memset(b.at + bytes, 0xa5, GUARD);
+    return b;
+}
+
 /* Whoever still reads it sees numbers of no meaning. */
-static void block_close(unsigned char *block, size_t bytes)
+static void block_close(struct block b)
 {
     if (setting("STANDIN_EDGE", 0)) {
-        (void)munmap(block + (bytes + 15) / 16 * 16 + PAGE - edged_bytes(bytes),
-                     edged_bytes(bytes));
+        edged_close(b.at, b.bytes);
         return;
     }
     for (size_t i = 0; i < GUARD; i++)
-        if (block[bytes + i] != 0xa5) {
-            (void)fprintf(stderr, "stand-in: written beyond the end of %zu bytes\n", bytes);
+        if (b.at[b.bytes + i] != 0xa5) {
+            (void)fprintf(stderr, "stand-in: written beyond the end of %zu bytes\n", b.bytes);
             abort();
         }
-    memset(block, 0xee, bytes);
-    mem_free(block - HEADER);
+    memset(b.at, 0xee, b.bytes);
+    (b.shared ? named_free : mem_free)(b.at);
 }
 
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
     const size_t room = setting("STANDIN_MEMORY", 1 << 30) - setting("STANDIN_TAKEN", 0);
-    unsigned char *block = bytes + used > room ? NULL : block_open(bytes);
-    if (!block)
+    const struct block b = bytes + used > room ? (struct block){0} : block_open(bytes);
+    if (!b.at)
         return cudaErrorMemoryAllocation;
-    memcpy(block - HEADER, &bytes, sizeof bytes);
+    block_put(b);
     used += bytes;
     blocks++;
     most = blocks > most ? blocks : most;
-    *memory = card_blocks[place_of(NULL)] = block;
+    *memory = b.at;
     return cudaSuccess;
 }
 
@@ -209,11 +256,47 @@ cudaError_t cudaFree(void *memory)
 {
     if (!memory)
         return cudaSuccess;
-    const size_t bytes = size_of(memory);
-    card_blocks[place_of(memory)] = NULL;
-    used -= bytes;
+    const struct block b = block_take(memory);
+    used -= b.bytes;
     blocks--;
-    block_close(memory, bytes);
+    block_close(b);
+    return cudaSuccess;
+}
+
+/* ---- memory of other processes ---------------------------------------------------------- */
+
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *memory)
+{
+    (void)pthread_mutex_lock(&lock);
+    const struct block *b = place_of(memory);
+    if (b->shared)
+        memcpy(handle, &b->name, sizeof *handle);
+    (void)pthread_mutex_unlock(&lock);
+    return b->shared && !setting("STANDIN_UNNAMED", 0) ? cudaSuccess : cudaErrorNotSupported;
+}
+
+/* As the runtime's, not in the process that has the memory. */
+cudaError_t cudaIpcOpenMemHandle(void **memory, cudaIpcMemHandle_t handle, unsigned flags)
+{
+    struct memory_name name;
+    size_t bytes;
+    (void)flags;
+    memcpy(&name, &handle, sizeof name);
+    *memory =
+        setting("STANDIN_UNOPENED", 0) || named_is_own(&name) ? NULL : named_open(&name, 0, &bytes);
+    if (!*memory)
+        return cudaErrorInvalidResourceHandle;
+    block_put((struct block){.at = *memory, .bytes = bytes - GUARD, .opened = true});
+    blocks++;
+    return cudaSuccess;
+}
+
+cudaError_t cudaIpcCloseMemHandle(void *memory)
+{
+    if (!block_take(memory).opened)
+        return cudaErrorInvalidValue;
+    blocks--;
+    named_close(memory);
     return cudaSuccess;
 }
 
@@ -298,6 +381,14 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
         return cudaErrorMemoryAllocation;
     else
         late[nlate++] = (struct late){stream, to, from, bytes};
+    return cudaSuccess;
+}
+
+/* Waits for no stream; from any thread. */
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
+{
+    look_up(kind == cudaMemcpyHostToDevice ? to : from, bytes);
+    memcpy(to, from, bytes);
     return cudaSuccess;
 }
 

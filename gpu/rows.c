@@ -1,0 +1,54 @@
+/* Rows of a frame, in as many parts as the memory of the card asks for. */
+#include "base/clipped.h"
+#include "gpu/plan.h"
+
+/* The place of pixel `first` in an image with pixels of `size` bytes; NULL stays NULL. */
+static void *at(char *image, int64_t first, size_t size)
+{
+    return image ? image + (size_t)first * size : NULL;
+}
+
+/* Where the photons of rows are and what leaves goes, from pixel `first` on: buffers of the plan,
+ * or images that are on the card. */
+static void settle(const struct plan *p, const struct gpu_task *t, int64_t first, size_t size,
+                   struct gpu_run *r, struct gpu_after *after)
+{
+    const bool counts = after->type != PIXEL_F32;
+    void *leaves = at(t->to.there, first, size);
+    r->photons = leaves && !counts ? leaves : p->out[OUT_PHOTONS];
+    r->given = t->photons.here || t->photons.there;
+    r->here = at(t->photons.here, first, sizeof *r->here);
+    after->photons = t->photons.there ? at(t->photons.there, first, sizeof *after->photons)
+                                      : (const void *)r->photons;
+    after->sum = r->photons;
+    after->counts = leaves && counts ? leaves : after->counts;
+}
+
+enum status gpu_run_rows(struct plan *p, const struct gpu_frame *frame, const struct gpu_task *t,
+                         struct error *e)
+{
+    enum status status = STATUS_OK;
+    struct gpu_verdict v = {GPU_GOOD, 0, 0};
+    const size_t size = t->seed ? pixel_size(p->afterwards.type) : sizeof(float);
+    for (int64_t row = 0; row < p->rows && !status; row += p->out_rows) {
+        const int64_t end = p->rows - row < p->out_rows ? p->rows : row + p->out_rows;
+        struct gpu_run r = {.frame = frame, .apart = p->apart_times};
+        struct gpu_after after;
+        gpu_cut_parts(p, row, end, &r);
+        gpu_after_rows(p, t->recipe, t->seed, &r, &after);
+        const int64_t first = r.part[0].rows.first_pixel;
+        settle(p, t, first, size, &r, &after);
+        p->counts.tables_found += !r.given;
+        status = p->device->run(p->context, &r, at(t->to.here, first, size),
+                                p->timed ? &p->times : NULL, &v, e);
+        if (status)
+            p->afterwards.has_background = false;
+        else
+            status = gpu_after_verdict(p, t->recipe, &v, e);
+        if (!status && t->done)
+            atomic_fetch_add_explicit(t->done, (uint_fast64_t)(end - row), memory_order_relaxed);
+    }
+    if (!status && t->seed && p->afterwards.clipped)
+        clipped_add(p->afterwards.clipped, v.saturated, v.below);
+    return status;
+}
