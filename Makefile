@@ -189,7 +189,7 @@ $(ENGINECHECK): $(ENGINECHECK_OBJECTS) $(ENGINECHECK_PEAK) $(ENGINECHECK_LIBRARI
 # Programs of the CUDA engine without a GPU, see tests/standin/cuda_runtime.c.
 ifeq ($(CUDA),1)
 STANDIN := $(patsubst %,$(BUILD)/obj/tests/standin/%.o,cuda_runtime kernels)
-STANDINS := $(patsubst %,$(BUILD)/tests/standin/%,bragg-intensity bragg-fisher enginecheck)
+STANDINS := $(patsubst %,$(BUILD)/tests/standin/%,bragg-intensity bragg-background bragg-noise bragg-fisher enginecheck)
 $(STANDIN): CPPFLAGS += $(CUDA_HEADERS)
 $(BUILD)/tests/standin/bragg-%: $(BUILD)/obj/stages/bragg-%.o $(STANDIN) $(LIBRARIES)
 	@mkdir -p $(@D)

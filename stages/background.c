@@ -144,6 +144,7 @@ enum status background_start(void *state, struct error *e)
 {
     struct background *o = state;
     const struct experiment *x = o->experiment;
+    o->started = true;
     const bool used[2] = {!(o->ice_m > 0) || o->ice_frames<1, o->ice_m> 0};
     o->gathered = mem_array(x->beam.nsources, sizeof *o->gathered);
     enum status s = o->gathered ? STATUS_OK : error_memory(e, "the background");
@@ -156,6 +157,19 @@ enum status background_start(void *state, struct error *e)
                 : error_memory(e, "the background");
     }
     return s;
+}
+
+/* On a GPU if that is asked for, and can be; frames that it cannot do start the rest. */
+static enum status start(struct background *o, struct error *e)
+{
+    const struct experiment *x = o->experiment;
+    const bool alike = !background_varies(o) && !(x->beam.harmonic_share > 0);
+    const struct engine_after after = {
+        .materials = o->materials, .nmaterials = alike ? o->nmaterials : 0, .type = PIXEL_F32};
+    const enum status s =
+        card_work_begin(&o->card, x, &after, o->threads,
+                        "curved detectors, harmonics, and what varies from frame to frame", e);
+    return s || o->card.plan ? s : background_start(o, e);
 }
 
 static enum status begin(void *state, struct experiment *x, struct error *e)
@@ -177,7 +191,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         const double box_m[3] = {o->thickness_m[i], x->beam.size_m, beam_height_m(&x->beam)};
         o->materials[i].molecules = amorphous_molecules(box_m, o->density[i], o->molar_mass[i]);
     }
-    return o->deferred ? STATUS_OK : background_start(o, e);
+    return o->deferred ? STATUS_OK : start(o, e);
 }
 
 void background_defer(void *state)
@@ -286,10 +300,16 @@ static enum status frame(void *state, struct frame *f, struct error *e)
                          "frame %" PRIu64
                          " holds no float32 photons: bragg-background goes before bragg-noise",
                          r->id);
+    if (o->card.plan && !f->reflections.npixels)
+        return card_work_frame(&o->card, f, 0, e);
+    enum status s = card_work_fetch(&o->card, &f->image, e);
+    if (!s && !o->started)
+        s = background_start(o, e);
+    if (s)
+        return s;
     const bool ice = has_ice(o, r);
     const double amount = amount_of(o, r);
     const float *photons;
-    enum status s = STATUS_OK;
     if (!r->nsources && amount == 1.0 && !(o->streak_photons > 0)) {
         s = usual(o, r, ice, &photons, e);
         return s ? s : add(o->experiment, f, photons, e);
@@ -314,6 +334,17 @@ static void close_background(void *state)
     moved_close(&o->moved);
     moved_close(&o->harmonic_moved);
     harmonic_close(&o->harmonic);
+    card_work_close(&o->card);
+}
+
+static const struct card *card(void *state)
+{
+    return card_work_card(&((const struct background *)state)->card);
+}
+
+static const char *report(void *state)
+{
+    return card_work_report(&((struct background *)state)->card);
 }
 
 const struct stage stage_background = {
@@ -328,6 +359,8 @@ const struct stage stage_background = {
     .state_size = sizeof(struct background),
     .open = open_background,
     .begin = begin,
+    .card = card,
     .frame = frame,
+    .report = report,
     .close = close_background,
 };

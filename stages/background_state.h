@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/opt.h"
+#include "card_work.h"
 #include "model/experiment.h"
 #include "model/moved.h"
 #include "physics/background_pixel.h"
@@ -22,6 +23,7 @@ struct background {
     int stol_axis;
     int64_t threads;
     double streak_photons, streak_spread, streak_size_rad[2], streak_angle_rad[2];
+    struct card_work card;
     struct opt_marks given;
     /* state */
     struct background_material materials[MATERIALS_MAX];
@@ -34,10 +36,10 @@ struct background {
     struct harmonic harmonic;
     struct moved harmonic_moved;  // h.x likewise, where the beam has one
     float *extra;                 // owned: what its photons add, NULL at first
-    bool deferred;
-    float *photons[2];        // of the experiment's own sources, without and with ice; owned,
-                              // NULL: no frame is so
-    double photons_m[2][3];   // the shift of the detector that they are of
+    bool deferred, started;       // left to others; made ready here
+    float *photons[2];            // of the experiment's own sources, without and with ice; owned,
+                                  // NULL: no frame is so
+    double photons_m[2][3];       // the shift of the detector that they are of
     float *own;               // of the frame at hand that is like no other; owned, NULL at first
     struct source *gathered;  // room for those of a recipe; owned
 };

@@ -35,7 +35,7 @@ struct intensity {
     float *photons;  // owned: the image, where others are added to it; NULL: they are not
     atomic_uint_fast64_t rows;
     uint64_t setups;    // plans made: one serves all frames
-    char figures[640];  // the same and the engine's counts, for --stats
+    char figures[720];  // the same and the engine's counts, for --stats
 };
 
 #define AT(member) .offset = offsetof(struct intensity, member)
@@ -50,9 +50,7 @@ static const struct opt options[] = {
      .min = 1, .max = 1024},
     {"isa", ISA_CHOICES, "Instruction set of the cpu engine (the best there is)", OPT_CHOICE,
      AT(isa), .choices = ISA_CHOICES, .usual = ""},
-    {"device", "N",
-     "Of cuda: which GPU, from 0 (under bragg-run each process of the stage the next one, else 0)",
-     OPT_INT, AT(device), .min = 0, .max = 1023, .usual = "", .needs = "engine=cuda"},
+    ENGINE_DEVICE(offsetof(struct intensity, device)),
     {"precision", PRECISION_CHOICES,
      "Of cpu and cuda: mixed is fast, double within 1e-9 of the reference", OPT_CHOICE,
      AT(precision), .choices = PRECISION_CHOICES, .flags = OPT_BYTES, .always = true},
@@ -139,20 +137,6 @@ static bool is_first_worker(void)
     return !worker || strcmp(worker, "0") == 0;
 }
 
-/* Which GPU: as asked for, or by the number that bragg-run gives the process. */
-static enum status choose_device(const struct intensity *o, struct engine_options *how,
-                                 struct error *e)
-{
-    const char *worker = getenv("BRAGG_WORKER");
-    int64_t number = o->device < 0 ? 0 : o->device;
-    how->device_by_turns = o->device < 0;
-    const enum status s = o->device >= 0 || !worker
-                              ? STATUS_OK
-                              : parse_int(worker, 0, 1023, "BRAGG_WORKER", &number, e);
-    how->device = (int)number;
-    return s;
-}
-
 static enum status begin(void *state, struct experiment *x, struct error *e)
 {
     struct intensity *o = state;
@@ -170,7 +154,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
                                  .precision = (enum engine_precision)o->precision,
                                  .sums = !o->fuse.n && !harmonic,
                                  .reflections = o->fuse.reflections};
-    s = choose_device(o, &how, e);
+    s = engine_choose_device(o->device, &how, e);
     if (!s)
         s = o->engine->create(&o->plan, &o->experiment, &how, e);
     if (!s)
@@ -190,7 +174,15 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         return s;
     o->fuse.looked = !is_first_worker();
     log_line(LOG_INFO, "engine %s: %s", o->engine->name, o->engine->describe(o->plan));
-    return fuse_begin(&o->fuse, o->engine, o->plan, x, e);
+    s = fuse_begin(&o->fuse, o->engine, o->plan, x, e);
+    if (o->plane_names)
+        o->fuse.card = NULL;  // they may be made of the image
+    return s;
+}
+
+static const struct card *card(void *state)
+{
+    return ((const struct intensity *)state)->fuse.card;
 }
 
 /* One line per quantity, for people. */
@@ -248,12 +240,11 @@ static enum status frame(void *state, struct frame *f, struct error *e)
 static const char *report(void *state)
 {
     struct intensity *o = state;
-    struct engine_count counts[ENGINE_COUNTS];
-    const size_t n = o->plan && o->engine->counts ? o->engine->counts(o->plan, counts) : 0;
     int at = snprintf(o->figures, sizeof o->figures, "\"setups\":%" PRIu64, o->setups);
-    for (size_t i = 0; i < n; i++)
-        at += snprintf(o->figures + at, sizeof o->figures - (size_t)at, ",\"%.32s\":%" PRIu64,
-                       counts[i].name, counts[i].count);
+    at += engine_figures(o->engine, o->plan, o->figures + at, sizeof o->figures - (size_t)at);
+    if (o->fuse.card)
+        (void)snprintf(o->figures + at, sizeof o->figures - (size_t)at,
+                       ",\"card_images_given\":%" PRIu64, o->fuse.given);
     if (o->plan && o->engine->unpin)
         o->engine->unpin(o->plan);
     return o->figures;
@@ -301,6 +292,7 @@ static const struct stage stage = {
     .state_size = sizeof(struct intensity),
     .open = open_intensity,
     .begin = begin,
+    .card = card,
     .frame = frame,
     .report = report,
     .close = close_intensity,

@@ -4,7 +4,6 @@
 
 #include "background.h"
 #include "base/alloc.h"
-#include "base/log.h"
 #include "faint.h"
 #include "noise.h"
 
@@ -72,8 +71,13 @@ enum status fuse_open(struct fuse *f, const struct opt_texts *texts, int64_t thr
             return error_set(e, STATUS_USAGE,
                              "--fuse: background and noise come in this order, each once");
         next = index + 1;
-        s = guest_open(&f->guest[f->n++], KNOWN[index].stage, options + (*options == ' '), threads,
-                       e);
+        struct guest *g = &f->guest[f->n++];
+        s = guest_open(g, KNOWN[index].stage, options + (*options == ' '), threads, e);
+        if (!s && opt_given(g->stage->options, g->state, "engine"))
+            return error_set(e, STATUS_USAGE,
+                             "--fuse: %s is the work of this program's engine: leave its --engine "
+                             "out",
+                             KNOWN[index].name);
     }
     return s;
 }
@@ -131,25 +135,28 @@ enum status fuse_begin(struct fuse *f, const struct engine *engine, struct plan 
             return error_memory(e, "the experiment");
         s = guest_begin(g, i + 1 < f->n ? &f->before : x, e);
     }
-    return s || !f->n || !takes ? s : share_out(f, e);
+    if (!s && f->n && takes)
+        s = share_out(f, e);
+    if (!s && engine->card && !f->reflections && !f->harmonic && f->taken == f->n)
+        f->card = engine->card(plan);
+    return s;
 }
 
 /* ---- frames ----------------------------------------------------------------------- */
 
-/* Tells the engine of a place to which it will copy again and again. */
-static void pin(struct fuse *f, const struct image *image)
+/* Whether this image may stay on the card: nobody here reads it. */
+static bool stays_there(const struct fuse *f)
 {
-    struct error e = {0};
-    if (!f->engine->pin || f->unpinned || !image_is_lasting(image) || f->nplaces == FUSE_PLACES)
-        return;
-    for (size_t i = 0; i < f->nplaces; i++)
-        if (f->place[i] == image->pixels)
-            return;
-    f->place[f->nplaces++] = image->pixels;
-    f->unpinned = f->engine->pin(f->plan, image->pixels, image->count * pixel_size(image->type),
-                                 &e) != STATUS_OK;
-    if (f->unpinned)
-        log_line(LOG_WARNING, "%s; pixels are copied once more", e.text);
+    return f->card && (f->taken || f->looked);
+}
+
+/* Nothing but the engine's share. */
+static enum status render_there(struct fuse *f, struct frame *frame, atomic_uint_fast64_t *rows,
+                                struct error *e)
+{
+    const uint64_t seed = f->noise ? noise_seed(f->noise, &frame->recipe) : 0;
+    f->given++;
+    return f->engine->develop_there(f->plan, &frame->recipe, seed, frame->image.card, rows, e);
 }
 
 /* The engine's share; the image has its memory. */
@@ -157,9 +164,12 @@ static enum status render(struct fuse *f, struct frame *frame, size_t pixels,
                           atomic_uint_fast64_t *rows, struct error *e)
 {
     struct image *image = &frame->image;
-    if (!image_reserve(image, f->type, f->noise ? UNIT_ADU : UNIT_PHOTONS, pixels))
+    const enum pixel_unit unit = f->noise ? UNIT_ADU : UNIT_PHOTONS;
+    if (stays_there(f) && image_reserve_on_card(image, f->type, unit, pixels))
+        return render_there(f, frame, rows, e);
+    if (!image_reserve(image, f->type, unit, pixels))
         return error_memory(e, "the image");
-    pin(f, image);
+    engine_pin(&f->pins, f->engine, f->plan, image);
     const uint64_t seed = f->noise ? noise_seed(f->noise, &frame->recipe) : 0;
     if (f->taken)
         return f->engine->develop(f->plan, &frame->recipe, seed, image->pixels, rows, e);

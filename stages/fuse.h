@@ -3,11 +3,11 @@
 #define BRAGG_STAGES_FUSE_H
 
 #include "base/opt.h"
-#include "engine/engine.h"
+#include "engine_use.h"
 #include "harmonic_image.h"
 #include "stage/guest.h"
 
-enum { FUSE_MAX = 2, FUSE_PLACES = 64 };
+enum { FUSE_MAX = 2 };
 
 /* Memory of images that stay in the program: two take turns. */
 struct fuse_memory {
@@ -31,10 +31,10 @@ struct fuse {
     struct fuse_memory own;    // for images between stages
     struct harmonic_image *harmonic;  // to be added to each image; NULL: the beam has none
     const struct reflections_wanted *reflections;  // NULL: none
-    bool looked;    // at whether frames are faint (one tells of all), or need not
-    bool unpinned;  // the engine gains nothing by places that it knows
-    size_t nplaces;
-    const void *place[FUSE_PLACES];  // that it knows
+    bool looked;  // at whether frames are faint (one tells of all), or need not
+    struct engine_pins pins;
+    const struct card *card;  // images may stay on it; NULL: somebody here reads them
+    uint64_t given;           // that stayed there
 };
 
 /* Opens the stages of these texts: a name, then options.  `threads`: the default of theirs.

@@ -56,6 +56,18 @@ enum status noise_start(void *state, struct error *e)
                                                : noise_create(&o->plan, &o->noise, x, e);
 }
 
+/* On a GPU if that is asked for, and can be; frames that it cannot do start the rest. */
+static enum status start(struct noise_stage *o, struct error *e)
+{
+    struct engine_after after = {0};
+    after.noise = noise_asked(o, &after.type);
+    const enum status s = card_work_begin(
+        &o->card, o->experiment, &after, o->threads,
+        "point spread, bad pixels, shadows, missed counts, switching gain and nanobragg's numbers",
+        e);
+    return s || o->card.plan ? s : noise_start(o, e);
+}
+
 static enum status begin(void *state, struct experiment *x, struct error *e)
 {
     struct noise_stage *o = state;
@@ -105,7 +117,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         o->clipped.largest_adu = switching_full_word(&o->switching);
         s = switching_make(&o->switching, (uint64_t)o->calibration_seed, (int)o->threads, x, e);
     }
-    return s || o->deferred ? s : noise_start(o, e);
+    return s || o->deferred ? s : start(o, e);
 }
 
 void noise_defer(void *state)
@@ -175,6 +187,13 @@ static enum status frame(void *state, struct frame *f, struct error *e)
                          "frame %" PRIu64 ": --psf: derivatives by F are of single pixels, and not "
                          "spread: leave F out of bragg-intensity --derivatives",
                          id);
+    if (o->card.plan && !f->planes.count && !f->reflections.has_slopes)
+        return card_work_frame(&o->card, f, seed, e);
+    enum status s = card_work_fetch(&o->card, &f->image, e);
+    if (!s && o->card.plan && !o->plan)
+        s = noise_start(o, e);
+    if (s)
+        return s;
     struct image adu = {.memory = f->image.memory};
     if (!image_reserve(&adu, pixel_type(o), UNIT_ADU, count))
         return error_memory(e, "the counts");
@@ -184,9 +203,8 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     if (o->switching.on)
         noise_set_pulse(o->plan, switching_energy_keV(o->experiment, &f->recipe),
                         pulse_place(&o->experiment->pulse_ids, id));
-    enum status s = o->generator == GENERATOR_NANOBRAGG
-                        ? run_nanobragg(o, seed, id, photons, &adu, e)
-                        : noise_apply(o->plan, seed, id, photons, &adu, e);
+    s = o->generator == GENERATOR_NANOBRAGG ? run_nanobragg(o, seed, id, photons, &adu, e)
+                                            : noise_apply(o->plan, seed, id, photons, &adu, e);
     if (!s && o->plan)
         s = noise_planes(o->plan, &f->planes, e);
     if (!s && o->plan && f->reflections.has_slopes)
@@ -208,6 +226,17 @@ static void close_noise(void *state)
     defects_free(&o->defects);
     switching_free(&o->switching);
     mem_free(o->photons);
+    card_work_close(&o->card);
+}
+
+static const struct card *card(void *state)
+{
+    return card_work_card(&((const struct noise_stage *)state)->card);
+}
+
+static const char *report(void *state)
+{
+    return card_work_report(&((struct noise_stage *)state)->card);
 }
 
 const struct stage stage_noise = {
@@ -222,6 +251,8 @@ const struct stage stage_noise = {
     .state_size = sizeof(struct noise_stage),
     .open = open_noise,
     .begin = begin,
+    .card = card,
     .frame = frame,
+    .report = report,
     .close = close_noise,
 };

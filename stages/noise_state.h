@@ -7,6 +7,7 @@
 
 #include "base/clipped.h"
 #include "base/opt.h"
+#include "card_work.h"
 #include "defects.h"
 #include "engine/dead_time.h"
 #include "engine/noise.h"
@@ -22,6 +23,7 @@ struct noise_stage {
     struct point_spread psf;
     int bits, generator, counter;
     bool no_poisson;
+    struct card_work card;
     struct opt_marks given;
     struct defects defects;
     struct switching switching;

@@ -17,6 +17,12 @@ struct card_peak card_peak(void)
     return (struct card_peak){1e12, 5e11, 1e11, 1e10};
 }
 
+/* What a kernel reads is what copies before it in its stream have brought. */
+static void await_copies(void *stream)
+{
+    (void)cudaStreamSynchronize(stream);
+}
+
 static bool is_fused(void)
 {
     return strcmp(cpu_kernels_choose(NULL, PRECISION_MIXED, NULL)->name, "baseline") != 0;
@@ -27,7 +33,7 @@ int gpu_kernel_launch(const struct gpu_frame *frame, const struct gpu_rows *rows
 {
     gpu_host_row *const compute = is_fused() ? gpu_host_row_avx2 : gpu_host_row_baseline;
     uint64_t least = GPU_GOOD;
-    (void)stream;
+    await_copies(stream);
 #pragma omp parallel for schedule(dynamic) reduction(min : least)
     for (int64_t row = 0; row < rows->count; row++) {
         const uint64_t bad = compute(frame, rows, row, out);
@@ -41,7 +47,7 @@ int gpu_kernel_launch(const struct gpu_frame *frame, const struct gpu_rows *rows
 int gpu_background_launch(const struct gpu_frame *frame, const struct background_scene *scene,
                           const struct gpu_rows *rows, float *out, void *stream)
 {
-    (void)stream;
+    await_copies(stream);
     gpu_host_background(frame, scene, rows, 2, out);
     return cudaSuccess;
 }
@@ -49,7 +55,7 @@ int gpu_background_launch(const struct gpu_frame *frame, const struct background
 int gpu_after_launch(const struct gpu_after *after, int64_t first_pixel, int64_t first, int64_t end,
                      struct gpu_verdict *verdict, void *stream)
 {
-    (void)stream;
+    await_copies(stream);
     gpu_host_after(after, first_pixel, first, end, 2, verdict);
     return cudaSuccess;
 }
@@ -57,7 +63,7 @@ int gpu_after_launch(const struct gpu_after *after, int64_t first_pixel, int64_t
 int gpu_slopes_mixed_launch(const struct gpu_slopes *frame, const struct gpu_slopes_batch *batch,
                             void *stream)
 {
-    (void)stream;
+    await_copies(stream);
     (is_fused() ? gpu_host_slopes_avx2 : gpu_host_slopes_baseline)(frame, batch, 2);
     return cudaSuccess;
 }
@@ -65,7 +71,7 @@ int gpu_slopes_mixed_launch(const struct gpu_slopes *frame, const struct gpu_slo
 int gpu_slopes_double_launch(const struct gpu_slopes *frame, const struct gpu_slopes_batch *batch,
                              void *stream)
 {
-    (void)stream;
+    await_copies(stream);
     (is_fused() ? gpu_host_slopes_double_avx2 : gpu_host_slopes_double_baseline)(frame, batch, 2);
     return cudaSuccess;
 }
@@ -73,7 +79,7 @@ int gpu_slopes_double_launch(const struct gpu_slopes *frame, const struct gpu_sl
 int gpu_shares_launch(const struct gpu_shares *frame, const struct gpu_shares_batch *batch,
                       void *stream)
 {
-    (void)stream;
+    await_copies(stream);
     (is_fused() ? gpu_host_shares_avx2 : gpu_host_shares_baseline)(frame, batch, 2);
     return cudaSuccess;
 }
@@ -81,7 +87,7 @@ int gpu_shares_launch(const struct gpu_shares *frame, const struct gpu_shares_ba
 int gpu_closed_launch(const struct gpu_closed *frame, const struct gpu_closed_batch *batch,
                       void *stream)
 {
-    (void)stream;
+    await_copies(stream);
     gpu_host_closed(frame, batch, 2);
     return cudaSuccess;
 }

@@ -1,0 +1,110 @@
+#include "card_work.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "gpu/gpu.h"
+
+/* Whether all is taken. */
+static enum status offer(struct card_work *w, const struct engine_after *after, bool *all,
+                         struct error *e)
+{
+    struct engine_after left = *after;
+    const enum status s = w->its->prepare(w->plan, &left, e);
+    *all = (after->nmaterials || after->noise) && !left.nmaterials && !left.noise;
+    return s;
+}
+
+enum status card_work_begin(struct card_work *w, const struct experiment *x,
+                            const struct engine_after *after, int64_t threads, const char *left,
+                            struct error *e)
+{
+    struct engine_options how = {.threads = (int)threads, .after = true};
+    bool all = false;
+    if (w->engine != CARD_WORK_CUDA)
+        return STATUS_OK;
+    w->its = &engine_cuda;
+    w->type = after->noise ? after->type : PIXEL_F32;
+    w->unit = after->noise ? UNIT_ADU : UNIT_PHOTONS;
+    enum status s = engine_choose_device(w->device, &how, e);
+    if (!s)
+        s = w->its->create(&w->plan, x, &how, e);
+    if (!s)
+        s = offer(w, after, &all, e);
+    if (s)
+        return s;
+    if (all) {
+        log_line(LOG_INFO, "engine cuda: %s", w->its->describe(w->plan));
+    } else {
+        w->its->destroy(&w->plan);
+        log_line(LOG_WARNING, "--engine=cuda: all is left to this processor: no GPU does %s", left);
+    }
+    return STATUS_OK;
+}
+
+const struct card *card_work_card(const struct card_work *w)
+{
+    return w->plan ? w->its->card(w->plan) : NULL;
+}
+
+enum status card_work_frame(struct card_work *w, struct frame *f, uint64_t seed, struct error *e)
+{
+    struct image to = {.memory = f->image.memory};
+    const size_t count = f->image.count;
+    if (!image_reserve_on_card(&to, w->type, w->unit, count)) {
+        if (!image_reserve(&to, w->type, w->unit, count))
+            return error_memory(e, "the image");
+        engine_pin(&w->pins, w->its, w->plan, &to);
+    }
+    const enum status s = w->its->go_on(w->plan, &f->recipe, seed, &f->image, &to, e);
+    if (s) {
+        image_free(&to);
+        return s;
+    }
+    w->taken += f->image.card != NULL;
+    w->given += to.card != NULL;
+    image_free(&f->image);
+    f->image = to;
+    return STATUS_OK;
+}
+
+enum status card_work_fetch(struct card_work *w, struct image *image, struct error *e)
+{
+    const struct card *card = card_work_card(w);
+    struct image here = {.memory = image->memory};
+    if (!image->card)
+        return STATUS_OK;
+    if (!image_reserve(&here, image->type, image->unit, image->count))
+        return error_memory(e, "the image");
+    const enum status s =
+        card->fetch(card, here.pixels, image->card, image->count * pixel_size(image->type), e);
+    if (s) {
+        image_free(&here);
+        return s;
+    }
+    w->fetched++;
+    image_free(image);
+    *image = here;
+    return STATUS_OK;
+}
+
+const char *card_work_report(struct card_work *w)
+{
+    if (!w->plan)
+        return NULL;
+    const int at = snprintf(w->figures, sizeof w->figures,
+                            "\"card_images_taken\":%" PRIu64 ",\"card_images_given\":%" PRIu64
+                            ",\"card_images_fetched\":%" PRIu64,
+                            w->taken, w->given, w->fetched);
+    (void)engine_figures(w->its, w->plan, w->figures + at, sizeof w->figures - (size_t)at);
+    w->its->unpin(w->plan);
+    return w->figures;
+}
+
+void card_work_close(struct card_work *w)
+{
+    if (w->plan)
+        w->its->destroy(&w->plan);
+}

@@ -1,0 +1,152 @@
+#!/bin/sh
+# Background and noise on a GPU, over a stand-in for the CUDA runtime (tests/standin/cuda_runtime.c):
+# the same bytes wherever each stage computes, and wherever images lie.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+standin=$(dirname "$(command -v bragg-intensity)")/../tests/standin
+scratch
+if ! [ -x "$standin/bragg-noise" ]; then
+	skip 'stages on a GPU over a stand-in' 'built without nvcc'
+	finish
+	exit
+fi
+export STANDIN_REPORT="$tap_scratch/report"
+
+# Three frames of 0.26 MB.
+recipes() {
+	# shellcheck disable=SC2086 # options are words
+	bragg-geometry --detpixels=256 --pixel=0.4 --distance=120 --ncells=8 ${geometry-} |
+		bragg-orient --quiet --frames=3 --random ${orient-}
+}
+# chain PREFIX BACKGROUND NOISE: the engines of both behind intensity on the card; with .stats of each
+chain() {
+	# shellcheck disable=SC2086 # options are words
+	recipes | "$standin/bragg-intensity" --quiet --engine=cuda --stats="$1.intensity.stats" ${intensity-} |
+		"$standin/bragg-background" ${loud---quiet} --engine=$2 --stats="$1.background.stats" ${background---water=1} |
+		"$standin/bragg-noise" ${loud---quiet} --engine=$3 --stats="$1.noise.stats" ${noise-} |
+		bragg-write --quiet "$1_%d.${suffix-img}"
+}
+# the same on this processor alone
+plain() {
+	# shellcheck disable=SC2086 # options are words
+	recipes | bragg-intensity --quiet ${intensity-} | bragg-background --quiet ${background---water=1} |
+		bragg-noise --quiet ${noise-} | bragg-write --quiet "$1_%d.${suffix-img}"
+}
+# count PREFIX STAGE NAME
+count() {
+	sed -n "s/.*\"card_$3\":\([0-9]*\).*/\1/p" "$1.$2.stats"
+}
+body() { # of an SMV file
+	tail -c +$(($(head -c 40 "$1" | sed -n 's/^HEADER_BYTES= *\([0-9]*\);.*/\1/p') + 1)) "$1"
+}
+same_pixels() {
+	for i in 0 1 2; do
+		body "$1_$i.img" >one && body "$2_$i.img" >other && [ -s one ] && cmp one other || return 1
+	done
+}
+same_files() {
+	for i in 0 1 2; do cmp "$1_$i.img" "$2_$i.img" || return 1; done
+}
+nothing_left() {
+	[ -s report ] && ! grep -v 'blocks 0, events 0, streams 0, places 0 left; most [0-9]*, pinned [0-9]*, block [0-9]*, unmapped 0$' report
+}
+# alike NAME: every mixture of engines gives the bytes of this processor, and the same lineage
+alike() {
+	rm -f ./*.img ./*.index report
+	check "$1: on this processor" plain plain
+	check "$1: both on the card" chain both cuda cuda
+	check "$1: the same pixels" same_pixels plain both
+	check "$1: nothing is left on the card" nothing_left
+	check "$1: background here" chain second cpu cuda
+	check "$1: noise here" chain first cuda cpu
+	check "$1: neither" chain none cpu cpu
+	check "$1: the same files" sh -c "$(cat <<-'END'
+		for i in 0 1 2; do for other in both first second; do cmp none_$i.img ${other}_$i.img || exit 1; done; done
+	END
+	)"
+}
+
+alike '16 bits'
+noise='--bits=32 --readout=3 --flicker=0.02 --calibration=0.03 --gain=1.7'
+background='--water=1 --air=10'
+alike '32 bits, all that counts'
+unset background
+noise='--no-poisson --readout=9'
+orient='--shift-jitter=200 --coffset-jitter=100 --spectrum=sase --bandwidth=0.3'
+alike 'a detector that moves, and spectra'
+noise= orient= intensity=--reflections
+alike 'with tables of reflections'
+intensity=--derivatives=rot,scale suffix=raw noise=--calibration=0.2
+check 'with planes: on the card' chain both cuda cuda
+check 'with planes: on this processor' chain none cpu cpu
+is 'planes are counted alike' "$(cat both_?.*raw | cksum)" "$(cat none_?.*raw | cksum)"
+is 'planes' "$(echo both_?.*.raw | wc -w)" 12
+unset suffix
+intensity='' noise='' geometry=--roi=20,200,3,250
+alike 'a part of the detector'
+
+# --- what a GPU does not do: one line says so
+# left NAME STAGE WHAT
+left() {
+	alike "$1"
+	rm -f ./*.img ./*.index
+	said=$(loud='' && chain both cuda cuda 2>&1)
+	is "$1: it is said once" "$(echo "$said" | grep -c "^bragg-$2: warning: --engine=cuda: all is left to this processor: no GPU does $3")" 1
+}
+geometry=--curved
+left 'a curved detector' background 'curved detectors, '
+geometry='--third-harmonic=1'
+left 'a third harmonic' background 'curved detectors, harmonics,'
+geometry='' background='--water=1 --jitter=20 --streak=1e4'
+left 'what varies' background 'curved .* varies from frame to frame'
+unset background
+noise='--psf=gauss --psf-fwhm=500'
+left 'point spread' noise 'point spread, '
+noise='--hot=0.01'
+left 'bad pixels' noise '.*bad pixels'
+noise=
+
+# --- cards and memory
+cards() {
+	sed 's/^card \([0-9]*\).*/\1/' report | sort | tr '\n' ' '
+}
+rm -f report ./*.img ./*.index
+export STANDIN_CARDS=2
+check 'another card for the last' chain both cuda 'cuda --device=1'
+is 'is taken' "$(cards)" '0 0 1 '
+unset STANDIN_CARDS
+check 'on this processor' chain none cpu cpu
+check 'the same files' same_files both none
+export STANDIN_PINS=0
+check 'without pinned memory' chain unpinned cuda cuda 2>err
+check 'the same files: without' same_files unpinned none
+unset STANDIN_PINS
+# refused NAME STATUS PATTERN OPTION...: of bragg-noise's and bragg-background's one line
+refused() {
+	name=$1 want=$2 text=$3
+	shift 3
+	for stage in background noise; do
+		rm -f status x_0.img
+		water=--water=1
+		[ $stage = background ] || water=
+		recipes 2>others | bragg-intensity --quiet 2>>others |
+			{ timeout 20 "$standin/bragg-$stage" --quiet --engine=cuda $water "$@" 2>err || echo $? >status; } |
+			bragg-write --quiet 'x_%d.img' 2>>others
+		check "$name: $stage" reads "$(cat status) $(cat err)" "$want bragg-$stage: $text"
+		check "$name: $stage: no file" [ ! -e x_0.img ]
+	done
+}
+reads() {
+	# shellcheck disable=SC2254 # a pattern is meant
+	case $1 in $2) ;; *) echo "'$1', expected '$2'" && return 1 ;; esac
+}
+STANDIN_DRIVER=0 STANDIN_CARDS=0 refused 'no driver' 2 '--engine=cuda: there is no NVIDIA driver here'
+STANDIN_CARDS=0 refused 'no GPU' 2 '--engine=cuda: no GPU is visible'
+STANDIN_CAPABILITY=61 refused 'an old GPU' 2 '--engine=cuda: a stand-in has compute capability 6.1, must be 7.5 or more'
+STANDIN_CARDS=2 refused 'a GPU that is not there' 2 '--device: there is no GPU 2, must be 0 to 1' --device=2
+STANDIN_MEMORY=1000 refused 'no memory' 1 '* MB do not fit into the memory of the GPU, 0 MB free'
+for stage in background noise; do
+	check_status "a GPU for the processor: $stage" 2 bragg-$stage --device=1
+	is 'is refused' "$tap_output" "bragg-$stage: --device is for --engine=cuda"
+	check_status "an engine in a fused $stage" 2 bragg-intensity --fuse="$stage --engine=cuda --water=1" 2>err
+done
+finish
