@@ -17,7 +17,7 @@ static uint32_t credit_of(size_t frame_bytes)
     return credit;
 }
 
-static bool send_down(struct links *ls, struct link *l, const struct item *item)
+static bool send_down(struct links *ls, struct link *l, struct item *item)
 {
     const size_t bytes = shared_send(ls, l, item);
     if (bytes) {
@@ -69,7 +69,7 @@ static bool note_sent(struct link *l, uint64_t id)
 }
 
 /* Sends to one process of a group; false while none has credit. */
-static bool send_to_group(struct links *ls, const struct item *item, unsigned group)
+static bool send_to_group(struct links *ls, struct item *item, unsigned group)
 {
     struct link *l;
     while ((l = choose(ls, group))) {
@@ -109,7 +109,7 @@ static void send_experiment(struct links *ls)
 {
     if (!ls->experiment.nparts || !ls->unsent)
         return;
-    const struct item experiment = {.message = ls->experiment};
+    struct item experiment = {.message = ls->experiment};
     ls->unsent = false;
     for (struct link *l = ls->first; l && !ls->run->stopping; l = l->next) {
         if (l->experiment_sent || !link_is_open(ls, l))
@@ -195,10 +195,9 @@ static void send_credit(struct links *ls, struct link *l)
 {
     struct notice n = {.grant = ls->run->leaving ? 0 : l->grant,
                        .packed = true,
-                       .shared = l->pool != NULL,
-                       .slots = l->pool ? mapping_take_returned(l->pool) : 0,
                        .nids = l->returned.count,
                        .ids = l->returned.ranges};
+    shared_tell(ls, l, &n);
     (void)send_notice(ls->run, l->port, &l->address, MESSAGE_CREDIT, &n);
     l->promised += n.grant;
     l->grant = 0;
@@ -241,6 +240,7 @@ static void return_credit(struct links *ls, const struct exchange_view *view, ui
 void credit_move(struct links *ls, const struct exchange_view *view, uint64_t now_ns)
 {
     ls->now_ns = now_ns;
+    shared_look(ls);
     send_items(ls);
     /* Until credit comes nothing can leave. */
     const struct groups g = find_groups(ls);

@@ -24,6 +24,7 @@ struct item {
     struct message message;
     struct message shared;  // outwards: parts 0 and 2 for who maps the pool; empty: none
     unsigned slot;          // of the pool, if so
+    const void *card;       // outwards: its pixels lie there, and part 2 holds anything; NULL: not
     struct message packed;  // outwards: parts 0 and 2 for a network; empty: none
     uint64_t pending;       // outwards, I/O thread: bit per group that still wants it
     bool taken;             // outwards: some group has it

@@ -42,6 +42,7 @@ struct link {
     uint64_t nhellos;      // how often it said hello
     bool packed;           // down: it reads packed pixels
     bool shared;           // down: it reads our pool
+    bool on_card;          // down: and images on our card; up: the other end knows of ours
     bool inline_told;      // down: that it does not
     uint64_t slots;        // down: bits of the slots that it reads
     struct mapping *pool;  // up: the other end's, NULL for none
@@ -105,12 +106,22 @@ struct ready {
     struct link *dry;
 };
 
+/* The card that images may lie on while they pass from stage to stage. */
+struct on_card {
+    const struct card *card;  // set before the experiment leaves, or NULL
+    char name[UUID_SIZE];     // its uuid in hexadecimal digits
+    bool reads;               // the stage reads what others put there
+    atomic_bool refused;      // by the main thread: it cannot
+    atomic_bool taken;        // all who get images of this process read them there
+};
+
 struct links {
     struct run *run;
     enum kind wants;  // KIND_ANY until the stage before has said what it gives
     struct exchange exchange;
     struct meter meter;
     struct pool *pool;  // for the images that leave; set before the experiment leaves, or NULL
+    struct on_card on_card;
     size_t nports;
     struct port ports[PORTS_MAX];
     size_t nlinks;

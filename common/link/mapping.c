@@ -10,6 +10,12 @@
 
 #include "base/alloc.h"
 
+/* The twin of a slot. */
+struct twin {
+    void *memory;  // NULL: not open
+    struct card_handle handle;
+};
+
 struct mapping {
     const struct pool_header *header;  // start of the mapping; written by the other process
     size_t mapped;                     // bytes
@@ -18,6 +24,8 @@ struct mapping {
     int64_t pid;
     atomic_uint references;
     atomic_uint_fast64_t leased, released;  // bits of slots
+    const struct card *card;                // of the twins that are open
+    struct twin twins[POOL_SLOTS_MAX];
 };
 
 /* The owner of leased bytes. */
@@ -25,6 +33,9 @@ struct lease {
     struct mapping *mapping;
     uint32_t slot;
     uint64_t generation;
+    bool on_card;
+    struct card_handle handle;
+    size_t within;  // bytes from the start of the slot
 };
 
 /* The header is read once: it may change under the reader's eyes. */
@@ -58,10 +69,19 @@ static enum status map_file(struct mapping *m, int file, struct error *e)
     return STATUS_OK;
 }
 
+static void close_twin(const struct mapping *m, struct twin *twin)
+{
+    if (twin->memory)
+        m->card->close(m->card, twin->memory);
+    twin->memory = NULL;
+}
+
 static void drop(struct mapping *m)
 {
     if (atomic_fetch_sub(&m->references, 1) != 1)
         return;
+    for (size_t i = 0; i < POOL_SLOTS_MAX; i++)
+        close_twin(m, &m->twins[i]);
     if (m->header)
         (void)munmap((void *)(uintptr_t)m->header, m->mapped);
     mem_free(m);
@@ -121,13 +141,35 @@ enum status mapping_lease(struct mapping *m, const struct descriptor *d, struct 
     struct lease *lease = mem_array(1, sizeof *lease);
     if (!lease)
         return error_memory(e, "a lease");
-    *lease = (struct lease){m, d->slot, d->generation};
+    *lease = (struct lease){m, d->slot, d->generation, d->on_card, d->handle, d->offset - first};
     atomic_fetch_add(&m->references, 1);
     atomic_fetch_or(&m->leased, UINT64_C(1) << d->slot);
     *part = (struct part){.data = (char *)(uintptr_t)m->header + d->offset,
                           .size = d->length,
                           .release = release_lease,
                           .owner = lease};
+    return STATUS_OK;
+}
+
+enum status mapping_find_on_card(const void *owner, const struct card *card, void **pixels,
+                                 struct error *e)
+{
+    const struct lease *lease = owner;
+    struct mapping *m = lease->mapping;
+    struct twin *twin = &m->twins[lease->slot];
+    *pixels = NULL;
+    if (!lease->on_card)
+        return STATUS_OK;
+    if (memcmp(&twin->handle, &lease->handle, sizeof twin->handle) != 0)
+        close_twin(m, twin);
+    if (!twin->memory) {
+        const enum status s = card->open(card, &lease->handle, m->slot_bytes, &twin->memory, e);
+        if (s)
+            return s;
+        m->card = card;
+        twin->handle = lease->handle;
+    }
+    *pixels = (char *)twin->memory + lease->within;
     return STATUS_OK;
 }
 

@@ -35,6 +35,12 @@ void mapping_close(struct mapping **mapping);
 enum status mapping_lease(struct mapping *mapping, const struct descriptor *d, struct part *part,
                           struct error *e);
 
+/* Makes *pixels the place on the card where leased bytes lie, NULL when they lie in this memory.
+ * What it opens is closed with the mapping, which the card outlives, by whichever thread.  One
+ * thread only calls this.  STATUS_FAILED when there is nothing that could be read. */
+enum status mapping_find_on_card(const void *owner, const struct card *card, void **pixels,
+                                 struct error *e);
+
 /* True for parts and images of mapping_lease, by their function for the release. */
 bool mapping_is_lease(void (*release)(void *owner));
 

@@ -15,6 +15,8 @@ struct slot {
     struct pool *pool;
     unsigned references;
     bool ready;  // has its memory
+    void *card;  // its twin; NULL: none yet
+    struct card_handle handle;
 };
 
 struct pool {
@@ -25,6 +27,8 @@ struct pool {
     void *context;
     pthread_mutex_t mutex;
     unsigned limit;  // slots that can be had
+    const struct card *card;
+    unsigned on_card;  // slots that can have a twin there
     struct slot slots[POOL_SLOTS_MAX];
 };
 
@@ -104,6 +108,9 @@ void pool_close(struct pool **pool)
     *pool = NULL;
     if (!p)
         return;
+    for (unsigned i = 0; i < POOL_SLOTS_MAX; i++)
+        if (p->slots[i].card)
+            p->card->release(p->card, p->slots[i].card);
     if (p->header)
         (void)munmap(p->header, p->mapped);
     if (p->fd >= 0)
@@ -178,6 +185,26 @@ enum pool_got pool_take(struct pool *p, size_t bytes, uint64_t most, struct imag
     return POOL_TAKEN;
 }
 
+void pool_use_card(struct pool *p, const struct card *card)
+{
+    p->card = card;
+    p->on_card = p->limit;
+}
+
+bool pool_put_on_card(struct pool *p, struct image *image)
+{
+    struct error e;
+    struct slot *slot = image->owner;
+    const unsigned i = (unsigned)(slot - p->slots);
+    if (!slot->card && i < p->on_card &&
+        p->card->reserve(p->card, p->slot_bytes, &slot->card, &slot->handle, &e) != STATUS_OK) {
+        p->on_card = i;
+        log_line(LOG_WARNING, "memory of the GPU for %u images to hand on only: %s", i, e.text);
+    }
+    image->card = slot->card;
+    return image->card;
+}
+
 bool pool_find(const struct pool *p, const void *pixels, size_t bytes, struct descriptor *d)
 {
     const char *first = slot_memory(p, 0), *at = pixels;
@@ -194,6 +221,17 @@ bool pool_find(const struct pool *p, const void *pixels, size_t bytes, struct de
                              .length = bytes,
                              .generation = atomic_load(&p->header->generation[slot])};
     return true;
+}
+
+bool pool_find_twin(const struct pool *p, const void *pixels, const void *card, size_t bytes,
+                    struct descriptor *d)
+{
+    if (!pool_find(p, pixels, bytes, d))
+        return false;
+    const struct slot *slot = &p->slots[d->slot];
+    d->on_card = card != NULL;
+    d->handle = slot->handle;
+    return !card || card == slot->card;
 }
 
 void pool_retain(struct pool *p, unsigned slot)

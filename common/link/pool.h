@@ -6,6 +6,8 @@
  * when the last process that has it mapped is gone.  Slots take memory when they are
  * first used and keep it; the lowest free one is used next.
  *
+ * Where there is a card, a slot has a twin there of the same size, likewise.
+ *
  * One thread takes; any may call the other functions.
  */
 #ifndef BRAGG_LINK_POOL_H
@@ -15,6 +17,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "model/card.h"
 #include "model/frame.h"
 #include "wire/descriptor.h"
 
@@ -54,8 +57,18 @@ enum pool_got { POOL_TAKEN, POOL_BUSY, POOL_WITHOUT };
  * free, POOL_WITHOUT when the image is too large or the system's memory is out. */
 enum pool_got pool_take(struct pool *pool, size_t bytes, uint64_t most, struct image *image);
 
+/* From here on slots may have twins on this card, which outlives the pool. */
+void pool_use_card(struct pool *pool, const struct card *card);
+
+/* Sets image->card to the twin of the slot that it has.  False when there is none. */
+bool pool_put_on_card(struct pool *pool, struct image *image);
+
 /* True when `bytes` at `pixels` lie within a slot; tells where. */
 bool pool_find(const struct pool *pool, const void *pixels, size_t bytes, struct descriptor *d);
+
+/* Likewise; `card`, when not NULL, must be that slot's twin, where they lie. */
+bool pool_find_twin(const struct pool *pool, const void *pixels, const void *card, size_t bytes,
+                    struct descriptor *d);
 
 /* A slot is free when it was released as often as taken and retained. */
 void pool_retain(struct pool *pool, unsigned slot);

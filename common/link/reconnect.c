@@ -1,5 +1,6 @@
 #include "link/reconnect.h"
 
+#include "link/credit.h"
 #include "link/receive.h"
 
 static void connect_anew(struct links *ls, struct port *p, uint64_t now_ns)
@@ -58,7 +59,8 @@ void reconnect_check(struct links *ls, uint64_t now_ns)
     }
 }
 
-/* Drops a frame as if it had never come.  Where frames are ordered it was not noted: another copy
+/* Drops a frame as if it had never come; on this host its credit returns, as nothing else would
+ * bring that back.  Where frames are ordered it was not noted: another copy
  * may have been, which is at hand. */
 static void forget_frame(struct links *ls, uint64_t id)
 {
@@ -69,6 +71,8 @@ static void forget_frame(struct links *ls, uint64_t id)
         if (ls->held[i].id != id)
             continue;
         struct link *from = ls->held[i].from;
+        if (from && !endpoint_is_network(from->port->endpoint))
+            credit_release(ls, id);
         ls->held[i] = ls->held[--ls->nheld];
         if (from)
             link_damaged(ls, from->port, from);

@@ -36,6 +36,8 @@ enum status shared_fetch(struct link *l, struct message *m, struct error *e)
     if (!l->pool || m->nparts < 3)
         return error_set(e, STATUS_INPUT, "a descriptor of shared memory that it has not named");
     enum status s = descriptor_decode(&d, &m->parts[2], e);
+    if (s == STATUS_OK && d.on_card && !l->on_card)
+        s = error_set(e, STATUS_INPUT, "a frame on a GPU, which this process has not asked for");
     if (s == STATUS_OK)
         s = mapping_lease(l->pool, &d, &pixels, e);
     if (s)
@@ -44,6 +46,64 @@ enum status shared_fetch(struct link *l, struct message *m, struct error *e)
     part->release(part->owner);
     *part = pixels;
     return STATUS_OK;
+}
+
+enum status shared_describe(const struct pool *pool, struct item *item, struct error *e)
+{
+    struct descriptor d;
+    struct part parts[2] = {{0}, {0}};
+    const struct message *m = &item->message;
+    if (!pool || m->nparts < 3 ||
+        !pool_find_twin(pool, m->parts[2].data, item->card, m->parts[2].size, &d))
+        return STATUS_OK;
+    struct route r = item->route;
+    r.flags |= ROUTE_SHARED;
+    item->slot = d.slot;
+    enum status s = route_encode(&r, &m->parts[1], &parts[0], e);
+    if (s == STATUS_OK)
+        s = message_add(&item->shared, parts[0], e);
+    if (s == STATUS_OK)
+        s = descriptor_encode(&d, &parts[1], e);
+    return s ? s : message_add(&item->shared, parts[1], e);
+}
+
+void shared_tell(struct links *ls, struct link *l, struct notice *n)
+{
+    const struct on_card *c = &ls->on_card;
+    n->shared = l->pool != NULL;
+    n->slots = l->pool ? mapping_take_returned(l->pool) : 0;
+    if (!l->pool || !c->card || !c->reads || atomic_load(&c->refused))
+        return;
+    memcpy(n->card, c->name, sizeof n->card);
+    l->on_card = true;
+}
+
+void shared_look(struct links *ls)
+{
+    bool any = false, all = true;
+    if (!ls->experiment.nparts || !ls->on_card.card)
+        return;
+    for (const struct link *l = ls->first; l && all; l = l->next) {
+        if (l->port->up || l->gone)
+            continue;
+        any = true;
+        all = l->on_card;
+    }
+    atomic_store(&ls->on_card.taken, any && all);
+}
+
+/* The pixels of an item, for who cannot read them on the card; they get their sum. */
+static enum status leave_card(struct links *ls, struct item *item, struct error *e)
+{
+    const struct card *card = ls->on_card.card;
+    const struct part *pixels = &item->message.parts[2];
+    enum status s = card->fetch(card, pixels->data, item->card, pixels->size, e);
+    if (s)
+        return s;
+    item->card = NULL;
+    message_free(&item->shared);
+    s = route_seal(&item->route, &item->message, e);
+    return s ? s : shared_describe(ls->pool, item, e);
 }
 
 /* What goes in place of parts 0 and 2; NULL: nothing. */
@@ -56,8 +116,14 @@ static const struct message *instead_of(const struct link *l, const struct item 
                : NULL;
 }
 
-size_t shared_send(struct links *ls, struct link *l, const struct item *item)
+size_t shared_send(struct links *ls, struct link *l, struct item *item)
 {
+    struct error e;
+    if (item->card && !(l->on_card && item->shared.nparts) &&
+        leave_card(ls, item, &e) != STATUS_OK) {
+        run_stop(ls->run, STATUS_FAILED, "%s", e.text);
+        return 0;
+    }
     const struct message *instead = instead_of(l, item);
     const bool possible = item->shared.nparts > 0, shared = possible && instead == &item->shared;
     size_t bytes = message_size(&item->message);
@@ -92,6 +158,8 @@ void shared_credit(struct links *ls, struct link *l, const struct notice *n)
 {
     l->packed = n->packed;
     l->shared = n->shared && ls->pool;
+    l->on_card = l->shared && ls->experiment.nparts && ls->on_card.card &&
+                 strcmp(n->card, ls->on_card.name) == 0;
     give_back(ls, l, n->slots);
 }
 

@@ -36,7 +36,7 @@ struct card {
     void (*close)(const struct card *card, void *memory);
 
     /* Copies from the card to memory of this process, and waits until it is there.  Any thread may
-     * call it, beside all others. */
+     * call this and `close`, beside all others. */
     enum status (*fetch)(const struct card *card, void *to, const void *from, size_t bytes,
                          struct error *e);
 };

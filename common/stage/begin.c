@@ -1,4 +1,7 @@
 /* The main thread of a stage until frames may come: the experiment, images, the list. */
+#include <endian.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "control/restart.h"
@@ -74,6 +77,23 @@ static void open_images(struct worker *w)
     w->rt.links.pool = w->images.pool;
 }
 
+/* Asks the stage where else they may lie, unless they are to go into messages. */
+static void open_card(struct worker *w)
+{
+    const struct stage *stage = w->stage;
+    struct on_card *c = &w->rt.links.on_card;
+    uint64_t words[2];
+    if (stage->card && w->rt.run.settings.transport == TRANSPORT_AUTO)
+        c->card = stage->card(w->state);
+    if (!c->card)
+        return;
+    memcpy(words, c->card->uuid, sizeof words);
+    (void)snprintf(c->name, sizeof c->name, "%016" PRIx64 "%016" PRIx64, be64toh(words[0]),
+                   be64toh(words[1]));
+    c->reads = stage->reads_only && !w->rt.run.settings.order;
+    images_use_card(&w->images, c);
+}
+
 /* A last stage: asks it which frames it has. */
 static enum status find_durable(struct worker *w, struct error *e)
 {
@@ -110,11 +130,13 @@ enum status worker_begin(struct worker *w, bool *more, struct error *e)
     if (s == STATUS_OK && stage->gives != KIND_NONE) {
         struct message m = {0};
         open_images(w);
+        open_card(w);
         s = stage->verbatim ? s : worker_extend_lineage(w, e);
         if (s == STATUS_OK)
             s = codec_experiment_encode(&w->experiment, &m, e);
         if (s == STATUS_OK)
-            s = worker_send(w, MESSAGE_EXPERIMENT, (struct ticket){0}, &m, 0, more, e);
+            s = worker_send(w, MESSAGE_EXPERIMENT, (struct ticket){0}, &m, (struct pixels){0}, more,
+                            e);
         else
             message_free(&m);
     }

@@ -85,10 +85,11 @@ static enum status process(struct worker *w, struct frame *f, struct ticket t, b
         return STATUS_OK;
     }
     struct message m = {0};
-    const size_t pixel_bytes = f->image.count ? pixel_size(f->image.type) : 0;
+    const struct pixels pixels = {.each = f->image.count ? pixel_size(f->image.type) : 0,
+                                  .card = f->image.card};
     s = codec_frame_encode(f, w->experiment.lineage, &m, e);
     if (s == STATUS_OK)
-        s = worker_send(w, MESSAGE_FRAME, t, &m, pixel_bytes, more, e);
+        s = worker_send(w, MESSAGE_FRAME, t, &m, pixels, more, e);
     else
         message_free(&m);
     return s;
@@ -155,8 +156,10 @@ static enum status receive_frame(struct worker *w, struct item *item, struct fra
                                  bool *dropped, struct error *e)
 {
     images_borrow(&w->images, &item->message);
-    *dropped = false;
-    enum status s = packed_open(&item->route, &item->message, w->expected.pixels, e);
+    enum status s = worker_find_on_card(w, item, dropped, e);
+    if (*dropped)
+        return s;
+    s = packed_open(&item->route, &item->message, w->expected.pixels, e);
     if (s == STATUS_INPUT)
         s = STATUS_OK;  // still packed: what has no good sum
     if (s == STATUS_OK && !sum_later(w, item) &&

@@ -57,6 +57,17 @@ static bool take(struct image_memory *memory, size_t bytes, struct image *image)
     return r.got == POOL_TAKEN;
 }
 
+static bool take_on_card(struct image_memory *memory, size_t bytes, struct image *image)
+{
+    struct images *m = (struct images *)memory;
+    if (!atomic_load(&m->on_card->taken) || !take(memory, bytes, image))
+        return false;
+    if (pool_put_on_card(m->pool, image))
+        return true;
+    image->release(image->owner);
+    return false;
+}
+
 void images_open(struct images *m, const struct pool_owner *owner, size_t image_bytes,
                  struct exchange *exchange)
 {
@@ -65,6 +76,15 @@ void images_open(struct images *m, const struct pool_owner *owner, size_t image_
     if (image_bytes >= POOL_WORTH_BYTES &&
         pool_open(&m->pool, owner, image_bytes, exchange_wake, exchange, &e) != STATUS_OK)
         log_line(LOG_WARNING, "%s; images go into the messages", e.text);
+}
+
+void images_use_card(struct images *m, struct on_card *on_card)
+{
+    m->on_card = on_card;
+    if (!m->pool)
+        return;
+    pool_use_card(m->pool, on_card->card);
+    m->memory.take_on_card = take_on_card;
 }
 
 void images_close(struct images *m)
@@ -77,19 +97,33 @@ struct image_memory *images_memory(struct images *m)
     return m->pool ? &m->memory : NULL;
 }
 
+static enum status copy_pixels(const struct images *m, struct image *to, const struct image *from,
+                               size_t bytes, struct error *e)
+{
+    const struct card *card = from->card ? m->on_card->card : NULL;
+    if (card)
+        return card->fetch(card, to->pixels, from->card, bytes, e);
+    memcpy(to->pixels, from->pixels, bytes);
+    return STATUS_OK;
+}
+
 enum status images_make_own(struct images *m, struct image *image, struct error *e)
 {
     struct descriptor d;
     const size_t bytes = image->count * pixel_size(image->type);
     const bool wanted = m->pool && !m->given_up && bytes >= POOL_WORTH_BYTES &&
-                        !pool_find(m->pool, image->pixels, bytes, &d);
+                        !pool_find_twin(m->pool, image->pixels, image->card, bytes, &d);
     const bool borrowed = image->intact != NULL;
     if (!bytes || !(wanted || borrowed))
         return STATUS_OK;
     struct image own = {.memory = images_memory(m)};
     if (!image_reserve(&own, image->type, image->unit, image->count))
         return error_memory(e, "an image");
-    memcpy(own.pixels, image->pixels, bytes);
+    const enum status s = copy_pixels(m, &own, image, bytes, e);
+    if (s) {
+        image_free(&own);
+        return s;
+    }
     own.has_sum = image->has_sum;
     own.sum = image->sum;
     if (!image_is_intact(image)) {
@@ -105,7 +139,15 @@ void images_borrow(struct images *m, struct message *message)
 {
     if (message->nparts > 2 && mapping_is_lease(message->parts[2].release))
         m->lease = message_take(message, 2);
+    m->leased_card = NULL;
     m->expects = false;
+}
+
+enum status images_find_on_card(struct images *m, struct error *e)
+{
+    if (!m->lease.release || !m->on_card)
+        return STATUS_OK;
+    return mapping_find_on_card(m->lease.owner, m->on_card->card, &m->leased_card, e);
 }
 
 void images_expect(struct images *m, uint32_t sum)
@@ -144,6 +186,7 @@ void images_mark(struct images *m, struct image *image)
     if (!m->lease.release || !image->pixels || image->release)
         return;
     image->owner = m;
+    image->card = m->leased_card;
     image->intact = is_intact;
     image->was_read = was_read;
 }
@@ -156,22 +199,4 @@ enum images_were images_return(struct images *m)
     m->lease.release(m->lease.owner);
     m->lease = (struct part){0};
     return !same ? IMAGES_REPLACED : right ? IMAGES_INTACT : IMAGES_DAMAGED;
-}
-
-enum status images_share(const struct images *m, struct item *item, struct error *e)
-{
-    struct descriptor d;
-    struct part parts[2] = {{0}, {0}};
-    if (!m->pool || item->message.nparts < 3 ||
-        !pool_find(m->pool, item->message.parts[2].data, item->message.parts[2].size, &d))
-        return STATUS_OK;
-    struct route r = item->route;
-    r.flags |= ROUTE_SHARED;
-    item->slot = d.slot;
-    enum status s = route_encode(&r, &item->message.parts[1], &parts[0], e);
-    if (s == STATUS_OK)
-        s = message_add(&item->shared, parts[0], e);
-    if (s == STATUS_OK)
-        s = descriptor_encode(&d, &parts[1], e);
-    return s ? s : message_add(&item->shared, parts[1], e);
 }

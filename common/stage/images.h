@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "link/exchange.h"
+#include "link/links.h"
 #include "link/meter.h"
 #include "link/pool.h"
 
@@ -16,7 +17,9 @@ struct images {
     struct image_memory memory;  // for image_reserve
     struct pool *pool;           // NULL: the heap
     bool given_up;               // the system had no memory for slots
+    struct on_card *on_card;     // where they may lie, too; NULL: nowhere
     struct part lease;           // pixels at hand that lie in memory of another process
+    void *leased_card;           // they lie there, on the card; NULL: they do not
     bool expects;                // their sum is to be formed, and compared with this one
     uint32_t expected, sum;      // the latter of the first summed_bytes
     size_t summed_bytes;
@@ -30,6 +33,9 @@ struct images {
 void images_open(struct images *m, const struct pool_owner *owner, size_t image_bytes,
                  struct exchange *exchange);
 
+/* From here on images may lie on a card, too, which outlives *m. */
+void images_use_card(struct images *m, struct on_card *on_card);
+
 /* After all images are freed. */
 void images_close(struct images *m);
 
@@ -37,14 +43,19 @@ void images_close(struct images *m);
 struct image_memory *images_memory(struct images *m);
 
 /* Copies the pixels of *image into memory that may be written to and sent, unless they lie
- * in such: in the pool, or on the heap while there is none.  STATUS_FAILED when memory
- * is out or the pixels were replaced meanwhile. */
+ * in such: in the pool, or on the heap while there is none.  Those on a card come from there,
+ * unless it is the pool's.  STATUS_FAILED when memory is out or the pixels were replaced
+ * meanwhile. */
 enum status images_make_own(struct images *m, struct image *image, struct error *e);
 
 /* Takes the pixels of a frame's message out of it if another process lent them, before
  * anything reads them; the frame that is decoded from it must then be marked. */
 void images_borrow(struct images *m, struct message *message);
 void images_mark(struct images *m, struct image *image);
+
+/* Between the two: where on the card they lie, if they do.  STATUS_FAILED when they do and cannot
+ * be read. */
+enum status images_find_on_card(struct images *m, struct error *e);
 
 /* Borrowed pixels are intact only with this sum, which is formed when somebody asks, or says
  * that they have been read: then they may lie in the caches. */
@@ -55,9 +66,5 @@ enum images_were { IMAGES_INTACT, IMAGES_REPLACED, IMAGES_DAMAGED };
 
 /* Gives borrowed pixels, if there are any, back. */
 enum images_were images_return(struct images *m);
-
-/* Completes an item with what is sent to those who map the pool: nothing if its pixels
- * are not there. */
-enum status images_share(const struct images *m, struct item *item, struct error *e);
 
 #endif

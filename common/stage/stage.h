@@ -130,9 +130,10 @@ struct stage {
     /* A last stage, before its first frame: how many the source issues in this run. */
     void (*expect)(void *state, uint64_t frames);
 
-    /* The card that images of this stage may lie on, asked once, after begin; it lives until
-     * close.  NULL: none.  Frames may then come with image.card set, and leave so (see
-     * image_reserve_on_card); from stages without a card they never do. */
+    /* The card that images of this stage may lie on, asked once, after begin, but with
+     * --transport=inline and of last stages; it lives until close.  NULL: none.  Frames may then
+     * come with image.card set, and leave so (see image_reserve_on_card); from stages without a
+     * card they never do. */
     const struct card *(*card)(void *state);
 
     /* One frame.  The source fills *f for f->recipe.id; others change *f in

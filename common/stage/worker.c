@@ -5,6 +5,8 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
+#include "link/shared.h"
 
 enum { DAMAGED_MAX = 100 };
 
@@ -29,8 +31,20 @@ static enum status pack(struct worker *w, struct item *item, size_t pixel_bytes,
     return s ? s : port_share(&item->packed, e);
 }
 
+/* Pixels on a card are summed up where they leave it; until then the sum is of the rest. */
+static enum status seal(struct route *r, struct message *m, bool on_card, struct error *e)
+{
+    if (on_card) {
+        m->has_sum = true;
+        m->sum = 0;
+    }
+    const enum status s = route_seal(r, m, e);
+    m->has_sum = m->has_sum && !on_card;
+    return s;
+}
+
 enum status worker_send(struct worker *w, enum message_type type, struct ticket t,
-                        struct message *m, size_t pixel_bytes, bool *more, struct error *e)
+                        struct message *m, struct pixels pixels, bool *more, struct error *e)
 {
     struct route r = {.type = type,
                       .run = w->run,
@@ -40,7 +54,7 @@ enum status worker_send(struct worker *w, enum message_type type, struct ticket 
                       .flags = (uint32_t)w->stage->gives};
     (void)snprintf(r.stage, sizeof r.stage, "%s", w->stage->name);
     meter_switch(&w->rt.links.meter, ACTIVITY_ENCODE, t.id);
-    enum status s = route_seal(&r, m, e);
+    enum status s = seal(&r, m, pixels.card, e);
     if (s == STATUS_OK)
         s = port_share(m, e);
     struct item *item = s == STATUS_OK ? mem_array(1, sizeof *item) : NULL;
@@ -48,10 +62,10 @@ enum status worker_send(struct worker *w, enum message_type type, struct ticket 
         message_free(m);
         return s ? s : error_memory(e, "a message");
     }
-    *item = (struct item){.route = r, .message = *m};
-    s = images_share(&w->images, item, e);
-    if (s == STATUS_OK && pixel_bytes && compresses(&w->rt.run.settings))
-        s = pack(w, item, pixel_bytes, e);
+    *item = (struct item){.route = r, .message = *m, .card = pixels.card};
+    s = shared_describe(w->images.pool, item, e);
+    if (s == STATUS_OK && pixels.each && !pixels.card && compresses(&w->rt.run.settings))
+        s = pack(w, item, pixels.each, e);
     if (s) {
         item_free(item);
         return s;
@@ -77,6 +91,22 @@ enum status worker_check_sum(struct worker *w, const struct item *item, bool *dr
         return STATUS_OK;
     }
     return worker_damaged(&item->route, e);
+}
+
+enum status worker_find_on_card(struct worker *w, const struct item *item, bool *dropped,
+                                struct error *e)
+{
+    struct error why;
+    *dropped = images_find_on_card(&w->images, &why) != STATUS_OK;
+    if (w->images.lease.release && !*dropped)
+        w->damaged = 0;
+    if (!*dropped)
+        return STATUS_OK;
+    if (!atomic_exchange(&w->rt.links.on_card.refused, true))
+        log_line(LOG_WARNING, "images of %s cannot be read on the GPU: %s; they leave it",
+                 item->route.stage, why.text);
+    exchange_damaged(&w->rt.links.exchange, &item->route);
+    return ++w->damaged < DAMAGED_MAX ? STATUS_OK : worker_damaged(&item->route, e);
 }
 
 enum status worker_damaged(const struct route *r, struct error *e)

@@ -30,7 +30,7 @@ struct worker {
     struct images images;
     struct packer packer;
     struct progress progress;
-    unsigned damaged;  // messages one after the other, by a network
+    unsigned damaged;  // messages one after the other, by a network, or not to be read
     uint32_t
         first_sum;  // of the first payload part of the message at hand, formed or from its route
     const struct route *route;  // of the frame at hand; NULL in a source
@@ -39,15 +39,26 @@ struct worker {
 /* Identity class of the stage. */
 const char *worker_identity(const struct worker *w);
 
+/* The pixels of a message that leaves. */
+struct pixels {
+    size_t each;       // bytes; 0: there are none
+    const void *card;  // as in struct image
+};
+
 /* Seals *m, of which it takes ownership, and hands it to the I/O thread; false in *more at the
- * end of the stream.  Its pixels have `pixel_bytes` each, 0: there are none. */
+ * end of the stream. */
 enum status worker_send(struct worker *w, enum message_type type, struct ticket t,
-                        struct message *m, size_t pixel_bytes, bool *more, struct error *e);
+                        struct message *m, struct pixels pixels, bool *more, struct error *e);
 
 /* Sums up the payload.  A network may damage it: then it is dropped, and sent again; by
  * other ways, and when none gets through, the sender is at fault. */
 enum status worker_check_sum(struct worker *w, const struct item *item, bool *dropped,
                              struct error *e);
+
+/* Finds the pixels that images_borrow took on the card; `dropped` when they cannot be read there:
+ * then they are sent again, and no others on a card. */
+enum status worker_find_on_card(struct worker *w, const struct item *item, bool *dropped,
+                                struct error *e);
 
 /* The error of a payload with another sum than its producer formed: STATUS_FAILED. */
 enum status worker_damaged(const struct route *r, struct error *e);

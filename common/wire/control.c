@@ -122,6 +122,7 @@ TABLE(status);
 #define NOTICE_TEXT(types, name, ...) \
     NOTICE(types, name, TEXT, .count = sizeof(((struct OBJECT *)0)->name), __VA_ARGS__)
 static const struct field notice_fields[] = {
+    NOTICE_TEXT(T(CREDIT), card, OPTIONAL),
     NOTICE(T(WELCOME), dead_after_s, REAL),
     NOTICE(T(BYE), durable, U64, OPTIONAL,
            .present_offset = offsetof(struct notice, counts_durable)),

@@ -67,6 +67,7 @@ struct notice {
     uint32_t grant;             // CREDIT: how many frames more may be sent
     bool packed;                // CREDIT: I can read packed pixels
     bool shared;                // CREDIT: I can read your shared memory
+    char card[UUID_SIZE];       // CREDIT: and images on this card, in hexadecimal digits; "": none
     uint64_t slots;             // CREDIT: bit i is set: slot i of it is not read any more
     int64_t pid;                // POOL: the process with the shared memory ...
     uint32_t fd;                // POOL: ... and its descriptor there

@@ -1,7 +1,7 @@
 /*
- * Where in shared memory the pixels of a frame lie: part 2 of a message whose flags
- * have ROUTE_SHARED, in place of the pixels.  And the first page of that memory, which
- * says whose it is.
+ * Where in shared memory, or in that of a card, the pixels of a frame lie: part 2 of a message
+ * whose flags have ROUTE_SHARED, in place of the pixels.  And the first page of that memory,
+ * which says whose it is.
  */
 #ifndef BRAGG_WIRE_DESCRIPTOR_H
 #define BRAGG_WIRE_DESCRIPTOR_H
@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "model/card.h"
 #include "wire/control.h"
 #include "wire/message.h"
 
@@ -18,7 +19,8 @@ enum {
     POOL_HEADER_SIZE = 4096,  // bytes before the first slot
 };
 
-/* On the wire a MessagePack array of these, in this order. */
+/* On the wire a MessagePack array of these, in this order; the last only on a card, as numbers of
+ * 8 bytes each, little-endian. */
 struct descriptor {
     int64_t pid;          // of the process with the pool
     uint32_t fd;          // its file descriptor there
@@ -26,6 +28,8 @@ struct descriptor {
     uint64_t offset;      // of the first byte, from the start of the pool
     uint64_t length;      // bytes
     uint64_t generation;  // of the slot, which counts up with every use
+    bool on_card;         // the slot holds anything, and these bytes lie in memory on a card ...
+    struct card_handle handle;  // ... of this name, as far behind its start
 };
 
 /* The first page of a pool.  Slots follow it, each of slot_bytes. */

@@ -414,7 +414,12 @@ static void descriptors_there_and_back(void **state)
 {
     (void)state;
     struct error e;
-    const struct descriptor d = {4194304, 1000, POOL_SLOTS_MAX - 1, 1 << 30, 1 << 26, UINT64_MAX};
+    const struct descriptor d = {.pid = 4194304,
+                                 .fd = 1000,
+                                 .slot = POOL_SLOTS_MAX - 1,
+                                 .offset = 1 << 30,
+                                 .length = 1 << 26,
+                                 .generation = UINT64_MAX};
     struct descriptor back = {0};
     struct part part;
     assert_int_equal(descriptor_encode(&d, &part, &e), STATUS_OK);
