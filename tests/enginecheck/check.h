@@ -115,6 +115,16 @@ enum status check_times(struct run *run, const int64_t *numbers, struct error *e
  * size, which is timed. */
 enum status check_after(struct run *run, const int64_t *numbers, struct error *e);
 
+/* The same of every case from photons on, which lie here or on the card, to counts here or there.
+ */
+enum status check_go_on(struct run *run, const int64_t *numbers, struct error *e);
+
+/* SIZE: frames of the first workload by three processes that hand them on on the card, against one
+ * that does the work of all, with times; and the second and the third process. */
+enum status check_hand(struct run *run, const int64_t *numbers, struct error *e);
+enum status check_hand_sums(struct run *run, const int64_t *numbers, struct error *e);
+enum status check_hand_counts(struct run *run, const int64_t *numbers, struct error *e);
+
 /* SIZE: planes of the cases of the table that have such against the reference, by root mean squares
  * and sums; those of the second workload at that size, which are timed. */
 enum status check_derive(struct run *run, const int64_t *numbers, struct error *e);

@@ -36,14 +36,16 @@ static const struct opt_program PROGRAM = {
     .max_operands = 3,
     .operands = "probe | table | bytes | random N SEED | golden -FLAG... | times SIZE [WORKLOAD] | "
                 "after SIZE | derive SIZE | reflections SIZE | closed SIZE | stream SIZE | first "
-                "SIZE | frame SIZE",
+                "SIZE | frame SIZE | go-on | hand SIZE | hand-sums SIZE | hand-counts SIZE",
     .details = "probe: what card there is.  table: every case of the unit tests.  bytes: whether "
                "they come out the same twice, and as on the processor.  random: N cases drawn by "
                "chance.  golden: one command line of nanoBragg.  times: the workloads of the "
                "benchmark at SIZE x SIZE pixels, or the one of that number.  after: background and "
                "noise on the card.  derive, reflections, closed: likewise.  "
                "stream: frames with both into another process.  first: from the start of a "
-               "process to its first frame, which frame makes.",
+               "process to its first frame, which frame makes.  go-on: background and noise from "
+               "photons on.  hand: three processes that hand frames on on the card, of which "
+               "hand-sums and hand-counts are the last.",
 };
 
 static enum status probe(struct run *run, const int64_t *numbers, struct error *e)
@@ -77,12 +79,22 @@ static const struct {
     int numbers, more;  // of which so many may be left out
     enum status (*perform)(struct run *run, const int64_t *numbers, struct error *e);
 } MODES[] = {
-    {"probe", 0, 0, probe},         {"table", 0, 0, check_table},
-    {"bytes", 0, 0, check_bytes},   {"random", 2, 0, check_random},
-    {"times", 2, 1, check_times},   {"after", 1, 0, check_after},
-    {"derive", 1, 0, check_derive}, {"reflections", 1, 0, check_reflections},
-    {"closed", 1, 0, check_closed}, {"stream", 1, 0, check_stream},
-    {"first", 1, 0, check_first},   {"frame", 1, 0, check_frame},
+    {"probe", 0, 0, probe},
+    {"table", 0, 0, check_table},
+    {"bytes", 0, 0, check_bytes},
+    {"random", 2, 0, check_random},
+    {"times", 2, 1, check_times},
+    {"after", 1, 0, check_after},
+    {"derive", 1, 0, check_derive},
+    {"reflections", 1, 0, check_reflections},
+    {"closed", 1, 0, check_closed},
+    {"stream", 1, 0, check_stream},
+    {"first", 1, 0, check_first},
+    {"frame", 1, 0, check_frame},
+    {"go-on", 0, 0, check_go_on},
+    {"hand", 1, 0, check_hand},
+    {"hand-sums", 1, 0, check_hand_sums},
+    {"hand-counts", 1, 0, check_hand_counts},
 };
 
 static enum status perform(struct run *run, const char **operands, int count, struct error *e)

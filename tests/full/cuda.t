@@ -177,7 +177,7 @@ unpinned() {
 }
 check 'no time of pixels that are not pinned' unpinned
 is 'parts of its results' "$(sed -n 's/^{"part": "\([^"]*\)".*/\1/p' results | sort -u | tr '\n' ',')" \
-	'agreement,background and noise,bytes,card,closed form,closed form timed,derivatives,first frame,peak,planes,reflections,stream,table of reflections,times,'
+	'agreement,background and noise,bytes,card,closed form,closed form timed,derivatives,first frame,from photons on,handed on,peak,planes,reflections,stream,table of reflections,times,'
 is 'what is not measured is said' "$(grep -c 'not measured |$' out)" 8
 limited() {
 	! LIMIT=3 ENGINECHECK=$standin RESULTS="$tap_scratch/limited" "$top/scripts/gpu-check" >out 2>err &&
