@@ -242,7 +242,7 @@ static const char *report(void *state)
     struct intensity *o = state;
     int at = snprintf(o->figures, sizeof o->figures, "\"setups\":%" PRIu64, o->setups);
     at += engine_figures(o->engine, o->plan, o->figures + at, sizeof o->figures - (size_t)at);
-    if (o->fuse.card)
+    if (o->engine && o->engine->card)
         (void)snprintf(o->figures + at, sizeof o->figures - (size_t)at,
                        ",\"card_images_given\":%" PRIu64, o->fuse.given);
     if (o->plan && o->engine->unpin)

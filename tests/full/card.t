@@ -19,17 +19,18 @@ recipes() {
 }
 # chain PREFIX BACKGROUND NOISE: the engines of both behind intensity on the card; with .stats of each
 chain() {
+	rm -f "$1".*.stats
 	# shellcheck disable=SC2086 # options are words
 	recipes | "$standin/bragg-intensity" --quiet --engine=cuda --stats="$1.intensity.stats" ${intensity-} |
 		"$standin/bragg-background" ${loud---quiet} --engine=$2 --stats="$1.background.stats" ${background---water=1} |
 		"$standin/bragg-noise" ${loud---quiet} --engine=$3 --stats="$1.noise.stats" ${noise-} |
-		bragg-write --quiet "$1_%d.${suffix-img}"
+		bragg-write --quiet "$1_%d.${suffix-img}" ${tables+"--reflections=$1_%d.tsv"}
 }
 # the same on this processor alone
 plain() {
 	# shellcheck disable=SC2086 # options are words
 	recipes | bragg-intensity --quiet ${intensity-} | bragg-background --quiet ${background---water=1} |
-		bragg-noise --quiet ${noise-} | bragg-write --quiet "$1_%d.${suffix-img}"
+		bragg-noise --quiet ${noise-} | bragg-write --quiet "$1_%d.${suffix-img}" ${tables+"--reflections=$1_%d.tsv"}
 }
 # count PREFIX STAGE NAME
 count() {
@@ -47,7 +48,18 @@ same_files() {
 	for i in 0 1 2; do cmp "$1_$i.img" "$2_$i.img" || return 1; done
 }
 nothing_left() {
-	[ -s report ] && ! grep -v 'blocks 0, events 0, streams 0, places 0 left; most [0-9]*, pinned [0-9]*, block [0-9]*, unmapped 0$' report
+	[ -s report ] && ! grep -v 'blocks 0, events 0, streams 0, places 0 left; most [0-9]*, pinned [0-9]*, opened [0-9]*, block [0-9]*, unmapped 0$' report
+}
+# stayed PREFIX: what one stage gave on the card the next one took there
+stayed() {
+	given=$(count "$1" intensity images_given) sums=$(count "$1" background images_given)
+	note "$given of 3 images of photons stayed on the card, $sums of 3 sums"
+	[ "$given" -ge "${2-1}" ] && [ "$sums" -ge "${2-1}" ] &&
+		[ "$given $sums" = "$(count "$1" background images_taken) $(count "$1" noise images_taken)" ]
+}
+# left_it PREFIX: nothing did
+left_it() {
+	[ "$(count "$1" intensity images_given) $(count "$1" background images_given)" = '0 0' ]
 }
 # alike NAME: every mixture of engines gives the bytes of this processor, and the same lineage
 alike() {
@@ -66,20 +78,30 @@ alike() {
 }
 
 alike '16 bits'
+check '16 bits: images stay on the card' stayed both
+is '16 bits: counts leave it' "$(count both noise images_given) $(count both noise images_fetched)" '0 0'
+is '16 bits: the background is made once' "$(count both background backgrounds_made) $(count both background backgrounds_found)" '1 2'
 noise='--bits=32 --readout=3 --flicker=0.02 --calibration=0.03 --gain=1.7'
 background='--water=1 --air=10'
 alike '32 bits, all that counts'
+check '32 bits: images stay on the card' stayed both
 unset background
 noise='--no-poisson --readout=9'
 orient='--shift-jitter=200 --coffset-jitter=100 --spectrum=sase --bandwidth=0.3'
 alike 'a detector that moves, and spectra'
-noise= orient= intensity=--reflections
+check 'a detector that moves: images stay on the card' stayed both
+noise='' orient='' intensity=--reflections tables=
 alike 'with tables of reflections'
+is 'tables of reflections' "$(cat both_?.tsv | cksum)" "$(cat none_?.tsv | cksum)"
+check 'they have a background' [ "$(cat both_?.tsv | wc -l)" -gt 9 ]
+unset tables
+check 'with tables of reflections images leave it' left_it both
 intensity=--derivatives=rot,scale suffix=raw noise=--calibration=0.2
 check 'with planes: on the card' chain both cuda cuda
 check 'with planes: on this processor' chain none cpu cpu
 is 'planes are counted alike' "$(cat both_?.*raw | cksum)" "$(cat none_?.*raw | cksum)"
 is 'planes' "$(echo both_?.*.raw | wc -w)" 12
+is 'planes: photons leave the card, and the sum is fetched' "$(count both intensity images_given) $([ "$(count both noise images_fetched)" -ge 1 ] && echo some)" '0 some'
 unset suffix
 intensity='' noise='' geometry=--roi=20,200,3,250
 alike 'a part of the detector'
@@ -103,7 +125,7 @@ noise='--psf=gauss --psf-fwhm=500'
 left 'point spread' noise 'point spread, '
 noise='--hot=0.01'
 left 'bad pixels' noise '.*bad pixels'
-noise=
+noise=''
 
 # --- cards and memory
 cards() {
@@ -113,13 +135,30 @@ rm -f report ./*.img ./*.index
 export STANDIN_CARDS=2
 check 'another card for the last' chain both cuda 'cuda --device=1'
 is 'is taken' "$(cards)" '0 0 1 '
+is 'images stay on the first alone' "$([ "$(count both intensity images_given)" -ge 1 ] && count both background images_given)" 0
 unset STANDIN_CARDS
 check 'on this processor' chain none cpu cpu
 check 'the same files' same_files both none
 export STANDIN_PINS=0
 check 'without pinned memory' chain unpinned cuda cuda 2>err
 check 'the same files: without' same_files unpinned none
+check 'images stay on the card' stayed unpinned
 unset STANDIN_PINS
+# without PREFIX NAME=VALUE: images leave the card, and are the same
+without() {
+	rm -f report
+	export "${2?}"
+	said=$(loud='' && chain "$1" cuda cuda 2>&1)
+	unset "${2%%=*}"
+	check "$2: the same files" same_files "$1" none
+	check "$2: nothing is left on the card" nothing_left
+}
+without unnamed STANDIN_UNNAMED=1
+check 'memory without a name: images leave the card' left_it unnamed
+without unopened STANDIN_UNOPENED=1
+is 'memory that nobody can open: it is said' "$(echo "$said" | grep -c 'images of bragg-[a-z]* cannot be read on the GPU: .*; they leave it')" 2
+without little STANDIN_MEMORY=3000000
+is 'little memory: photons leave the card' "$(count little intensity images_given)" 0
 # refused NAME STATUS PATTERN OPTION...: of bragg-noise's and bragg-background's one line
 refused() {
 	name=$1 want=$2 text=$3
@@ -144,6 +183,19 @@ STANDIN_CARDS=0 refused 'no GPU' 2 '--engine=cuda: no GPU is visible'
 STANDIN_CAPABILITY=61 refused 'an old GPU' 2 '--engine=cuda: a stand-in has compute capability 6.1, must be 7.5 or more'
 STANDIN_CARDS=2 refused 'a GPU that is not there' 2 '--device: there is no GPU 2, must be 0 to 1' --device=2
 STANDIN_MEMORY=1000 refused 'no memory' 1 '* MB do not fit into the memory of the GPU, 0 MB free'
+
+# --- the shipped pipeline, of a small detector
+sed "s|--detector=eiger-4m|--detpixels=300, --pixel=0.3|; s|--frames=100|--frames=40|; s|lyso.nxs|$tap_scratch/run_%d.img|
+	s#^  - name: \(intensity\|background\|noise\)\$#&\n    program: $standin/bragg-\1#" "$BRAGG_TESTS/../pipelines/gpu.yaml" >gpu.yaml
+rm -f report
+check 'the shipped pipeline' bragg-run --quiet --workdir=run --stats gpu.yaml
+is 'images stay on the card there' "$(grep -c 'opened [1-9]' report)" 2
+sed 's/--engine=cuda, //; s/--engine=cuda//; /program:/d; s|run_%d|cpu_%d|' gpu.yaml >cpu.yaml
+check 'on this processor' bragg-run --quiet --workdir=cpu cpu.yaml
+same_run() {
+	for i in $(seq 0 39); do body run_$i.img >one && body cpu_$i.img >other && cmp one other || return 1; done
+}
+check 'the same pixels' same_run
 for stage in background noise; do
 	check_status "a GPU for the processor: $stage" 2 bragg-$stage --device=1
 	is 'is refused' "$tap_output" "bragg-$stage: --device is for --engine=cuda"

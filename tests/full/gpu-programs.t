@@ -31,7 +31,7 @@ count() {
 	sed -n "s/.*\"card_$1\":\([0-9]*\).*/\1/p" stats
 }
 nothing_left() {
-	grep -q 'blocks 0, events 0, streams 0, places 0 left; most [0-9]*, pinned [0-9]*, block [0-9]*, unmapped 0$' report
+	grep -q 'blocks 0, events 0, streams 0, places 0 left; most [0-9]*, pinned [0-9]*, opened 0, block [0-9]*, unmapped 0$' report
 }
 
 # --- frames, and what is kept on the card

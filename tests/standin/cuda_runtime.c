@@ -38,7 +38,7 @@ enum { GUARD = 64, PLACES = 1024 };
 static int card = -1;
 static size_t used;                   // bytes of the card
 static long blocks, events, streams;  // that are there
-static long most;                     // blocks at once, ever
+static long most, opened;             // blocks at once, ever; of other processes, ever
 static long pinned, unmapped;         // places, ever; those of them that went too early
 static void *places[PLACES];
 static int nplaces;
@@ -60,9 +60,8 @@ static void __attribute__((destructor)) report(void)
         return;
     fprintf(out,
             "card %d: blocks %ld, events %ld, streams %ld, places %d left; most %ld, pinned %ld, "
-            "block %zu, "
-            "unmapped %ld\n",
-            card, blocks, events, streams, nplaces, most, pinned, largest, unmapped);
+            "opened %ld, block %zu, unmapped %ld\n",
+            card, blocks, events, streams, nplaces, most, pinned, opened, largest, unmapped);
     (void)fclose(out);
 }
 
@@ -154,6 +153,10 @@ static void block_put(struct block b)
 {
     (void)pthread_mutex_lock(&lock);
     *place_of(NULL) = b;
+    used += b.opened ? 0 : b.bytes;
+    blocks++;
+    opened += b.opened;
+    most = blocks > most ? blocks : most;
     (void)pthread_mutex_unlock(&lock);
 }
 
@@ -163,6 +166,8 @@ static struct block block_take(const void *at)
     struct block *place = place_of(at);
     const struct block b = *place;
     *place = (struct block){0};
+    used -= b.opened ? 0 : b.bytes;
+    blocks--;
     (void)pthread_mutex_unlock(&lock);
     return b;
 }
@@ -245,9 +250,6 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
     if (!b.at)
         return cudaErrorMemoryAllocation;
     block_put(b);
-    used += bytes;
-    blocks++;
-    most = blocks > most ? blocks : most;
     *memory = b.at;
     return cudaSuccess;
 }
@@ -256,10 +258,7 @@ cudaError_t cudaFree(void *memory)
 {
     if (!memory)
         return cudaSuccess;
-    const struct block b = block_take(memory);
-    used -= b.bytes;
-    blocks--;
-    block_close(b);
+    block_close(block_take(memory));
     return cudaSuccess;
 }
 
@@ -287,7 +286,6 @@ cudaError_t cudaIpcOpenMemHandle(void **memory, cudaIpcMemHandle_t handle, unsig
     if (!*memory)
         return cudaErrorInvalidResourceHandle;
     block_put((struct block){.at = *memory, .bytes = bytes - GUARD, .opened = true});
-    blocks++;
     return cudaSuccess;
 }
 
@@ -295,7 +293,6 @@ cudaError_t cudaIpcCloseMemHandle(void *memory)
 {
     if (!block_take(memory).opened)
         return cudaErrorInvalidValue;
-    blocks--;
     named_close(memory);
     return cudaSuccess;
 }
