@@ -10,6 +10,7 @@
  *   flip     changes a bit of its pixels ...
  *   bomb     ... or the first bytes of a chunk that tell how many there are ...
  *   cut      ... or passes on the first half of them; packed ones, and sums stay as they are
+ *   card     says that they are on a card, under a name that nothing there has
  *
  * It ends at SIGTERM.
  */
@@ -23,6 +24,7 @@
 #include "base/alloc.h"
 #include "link/port.h"
 #include "wire/control.h"
+#include "wire/descriptor.h"
 #include "wire/packed.h"
 
 struct relay {
@@ -84,11 +86,25 @@ static void cut_part(struct part *p)
     *p = (struct part){.data = half, .size = size, .release = mem_free, .owner = half};
 }
 
-/* Changes part 2 in one of these ways; false when it is not one of them, or not packed. */
+/* A descriptor that names memory on a card. */
+static bool name_card(struct part *p)
+{
+    struct descriptor d;
+    if (descriptor_decode(&d, p, NULL) != STATUS_OK)
+        return false;
+    d.on_card = true;
+    memset(d.handle.bytes, 'x', sizeof d.handle.bytes);
+    p->release(p->owner);
+    return descriptor_encode(&d, p, NULL) == STATUS_OK;
+}
+
+/* Changes part 2 in one of these ways; false when it is not one of them, or not as they need it. */
 static bool damage(const char *how, const struct route *r, struct message *m)
 {
     struct part *chunk = &m->parts[2];
     uint8_t *bytes = chunk->data;
+    if (strcmp(how, "card") == 0)
+        return r->flags & ROUTE_SHARED && name_card(chunk);
     if (!packed_is(r))
         return false;
     if (strcmp(how, "flip") == 0)

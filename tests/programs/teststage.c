@@ -11,10 +11,12 @@
  *   tap    -> likewise, but nothing waits for it
  *   count  -> one file "total" in the folder given: how many frames, and the sum over all pixels
  *   relay  -> like work, but new images; reads the old ones after the pause
+ *   hand   -> images where they are, as they come
  *   file   -> like sink, from the pixels where they are; reads them after the pause
  *
  * --slow-every=N lets only every Nth frame sleep, --log=FILE appends the number of each
  * frame, --spin makes it use the CPU in place of sleeping.
+ * --card=FOLDER gives make, relay and hand a card (filecard.h).
  * --missum-at=N makes `make` tell a sum at that frame that its pixels do not have.
  * --sleep=MS slows a stage down, --fail-at=N makes it fail at that frame, --die-at=N kills
  * it there, --crash-at=N makes it crash there, --stall-from=N stops it there or at the first frame
@@ -32,13 +34,15 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "filecard.h"
 #include "stage/stage.h"
 
 struct test {
     int64_t frames, step, pixels, sleep_ms, fail_at, die_at, crash_at, stall_from, missum_at,
         slow_every;
     bool spin;
-    const char *folder, *log;
+    const char *folder, *log, *card_folder;
+    struct filecard card;
     uint64_t count;  // count: frames, and the sum of their pixels as whole numbers
     uint64_t sum;
 };
@@ -56,6 +60,7 @@ static const struct opt options[] = {
      .max = 1e9, .usual = "1"},
     {"spin", NULL, "Use the CPU in place of sleeping", OPT_FLAG, .offset = AT(spin)},
     {"log", "FILE", "Append the number of each frame", OPT_TEXT, .offset = AT(log)},
+    {"card", "FOLDER", "A card whose memory is files", OPT_TEXT, .offset = AT(card_folder)},
     {"fail-at", "N", "Fail at this frame; -1: never", OPT_INT, AT(fail_at), .min = -1, .max = 1e9,
      .usual = "-1"},
     {"die-at", "N", "Die at this frame; -1: never", OPT_INT, AT(die_at), .min = -1, .max = 1e9,
@@ -153,12 +158,19 @@ static enum status make_begin(void *state, struct experiment *x, struct error *e
     return STATUS_OK;
 }
 
+static const struct card *test_card(void *state)
+{
+    struct test *t = state;
+    return t->card_folder ? filecard_of(&t->card, t->card_folder) : NULL;
+}
+
 static enum status make_frame(void *state, struct frame *f, struct error *e)
 {
     const struct test *t = state;
-    if (!image_reserve(&f->image, PIXEL_F32, UNIT_PHOTONS, (size_t)(t->pixels * t->pixels)))
+    float *pixels;
+    if (!filecard_image(&f->image, (size_t)(t->pixels * t->pixels), &pixels))
         return error_memory(e, "an image");
-    float *pixels = f->image.pixels;
+    filecard_log(&t->card, "make", f->recipe.id, &f->image);
     for (size_t i = 0; i < f->image.count; i++)
         pixels[i] = (float)(f->recipe.id + i);
     f->image.has_sum = t->missum_at >= 0 && f->recipe.id == (uint64_t)t->missum_at;
@@ -175,21 +187,25 @@ static enum status work_frame(void *state, struct frame *f, struct error *e)
 
 static enum status pass_frame(void *state, struct frame *f, struct error *e)
 {
+    filecard_log(&((struct test *)state)->card, "pass", f->recipe.id, &f->image);
     return pause_or_fail(state, f, e);
 }
 
 /* Its input may be in memory of the stage before. */
 static enum status relay_frame(void *state, struct frame *f, struct error *e)
 {
+    const struct test *t = state;
     struct image next = {.memory = f->image.memory};
     const enum status s = pause_or_fail(state, f, e);
+    float *to;
     if (s)
         return s;
-    if (!image_reserve(&next, PIXEL_F32, UNIT_PHOTONS, f->image.count))
+    if (!filecard_image(&next, f->image.count, &to))
         return error_memory(e, "an image");
-    const float *pixels = f->image.pixels;
+    filecard_log(&t->card, "relay", f->recipe.id, &f->image);
+    const float *from = f->image.card ? f->image.card : f->image.pixels;
     for (size_t i = 0; i < next.count; i++)
-        ((float *)next.pixels)[i] = pixels[i] + 1;
+        to[i] = from[i] + 1;
     image_free(&f->image);
     f->image = next;
     return STATUS_OK;
@@ -287,6 +303,7 @@ static const struct stage stages[] = {
      .wants = KIND_RECIPE,
      .gives = KIND_IMAGE,
      .begin = make_begin,
+     .card = test_card,
      .frame = make_frame},
     {.name = "test-work", COMMON, .wants = KIND_IMAGE, .gives = KIND_IMAGE, .frame = work_frame},
     {.name = "test-pass", COMMON, .wants = KIND_IMAGE, .gives = KIND_IMAGE, .frame = pass_frame},
@@ -311,7 +328,15 @@ static const struct stage stages[] = {
      .wants = KIND_IMAGE,
      .gives = KIND_IMAGE,
      .reads_only = true,
+     .card = test_card,
      .frame = relay_frame},
+    {.name = "test-hand",
+     COMMON,
+     .wants = KIND_IMAGE,
+     .gives = KIND_IMAGE,
+     .reads_only = true,
+     .card = test_card,
+     .frame = pass_frame},
     {.name = "test-file",
      COMMON,
      .operands = "FOLDER",
