@@ -79,6 +79,9 @@ enum status cuda_shares(void *context, const struct gpu_shares *frame,
                         const struct gpu_shares_batch *batch, const struct gpu_share **shares,
                         const int32_t **found, struct error *e);
 
+/* Whether all of these bytes of memory here are pinned. */
+bool cuda_is_pinned(const struct cuda *c, const char *at, size_t bytes);
+
 /* Pinned memory of so many bytes at c->pinned. */
 enum status cuda_grow_pinned(struct cuda *c, size_t bytes, struct error *e);
 

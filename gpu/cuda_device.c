@@ -240,6 +240,17 @@ static enum status cuda_pin(void *context, void *memory, size_t bytes, struct er
     return status;
 }
 
+static void *cuda_reach(void *context, void *memory, size_t bytes)
+{
+    void *there = NULL;
+    if (!cuda_is_pinned(context, memory, bytes))
+        return NULL;
+    if (cudaHostGetDevicePointer(&there, memory, 0) == cudaSuccess)
+        return there;
+    (void)cudaGetLastError();
+    return NULL;
+}
+
 /* Products go into sums unrounded, as with AVX2. */
 static const char *cuda_as_cpu(void *context, enum engine_precision precision)
 {
@@ -263,6 +274,7 @@ const struct gpu_device gpu_device_cuda = {
     .upload = cuda_upload,
     .pin = cuda_pin,
     .unpin = cuda_unpin,
+    .reach = cuda_reach,
     .run = cuda_run,
     .slopes = cuda_slopes,
     .closed = cuda_closed,

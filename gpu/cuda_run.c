@@ -38,7 +38,7 @@ enum status cuda_grow_pinned(struct cuda *c, size_t bytes, struct error *e)
     return status;
 }
 
-static bool is_pinned(const struct cuda *c, const char *at, size_t bytes)
+bool cuda_is_pinned(const struct cuda *c, const char *at, size_t bytes)
 {
     for (int i = 0; i < c->nplaces; i++)
         if (at >= c->place[i].at && at + bytes <= c->place[i].at + c->place[i].bytes)
@@ -290,7 +290,7 @@ enum status cuda_run(void *context, const struct gpu_run *r, void *to, struct gp
     x.size = pixel_size(gpu_leaving(r, &from));
     x.from = from;
     x.bytes = (size_t)r->part[r->nparts - 1].end * x.size;
-    x.way = !to ? STAYS : is_pinned(c, to, x.bytes) ? STRAIGHT : RING;
+    x.way = !to ? STAYS : cuda_is_pinned(c, to, x.bytes) ? STRAIGHT : RING;
     const enum status status =
         x.way == RING ? cuda_grow_pinned(c, CUDA_RING * band_bytes(x.bytes), e) : STATUS_OK;
     if (status)

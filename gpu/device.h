@@ -83,6 +83,8 @@ struct gpu_device {
      * unpin, which is for all of it.  STATUS_FAILED: copies take a longer way. */
     enum status (*pin)(void *context, void *memory, size_t bytes, struct error *e);
     void (*unpin)(void *context);
+    /* Where kernels write to pinned memory here, over the bus; NULL: they cannot. */
+    void *(*reach)(void *context, void *memory, size_t bytes);
 
     /* Computes rows of a frame on the card and copies what leaves to to[] here, NULL: it stays;
      * adds to *times, NULL: nobody asks, and to *verdict. */

@@ -139,6 +139,14 @@ static void host_unpin(void *context)
     (void)context;
 }
 
+static void *host_reach(void *context, void *memory, size_t bytes)
+{
+    (void)context;
+    (void)memory;
+    (void)bytes;
+    return NULL;
+}
+
 /* Adds the time since *start, which becomes now. */
 static void lap(uint64_t *start, double *ms)
 {
@@ -244,6 +252,7 @@ const struct gpu_device gpu_device_host = {
     .upload = host_upload,
     .pin = host_pin,
     .unpin = host_unpin,
+    .reach = host_reach,
     .run = host_run,
     .slopes = host_slopes,
     .closed = host_closed,

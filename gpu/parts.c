@@ -25,11 +25,11 @@ static int64_t each_of(int64_t pixels)
     return each < 1 ? 1 : each > most ? most : each;
 }
 
-void gpu_cut_parts(const struct plan *p, int64_t row, int64_t end, struct gpu_run *r)
+void gpu_cut_parts(const struct plan *p, int64_t row, int64_t end, bool whole, struct gpu_run *r)
 {
     const int64_t first_pixel = pixels_before(p, row);
     const int64_t pixels = pixels_before(p, end) - first_pixel, most = end - row;
-    int64_t parts = 1 + pixels / p->device->part_pixels;
+    int64_t parts = whole ? 1 : 1 + pixels / p->device->part_pixels;
     parts = parts > GPU_PARTS ? GPU_PARTS : parts;
     parts = parts > most ? most : parts;
     const int64_t units = parts > 1 ? units_before(parts, parts) : 1;

@@ -137,8 +137,9 @@ void gpu_drop_out(struct plan *p);
 /* Memory of the card for what is kept from frame to frame; the buffers of pixels make way. */
 enum status gpu_reserve(struct plan *p, size_t bytes, void **memory, struct error *e);
 
-/* Cuts rows [row, end) into parts that are worth a launch: sets those of *r. */
-void gpu_cut_parts(const struct plan *p, int64_t row, int64_t end, struct gpu_run *r);
+/* Cuts rows [row, end) into parts that are worth a launch, `whole`: one, as nothing is copied
+ * meanwhile; sets those of *r. */
+void gpu_cut_parts(const struct plan *p, int64_t row, int64_t end, bool whole, struct gpu_run *r);
 
 /* All rows of a frame, whose buffers and recipe are there. */
 enum status gpu_run_rows(struct plan *p, const struct gpu_frame *frame, const struct gpu_task *t,

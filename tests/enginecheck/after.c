@@ -123,7 +123,8 @@ static void print_times(const struct pair *p, double frame_ms)
         printf("; of the card's bandwidth background %.0f %%, counts %.0f %%; of the bus %.0f %%",
                100.0 * 4.0 * pixels / (t->background * 1e-3 * peak->bytes),
                100.0 * (8.0 + out) * pixels / (t->counts * 1e-3 * peak->bytes),
-               100.0 * out * pixels / (t->to_host * 1e-3 * peak->bus_bytes));
+               t->to_host > 0.0 ? 100.0 * out * pixels / (t->to_host * 1e-3 * peak->bus_bytes)
+                                : 0.0);
 }
 
 static void report(struct run *run, const char *name, struct pair *p, bool timed)

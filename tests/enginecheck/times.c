@@ -108,6 +108,12 @@ static size_t count_differing(const float *image, const float *cpu, size_t count
     return differing;
 }
 
+/* What was copied, nothing where kernels wrote over the bus. */
+static double share_of_bus(const struct run *run, double pixels, const struct times *t)
+{
+    return t->to_host_ms > 0.0 ? 4.0 * pixels / (t->to_host_ms * 1e-3 * run->peak.bus_bytes) : 0.0;
+}
+
 /* Shares of what the card does at most, 0 where that is not known: of its single precision
  * operations by the formulas, of its memory by pixels written and factors read once, as caches hold
  * them, of the bus by pixels.  What bounds kernels are their instructions: scripts/gpu-forecast. */
@@ -123,7 +129,7 @@ static struct shares shares_of(const struct run *run, const struct workload *w, 
     if (peak->flops <= 0.0)
         return (struct shares){0};
     return (struct shares){t->steps * w->flops / (s * peak->flops), t->bytes / (s * peak->bytes),
-                           4.0 * pixels / (t->to_host_ms * 1e-3 * peak->bus_bytes)};
+                           share_of_bus(run, pixels, t)};
 }
 
 /* One row of the table.  A time of another image is no time: edges of TOPHAT apart, which

@@ -172,6 +172,11 @@ rehearsal() {
 check 'gpu-check, rehearsed' rehearsal
 check 'no thread reads beyond an array' env STANDIN_EDGE=1 BRAGG_GPU_APART=1 "$standin" table
 is 'one workload alone' "$("$standin" times 32 2 | grep -c '^| .* | 32 |')" 1
+reached() { # kernels write to pinned memory, nothing is copied
+	STANDIN_REACH=1 "$standin" times 32 1 >reached && grep -q '^| one step | 32 |[^|]*|[^|]*| 0.000 |.* same bytes |$' reached &&
+		STANDIN_REACH=1 "$standin" after 64 >reached && ! grep FAILED reached
+}
+check 'small images over the bus as they are computed' reached
 unpinned() {
 	! STANDIN_PINS=0 "$standin" times 32 1 >unpinned 2>err && grep -q "pinning memory" err
 }

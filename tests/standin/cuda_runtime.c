@@ -15,6 +15,7 @@
  *     STANDIN_UNNAMED     1: memory of the card gets no name for other processes (0)
  *     STANDIN_UNOPENED    1: nobody can open memory of another process (0)
  *     STANDIN_PINS        how many places can be pinned (1000)
+ *     STANDIN_REACH       1: kernels can write to pinned memory (0)
  *     STANDIN_EAGER       1: copies are made when they are asked for, the other thing that a card
  *                         may do (0)
  *     STANDIN_REPORT      file to which a line is appended at exit: which card was used, what was
@@ -331,6 +332,13 @@ cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags)
     places[nplaces++] = memory;
     pinned++;
     return cudaSuccess;
+}
+
+cudaError_t cudaHostGetDevicePointer(void **there, void *memory, unsigned flags)
+{
+    (void)flags;
+    *there = memory;
+    return setting("STANDIN_REACH", 0) ? cudaSuccess : cudaErrorNotSupported;
 }
 
 cudaError_t cudaHostUnregister(void *memory)
