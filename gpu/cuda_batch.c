@@ -51,24 +51,60 @@ enum status cuda_closed(void *context, const struct gpu_closed *frame,
     return cuda_failed(code, "closed form", e);
 }
 
-enum status cuda_shares(void *context, const struct gpu_shares *frame,
-                        const struct gpu_shares_batch *batch, const struct gpu_share **shares,
-                        const int32_t **found, struct error *e)
+/* What there is of pieces, one array behind the other; a little more room, for the next frame. */
+static enum status receive_pieces(struct cuda *c, size_t runs, const struct gpu_pieces *there,
+                                  struct gpu_pieces_here *here, struct error *e)
 {
-    struct cuda *c = context;
-    const size_t of_shares = batch->count * GPU_SHARES * sizeof *batch->shares;
-    const size_t of_found = batch->count * sizeof *batch->found;
-    enum status status = cuda_grow_pinned(c, of_shares + of_found, e);
+    const struct gpu_pieces_used *used = &here->used;
+    const void *from[] = {there->runs, there->pieces, there->photons, there->turn};
+    const size_t bytes[] = {runs * sizeof *there->runs, used->pieces * sizeof *there->pieces,
+                            used->photons * sizeof *there->photons,
+                            there->turn ? used->photons * sizeof *there->turn : 0};
+    const size_t all = bytes[0] + bytes[1] + bytes[2] + bytes[3];
+    void *to[4];
+    size_t at = 0;
+    enum status status = all > c->pinned_bytes ? cuda_grow_pinned(c, all + all / 4, e) : STATUS_OK;
+    for (int i = 0; i < 4 && !status; at += bytes[i++]) {
+        to[i] = c->pinned + at;
+        if (bytes[i])
+            status = cuda_failed(
+                cudaMemcpyAsync(to[i], from[i], bytes[i], cudaMemcpyDeviceToHost, c->stream),
+                "reflections", e);
+    }
+    if (!status)
+        status = cuda_failed(cudaStreamSynchronize(c->stream), "reflections", e);
     if (status)
         return status;
+    here->runs = to[0];
+    here->pack = (struct share_pack){.pieces = to[1],
+                                     .npieces = used->pieces,
+                                     .photons = to[2],
+                                     .turn = to[3],
+                                     .count = used->photons};
+    return STATUS_OK;
+}
+
+enum status cuda_shares(void *context, const struct gpu_shares *frame,
+                        const struct gpu_shares_batch *all, const struct gpu_pieces *there,
+                        struct gpu_pieces_here *here, struct error *e)
+{
+    struct cuda *c = context;
+    cudaError_t code = cudaSuccess;
     range_begin("reflections");
-    cudaError_t code = (cudaError_t)gpu_shares_launch(frame, batch, c->stream);
+    for (size_t i = 0; i < all->count && code == cudaSuccess; i += GPU_SHARES_BATCH) {
+        struct gpu_pieces pieces;
+        const struct gpu_shares_batch batch = gpu_shares_cut(all, i, there, &pieces);
+        code = (cudaError_t)gpu_shares_launch(frame, &batch, &pieces, c->stream);
+    }
     if (code == cudaSuccess)
-        code = cudaMemcpyAsync(c->pinned + of_shares, batch->found, of_found,
-                               cudaMemcpyDeviceToHost, c->stream);
-    status = receive(c, code, batch->shares, of_shares, "reflections", e);
+        code = cudaMemcpyAsync(&here->used, there->used, sizeof here->used, cudaMemcpyDeviceToHost,
+                               c->stream);
+    if (code == cudaSuccess)
+        code = cudaStreamSynchronize(c->stream);
+    const size_t runs = (all->count + GPU_SHARES_RUN - 1) / GPU_SHARES_RUN;
+    enum status status = cuda_failed(code, "reflections", e);
+    if (!status && gpu_pieces_fit(there, &here->used))
+        status = receive_pieces(c, runs, there, here, e);
     range_end();
-    *shares = (const struct gpu_share *)(const void *)c->pinned;
-    *found = (const int32_t *)(const void *)(c->pinned + of_shares);
     return status;
 }

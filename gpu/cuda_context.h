@@ -76,8 +76,8 @@ enum status cuda_slopes(void *context, const struct gpu_slopes *frame,
 enum status cuda_closed(void *context, const struct gpu_closed *frame,
                         const struct gpu_closed_batch *batch, float *to, struct error *e);
 enum status cuda_shares(void *context, const struct gpu_shares *frame,
-                        const struct gpu_shares_batch *batch, const struct gpu_share **shares,
-                        const int32_t **found, struct error *e);
+                        const struct gpu_shares_batch *all, const struct gpu_pieces *there,
+                        struct gpu_pieces_here *here, struct error *e);
 
 /* Whether all of these bytes of memory here are pinned. */
 bool cuda_is_pinned(const struct cuda *c, const char *at, size_t bytes);

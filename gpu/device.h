@@ -101,10 +101,11 @@ struct gpu_device {
     enum status (*closed)(void *context, const struct gpu_closed *frame,
                           const struct gpu_closed_batch *batch, float *to, struct error *e);
 
-    /* The same for what reflections give to pixels: see struct gpu_shares_batch. */
+    /* The same for what reflections give to pixels, any number of them: adds up here->used.  If all
+     * pieces fit into *there, the others of *here are a copy of them. */
     enum status (*shares)(void *context, const struct gpu_shares *frame,
-                          const struct gpu_shares_batch *batch, const struct gpu_share **shares,
-                          const int32_t **found, struct error *e);
+                          const struct gpu_shares_batch *all, const struct gpu_pieces *there,
+                          struct gpu_pieces_here *here, struct error *e);
 };
 
 /* The card of several that options ask for; STATUS_USAGE when there is no such.  *card is from 0

@@ -33,12 +33,14 @@ static void plan_destroy(struct plan **plan)
             p->device->release(p->context, p->batch[i]);
         p->device->release(p->context, p->recipe);
         p->device->take_back(p->context, p->packed);
+        p->device->take_back(p->context, p->listed);
         p->device->release(p->context, p->resident);
         gpu_dense_close(p);
         p->device->detach(p->context);
     }
     cpu_tables_free(p->tables, p->experiment);
     footprint_destroy(&p->footprint);
+    share_room_free(&p->sorting);
     mem_free(p->afterwards.gathered);
     mem_free(p->panels);
     moved_close(&p->moved);

@@ -225,15 +225,23 @@ static enum status host_closed(void *context, const struct gpu_closed *frame,
 }
 
 static enum status host_shares(void *context, const struct gpu_shares *frame,
-                               const struct gpu_shares_batch *batch,
-                               const struct gpu_share **shares, const int32_t **found,
-                               struct error *e)
+                               const struct gpu_shares_batch *all, const struct gpu_pieces *there,
+                               struct gpu_pieces_here *here, struct error *e)
 {
     const struct host *h = context;
     (void)e;
-    h->shares(frame, batch, h->threads);
-    *shares = batch->shares;
-    *found = batch->found;
+    for (size_t i = 0; i < all->count; i += GPU_SHARES_BATCH) {
+        struct gpu_pieces pieces;
+        const struct gpu_shares_batch batch = gpu_shares_cut(all, i, there, &pieces);
+        h->shares(frame, &batch, &pieces, h->threads);
+    }
+    here->used = *there->used;
+    here->runs = there->runs;
+    here->pack = (struct share_pack){.pieces = there->pieces,
+                                     .npieces = here->used.pieces,
+                                     .photons = there->photons,
+                                     .turn = there->turn,
+                                     .count = here->used.photons};
     return STATUS_OK;
 }
 

@@ -20,9 +20,9 @@ typedef void gpu_host_slopes(const struct gpu_slopes *frame, const struct gpu_sl
 gpu_host_slopes gpu_host_slopes_baseline, gpu_host_slopes_avx2;
 gpu_host_slopes gpu_host_slopes_double_baseline, gpu_host_slopes_double_avx2;
 
-/* All threads of that of reflections. */
+/* All threads of those of reflections. */
 typedef void gpu_host_shares(const struct gpu_shares *frame, const struct gpu_shares_batch *batch,
-                             int threads);
+                             const struct gpu_pieces *pieces, int threads);
 gpu_host_shares gpu_host_shares_baseline, gpu_host_shares_avx2;
 
 /* All threads of that of frames in closed form; the same bytes for any instruction set. */

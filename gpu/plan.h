@@ -4,6 +4,7 @@
 
 #include "engine/cpu.h"
 #include "engine/footprint.h"
+#include "engine/shares.h"
 #include "gpu/device.h"
 #include "gpu/pack.h"
 #include "model/moved.h"
@@ -36,7 +37,17 @@ struct gpu_counts {
 #define GPU_CLOSED_IDENTITY "cuda-closed-1"
 
 /* Arrays of pixels that are asked for by number: these, and what is told of them. */
-enum gpu_batch { BATCH_NUMBERS, BATCH_VALUES, BATCH_FOUND, GPU_BATCHES };
+enum gpu_batch {
+    BATCH_NUMBERS,
+    BATCH_VALUES,
+    BATCH_FOUND,
+    BATCH_RUNS,
+    BATCH_PIECES,
+    BATCH_PHOTONS,
+    BATCH_TURN,
+    BATCH_USED,
+    GPU_BATCHES
+};
 
 /* Packed arrays that are uploaded together. */
 enum gpu_block { BLOCK_EXPERIMENT, BLOCK_AFTER, BLOCK_RECIPE, GPU_BLOCKS };
@@ -95,6 +106,8 @@ struct plan {
     struct gpu_apart apart[GPU_BLOCKS];
     void *batch[GPU_BATCHES];  // on the card: pixels and what is told of them, apart as out[]
     size_t batch_bytes[GPU_BATCHES];
+    uint32_t *listed;                // here, lent: room for the numbers of all pixels
+    struct share_room sorting;       // of reflections
     void *out[GPU_OUTS];             // on the card, of out_rows rows: apart, so that tools see
                                      // what is written beyond the end of one
     size_t out_bytes[GPU_OUTS];      // of a pixel; 0: there is none

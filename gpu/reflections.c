@@ -1,40 +1,87 @@
-/* Reflections: pixels that are not dark go to the card by their numbers, many at a time, and what
- * each reflection gives to them comes back; the host makes the table of it.  Pixels with more
- * reflections than the card has places for are computed here. */
+/* Reflections: pixels that are not dark go to the card by their numbers, and what each reflection
+ * gives to them comes back in pieces; the host makes the table of these.  Frames of which a pixel
+ * has more reflections than the card has places for, or whose reflections cannot be numbered, are
+ * for the second look of the CPU engine. */
 #include "gpu/reflections.h"
 
 #include "engine/closed.h"
 #include "engine/cpu_dense_shares.h"
-#include "engine/cpu_point.h"
 #include "engine/cpu_shares.h"
 #include "gpu/apart.h"
 #include "gpu/layout.h"
 
-enum { SHARES_BATCH = 1 << 16 };  // pixels at a time: 17 MB
+enum { LISTED = 1 << 14 };  // pixels that one thread looks at, at a time
 
 /* What the card has of a frame, and what it has told. */
 struct sharing {
     struct plan *plan;
     const struct cpu_job *job;
+    const float *photons;  // of the image, as of points
+    int32_t (*reach)[3];   // owned: of indices, for each lattice
+    uint32_t *begin;       // owned: the first key of each lattice
+    bool turns;            // angles count
+    bool beyond;           // not for the card
     struct gpu_shares frame;
-    struct cpu_shares *room;  // of pixels that are computed here
-    struct share_list list;   // owned
-    int64_t *numbers;         // owned: pixels at hand ...
-    size_t count;             // ... and how many they are
+    struct gpu_pieces_here here;
 };
 
-static const struct gpu_turning *pack_turning(struct gpu_pack *pack, const struct recipe *r)
+/* ---- keys --------------------------------------------------------------------------- */
+
+static enum status open_keys(struct sharing *s, struct error *e)
+{
+    const struct cpu_job *job = s->job;
+    double items = 0.0;
+    s->reach = mem_array(job->nlattices, sizeof *s->reach);
+    s->begin = mem_array(job->nlattices, sizeof *s->begin);
+    if (!s->reach || !s->begin)
+        return error_memory(e, "the reflections");
+    cpu_dense_reach(job, s->reach);
+    for (size_t i = 0; i < job->nlattices; i++) {
+        s->begin[i] = items < DENSE_FREE ? (uint32_t)items : 0;
+        items += dense_box_items(s->reach[i]);
+        s->turns = s->turns || lattice_turns(job->recipe, i);
+    }
+    s->beyond = !(items < DENSE_FREE) || experiment_pixels(job->x) >= (int64_t)UINT32_MAX;
+    return STATUS_OK;
+}
+
+/* See struct shares. */
+static void name(const void *context, uint32_t key, int32_t *lattice, int32_t hkl[3])
+{
+    const struct sharing *s = context;
+    size_t at = s->job->nlattices - 1;
+    while (s->begin[at] > key)
+        at--;
+    *lattice = (int32_t)at;
+    dense_box_indices(s->reach[at], key - s->begin[at], hkl);
+}
+
+static struct gpu_keys keys_of(const struct sharing *s, size_t i)
+{
+    const int32_t *reach = s->reach[i];
+    const uint32_t n = 2 * (uint32_t)reach[2] + 1;
+    struct gpu_keys k = {.ndomains = s->job->recipe->lattices[i].ndomains,
+                         .stride = {n * (2 * (uint32_t)reach[1] + 1), n}};
+    k.zero = s->begin[i] + (uint32_t)reach[0] * k.stride[0] + (uint32_t)reach[1] * k.stride[1] +
+             (uint32_t)reach[2];
+    return k;
+}
+
+/* ---- what the card gets ------------------------------------------------------------- */
+
+static const struct gpu_keys *pack_keys(struct gpu_pack *pack, const struct sharing *s)
 {
     void *memory;
-    const struct gpu_turning *there = gpu_pack_room(pack, r->nlattices * sizeof *there, &memory);
-    struct gpu_turning *here = memory;
+    const struct recipe *r = s->job->recipe;
+    const struct gpu_keys *there = gpu_pack_room(pack, r->nlattices * sizeof *there, &memory);
+    struct gpu_keys *here = memory;
     for (size_t i = 0; i < r->nlattices; i++) {
         const struct lattice *l = &r->lattices[i];
-        const double *phi_rad = lattice_turns(r, i) ? l->phi_rad : NULL;
-        const struct gpu_turning turning = {gpu_pack_add(pack, phi_rad, l->nphi, sizeof *phi_rad),
-                                            l->ndomains};
+        struct gpu_keys keys = keys_of(s, i);
+        if (lattice_turns(r, i))
+            keys.phi_rad = gpu_pack_add(pack, l->phi_rad, l->nphi, sizeof *l->phi_rad);
         if (here)
-            here[i] = turning;
+            here[i] = keys;
     }
     return there;
 }
@@ -44,7 +91,7 @@ static void pack_frame(const struct sharing *s, struct gpu_pack *pack, struct gp
     const struct plan *p = s->plan;
     *frame = (struct gpu_shares){.frame = p->frame, .least_photons = CPU_SHARES_LEAST_PHOTONS};
     gpu_pack_recipe(pack, s->job, p->tables, p->on_card, &frame->frame);
-    frame->turning = pack_turning(pack, s->job->recipe);
+    frame->keys = pack_keys(pack, s);
 }
 
 static enum status upload(struct sharing *s, struct error *e)
@@ -62,62 +109,148 @@ static enum status upload(struct sharing *s, struct error *e)
     return gpu_pack_send(p, &pack, e);
 }
 
-/* Appends the shares of a pixel, `stride` apart. */
-static bool take(struct sharing *s, int64_t pixel, const struct gpu_share *from, size_t stride,
-                 int32_t found)
+static size_t count_lit(const float *photons, int64_t begin, int64_t end)
 {
-    bool good = true;
-    if (found > GPU_SHARES)
-        return cpu_shares_of_pixel(s->job, pixel, s->room, &s->list);
-    for (int32_t i = 0; i < found && good; i++, from += stride) {
-        struct share share = {
-            .lattice = from->lattice, .pixel = pixel, .photons = from->photons, .turn = from->turn};
-        hkl_of_key(from->key, share.hkl);
-        good = !(share.photons > 0.0) || share_add(&s->list, &share);
-    }
-    return good;
+    size_t count = 0;
+    for (int64_t i = begin; i < end; i++)
+        count += (double)photons[i] > CPU_SHARES_LEAST_PHOTONS;
+    return count;
 }
 
-/* Has the card compute the pixels at hand. */
-static enum status flush(struct sharing *s, struct error *e)
+/* Lists the pixels that are not dark, in p->listed. */
+static enum status list_pixels(const struct sharing *s, size_t *count, struct error *e)
+{
+    const struct plan *p = s->plan;
+    const float *photons = s->photons;
+    const int64_t pixels = experiment_pixels(s->job->x), blocks = (pixels + LISTED - 1) / LISTED;
+    size_t *first = mem_array((size_t)blocks + 1, sizeof *first);
+    if (!first)
+        return error_memory(e, "the reflections");
+#pragma omp parallel for num_threads(p->threads)
+    for (int64_t k = 0; k < blocks; k++)
+        first[k + 1] = count_lit(photons, k * LISTED, k + 1 < blocks ? (k + 1) * LISTED : pixels);
+    for (int64_t k = 0; k < blocks; k++)
+        first[k + 1] += first[k];
+#pragma omp parallel for num_threads(p->threads)
+    for (int64_t k = 0; k < blocks; k++) {
+        uint32_t *to = p->listed + first[k];
+        const uint32_t *end = p->listed + first[k + 1];
+        for (int64_t i = k * LISTED; to < end; i++)
+            if ((double)photons[i] > CPU_SHARES_LEAST_PHOTONS)
+                *to++ = (uint32_t)i;
+    }
+    *count = first[blocks];
+    mem_free(first);
+    return STATUS_OK;
+}
+
+static enum status upload_numbers(const struct sharing *s, struct gpu_shares_batch *all,
+                                  struct error *e)
 {
     struct plan *p = s->plan;
-    const size_t n = s->count;
-    const struct gpu_share *shares;
-    const int32_t *found;
-    if (n == 0)
-        return STATUS_OK;
-    enum status status = gpu_open_batch(p, BATCH_NUMBERS, n * sizeof *s->numbers, e);
+    const size_t most = (size_t)experiment_pixels(s->job->x) * sizeof *p->listed;
+    void *listed = p->listed;
+    enum status status = listed ? STATUS_OK : p->device->lend(p->context, most, &listed, e);
+    p->listed = listed;
     if (!status)
-        status = gpu_open_batch(p, BATCH_VALUES, n * GPU_SHARES * sizeof *shares, e);
+        status = list_pixels(s, &all->count, e);
+    const size_t bytes = all->count * sizeof *p->listed;
     if (!status)
-        status = gpu_open_batch(p, BATCH_FOUND, n * sizeof *found, e);
-    if (!status)
-        status = gpu_upload(p, p->batch[BATCH_NUMBERS], s->numbers, n * sizeof *s->numbers, e);
-    const struct gpu_shares_batch b = {p->batch[BATCH_NUMBERS], n, p->batch[BATCH_VALUES],
-                                       p->batch[BATCH_FOUND]};
-    if (!status)
-        status = p->device->shares(p->context, &s->frame, &b, &shares, &found, e);
-    for (size_t i = 0; i < n && !status; i++)
-        if (!take(s, s->numbers[i], shares + i, n, found[i]))
-            status = error_memory(e, "the reflections");
-    s->count = 0;
+        status = gpu_open_batch(p, BATCH_NUMBERS, bytes, e);
+    if (!status && bytes)
+        status = gpu_upload(p, p->batch[BATCH_NUMBERS], p->listed, bytes, e);
     return status;
 }
 
-/* All pixels that are not dark; `photons` are those of the image, as of points. */
-static enum status share_frame(struct sharing *s, const float *photons, struct error *e)
+/* ---- what it tells ------------------------------------------------------------------ */
+
+/* Rooms on the card for the shares of a batch, for `need` pieces of all pixels or more, and for
+ * their runs: *all, *there. */
+static enum status open_rooms(const struct sharing *s, const struct gpu_pieces_used *need,
+                              struct gpu_shares_batch *all, struct gpu_pieces *there,
+                              struct error *e)
 {
-    const int64_t pixels = experiment_pixels(s->job->x);
+    struct plan *p = s->plan;
+    const size_t batch = all->count < GPU_SHARES_BATCH ? all->count : GPU_SHARES_BATCH;
+    const size_t runs = (all->count + GPU_SHARES_RUN - 1) / GPU_SHARES_RUN;
+    const struct {
+        enum gpu_batch which;
+        size_t bytes;
+    } rooms[] = {
+        {BATCH_VALUES, batch * GPU_SHARES * sizeof *all->shares},
+        {BATCH_FOUND, batch * sizeof *all->found},
+        {BATCH_RUNS, runs * sizeof *there->runs},
+        {BATCH_PIECES, need->pieces * sizeof *there->pieces},
+        {BATCH_PHOTONS, need->photons * sizeof *there->photons},
+        {BATCH_TURN, s->turns ? need->photons * sizeof *there->turn : 0},
+        {BATCH_USED, sizeof *there->used},
+    };
     enum status status = STATUS_OK;
-    for (int64_t i = 0; i < pixels && !status; i++) {
-        if (!((double)photons[i] > CPU_SHARES_LEAST_PHOTONS))
-            continue;
-        s->numbers[s->count++] = i;
-        if (s->count == SHARES_BATCH)
-            status = flush(s, e);
-    }
-    return status ? status : flush(s, e);
+    for (size_t i = 0; i < sizeof rooms / sizeof *rooms && !status; i++)
+        status = gpu_open_batch(p, rooms[i].which, rooms[i].bytes, e);
+    const size_t most = p->batch_bytes[BATCH_PHOTONS], most_turn = p->batch_bytes[BATCH_TURN];
+    all->numbers = p->batch[BATCH_NUMBERS];
+    all->shares = p->batch[BATCH_VALUES];
+    all->found = p->batch[BATCH_FOUND];
+    *there = (struct gpu_pieces){
+        .runs = p->batch[BATCH_RUNS],
+        .pack = &s->here.pack,
+        .pieces = p->batch[BATCH_PIECES],
+        .photons = p->batch[BATCH_PHOTONS],
+        .turn = s->turns ? p->batch[BATCH_TURN] : NULL,
+        .most_pieces = p->batch_bytes[BATCH_PIECES] / sizeof *there->pieces,
+        .most = (s->turns && most_turn < most ? most_turn : most) / sizeof *there->photons,
+        .used = p->batch[BATCH_USED]};
+    return status;
+}
+
+/* All pixels that are not dark.  How many pieces there are is told by the card: if there was no
+ * room for them, once more, with some more for the next frame. */
+static enum status share_pixels(struct sharing *s, struct gpu_shares_batch *all, struct error *e)
+{
+    struct plan *p = s->plan;
+    const struct gpu_pieces_used none = {0};
+    struct gpu_pieces_used need = {all->count / 2, 2 * all->count, 0};
+    struct gpu_pieces there = {0};
+    enum status status;
+    do {
+        status = open_rooms(s, &need, all, &there, e);
+        if (!status)
+            status = gpu_upload(p, there.used, &none, sizeof none, e);
+        if (!status)
+            status = p->device->shares(p->context, &s->frame, all, &there, &s->here, e);
+        s->beyond = s->here.used.beyond;
+        need.pieces = s->here.used.pieces + s->here.used.pieces / 8;
+        need.photons = s->here.used.photons + s->here.used.photons / 8;
+    } while (!status && !s->beyond && !gpu_pieces_fit(&there, &s->here.used));
+    return status;
+}
+
+static enum status share_frame(struct sharing *s, const struct reflections_wanted *wanted,
+                               const float *pixels, struct reflection_table *table, struct error *e)
+{
+    struct plan *p = s->plan;
+    struct gpu_shares_batch all = {0};
+    const bool spread = s->photons != pixels;
+    enum status status = upload(s, e);
+    if (!status)
+        status = upload_numbers(s, &all, e);
+    if (!status)
+        status = share_pixels(s, &all, e);
+    if (status || s->beyond)
+        return status;
+    const struct shares shares = {.x = s->job->x,
+                                  .recipe = s->job->recipe,
+                                  .footprint = spread ? p->footprint : NULL,
+                                  .pixels = pixels,
+                                  .runs = s->here.runs,
+                                  .nruns = (all.count + GPU_SHARES_RUN - 1) / GPU_SHARES_RUN,
+                                  .name = name,
+                                  .context = s,
+                                  .turns = s->turns,
+                                  .threads = p->threads,
+                                  .room = &p->sorting};
+    return shares_table(&shares, wanted, table, e);
 }
 
 enum status gpu_reflections(struct plan *p, const struct recipe *recipe, const float *pixels,
@@ -130,29 +263,17 @@ enum status gpu_reflections(struct plan *p, const struct recipe *recipe, const f
         return closed_reflections(closed_kernels_choose(NULL, NULL), x, p->footprint, p->threads,
                                   recipe, pixels, wanted, table, e);
     struct cpu_job job;
-    struct sharing s = {.plan = p, .job = &job};
+    struct sharing s = {.plan = p, .job = &job, .photons = spread ? p->footprint->photons : pixels};
     enum status status = cpu_job_open(&job, x, p->tables, recipe, e);
-    s.numbers = mem_array(SHARES_BATCH, sizeof *s.numbers);
-    s.room = mem_array(1, sizeof *s.room);
-    if (!status && !(s.numbers && s.room))
-        status = error_memory(e, "the reflections");
     if (!status)
-        status = upload(&s, e);
-    if (!status)
-        status = share_frame(&s, spread ? p->footprint->photons : pixels, e);
-    const struct shares shares = {.x = x,
-                                  .recipe = recipe,
-                                  .footprint = spread ? p->footprint : NULL,
-                                  .pixels = pixels,
-                                  .lists = &s.list,
-                                  .nlists = 1};
-    if (!status)
-        status = shares_table(&shares, wanted, table, e);
-    mem_free(s.list.items);
-    mem_free(s.numbers);
-    if (s.room)
-        mem_free(s.room->away);
-    mem_free(s.room);
+        status = open_keys(&s, e);
+    if (!status && !s.beyond)
+        status = share_frame(&s, wanted, pixels, table, e);
+    if (!status && s.beyond)
+        status = cpu_reflections(x, p->tables, p->footprint, NULL, p->threads, recipe, pixels,
+                                 wanted, table, e);
+    mem_free(s.reach);
+    mem_free(s.begin);
     cpu_job_close(&job);
     return status;
 }

@@ -9,9 +9,11 @@
 #include "gpu/pixel.h"
 #include "gpu/shares_frame.h"
 
+#define GPU_NO_KEY UINT32_MAX
+
 /* The sum under an index. */
 struct gpu_running {
-    int64_t key;
+    uint32_t key;
     double sum, turn;
 };
 
@@ -20,9 +22,8 @@ struct gpu_sharing {
     struct gpu_share *to;
     size_t stride;
     int32_t found;
-    int32_t lattice;  // at hand
-    double scale;     // of its terms to photons, before factors of the pixel
-    double least;     // a term that may be lost
+    double scale;  // of terms at hand to photons, before factors of the pixel
+    double least;  // a term that may be lost
     struct gpu_running one, two;
 };
 
@@ -34,19 +35,19 @@ INLINE void gpu_put_away(struct gpu_sharing *s, struct gpu_running r)
         return;
     for (int32_t i = 0; i < s->found; i++) {
         struct gpu_share *share = &s->to[(size_t)i * s->stride];
-        if (share->key != r.key || share->lattice != s->lattice)
+        if (share->key != r.key)
             continue;
-        share->photons += photons;
-        share->turn += turn;
+        share->photons += (float)photons;
+        share->turn += (float)turn;
         return;
     }
     if (s->found++ < GPU_SHARES) {
-        const struct gpu_share share = {r.key, photons, turn, s->lattice};
+        const struct gpu_share share = {r.key, (float)photons, (float)turn};
         s->to[(size_t)(s->found - 1) * s->stride] = share;
     }
 }
 
-INLINE void gpu_share_term(struct gpu_sharing *s, int64_t key, double term, double phi_rad)
+INLINE void gpu_share_term(struct gpu_sharing *s, uint32_t key, double term, double phi_rad)
 {
     const struct gpu_running r = {key, term, term * phi_rad};
     if (key == s->one.key) {
@@ -80,9 +81,15 @@ INLINE double gpu_share_shape(const struct cpu_lattice *l, enum crystal_shape sh
     return shape_at_offset_double(l, shape, dh, dk, dl);
 }
 
+INLINE uint32_t gpu_key(const struct gpu_keys *k, const int32_t hkl[3])
+{
+    return k->zero - (uint32_t)hkl[0] * k->stride[0] - (uint32_t)hkl[1] * k->stride[1] -
+           (uint32_t)hkl[2];
+}
+
 /* All steps of a lattice for one source and subpixel.  SQUARE in single precision is enough for few
  * cells. */
-INLINE void gpu_share_lattice(const struct cpu_lattice *lattice, const struct gpu_turning *turning,
+INLINE void gpu_share_lattice(const struct cpu_lattice *lattice, const struct gpu_keys *keys,
                               struct gpu_kind kind, struct point q, struct gpu_sharing *s)
 {
     const struct cpu_lattice l = *lattice;
@@ -90,7 +97,7 @@ INLINE void gpu_share_lattice(const struct cpu_lattice *lattice, const struct gp
     const float most = 20.0f;
     const enum crystal_shape shape = gpu_shape_of(&l, kind);
     const bool few = shape == SHAPE_SQUARE && l.N[0] <= most && l.N[1] <= most && l.N[2] <= most;
-    const struct gpu_running none = {INT64_MAX, 0.0, 0.0};
+    const struct gpu_running none = {GPU_NO_KEY, 0.0, 0.0};
     s->one = s->two = none;
     for (size_t i = 0; i < l.nsteps; i++) {
         int32_t hkl[3];
@@ -100,8 +107,8 @@ INLINE void gpu_share_lattice(const struct cpu_lattice *lattice, const struct gp
         double F_sqr = t.F_sqr ? (double)t.F_sqr[slot] : t.F_sqr_double[slot];
         if (kind.cubic && t.F)
             F_sqr = gpu_tricubic_sqr(&t, at, F_sqr);
-        gpu_share_term(s, hkl_key(hkl[0], hkl[1], hkl[2]), value * F_sqr,
-                       turning->phi_rad ? turning->phi_rad[i / turning->ndomains] : 0.0);
+        gpu_share_term(s, gpu_key(keys, hkl), value * F_sqr,
+                       keys->phi_rad ? keys->phi_rad[i / keys->ndomains] : 0.0);
     }
     gpu_put_away(s, s->one);
     gpu_put_away(s, s->two);
@@ -125,11 +132,10 @@ INLINE void gpu_share_source(const struct gpu_shares *f, struct gpu_kind kind, s
     const double samples = (double)oversample * oversample * (double)f->frame.nsources;
     for (size_t i = 0; i < f->frame.nlattices; i++) {
         const struct cpu_lattice *l = &f->frame.lattices[i];
-        s->lattice = (int32_t)i;
         s->scale = factor * l->scale;
         s->least = f->least_photons /
                    (samples * (double)l->nsteps * s->scale * gpu_pixel_factor(&f->frame, ray));
-        gpu_share_lattice(l, &f->turning[i], kind, q, s);
+        gpu_share_lattice(l, &f->keys[i], kind, q, s);
     }
 }
 
@@ -143,8 +149,8 @@ INLINE void gpu_shares_thread(const struct gpu_shares *f, struct gpu_kind kind,
     const int oversample = f->frame.sampling.oversample;
     const int64_t points = subpixels_of(p, oversample);
     struct gpu_ray ray = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
-    const struct gpu_running none = {INT64_MAX, 0.0, 0.0};
-    struct gpu_sharing s = {b->shares + i, b->count, 0, 0, 0.0, 0.0, none, none};
+    const struct gpu_running none = {GPU_NO_KEY, 0.0, 0.0};
+    struct gpu_sharing s = {b->shares + i, b->count, 0, 0.0, 0.0, none, none};
     ray.polarization = f->frame.no_polarization ? 1.0 : 0.0;
     for (int64_t point = 0; point < points; point++) {
         gpu_meet_subpixel(&f->frame, kind.shape == GPU_ANY_SHAPE, p, at % p->fast_pixels,
@@ -155,8 +161,8 @@ INLINE void gpu_shares_thread(const struct gpu_shares *f, struct gpu_kind kind,
     b->found[i] = s.found;
     for (int32_t k = 0; k < s.found && k < GPU_SHARES; k++) {
         struct gpu_share *share = &s.to[(size_t)k * s.stride];
-        share->photons *= gpu_pixel_factor(&f->frame, &ray);
-        share->turn *= gpu_pixel_factor(&f->frame, &ray);
+        share->photons *= (float)gpu_pixel_factor(&f->frame, &ray);
+        share->turn *= (float)gpu_pixel_factor(&f->frame, &ray);
     }
 }
 

@@ -1,10 +1,12 @@
 /*
- * The CUDA kernel of reflections: one thread a pixel, whatever the place of that.  Everything a
- * thread does stands in gpu/shares.h.  Compile with -fmad=false, as gpu/kernel.cu.
+ * The CUDA kernels of reflections: one thread a pixel, whatever the place of that, then one a run
+ * of them.  Everything a thread does stands in gpu/shares.h and gpu/pieces.h.  Compile with
+ * -fmad=false, as gpu/kernel.cu.
  */
 #include <cuda_runtime.h>
 
 #include "gpu/layout.h"
+#include "gpu/pieces.h"
 #include "gpu/shares.h"
 #include "gpu/shares_kernel.h"
 
@@ -30,10 +32,30 @@ static kernel *choose(struct gpu_kind kind)
                                       : gpu_shares_of_pixels<GPU_ANY_SHAPE, false>;
 }
 
-extern "C" int gpu_shares_launch(const struct gpu_shares *frame,
-                                 const struct gpu_shares_batch *batch, void *stream)
+/* Of a block, a warp: there are so few runs that blocks of more would leave processors without. */
+enum { RUNS = 32 };
+
+__global__ void __launch_bounds__(RUNS)
+    gpu_pieces_of_runs(const struct gpu_shares frame, const struct gpu_shares_batch batch,
+                       const struct gpu_pieces pieces)
 {
-    const unsigned blocks = (unsigned)((batch->count + GPU_THREADS - 1) / GPU_THREADS);
+    const size_t i = (size_t)blockIdx.x * RUNS + threadIdx.x;
+    if (i * GPU_SHARES_RUN < batch.count)
+        gpu_pieces_thread(&frame, &batch, &pieces, i);
+}
+
+static unsigned blocks_of(size_t items, size_t each)
+{
+    return (unsigned)((items + each - 1) / each);
+}
+
+extern "C" int gpu_shares_launch(const struct gpu_shares *frame,
+                                 const struct gpu_shares_batch *batch,
+                                 const struct gpu_pieces *pieces, void *stream)
+{
+    const unsigned blocks = blocks_of(batch->count, GPU_THREADS);
+    const unsigned runs = blocks_of(batch->count, (size_t)RUNS * GPU_SHARES_RUN);
     choose(frame->frame.kind)<<<blocks, GPU_THREADS, 0, (cudaStream_t)stream>>>(*frame, *batch);
+    gpu_pieces_of_runs<<<runs, RUNS, 0, (cudaStream_t)stream>>>(*frame, *batch, *pieces);
     return (int)cudaGetLastError();
 }

@@ -1,4 +1,4 @@
-/* The launch of the kernel of reflections, callable from C. */
+/* The launches of the kernels of reflections, callable from C. */
 #ifndef BRAGG_GPU_SHARES_KERNEL_H
 #define BRAGG_GPU_SHARES_KERNEL_H
 
@@ -8,10 +8,10 @@
 extern "C" {
 #endif
 
-/* Starts the kernel on `stream` (a cudaStream_t): what *frame and *batch point to is device memory.
- * Returns a cudaError_t. */
+/* Starts the kernels on `stream` (a cudaStream_t), that of shares, then that of pieces: what
+ * *frame, *batch and *pieces point to is device memory.  Returns a cudaError_t. */
 int gpu_shares_launch(const struct gpu_shares *frame, const struct gpu_shares_batch *batch,
-                      void *stream);
+                      const struct gpu_pieces *pieces, void *stream);
 
 #ifdef __cplusplus
 }

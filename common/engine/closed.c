@@ -218,7 +218,8 @@ enum status closed_reflections(const struct closed_kernels *kernels, const struc
                                   .footprint = f && f->is_seen ? f : NULL,
                                   .pixels = pixels,
                                   .lists = lists,
-                                  .nlists = nrows};
+                                  .nlists = nrows,
+                                  .threads = threads};
     if (!s)
         s = shares_table(&shares, wanted, table, e);
     shares_free(lists, nrows);

@@ -16,7 +16,7 @@
 
 /* Largest length of q in 1/m from a corner of a panel, in its first and its last layer.
  * Directions within 90 deg of a beam are a convex part of a plane, so that a corner is farthest;
- * beyond, any direction may be. */
+ * beyond, and on what is curved, any direction may be. */
 static double panel_reach(const struct panel *p, const struct cpu_source *source, double per_m)
 {
     double most_sqr = 0.0;
@@ -32,7 +32,8 @@ static double panel_reach(const struct panel *p, const struct cpu_source *source
             q[i] = d[i] - source->incident[i];
         most_sqr = fmax(most_sqr, vec_dot(q, q));
     }
-    return (most_sqr < 2.0 ? sqrt(most_sqr) : 1.0 + vec_length(source->incident)) * per_m;
+    return (most_sqr < 2.0 && !p->curved ? sqrt(most_sqr) : 1.0 + vec_length(source->incident)) *
+           per_m;
 }
 
 static double frame_reach(const struct cpu_job *job)
@@ -61,6 +62,15 @@ static void index_reach(const struct cpu_lattice *l, double reach_1_m, double in
 double dense_box_items(const int32_t reach[3])
 {
     return (2.0 * reach[0] + 1.0) * (2.0 * reach[1] + 1.0) * (2.0 * reach[2] + 1.0);
+}
+
+void dense_box_indices(const int32_t reach[3], uint32_t item, int32_t hkl[3])
+{
+    const uint32_t n = 2 * (uint32_t)reach[2] + 1;
+    const uint32_t plane = n * (2 * (uint32_t)reach[1] + 1);
+    hkl[0] = reach[0] - (int32_t)(item / plane);
+    hkl[1] = reach[1] - (int32_t)(item % plane / n);
+    hkl[2] = reach[2] - (int32_t)(item % n);
 }
 
 /* Whether so large a box is in proportion. */
@@ -141,6 +151,16 @@ static void reach_of(const double index[3], int32_t reach[3])
 {
     for (int i = 0; i < 3; i++)
         reach[i] = (int32_t)index[i] + 2;
+}
+
+void cpu_dense_reach(const struct cpu_job *job, int32_t (*reach)[3])
+{
+    const double most = frame_reach(job);
+    for (size_t i = 0; i < job->nlattices; i++) {
+        double index[3];
+        index_reach(&job->lattices[i], most, index);
+        reach_of(index, reach[i]);
+    }
 }
 
 /* The table, which does not move any more, holds what all lattices of its crystal need. */

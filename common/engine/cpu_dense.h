@@ -77,8 +77,12 @@ enum status cpu_dense_choose(struct cpu_job *job, struct dense_table *tables, st
 /* Makes the items of a lattice those of whole high words, for who multiplies these. */
 void cpu_dense_widen(struct dense_lattice *l);
 
-/* Items of a box of indices -reach .. reach. */
+/* Items of a box of indices -reach .. reach, and the indices of one, which are reversed. */
 double dense_box_items(const int32_t reach[3]);
+void dense_box_indices(const int32_t reach[3], uint32_t item, int32_t hkl[3]);
+
+/* Indices that each lattice of a job needs, of any panels: reach[nlattices]. */
+void cpu_dense_reach(const struct cpu_job *job, int32_t (*reach)[3]);
 
 /* Frees those of `count` crystals. */
 void cpu_dense_tables_free(struct dense_table *tables, size_t count);

@@ -61,13 +61,8 @@ void dense_shares_name(const struct cpu_job *job, uint32_t key, int32_t *lattice
     size_t at = job->ndense - 1;
     while (job->dense[at].box > key)
         at--;
-    const struct dense_lattice *l = &job->dense[at];
-    const uint32_t item = key - l->box, n = 2 * (uint32_t)l->reach[2] + 1;
-    const uint32_t plane = n * (2 * (uint32_t)l->reach[1] + 1);
     *lattice = (int32_t)at;
-    hkl[0] = l->reach[0] - (int32_t)(item / plane);
-    hkl[1] = l->reach[1] - (int32_t)(item % plane / n);
-    hkl[2] = l->reach[2] - (int32_t)(item % n);
+    dense_box_indices(job->dense[at].reach, key - job->dense[at].box, hkl);
 }
 
 enum status dense_frame_open(struct dense_frame **f, size_t rows, int threads, struct error *e)

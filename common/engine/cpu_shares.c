@@ -105,7 +105,8 @@ enum status cpu_reflections(const struct experiment *x, const struct cpu_table *
                                   .footprint = spread ? f : NULL,
                                   .pixels = pixels,
                                   .lists = lists,
-                                  .nlists = rows};
+                                  .nlists = rows,
+                                  .threads = threads};
     if (!status)
         status =
             good ? shares_table(&shares, wanted, table, e) : error_memory(e, "the reflections");
@@ -140,6 +141,7 @@ enum status cpu_dense_reflections(const struct experiment *x, const struct cpu_t
                             .nruns = dense->nrows,
                             .name = name,
                             .context = &job,
+                            .threads = dense->threads,
                             .room = &dense->sorting};
     for (size_t i = 0; i < recipe->nlattices; i++)
         shares.turns = shares.turns || lattice_turns(recipe, i);

@@ -209,7 +209,8 @@ static enum status reference_reflections(struct plan *plan, const struct recipe 
                                   .footprint = spread ? plan->footprint : NULL,
                                   .pixels = pixels,
                                   .lists = lists,
-                                  .nlists = (size_t)rows};
+                                  .nlists = (size_t)rows,
+                                  .threads = plan->threads};
     status = good ? shares_table(&shares, wanted, table, e) : error_memory(e, "the reflections");
     shares_free(lists, (size_t)rows);
     reference_scene_close(&s);

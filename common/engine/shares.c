@@ -49,7 +49,6 @@ void shares_free(struct share_list *lists, size_t count)
 
 void share_room_free(struct share_room *room)
 {
-    mem_free(room->number);
     mem_free(room->pixels);
     *room = (struct share_room){0};
 }

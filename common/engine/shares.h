@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "engine/engine.h"
 #include "engine/footprint.h"
+#include "engine/share_pieces.h"
 
 struct share {
     int32_t lattice;
@@ -31,39 +32,12 @@ bool share_add(struct share_list *list, const struct share *share);
 struct share_list *shares_open(size_t count);
 void shares_free(struct share_list *lists, size_t count);
 
-/* The same with less room: pieces of neighbours in a row.  Reflections have numbers, which whoever
- * made them can name. */
-struct share_piece {
-    uint32_t key;
-    uint32_t pixel;  // item of the image, the first one
-    uint32_t count;  // of pixels
-    float photons;   // of them together, rounded as vectors of this length do
-};
-
-struct share_pack {
-    struct share_piece *pieces;  // owned, as all
-    size_t npieces, pieces_capacity;
-    float *photons;  // of the pixels of all pieces; above 0
-    float *turn;     // not set where angles do not count
-    size_t count, capacity;
-};
-
 /* Room for so many more pixels, and as many pieces; false when memory is out. */
 bool share_pack_reserve(struct share_pack *p, size_t more);
 void share_pack_free(struct share_pack *p);
 
-/* Pieces of a row of the frame.  Pixels ascend from row to row only; a reflection may have a pixel
- * in several pieces. */
-struct share_run {
-    const struct share_pack *pack;  // NULL: none
-    size_t begin, end;              // pieces
-    size_t first;                   // pixel of the first one
-};
-
 /* Memory that stays from frame to frame: to have it anew costs as much as to sort the shares. */
 struct share_room {
-    uint32_t *number;  // owned
-    size_t nnumber;
     struct lit_pixel *pixels;  // owned
     size_t npixels;
 };
@@ -83,6 +57,7 @@ struct shares {
     void (*name)(const void *context, uint32_t key, int32_t *lattice, int32_t hkl[3]);  // of runs
     const void *context;
     bool turns;               // of runs: angles count
+    int threads;              // >= 1: that make the table
     struct share_room *room;  // NULL: none is kept
 };
 

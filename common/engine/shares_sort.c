@@ -8,16 +8,6 @@
 #include "base/hash.h"
 
 /* The same array, or a larger one instead. */
-static uint32_t *room_numbers(struct share_room *room, size_t count)
-{
-    if (room->number && count <= room->nnumber)
-        return room->number;
-    mem_free(room->number);
-    room->number = mem_array(count, sizeof *room->number);
-    room->nnumber = room->number ? count : 0;
-    return room->number;
-}
-
 static struct lit_pixel *room_pixels(struct share_room *room, size_t count)
 {
     if (room->pixels && count <= room->npixels)
@@ -28,23 +18,39 @@ static struct lit_pixel *room_pixels(struct share_room *room, size_t count)
     return room->pixels;
 }
 
-/* ---- which reflections there are ----------------------------------------------- */
+/* ---- whose they are ------------------------------------------------------------- */
 
-static bool is_of(const struct lit_reflection *f, const struct lit_reflection *other)
+/* The part that has reflections of this number. */
+static inline const struct sorting_part *part_of(const struct sorting *t, uint32_t number)
 {
-    return f->key == other->key && f->lattice == other->lattice &&
-           memcmp(f->hkl, other->hkl, sizeof other->hkl) == 0;
+    const uint64_t spread = (number * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
+    return t->parts + (size_t)(spread * t->nparts >> 32);
 }
 
-static size_t slot_of(const struct sorting *t, const struct lit_reflection *f)
+/* A number of one of a list, which others may have, too. */
+static inline uint32_t number_of(const struct share *s)
 {
-    const uint64_t low = (uint64_t)(uint32_t)f->lattice << 32 | (uint32_t)f->hkl[0];
-    const uint64_t high = (uint64_t)(uint32_t)f->hkl[1] << 32 | (uint32_t)f->hkl[2];
-    return (size_t)hash_finish(hash_finish(low + f->key) ^ high) & (t->nslots - 1);
+    return (uint32_t)s->lattice * 1000003 + (uint32_t)s->hkl[0] * 1000033 +
+           (uint32_t)s->hkl[1] * 1009 + (uint32_t)s->hkl[2];
+}
+
+/* ---- which reflections there are ----------------------------------------------- */
+
+static bool is_of(const struct sorting_part *t, const struct lit_reflection *f,
+                  const struct lit_reflection *other)
+{
+    return f->key == other->key &&
+           (t->keyed ||
+            (f->lattice == other->lattice && memcmp(f->hkl, other->hkl, sizeof other->hkl) == 0));
+}
+
+static size_t slot_of(const struct sorting_part *t, const struct lit_reflection *f)
+{
+    return (size_t)hash_finish(f->key) & (t->nslots - 1);
 }
 
 /* Twice as many slots. */
-static bool grow_slots(struct sorting *t)
+static bool grow_slots(struct sorting_part *t)
 {
     const size_t nslots = t->nslots ? 2 * t->nslots : 4096;
     uint32_t *slots = mem_array(nslots, sizeof *slots);
@@ -62,56 +68,43 @@ static bool grow_slots(struct sorting *t)
     return true;
 }
 
-/* The number of this reflection; false when memory is out. */
-static bool find(struct sorting *t, const struct lit_reflection *is, uint32_t *number)
+/* This reflection, which is new or not; NULL when memory is out. */
+static struct lit_reflection *find(struct sorting_part *t, const struct lit_reflection *is)
 {
     if (2 * (t->nfound + 1) > t->nslots && !grow_slots(t))
-        return false;
+        return NULL;
     size_t at = slot_of(t, is);
-    while (t->slots[at] && !is_of(&t->found[t->slots[at] - 1], is))
+    while (t->slots[at] && !is_of(t, &t->found[t->slots[at] - 1], is))
         at = (at + 1) & (t->nslots - 1);
     if (!t->slots[at]) {
         struct lit_reflection *found =
             mem_grow(t->found, t->nfound, 1, sizeof *found, &t->capacity);
         if (!found)
-            return false;
+            return NULL;
         t->found = found;
         t->found[t->nfound++] = *is;
         t->slots[at] = (uint32_t)t->nfound;
     }
-    *number = t->slots[at] - 1;
-    return true;
+    return &t->found[t->slots[at] - 1];
 }
 
-static bool number_list(struct sorting *t, const struct share_list *list, uint32_t *number)
+static struct lit_reflection *find_share(struct sorting_part *t, const struct share *s)
 {
-    for (size_t k = 0; k < list->count; k++) {
-        const struct share *s = &list->items[k];
-        const struct lit_reflection is = {.lattice = s->lattice,
-                                          .hkl = {s->hkl[0], s->hkl[1], s->hkl[2]}};
-        if (!find(t, &is, &number[k]))
-            return false;
-        struct lit_reflection *f = &t->found[number[k]];
-        f->photons += s->photons;
-        f->turn += s->turn;
-        f->count++;
-    }
-    return true;
+    const struct lit_reflection is = {
+        .key = number_of(s), .lattice = s->lattice, .hkl = {s->hkl[0], s->hkl[1], s->hkl[2]}};
+    return find(t, &is);
 }
 
-/* The same by its key in a run, if it is one of those that were met last. */
-static bool find_key(struct sorting *t, uint32_t key, uint32_t *number)
+/* The same by its key in a run, sooner if it is one of those that were met last. */
+static inline struct lit_reflection *find_key(struct sorting_part *t, uint32_t key)
 {
     uint32_t *last = &t->last[key % SORTING_LAST];
-    if (*last < t->nfound && t->found[*last].key == key) {
-        *number = *last;
-        return true;
-    }
+    if (*last < t->nfound && t->found[*last].key == key)
+        return &t->found[*last];
     const struct lit_reflection is = {.key = key};
-    if (!find(t, &is, number))
-        return false;
-    *last = *number;
-    return true;
+    struct lit_reflection *found = find(t, &is);
+    *last = found ? (uint32_t)(found - t->found) : 0;
+    return found;
 }
 
 /* Sums of which the angle is made: in the order of pixels. */
@@ -127,45 +120,71 @@ static void add_turned(struct lit_reflection *f, const struct share_pack *p, siz
     f->turn += turn;
 }
 
-static bool number_run(struct sorting *t, const struct share_run *run, uint32_t *number)
+static bool count_list(const struct sorting *t, struct sorting_part *p,
+                       const struct share_list *list)
+{
+    for (size_t k = 0; k < list->count; k++) {
+        const struct share *s = &list->items[k];
+        if (part_of(t, number_of(s)) != p)
+            continue;
+        struct lit_reflection *f = find_share(p, s);
+        if (!f)
+            return false;
+        f->photons += s->photons;
+        f->turn += s->turn;
+        f->count++;
+    }
+    return true;
+}
+
+static bool count_run(const struct sorting *t, struct sorting_part *part,
+                      const struct share_run *run)
 {
     const struct share_pack *p = run->pack;
     size_t at = run->first;
-    for (size_t k = run->begin; k < run->end; k++, number++) {
+    for (size_t k = run->begin; k < run->end; at += p->pieces[k++].count) {
         const struct share_piece piece = p->pieces[k];
-        if (!find_key(t, piece.key, number))
+        if (part_of(t, piece.key) != part)
+            continue;
+        struct lit_reflection *f = find_key(part, piece.key);
+        if (!f)
             return false;
-        struct lit_reflection *f = &t->found[*number];
         f->count += piece.count;
         if (t->s->turns)
             add_turned(f, p, at, piece.count);
         else
             f->photons += (double)piece.photons;
-        at += piece.count;
     }
     return true;
 }
 
-/* Sums run in the order of the image. */
-static bool number_shares(struct sorting *t)
+/* Those of a part.  Sums run in the order of the image. */
+static bool count_part(const struct sorting *t, struct sorting_part *p)
 {
     const struct shares *s = t->s;
-    size_t total = 0;
+    p->keyed = s->nruns;
     for (size_t i = 0; i < s->nlists; i++)
-        total += s->lists[i].count;
+        if (!count_list(t, p, &s->lists[i]))
+            return false;
     for (size_t i = 0; i < s->nruns; i++)
-        total += s->runs[i].end - s->runs[i].begin;
-    t->number = room_numbers(t->room, total);
-    uint32_t *number = t->number;
-    for (size_t i = 0; number && i < s->nlists; number += s->lists[i++].count)
-        if (!number_list(t, &s->lists[i], number))
+        if (!count_run(t, p, &s->runs[i]))
             return false;
-    for (size_t i = 0; number && i < s->nruns; number += s->runs[i].end - s->runs[i].begin, i++)
-        if (!number_run(t, &s->runs[i], number))
-            return false;
-    for (size_t i = 0; i < t->nfound && s->nruns; i++)
-        s->name(s->context, t->found[i].key, &t->found[i].lattice, t->found[i].hkl);
-    return t->number;
+    for (size_t i = 0; i < p->nfound && s->nruns; i++)
+        s->name(s->context, p->found[i].key, &p->found[i].lattice, p->found[i].hkl);
+    return true;
+}
+
+static bool count_shares(struct sorting *t)
+{
+    t->nparts = (size_t)t->s->threads;
+    t->parts = mem_array(t->nparts, sizeof *t->parts);
+    bool good = t->parts;
+#pragma omp parallel for num_threads(t->s->threads) reduction(&& : good)
+    for (size_t i = 0; i < (t->parts ? t->nparts : 0); i++)
+        good = count_part(t, &t->parts[i]) && good;
+    for (size_t i = 0; i < t->nparts && good; i++)
+        t->nfound += t->parts[i].nfound;
+    return good;
 }
 
 /* ---- those that become rows ------------------------------------------------------- */
@@ -224,33 +243,47 @@ static void place_piece(struct lit_pixel *pixels, struct lit_reflection *f,
     f->count += piece->count;
 }
 
-static void place_run(struct sorting *t, const struct share_run *run, const uint32_t *number)
+static void place_run(const struct sorting *t, struct sorting_part *part,
+                      const struct share_run *run)
 {
     const struct share_pack *p = run->pack;
     size_t at = run->first;
     for (size_t k = run->begin; k < run->end; at += p->pieces[k++].count) {
-        struct lit_reflection *f = &t->found[*number++];
+        if (part_of(t, p->pieces[k].key) != part)
+            continue;
+        struct lit_reflection *f = find_key(part, p->pieces[k].key);
         if (f->first != SIZE_MAX)
             place_piece(t->pixels, f, &p->pieces[k], p->photons + at);
     }
 }
 
-static void place_shares(struct sorting *t)
+/* Those of a part, whose reflections are there. */
+static void place_part(const struct sorting *t, struct sorting_part *p)
 {
     const struct shares *s = t->s;
-    const uint32_t *number = t->number;
     for (size_t i = 0; i < s->nlists; i++)
         for (size_t k = 0; k < s->lists[i].count; k++) {
             const struct share *share = &s->lists[i].items[k];
-            place_pixel(t->pixels, &t->found[*number++],
-                        (struct lit_pixel){share->pixel, share->photons});
+            if (part_of(t, number_of(share)) == p)
+                place_pixel(t->pixels, find_share(p, share),
+                            (struct lit_pixel){share->pixel, share->photons});
         }
-    for (size_t i = 0; i < s->nruns; number += s->runs[i].end - s->runs[i].begin, i++)
-        place_run(t, &s->runs[i], number);
+    for (size_t i = 0; i < s->nruns; i++)
+        place_run(t, p, &s->runs[i]);
 }
 
 /* Sums of pieces are rounded; rows are held to the sum over their pixels. */
 #define NEARLY (1.0 - 1e-5)
+
+/* Those of a part that are wanted, behind those of others. */
+static void want_part(struct sorting *t, const struct sorting_part *p, double least_photons)
+{
+    for (size_t i = 0; i < p->nfound; i++) {
+        p->found[i].first = SIZE_MAX;
+        if (p->found[i].photons > NEARLY * least_photons)
+            t->wanted[t->nwanted++] = &p->found[i];
+    }
+}
 
 /* Puts the pixels of all wanted reflections together. */
 static bool place_pixels(struct sorting *t, double least_photons)
@@ -259,33 +292,33 @@ static bool place_pixels(struct sorting *t, double least_photons)
     t->wanted = mem_array(t->nfound, sizeof *t->wanted);
     if (!t->wanted)
         return false;
-    for (size_t i = 0; i < t->nfound; i++) {
-        t->found[i].first = SIZE_MAX;
-        if (t->found[i].photons > NEARLY * least_photons)
-            t->wanted[t->nwanted++] = &t->found[i];
-    }
+    for (size_t i = 0; i < t->nparts; i++)
+        want_part(t, &t->parts[i], least_photons);
     qsort(t->wanted, t->nwanted, sizeof *t->wanted, in_order);
     for (size_t i = 0; i < t->nwanted; i++) {
         struct lit_reflection *f = t->wanted[i];
         f->first = total;
         total += f->count;
-        t->most = f->count > t->most ? f->count : t->most;
         f->count = 0;
     }
     t->pixels = room_pixels(t->room, total);
-    if (t->pixels)
-        place_shares(t);
+#pragma omp parallel for num_threads(t->s->threads)
+    for (size_t i = 0; i < (t->pixels ? t->nparts : 0); i++)
+        place_part(t, &t->parts[i]);
     return t->pixels;
 }
 
 bool shares_sort(struct sorting *t, double least_photons)
 {
-    return number_shares(t) && place_pixels(t, least_photons);
+    return count_shares(t) && place_pixels(t, least_photons);
 }
 
 void shares_sort_free(struct sorting *t)
 {
-    mem_free(t->found);
-    mem_free(t->slots);
+    for (size_t i = 0; t->parts && i < t->nparts; i++) {
+        mem_free(t->parts[i].found);
+        mem_free(t->parts[i].slots);
+    }
+    mem_free(t->parts);
     mem_free(t->wanted);
 }

@@ -9,7 +9,7 @@
 /* A reflection that has shares. */
 struct lit_reflection {
     int32_t lattice, hkl[3];
-    uint32_t key;          // of runs
+    uint32_t key;          // of runs; of lists a number that others may have, too
     double photons, turn;  // sums of struct share
     size_t count;          // shares
     size_t first;          // place of the first of them; SIZE_MAX: not wanted
@@ -17,22 +17,28 @@ struct lit_reflection {
 
 enum { SORTING_LAST = 4096 };  // rows that follow each other meet mostly the same ones
 
-/* Set .s and .room, the others to 0. */
-
-struct sorting {
-    const struct shares *s;
+/* Some reflections, which one thread takes out of all shares: each has its shares in the order of
+ * the image, whatever the number of threads. */
+struct sorting_part {
+    bool keyed;  // keys tell reflections apart
     size_t nfound, capacity;
     struct lit_reflection *found;  // owned
     size_t nslots;                 // a power of 2, 0 at first
     uint32_t *slots;               // owned: numbers in found, from 1; 0: free
     uint32_t last[SORTING_LAST];   // numbers in found of keys of runs that were met last, by key
                                    // modulo that number
+};
+
+/* Set .s and .room, the others to 0. */
+struct sorting {
+    const struct shares *s;
+    size_t nparts;               // one for each thread
+    struct sorting_part *parts;  // owned
     struct share_room *room;
-    uint32_t *number;  // of each share, in order, in found
+    size_t nfound;  // of all parts
     size_t nwanted;
     struct lit_reflection **wanted;  // owned: in the order of rows
     struct lit_pixel *pixels;        // those of wanted reflections, one after the other
-    size_t most;                     // so many one of them has at most
 };
 
 /* Sorts the shares of t->s in t->room: t->wanted and t->pixels.  False when memory is out. */

@@ -26,11 +26,15 @@ static void describe(const struct shares *s, const struct lit_reflection *f,
         row->phi_deg = rad_to_deg(f->turn / f->photons);
 }
 
-/* What rows are made with. */
+enum { ROWS = 32, REST = 1 << 16 };  // rows and pixels that one thread takes at a time
+
+/* Some rows of a table, made by one thread. */
 struct making {
     const struct sorting *t;
-    struct lit_pixel *spare;  // owned: as many as a reflection has at most
-    float *most;              // owned: for labels
+    size_t begin, end;              // of those that are wanted
+    struct reflection_table table;  // rows in the whole one, where its own is `begin`
+    float *most;                    // for labels
+    struct lit_pixel *spare;        // owned: as many as a reflection has at most
     size_t capacity, slopes_capacity;
 };
 
@@ -83,37 +87,118 @@ static bool add_row(struct making *m, const struct lit_reflection *f,
     return good;
 }
 
-static bool make_rows(const struct sorting *t, const struct reflections_wanted *wanted,
-                      struct reflection_table *table)
+static bool make_some(struct making *m)
 {
-    struct making m = {.t = t};
-    table->rows = mem_array(t->nwanted, sizeof *table->rows);
-    m.spare = mem_array(t->most, sizeof *m.spare);
-    bool good = table->rows && m.spare;
-    if (good && wanted->labels) {
-        table->nlabels = (size_t)experiment_pixels(t->s->x);
-        table->labels = mem_array(table->nlabels, sizeof *table->labels);
-        m.most = mem_array(table->nlabels, sizeof *m.most);
-        good = m.most && table->labels;
-    }
-    for (size_t i = 0; i < t->nwanted && good; i++)
-        good = add_row(&m, t->wanted[i], table);
-    mem_free(m.spare);
-    mem_free(m.most);
+    size_t most = 0;
+    for (size_t i = m->begin; i < m->end; i++)
+        most = m->t->wanted[i]->count > most ? m->t->wanted[i]->count : most;
+    m->spare = mem_array(most, sizeof *m->spare);
+    bool good = m->spare;
+    for (size_t i = m->begin; i < m->end && good; i++)
+        good = add_row(m, m->t->wanted[i], &m->table);
+    mem_free(m->spare);
     return good;
 }
 
-static void count_rest(const struct shares *s, struct reflection_table *table)
+/* Their pixels behind those of others, for which there is room. */
+static void join(const struct making *m, size_t first, struct reflection_table *table)
+{
+    const struct reflection_table *from = &m->table;
+    if (!from->npixels)
+        return;
+    memcpy(table->pixels + first, from->pixels, from->npixels * sizeof *from->pixels);
+    if (table->has_slopes)
+        memcpy(table->slopes + first, from->slopes, from->npixels * sizeof *from->slopes);
+}
+
+/* All of them one after the other. */
+static bool join_all(const struct making *some, size_t count, int threads,
+                     struct reflection_table *table)
+{
+    size_t *first = mem_array(count, sizeof *first);
+    for (size_t i = 0; first && i < count; i++) {
+        const struct reflection_table *from = &some[i].table;
+        memmove(table->rows + table->count, from->rows, from->count * sizeof *from->rows);
+        table->count += from->count;
+        first[i] = table->npixels;
+        table->npixels += from->npixels;
+    }
+    table->pixels = mem_array(table->npixels, sizeof *table->pixels);
+    table->slopes = table->has_slopes ? mem_array(table->npixels, sizeof *table->slopes) : NULL;
+    const bool good = first && table->pixels && (table->slopes || !table->has_slopes);
+#pragma omp parallel for num_threads(threads)
+    for (size_t i = 0; i < (good ? count : 0); i++)
+        join(&some[i], first[i], table);
+    mem_free(first);
+    return good;
+}
+
+/* Room for labels, if they are wanted: *most. */
+static bool open_labels(const struct shares *s, const struct reflections_wanted *wanted,
+                        struct reflection_table *table, float **most)
+{
+    if (!wanted->labels)
+        return true;
+    table->nlabels = (size_t)experiment_pixels(s->x);
+    table->labels = mem_array(table->nlabels, sizeof *table->labels);
+    *most = mem_array(table->nlabels, sizeof **most);
+    return *most && table->labels;
+}
+
+/* Labels are of all rows in their order, which one thread makes. */
+static bool make_rows(const struct sorting *t, const struct reflections_wanted *wanted,
+                      struct reflection_table *table)
+{
+    const int threads = t->s->threads;
+    const size_t rows = wanted->labels ? t->nwanted + 1 : ROWS;
+    const size_t count = (t->nwanted + rows - 1) / rows;
+    float *most = NULL;
+    struct making *some = mem_array(count, sizeof *some);
+    table->rows = mem_array(t->nwanted, sizeof *table->rows);
+    bool good = table->rows && some && open_labels(t->s, wanted, table, &most);
+    const struct reflection_table empty = *table;
+#pragma omp parallel for schedule(dynamic) num_threads(threads) reduction(&& : good)
+    for (size_t i = 0; i < (table->rows && some ? count : 0); i++) {
+        const size_t begin = i * rows, end = begin + rows;
+        some[i] = (struct making){.t = t,
+                                  .begin = begin,
+                                  .end = end < t->nwanted ? end : t->nwanted,
+                                  .table = empty,
+                                  .most = most};
+        some[i].table.rows += begin;
+        good = good && make_some(&some[i]);
+    }
+    good = good && join_all(some, count, threads, table);
+    for (size_t i = 0; some && i < count; i++) {
+        mem_free(some[i].table.pixels);
+        mem_free(some[i].table.slopes);
+    }
+    mem_free(some);
+    mem_free(most);
+    return good;
+}
+
+/* Sums of some pixels each, whoever adds them up. */
+static bool count_rest(const struct shares *s, struct reflection_table *table)
 {
     enum { SUMS = 8 };  // beside each other: one waits for its last addition
-    const int64_t count = experiment_pixels(s->x);
-    double sum[SUMS] = {0};
-    for (int64_t i = 0; i < count; i++)
-        sum[i % SUMS] += (double)s->pixels[i];
-    for (int i = 0; i < SUMS; i++)
-        table->rest_photons += sum[i];
+    const int64_t pixels = experiment_pixels(s->x), count = (pixels + REST - 1) / REST;
+    double *sums = mem_array((size_t)count, sizeof *sums);
+#pragma omp parallel for num_threads(s->threads)
+    for (int64_t k = 0; k < (sums ? count : 0); k++) {
+        const int64_t end = (k + 1) * REST < pixels ? (k + 1) * REST : pixels;
+        double sum[SUMS] = {0};
+        for (int64_t i = k * REST; i < end; i++)
+            sum[i % SUMS] += (double)s->pixels[i];
+        for (int i = 0; i < SUMS; i++)
+            sums[k] += sum[i];
+    }
+    for (int64_t k = 0; k < (sums ? count : 0); k++)
+        table->rest_photons += sums[k];
     for (size_t i = 0; i < table->count; i++)
         table->rest_photons -= table->rows[i].photons;
+    mem_free(sums);
+    return sums;
 }
 
 enum status shares_table(const struct shares *s, const struct reflections_wanted *wanted,
@@ -123,9 +208,8 @@ enum status shares_table(const struct shares *s, const struct reflections_wanted
     struct sorting t = {.s = s, .room = s->room ? s->room : &own};
     *table = (struct reflection_table){
         .present = true, .least_photons = wanted->least_photons, .has_slopes = wanted->slopes};
-    const bool good = shares_sort(&t, wanted->least_photons) && make_rows(&t, wanted, table);
-    if (good)
-        count_rest(s, table);
+    const bool good = shares_sort(&t, wanted->least_photons) && make_rows(&t, wanted, table) &&
+                      count_rest(s, table);
     shares_sort_free(&t);
     share_room_free(&own);
     return good ? STATUS_OK : error_memory(e, "the reflections");

@@ -77,10 +77,10 @@ int gpu_slopes_double_launch(const struct gpu_slopes *frame, const struct gpu_sl
 }
 
 int gpu_shares_launch(const struct gpu_shares *frame, const struct gpu_shares_batch *batch,
-                      void *stream)
+                      const struct gpu_pieces *pieces, void *stream)
 {
     await_copies(stream);
-    (is_fused() ? gpu_host_shares_avx2 : gpu_host_shares_baseline)(frame, batch, 2);
+    (is_fused() ? gpu_host_shares_avx2 : gpu_host_shares_baseline)(frame, batch, pieces, 2);
     return cudaSuccess;
 }
 

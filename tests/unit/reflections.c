@@ -297,27 +297,70 @@ static void engines_agree_with_the_reference(void **state)
     }
 }
 
+static void assert_same(const struct reflection_table *a, const struct reflection_table *b)
+{
+    assert_int_equal(a->count, b->count);
+    assert_int_equal(a->npixels, b->npixels);
+    assert_int_equal(a->nlabels, b->nlabels);
+    assert_memory_equal(a->rows, b->rows, a->count * sizeof *a->rows);
+    assert_memory_equal(a->pixels, b->pixels, a->npixels * sizeof *a->pixels);
+    if (a->has_slopes)
+        assert_memory_equal(a->slopes, b->slopes, a->npixels * sizeof *a->slopes);
+    if (a->labels)
+        assert_memory_equal(a->labels, b->labels, a->nlabels * sizeof *a->labels);
+    assert_true(a->rest_photons == b->rest_photons);
+}
+
+/* With labels one thread makes all rows. */
 static void threads_do_not_matter(void **state)
 {
     (void)state;
-    const struct reflections_wanted wanted = {.least_photons = 1.0, .labels = true};
-    for (int i = 0; i < NCASES; i++) {
+    for (int i = 0; i < 2 * NCASES; i++) {
+        const struct engine *engine = i < NCASES ? &engine_cpu : &engine_cuda_host;
+        const struct reflections_wanted wanted = {
+            .least_photons = 1.0, .labels = i % 2, .slopes = !(i % 2)};
         struct made one, m;
-        open_case(&one, &cases[i]);
-        run(&one, &engine_cpu, NULL, 1, &wanted);
-        for (int threads = 2; threads < 6; threads += 3) {
-            open_case(&m, &cases[i]);
-            run(&m, &engine_cpu, NULL, threads, &wanted);
-            const struct reflection_table *a = &one.table, *b = &m.table;
-            assert_int_equal(a->count, b->count);
-            assert_int_equal(a->npixels, b->npixels);
-            assert_memory_equal(a->rows, b->rows, a->count * sizeof *a->rows);
-            assert_memory_equal(a->pixels, b->pixels, a->npixels * sizeof *a->pixels);
-            assert_memory_equal(a->labels, b->labels, a->nlabels * sizeof *a->labels);
-            assert_true(a->rest_photons == b->rest_photons);
+        open_case(&one, &cases[i % NCASES]);
+        run(&one, engine, NULL, 1, &wanted);
+        for (int threads = i < NCASES ? 2 : 5; threads < 6; threads += 3) {
+            open_case(&m, &cases[i % NCASES]);
+            run(&m, engine, NULL, threads, &wanted);
+            assert_same(&one.table, &m.table);
             close_case(&m);
         }
         close_case(&one);
+    }
+}
+
+/* What a plan keeps from frame to frame has room for more, and is not seen in less. */
+static void frames_of_a_plan_are_as_first_ones(void **state)
+{
+    (void)state;
+    const struct reflections_wanted wanted = {.least_photons = 1.0};
+    static const struct engine *const engines[] = {&engine_cpu, &engine_cuda_host};
+    for (int i = 2; i < 6; i++) {  // the second and the third case
+        const struct engine_options how = {.threads = 2, .reflections = true};
+        struct made first, m;
+        struct plan *plan;
+        struct error e = {0};
+        open_case(&first, &cases[i / 2]);
+        run(&first, engines[i % 2], NULL, 2, &wanted);
+        open_case(&m, &cases[i / 2]);
+        m.pixels = mem_array((size_t)experiment_pixels(&m.x), sizeof *m.pixels);
+        const double weight = m.r.lattices[0].weight;
+        assert_int_equal(engines[i % 2]->create(&plan, &m.x, &how, &e), STATUS_OK);
+        for (int k = 0; k < 3; k++) {  // next to nothing, then all of it
+            m.r.lattices[0].weight = k ? weight : 1e-9;
+            reflection_table_free(&m.table);
+            assert_int_equal(engines[i % 2]->run(plan, &m.r, m.pixels, NULL, &e), STATUS_OK);
+            assert_int_equal(
+                engines[i % 2]->reflections(plan, &m.r, m.pixels, &wanted, &m.table, &e),
+                STATUS_OK);
+        }
+        assert_same(&first.table, &m.table);
+        engines[i % 2]->destroy(&plan);
+        close_case(&m);
+        close_case(&first);
     }
 }
 
@@ -393,9 +436,10 @@ static void faithful_sums_are_shared_too(void **state)
 static void blank_frames_have_none(void **state)
 {
     (void)state;
-    static const struct engine *const engines[] = {&engine_reference, &engine_cpu};
+    static const struct engine *const engines[] = {&engine_reference, &engine_cpu,
+                                                   &engine_cuda_host};
     const struct reflections_wanted all = {.labels = true};
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 6; i++) {
         struct made m;
         open_case(&m, &cases[0]);
         const struct recipe lit = m.r;
@@ -420,6 +464,7 @@ int main(void)
         cmocka_unit_test(phi_is_the_mean_over_photons),
         cmocka_unit_test(engines_agree_with_the_reference),
         cmocka_unit_test(threads_do_not_matter),
+        cmocka_unit_test(frames_of_a_plan_are_as_first_ones),
         cmocka_unit_test(pixels_are_the_same_with_reflections),
         cmocka_unit_test(labels_name_the_brightest),
         cmocka_unit_test(faithful_sums_are_shared_too),
