@@ -196,6 +196,11 @@ same_run() {
 	for i in $(seq 0 39); do body run_$i.img >one && body cpu_$i.img >other && cmp one other || return 1; done
 }
 check 'the same pixels' same_run
+# --- what is run where there is a card
+PATH=$standin:$PATH SIZE=256 FRAMES=20 ROUNDS=1 RESULTS=$tap_scratch/stages "$BRAGG_TESTS/../scripts/gpu-stages" >out
+is 'gpu-stages: images stay on the card' "$(grep -c 'at least [1-9][0-9]* of 20 images stayed' out)" 2
+is 'three programs beside one' "$(grep -c '^{"part": "stages", "size": 256, "three_ms": [0-9.]*, "one_ms": [0-9.]*}$' stages)" 1
+
 for stage in background noise; do
 	check_status "a GPU for the processor: $stage" 2 bragg-$stage --device=1
 	is 'is refused' "$tap_output" "bragg-$stage: --device is for --engine=cuda"
