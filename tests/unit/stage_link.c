@@ -111,9 +111,31 @@ static void after_a_death_a_connection_begins_anew(void **state)
     world_close(&w);
 }
 
+/* What this process could not read is not here any more, and its credit returns: on one host no
+ * connection begins anew. */
+static void what_cannot_be_read_returns_its_credit(void **state)
+{
+    (void)state;
+    struct world w;
+    const struct route r = {.type = MESSAGE_FRAME, .frame = 7};
+    world_open(&w, 1, "inproc://unread");
+    w.links.held = mem_array(2, sizeof *w.links.held);
+    assert_non_null(w.links.held);
+    w.links.held[0] = (struct held){7, false, w.link};
+    w.links.held[1] = (struct held){8, false, w.link};
+    w.links.nheld = 2;
+    exchange_damaged(&w.links.exchange, &r);
+    reconnect_forget(&w.links);
+    assert_true(w.links.nheld == 1 && w.links.held[0].id == 8);
+    assert_true(w.link->grant == 1 && id_set_has(&w.link->returned, 7));
+    assert_false(id_set_has(&w.link->returned, 8));
+    world_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_cannot_be_read_returns_its_credit),
         cmocka_unit_test(large_frames_get_less_credit),
         cmocka_unit_test(after_a_death_a_connection_begins_anew),
     };
