@@ -6,34 +6,47 @@
 #include "gpu/shares_kernel.h"
 #include "gpu/slopes_kernel.h"
 
-/* Behind the launch of a kernel, which said `code`: copies what stands at from[] on the card. */
-static enum status receive(struct cuda *c, cudaError_t code, const void *from, size_t bytes,
-                           const char *what, struct error *e)
-{
-    if (code == cudaSuccess)
-        code = cudaMemcpyAsync(c->pinned, from, bytes, cudaMemcpyDeviceToHost, c->stream);
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(c->stream);
-    return cuda_failed(code, what, e);
-}
-
+/* The copy runs beside the kernel of the next batch. */
 enum status cuda_slopes(void *context, const struct gpu_slopes *frame,
-                        const struct gpu_slopes_batch *batch, const double **values,
-                        struct error *e)
+                        const struct gpu_slopes_batch *batch, size_t room, int place,
+                        const void **values, struct error *e)
 {
     struct cuda *c = context;
-    const size_t bytes = (1 + frame->count) * batch->count * sizeof *batch->values;
+    const bool planes = batch->planes;
+    const size_t each =
+        planes ? frame->count * sizeof *batch->planes : (1 + frame->count) * sizeof *batch->values;
     gpu_slopes_launch *launch =
         frame->frame.kind.precise ? gpu_slopes_double_launch : gpu_slopes_mixed_launch;
-    enum status status = cuda_grow_pinned(c, bytes, e);
+    const enum status status = cuda_grow_pinned(c, 2 * room * each, e);
     if (status)
         return status;
+    char *to = c->pinned + (size_t)place * room * each;
+    const void *from = planes ? (const void *)batch->planes : batch->values;
+    const cudaEvent_t computed = c->mark[place][MARK_COUNTS];
     range_begin("derivatives");
-    status = receive(c, (cudaError_t)launch(frame, batch, c->stream), batch->values, bytes,
-                     "derivatives", e);
+    cudaError_t code = (cudaError_t)launch(frame, batch, c->stream);
+    if (code == cudaSuccess)
+        code = cudaEventRecord(computed, c->stream);
+    if (code == cudaSuccess)
+        code = cudaStreamWaitEvent(c->copies, computed, 0);
+    if (code == cudaSuccess)
+        code = cudaMemcpyAsync(to, from, batch->count * each, cudaMemcpyDeviceToHost, c->copies);
+    if (code == cudaSuccess)
+        code = cudaEventRecord(c->band[place].copied, c->copies);
     range_end();
-    *values = (const double *)(const void *)c->pinned;
-    return status;
+    *values = to;
+    return cuda_failed(code, "derivatives", e);
+}
+
+enum status cuda_slopes_wait(void *context, int place, struct error *e)
+{
+    const struct cuda *c = context;
+    const cudaError_t code = cudaEventSynchronize(c->band[place].copied);
+    if (code != cudaSuccess) {
+        (void)cudaStreamSynchronize(c->stream);
+        (void)cudaStreamSynchronize(c->copies);
+    }
+    return cuda_failed(code, "derivatives", e);
 }
 
 enum status cuda_closed(void *context, const struct gpu_closed *frame,

@@ -70,8 +70,9 @@ enum status cuda_card_open(struct cuda_card *c, struct error *e);
 enum status cuda_run(void *context, const struct gpu_run *r, void *to, struct gpu_times *times,
                      struct gpu_verdict *verdict, struct error *e);
 enum status cuda_slopes(void *context, const struct gpu_slopes *frame,
-                        const struct gpu_slopes_batch *batch, const double **values,
-                        struct error *e);
+                        const struct gpu_slopes_batch *batch, size_t room, int place,
+                        const void **values, struct error *e);
+enum status cuda_slopes_wait(void *context, int place, struct error *e);
 
 enum status cuda_closed(void *context, const struct gpu_closed *frame,
                         const struct gpu_closed_batch *batch, float *to, struct error *e);

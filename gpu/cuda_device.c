@@ -277,6 +277,7 @@ const struct gpu_device gpu_device_cuda = {
     .reach = cuda_reach,
     .run = cuda_run,
     .slopes = cuda_slopes,
+    .slopes_wait = cuda_slopes_wait,
     .closed = cuda_closed,
     .shares = cuda_shares,
 };

@@ -1,5 +1,6 @@
-/* Derivatives: many pixels at a time go to the card by their numbers, and come back as numbers in
- * double precision that the host makes planes and sums of. */
+/* Derivatives: the card computes many pixels at a time, while the host takes those before.  They
+ * come as planes, if nothing else is asked, or as numbers in double precision that the host makes
+ * sums of. */
 #include "gpu/derive.h"
 
 #include "engine/closed.h"
@@ -39,21 +40,44 @@ struct served {
     struct gpu_slopes frame;
 };
 
-/* See derive_batch. */
-static enum status batch(const void *context, const int64_t *numbers, size_t count,
-                         const double **values, struct error *e)
+/* See struct derive_batches.  Each place has its values, and its planes. */
+static enum status begin(const void *context, const struct derive_request *q, size_t first,
+                         size_t count, int place, const void **values, struct error *e)
 {
     const struct served *s = context;
     struct plan *p = s->plan;
-    const size_t listed = count * sizeof *numbers;
-    const size_t told = (1 + s->frame.count) * count * sizeof **values;
-    enum status status = gpu_open_batch(p, BATCH_NUMBERS, listed, e);
-    if (!status)
-        status = gpu_open_batch(p, BATCH_VALUES, told, e);
-    if (!status)
-        status = gpu_upload(p, p->batch[BATCH_NUMBERS], numbers, listed, e);
-    const struct gpu_slopes_batch b = {p->batch[BATCH_NUMBERS], count, p->batch[BATCH_VALUES]};
-    return status ? status : p->device->slopes(p->context, &s->frame, &b, values, e);
+    const size_t room = q->npixels < DERIVE_BATCH ? q->npixels : DERIVE_BATCH, at = (size_t)place;
+    const size_t nvalues = (1 + s->frame.count) * room, nplanes = s->frame.count * room;
+    const bool planes = derive_planes_only(q);
+    enum status status = gpu_open_batch(p, BATCH_VALUES, 2 * nvalues * sizeof(double), e);
+    if (!status && planes)
+        status = gpu_open_batch(p, BATCH_PHOTONS, 2 * nplanes * sizeof(float), e);
+    if (status)
+        return status;
+    const int64_t *numbers = p->batch[BATCH_NUMBERS];
+    const struct gpu_slopes_batch b = {
+        .numbers = q->listed ? numbers + first : NULL,
+        .first = (int64_t)first,
+        .count = count,
+        .values = (double *)p->batch[BATCH_VALUES] + at * nvalues,
+        .planes = planes ? (float *)p->batch[BATCH_PHOTONS] + at * nplanes : NULL,
+    };
+    return p->device->slopes(p->context, &s->frame, &b, room, place, values, e);
+}
+
+static enum status wait(const void *context, int place, struct error *e)
+{
+    const struct plan *p = ((const struct served *)context)->plan;
+    return p->device->slopes_wait(p->context, place, e);
+}
+
+static const struct derive_batches BATCHES = {begin, wait};
+
+static enum status upload_numbers(struct plan *p, const struct derive_request *q, struct error *e)
+{
+    const size_t bytes = q->listed ? q->npixels * sizeof *q->listed : 0;
+    const enum status s = bytes ? gpu_open_batch(p, BATCH_NUMBERS, bytes, e) : STATUS_OK;
+    return s || !bytes ? s : gpu_upload(p, p->batch[BATCH_NUMBERS], q->listed, bytes, e);
 }
 
 static enum status upload(struct plan *p, const struct cpu_job *job,
@@ -82,7 +106,7 @@ enum status gpu_derive(struct plan *p, const struct recipe *recipe,
                                      .recipe = recipe,
                                      .footprint = p->footprint,
                                      .threads = p->threads,
-                                     .batch = batch,
+                                     .batches = &BATCHES,
                                      .context = &served};
     enum status s = refuse(x, p->precision, e);
     if (!s)
@@ -95,6 +119,8 @@ enum status gpu_derive(struct plan *p, const struct recipe *recipe,
             s = gpu_move_panels(p, e);
         if (!s)
             s = upload(p, &job, &slopes, &served.frame, e);
+        if (!s)
+            s = upload_numbers(p, request, e);
         if (!s)
             s = derive_run(&serve, request, e);
         slopes_close(&slopes);

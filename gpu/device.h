@@ -91,13 +91,15 @@ struct gpu_device {
     enum status (*run)(void *context, const struct gpu_run *r, void *to, struct gpu_times *times,
                        struct gpu_verdict *verdict, struct error *e);
 
-    /* Computes pixels and their derivatives on the card; sets *values to a copy here of those of
-     * the batch, which is there until the next call. */
+    /* Begins to compute pixels and their derivatives on the card, as a struct derive_batches; sets
+     * *values to where a copy of batch->planes, or without these of batch->values, will be here.
+     * Room for `room` pixels in each place. */
     enum status (*slopes)(void *context, const struct gpu_slopes *frame,
-                          const struct gpu_slopes_batch *batch, const double **values,
-                          struct error *e);
+                          const struct gpu_slopes_batch *batch, size_t room, int place,
+                          const void **values, struct error *e);
+    enum status (*slopes_wait)(void *context, int place, struct error *e);
 
-    /* The same for pixels in closed form, to to[] here. */
+    /* Computes pixels in closed form, and copies them to to[] here. */
     enum status (*closed)(void *context, const struct gpu_closed *frame,
                           const struct gpu_closed_batch *batch, float *to, struct error *e);
 

@@ -203,14 +203,24 @@ static enum status host_run(void *context, const struct gpu_run *r, void *to,
 }
 
 static enum status host_slopes(void *context, const struct gpu_slopes *frame,
-                               const struct gpu_slopes_batch *batch, const double **values,
-                               struct error *e)
+                               const struct gpu_slopes_batch *batch, size_t room, int place,
+                               const void **values, struct error *e)
 {
     const struct host *h = context;
+    (void)room;
+    (void)place;
     (void)e;
     h->slopes[frame->frame.kind.precise ? PRECISION_DOUBLE : PRECISION_MIXED](frame, batch,
                                                                               h->threads);
-    *values = batch->values;
+    *values = batch->planes ? (const void *)batch->planes : batch->values;
+    return STATUS_OK;
+}
+
+static enum status host_slopes_wait(void *context, int place, struct error *e)
+{
+    (void)context;
+    (void)place;
+    (void)e;
     return STATUS_OK;
 }
 
@@ -263,6 +273,7 @@ const struct gpu_device gpu_device_host = {
     .reach = host_reach,
     .run = host_run,
     .slopes = host_slopes,
+    .slopes_wait = host_slopes_wait,
     .closed = host_closed,
     .shares = host_shares,
 };

@@ -31,7 +31,7 @@ SIZE_IS(gpu_slope, 24);
 SIZE_IS(gpu_slopes_source, 24);
 SIZE_IS(gpu_slopes_lattice, 96);
 SIZE_IS(gpu_slopes, 352);
-SIZE_IS(gpu_slopes_batch, 24);
+SIZE_IS(gpu_slopes_batch, 40);
 SIZE_IS(share_piece, 16);
 SIZE_IS(share_run, 32);
 SIZE_IS(gpu_share, 12);

@@ -208,10 +208,11 @@ INLINE void gpu_end_slopes(const struct gpu_slopes *f, const struct gpu_slopes_p
 INLINE void gpu_slopes_thread(const struct gpu_slopes *f, const struct gpu_slopes_batch *b,
                               size_t i)
 {
-    const struct gpu_panel *panel = gpu_panel_holding(&f->frame, b->numbers[i]);
+    const int64_t pixel = b->numbers ? b->numbers[i] : b->first + (int64_t)i;
+    const struct gpu_panel *panel = gpu_panel_holding(&f->frame, pixel);
     const size_t number = (size_t)(panel - f->frame.panels);
     const struct panel *p = &panel->panel;
-    const int64_t at = b->numbers[i] - p->first_pixel;
+    const int64_t at = pixel - p->first_pixel;
     const int64_t points = subpixels_of(p, f->frame.sampling.oversample);
     struct gpu_slopes_pixel x = {
         p,
@@ -229,11 +230,13 @@ INLINE void gpu_slopes_thread(const struct gpu_slopes *f, const struct gpu_slope
         0};
     for (size_t k = 0; k <= f->count; k++)
         x.values[k * x.stride] = 0.0;
-    if (!pixel_is_computed(p, x.fast, x.slow))
-        return;
-    for (int64_t point = 0; point < points; point++)
-        gpu_slopes_subpixel(f, &x, point);
-    gpu_end_slopes(f, &x);
+    if (pixel_is_computed(p, x.fast, x.slow)) {
+        for (int64_t point = 0; point < points; point++)
+            gpu_slopes_subpixel(f, &x, point);
+        gpu_end_slopes(f, &x);
+    }
+    for (size_t k = 0; k < f->count && b->planes; k++)
+        b->planes[k * x.stride + i] = (float)x.values[(1 + k) * x.stride];
 }
 
 #endif

@@ -48,9 +48,11 @@ struct gpu_slopes {
 
 /* Pixels to compute. */
 struct gpu_slopes_batch {
-    const int64_t *numbers;  // of the image
+    const int64_t *numbers;  // of the image; NULL: from `first` on
+    int64_t first;
     size_t count;
     double *values;  // [(1 + count of parameters) x count]: photons, then derivatives
+    float *planes;   // [count of parameters x count]: derivatives once more; NULL: not wanted
 };
 
 #endif

@@ -113,7 +113,7 @@ struct from {
     const struct derive_job *job;
     const float *planes;  // [1 + count] images; NULL: the engine
     /* of the batch at hand, if there are batches */
-    const double *batch;  // [1 + count] times `items`
+    const void *batch;    // see struct derive_batches
     size_t first, items;  // of the request
 };
 
@@ -122,7 +122,7 @@ static void values_of(const struct from *from, size_t each, size_t first, const 
                       int count, double (*values)[DERIVE_BLOCK])
 {
     if (from->batch) {
-        const double *at = from->batch + (first - from->first);
+        const double *at = (const double *)from->batch + (first - from->first);
         for (size_t k = 0; k < each; k++)
             memcpy(values[k], at + k * from->items, (size_t)count * sizeof *at);
         return;
@@ -197,17 +197,6 @@ static void collect(const struct derive_request *q, const double *sums, size_t n
     give(q, total);
 }
 
-/* Has the engine compute items from `first` on; room for their numbers. */
-static enum status open_batch(struct from *from, const struct derive_request *q, size_t first,
-                              int64_t *numbers, struct error *e)
-{
-    const size_t left = q->npixels - first;
-    from->first = first;
-    from->items = left < DERIVE_BATCH ? left : DERIVE_BATCH;
-    number_items(q, first, from->items, numbers);
-    return from->job->batch(from->job->context, numbers, from->items, &from->batch, e);
-}
-
 static enum status refuse_mean(struct error *e)
 {
     return error_set(e, STATUS_INPUT,
@@ -226,28 +215,78 @@ static bool run_group(const struct from *from, const struct derive_request *q, s
     return good;
 }
 
+/* Planes of a group that come as they are wanted. */
+static void copy_group(const struct from *from, const struct derive_request *q, size_t group)
+{
+    const size_t first = group * GROUP * DERIVE_BLOCK, left = q->npixels - first;
+    const size_t items = left < GROUP * DERIVE_BLOCK ? left : GROUP * DERIVE_BLOCK;
+    const float *at = (const float *)from->batch + (first - from->first);
+    for (size_t k = 0; k < q->set->count && q->planes; k++)
+        memcpy(q->planes + k * q->npixels + first, at + k * from->items, items * sizeof *at);
+}
+
+/* Groups `first` to end - 1; false where the model is not positive. */
+static bool run_some(const struct from *from, const struct derive_request *q, size_t first,
+                     size_t end, double *sums)
+{
+    const size_t each = derive_sums_size(q->set->count);
+    const bool copies = from->batch && derive_planes_only(q);
+    bool good = true;
+#pragma omp parallel for schedule(dynamic) num_threads(from->job->threads) reduction(&& : good)
+    for (size_t i = first; i < end; i++)
+        if (copies)
+            copy_group(from, q, i);
+        else
+            good = run_group(from, q, i, sums ? sums + each * i : NULL) && good;
+    return good;
+}
+
+/* Has the engine compute items from `first` on. */
+static enum status begin_batch(const struct derive_job *job, const struct derive_request *q,
+                               size_t first, int place, struct from *from, struct error *e)
+{
+    const size_t left = q->npixels - first;
+    *from = (struct from){
+        .job = job, .first = first, .items = left < DERIVE_BATCH ? left : DERIVE_BATCH};
+    return job->batches->begin(job->context, q, first, from->items, place, &from->batch, e);
+}
+
+/* The next batch is under way while one is taken. */
+static enum status run_batches(const struct derive_job *job, const struct derive_request *q,
+                               double *sums, bool *good, struct error *e)
+{
+    const size_t pixels = GROUP * DERIVE_BLOCK;
+    struct from at[2];
+    int place = 0;
+    enum status s = q->npixels ? begin_batch(job, q, 0, 0, &at[0], e) : STATUS_OK;
+    for (size_t first = 0; first < q->npixels && !s; first += DERIVE_BATCH, place = !place) {
+        const size_t end = first + at[place].items;
+        if (end < q->npixels)
+            s = begin_batch(job, q, end, !place, &at[!place], e);
+        const enum status waited = job->batches->wait(job->context, place, s ? NULL : e);
+        s = s ? s : waited;
+        if (!s)
+            *good =
+                run_some(&at[place], q, first / pixels, (end + pixels - 1) / pixels, sums) && *good;
+    }
+    return s;
+}
+
 static enum status run_groups(const struct from *from, const struct derive_request *q,
                               struct error *e)
 {
     const size_t pixels = GROUP * DERIVE_BLOCK, each = derive_sums_size(q->set->count);
     const size_t ngroups = (q->npixels + pixels - 1) / pixels;
-    const bool summed = q->weights || q->data, batches = from->job->batch && !from->planes;
-    const size_t step = batches ? DERIVE_BATCH / pixels : ngroups + 1;
-    double *sums = mem_array(summed ? ngroups * each + 1 : 1, sizeof *sums);
-    int64_t *numbers = mem_array(batches ? DERIVE_BATCH : 1, sizeof *numbers);
+    const bool summed = q->weights || q->data;
+    double *sums = summed ? mem_array(ngroups * each + 1, sizeof *sums) : NULL;
     bool good = true;
-    enum status s = sums && numbers ? STATUS_OK : error_memory(e, "the sums of derivatives");
-    for (size_t first = 0; first < ngroups && !s; first += step) {
-        const size_t end = ngroups - first < step ? ngroups : first + step;
-        struct from at = *from;
-        s = batches ? open_batch(&at, q, first * pixels, numbers, e) : STATUS_OK;
-#pragma omp parallel for schedule(dynamic) num_threads(from->job->threads) reduction(&& : good)
-        for (size_t i = first; i < (s ? first : end); i++)
-            good = run_group(&at, q, i, summed ? sums + each * i : NULL) && good;
-    }
+    enum status s = sums || !summed ? STATUS_OK : error_memory(e, "the sums of derivatives");
+    if (!s && from->job->batches && !from->planes)
+        s = run_batches(from->job, q, sums, &good, e);
+    else if (!s)
+        good = run_some(from, q, 0, ngroups, sums);
     if (summed && !s)
         collect(q, sums, ngroups);
-    mem_free(numbers);
     mem_free(sums);
     return s ? s : good ? STATUS_OK : refuse_mean(e);
 }

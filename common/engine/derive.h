@@ -7,6 +7,7 @@
 #ifndef BRAGG_ENGINE_DERIVE_H
 #define BRAGG_ENGINE_DERIVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -70,7 +71,7 @@ static inline struct derive_place derive_place_next(struct derive_place last, in
 
 enum {
     DERIVE_BLOCK = 128,      // pixels that are computed together, at most
-    DERIVE_BATCH = 1 << 18,  // ... and that an engine is asked for at a time: whole blocks
+    DERIVE_BATCH = 1 << 17,  // ... and that an engine is asked for at a time: whole blocks
     DERIVE_SUMS_MAX = 3 * PARAMETERS_MAX + PARAMETERS_MAX * (PARAMETERS_MAX + 1) / 2 + 4,
 };
 
@@ -80,11 +81,24 @@ enum {
 typedef void derive_pixels(const void *context, const struct panel *p, const int64_t *numbers,
                            int count, double (*values)[DERIVE_BLOCK]);
 
-/* Photons, then derivatives, of pixels of the image, into values of its own that stay until the
- * next call: pixel i has (*values)[k * count + i], 0 where it is not computed.  Called by the
- * thread of derive_run, for DERIVE_BATCH pixels at most. */
-typedef enum status derive_batch(const void *context, const int64_t *numbers, size_t count,
-                                 const double **values, struct error *e);
+/* Whether nothing but planes is asked. */
+static inline bool derive_planes_only(const struct derive_request *q)
+{
+    return !q->photons && !q->weights && !q->data;
+}
+
+/* Many pixels at a time, of which two batches are under way at once: one is computed while the host
+ * takes the other.  Called by the thread of derive_run. */
+struct derive_batches {
+    /* Begins with items first .. first + count - 1 of the request, DERIVE_BATCH at most and never
+     * more than at the first call, in place 0 or 1.  *values will be there after `wait`, until
+     * that place is begun with again: doubles, photons, then derivatives, or, of planes only,
+     * floats, derivatives.  Pixel i has [k * count + i], 0 where it is not computed. */
+    enum status (*begin)(const void *context, const struct derive_request *q, size_t first,
+                         size_t count, int place, const void **values, struct error *e);
+    /* After an error nothing is under way. */
+    enum status (*wait)(const void *context, int place, struct error *e);
+};
 
 /* What an engine hands over to derive_run. */
 struct derive_job {
@@ -92,8 +106,8 @@ struct derive_job {
     const struct recipe *recipe;
     struct footprint *footprint;  // NULL: of points
     int threads;
-    derive_pixels *pixels;  // or ...
-    derive_batch *batch;    // ... for an engine that wants many at a time
+    derive_pixels *pixels;                 // or ...
+    const struct derive_batches *batches;  // ... for an engine that wants many at a time
     const void *context;
 };
 

@@ -369,7 +369,7 @@ static void test_same_bytes(void **state)
 static void test_batches(void **state)
 {
     (void)state;
-    enum { LISTED = DERIVE_BATCH + 3 * DERIVE_BLOCK + 7 };
+    enum { LISTED = 2 * DERIVE_BATCH + 3 * DERIVE_BLOCK + 7 };
     struct variant v = SQUARE;
     struct scene s;
     struct parameters set;
@@ -387,20 +387,24 @@ static void test_batches(void **state)
         listed[i] = i % PIXELS;
         ones[i] = 1.0f;
     }
-    const struct derive_request q = {.set = &set,
-                                     .listed = listed,
-                                     .npixels = LISTED,
-                                     .planes = planes,
-                                     .weights = ones,
-                                     .product = product};
+    struct derive_request q = {.set = &set,
+                               .listed = listed,
+                               .npixels = LISTED,
+                               .planes = planes,
+                               .weights = ones,
+                               .product = product};
     const struct engine_options options = {.threads = 2};
     assert_int_equal(engine_cuda_host.create(&plan, &s.x, &options, &e), STATUS_OK);
-    assert_int_equal(engine_cuda_host.derive(plan, &s.recipe, &q, &e), STATUS_OK);
-    engine_cuda_host.destroy(&plan);
-    for (int i = 0; i < 2 * LISTED; i++) {
-        assert_true(planes[i] == got.planes[i / LISTED * PIXELS + i % LISTED % PIXELS]);
-        sum[i / LISTED] += (double)planes[i];
+    for (int only = 0; only < 2; only++) {  // planes of numbers, then as they come
+        memset(planes, 0xff, 2 * LISTED * sizeof *planes);
+        q.weights = only ? NULL : ones;
+        assert_int_equal(engine_cuda_host.derive(plan, &s.recipe, &q, &e), STATUS_OK);
+        for (int i = 0; i < 2 * LISTED; i++)
+            assert_true(planes[i] == got.planes[i / LISTED * PIXELS + i % LISTED % PIXELS]);
     }
+    engine_cuda_host.destroy(&plan);
+    for (int i = 0; i < 2 * LISTED; i++)
+        sum[i / LISTED] += (double)planes[i];
     for (int k = 0; k < 2; k++)
         assert_true(fabs(product[k] - sum[k]) < 1e-5 * fabs(sum[k]));
     mem_free(listed);
