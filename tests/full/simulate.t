@@ -1,11 +1,11 @@
 #!/bin/sh
-# The simulator of tests/cli/simulate.t for 400 000 other seeds, half of them on each core.
+# The simulator of tests/cli/simulate.t for a million other seeds, half of them on each core.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 scratch
 
-simulate --seeds=1000000:200000 >first &
+simulate --seeds=1000000:500000 >first &
 other=$!
-check 'no frame is lost, none is there twice, and every run ends' simulate --seeds=2000000:200000
+check 'no frame is lost, none is there twice, and every run ends' simulate --seeds=2000000:500000
 status=0
 wait $other || status=$?
 is 'also with other seeds' "$status" 0
