@@ -58,30 +58,26 @@ void fence_unheard(struct stream *s, const char *uuid)
 {
     struct notice n = {.status = STATUS_FAILED};
     memcpy(n.uuid, uuid, sizeof n.uuid);
-    peer_send_all(s, MESSAGE_FENCE, &n);
+    peer_send(s, NULL, MESSAGE_FENCE, &n);
     death_bury(s->links, uuid);
 }
 
 /* Takes a process out of the run: tells it, should it still live, and everybody else. */
 void fence_out(struct stream *s, struct peer *p, const char *how, const char *reason)
 {
-    if (p->known) {
+    const bool known = p->known;
+    if (known) {
         remember(s, p, how);
         holdings_unkeep(s, p);
         if (p->hello.in_memory)
             holdings_void(s, p);
+        (void)snprintf(s->broken_by, sizeof s->broken_by, "%s (process %" PRId64 ") %s",
+                       p->hello.stage, p->hello.pid, how);
     }
     struct notice n = {.status = STATUS_FAILED};
     memcpy(n.uuid, p->hello.uuid, sizeof n.uuid);
     (void)snprintf(n.reason, sizeof n.reason, "%s", reason);
-    if (p->known)
-        peer_send_all(s, MESSAGE_FENCE, &n);
-    else
-        peer_send(s, p, MESSAGE_FENCE, &n);  // nobody else has heard of it
-    const bool known = p->known;
-    if (known)
-        (void)snprintf(s->broken_by, sizeof s->broken_by, "%s (process %" PRId64 ") %s",
-                       p->hello.stage, p->hello.pid, how);
+    peer_send(s, known ? NULL : p, MESSAGE_FENCE, &n);  // of others nobody else has heard
     roster_remove(&s->roster, p);
     if (!known)
         return;

@@ -3,8 +3,7 @@
 #include "base/clock.h"
 #include "link/send.h"
 
-/* To all, or one. */
-static void send_to(struct stream *s, struct peer *one, enum message_type type, struct notice *n)
+void peer_send(struct stream *s, struct peer *one, enum message_type type, struct notice *n)
 {
     struct message m;
     const bool made = send_make_notice(s->run, type, n, &m);
@@ -15,16 +14,6 @@ static void send_to(struct stream *s, struct peer *one, enum message_type type, 
     message_free(&m);
 }
 
-void peer_send(struct stream *s, struct peer *p, enum message_type type, struct notice *n)
-{
-    send_to(s, p, type, n);
-}
-
-void peer_send_all(struct stream *s, enum message_type type, struct notice *n)
-{
-    send_to(s, NULL, type, n);
-}
-
 void peer_send_total(struct stream *s, struct peer *p)
 {
     struct notice n = {.known = s->open,
@@ -33,10 +22,7 @@ void peer_send_total(struct stream *s, struct peer *p)
                        .window = s->window.size,
                        .ngroups = s->open ? s->ndurable : 0,
                        .groups = s->durable};
-    if (p)
-        peer_send(s, p, MESSAGE_WELCOME, &n);
-    else
-        peer_send_all(s, MESSAGE_TOTAL, &n);
+    peer_send(s, p, p ? MESSAGE_WELCOME : MESSAGE_TOTAL, &n);
 }
 
 enum status peer_end_status(const struct stream *s)

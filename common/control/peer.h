@@ -4,9 +4,8 @@
 
 #include "control/stream.h"
 
-/* To one that has not said bye and is not out; to all such. */
+/* To one that has not said bye and is not out; NULL: to all such. */
 void peer_send(struct stream *s, struct peer *p, enum message_type type, struct notice *n);
-void peer_send_all(struct stream *s, enum message_type type, struct notice *n);
 
 /* Welcomes one; NULL: tells all the total. */
 void peer_send_total(struct stream *s, struct peer *p);

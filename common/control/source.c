@@ -51,7 +51,7 @@ void source_close(struct stream *s)
 void source_say_end(struct stream *s, enum status status)
 {
     struct notice n = {.status = (int)status};
-    peer_send_all(s, MESSAGE_FENCE, &n);
+    peer_send(s, NULL, MESSAGE_FENCE, &n);
     status_end(s, status);
 }
 
@@ -67,7 +67,7 @@ static void beat(struct stream *s, uint64_t now_ns)
     if (s->open && !s->freed && !s->broken_ns)
         lost_unlisted(s, now_ns);
     struct notice n = {.progress = s->links->ticks};
-    peer_send_all(s, MESSAGE_HEARTBEAT, &n);
+    peer_send(s, NULL, MESSAGE_HEARTBEAT, &n);
 }
 
 /* Who was cut off from a network comes back for its free.  Nobody waits for strangers. */
@@ -105,7 +105,7 @@ static void flush(struct stream *s)
         return;
     s->flush_due = false;
     struct notice n = {.total = s->total};
-    peer_send_all(s, MESSAGE_FLUSH, &n);
+    peer_send(s, NULL, MESSAGE_FLUSH, &n);
 }
 
 void source_pump(struct stream *s, const struct exchange_view *view, uint64_t now_ns)

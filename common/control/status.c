@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "control/peer.h"
 #include "control/roster.h"
 #include "link/credit.h"
 #include "link/send.h"
@@ -155,7 +156,7 @@ void status_answer(struct stream *s, const struct address *from)
     }
     send_status(s, from);
     if (s->freed)
-        status_end(s, s->given_up.deaths || s->failed ? STATUS_FAILED : STATUS_OK);
+        status_end(s, peer_end_status(s));
 }
 
 void status_end(struct stream *s, enum status status)
