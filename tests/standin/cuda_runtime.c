@@ -427,12 +427,12 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     return cudaSuccess;
 }
 
+/* What the other stream was to do before is done then. */
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
 {
     (void)stream;
-    (void)event;
     (void)flags;
-    return cudaSuccess;
+    return cudaEventSynchronize(event);
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
