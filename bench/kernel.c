@@ -331,7 +331,7 @@ enum status bench_kernel(struct bench *b, struct error *e)
     }
     printf(
         "\nOf peak flops: what a loop over all steps needs against the measured peak of one core; "
-        "steps that\nan engine can leave out count as done.  The cuda engine is not here: it is "
-        "unmeasured until\n`make gpu-check` has run on a GPU.\n");
+        "steps that\nan engine can leave out count as done.  The cuda engine is not here:\n"
+        "`make gpu-check` times it.\n");
     return s;
 }

@@ -46,7 +46,7 @@ struct cuda {
     struct cuda_card card;
     int threads;
     cudaStream_t stream, copies;
-    cudaStream_t part[GPU_PARTS];        // kernels of parts, which run side by side
+    cudaStream_t part[GPU_PARTS];  // kernels of parts that run side by side; else the first one
     cudaEvent_t ready, done[GPU_PARTS];  // on `stream`, what all parts wait for; on part[]
     cudaEvent_t mark[GPU_PARTS][MARKS];  // on part[], the last two on `copies`
     cudaEvent_t copied;                  // there, behind the last part

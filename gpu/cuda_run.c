@@ -66,14 +66,16 @@ static cudaError_t make_photons(struct cuda *c, const struct gpu_run *r, const s
                            stream);
 }
 
-/* The kernels of part i.  `timed`: with marks around each of them. */
+/* The kernels of part i.  Beside those of others only where nothing follows photons: else what
+ * follows those of the first part would wait for photons of all, and the bus with it.  `timed`:
+ * with marks around each of them. */
 static cudaError_t launch(struct cuda *c, const struct gpu_run *r, int i, bool timed)
 {
     const struct gpu_part *p = &r->part[i];
     const cudaEvent_t *mark = c->mark[i];
-    const cudaStream_t stream = c->part[i];
-    cudaError_t code =
-        cudaStreamWaitEvent(stream, i > 0 && r->apart ? c->done[i - 1] : c->ready, 0);
+    const bool beside = gpu_is_bare(r) && !r->apart;
+    const cudaStream_t stream = c->part[beside ? i : 0];
+    cudaError_t code = cudaStreamWaitEvent(stream, c->ready, 0);
     if (code == cudaSuccess)
         code = note(timed, mark[MARK_BEGUN], stream);
     if (code == cudaSuccess)
