@@ -29,7 +29,6 @@ struct supervisor {
     int signals;           // signalfd
     unsigned interrupts;   // Ctrl-C so far
     int ended_by;          // SIGTERM or SIGHUP, 0 for none
-    bool dismissed;        // Ctrl-C came when only who watches was left
     bool stopping;         // nothing is started again
     bool broken;           // a process has failed, or the user wants the end
     bool complete;         // all last stages that frames wait for ended well: these are there
@@ -92,26 +91,9 @@ static void stop(struct supervisor *s, uint64_t wait_ns)
             s->processes[i].start_ns = 0;
 }
 
-/* All frames are there, and nobody is left but who has watched. */
-static bool is_over(const struct supervisor *s)
-{
-    bool over = s->complete;
-    for (size_t i = 0; i < s->count && over; i++)
-        over =
-            !s->processes[i].start_ns && (!s->processes[i].pid || has_watched(s, &s->processes[i]));
-    return over;
-}
-
-/* The first Ctrl-C ends the stream, the second aborts the stages, a third kills them.  One when
- * that is over interrupts nothing: a page goes that stayed. */
+/* The first Ctrl-C ends the stream, the second aborts the stages, a third kills them. */
 static void on_interrupt(struct supervisor *s)
 {
-    if (!s->dismissed && is_over(s)) {
-        s->dismissed = true;
-        for (size_t i = 0; i < s->count; i++)
-            process_signal(&s->processes[i], SIGINT);
-        return;
-    }
     s->interrupts++;
     s->broken = true;
     signal_all(s, s->interrupts > 2 ? SIGKILL : SIGINT);

@@ -48,6 +48,16 @@ static const struct process *find_culprit(const struct ending *end)
     return killed ? killed : speaker ? speaker : first;
 }
 
+/* All frames are there, and what was to follow them has: a Ctrl-C then has interrupted nothing but
+ * a page that stayed. */
+static bool is_done(const struct ending *end)
+{
+    bool done = end->complete;
+    for (size_t i = 0; i < end->restarts->count && done; i++)
+        done = !end->restarts->processes[i].command->after || end->restarts->processes[i].ended_ns;
+    return done;
+}
+
 /* It only was in the way of a Ctrl-C: ended by it, followed the others, or would have been started
  * again. */
 static bool was_interrupted(const struct process *p)
@@ -125,7 +135,7 @@ enum status verdict(const struct ending *end, struct error *e)
         return STATUS_INTERRUPTED;
     if (!culprit) {
         show_warnings(end);
-        return end->interrupts ? STATUS_INTERRUPTED : STATUS_OK;
+        return end->interrupts && !is_done(end) ? STATUS_INTERRUPTED : STATUS_OK;
     }
     if (end->restarts->given_up.deaths && !WIFSIGNALED(culprit->status) &&
         status_of(culprit) == STATUS_FAILED)

@@ -156,13 +156,13 @@ check 'bragg-run: Ctrl-C' says '^bragg-orient: finishing [0-9]* frames*; Ctrl-C 
 check 'bragg-run: how to go on' says '^bragg-write: .* in stop/a_00.img ... a_[0-9]*.img; --resume goes on'
 is 'bragg-run: status 130' "$(lines | tail -n 1)" 'status 130'
 
-# --- a page stays for who sits there, and goes with Ctrl-C
+# --- a page that has seen frames stays for who sits there, and goes with Ctrl-C
 rm keys
 mkfifo keys
-env --default-signal=INT,QUIT script -qec "trap : INT; bragg-run --view=127.0.0.1:0 --workdir=seen p.yaml; echo status \$?" /dev/null <keys >said 2>&1 &
+env --default-signal=INT,QUIT script -qec "trap : INT; bragg-run --view=127.0.0.1:0 --set=geometry.detpixels=512 --frames=40 --workdir=seen p.yaml; echo status \$?" /dev/null <keys >said 2>&1 &
 exec 3>keys
 soon says 'stays; Ctrl-C ends it$'
-is 'bragg-run --view: all is there' "$(ls seen/*.img | wc -l)" 12
+is 'bragg-run --view: all is there' "$(ls seen/*.img | wc -l)" 40
 page=$(lines | sed -n 's/^bragg-view: the stream has ended, \(.*\) stays; Ctrl-C ends it$/\1/p')
 check 'the page stays' /usr/bin/python3 -c '
 import sys, urllib.request
