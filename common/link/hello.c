@@ -43,7 +43,7 @@ static void refuse_kind(struct links *ls, enum kind gives, const char *stage)
     for (enum kind k = gives + 1; short_of && k <= ls->wants; k++) {
         const size_t n = strlen(missing);
         (void)snprintf(missing + n, sizeof missing - n, "%s%s", n ? " and " : ": put ",
-                       kind_giver(k));
+                       kind_programs[k].giver);
     }
     run_stop(ls->run, STATUS_USAGE, "wants %s, got %s from %s%s%s", kind_name(ls->wants),
              kind_name(gives), stage, missing, *missing ? " between them" : "");

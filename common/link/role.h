@@ -17,8 +17,9 @@ enum kind {
 const char *kind_name(enum kind kind);
 
 /* The programs that most often give a kind, which is not KIND_NONE, and take it; for messages. */
-const char *kind_giver(enum kind kind);
-const char *kind_taker(enum kind kind);
+extern const struct kind_programs {
+    const char *giver, *taker;
+} kind_programs[];
 
 struct role {
     const char *name;  // program

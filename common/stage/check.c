@@ -63,13 +63,14 @@ enum status check_stage(const struct stage *stage, const struct settings *o, str
             e, STATUS_USAGE,
             "stdin is %s: put a stage before this one, as in %s | %s, or name its endpoint with "
             "--in=ENDPOINT",
-            isatty(STDIN_FILENO) ? "a terminal" : "no pipe", kind_giver(stage->wants), stage->name);
+            isatty(STDIN_FILENO) ? "a terminal" : "no pipe", kind_programs[stage->wants].giver,
+            stage->name);
     if (stage->gives != KIND_NONE && !o->out.count && !is_pipe(STDOUT_FILENO))
         return error_set(
             e, STATUS_USAGE,
             "stdout is %s: put a stage after this one, as in %s | %s, or name an endpoint with "
             "--out=ENDPOINT",
             isatty(STDOUT_FILENO) ? "a terminal" : "no pipe", stage->name,
-            kind_taker(stage->gives));
+            kind_programs[stage->gives].taker);
     return STATUS_OK;
 }
