@@ -205,7 +205,8 @@ static enum status cuda_lend(void *context, size_t bytes, void **memory, struct 
 
 static void cuda_take_back(void *context, void *memory)
 {
-    (void)context;
+    struct cuda *c = context;
+    c->lent = NULL;
     (void)cudaFreeHost(memory);
 }
 

@@ -31,7 +31,7 @@ void gpu_cut_parts(const struct plan *p, int64_t row, int64_t end, bool whole, s
     const int64_t pixels = pixels_before(p, end) - first_pixel, most = end - row;
     int64_t parts = whole ? 1 : 1 + pixels / p->device->part_pixels;
     parts = parts > GPU_PARTS ? GPU_PARTS : parts;
-    parts = parts > most ? most : parts;
+    parts = parts > 1 + most / 2 ? 1 + most / 2 : parts;  // none is without a row
     const int64_t units = parts > 1 ? units_before(parts, parts) : 1;
     r->nparts = (int)parts;
     for (int64_t i = 0; i < parts; i++) {

@@ -29,9 +29,9 @@ static struct page *page_of(void *memory)
     return (struct page *)(void *)((char *)memory - PAGE);
 }
 
-static void *map(int fd, size_t bytes)
+static void *map(int fd, size_t bytes, int how)
 {
-    void *pages = mmap(NULL, PAGE + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *pages = mmap(NULL, PAGE + bytes, how, MAP_SHARED, fd, 0);
     return pages == MAP_FAILED ? NULL : (char *)pages + PAGE;
 }
 
@@ -42,7 +42,7 @@ void *named_make(size_t bytes, struct memory_name *name)
     void *memory = NULL;
     if (fd >= 0 && bytes < SIZE_MAX / 4 && ftruncate(fd, (off_t)(PAGE + bytes)) == 0 &&
         fstat(fd, &about) == 0)
-        memory = map(fd, bytes);
+        memory = map(fd, bytes, PROT_READ | PROT_WRITE);
     if (!memory) {
         (void)(fd < 0 || close(fd));
         return NULL;
@@ -76,11 +76,11 @@ void *named_open(const struct memory_name *name, size_t bytes, size_t *has)
     struct stat about;
     memcpy(&said, name, sizeof said);
     (void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)said.pid, said.fd);
-    const int fd = bytes <= said.bytes ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    const int fd = bytes <= said.bytes ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     void *memory = NULL;
     if (fd >= 0 && fstat(fd, &about) == 0 && about.st_ino == said.inode &&
         (size_t)about.st_size == said.bytes + PAGE)
-        memory = map(fd, said.bytes);
+        memory = map(fd, said.bytes, PROT_READ);
     (void)(fd < 0 || close(fd));
     *has = said.bytes;
     return memory;

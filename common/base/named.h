@@ -20,8 +20,8 @@ void *named_make(size_t bytes, struct memory_name *name);
 /* Whether this process made it. */
 bool named_is_own(const struct memory_name *name);
 
-/* The same memory, NULL when there is nothing of that name, or less than `bytes`; sets *has to what
- * it has. */
+/* The same memory, to be read, NULL when there is nothing of that name, or less than `bytes`; sets
+ * *has to what it has. */
 void *named_open(const struct memory_name *name, size_t bytes, size_t *has);
 
 /* In the process that made it, and in others; NULL does nothing. */

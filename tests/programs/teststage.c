@@ -16,7 +16,7 @@
  *
  * --slow-every=N lets only every Nth frame sleep, --log=FILE appends the number of each
  * frame, --spin makes it use the CPU in place of sleeping.
- * --card=FOLDER gives make, relay and hand a card (filecard.h).
+ * --card=FOLDER gives make, relay and hand a card (folder_card.h).
  * --missum-at=N makes `make` tell a sum at that frame that its pixels do not have.
  * --sleep=MS slows a stage down, --fail-at=N makes it fail at that frame, --die-at=N kills
  * it there, --crash-at=N makes it crash there, --stall-from=N stops it there or at the first frame
@@ -34,7 +34,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "filecard.h"
+#include "folder_card.h"
 #include "stage/stage.h"
 
 struct test {
@@ -42,7 +42,7 @@ struct test {
         slow_every;
     bool spin;
     const char *folder, *log, *card_folder;
-    struct filecard card;
+    struct folder_card card;
     uint64_t count;  // count: frames, and the sum of their pixels as whole numbers
     uint64_t sum;
 };
@@ -161,16 +161,16 @@ static enum status make_begin(void *state, struct experiment *x, struct error *e
 static const struct card *test_card(void *state)
 {
     struct test *t = state;
-    return t->card_folder ? filecard_of(&t->card, t->card_folder) : NULL;
+    return t->card_folder ? folder_card_of(&t->card, t->card_folder) : NULL;
 }
 
 static enum status make_frame(void *state, struct frame *f, struct error *e)
 {
     const struct test *t = state;
     float *pixels;
-    if (!filecard_image(&f->image, (size_t)(t->pixels * t->pixels), &pixels))
+    if (!folder_card_image(&f->image, (size_t)(t->pixels * t->pixels), &pixels))
         return error_memory(e, "an image");
-    filecard_log(&t->card, "make", f->recipe.id, &f->image);
+    folder_card_log(&t->card, "make", f->recipe.id, &f->image);
     for (size_t i = 0; i < f->image.count; i++)
         pixels[i] = (float)(f->recipe.id + i);
     f->image.has_sum = t->missum_at >= 0 && f->recipe.id == (uint64_t)t->missum_at;
@@ -187,7 +187,7 @@ static enum status work_frame(void *state, struct frame *f, struct error *e)
 
 static enum status pass_frame(void *state, struct frame *f, struct error *e)
 {
-    filecard_log(&((struct test *)state)->card, "pass", f->recipe.id, &f->image);
+    folder_card_log(&((struct test *)state)->card, "pass", f->recipe.id, &f->image);
     return pause_or_fail(state, f, e);
 }
 
@@ -200,9 +200,9 @@ static enum status relay_frame(void *state, struct frame *f, struct error *e)
     float *to;
     if (s)
         return s;
-    if (!filecard_image(&next, f->image.count, &to))
+    if (!folder_card_image(&next, f->image.count, &to))
         return error_memory(e, "an image");
-    filecard_log(&t->card, "relay", f->recipe.id, &f->image);
+    folder_card_log(&t->card, "relay", f->recipe.id, &f->image);
     const float *from = f->image.card ? f->image.card : f->image.pixels;
     for (size_t i = 0; i < next.count; i++)
         to[i] = from[i] + 1;

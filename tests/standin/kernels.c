@@ -31,6 +31,8 @@ static bool is_fused(void)
 int gpu_kernel_launch(const struct gpu_frame *frame, const struct gpu_rows *rows, float *out,
                       uint64_t *worst, void *stream)
 {
+    if (rows->count < 1)
+        return cudaErrorInvalidConfiguration;
     gpu_host_row *const compute = is_fused() ? gpu_host_row_avx2 : gpu_host_row_baseline;
     uint64_t least = GPU_GOOD;
     await_copies(stream);

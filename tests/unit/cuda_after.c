@@ -9,29 +9,13 @@
 #include <string.h>
 
 #include "../../stages/fuse.h"
-#include "after_case.h"
+#include "after_water.h"
 #include "engine/gain_stages.h"
 #include "engine_run.h"
 #include "engine_table.h"
 #include "gpu/gpu.h"
 
 static const struct engine_options OPTIONS = {.threads = 2};
-
-static struct background_material water(void)
-{
-    struct background_material m;
-    struct error e = {0};
-    assert_int_equal(after_water(&m, &e), STATUS_OK);
-    return m;
-}
-
-static void set_brightest(const struct experiment *x, struct background_material *m, double most)
-{
-    float *photons = mem_array((size_t)experiment_pixels(x), sizeof *photons);
-    after_set_brightest(x, m, most, photons);
-    assert_true(m->molecules > 0.0);
-    mem_free(photons);
-}
 
 /* What stages after the engine make of its photons. */
 static void *by_stages(const struct experiment *x, const struct recipe *r,

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "after_case.h"
+#include "after_water.h"
 #include "engine_run.h"
 #include "engine_table.h"
 #include "gpu/gpu.h"
@@ -120,21 +120,6 @@ static void check(const struct experiment *x, const struct recipe *r,
     assert_int_equal(unasked.below, 2 * by_plan.below);
     mem_free(photons);
     mem_free(expected);
-}
-
-static struct background_material water(void)
-{
-    struct background_material m;
-    struct error e = {0};
-    assert_int_equal(after_water(&m, &e), STATUS_OK);
-    return m;
-}
-
-static void set_brightest(const struct experiment *x, struct background_material *m, double most)
-{
-    float *photons = mem_array((size_t)experiment_pixels(x), sizeof *photons);
-    after_set_brightest(x, m, most, photons);
-    mem_free(photons);
 }
 
 /* Background, noise, or both, of every experiment of the table. */
