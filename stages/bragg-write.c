@@ -26,7 +26,6 @@ struct writer {
     struct taken taken;      // names that were, when the index began
     uint64_t expected;       // frames of this run
     struct pending pending;  // frames whose files are not finished
-    struct id_set durable;   // frames, until the runtime asks
     uint64_t first, last;    // frames of this process ...
     uint64_t frames, bytes;  // ... how many, and their files but a series
 };
@@ -64,7 +63,7 @@ static enum status writer_message(void *state, const struct route *r, const stru
     return STATUS_OK;
 }
 
-/* Enters frames that are durable into the index, and tells the runtime. */
+/* Enters frames that are durable into the index. */
 static enum status note_durable(struct writer *w, struct pending_frame f, struct error *e)
 {
     char names[OUTPUTS_NAMES_SIZE];
@@ -75,10 +74,8 @@ static enum status note_durable(struct writer *w, struct pending_frame f, struct
                                       .hit = f.hit,
                                       .names = names};
     const enum status s = frame_index_add(&w->index, &entry, e);
-    if (s)
-        return s;
-    w->bytes += entry.bytes;
-    return id_set_add(&w->durable, f.id) ? STATUS_OK : error_memory(e, "a list of frames");
+    w->bytes += s ? 0 : entry.bytes;
+    return s;
 }
 
 /* Likewise those of files of the series that are finished by now. */
@@ -235,19 +232,6 @@ static enum status writer_frame(void *state, struct frame *f, struct error *e)
     return nxmx_series_is_due(&w->outputs.series->series) ? finish_series(w, false, e) : STATUS_OK;
 }
 
-static enum status writer_flush(void *state, struct error *e)
-{
-    struct writer *w = state;
-    return w->outputs.series ? finish_series(w, true, e) : STATUS_OK;
-}
-
-static void writer_durable(void *state, struct id_set *ids)
-{
-    struct writer *w = state;
-    *ids = w->durable;
-    w->durable = (struct id_set){0};
-}
-
 static void writer_made(void *state, struct made *made)
 {
     const struct writer *w = state;
@@ -268,7 +252,8 @@ static void writer_made(void *state, struct made *made)
 static enum status writer_end(void *state, struct error *e)
 {
     struct writer *w = state;
-    const enum status s = outputs_end_run(&w->outputs, e);
+    enum status s = w->outputs.series ? finish_series(w, true, e) : STATUS_OK;
+    s = s ? s : outputs_end_run(&w->outputs, e);
     return !s && w->has_index ? frame_index_finish(&w->index, e) : s;
 }
 
@@ -283,7 +268,6 @@ static void writer_close(void *state)
     outputs_close(&w->outputs);
     pending_free(&w->pending);
     taken_free(&w->taken);
-    id_set_clear(&w->durable);
 }
 
 static const struct stage writer = {
@@ -310,8 +294,6 @@ static const struct stage writer = {
     .have = writer_have,
     .expect = writer_expect,
     .frame = writer_frame,
-    .durable = writer_durable,
-    .flush = writer_flush,
     .made = writer_made,
     .end = writer_end,
     .close = writer_close,

@@ -25,14 +25,6 @@ static bool is_of_issued(struct stream *s, struct peer *p, const struct notice *
     return true;
 }
 
-static bool add_ids(struct id_set *set, const struct notice *n)
-{
-    bool good = true;
-    for (size_t i = 0; i < n->nids && good; i++)
-        good = id_set_add_range(set, n->ids[i]);
-    return good;
-}
-
 /* True when there is room for more ranges of a process; it is made at the expense of who has said
  * most of those that frames do not reach, and of itself when there is none. */
 static bool has_room(struct stream *s, struct peer *p, size_t more)
@@ -51,15 +43,16 @@ static bool has_room(struct stream *s, struct peer *p, size_t more)
     return most != p;
 }
 
-/* What such a process says: kept until it is known whether they do. */
-static void hear_early(struct stream *s, struct peer *p, struct id_set *set, const struct notice *n)
+/* What such a process says is kept until it is known whether they do. */
+static void hear_early(struct stream *s, struct peer *p, const struct notice *n)
 {
     if (!n->nids || !has_room(s, p, n->nids))
         return;
     if (!p->early_ns)
         p->early_ns = p->heard_ns;
-    if (!add_ids(set, n))
-        holdings_no_memory(s);
+    for (size_t i = 0; i < n->nids; i++)
+        if (!id_set_add_range(&p->early, n->ids[i]))
+            holdings_no_memory(s);
 }
 
 static void hear_ack(struct stream *s, struct peer *p, const struct notice *n)
@@ -67,7 +60,7 @@ static void hear_ack(struct stream *s, struct peer *p, const struct notice *n)
     if (!is_of_issued(s, p, n, "acknowledged"))
         return;
     if (!p->known) {
-        hear_early(s, p, &p->early_acks, n);
+        hear_early(s, p, n);
         return;
     }
     const uint64_t places = holdings_issued(s);
@@ -100,16 +93,6 @@ static void hear_have(struct stream *s, struct peer *p, const struct notice *n)
         holdings_take_have(s, p);
 }
 
-static void hear_kept(struct stream *s, struct peer *p, const struct notice *n)
-{
-    if (!is_of_issued(s, p, n, "keeps"))
-        return;
-    if (p->known)
-        holdings_keep(s, p, n->ids, n->nids);
-    else
-        hear_early(s, p, &p->early_kept, n);
-}
-
 void claims_hear(struct stream *s, struct peer *p, enum message_type type, const struct notice *n)
 {
     switch (type) {
@@ -118,9 +101,6 @@ void claims_hear(struct stream *s, struct peer *p, enum message_type type, const
         break;
     case MESSAGE_HAVE:
         hear_have(s, p, n);
-        break;
-    case MESSAGE_KEPT:
-        hear_kept(s, p, n);
         break;
     case MESSAGE_LOST:  // what was lost on the way to a process that nobody knows comes to light
         if (is_of_issued(s, p, n, "lost") && p->known)  // as nobody lists it
@@ -135,11 +115,11 @@ void claims_hear(struct stream *s, struct peer *p, enum message_type type, const
  * frames came; so the time begins anew then, and is twice as long. */
 void claims_check(struct stream *s, struct peer *p, uint64_t now_ns)
 {
-    const struct id_set *early = p->early_acks.count ? &p->early_acks : &p->early_kept;
     if (!p->early_ns || p->out)
         return;
     if (s->broken_ns)
         p->early_ns = now_ns;
     if (s->freed || now_ns > p->early_ns + 2 * s->run->patience_ns)
-        outlaw(s, p, "it has frame %" PRIu64 ", and no stage sends it any", early->ranges[0].first);
+        outlaw(s, p, "it has frame %" PRIu64 ", and no stage sends it any",
+               p->early.ranges[0].first);
 }

@@ -68,7 +68,6 @@ void fence_out(struct stream *s, struct peer *p, const char *how, const char *re
     const bool known = p->known;
     if (known) {
         remember(s, p, how);
-        holdings_unkeep(s, p);
         if (p->hello.in_memory)
             holdings_void(s, p);
         (void)snprintf(s->broken_by, sizeof s->broken_by, "%s (process %" PRId64 ") %s",

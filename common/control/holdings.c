@@ -20,8 +20,7 @@ static void drop_early(struct stream *s, struct peer *p)
     s->roster.nclaims -= p->nclaims - p->have.count;
     p->nclaims = p->have.count;
     p->early_ns = 0;
-    id_set_clear(&p->early_acks);
-    id_set_clear(&p->early_kept);
+    id_set_clear(&p->early);
 }
 
 void holdings_forget(struct stream *s, struct peer *p)
@@ -33,7 +32,7 @@ void holdings_forget(struct stream *s, struct peer *p)
 
 void holdings_acknowledge(struct stream *s, struct peer *p, struct id_range range, uint64_t places)
 {
-    if (!id_set_add_range(&p->acked, range) || !id_set_remove_range(&p->kept, range))
+    if (!id_set_add_range(&p->acked, range))
         holdings_no_memory(s);
     if (p->durable && p->durable == s->unsafe_in && !id_set_remove_range(&s->unsafe, range))
         holdings_no_memory(s);
@@ -48,36 +47,11 @@ void holdings_take_have(struct stream *s, const struct peer *p)
         window_ack(&s->window, p->have.ranges[i], p->durable, places);
 }
 
-void holdings_keep(struct stream *s, struct peer *p, const struct id_range *ids, size_t nids)
-{
-    for (size_t i = 0; i < nids; i++) {
-        window_keep(&s->window, ids[i], p->durable);
-        if (!id_set_add_range(&p->kept, ids[i]))
-            holdings_no_memory(s);
-    }
-    s->flush_due = true;
-}
-
-void holdings_unkeep(struct stream *s, const struct peer *p)
-{
-    struct id_set gone = {0};
-    bool good = id_set_add_set(&gone, &p->kept);
-    for (const struct peer *q = s->roster.first; q && good; q = q->next)
-        if (q != p && q->durable == p->durable)
-            good = id_set_remove_set(&gone, &q->kept);
-    for (size_t i = 0; i < gone.count; i++)
-        window_unkeep(&s->window, gone.ranges[i], p->durable);
-    if (!good)
-        holdings_no_memory(s);
-    id_set_clear(&gone);
-}
-
 void holdings_take(struct stream *s, struct peer *p)
 {
     const uint64_t places = holdings_issued(s);
-    for (size_t i = 0; i < p->early_acks.count; i++)
-        holdings_acknowledge(s, p, p->early_acks.ranges[i], places);
-    holdings_keep(s, p, p->early_kept.ranges, p->early_kept.count);
+    for (size_t i = 0; i < p->early.count; i++)
+        holdings_acknowledge(s, p, p->early.ranges[i], places);
     holdings_take_have(s, p);
     drop_early(s, p);
     p->known = true;

@@ -8,13 +8,9 @@
 uint64_t holdings_issued(struct stream *s);
 
 /* A process that frames can reach acknowledges some of the first `places` ids of the list; it has
- * all that it said to have from the start; it keeps frames until they are durable. */
+ * all that it said to have from the start. */
 void holdings_acknowledge(struct stream *s, struct peer *p, struct id_range range, uint64_t places);
 void holdings_take_have(struct stream *s, const struct peer *p);
-void holdings_keep(struct stream *s, struct peer *p, const struct id_range *ids, size_t nids);
-
-/* A process is out: what only it of its group kept is gone. */
-void holdings_unkeep(struct stream *s, const struct peer *p);
 
 /* Frames can reach a process now: what it said early counts. */
 void holdings_take(struct stream *s, struct peer *p);

@@ -50,7 +50,6 @@ static void send_durable(struct member *me, bool at_once, uint64_t now_ns)
     struct id_set durable = exchange_take_durable(&me->links->exchange);
     if (durable.count) {
         pass(me, &durable);
-        (void)id_set_remove_set(&me->links->kept, &durable);
         me->made += id_set_size(&durable);
         if (!id_set_add_set(&me->links->acks, &durable))
             run_stop(me->run, STATUS_FAILED, "out of memory for acknowledgements");
@@ -73,9 +72,6 @@ static void on_notice(struct member *me, const struct route *r, const struct not
         waited_learn(me->links, n->groups, n->ngroups);
         if (n->known)
             exchange_set_total(&me->links->exchange, n->total);
-        break;
-    case MESSAGE_FLUSH:
-        exchange_flush(&me->links->exchange);
         break;
     case MESSAGE_ORDER:
         if (me->run->settings.order)
@@ -168,9 +164,7 @@ static void take_have(struct member *me)
         run_stop(me->run, STATUS_FAILED, "out of memory for frames that are there");
 }
 
-/* Tells the source what is durable from the start, so that it may count on this sink; soon also
- * what it keeps: that may be lost with a message, and a frame that the sink lists is not sent
- * again, so that nothing would end the wait for it. */
+/* Tells the source what is durable from the start, so that it may count on this sink. */
 static void announce(struct member *me)
 {
     const struct id_set *have = &me->have;
@@ -183,8 +177,6 @@ static void announce(struct member *me)
         n.known = told == have->count;
         tell(me, MESSAGE_HAVE, &n);
     } while (told < have->count);
-    if (!id_set_add_set(&me->links->kept_due, &me->links->kept))
-        run_stop(me->run, STATUS_FAILED, "out of memory for frames that are kept");
 }
 
 /* Says hello when that is due. */
@@ -203,30 +195,10 @@ static void greet_source(struct member *me)
         announce(me);
 }
 
-/* What a last stage keeps until it is durable lets the stage before go on; the source learns
- * of it, so that it knows when all that can come has come. */
-static void send_kept(struct member *me)
-{
-    struct id_set kept = exchange_take_kept(&me->links->exchange);
-    if (kept.count) {
-        pass(me, &kept);
-        if (!id_set_add_set(&me->links->kept, &kept) ||
-            !id_set_add_set(&me->links->kept_due, &kept))
-            run_stop(me->run, STATUS_FAILED, "out of memory for frames that are kept");
-        id_set_clear(&kept);
-    }
-    if (!me->links->kept_due.count)
-        return;
-    struct notice n = {.nids = me->links->kept_due.count, .ids = me->links->kept_due.ranges};
-    tell(me, MESSAGE_KEPT, &n);
-    id_set_empty(&me->links->kept_due);
-}
-
 void member_settle(struct member *me, uint64_t now_ns)
 {
     if (!role_is_sink(&me->run->role) || !me->run->control.socket || me->links->changed)
         return;
-    send_kept(me);
     send_durable(me, false, now_ns);
 }
 

@@ -23,7 +23,7 @@ struct member {
 /* Takes all messages of the source; false when there were none. */
 bool member_receive(struct member *me);
 
-/* Tells the source what has become durable or is kept: at once, or when that is due. */
+/* Tells the source what has become durable: at once, or when that is due. */
 void member_settle(struct member *me, uint64_t now_ns);
 
 /* Its turn, if that is due: connects to the source, says hello, tells it what is due. */

@@ -116,7 +116,7 @@ static bool find_acknowledged(struct member *me)
     bool good = true;
     for (size_t i = 0; i < me->links->nheld && good; i++)
         good = id_set_remove(ids, me->links->held[i].id);
-    good = good && id_set_remove_set(ids, &me->links->kept) && id_set_add_set(ids, &durable);
+    good = good && id_set_add_set(ids, &durable);
     id_set_clear(&durable);
     return good;
 }

@@ -91,11 +91,9 @@ void roster_remove(struct roster *r, struct peer *p)
     id_set_clear(&p->told);
     id_set_clear(&p->have);
     id_set_clear(&p->acked);
-    id_set_clear(&p->kept);
     id_set_clear(&p->holds[0]);
     id_set_clear(&p->holds[1]);
-    id_set_clear(&p->early_acks);
-    id_set_clear(&p->early_kept);
+    id_set_clear(&p->early);
     mem_free(p);
 }
 

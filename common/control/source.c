@@ -63,7 +63,6 @@ static void beat(struct stream *s, uint64_t now_ns)
     if (s->run->stopping || now_ns - s->beat_ns < run_beat_ns(s->run))
         return;
     s->beat_ns = now_ns;
-    s->flush_due = true;  // a message may be lost
     if (s->open && !s->freed && !s->broken_ns)
         lost_unlisted(s, now_ns);
     struct notice n = {.progress = s->links->ticks};
@@ -98,16 +97,6 @@ static void end(struct stream *s, uint64_t now_ns)
         run_finish(s->run, peer_end_status(s));
 }
 
-/* Nothing more comes before last stages make durable what they keep: tells them. */
-static void flush(struct stream *s)
-{
-    if (!s->flush_due || !window_is_stuck(&s->window, s->total))
-        return;
-    s->flush_due = false;
-    struct notice n = {.total = s->total};
-    peer_send(s, NULL, MESSAGE_FLUSH, &n);
-}
-
 void source_pump(struct stream *s, const struct exchange_view *view, uint64_t now_ns)
 {
     lost_collect(s);
@@ -129,7 +118,6 @@ void source_pump(struct stream *s, const struct exchange_view *view, uint64_t no
         end(s, now_ns);
         return;
     }
-    flush(s);
     order_tell(s);
     const uint64_t left = s->total - w->lowest;
     const bool whole = recover_is_whole(s, now_ns);
@@ -145,7 +133,7 @@ void source_interrupt(struct stream *s)
         return;
     }
     s->total = exchange_cut(&s->links->exchange);
-    s->flush_due = s->order_due = true;
+    s->order_due = true;
     peer_send_total(s, NULL);
     const uint64_t left = s->total - window_count_done(&s->window, s->total);
     log_line(LOG_TELL, "finishing %" PRIu64 " frame%s; Ctrl-C again aborts", left,

@@ -41,13 +41,11 @@ struct peer {
     bool out;                // it broke the rules before they could: it is not listened to
     bool bye;
     struct allowance allowance;
-    struct id_set have;        // durable from the start
-    struct id_set acked;       // acknowledged, but for those
-    struct id_set kept;        // in its hands, not durable yet
-    struct id_set early_acks;  // what it said before it was known ...
-    struct id_set early_kept;
-    uint64_t early_ns;  // ... since then, 0: nothing
-    size_t nclaims;     // so many ranges of ids, and of `have`, which stay
+    struct id_set have;   // durable from the start
+    struct id_set acked;  // acknowledged, but for those
+    struct id_set early;  // acknowledged before it was known ...
+    uint64_t early_ns;    // ... since then, 0: nothing
+    size_t nclaims;       // so many ranges of ids, and of `have`, which stay
 };
 
 /* All of them, as they came. */
@@ -102,9 +100,8 @@ struct stream {
     size_t nfenced;       // so far; the latest are ...
     struct fenced fenced[STATUS_FENCED_MAX];  // ... here, one after the other in a ring
     struct given_up given_up;                 // the first frame of which that is true
-    bool failed;     // a last stage acknowledged more frames than it made durable
-    bool flush_due;  // look whether all that can come has come to the last stages
-    bool resumed;    // some frames were there at the start
+    bool failed;   // a last stage acknowledged more frames than it made durable
+    bool resumed;  // some frames were there at the start
     bool ready, open, freed;
     size_t naway, away_capacity;
     struct away *away;  // who is not back yet

@@ -127,41 +127,13 @@ void window_ack(struct window *w, struct id_range range, uint64_t groups, uint64
     w->changed = true;
 }
 
-void window_unkeep(struct window *w, struct id_range range, uint64_t groups)
-{
-    if (!window_clip(w, &range))
-        return;
-    for (uint64_t place = range.first; place <= range.last; place++)
-        at(w, place)->kept &= ~groups;
-}
-
 void window_retract(struct window *w, struct id_range range, uint64_t groups)
 {
     if (!window_clip(w, &range))
         return;
-    for (uint64_t place = range.first; place <= range.last; place++) {
-        at(w, place)->acked &= ~groups;
-        at(w, place)->kept &= ~groups;
-    }
-    w->changed = true;
-}
-
-void window_keep(struct window *w, struct id_range range, uint64_t groups)
-{
-    if (!window_clip(w, &range))
-        return;
     for (uint64_t place = range.first; place <= range.last; place++)
-        at(w, place)->kept |= groups;
-}
-
-bool window_is_stuck(const struct window *w, uint64_t total)
-{
-    for (uint64_t place = w->lowest; place < total && place - w->lowest < w->size; place++) {
-        const struct frame_state *f = at(w, place);
-        if (((f->acked | f->kept) & w->required) != w->required)
-            return false;
-    }
-    return w->lowest < total;
+        at(w, place)->acked &= ~groups;
+    w->changed = true;
 }
 
 void window_listed(struct window *w, struct id_range range, uint64_t now_ns)

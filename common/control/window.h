@@ -14,8 +14,6 @@
 
 struct frame_state {
     uint64_t acked;      // a bit per group that has acknowledged it
-    uint64_t kept;       // likewise, that has it, whatever becomes of other copies, and has not
-                         // acknowledged it yet
     uint64_t holders;    // likewise, that held it when it was last looked who does
     uint64_t listed_ns;  // when a live process that passes it on last said that it holds it
     uint32_t attempt;    // how often it was issued again
@@ -59,10 +57,8 @@ bool window_clip(const struct window *w, struct id_range *range);
 bool window_covers(const struct window *w, struct id_range range, uint64_t places, uint64_t *other);
 
 /* Notes an acknowledgement by groups of those of the first `places` ids of the list that are in
- * a range; that they keep frames until later; that this is not true, or neither. */
+ * a range; that this is not true. */
 void window_ack(struct window *w, struct id_range range, uint64_t groups, uint64_t places);
-void window_keep(struct window *w, struct id_range range, uint64_t groups);
-void window_unkeep(struct window *w, struct id_range range, uint64_t groups);
 void window_retract(struct window *w, struct id_range range, uint64_t groups);
 
 /* Notes that a process that passes frames on holds them. */
@@ -76,10 +72,6 @@ void window_held(struct window *w, struct id_range range, uint64_t group);
 /* True when the frame was held since then by somebody who passes it on, or all groups that lack it
  * hold it: what a last stage holds is of no use to other groups. */
 bool window_is_listed(const struct window *w, const struct frame_state *f, uint64_t since_ns);
-
-/* True when groups have all frames of the window below place `total` but have not
- * acknowledged some: nothing moves before they do. */
-bool window_is_stuck(const struct window *w, uint64_t total);
 
 /* Moves the window over all frames at places below `total` that are done. */
 void window_advance(struct window *w, uint64_t total);

@@ -266,6 +266,5 @@ struct id_set credit_ids(const struct links *ls)
     for (const struct link *l = ls->first; l; l = l->next)
         for (size_t i = l->narrived; i < l->nsent; i++)
             (void)id_set_add(&ids, l->sent[i]);
-    (void)id_set_add_set(&ids, &ls->kept);
     return ids;
 }

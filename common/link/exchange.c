@@ -66,7 +66,6 @@ void exchange_close(struct exchange *x)
     while (x->out.head)
         item_free(queue_shift(&x->out));
     id_set_clear(&x->durable);
-    id_set_clear(&x->kept);
     id_set_clear(&x->have);
     id_set_clear(&x->list);
     id_set_clear(&x->damaged);
@@ -78,17 +77,14 @@ void exchange_close(struct exchange *x)
     (void)pthread_mutex_destroy(&x->mutex);
 }
 
-bool exchange_take(struct exchange *x, struct item **item)
+struct item *exchange_take(struct exchange *x)
 {
     exchange_lock(x);
-    while (!x->in.head && !x->flush && !x->ended)
+    while (!x->in.head && !x->ended)
         exchange_sleep(x, &x->changed);
-    *item = x->ended && !x->complete ? NULL : queue_shift(&x->in);
-    const bool flush = !*item && x->flush && !x->ended;
-    if (flush)
-        x->flush = false;
+    struct item *item = x->ended && !x->complete ? NULL : queue_shift(&x->in);
     exchange_unlock(x);
-    return *item || flush;
+    return item;
 }
 
 bool exchange_give(struct exchange *x, struct item *item)

@@ -53,8 +53,6 @@ struct exchange {
     struct queue in, out;
     bool stuck;             // outwards: what is given cannot leave yet
     struct id_set durable;  // sink: made durable and not yet told
-    struct id_set kept;     // sink: taken before it is durable, and not yet told
-    bool flush;             // sink: what is kept is to become durable
     struct id_set have;     // sink: durable from the start
     struct id_set damaged;  // frames that were damaged on their way, not yet told
     bool damaged_other;     // likewise an experiment
@@ -82,9 +80,8 @@ struct exchange {
 enum status exchange_open(struct exchange *x, struct error *e);
 void exchange_close(struct exchange *x);
 
-/* Main thread.  Each waits and returns false at the end of the stream. */
-/* The caller frees it; NULL when nothing is there and what is kept is to become durable. */
-bool exchange_take(struct exchange *x, struct item **item);
+/* Main thread.  Each waits and returns false, or NULL, at the end of the stream. */
+struct item *exchange_take(struct exchange *x);               // the caller frees it
 bool exchange_give(struct exchange *x, struct item *item);    // takes ownership
 bool exchange_next(struct exchange *x, struct ticket *next);  // source
 /* Until ready(context), which is called again after each exchange_wake. */
@@ -95,7 +92,6 @@ bool exchange_wait_until(struct exchange *x, uint64_t when_ns);
 uint64_t exchange_total(struct exchange *x);
 void exchange_wait_end(struct exchange *x);
 void exchange_durable(struct exchange *x, uint64_t id);  // sink
-void exchange_kept(struct exchange *x, uint64_t id);     // sink: taken, durable later
 /* A message that came through a network turned out to be damaged: it is dropped. */
 void exchange_damaged(struct exchange *x, const struct route *route);
 void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
@@ -123,8 +119,6 @@ void exchange_pop(struct exchange *x);                     // drops what peek sh
 void exchange_set_stuck(struct exchange *x, bool stuck);
 struct exchange_view exchange_look(struct exchange *x);
 struct id_set exchange_take_durable(struct exchange *x);               // the caller clears it
-struct id_set exchange_take_kept(struct exchange *x);                  // likewise
-void exchange_flush(struct exchange *x);                               // sink
 struct id_set exchange_take_damaged(struct exchange *x, bool *other);  // likewise
 struct id_set exchange_take_have(struct exchange *x);                  // sink; the caller clears it
 const struct id_set *exchange_list(struct exchange *x);                // source

@@ -18,15 +18,6 @@ void exchange_durable(struct exchange *x, uint64_t id)
 {
     exchange_lock(x);
     (void)id_set_add(&x->durable, id);
-    (void)id_set_remove(&x->kept, id);
-    exchange_unlock(x);
-    exchange_hand_over(x);
-}
-
-void exchange_kept(struct exchange *x, uint64_t id)
-{
-    exchange_lock(x);
-    (void)id_set_add(&x->kept, id);
     exchange_unlock(x);
     exchange_hand_over(x);
 }
@@ -43,19 +34,7 @@ struct id_set exchange_take_durable(struct exchange *x)
     return take_set(x, &x->durable);
 }
 
-struct id_set exchange_take_kept(struct exchange *x)
-{
-    return take_set(x, &x->kept);
-}
-
 struct id_set exchange_take_have(struct exchange *x)
 {
     return take_set(x, &x->have);
-}
-
-void exchange_flush(struct exchange *x)
-{
-    exchange_lock(x);
-    x->flush = x->begun;
-    exchange_unlock(x);
 }

@@ -150,8 +150,6 @@ void links_clear(struct links *ls)
     order_close(&ls->order);
     id_set_clear(&ls->passed);
     id_set_clear(&ls->acks);
-    id_set_clear(&ls->kept);
-    id_set_clear(&ls->kept_due);
     for (size_t i = 0; i < LINK_BUCKETS; i++)
         for (struct buried *next; ls->buried[i]; ls->buried[i] = next) {
             next = ls->buried[i]->next;

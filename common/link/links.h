@@ -157,12 +157,10 @@ struct links {
     size_t line_length;
 
     /* Facts for the source. */
-    bool changed;            // who is linked
-    struct id_set passed;    // in the source: what left it
-    struct lost *lost;       // the oldest first
-    struct id_set kept;      // sink: taken and not yet durable; the source knows ...
-    struct id_set kept_due;  // ... but of these
-    struct id_set acks;      // sink: durable, perhaps told before, to be told
+    bool changed;          // who is linked
+    struct id_set passed;  // in the source: what left it
+    struct lost *lost;     // the oldest first
+    struct id_set acks;    // sink: durable, perhaps told before, to be told
 
     atomic_uint_fast64_t refused;  // connections to what is bound here, without a good key
     uint64_t duplicates;           // frames that came twice

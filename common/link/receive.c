@@ -102,9 +102,7 @@ static bool is_new(struct links *ls, const struct route *r, const struct message
         return false;
     }
     ls->duplicates++;
-    if (id_set_has(&ls->kept, r->frame))  // who asks does not know
-        (void)id_set_add(&ls->kept_due, r->frame);
-    else if (copies_held(ls, r->frame) == 1)  // likewise, and the first one is durable
+    if (copies_held(ls, r->frame) == 1)  // the first one is durable, and who asks does not know
         (void)id_set_add(&ls->acks, r->frame);
     credit_passed(ls, r->frame);
     return false;

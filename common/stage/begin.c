@@ -7,16 +7,16 @@
 #include "control/restart.h"
 #include "stage/worker.h"
 
-/* Waits for the first message that is not damaged; false in *more when none comes. */
-static enum status receive_first(struct worker *w, struct item **item, bool *more, struct error *e)
+/* Waits for the first message that is not damaged; NULL in *item when none comes. */
+static enum status receive_first(struct worker *w, struct item **item, struct error *e)
 {
     enum status s = STATUS_OK;
     bool dropped = true;
     while (dropped && s == STATUS_OK) {
         meter_switch(&w->rt.links.meter, ACTIVITY_WAIT_IN, 0);
-        *more = exchange_take(&w->rt.links.exchange, item);
+        *item = exchange_take(&w->rt.links.exchange);
         meter_switch(&w->rt.links.meter, ACTIVITY_OTHER, 0);
-        if (!*more)
+        if (!*item)
             return STATUS_OK;
         s = worker_check_sum(w, *item, &dropped, e);
         if (dropped || s)
@@ -29,8 +29,9 @@ static enum status receive_first(struct worker *w, struct item **item, bool *mor
 static enum status receive_experiment(struct worker *w, bool *more, struct error *e)
 {
     struct item *item;
-    enum status s = receive_first(w, &item, more, e);
-    if (s || !*more)
+    enum status s = receive_first(w, &item, e);
+    *more = item;
+    if (s || !item)
         return s;
     w->run = item->route.run;
     w->incarnation = item->route.incarnation;

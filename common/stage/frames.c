@@ -5,29 +5,6 @@
 #include "base/clock.h"
 #include "stage/worker.h"
 
-/* A last stage that collects frames says which have become durable; true for frame `just`. */
-static bool take_durable(struct worker *w, uint64_t just)
-{
-    struct id_set ids = {0};
-    w->stage->durable(w->state, &ids);
-    const bool found = id_set_has(&ids, just);
-    for (size_t i = 0; i < ids.count; i++)
-        for (uint64_t id = ids.ranges[i].first; id <= ids.ranges[i].last; id++)
-            exchange_durable(&w->rt.links.exchange, id);
-    id_set_clear(&ids);
-    return found;
-}
-
-static enum status flush(struct worker *w, struct error *e)
-{
-    meter_switch(&w->rt.links.meter, ACTIVITY_COMPUTE, 0);
-    const enum status s = w->stage->flush ? w->stage->flush(w->state, e) : STATUS_OK;
-    meter_switch(&w->rt.links.meter, ACTIVITY_OTHER, 0);
-    if (s == STATUS_OK && w->stage->durable)
-        (void)take_durable(w, 0);
-    return s;
-}
-
 /* Gives borrowed pixels back.  If they were replaced, because the process before took this
  * one for dead, or damaged, whatever came of them is void: `s` becomes that error. */
 static enum status return_pixels(struct worker *w, enum status s, struct error *e)
@@ -77,10 +54,7 @@ static enum status process(struct worker *w, struct frame *f, struct ticket t, b
         return s;
     meter_count_frame(&w->rt.links.meter);
     if (role_is_sink(&w->rt.run.role)) {
-        if (!w->stage->durable)
-            exchange_durable(&w->rt.links.exchange, t.id);
-        else if (!take_durable(w, t.id))
-            exchange_kept(&w->rt.links.exchange, t.id);
+        exchange_durable(&w->rt.links.exchange, t.id);
         progress_show(&w->progress, w->rt.links.meter.frames, &w->rt.links.exchange);
         return STATUS_OK;
     }
@@ -200,14 +174,10 @@ enum status worker_run_frames(struct worker *w, struct error *e)
     enum status s = STATUS_OK;
     struct meter *meter = &w->rt.links.meter;
     for (bool more = true; more && s == STATUS_OK;) {
-        struct item *item;
         meter_switch(meter, ACTIVITY_WAIT_IN, 0);
-        if (!exchange_take(&w->rt.links.exchange, &item))
+        struct item *item = exchange_take(&w->rt.links.exchange);
+        if (!item)
             break;
-        if (!item) {
-            s = flush(w, e);
-            continue;
-        }
         let_others_leave(w, item);
         const uint64_t id = item->route.frame;
         w->route = &item->route;

@@ -138,8 +138,8 @@ struct stage {
 
     /* One frame.  The source fills *f for f->recipe.id; others change *f in
      * place; a sink makes it durable before it returns (then it is
-     * acknowledged), or has `durable`; it is told the sum of the pixels.  Must depend on nothing
-     * but options, experiment and *f.
+     * acknowledged); it is told the sum of the pixels.  Must depend on nothing but options,
+     * experiment and *f.
      * New pixels come from image_reserve(&f->image, ...), or, while the old ones
      * are read, from a second image with the same `memory`: then they need no copy.
      * With reads_only the pixels that come may lie in memory of the process
@@ -147,14 +147,6 @@ struct stage {
      * the pixels with that of their maker, when it has read them and before it gives a file
      * its name.  Without, they are the stage's own, at the price of a copy. */
     enum status (*frame)(void *state, struct frame *f, struct error *e);
-
-    /* A last stage that collects frames: asked after each `frame` and `flush`, puts those that
-     * have become durable since into the empty *ids, which the runtime frees. */
-    void (*durable)(void *state, struct id_set *ids);
-
-    /* Likewise: nothing more comes before what it has is durable, as at the end of the
-     * stream. */
-    enum status (*flush)(void *state, struct error *e);
 
     /* A last stage that makes files: fills in what they are, after some frame.  NULL: it makes
      * none. */

@@ -130,7 +130,7 @@ static const struct field notice_fields[] = {
     NOTICE(T(CREDIT), grant, U32),
     NOTICE(T(WELCOME) | T(TOTAL), groups, LIST, OPTIONAL, .table = &group_table,
            .count_offset = offsetof(struct notice, ngroups)),
-    NOTICE(T(CREDIT) | T(ACK) | T(LOST) | T(HAVE) | T(HEARTBEAT) | T(ORDER) | T(KEPT), ids, LIST,
+    NOTICE(T(CREDIT) | T(ACK) | T(LOST) | T(HAVE) | T(HEARTBEAT) | T(ORDER), ids, LIST,
            .table = &range_table, .flags = FIELD_PAIRS,
            .count_offset = offsetof(struct notice, nids)),
     NOTICE(T(HAVE) | T(WELCOME) | T(TOTAL), known, BOOL),
@@ -143,7 +143,7 @@ static const struct field notice_fields[] = {
     NOTICE(T(CREDIT), shared, BOOL, OPTIONAL),
     NOTICE(T(CREDIT), slots, U64, OPTIONAL),
     NOTICE(T(BYE) | T(FREE) | T(FENCE) | T(LOST), status, ENUM, .limit = 255),
-    NOTICE(T(WELCOME) | T(TOTAL) | T(FLUSH), total, U64),
+    NOTICE(T(WELCOME) | T(TOTAL), total, U64),
     NOTICE(T(ORDER), until, U64),
     NOTICE_TEXT(T(FENCE), uuid, .flags = 0),
     NOTICE_TEXT(T(LOST), uuid, OPTIONAL),
@@ -153,8 +153,7 @@ static const struct field notice_fields[] = {
 #undef OBJECT
 
 static const uint32_t NOTICES = T(CREDIT) | T(BYE) | T(WELCOME) | T(TOTAL) | T(HEARTBEAT) | T(ACK) |
-                                T(FENCE) | T(FREE) | T(LOST) | T(HAVE) | T(ORDER) | T(POOL) |
-                                T(KEPT) | T(FLUSH);
+                                T(FENCE) | T(FREE) | T(LOST) | T(HAVE) | T(ORDER) | T(POOL);
 
 /* Which fields a type has, by bits; none for what is no notice. */
 static uint64_t fields_of(enum message_type type)

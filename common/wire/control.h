@@ -63,7 +63,7 @@ struct notice {
     double dead_after_s;        // WELCOME: who is silent for longer is dead
     uint64_t window;            // WELCOME: frames under way at most, 0: not known
     bool known;                 // WELCOME, TOTAL: the total is known; HAVE: these were the last
-    uint64_t total;             // WELCOME, TOTAL, FLUSH: frames of the stream
+    uint64_t total;             // WELCOME, TOTAL: frames of the stream
     uint32_t grant;             // CREDIT: how many frames more may be sent
     bool packed;                // CREDIT: I can read packed pixels
     bool shared;                // CREDIT: I can read your shared memory

@@ -30,9 +30,7 @@ enum { WIRE_VERSION = 1, STAGE_NAME_SIZE = 32 };
     X(HAVE, 13, "have")            /* control, to the source: what a sink had at its start */ \
     X(STATUS, 14, "status")        /* control, from the source: answers a watcher */          \
     X(ORDER, 15, "order")          /* control, from the source: ids still to come */          \
-    X(POOL, 16, "pool")            /* data, down: where my shared memory is */                \
-    X(KEPT, 17, "kept")            /* control, to the source: ids it has, durable later */    \
-    X(FLUSH, 18, "flush")          /* control, from the source: kept ids are due */
+    X(POOL, 16, "pool")            /* data, down: where my shared memory is */
 
 enum message_type {
 #define X(symbol, code, text) MESSAGE_##symbol = code,
@@ -41,7 +39,7 @@ enum message_type {
 };
 
 /* The codes are 1 .. MESSAGE_LAST. */
-enum { MESSAGE_LAST = MESSAGE_FLUSH };
+enum { MESSAGE_LAST = MESSAGE_POOL };
 
 /* Low bits of the flags: what travels (0 nothing, 1 experiment, 2 recipes, 3 images);
  * part 2 is the descriptor of shared memory instead of the pixels, or they are packed there,

@@ -9,8 +9,7 @@ from typing import Any
 import msgpack
 import numpy
 
-(HELLO, EXPERIMENT, FRAME, CREDIT, BYE, WELCOME, TOTAL, HEARTBEAT, ACK, FENCE, FREE, LOST, HAVE, STATUS, ORDER, POOL,
- KEPT, FLUSH) = range(1, 19)
+(HELLO, EXPERIMENT, FRAME, CREDIT, BYE, WELCOME, TOTAL, HEARTBEAT, ACK, FENCE, FREE, LOST, HAVE, STATUS, ORDER, POOL) = range(1, 17)
 NOTHING, RECIPES, IMAGES, ANYTHING = 0, 2, 3, 4  # the kinds that flow
 KINDS = ["nothing", "experiment", "recipe", "image", "anything"]
 SHARED = 4  # the flag of a route whose pixels lie in shared memory

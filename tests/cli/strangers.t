@@ -66,18 +66,16 @@ attack ack ack first=0 last=9999 count=20 $own
 attack path ack first=0 last=9999 count=20 up=1 $own
 attack few ack first=0 last=2 up=1 $own
 attack have have first=0 last=9999 count=20 up=1 $own
-attack kept kept first=0 last=9999 count=20 up=1 $own
 attack lost lost first=0 last=9999 count=20 up=1 $own
 attack heart heartbeat first=0 last=9999 count=20 up=1 $own
 attack bye bye why='an evil word' $own
-met ack path few have kept lost heart bye
+met ack path few have lost heart bye
 unharmed 'words from nowhere'
 is 'frames that were not issued' "$(named ack)" 'is out: it acknowledged frame N, which was not issued'
 is 'who is out is told why' "$(said ack)" 'out: it acknowledged frame N, which was not issued'
 is 'a path that nobody confirms' "$(named path)" 'is out: it acknowledged frame N, which was not issued'
 is 'frames that nothing sent it' "$(named few)" 'is out: it has frame N, and no stage sends it any'
-is 'what it keeps, and lost' "$(named kept), $(named lost)" \
-	'is out: it keeps frame N, which was not issued, is out: it lost frame N, which was not issued'
+is 'what it lost' "$(named lost)" 'is out: it lost frame N, which was not issued'
 is 'who says what it has, or lives, may' "$(named have)$(named heart)" ''
 is 'a bye is named' "$(named bye)" 'ended with status 1: an evil word'
 

@@ -24,7 +24,7 @@ stream() {
 	for kind in hellos newcomers watchers anew; do
 		nice -n 19 stranger $kind "ipc://$d/c" count=200000 name="evil-$kind" >"said.$kind" 2>&1 &
 	done
-	for kind in ack kept lost have heartbeat; do
+	for kind in ack lost have heartbeat; do
 		nice -n 19 stranger $kind "ipc://$d/c" first=0 last=4 count=5000 up=1 group=test-sink/nothing name="evil-$kind" >"said.$kind" 2>&1 &
 	done
 	nice -n 19 stranger crowd "ipc://$d/c" count=2000 name=evil-crowd >said.crowd 2>&1 &

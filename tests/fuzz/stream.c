@@ -129,7 +129,7 @@ static void work(struct input *in)
     } else if (rt.source && !x->out.head && (x->nagain || x->issued < x->limit)) {
         if (exchange_next(x, &t))
             give(MESSAGE_FRAME, t.id);
-    } else if (x->in.head && !x->out.head && exchange_take(x, &item)) {
+    } else if (x->in.head && !x->out.head && (item = exchange_take(x))) {
         if (what & 1 && item->network)
             exchange_damaged(x, &item->route);
         else if (item->route.type == MESSAGE_FRAME && role_is_sink(&rt.run.role))

@@ -3,7 +3,7 @@
  * is no stage of it.  Prints how that ended: "out: REASON", "free", "cut" (or nobody answers any
  * more), "done" when it left by itself.
  *
- *   ack, have, kept, lost, heartbeat   says so of frames first= to last=, count= times; with
+ *   ack, have, lost, heartbeat   says so of frames first= to last=, count= times; with
  * ranges= of so many ranges each time, one after the other with gaps; then prints "said" bye says
  * bye with status=, and why= hellos      says hello count= times on one connection; newcomers: as
  * another process each time knocks      says hello count= times at data=, where frames flow wrong
@@ -299,8 +299,8 @@ static void send_part(void)
 
 static void act(const char *kind)
 {
-    static const enum message_type claims[] = {MESSAGE_ACK, MESSAGE_HAVE, MESSAGE_KEPT,
-                                               MESSAGE_LOST, MESSAGE_HEARTBEAT};
+    static const enum message_type claims[] = {MESSAGE_ACK, MESSAGE_HAVE, MESSAGE_LOST,
+                                               MESSAGE_HEARTBEAT};
     for (size_t i = 0; i < sizeof claims / sizeof *claims; i++)
         if (strcmp(kind, message_type_name(claims[i])) == 0)
             claim(claims[i]);

@@ -86,7 +86,6 @@ struct plan plan_of(uint64_t seed)
     p.image_bytes = sizes[draw(4)];
     p.groups = p.sinks > 1 && draw(2);
     p.order = (p.groups || p.sinks == 1) && !draw(3);
-    p.batch = draw(3) ? 1 : 2 + (unsigned)draw(BATCH_MAX - 1);
     /* Others wait twice as long, from the last heartbeat on, by clocks that may be faster; who is
      * idle says one up to 100 ms late. */
     uint64_t left_ns = (uint64_t)(p.dead_after_s * 1.78e9) - SECOND / 10;
@@ -130,10 +129,10 @@ void plan_tell(const struct plan *p, char *text, size_t size)
     int n = snprintf(text, size,
                      "%s, %u worker%s, %u sink%s, %" PRIu64 " frames, window %" PRIu64
                      ", dead after %.1f s, %" PRIu64 " us latency, %" PRIu64 " us a frame, %" PRIu64
-                     " bytes of image, %u durable at once%s%s%s%s",
+                     " bytes of image%s%s%s%s",
                      p->network ? "tcp" : "ipc", p->workers, p->workers > 1 ? "s" : "", p->sinks,
                      p->sinks > 1 ? "s" : "", p->frames, p->window, p->dead_after_s,
-                     p->latency_ns / 1000, p->compute_ns / 1000, p->image_bytes, p->batch,
+                     p->latency_ns / 1000, p->compute_ns / 1000, p->image_bytes,
                      p->handover ? ", handover" : "", p->order ? ", in order" : "",
                      p->groups ? ", each sink all" : "", p->guests ? ", guests" : "");
     if (p->room && (size_t)n < size)

@@ -121,7 +121,6 @@ void process_start(struct process *p)
     p->alive = true;
     p->turned = p->more = p->woken = p->renewed = false;
     p->doing = DOING_WAIT;
-    p->nkept = 0;
     p->hurt = false;
     p->next_id = p->slow_ns = p->noisy_ns = 0;
     p->pid = p->former ? p->pid : 1000 * (p->slot + 1) + p->lives;

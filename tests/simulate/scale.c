@@ -15,7 +15,6 @@ static struct plan plan_large(unsigned workers, unsigned sinks)
                          .handover = true,
                          .workers = workers,
                          .sinks = sinks,
-                         .batch = 1,
                          .image_bytes = 8 << 20,
                          .frames = (uint64_t)workers * FRAMES_EACH,
                          .window = 4 * (uint64_t)workers < 65536 ? 4 * (uint64_t)workers : 65536,

@@ -99,7 +99,7 @@ static bool is_ready(const struct process *p)
         return !x->out.head;
     if (p->doing == DOING_COMPUTE || x->ended || x->main_done)
         return false;
-    return p->job == JOB_SOURCE ? x->nagain || x->issued < x->limit : x->in.head || x->flush;
+    return p->job == JOB_SOURCE ? x->nagain || x->issued < x->limit : x->in.head != NULL;
 }
 
 /* As stage/main.c does when a callback fails, which has said why. */
@@ -107,21 +107,7 @@ static void fail(struct process *p)
 {
     atomic_store(&p->rt.run.spoken, true);
     atomic_store(&p->rt.failure, STATUS_FAILED);
-    p->nkept = 0;
     exchange_main_done(&p->rt.links.exchange);
-}
-
-/* What a last stage keeps becomes durable. */
-static void flush(struct process *p)
-{
-    for (size_t i = 0; i < p->nkept; i++) {
-        if (!truth_store(p, p->kept[i])) {
-            fail(p);
-            return;
-        }
-        exchange_durable(&p->rt.links.exchange, p->kept[i]);
-    }
-    p->nkept = 0;
 }
 
 /* It comes again. */
@@ -144,7 +130,6 @@ static void compute(struct process *p)
 static void take(struct process *p)
 {
     struct exchange *x = &p->rt.links.exchange;
-    struct item *item = NULL;
     if (p->job == JOB_SOURCE) {
         if (exchange_next(x, &p->ticket)) {
             truth_issued(p, p->ticket);
@@ -152,12 +137,9 @@ static void take(struct process *p)
         }
         return;
     }
-    if (!exchange_take(x, &item))
+    struct item *item = exchange_take(x);
+    if (!item)
         return;
-    if (!item) {
-        flush(p);
-        return;
-    }
     if (!route_sum_matches(&item->route, &item->message)) {
         damaged(p, item);
         return;
@@ -193,11 +175,10 @@ static void finish(struct process *p)
     }
     p->doing = DOING_WAIT;
     truth_takes(p, p->ticket.id);
-    p->kept[p->nkept++] = p->ticket.id;
-    if (p->nkept == world.plan.batch)
-        flush(p);
+    if (truth_store(p, p->ticket.id))
+        exchange_durable(&p->rt.links.exchange, p->ticket.id);
     else
-        exchange_kept(&p->rt.links.exchange, p->ticket.id);
+        fail(p);
 }
 
 void work_look(struct process *p)

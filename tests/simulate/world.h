@@ -11,7 +11,7 @@
 
 #include "stage/runtime.h"
 
-enum { FAULTS_MAX = 8, NAME_SIZE = 20, BATCH_MAX = 16 };
+enum { FAULTS_MAX = 8, NAME_SIZE = 20 };
 
 enum job { JOB_SOURCE, JOB_WORKER, JOB_SINK };
 
@@ -45,7 +45,6 @@ struct plan {
     bool order;            // last stages take frames as the source lists them
     bool guests;           // a stranger and a watcher come, too
     bool groups;           // every last stage gets every frame, else they share them
-    unsigned batch;        // a last stage makes so many frames durable at once
     uint64_t image_bytes;  // as far as credit goes: no image is made
     unsigned workers, sinks;
     uint64_t frames, window;
@@ -91,22 +90,20 @@ struct process {
     bool over;     // no other process comes
     int status;    // with which the last one ended, if it was not killed
     int64_t pid;
-    uint64_t former;           // the run before it began anew
-    uint64_t ahead_ns;         // its clock is, and ...
-    unsigned fast_ppm;         // ... runs so much faster
-    uint64_t turn_ns;          // when its I/O thread has its turn, 0: never
-    uint64_t alarm_ns;         // then an event looks for that, 0: none
-    uint64_t slow_ns;          // its next frame takes so much longer
-    uint64_t noisy_ns;         // its messages may be damaged until then
-    size_t nkept;              // a last stage: frames not yet durable ...
-    uint64_t kept[BATCH_MAX];  // ... these
-    uint64_t next_id;          // in order: no id below comes
-    uint64_t main_ns;          // likewise its main thread
-    uint64_t thaw_ns;          // frozen until then
-    bool woken;                // its I/O thread was woken
-    unsigned ntelling;         // sockets whose descriptor tells of something
-    bool turned;               // it had a turn
-    bool more;                 // messages came in its last turn, after it looked
+    uint64_t former;    // the run before it began anew
+    uint64_t ahead_ns;  // its clock is, and ...
+    unsigned fast_ppm;  // ... runs so much faster
+    uint64_t turn_ns;   // when its I/O thread has its turn, 0: never
+    uint64_t alarm_ns;  // then an event looks for that, 0: none
+    uint64_t slow_ns;   // its next frame takes so much longer
+    uint64_t noisy_ns;  // its messages may be damaged until then
+    uint64_t next_id;   // in order: no id below comes
+    uint64_t main_ns;   // likewise its main thread
+    uint64_t thaw_ns;   // frozen until then
+    bool woken;         // its I/O thread was woken
+    unsigned ntelling;  // sockets whose descriptor tells of something
+    bool turned;        // it had a turn
+    bool more;          // messages came in its last turn, after it looked
     enum doing doing;
     struct ticket ticket;
     struct runtime rt;  // large: cleared when a process begins

@@ -49,27 +49,6 @@ static void moves_when_all_groups_have_it(void **state)
     window_close(&w);
 }
 
-static void is_stuck_when_all_is_kept(void **state)
-{
-    (void)state;
-    struct window w = open_window(ONE | TWO);
-    window_keep(&w, (struct id_range){0, 2}, ONE);
-    window_ack(&w, (struct id_range){0, 2}, TWO, UINT64_MAX);
-    assert_false(window_is_stuck(&w, 100));  // frame 3 may still come
-    assert_true(window_is_stuck(&w, 3));     // unless there is none
-    window_keep(&w, (struct id_range){3, 3}, ONE | TWO);
-    assert_true(window_is_stuck(&w, 100));
-    leave(&w, 1);
-    assert_int_equal(window_lose(&w, 1, false), WINDOW_AGAIN);
-    assert_true(window_is_stuck(&w, 100));  // another copy was lost
-    window_unkeep(&w, (struct id_range){1, 1}, ONE);
-    assert_false(window_is_stuck(&w, 100));
-    window_ack(&w, (struct id_range){0, 3}, ONE | TWO, UINT64_MAX);
-    window_advance(&w, 4);
-    assert_false(window_is_stuck(&w, 4));
-    window_close(&w);
-}
-
 static void groups_that_are_not_required_do_not_count(void **state)
 {
     (void)state;
@@ -243,13 +222,12 @@ static void what_was_not_issued_is_not_acknowledged(void **state)
     window_advance(&w, 100);
     assert_true(w.lowest == 2);
     window_ack(&w, (struct id_range){2, 3}, ONE, 4);
-    window_keep(&w, (struct id_range){3, 3}, ONE);
     window_retract(&w, (struct id_range){0, 2}, ONE);  // 0 and 1 are over
     window_advance(&w, 100);
     assert_true(w.lowest == 2);
-    assert_true(window_find(&w, 3)->acked == ONE && window_find(&w, 3)->kept == ONE);
+    assert_true(window_find(&w, 3)->acked == ONE);
     window_retract(&w, (struct id_range){3, 3}, ONE);
-    assert_true(!window_find(&w, 3)->acked && !window_find(&w, 3)->kept);
+    assert_true(!window_find(&w, 3)->acked);
     window_close(&w);
 }
 
@@ -271,7 +249,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(moves_when_all_groups_have_it),
         cmocka_unit_test(groups_that_are_not_required_do_not_count),
-        cmocka_unit_test(is_stuck_when_all_is_kept),
         cmocka_unit_test(lost_frames_are_issued_again),
         cmocka_unit_test(what_a_group_holds_is_of_no_use_to_another),
         cmocka_unit_test(what_kills_is_given_up),
