@@ -25,6 +25,9 @@ void holdings_compare(struct stream *s, const struct peer *p, const struct notic
 void holdings_void(struct stream *s, struct peer *p);
 bool holdings_begin_again(struct stream *s);
 
+/* Somebody who has frames in its memory may be dead, which its silence will show. */
+bool holdings_are_in_doubt(const struct stream *s);
+
 /* Ends the run: there is no memory for what processes have. */
 void holdings_no_memory(struct stream *s);
 

@@ -81,7 +81,8 @@ static bool all_gone(const struct stream *s)
 /* Everything is durable: lets all processes end, and ends after them. */
 static void end(struct stream *s, uint64_t now_ns)
 {
-    if (!s->freed && !s->run->interrupts && returning_is_awaited(s, now_ns))
+    if (!s->freed && !s->run->interrupts &&
+        (returning_is_awaited(s, now_ns) || holdings_are_in_doubt(s)))
         return;
     if (!s->freed) {
         status_end(s, peer_end_status(s));

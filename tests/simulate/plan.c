@@ -103,6 +103,7 @@ struct plan plan_of(uint64_t seed)
                                                .slot = (unsigned)draw(1 + p.workers + p.sinks),
                                                .at_ns = draw(2 * usual_ns(&p))};
     p.drift_ppm = draw(4) ? 0 : 1 + (unsigned)draw(10000);
+    p.memory = (p.groups || p.sinks == 1) && !p.order && !draw(3);
     return p;
 }
 
@@ -129,12 +130,13 @@ void plan_tell(const struct plan *p, char *text, size_t size)
     int n = snprintf(text, size,
                      "%s, %u worker%s, %u sink%s, %" PRIu64 " frames, window %" PRIu64
                      ", dead after %.1f s, %" PRIu64 " us latency, %" PRIu64 " us a frame, %" PRIu64
-                     " bytes of image%s%s%s%s",
+                     " bytes of image%s%s%s%s%s",
                      p->network ? "tcp" : "ipc", p->workers, p->workers > 1 ? "s" : "", p->sinks,
                      p->sinks > 1 ? "s" : "", p->frames, p->window, p->dead_after_s,
                      p->latency_ns / 1000, p->compute_ns / 1000, p->image_bytes,
                      p->handover ? ", handover" : "", p->order ? ", in order" : "",
-                     p->groups ? ", each sink all" : "", p->guests ? ", guests" : "");
+                     p->groups ? ", each sink all" : "", p->guests ? ", guests" : "",
+                     p->memory ? ", in memory" : "");
     if (p->room && (size_t)n < size)
         n += snprintf(text + n, size - (size_t)n, "; disks have room for %" PRIu64 " frames",
                       p->room);

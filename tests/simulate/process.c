@@ -114,6 +114,7 @@ void process_start(struct process *p)
     clear_runtime(rt);
     rt->stage = &stages[p->job];
     rt->run.role = stage_role(rt->stage);
+    rt->run.role.in_memory = world.plan.memory && p->job == JOB_SINK;
     rt->run.settings = settings(p);
     p->lives++;
     p->said[0] = 0;
@@ -209,6 +210,7 @@ static bool look(struct process *p)
 /* Frees it, whose sockets are closed or are to be. */
 static void close_process(struct process *p)
 {
+    truth_dies(p);
     runtime_close(&p->rt);
     meter_close(&p->rt.links.meter);
     p->alive = false;

@@ -10,8 +10,12 @@
 
 static struct {
     bool *stored;      // owned: of each sink, by frames
-    bool *durable;     // owned: by frames
-    uint64_t count;    // of those
+    bool *had;         // owned: likewise, also what went with its memory
+    bool *durable;     // owned: by frames: all sinks that must have had it ...
+    uint64_t count;    // ... so many
+    bool *there;       // owned: likewise, and they have it ...
+    uint64_t nthere;   // ... so many
+    bool complete;     // all were there at once
     const void *list;  // of the source, whose places below ...
     uint64_t lowest;   // ... this one were looked at
     uint64_t run;
@@ -21,11 +25,15 @@ static struct {
 void truth_begin(void)
 {
     mem_free(truth.stored);
+    mem_free(truth.had);
     mem_free(truth.durable);
+    mem_free(truth.there);
     memset(&truth, 0, sizeof truth);
     truth.stored = mem_array(world.plan.sinks * world.plan.frames, sizeof *truth.stored);
+    truth.had = mem_array(world.plan.sinks * world.plan.frames, sizeof *truth.had);
     truth.durable = mem_array(world.plan.frames, sizeof *truth.durable);
-    if (!truth.stored || !truth.durable)
+    truth.there = mem_array(world.plan.frames, sizeof *truth.there);
+    if (!truth.stored || !truth.had || !truth.durable || !truth.there)
         abort();
 }
 
@@ -39,9 +47,23 @@ uint64_t truth_count(void)
     return truth.count;
 }
 
+static bool *of(const struct process *p, bool *frames)
+{
+    return frames + (p->slot - 1 - world.plan.workers) * world.plan.frames;
+}
+
 static bool *disk(const struct process *p)
 {
-    return truth.stored + (p->slot - 1 - world.plan.workers) * world.plan.frames;
+    return of(p, truth.stored);
+}
+
+/* A sink of each group; where they share frames, one of them. */
+static bool in_all(const bool *frames, uint64_t id)
+{
+    bool all = true;
+    for (unsigned i = 0; i < world.plan.sinks && world.plan.groups; i++)
+        all &= frames[i * world.plan.frames + id];
+    return all;
 }
 
 /* Frames under way are bounded by the window. */
@@ -81,16 +103,27 @@ bool truth_store(const struct process *p, uint64_t id)
         violate("frame %" PRIu64 " is made durable twice", id);
         return true;
     }
-    disk(p)[id] = true;
-    bool durable = true;
-    for (unsigned i = 0; i < world.plan.sinks && world.plan.groups; i++)
-        durable &= truth.stored[i * world.plan.frames + id];
+    disk(p)[id] = of(p, truth.had)[id] = true;
+    const bool durable = in_all(truth.had, id), there = in_all(truth.stored, id);
     const bool more = durable && !truth.durable[id];
     truth.durable[id] |= durable;
     truth.count += more;
+    truth.nthere += there && !truth.there[id];
+    truth.there[id] |= there;
+    truth.complete |= truth.nthere == world.plan.frames;
     if (more)
         world_has(truth.count);
     return true;
+}
+
+void truth_dies(const struct process *p)
+{
+    const bool loses = p->rt.run.role.in_memory && !truth.done;
+    for (uint64_t id = 0; loses && id < world.plan.frames; id++) {
+        truth.nthere -= truth.there[id] && disk(p)[id];
+        truth.there[id] &= !disk(p)[id];
+        disk(p)[id] = false;
+    }
 }
 
 void truth_have(const struct process *p, struct id_set *ids)
@@ -162,12 +195,11 @@ void truth_check(struct process *p)
 
 bool truth_ended(const struct process *p)
 {
-    const bool all = truth.count == world.plan.frames;
     if (p->rt.run.ending == ENDING_DEPARTED)
         return true;
-    if (p->status == 0 && !all)
+    if (p->status == 0 && !truth.complete)
         violate("%s ends well, and %" PRIu64 " of %" PRIu64 " frames are durable", p->name,
-                truth.count, world.plan.frames);
+                truth.nthere, world.plan.frames);
     const bool late = truth.done && !p->rt.member.welcomed;  // it came when all was done
     if (p->status && plan_is_calm(&world.plan) && !late && !world.full)
         violate("%s ends with status %d, and nothing was wrong: %s", p->name, p->status, p->said);
@@ -189,8 +221,8 @@ bool truth_is_done(void)
 
 void truth_judge(void)
 {
-    if (truth.count < world.plan.frames && !world.full)
-        violate("%" PRIu64 " of %" PRIu64 " frames are durable", truth.count, world.plan.frames);
+    if (!truth.complete && !world.full)
+        violate("%" PRIu64 " of %" PRIu64 " frames are durable", truth.nthere, world.plan.frames);
     for (unsigned i = 0; i < world.nslots; i++)
         if (world.slots[i].alive)
             violate("%s does not end", world.slots[i].name);

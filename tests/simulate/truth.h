@@ -17,6 +17,9 @@ void truth_takes(struct process *p, uint64_t id);
 bool truth_store(const struct process *p, uint64_t id);
 void truth_have(const struct process *p, struct id_set *ids);
 
+/* A process dies: what it had in memory is gone. */
+void truth_dies(const struct process *p);
+
 /* After each turn of a process. */
 void truth_check(struct process *p);
 
@@ -29,7 +32,7 @@ bool truth_is_done(void);
 /* At the end of the story. */
 void truth_judge(void);
 
-/* How many frames are durable. */
+/* How many frames are durable, or were. */
 uint64_t truth_count(void);
 
 #endif

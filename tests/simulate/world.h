@@ -45,6 +45,7 @@ struct plan {
     bool order;            // last stages take frames as the source lists them
     bool guests;           // a stranger and a watcher come, too
     bool groups;           // every last stage gets every frame, else they share them
+    bool memory;           // last stages have frames in memory, until they die; one of each group
     uint64_t image_bytes;  // as far as credit goes: no image is made
     unsigned workers, sinks;
     uint64_t frames, window;
