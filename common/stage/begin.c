@@ -28,7 +28,7 @@ static enum status receive_first(struct worker *w, struct item **item, struct er
 /* Waits for the experiment of the stage before; false in *more when none comes. */
 static enum status receive_experiment(struct worker *w, bool *more, struct error *e)
 {
-    struct item *item;
+    struct item *item = NULL;
     enum status s = receive_first(w, &item, e);
     *more = item;
     if (s || !item)
