@@ -51,15 +51,10 @@ bool id_set_covers(const struct id_set *set, struct id_range range)
            set->ranges[i].last >= range.last;
 }
 
-bool id_set_add_range(struct id_set *set, struct id_range range)
+/* Those that it overlaps or touches become part of it. */
+static __attribute__((noinline)) bool merge(struct id_set *set, uint64_t first, uint64_t last)
 {
-    struct id_range *top = set->count ? &set->ranges[set->count - 1] : NULL;
-    if (top && top->first <= range.first &&
-        range.first - top->first <= top->last - top->first + 1) {
-        top->last = top->last > range.last ? top->last : range.last;
-        return true;  // as mostly: it continues the highest one
-    }
-    /* those that it overlaps or touches become part of it */
+    struct id_range range = {first, last};
     const size_t at = find(set, range.first ? range.first - 1 : 0);
     size_t end = at;
     while (end < set->count &&
@@ -74,6 +69,15 @@ bool id_set_add_range(struct id_set *set, struct id_range range)
     set->ranges[at] = range;
     erase(set, at + 1, end - at - 1);
     return true;
+}
+
+bool id_set_add_range(struct id_set *set, struct id_range range)
+{
+    struct id_range *top = set->count ? &set->ranges[set->count - 1] : NULL;
+    if (!top || top->first > range.first || range.first - top->first > top->last - top->first + 1)
+        return merge(set, range.first, range.last);
+    top->last = top->last > range.last ? top->last : range.last;
+    return true;  // as mostly: it continues the highest one
 }
 
 bool id_set_remove_range(struct id_set *set, struct id_range range)

@@ -200,9 +200,8 @@ static int compare(const struct reader *a, const void *text, size_t size)
 static bool find_key(struct decoder *d, const struct field *wanted, struct keys *keys)
 {
     struct reader name;
-    if (keys->left && reader_key_is(&d->in, wanted->name, wanted->length, &name)) {  // as mostly
-        keys->last = name;
-        keys->left--;
+    if (keys->left && reader_key_is(&d->in, wanted->name, wanted->length, &keys->last)) {
+        keys->left--;  // as mostly
         return true;
     }
     while (keys->left) {

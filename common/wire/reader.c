@@ -1,5 +1,6 @@
 #include "wire/reader.h"
 
+#include <endian.h>
 #include <math.h>
 #include <string.h>
 
@@ -18,9 +19,9 @@ static bool number(const struct reader *r, size_t size, uint64_t *value)
 {
     if (left(r) < 1 + size)
         return false;
-    if (size == 8) {  // as most
-        memcpy(value, r->at + 1, size);
-        *value = __builtin_bswap64(*value);
+    if (left(r) > 8) {  // as mostly
+        memcpy(value, r->at + 1, 8);
+        *value = size ? be64toh(*value) >> (64 - 8 * size) : 0;
         return true;
     }
     *value = 0;

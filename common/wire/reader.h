@@ -68,8 +68,8 @@ static inline bool reader_key_is(struct reader *r, const char *text, size_t size
     } else if (memcmp(r->at + 1, text, size) != 0) {
         return false;
     }
-    *key = reader_over(r->at + 1, size);
-    r->at = key->end;
+    key->at = r->at + 1;
+    key->end = r->at += 1 + size;
     return true;
 }
 

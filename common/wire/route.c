@@ -91,17 +91,14 @@ enum status route_encode(const struct route *r, const struct part *metadata, str
 
 enum status route_seal(struct route *r, struct message *m, struct error *e)
 {
-    struct part part;
+    struct part *part = &m->parts[0];
     uint32_t first;
     r->payload_count = (uint32_t)(m->nparts - 2);
     r->payload_crc = payload_sum(m, &first);
-    const enum status s = route_encode(r, &m->parts[1], &part, e);
-    if (s)
-        return s;
-    if (m->parts[0].release)
-        m->parts[0].release(m->parts[0].owner);
-    m->parts[0] = part;
-    return STATUS_OK;
+    if (part->release)
+        part->release(part->owner);
+    *part = (struct part){0};
+    return route_encode(r, &m->parts[1], part, e);
 }
 
 /* Reads an unsigned item of at most 32 bits. */
