@@ -14,7 +14,7 @@ static struct {
 /* In front of it a few in order, the earliest last: mostly that is all of them. */
 enum { SOON = 24 };
 static struct {
-    struct event events[SOON + 1];
+    struct event events[SOON + 2];  // the last one is for one that is late
     size_t count;
 } soon;
 
@@ -27,16 +27,16 @@ static bool is_before(const struct event *a, const struct event *b)
            ((unsigned __int128)b->at_ns << 64 | b->number);
 }
 
-static void heap_add(struct event event)
+static void heap_add(const struct event *event)
 {
     struct event *events = mem_grow(heap.events, heap.count, 2, sizeof *events, &heap.capacity);
     if (!events)
         abort();
     heap.events = events;
     size_t at = heap.count++;
-    for (; at && is_before(&event, &events[(at - 1) / 2]); at = (at - 1) / 2)
+    for (; at && is_before(event, &events[(at - 1) / 2]); at = (at - 1) / 2)
         events[at] = events[(at - 1) / 2];
-    events[at] = event;
+    events[at] = *event;
 }
 
 static struct event heap_take(void)
@@ -55,21 +55,32 @@ static struct event heap_take(void)
     return first;
 }
 
-void event_add(struct event event)
+/* In its place among those that are soon.  Members are written one by one: copies of what was just
+ * written so would wait for it. */
+void event_add_at(uint64_t at_ns, enum event_kind kind, uint32_t conn, unsigned side, void *packet)
 {
-    event.number = number++;
-    if (heap.count && heap.events[0].at_ns <= event.at_ns) {
-        heap_add(event);
-        return;
-    }
-    size_t at = soon.count++;
-    for (; at && soon.events[at - 1].at_ns <= event.at_ns; at--)  // it has the highest number
+    const bool late = heap.count && heap.events[0].at_ns <= at_ns;
+    size_t at = late ? SOON + 1 : soon.count++;
+    for (; !late && at && soon.events[at - 1].at_ns <= at_ns; at--)  // it has the highest number
         soon.events[at] = soon.events[at - 1];
-    soon.events[at] = event;
-    if (soon.count <= SOON)
-        return;
-    heap_add(soon.events[0]);
-    memmove(&soon.events[0], &soon.events[1], --soon.count * sizeof *soon.events);
+    struct event *event = &soon.events[at];
+    event->at_ns = at_ns;
+    event->number = number++;
+    event->which = conn;
+    event->kind = (uint16_t)kind;
+    event->side = (uint16_t)side;
+    event->packet = packet;
+    if (late) {
+        heap_add(event);
+    } else if (soon.count > SOON) {
+        heap_add(&soon.events[0]);
+        memmove(&soon.events[0], &soon.events[1], --soon.count * sizeof *soon.events);
+    }
+}
+
+void event_add(uint64_t at_ns, enum event_kind kind, uint32_t which)
+{
+    event_add_at(at_ns, kind, which, 0, NULL);
 }
 
 static void refill(void)

@@ -18,14 +18,15 @@ enum event_kind {
 
 struct event {
     uint64_t at_ns, number;
-    enum event_kind kind;
-    unsigned side;   // of a connection
     uint32_t which;  // slot, or index of the fault, socket or connection
+    uint16_t kind;
+    uint16_t side;  // of a connection
     void *packet;
 };
 
-/* Notes one. */
-void event_add(struct event event);
+/* Notes one; event_add_at: at an end of a connection, with a packet or NULL. */
+void event_add(uint64_t at_ns, enum event_kind kind, uint32_t which);
+void event_add_at(uint64_t at_ns, enum event_kind kind, uint32_t conn, unsigned side, void *packet);
 
 /* Takes the earliest; false when there is none. */
 bool event_take(struct event *event);

@@ -14,10 +14,12 @@ enum { STRANGER, WATCHER, GUESTS };
 
 static const char stranger_name[] = "stranger";
 static const uint64_t PAUSE_NS[GUESTS] = {20 * MILLISECOND, 500 * MILLISECOND};
+enum { RARER = 8 };  // the longer a run lasts, the rarer they come
 static const struct address nobody = {0};
 
 /* None of them lives as others do: only its sockets are of use. */
 static struct process guests[GUESTS];
+static uint64_t began_ns;
 
 bool guests_is_stranger(const char *stage)
 {
@@ -26,12 +28,12 @@ bool guests_is_stranger(const char *stage)
 
 static void come(unsigned which, uint64_t after_ns)
 {
-    event_add((struct event){
-        .at_ns = world.now_ns + 1 + draw(after_ns), .kind = EVENT_GUEST, .which = which});
+    event_add(world.now_ns + 1 + draw(after_ns), EVENT_GUEST, which);
 }
 
 void guests_begin(void)
 {
+    began_ns = world.now_ns;
     for (unsigned i = 0; i < GUESTS && world.plan.guests; i++) {
         struct process *p = &guests[i];
         memset(p, 0, offsetof(struct process, rt));
@@ -138,8 +140,8 @@ static void say(struct process *p)
     const unsigned number = process_port((unsigned)draw(3));
     struct port *port = connect(p, number);
     const bool control = port == &p->rt.links.ports[CONTROL_PORT];
-    struct run run = {.id = world.slots[0].rt.run.id + !draw(4), .incarnation = 1};
-    run.role.name = stranger_name;
+    static struct run run = {.incarnation = 1, .role.name = stranger_name};
+    run.id = world.slots[0].rt.run.id + !draw(4);
     switch (draw(4)) {
     case 0:
         say_nonsense(port);
@@ -168,10 +170,10 @@ void guests_go(unsigned which)
     if (which == STRANGER) {
         say(p);
     } else {
-        const struct run run = {.incarnation = 1, .role.name = "watcher"};
+        static const struct run run = {.incarnation = 1, .role.name = "watcher"};
         struct hello h = {.stage = "watcher", .uuid = "watcher", .identity = "any"};
         const enum status s = control_hello_encode(&h, &m, NULL);
         (void)send_message(&run, control, &nobody, MESSAGE_HELLO, &m, s);
     }
-    come(which, PAUSE_NS[which]);
+    come(which, PAUSE_NS[which] + (world.now_ns - began_ns) / RARER);
 }

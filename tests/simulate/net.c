@@ -18,7 +18,7 @@ uint64_t net_latency(void)
 
 void net_note(uint64_t at_ns, enum event_kind kind, uint32_t which, unsigned side)
 {
-    event_add((struct event){.at_ns = at_ns, .kind = kind, .which = which, .side = side});
+    event_add_at(at_ns, kind, which, side, NULL);
 }
 
 void net_transmit(uint32_t index, unsigned to, struct packet *packet)
@@ -30,11 +30,7 @@ void net_transmit(uint32_t index, unsigned to, struct packet *packet)
         draw(NOISE_ONE_IN) == 0)
         packet_damage(packet);
     c->last_ns[to] = ns > c->last_ns[to] ? ns : c->last_ns[to] + 1;
-    event_add((struct event){.at_ns = c->last_ns[to],
-                             .kind = EVENT_ARRIVE,
-                             .which = index,
-                             .side = to,
-                             .packet = packet});
+    event_add_at(c->last_ns[to], EVENT_ARRIVE, index, to, packet);
 }
 
 static struct socket *find_bound(const char *endpoint)
@@ -139,10 +135,8 @@ static void arrive(uint32_t index, unsigned side, struct packet *packet)
 static bool is_late(const struct event *event)
 {
     const uint64_t thaw_ns = net.conns[event->which].end[event->side]->owner->thaw_ns;
-    struct event later = *event;
-    later.at_ns = thaw_ns;
     if (thaw_ns > world.now_ns)
-        event_add(later);
+        event_add_at(thaw_ns, event->kind, event->which, event->side, event->packet);
     return thaw_ns > world.now_ns;
 }
 

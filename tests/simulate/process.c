@@ -158,7 +158,7 @@ static void note_turn(struct process *p)
         return;
     if (!p->alarm_ns)
         p->alarm_ns = p->turn_ns;
-    event_add((struct event){.at_ns = p->turn_ns, .kind = EVENT_TURN, .which = p->slot});
+    event_add(p->turn_ns, EVENT_TURN, p->slot);
 }
 
 static void schedule(struct process *p, uint64_t at_ns)
@@ -219,8 +219,7 @@ static void close_process(struct process *p)
 
 static void start_later(struct process *p, uint64_t after_ns)
 {
-    event_add(
-        (struct event){.at_ns = world.now_ns + after_ns, .kind = EVENT_START, .which = p->slot});
+    event_add(world.now_ns + after_ns, EVENT_START, p->slot);
 }
 
 static void drop_sockets(struct process *p)

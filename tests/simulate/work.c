@@ -16,7 +16,7 @@ static void schedule(struct process *p, uint64_t after_ns)
 {
     const uint64_t at_ns = world.now_ns + after_ns;
     p->main_ns = at_ns < p->thaw_ns ? p->thaw_ns : at_ns;
-    event_add((struct event){.at_ns = p->main_ns, .kind = EVENT_MAIN, .which = p->slot});
+    event_add(p->main_ns, EVENT_MAIN, p->slot);
 }
 
 static uint64_t time_to_compute(const struct process *p)
@@ -200,7 +200,7 @@ void work_go(struct process *p)
         finish(p);
     else if (p->doing == DOING_GIVE)
         give(p);
-    else if (is_ready(p))
+    if (p->doing == DOING_WAIT && is_ready(p))  // who is awake goes on
         take(p);
     work_look(p);
 }

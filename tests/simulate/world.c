@@ -73,8 +73,7 @@ static void people(void)
         plan_name(plan, i, p->name);
         p->ahead_ns = plan->drift_ppm ? i * 1000 * SECOND : 0;
         p->fast_ppm = (plan->seed >> i % 64 & 1) * plan->drift_ppm;
-        event_add((struct event){
-            .at_ns = BEGIN_NS + draw(STARTS_NS) + late_ns(i), .kind = EVENT_START, .which = i});
+        event_add(BEGIN_NS + draw(STARTS_NS) + late_ns(i), EVENT_START, i);
     }
     world_has(0);
 }
@@ -94,7 +93,7 @@ void world_has(uint64_t frames)
             continue;
         if (at_ns + f->lasts_ns > world.calm_ns)
             world.calm_ns = at_ns + f->lasts_ns;
-        event_add((struct event){.at_ns = at_ns, .kind = EVENT_FAULT, .which = i});
+        event_add(at_ns, EVENT_FAULT, i);
     }
 }
 
@@ -119,8 +118,7 @@ static void suffer(const struct fault *f, struct process *p)
         // fall through
     case FAULT_KILL:
         process_kill(p);
-        event_add((struct event){
-            .at_ns = world.now_ns + f->lasts_ns, .kind = EVENT_START, .which = p->slot});
+        event_add(world.now_ns + f->lasts_ns, EVENT_START, p->slot);
         break;
     case FAULT_FREEZE:
         process_freeze(p, world.now_ns + f->lasts_ns);
