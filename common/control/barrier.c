@@ -198,7 +198,7 @@ void barrier_try(struct stream *s, uint64_t now_ns)
         s->open = s->changed = true;
         s->open_ns = now_ns;
         waited_learn(s->links, s->durable, s->ndurable);
-        peer_send_total(s, NULL);
+        peer_welcome(s, NULL);
     } else if ((double)(now_ns - s->ready_ns) > s->run->settings.start_timeout_s * 1e9) {
         name_missing(s);
     }

@@ -66,8 +66,6 @@ static void on_notice(struct member *me, const struct route *r, const struct not
         if (n->dead_after_s >= 0.1 && n->dead_after_s <= 1e6)
             me->run->patience_ns = (uint64_t)(n->dead_after_s * 1e9);
         atomic_store(&me->run->window, n->window);
-        // fall through
-    case MESSAGE_TOTAL:
         me->welcomed = true;
         waited_learn(me->links, n->groups, n->ngroups);
         if (n->known)

@@ -14,7 +14,7 @@ void peer_send(struct stream *s, struct peer *one, enum message_type type, struc
     message_free(&m);
 }
 
-void peer_send_total(struct stream *s, struct peer *p)
+void peer_welcome(struct stream *s, struct peer *p)
 {
     struct notice n = {.known = s->open,
                        .total = s->total,
@@ -22,7 +22,7 @@ void peer_send_total(struct stream *s, struct peer *p)
                        .window = s->window.size,
                        .ngroups = s->open ? s->ndurable : 0,
                        .groups = s->durable};
-    peer_send(s, p, p ? MESSAGE_WELCOME : MESSAGE_TOTAL, &n);
+    peer_send(s, p, MESSAGE_WELCOME, &n);
 }
 
 enum status peer_end_status(const struct stream *s)

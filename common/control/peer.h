@@ -7,8 +7,8 @@
 /* To one that has not said bye and is not out; NULL: to all such. */
 void peer_send(struct stream *s, struct peer *p, enum message_type type, struct notice *n);
 
-/* Welcomes one; NULL: tells all the total. */
-void peer_send_total(struct stream *s, struct peer *p);
+/* Tells one, or all, how long the stream is and who must have every frame. */
+void peer_welcome(struct stream *s, struct peer *p);
 
 /* With which status the stream ends as it is; tells one that all is durable. */
 enum status peer_end_status(const struct stream *s);

@@ -81,7 +81,7 @@ static struct peer *get_peer(struct stream *s, const struct address *from, const
 
 static void welcome(struct stream *s, struct peer *p)
 {
-    peer_send_total(s, p);
+    peer_welcome(s, p);
     repeat_fences(s, p);
     if (s->freed)
         peer_send_free(s, p);

@@ -135,7 +135,7 @@ void source_interrupt(struct stream *s)
     }
     s->total = exchange_cut(&s->links->exchange);
     s->order_due = true;
-    peer_send_total(s, NULL);
+    peer_welcome(s, NULL);
     const uint64_t left = s->total - window_count_done(&s->window, s->total);
     log_line(LOG_TELL, "finishing %" PRIu64 " frame%s; Ctrl-C again aborts", left,
              left == 1 ? "" : "s");

@@ -128,12 +128,12 @@ static const struct field notice_fields[] = {
            .present_offset = offsetof(struct notice, counts_durable)),
     NOTICE(T(POOL), fd, U32),
     NOTICE(T(CREDIT), grant, U32),
-    NOTICE(T(WELCOME) | T(TOTAL), groups, LIST, OPTIONAL, .table = &group_table,
+    NOTICE(T(WELCOME), groups, LIST, OPTIONAL, .table = &group_table,
            .count_offset = offsetof(struct notice, ngroups)),
     NOTICE(T(CREDIT) | T(ACK) | T(LOST) | T(HAVE) | T(HEARTBEAT) | T(ORDER), ids, LIST,
            .table = &range_table, .flags = FIELD_PAIRS,
            .count_offset = offsetof(struct notice, nids)),
-    NOTICE(T(HAVE) | T(WELCOME) | T(TOTAL), known, BOOL),
+    NOTICE(T(HAVE) | T(WELCOME), known, BOOL),
     NOTICE(T(BYE), leaves, BOOL, OPTIONAL),
     NOTICE(T(CREDIT), packed, BOOL, OPTIONAL),
     NOTICE(T(POOL), pid, I64),
@@ -143,7 +143,7 @@ static const struct field notice_fields[] = {
     NOTICE(T(CREDIT), shared, BOOL, OPTIONAL),
     NOTICE(T(CREDIT), slots, U64, OPTIONAL),
     NOTICE(T(BYE) | T(FREE) | T(FENCE) | T(LOST), status, ENUM, .limit = 255),
-    NOTICE(T(WELCOME) | T(TOTAL), total, U64),
+    NOTICE(T(WELCOME), total, U64),
     NOTICE(T(ORDER), until, U64),
     NOTICE_TEXT(T(FENCE), uuid, .flags = 0),
     NOTICE_TEXT(T(LOST), uuid, OPTIONAL),
@@ -152,14 +152,11 @@ static const struct field notice_fields[] = {
 };
 #undef OBJECT
 
-static const uint32_t NOTICES = T(CREDIT) | T(BYE) | T(WELCOME) | T(TOTAL) | T(HEARTBEAT) | T(ACK) |
-                                T(FENCE) | T(FREE) | T(LOST) | T(HAVE) | T(ORDER) | T(POOL);
-
 /* Which fields a type has, by bits; none for what is no notice. */
 static uint64_t fields_of(enum message_type type)
 {
     static atomic_uint_fast64_t known[MESSAGE_LAST + 1];  // 0: not yet; who looks finds the same
-    if ((unsigned)type > MESSAGE_LAST || !(NOTICES >> type & 1))
+    if ((unsigned)type > MESSAGE_LAST)
         return 0;
     uint64_t has = atomic_load_explicit(&known[type], memory_order_relaxed);
     if (has)

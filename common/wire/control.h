@@ -62,8 +62,8 @@ struct work {
 struct notice {
     double dead_after_s;        // WELCOME: who is silent for longer is dead
     uint64_t window;            // WELCOME: frames under way at most, 0: not known
-    bool known;                 // WELCOME, TOTAL: the total is known; HAVE: these were the last
-    uint64_t total;             // WELCOME, TOTAL: frames of the stream
+    bool known;                 // WELCOME: the total is known; HAVE: these were the last
+    uint64_t total;             // WELCOME: frames of the stream
     uint32_t grant;             // CREDIT: how many frames more may be sent
     bool packed;                // CREDIT: I can read packed pixels
     bool shared;                // CREDIT: I can read your shared memory
@@ -82,7 +82,7 @@ struct notice {
     bool counts_durable;        // BYE: it says ...
     uint64_t durable;           // ... how many different frames it has made durable since it began
     char uuid[UUID_SIZE];       // FENCE: the process that is out, "" for all; LOST: likewise, or ""
-    size_t ngroups;             // WELCOME, TOTAL: groups of last stages that must have every frame
+    size_t ngroups;             // WELCOME: groups of last stages that must have every frame
     struct group_name *groups;  // owned
     size_t nids;
     /* Owned; CREDIT: passed on; HEARTBEAT: held; ACK, HAVE: durable; LOST: in the order

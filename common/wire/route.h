@@ -20,8 +20,8 @@ enum { WIRE_VERSION = 1, STAGE_NAME_SIZE = 32 };
     X(FRAME, 3, "frame")           /* data, down */                                           \
     X(CREDIT, 4, "credit")         /* data, up: more frames may come */                       \
     X(BYE, 5, "bye")               /* both planes: I leave, and how */                        \
-    X(WELCOME, 6, "welcome")       /* control, from the source: answers a hello */            \
-    X(TOTAL, 7, "total")           /* control, from the source: frames to expect */           \
+    X(WELCOME, 6, "welcome")       /* control, from the source: what all must know */         \
+    X(POOL, 7, "pool")             /* data, down: where my shared memory is */                \
     X(HEARTBEAT, 8, "heartbeat")   /* control, both ways */                                   \
     X(ACK, 9, "ack")               /* control, to the source: ids made durable */             \
     X(FENCE, 10, "fence")          /* control, from the source: one or all must end */        \
@@ -29,8 +29,7 @@ enum { WIRE_VERSION = 1, STAGE_NAME_SIZE = 32 };
     X(LOST, 12, "lost")            /* control, to the source: what somebody dead had */       \
     X(HAVE, 13, "have")            /* control, to the source: what a sink had at its start */ \
     X(STATUS, 14, "status")        /* control, from the source: answers a watcher */          \
-    X(ORDER, 15, "order")          /* control, from the source: ids still to come */          \
-    X(POOL, 16, "pool")            /* data, down: where my shared memory is */
+    X(ORDER, 15, "order")          /* control, from the source: ids still to come */
 
 enum message_type {
 #define X(symbol, code, text) MESSAGE_##symbol = code,
@@ -39,7 +38,7 @@ enum message_type {
 };
 
 /* The codes are 1 .. MESSAGE_LAST. */
-enum { MESSAGE_LAST = MESSAGE_POOL };
+enum { MESSAGE_LAST = MESSAGE_ORDER };
 
 /* Low bits of the flags: what travels (0 nothing, 1 experiment, 2 recipes, 3 images);
  * part 2 is the descriptor of shared memory instead of the pixels, or they are packed there,

@@ -17,7 +17,7 @@ import zmq
 
 from braggpipe._links import Links
 from braggpipe._sockets import NOTICE_MAX, PART_MAX, Address, Port, Sockets, is_refused, parse_endpoint
-from braggpipe._wire import BYE, FENCE, FREE, HAVE, HEARTBEAT, HELLO, TOTAL, WELCOME, End, Keys, Message, ranges
+from braggpipe._wire import BYE, FENCE, FREE, HAVE, HEARTBEAT, HELLO, WELCOME, End, Keys, Message, ranges
 
 TICK_MS, REOPEN_S, GRACE_S, KEEP_S = 100, 0.1, 0.5, 0.01  # GRACE_S: how long a bye may lag behind a closed pipe
 
@@ -132,10 +132,9 @@ class Stream(Links):
             self.worker.begin_anew(self)
 
     def obey(self, kind: int, keys: Keys) -> None:
-        if kind in (WELCOME, TOTAL):
+        if kind == WELCOME:
             self.welcomed = True
             self.waited = {group["name"] for group in keys.get("groups", ())} or self.waited
-        if kind == WELCOME:
             self.patience_s = min(max(keys["dead_after_s"], 0.1), 1e6)
             if keys.get("window") and not self.is_last():
                 self.worker.memory.window = int(keys["window"])

@@ -9,7 +9,7 @@ from typing import Any
 import msgpack
 import numpy
 
-(HELLO, EXPERIMENT, FRAME, CREDIT, BYE, WELCOME, TOTAL, HEARTBEAT, ACK, FENCE, FREE, LOST, HAVE, STATUS, ORDER, POOL) = range(1, 17)
+(HELLO, EXPERIMENT, FRAME, CREDIT, BYE, WELCOME, POOL, HEARTBEAT, ACK, FENCE, FREE, LOST, HAVE, STATUS, ORDER) = range(1, 16)
 NOTHING, RECIPES, IMAGES, ANYTHING = 0, 2, 3, 4  # the kinds that flow
 KINDS = ["nothing", "experiment", "recipe", "image", "anything"]
 SHARED = 4  # the flag of a route whose pixels lie in shared memory

@@ -105,7 +105,7 @@ static void give(enum message_type type, uint64_t id)
 {
     struct item *item = mem_array(1, sizeof *item);
     struct notice n = {0};
-    if (!item || control_notice_encode(MESSAGE_TOTAL, &n, &item->message, NULL) != STATUS_OK)
+    if (!item || control_notice_encode(MESSAGE_WELCOME, &n, &item->message, NULL) != STATUS_OK)
         abort();
     item->route = (struct route){.type = type, .run = RUN, .incarnation = 1, .frame = id};
     if (route_seal(&item->route, &item->message, NULL) != STATUS_OK)

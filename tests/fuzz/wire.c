@@ -71,7 +71,7 @@ static void decode_control(uint8_t which, struct message *m)
     if (m->nparts > 2)
         (void)descriptor_decode(&d, &m->parts[2], NULL);
     const enum message_type types[] = {MESSAGE_CREDIT, MESSAGE_BYE,   MESSAGE_WELCOME,
-                                       MESSAGE_TOTAL,  MESSAGE_FENCE, MESSAGE_HEARTBEAT,
+                                       MESSAGE_ORDER,  MESSAGE_FENCE, MESSAGE_HEARTBEAT,
                                        MESSAGE_ACK,    MESSAGE_FREE};
     struct notice n = {0};
     (void)control_notice_decode(types[which >> 5], &n, m, NULL);

@@ -20,7 +20,7 @@ static void notices_survive(void **state)
                         .nids = 3,
                         .ids = ids};
     in.work.wait_out_ns = in.until = UINT64_MAX;
-    for (int type = MESSAGE_CREDIT; type <= MESSAGE_POOL; type++) {
+    for (int type = MESSAGE_CREDIT; type <= MESSAGE_LAST; type++) {
         if (type == MESSAGE_STATUS)
             continue;
         struct notice out;
@@ -211,8 +211,8 @@ static void groups_are_told(void **state)
     struct group_name groups[] = {{"bragg-write/nothing"}, {"other"}};
     struct notice total = {.known = true, .total = 5, .ngroups = 2, .groups = groups}, n;
     struct message m = {0};
-    assert_int_equal(control_notice_encode(MESSAGE_TOTAL, &total, &m, NULL), 0);
-    assert_int_equal(control_notice_decode(MESSAGE_TOTAL, &n, &m, NULL), 0);
+    assert_int_equal(control_notice_encode(MESSAGE_WELCOME, &total, &m, NULL), 0);
+    assert_int_equal(control_notice_decode(MESSAGE_WELCOME, &n, &m, NULL), 0);
     assert_true(n.total == 5 && n.ngroups == 2);
     assert_memory_equal(n.groups, groups, sizeof groups);
     notice_free(&n);
