@@ -102,12 +102,12 @@ void holdings_void(struct stream *s, struct peer *p)
     id_set_clear(&p->acked);
 }
 
-/* Another process came in its place, and nobody has heard it since. */
+/* Frames reach another process in its place, and nobody has heard it since that came. */
 static bool is_replaced(const struct stream *s, const struct peer *p)
 {
     bool replaced = false;
     for (const struct peer *q = s->roster.first; q && !replaced; q = q->next)
-        replaced = q->durable == p->durable && q->came_ns > p->heard_ns;
+        replaced = q->known && q->durable == p->durable && q->came_ns > p->heard_ns;
     return replaced;
 }
 
@@ -115,7 +115,7 @@ bool holdings_are_in_doubt(const struct stream *s)
 {
     bool doubt = false;
     for (const struct peer *p = s->roster.first; p && !doubt; p = p->next)
-        doubt = p->hello.in_memory && p->durable && !p->bye && is_replaced(s, p);
+        doubt = p->hello.in_memory && p->known && p->durable && !p->bye && is_replaced(s, p);
     return doubt;
 }
 
