@@ -161,6 +161,28 @@ static void another_group_makes_nothing_safe(void **state)
     world_close(&w);
 }
 
+/* Only somebody whom frames reach can have taken a place, and only in the same group. */
+static void who_is_replaced_may_be_dead(void **state)
+{
+    (void)state;
+    struct world w;
+    world_open(&w, "2");
+    struct peer *first = add_sink(&w, "first", "memory"), *other = add_sink(&w, "other", "files");
+    first->hello.in_memory = true;
+    (void)barrier_reach(w.source);
+    other->came_ns = first->heard_ns + 1;
+    assert_false(holdings_are_in_doubt(w.source));
+    struct peer *second = add_sink(&w, "second", "memory");
+    second->durable = first->durable;
+    second->came_ns = first->heard_ns + 1;
+    assert_false(holdings_are_in_doubt(w.source));  // as nothing reaches it yet
+    (void)barrier_reach(w.source);
+    assert_true(holdings_are_in_doubt(w.source));
+    first->heard_ns = second->came_ns;
+    assert_false(holdings_are_in_doubt(w.source));
+    world_close(&w);
+}
+
 /* Says to have `count` frames, each a range of its own, from `first` on. */
 static void claims(struct world *w, struct peer *p, uint64_t first, size_t count)
 {
@@ -205,6 +227,7 @@ int main(void)
         cmocka_unit_test(who_is_out_of_reach_has_no_frames_of_others),
         cmocka_unit_test(a_silent_group_holds_nobody_up),
         cmocka_unit_test(another_group_makes_nothing_safe),
+        cmocka_unit_test(who_is_replaced_may_be_dead),
         cmocka_unit_test(what_sinks_have_is_bounded),
     };
     return unit_run(tests);
