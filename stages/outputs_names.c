@@ -1,6 +1,5 @@
 #include "outputs_names.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,18 +123,16 @@ static bool is_taken(const char *path)
 /* All that some number gives the name of; 0 stands for a template without. */
 static enum status find_taken(const struct template *t, struct id_set *numbers, struct error *e)
 {
-    const struct place place = place_of(t->text);
     char path[TEMPLATE_PATH_MAX];
-    uint64_t number = 0;
-    bool noted = template_is_numbered(t) || !is_taken(t->text) || id_set_add(numbers, 0);
-    DIR *folder = template_is_numbered(t) ? opendir(place.folder) : NULL;
-    for (const struct dirent *d; folder && noted && (d = readdir(folder));)
-        if (gives(t, d->d_name, &number)) {
-            template_name(t, number, path);
-            noted = !is_taken(path) || id_set_add(numbers, number);
+    struct id_set there = {0};
+    bool noted = template_is_numbered(t) ? template_list(t, &there)
+                                         : !is_taken(t->text) || id_set_add(numbers, 0);
+    for (size_t i = 0; i < there.count && noted; i++)
+        for (uint64_t n = there.ranges[i].first; n <= there.ranges[i].last && noted; n++) {
+            template_name(t, n, path);
+            noted = !is_taken(path) || id_set_add(numbers, n);
         }
-    if (folder)
-        (void)closedir(folder);
+    id_set_clear(&there);
     return noted ? STATUS_OK : error_memory(e, "a list of files");
 }
 

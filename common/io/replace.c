@@ -86,8 +86,7 @@ enum status replace_open(struct replace *r, const char *path, struct error *e)
     return STATUS_FAILED;
 }
 
-/* Waits until the folder of `path` knows its new name. */
-static bool sync_folder(const char *path)
+bool replace_sync_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
     char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
@@ -167,7 +166,7 @@ enum status replace_commit(struct replace *r, struct error *e)
     if (locked >= 0)
         (void)close(locked);
     errno = 0;
-    if (s == STATUS_OK && r->temporary && r->sync && !sync_folder(r->path))
+    if (s == STATUS_OK && r->temporary && r->sync && !replace_sync_folder(r->path))
         s = cannot_write(r, e);
     forget(r);
     return s;

@@ -37,6 +37,9 @@ enum status replace_flush(struct replace *r, struct error *e);
  * error and leaves nothing.  Frees *r in any case. */
 enum status replace_commit(struct replace *r, struct error *e);
 
+/* Waits until the folder of `path` knows its new name; false with errno when that fails. */
+bool replace_sync_folder(const char *path);
+
 /* STATUS_FAILED: a file is in the way of a guarded one. */
 enum status replace_refuse(const char *path, struct error *e);
 

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/crc32c.h"
 #include "io/owners.h"
+#include "io/replace.h"
 
 #define HEADER_MAGIC "braggspl"
 
@@ -61,6 +62,31 @@ static bool write_at(const struct spool *s, const void *from, size_t size, uint6
     return true;
 }
 
+/* All pieces, one behind the other. */
+static bool write_pieces(const struct spool *s, const struct iovec *pieces, int count,
+                         uint64_t offset)
+{
+    while (true) {
+        for (; count > 0 && !pieces->iov_len; count--)
+            pieces++;
+        if (!count)
+            return true;
+        ssize_t n = pwritev(s->file, pieces, count, (off_t)offset);
+        if (n <= 0 && !(n < 0 && errno == EINTR))
+            return false;
+        offset += n > 0 ? (uint64_t)n : 0;
+        for (; count > 0 && n > 0 && (size_t)n >= pieces->iov_len; count--)
+            n -= (ssize_t)(pieces++)->iov_len;
+        if (n <= 0)
+            continue;
+        const size_t rest = pieces->iov_len - (size_t)n;  // of a piece that was cut
+        if (!write_at(s, (const char *)pieces->iov_base + n, rest, offset))
+            return false;
+        offset += rest;
+        pieces++, count--;
+    }
+}
+
 static bool read_head(const struct spool *s, uint64_t offset, struct head *h)
 {
     return read_at(s, h, sizeof *h, offset) &&
@@ -74,6 +100,10 @@ static enum status scan(struct spool *s, struct error *e)
     struct head h;
     if (fstat(s->file, &st) != 0)
         return failed(s, "read", e);
+    if ((uint64_t)st.st_size < s->end)
+        return error_set(
+            e, STATUS_FAILED,
+            "%s: somebody has cut it short while it was in use: remove it, and run again", s->path);
     while (s->end + sizeof h <= (uint64_t)st.st_size && read_head(s, s->end, &h) &&
            h.size <= (uint64_t)st.st_size - s->end - sizeof h) {
         struct spool_entry *entries = mem_grow(s->entries, s->count, 1, sizeof *entries, &s->room);
@@ -118,6 +148,10 @@ static enum status begin(struct spool *s, const struct spool_settings *settings,
         return error_set(
             e, STATUS_FAILED,
             "%s: is there and does not belong to these frames; --overwrite replaces it", s->path);
+    const long stranger = owners_stranger(s->file, settings->run);
+    if (stranger)
+        return error_set(e, STATUS_FAILED, "%s: process %ld of another run writes these frames",
+                         s->path, stranger);
     s->end = sizeof ours;
     const bool goes_on = same && (settings->resume || there.run == settings->run);
     if ((!goes_on && ftruncate(s->file, 0) != 0) || !write_at(s, &ours, sizeof ours, 0))
@@ -163,30 +197,60 @@ void spool_remove(struct spool *s)
 
 /* --- records --------------------------------------------------------------- */
 
-/* What a process that died has begun goes. */
-static enum status append(struct spool *s, const struct head *h, const void *bytes, bool sync,
-                          struct error *e)
+enum status spool_hold(struct spool *s, bool *gone, struct error *e)
 {
+    struct stat st;
+    (void)owners_lock(s->file);
+    *gone = fstat(s->file, &st) == 0 && st.st_nlink == 0;
     const enum status status = scan(s, e);
     if (status)
-        return status;
+        owners_unlock(s->file);
+    return status;
+}
+
+void spool_release(struct spool *s)
+{
+    owners_unlock(s->file);
+}
+
+/* With the first record, its name, too. */
+static bool is_on_disk(const struct spool *s)
+{
+    return fsync(s->file) == 0 && (s->end > sizeof(struct header) || replace_sync_folder(s->path));
+}
+
+/* What a process that died has begun goes.  The head comes last: without it there is no record. */
+enum status spool_append(struct spool *s, uint64_t id, const struct iovec *pieces, int count,
+                         bool sync, struct error *e)
+{
+    struct head h = {.id = id};
+    for (int i = 0; i < count; i++) {
+        h.size += pieces[i].iov_len;
+        h.crc = crc32c(h.crc, pieces[i].iov_base, pieces[i].iov_len);
+    }
+    h.check = crc32c(0, &h, offsetof(struct head, check));
     errno = 0;
-    if (ftruncate(s->file, (off_t)s->end) == 0 && write_at(s, h, sizeof *h, s->end) &&
-        write_at(s, bytes, h->size, s->end + sizeof *h) && (!sync || fsync(s->file) == 0))
+    if (ftruncate(s->file, (off_t)s->end) == 0 &&
+        write_pieces(s, pieces, count, s->end + sizeof h) && write_at(s, &h, sizeof h, s->end) &&
+        (!sync || is_on_disk(s)))
         return scan(s, e);
     (void)failed(s, "write", e);
     (void)!ftruncate(s->file, (off_t)s->end);
     return STATUS_FAILED;
 }
 
-enum status spool_add(struct spool *s, uint64_t id, const void *bytes, size_t size, bool sync,
+enum status spool_add(struct spool *s, uint64_t id, void *bytes, size_t size, bool sync,
                       struct error *e)
 {
-    struct head h = {.id = id, .size = size, .crc = crc32c(0, bytes, size)};
-    h.check = crc32c(0, &h, offsetof(struct head, check));
-    (void)owners_lock(s->file);
-    const enum status status = append(s, &h, bytes, sync, e);
-    owners_unlock(s->file);
+    const struct iovec piece = {bytes, size};
+    bool gone;
+    enum status status = spool_hold(s, &gone, e);
+    if (status)
+        return status;
+    status = gone ? error_set(e, STATUS_FAILED, "%s: somebody has removed it while it was in use",
+                              s->path)
+                  : spool_append(s, id, &piece, 1, sync, e);
+    spool_release(s);
     return status;
 }
 
@@ -212,6 +276,24 @@ enum status spool_gather(struct spool *s, bool *last, struct error *e)
     return status;
 }
 
+enum status spool_damaged(const struct spool *s, struct error *e)
+{
+    return error_set(e, STATUS_FAILED, "%s: is damaged: remove it, and run again", s->path);
+}
+
+enum status spool_peek(const struct spool *s, size_t i, uint64_t offset, void *to, size_t size,
+                       struct error *e)
+{
+    struct head h;
+    const uint64_t at = s->entries[i].offset;
+    errno = 0;
+    if (!read_head(s, at, &h))
+        return failed(s, "read", e);
+    if (offset > h.size || size > h.size - offset)
+        return spool_damaged(s, e);
+    return read_at(s, to, size, at + sizeof h + offset) ? STATUS_OK : failed(s, "read", e);
+}
+
 static enum status read_record(void *state, size_t i, const void **bytes, size_t *size,
                                struct error *e)
 {
@@ -228,7 +310,7 @@ static enum status read_record(void *state, size_t i, const void **bytes, size_t
     if (!read_at(s, record, h.size, offset + sizeof h))
         return failed(s, "read", e);
     if (crc32c(0, record, h.size) != h.crc)
-        return error_set(e, STATUS_FAILED, "%s: is damaged: remove it, and run again", s->path);
+        return spool_damaged(s, e);
     *bytes = record;
     *size = h.size;
     return STATUS_OK;

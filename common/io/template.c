@@ -1,5 +1,6 @@
 #include "io/template.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -67,6 +68,26 @@ bool template_number(const struct template *t, const char *name, uint64_t *numbe
     *number = strtoull(digits, NULL, 10);
     template_name(t, *number, again);
     return !errno && strcmp(again, name) == 0;
+}
+
+bool template_list(const struct template *t, struct id_set *numbers)
+{
+    char path[TEMPLATE_PATH_MAX];
+    const char *slash = strrchr(t->text, '/');
+    const size_t before = slash ? (size_t)(slash + 1 - t->text) : 0;
+    struct template own = *t;
+    own.text += before;
+    own.start -= before;
+    own.end -= before;
+    (void)snprintf(path, sizeof path, "%.*s.", (int)before, t->text);
+    DIR *folder = opendir(path);
+    bool noted = true;
+    uint64_t number;
+    for (const struct dirent *d; folder && noted && (d = readdir(folder));)
+        noted = !template_number(&own, d->d_name, &number) || id_set_add(numbers, number);
+    if (folder)
+        (void)closedir(folder);
+    return noted;
 }
 
 void template_stem(const struct template *t, const char *suffix, char *name)

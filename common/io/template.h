@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/idset.h"
 
 enum { TEMPLATE_PATH_MAX = 4096 };  // bytes of a name, with the terminator
 
@@ -33,6 +34,10 @@ void template_name(const struct template *t, uint64_t id, char *name);
 
 /* Whether `name` is what template_name gives for some *number. */
 bool template_number(const struct template *t, const char *name, uint64_t *number);
+
+/* Adds the numbers of all names in its folder, of a template that is numbered; false when memory is
+ * out. */
+bool template_list(const struct template *t, struct id_set *numbers);
 
 /* The name without the number and the separator before it: 'lyso_%04d.img' gives
  * "lyso.img", a bare '%d.img' "frames.img", both followed by `suffix`. */
