@@ -11,7 +11,6 @@
 #include "io/frame_index.h"
 #include "io/template.h"
 #include "outputs_names.h"
-#include "pending.h"
 #include "stage/stage.h"
 #include "write_options.h"
 
@@ -25,7 +24,6 @@ struct writer {
     bool has_index;
     struct taken taken;      // names that were, when the index began
     uint64_t expected;       // frames of this run
-    struct pending pending;  // frames whose files are not finished
     uint64_t first, last;    // frames of this process ...
     uint64_t frames, bytes;  // ... how many, and their files but a series
 };
@@ -63,36 +61,22 @@ static enum status writer_message(void *state, const struct route *r, const stru
     return STATUS_OK;
 }
 
-/* Enters frames that are durable into the index. */
-static enum status note_durable(struct writer *w, struct pending_frame f, struct error *e)
+/* Enters a frame whose files are there, with these names. */
+static enum status enter_named(struct writer *w, const struct nxmx_note *note, const char *names,
+                               struct error *e)
 {
-    char names[OUTPUTS_NAMES_SIZE];
-    const struct index_entry entry = {.id = f.id,
-                                      .crc = f.crc,
-                                      .bytes =
-                                          outputs_list(&w->outputs, f.id, w->index.path, names),
-                                      .hit = f.hit,
-                                      .names = names};
-    const enum status s = frame_index_add(&w->index, &entry, e);
-    w->bytes += s ? 0 : entry.bytes;
-    return s;
+    const struct index_entry entry = {
+        .id = note->id, .crc = note->crc, .bytes = note->bytes, .hit = note->hit, .names = names};
+    return frame_index_add(&w->index, &entry, e);
 }
 
-/* Likewise those of files of the series that are finished by now. */
-static enum status note_series(void *writer, struct error *e)
+/* Likewise one of the series, perhaps of another process. */
+static enum status enter(void *writer, const struct nxmx_note *note, struct error *e)
 {
     struct writer *w = writer;
-    struct id_set ids;
-    enum status s = STATUS_OK;
-    nxmx_series_take(&w->outputs.series->series, &ids);
-    for (size_t i = 0; i < ids.count; i++)
-        for (uint64_t id = ids.ranges[i].first; id <= ids.ranges[i].last && !s; id++) {
-            struct pending_frame frame;
-            if (pending_take(&w->pending, id, &frame))
-                s = note_durable(w, frame, e);
-        }
-    id_set_clear(&ids);
-    return s;
+    char names[OUTPUTS_NAMES_SIZE];
+    (void)outputs_list(&w->outputs, note->id, w->index.path, names);
+    return enter_named(w, note, names, e);
 }
 
 /* Replacing frames, the first of a run to finish a file leaves nothing of a former series. */
@@ -100,13 +84,6 @@ static bool begins_anew(void *writer)
 {
     const struct writer *w = writer;
     return w->options.settings.overwrite && !w->resume && frame_index_is_empty(&w->index);
-}
-
-/* Finishes files of the series, those that are due or all. */
-static enum status finish_series(struct writer *w, bool all, struct error *e)
-{
-    const enum status s = frame_index_hold(&w->index, e);
-    return s ? s : nxmx_series_finish(&w->outputs.series->series, all, e);
 }
 
 static enum status writer_begin(void *state, struct experiment *x, struct error *e)
@@ -121,9 +98,6 @@ static enum status writer_begin(void *state, struct experiment *x, struct error 
     template_stem(&w->outputs.all[0].name, ".index", path);
     files_lineage(w, settings->lineage, history);
     w->has_index = true;
-    if (w->outputs.series)
-        nxmx_series_share(&w->outputs.series->series, settings->overwrite, &w->index.file,
-                          &(struct nxmx_hooks){begins_anew, note_series, w});
     outputs_remove_leftovers(&w->outputs);
     const struct frame_index_settings index = {.lineage = settings->lineage,
                                                .history = history,
@@ -144,7 +118,17 @@ static enum status writer_begin(void *state, struct experiment *x, struct error 
                                              .resume = w->resume,
                                              .overwrite = settings->overwrite,
                                              .sync = settings->fsync};
-    return s ? s : outputs_begin_run(&w->outputs, &table, e);
+    const struct nxmx_settings series = {.lineage = settings->lineage,
+                                         .run = w->run,
+                                         .resume = w->resume,
+                                         .replaces = settings->overwrite,
+                                         .anew = begins_anew,
+                                         .enter = enter,
+                                         .owner = w};
+    if (s == STATUS_OK)
+        s = outputs_begin_run(&w->outputs, &table, e);
+    return !s && w->outputs.series ? output_begin_series(w->outputs.series, settings, x, &series, e)
+                                   : s;
 }
 
 static enum status writer_settle(void *state, const struct start *start, struct stage *self,
@@ -155,14 +139,29 @@ static enum status writer_settle(void *state, const struct start *start, struct 
     return STATUS_OK;
 }
 
-/* What the index names and is there, as it was. */
+struct had {
+    const struct writer *w;
+    struct id_set *ids;
+};
+
+static enum status note_kept(void *had, const struct nxmx_note *note, struct error *e)
+{
+    const struct had *h = had;
+    const struct writer *w = h->w;
+    const bool there =
+        outputs_are_beside(&w->outputs, &w->options.settings, w->experiment, &w->index, note);
+    return !there || id_set_add(h->ids, note->id) ? STATUS_OK : error_memory(e, "a list of frames");
+}
+
+/* What the index names and is there, as it was, and what is kept for the series. */
 static enum status writer_have(void *state, struct id_set *ids, struct error *e)
 {
     const struct writer *w = state;
+    struct nxmx_series *series = w->outputs.series ? &w->outputs.series->series : NULL;
     struct id_set listed = {0};
     enum status s = frame_index_ids(&w->index, &listed, e);
-    if (w->outputs.series)
-        nxmx_series_recall(&w->outputs.series->series, w->options.settings.lineage);
+    if (series)
+        nxmx_series_recall(series);
     for (size_t i = 0; i < listed.count && s == STATUS_OK; i++)
         for (uint64_t id = listed.ranges[i].first; s == STATUS_OK; id++) {
             if (outputs_are_there(&w->outputs, &w->options.settings, w->experiment, &w->index,
@@ -173,7 +172,7 @@ static enum status writer_have(void *state, struct id_set *ids, struct error *e)
                 break;
         }
     id_set_clear(&listed);
-    return s;
+    return !s && series ? nxmx_series_visit(series, note_kept, &(struct had){w, ids}, e) : s;
 }
 
 static void writer_expect(void *state, uint64_t frames)
@@ -208,13 +207,15 @@ static enum status writer_frame(void *state, struct frame *f, struct error *e)
 {
     struct writer *w = state;
     const uint64_t id = f->recipe.id;
-    const uint32_t crc = f->image.sum;  // the runtime has just summed them up
-    const struct pending_frame frame = {id, crc, f->recipe.nlattices > 0};
+    char names[OUTPUTS_NAMES_SIZE];
+    struct nxmx_note note = {.id = id,
+                             .crc = f->image.sum,  // the runtime has just summed them up
+                             .hit = f->recipe.nlattices > 0};
     enum status s = check_frame(w, f, e);
     if (s == STATUS_OK)
         s = check_names(w, id, e);
     if (s == STATUS_OK)
-        s = frame_index_check(&w->index, id, crc, e);
+        s = frame_index_check(&w->index, id, note.crc, e);
     if (s == STATUS_OK && outputs_keep_planes(&w->outputs) &&
         !planes_expand(&f->planes, f->image.count))
         s = error_memory(e, "the planes");
@@ -225,11 +226,10 @@ static enum status writer_frame(void *state, struct frame *f, struct error *e)
     w->first = w->frames && w->first < id ? w->first : id;
     w->last = w->last > id ? w->last : id;
     w->frames++;
-    if (!w->outputs.series)
-        return note_durable(w, frame, e);
-    if (!pending_add(&w->pending, frame))
-        return error_memory(e, "a list of frames");
-    return nxmx_series_is_due(&w->outputs.series->series) ? finish_series(w, false, e) : STATUS_OK;
+    note.bytes = outputs_list(&w->outputs, id, w->index.path, names);
+    w->bytes += note.bytes;
+    return w->outputs.series ? nxmx_series_keep(&w->outputs.series->series, f, &note, e)
+                             : enter_named(w, &note, names, e);
 }
 
 static void writer_made(void *state, struct made *made)
@@ -252,21 +252,21 @@ static void writer_made(void *state, struct made *made)
 static enum status writer_end(void *state, struct error *e)
 {
     struct writer *w = state;
-    enum status s = w->outputs.series ? finish_series(w, true, e) : STATUS_OK;
-    s = s ? s : outputs_end_run(&w->outputs, e);
+    enum status s = w->has_index ? frame_index_hold(&w->index, e) : STATUS_OK;
+    if (s == STATUS_OK)
+        s = outputs_end_run(&w->outputs, e);
     return !s && w->has_index ? frame_index_finish(&w->index, e) : s;
 }
 
 static void writer_close(void *state)
 {
     struct writer *w = state;
-    if (w->has_index) {
-        w->index.used = outputs_named(&w->outputs);
-        frame_index_close(&w->index);
+    if (w->has_index)
         outputs_remove_leftovers(&w->outputs);  // of others that shared the frames and died
-    }
+    w->index.used = outputs_named(&w->outputs);
     outputs_close(&w->outputs);
-    pending_free(&w->pending);
+    if (w->has_index)
+        frame_index_close(&w->index);  // the last: then another run may begin
     taken_free(&w->taken);
 }
 

@@ -101,23 +101,28 @@ static void scale_image(double scale, const float *photons, double most, struct 
     clipped_add(clipped, saturated, below);
 }
 
-/* The frame as SMV and CBF take it, in whole numbers: *scaled and *copy of x and f. */
-static enum status scale_frame(struct output *o, double scale, const struct experiment *x,
-                               const struct frame *f, struct experiment *scaled, struct frame *copy,
-                               struct error *e)
+/* The experiment of frames in whole numbers. */
+static void scale_experiment(struct output *o, double scale, const struct experiment *x,
+                             struct experiment *scaled)
 {
     char given[64];
-    const bool smv = o->format == FORMAT_SMV;
     *scaled = *x;
     scaled->physics = PHYSICS_PHYSICAL;  // nanoBragg has no header for such a file
     scaled->gain = scale;
     (void)snprintf(given, sizeof given, HISTORY_GIVEN "=--scale=%.17g", scale);
     history_append(scaled->history, sizeof scaled->history, "bragg-write", given);
-    o->clipped.largest_adu = scaled->saturation = smv ? UINT16_MAX : INT32_MAX;
+    o->clipped.largest_adu = scaled->saturation = o->format == FORMAT_SMV ? UINT16_MAX : INT32_MAX;
+}
+
+/* The frame as SMV and CBF take it, in whole numbers. */
+static enum status scale_frame(struct output *o, double scale, const struct frame *f,
+                               struct frame *copy, struct error *e)
+{
+    const bool smv = o->format == FORMAT_SMV;
     *copy = (struct frame){.recipe = f->recipe, .reflections = f->reflections, .planes = f->planes};
     if (!image_reserve(&copy->image, smv ? PIXEL_U16 : PIXEL_I32, UNIT_ADU, f->image.count))
         return error_memory(e, "the scaled image");
-    scale_image(scale, f->image.pixels, scaled->saturation, &copy->image, &o->clipped);
+    scale_image(scale, f->image.pixels, o->clipped.largest_adu, &copy->image, &o->clipped);
     return STATUS_OK;
 }
 
@@ -147,7 +152,8 @@ static enum status write_whole(struct output *o, const struct output_settings *s
                          "the pixels are float32 and %s holds whole numbers: put bragg-noise "
                          "before, or give --scale=X",
                          o->format == FORMAT_SMV ? "SMV" : "CBF");
-    enum status s = scale_frame(o, settings->scale, x, f, &scaled, &copy, e);
+    scale_experiment(o, settings->scale, x, &scaled);
+    enum status s = scale_frame(o, settings->scale, f, &copy, e);
     if (s == STATUS_OK)
         s = write_counts(o, settings, &scaled, &copy, out, e);
     image_free(&copy.image);
@@ -194,22 +200,32 @@ static enum status write_content(struct output *o, const struct output_settings 
     return write_image(o, settings, x, f, out, path, e);
 }
 
-/* Into the series; as whole numbers if so asked. */
-static enum status add_to_series(struct output *o, const struct output_settings *settings,
-                                 const struct experiment *x, const struct frame *f, struct error *e)
+enum status output_begin_series(struct output *o, const struct output_settings *settings,
+                                const struct experiment *x, const struct nxmx_settings *given,
+                                struct error *e)
 {
     struct experiment scaled;
+    if (settings->scale == 0)
+        return nxmx_series_begin(&o->series, x, given, e);
+    scale_experiment(o, settings->scale, x, &scaled);
+    return nxmx_series_begin(&o->series, &scaled, given, e);
+}
+
+/* For the series; as whole numbers if so asked. */
+static enum status pack_for_series(struct output *o, const struct output_settings *settings,
+                                   const struct frame *f, struct error *e)
+{
     struct frame copy;
     if (settings->scale == 0)
-        return nxmx_series_add(&o->series, x, settings->lineage, f, e);
+        return nxmx_series_pack(&o->series, f, e);
     if (f->image.type != PIXEL_F32)
         return error_set(e, STATUS_INPUT, SCALE_OF_COUNTS);
-    enum status s = scale_frame(o, settings->scale, x, f, &scaled, &copy, e);
+    enum status s = scale_frame(o, settings->scale, f, &copy, e);
     if (s == STATUS_OK && !image_is_intact(&f->image))
         s = error_set(e, STATUS_FAILED, "%s: the image was replaced while it was read",
                       o->series.master);
     if (s == STATUS_OK)
-        s = nxmx_series_add(&o->series, &scaled, settings->lineage, &copy, e);
+        s = nxmx_series_pack(&o->series, &copy, e);
     image_free(&copy.image);
     return s;
 }
@@ -220,7 +236,7 @@ enum status output_put(struct output *o, const struct output_settings *settings,
 {
     *file = (struct replace){0};
     if (o->format == FORMAT_NXMX)
-        return add_to_series(o, settings, x, f, e);
+        return pack_for_series(o, settings, f, e);
     enum status s = replace_open(file, path, e);
     if (s)
         return s;

@@ -53,8 +53,13 @@ bool output_is_of_run(const struct output *o);
 /* Puts the path of the file of frame `id` into path[TEMPLATE_PATH_MAX]. */
 void output_path(const struct output *o, uint64_t id, char *path);
 
+/* Begins a series: see nxmx_series_begin. */
+enum status output_begin_series(struct output *o, const struct output_settings *settings,
+                                const struct experiment *x, const struct nxmx_settings *given,
+                                struct error *e);
+
 /* Writes the image of a frame, of one panel where output_is_image, to `path`, complete or not at
- * all; NXmx only takes it: see nxmx_series_add.  STATUS_INPUT when the format cannot hold it,
+ * all; NXmx only packs it: see nxmx_series_pack.  STATUS_INPUT when the format cannot hold it,
  * STATUS_FAILED when a step fails. */
 enum status output_write(struct output *o, const struct output_settings *settings,
                          const struct experiment *x, const struct frame *f, const char *path,

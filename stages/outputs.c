@@ -107,7 +107,7 @@ enum status outputs_end_run(struct outputs *o, struct error *e)
     enum status s = STATUS_OK;
     for (int i = 0; i < o->count && !s; i++)
         s = run_table_end(&o->all[i].run, e);
-    return s;
+    return !s && o->series ? nxmx_series_end(&o->series->series, e) : s;
 }
 
 const char *outputs_unnumbered(const struct outputs *o)
@@ -206,9 +206,7 @@ enum status outputs_write(struct outputs *o, const struct output_settings *setti
                           struct frame_index *index, struct error *e)
 {
     struct replace files[OUTPUTS_MAX] = {0};
-    enum status s = frame_index_hold(index, e);  // a series may give names meanwhile
-    if (s == STATUS_OK)
-        s = put_all(o, settings, x, f, files, e);
+    enum status s = put_all(o, settings, x, f, files, e);
     if (s == STATUS_OK)
         s = frame_index_hold(index, e);
     if (s == STATUS_OK && !o->named) {
@@ -272,23 +270,41 @@ void outputs_describe(const struct outputs *o, uint64_t first, uint64_t last, ch
     }
 }
 
+/* All but the series, as an entry says. */
+static bool others_are_there(const struct outputs *o, const struct output_settings *settings,
+                             const struct experiment *x, const struct index_entry *entry)
+{
+    char path[TEMPLATE_PATH_MAX];
+    bool there = true;
+    for (int i = 0; i < o->count && there; i++) {
+        const struct output *out = &o->all[i];
+        output_path(out, entry->id, path);
+        if (output_is_of_run(out))
+            there = out->format == FORMAT_EXPT || run_table_has(&out->run, entry->id);
+        else
+            there = out == o->series || output_is_entered(out, settings, x, entry, path);
+    }
+    return there;
+}
+
 bool outputs_are_there(const struct outputs *o, const struct output_settings *settings,
                        const struct experiment *x, const struct frame_index *index, uint64_t id)
 {
-    char names[OUTPUTS_NAMES_SIZE], path[TEMPLATE_PATH_MAX];
+    char names[OUTPUTS_NAMES_SIZE];
     const uint64_t bytes = outputs_list(o, id, index->path, names);
-    bool there = frame_index_has(index, id, names, bytes);
-    for (int i = 0; i < o->count && there; i++) {
-        output_path(&o->all[i], id, path);
-        if (output_is_of_run(&o->all[i]))
-            there = o->all[i].format == FORMAT_EXPT || run_table_has(&o->all[i].run, id);
-        else
-            there =
-                &o->all[i] == o->series
-                    ? nxmx_series_holds(&o->series->series, settings->lineage, id)
-                    : output_is_entered(&o->all[i], settings, x, frame_index_find(index, id), path);
-    }
-    return there;
+    return frame_index_has(index, id, names, bytes) &&
+           others_are_there(o, settings, x, frame_index_find(index, id)) &&
+           (!o->series || nxmx_series_holds(&o->series->series, id));
+}
+
+bool outputs_are_beside(const struct outputs *o, const struct output_settings *settings,
+                        const struct experiment *x, const struct frame_index *index,
+                        const struct nxmx_note *note)
+{
+    char names[OUTPUTS_NAMES_SIZE];
+    const struct index_entry entry = {.id = note->id, .crc = note->crc};
+    return outputs_list(o, note->id, index->path, names) == note->bytes &&
+           others_are_there(o, settings, x, &entry);
 }
 
 void outputs_remove_leftovers(const struct outputs *o)

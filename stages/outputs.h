@@ -7,6 +7,7 @@
 
 #include "io/assembly.h"
 #include "io/frame_index.h"
+#include "io/nxmx_kept.h"
 #include "model/moved.h"
 #include "output.h"
 
@@ -46,16 +47,16 @@ enum status outputs_begin(struct outputs *o, const struct output_settings *setti
 enum status outputs_begin_run(struct outputs *o, const struct run_table_settings *settings,
                               struct error *e);
 
-/* Writes them, at the end of the run. */
+/* At the end of the run: writes these, and what is left of a series. */
 enum status outputs_end_run(struct outputs *o, struct error *e);
 
 /* The name of one that has a file for each frame but no number in it, or NULL. */
 const char *outputs_unnumbered(const struct outputs *o);
 
-/* Writes a frame to all; see output_write.  All files are there before the first gets its name, and
- * that is after the index was looked at (frame_index_hold); planes get theirs before their image.
- * STATUS_FAILED when a file is in the way that the index does not name, unless the settings say
- * that it is replaced. */
+/* Writes a frame to all, and packs it for the series; see output_write.  All files are there before
+ * the first gets its name, and that is after the index was looked at (frame_index_hold); planes get
+ * theirs before their image. STATUS_FAILED when a file is in the way that the index does not name,
+ * unless the settings say that it is replaced. */
 enum status outputs_write(struct outputs *o, const struct output_settings *settings,
                           const struct experiment *x, const struct frame *f,
                           struct frame_index *index, struct error *e);
@@ -78,6 +79,11 @@ void outputs_describe(const struct outputs *o, uint64_t first, uint64_t last, ch
  * their names, sizes, and what they say of themselves. */
 bool outputs_are_there(const struct outputs *o, const struct output_settings *settings,
                        const struct experiment *x, const struct frame_index *index, uint64_t id);
+
+/* The same of all but the series, of a frame that is kept for it. */
+bool outputs_are_beside(const struct outputs *o, const struct output_settings *settings,
+                        const struct experiment *x, const struct frame_index *index,
+                        const struct nxmx_note *note);
 
 /* Removes what dead processes left. */
 void outputs_remove_leftovers(const struct outputs *o);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "difference.h"
 #include "io/image_file.h"
+#include "io/nxmx_kept.h"
 #include "io/nxmx_read.h"
 #include "model/moved.h"
 #include "origin.h"
@@ -129,9 +130,15 @@ static enum status write_series(const struct recomputed *r, enum nxmx_compressio
     enum status s = output_parse(&output, master, FORMAT_NXMX, 0, e);
     output.series.compression = compression;
     if (s == STATUS_OK)
+        s = output_begin_series(&output, &settings, r->experiment,
+                                &(struct nxmx_settings){.lineage = settings.lineage}, e);
+    if (s == STATUS_OK)
         s = output_write(&output, &settings, r->experiment, r->frame, master, e);
     if (s == STATUS_OK)
-        s = nxmx_series_finish(&output.series, true, e);
+        s = nxmx_series_keep(&output.series, r->frame,
+                             &(struct nxmx_note){.id = r->frame->recipe.id}, e);
+    if (s == STATUS_OK)
+        s = nxmx_series_end(&output.series, e);
     output_close(&output);
     return s;
 }

@@ -71,8 +71,6 @@ static enum status put_frames(struct hdf5_file *f, const struct nxmx_kind *kind,
         s = put_frame(f, &layers, &columns, rows, i, chunks, source, owner, e);
     nxmx_columns_close(&columns);
     nxmx_layers_close(&layers);
-    for (size_t i = 0; i < NXMX_LAYERS_MAX; i++)
-        nxmx_chunk_free(&chunks[i]);
     return s;
 }
 

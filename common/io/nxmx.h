@@ -51,7 +51,8 @@ struct nxmx_kind {
 enum status nxmx_check(const struct experiment *x, const struct image *image, struct error *e);
 
 /* Gives the packed images of frame number `frame` of a file, see nxmx_pack: its own, then its
- * planes, then its labels; and its reflections, with their pixels, for which *t has room. */
+ * planes, then its labels, borrowed until the next call; and its reflections, with their pixels,
+ * for which *t has room. */
 typedef enum status nxmx_source(void *owner, uint64_t frame, struct nxmx_chunk *chunks,
                                 struct reflection_table *t, struct error *e);
 
@@ -88,8 +89,8 @@ enum status nxmx_open(const char *path, const struct nxmx_kind *kind, struct nxm
  * of this lineage. */
 bool nxmx_read_rows(const char *path, const char *lineage, struct nxmx_rows *rows);
 
-/* Reads the packed images of a frame that `rows` of the file has, as nxmx_source gives them;
- * STATUS_FAILED when that cannot be. */
+/* Reads the packed images of a frame that `rows` of the file has, in the order of nxmx_source, into
+ * memory of chunks[] that is used again; STATUS_FAILED when that cannot be. */
 enum status nxmx_read(struct nxmx_file *file, const struct nxmx_rows *rows, uint64_t frame,
                       struct nxmx_chunk *chunks, struct reflection_table *t, struct error *e);
 void nxmx_close(struct nxmx_file *file);

@@ -1,77 +1,48 @@
-/* Files of a series get their names. */
 #include "io/nxmx_finish.h"
 
-#include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
-#include "io/nxmx_filling.h"
-#include "io/nxmx_layers.h"
+#include "io/nxmx_found.h"
 
-/* --- one at a time ------------------------------------------------------- */
+/* ---- what comes together ----------------------------------------------- */
 
-int nxmx_series_lock(const struct nxmx_series *s)
+enum status nxmx_series_settle(struct nxmx_series *s, const struct nxmx_kind *kind, uint64_t id,
+                               struct error *e)
 {
-    char folder[TEMPLATE_PATH_MAX];
-    const char *slash = strrchr(s->master, '/');
-    (void)snprintf(folder, sizeof folder, "%.*s.", slash ? (int)(slash + 1 - s->master) : 0,
-                   s->master);
-    const int lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (lock >= 0)
-        (void)flock(lock, LOCK_EX);
-    return lock;
-}
-
-void nxmx_series_unlock(int lock)
-{
-    if (lock >= 0)
-        (void)close(lock);
-}
-
-/* --- what is there ------------------------------------------------------- */
-
-/* A master in the way is an error, unless it may be replaced. */
-static enum status read_master(struct nxmx_series *s, struct error *e)
-{
-    struct nxmx_file *file = NULL;
-    enum status status = STATUS_OK;
-    if (s->replaces || id_set_has(&s->found.lost, NXMX_MASTER))
-        (void)nxmx_read_rows(s->master, s->kind.lineage, &s->known.rows);
-    else
-        status = nxmx_open(s->master, &s->kind, &file, &s->known.rows, e);
-    nxmx_close(file);
-    return status;
-}
-
-enum status nxmx_series_look(struct nxmx_series *s, struct error *e)
-{
-    struct nxmx_known *k = &s->known;
-    if (s->hooks.anew && s->hooks.anew(s->hooks.owner)) {
-        nxmx_known_clear(k);
-        return STATUS_OK;
+    struct nxmx_kind *ours = &s->kind;
+    if (!s->typed) {
+        s->typed = true;
+        ours->type = kind->type;
+        ours->labels = kind->labels;
+        ours->nplanes = kind->nplanes;
+        memcpy(ours->planes, kind->planes, sizeof ours->planes);
     }
-    const struct nxmx_stamp now = nxmx_stamp_of(s->master);
-    if (!nxmx_stamps_agree(&now, &k->master)) {
-        nxmx_rows_free(&k->rows);
-        k->master = now;
-        const enum status status = read_master(s, e);
-        if (status)
-            return status;
-    }
-    return nxmx_known_look(k, &s->data, s->kind.lineage, e);
+    bool same = ours->nplanes == kind->nplanes;
+    for (size_t i = 0; same && i < kind->nplanes; i++)
+        same = strcmp(kind->planes[i].name, ours->planes[i].name) == 0;
+    if (ours->type != kind->type)
+        return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has pixels of another type", id);
+    if (!same)
+        return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has other derivatives", id);
+    if (ours->labels != kind->labels)
+        return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has %slabels, %s", id,
+                         kind->labels ? "" : "no ",
+                         kind->labels ? "others have none" : "others have them");
+    return STATUS_OK;
 }
 
-/* --- writing ------------------------------------------------------------- */
-
-/* Where the images of a file come from: they were kept, or stand in the file before. */
+/* Where the frames of a file come from: they were kept, or stand in the file before. */
 struct origin {
-    const struct nxmx_filling *filling;
-    size_t nlayers;
+    struct nxmx_filling *filling;
+    struct nxmx_rows rows;    // of all
     struct nxmx_stamp stamp;  // of the file before
     struct nxmx_file *former;
     struct nxmx_rows former_rows;
+    struct nxmx_chunk chunks[NXMX_LAYERS_MAX];  // owned: read from that
 };
 
 static void origin_close(struct origin *o)
@@ -81,14 +52,44 @@ static void origin_close(struct origin *o)
     o->former = NULL;
 }
 
+/* The rows of frames that were kept. */
+static enum status take_kept(struct nxmx_series *s, struct origin *o, struct error *e)
+{
+    const struct spool *spool = &o->filling->spool;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < spool->count && !status; i++) {
+        struct nxmx_kept k;
+        status = nxmx_kept_look(spool, i, &k, e);
+        if (status == STATUS_OK)
+            status = nxmx_series_settle(s, &k.kind, k.note.id, e);
+        if (status == STATUS_OK)
+            status = nxmx_rows_merge(&o->rows, &k.rows, e);
+        nxmx_rows_free(&k.rows);
+    }
+    return status;
+}
+
+static int by_id(const void *id, const void *entry)
+{
+    const uint64_t a = *(const uint64_t *)id, b = ((const struct spool_entry *)entry)->id;
+    return (a > b) - (a < b);
+}
+
 static enum status give_images(void *owner, uint64_t id, struct nxmx_chunk *chunks,
                                struct reflection_table *t, struct error *e)
 {
-    const struct origin *o = owner;
-    return nxmx_filling_has(o->filling, id)
-               ? nxmx_filling_get(o->filling, id, o->nlayers, chunks, t, e)
-               : nxmx_read(o->former, &o->former_rows, id, chunks, t, e);
+    struct origin *o = owner;
+    struct spool *spool = &o->filling->spool;
+    const struct spool_entry *entry =
+        bsearch(&id, spool->entries, spool->count, sizeof *entry, by_id);
+    if (entry)
+        return nxmx_kept_read(spool, (size_t)(entry - spool->entries), chunks, t, e);
+    const enum status status = nxmx_read(o->former, &o->former_rows, id, o->chunks, t, e);
+    memcpy(chunks, o->chunks, sizeof o->chunks);
+    return status;
 }
+
+/* ---- writing ----------------------------------------------------------- */
 
 /* As the master names it, which is in the same folder. */
 static void name_of(const void *series, uint64_t file, char *name, size_t size)
@@ -101,50 +102,51 @@ static void name_of(const void *series, uint64_t file, char *name, size_t size)
 }
 
 /* Frames that another file of the series holds stay there: the same recipe makes the same bytes. */
-static void drop_held_elsewhere(const struct nxmx_known *k, struct nxmx_filling *g)
+static void drop_held_elsewhere(const struct nxmx_known *k, struct origin *o)
 {
-    for (size_t i = g->rows.nframes; i-- > 0;) {
-        const uint64_t number = g->rows.frames[i].number;
+    for (size_t i = o->rows.nframes; i-- > 0;) {
+        const uint64_t number = o->rows.frames[i].number;
         const int64_t at = nxmx_rows_find(&k->rows, number);
-        if (at >= 0 && k->rows.frames[at].file != g->file)
-            nxmx_rows_remove(&g->rows, number);
+        if (at >= 0 && k->rows.frames[at].file != o->filling->file)
+            nxmx_rows_remove(&o->rows, number);
     }
 }
 
 /* Whether the frames of the file that is there stay in it. */
 static bool stays(const struct nxmx_series *s, uint64_t file)
 {
-    return s->replaces ? nxmx_known_has(&s->known, file) : !id_set_has(&s->found.lost, file);
+    return s->settings.replaces ? nxmx_known_has(&s->known, file)
+                                : !id_set_has(&s->found.lost, file);
 }
 
 /* The series is locked: settles what is to be in the file. */
-static enum status choose(struct nxmx_series *s, struct nxmx_filling *g, const char *path,
-                          struct origin *o, struct error *e)
+static enum status choose(struct nxmx_series *s, const char *path, struct origin *o,
+                          struct error *e)
 {
+    const uint64_t file = o->filling->file;
     enum status status = nxmx_series_look(s, e);
     o->stamp = nxmx_stamp_of(path);
-    if (status == STATUS_OK && stays(s, g->file))
+    if (status == STATUS_OK && stays(s, file))
         status = nxmx_open(path, &s->kind, &o->former, &o->former_rows, e);
-    s->kind.guarded = !s->replaces && !o->former && !id_set_has(&s->found.lost, g->file);
+    s->kind.guarded = !s->settings.replaces && !o->former && !id_set_has(&s->found.lost, file);
     if (status == STATUS_OK)
-        status = nxmx_rows_merge(&g->rows, &o->former_rows, e);
+        status = nxmx_rows_merge(&o->rows, &o->former_rows, e);
     if (status == STATUS_OK)
-        drop_held_elsewhere(&s->known, g);
+        drop_held_elsewhere(&s->known, o);
     return status;
 }
 
-static enum status write_file(const struct nxmx_series *s, const struct nxmx_filling *g,
-                              const char *path, struct origin *o, struct nxmx_written **file,
-                              struct error *e)
+static enum status write_file(const struct nxmx_series *s, const char *path, struct origin *o,
+                              struct nxmx_written **file, struct error *e)
 {
-    return g->rows.nframes ? nxmx_write(path, &s->kind, &g->rows, give_images, o, file, e)
+    return o->rows.nframes ? nxmx_write(path, &s->kind, &o->rows, give_images, o, file, e)
                            : STATUS_OK;
 }
 
 static enum status write_master(struct nxmx_series *s, struct error *e)
 {
     const bool ours = s->known.master.inode;
-    s->kind.guarded = !s->replaces && !ours && !id_set_has(&s->found.lost, NXMX_MASTER);
+    s->kind.guarded = !s->settings.replaces && !ours && !id_set_has(&s->found.lost, NXMX_MASTER);
     const enum status status =
         nxmx_write_master(s->master, &s->kind, &s->known.rows, name_of, s, e);
     if (!status)
@@ -153,22 +155,22 @@ static enum status write_master(struct nxmx_series *s, struct error *e)
 }
 
 /* The series is locked: gives the file its name.  It is written again before that if another
- * process has got some of its frames meanwhile, or, without locks on bytes, this file. */
-static enum status name_file(struct nxmx_series *s, struct nxmx_filling *g, const char *path,
-                             struct origin *o, struct nxmx_written **file, struct error *e)
+ * process has got some of its frames meanwhile, or, without locks, this file. */
+static enum status name_file(struct nxmx_series *s, const char *path, struct origin *o,
+                             struct nxmx_written **file, struct error *e)
 {
-    const size_t before = g->rows.nframes;
+    const size_t before = o->rows.nframes;
     const struct nxmx_stamp now = nxmx_stamp_of(path);
     enum status status = nxmx_series_look(s, e);
     if (status == STATUS_OK)
-        drop_held_elsewhere(&s->known, g);
-    if (!status && (g->rows.nframes != before || !nxmx_stamps_agree(&now, &o->stamp))) {
+        drop_held_elsewhere(&s->known, o);
+    if (!status && (o->rows.nframes != before || !nxmx_stamps_agree(&now, &o->stamp))) {
         nxmx_drop(*file);
         *file = NULL;
         origin_close(o);
-        status = choose(s, g, path, o, e);
+        status = choose(s, path, o, e);
         if (status == STATUS_OK)
-            status = write_file(s, g, path, o, file, e);
+            status = write_file(s, path, o, file, e);
     }
     if (status || !*file)
         return status;
@@ -176,71 +178,63 @@ static enum status name_file(struct nxmx_series *s, struct nxmx_filling *g, cons
     *file = NULL;
     s->named = s->named || access(path, F_OK) == 0;
     if (status == STATUS_OK)
-        status = nxmx_known_note(&s->known, g->file, path, &g->rows, e);
+        status = nxmx_known_note(&s->known, o->filling->file, path, &o->rows, e);
     return status ? status : write_master(s, e);
 }
 
-/* The series is locked: the frames of the file at a place of the list, which is taken off, are
- * durable. */
-static enum status note_durable(struct nxmx_series *s, size_t at, struct error *e)
+/* The series is locked: the frames that were kept are in their file. */
+static enum status enter_frames(struct nxmx_series *s, const struct nxmx_filling *g,
+                                struct error *e)
 {
-    struct nxmx_filling *g = s->filling[at];
-    bool noted = id_set_add(&s->written, g->file);
-    if (id_set_size(&g->held) < s->frames_per_file)
-        noted &= id_set_add(&s->unfinished, g->file);
-    for (size_t i = 0; i < g->nplaces; i++)
-        noted &= id_set_add(&s->durable, g->places[i].id);
-    s->filling[at] = s->filling[--s->nfilling];
-    nxmx_filling_free(g);
-    if (!noted)
-        return error_memory(e, "a list of frames");
-    return s->hooks.durable ? s->hooks.durable(s->hooks.owner, e) : STATUS_OK;
-}
-
-/* Only names are given while others wait, and the master is written. */
-static enum status finish(struct nxmx_series *s, size_t at, struct error *e)
-{
-    struct nxmx_filling *g = s->filling[at];
-    struct origin o = {.filling = g, .nlayers = nxmx_layers_count(&s->kind)};
-    struct nxmx_written *file = NULL;
-    char path[TEMPLATE_PATH_MAX];
-    template_name(&s->data, g->file, path);
-    int lock = nxmx_series_lock(s);
-    enum status status = choose(s, g, path, &o, e);
-    nxmx_series_unlock(lock);
-    if (status == STATUS_OK)
-        status = write_file(s, g, path, &o, &file, e);
-    lock = nxmx_series_lock(s);
-    if (status == STATUS_OK)
-        status = name_file(s, g, path, &o, &file, e);
-    if (status == STATUS_OK)
-        status = note_durable(s, at, e);
-    nxmx_series_unlock(lock);
-    nxmx_drop(file);
-    origin_close(&o);
+    enum status status =
+        id_set_add(&s->written, g->file) ? STATUS_OK : error_memory(e, "a list of files");
+    for (size_t i = 0; i < g->spool.count && s->settings.enter && !status; i++) {
+        struct nxmx_kept k;
+        status = nxmx_kept_look(&g->spool, i, &k, e);
+        if (status == STATUS_OK)
+            status = s->settings.enter(s->settings.owner, &k.note, e);
+        nxmx_rows_free(&k.rows);
+    }
     return status;
 }
 
-/* The place of the fullest file in the list, which has one. */
-static size_t fullest(const struct nxmx_series *s)
+/* Only names are given while others wait, and the master is written. */
+static enum status write_and_name(struct nxmx_series *s, struct origin *o, struct error *e)
 {
-    size_t best = 0;
-    for (size_t i = 1; i < s->nfilling; i++)
-        if (id_set_size(&s->filling[i]->held) > id_set_size(&s->filling[best]->held))
-            best = i;
-    return best;
+    struct nxmx_written *file = NULL;
+    char path[TEMPLATE_PATH_MAX];
+    template_name(&s->data, o->filling->file, path);
+    int lock = nxmx_series_lock(s);
+    enum status status = choose(s, path, o, e);
+    nxmx_series_unlock(lock);
+    if (status == STATUS_OK)
+        status = write_file(s, path, o, &file, e);
+    lock = nxmx_series_lock(s);
+    if (status == STATUS_OK)
+        status = name_file(s, path, o, &file, e);
+    if (status == STATUS_OK)
+        status = enter_frames(s, o->filling, e);
+    nxmx_series_unlock(lock);
+    nxmx_drop(file);
+    return status;
 }
 
-bool nxmx_series_is_due(const struct nxmx_series *s)
+enum status nxmx_series_finish(struct nxmx_series *s, struct nxmx_filling *g, struct error *e)
 {
-    return s->nfilling > NXMX_OPEN_FILES ||
-           (s->nfilling && id_set_size(&s->filling[fullest(s)]->held) >= s->frames_per_file);
-}
-
-enum status nxmx_series_finish(struct nxmx_series *s, bool all, struct error *e)
-{
-    enum status status = STATUS_OK;
-    while (status == STATUS_OK && (all ? s->nfilling > 0 : nxmx_series_is_due(s)))
-        status = finish(s, all ? s->nfilling - 1 : fullest(s), e);
+    struct origin o = {.filling = g};
+    bool last;
+    enum status status = spool_gather(&g->spool, &last, e);
+    if (status == STATUS_OK)
+        status = take_kept(s, &o, e);
+    if (status == STATUS_OK)
+        status = write_and_name(s, &o, e);
+    if (status == STATUS_OK)
+        nxmx_filling_remove(s, g);
+    else
+        nxmx_filling_release(g);
+    origin_close(&o);
+    nxmx_rows_free(&o.rows);
+    for (size_t i = 0; i < NXMX_LAYERS_MAX; i++)
+        nxmx_chunk_free(&o.chunks[i]);
     return status;
 }

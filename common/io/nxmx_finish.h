@@ -1,15 +1,17 @@
-/* What nxmx_series.c needs of nxmx_finish.c. */
+/* Files of a series get their names. */
 #ifndef BRAGG_IO_NXMX_FINISH_H
 #define BRAGG_IO_NXMX_FINISH_H
 
+#include "io/nxmx_filling.h"
 #include "io/nxmx_series.h"
 
-/* Others that fill the same series wait until it is unlocked, where the file system has such locks.
- * Returns what nxmx_series_unlock takes. */
-int nxmx_series_lock(const struct nxmx_series *s);
-void nxmx_series_unlock(int lock);
+/* Takes what `kind` says of images, of frame `id`; STATUS_INPUT when others differ. */
+enum status nxmx_series_settle(struct nxmx_series *s, const struct nxmx_kind *kind, uint64_t id,
+                               struct error *e);
 
-/* The series is locked: takes in what is in it by now. */
-enum status nxmx_series_look(struct nxmx_series *s, struct error *e);
+/* Writes the file of a spool that this process holds, with the frames of the file that is there,
+ * and the master, enters the frames in the index and removes the spool; *g is gone then.  When a
+ * step fails the spool is as it was, and released. */
+enum status nxmx_series_finish(struct nxmx_series *s, struct nxmx_filling *g, struct error *e);
 
 #endif

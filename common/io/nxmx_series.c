@@ -5,14 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/utc.h"
-#include "io/nxmx_filling.h"
 #include "io/nxmx_finish.h"
-#include "io/owners.h"
+#include "io/nxmx_found.h"
 
-/* --- names --------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------- */
 
 enum status nxmx_series_open(struct nxmx_series *s, const char *master, struct error *e)
 {
@@ -35,24 +33,11 @@ enum status nxmx_series_open(struct nxmx_series *s, const char *master, struct e
         s->data_name = NULL;
         return error_memory(e, "a file name");
     }
-    return template_parse(&s->data, s->data_name, e);
-}
-
-/* Where a process that is alone puts a frame. */
-static uint64_t home_of(const struct nxmx_series *s, uint64_t id)
-{
-    return id / s->frames_per_file + 1;
-}
-
-uint64_t nxmx_series_number(const struct nxmx_series *s, uint64_t id)
-{
-    const int64_t at = nxmx_rows_find(&s->known.rows, id);
-    return at < 0 ? home_of(s, id) : s->known.rows.frames[at].file;
-}
-
-void nxmx_series_file(const struct nxmx_series *s, uint64_t id, char *path)
-{
-    template_name(&s->data, nxmx_series_number(s, id), path);
+    s->spool_name = spool_name(s->data_name);
+    if (!s->spool_name)
+        return error_memory(e, "a file name");
+    const enum status parsed = template_parse(&s->spools, s->spool_name, e);
+    return parsed ? parsed : template_parse(&s->data, s->data_name, e);
 }
 
 static uint64_t size_of(const char *path)
@@ -64,9 +49,7 @@ static uint64_t size_of(const char *path)
 uint64_t nxmx_series_bytes(const struct nxmx_series *s)
 {
     char path[TEMPLATE_PATH_MAX];
-    uint64_t bytes = s->written.count ? size_of(s->master) : 0;
-    for (size_t i = 0; i < s->nfilling; i++)
-        bytes += (uint64_t)s->filling[i]->used;
+    uint64_t bytes = s->spooled + (s->written.count ? size_of(s->master) : 0);
     for (size_t i = 0; i < s->written.count; i++)
         for (uint64_t n = s->written.ranges[i].first; n <= s->written.ranges[i].last; n++) {
             template_name(&s->data, n, path);
@@ -94,211 +77,222 @@ double nxmx_series_heads(const struct nxmx_series *s, uint64_t frames)
     return files > 0 ? (files + 1) * (HEAD_BYTES + mask) : 0;
 }
 
-void nxmx_series_share(struct nxmx_series *s, bool replaces, const int *claims,
-                       const struct nxmx_hooks *hooks)
-{
-    s->replaces = replaces;
-    s->claims = claims;
-    s->hooks = *hooks;
-}
+/* ---- the beginning ----------------------------------------------------- */
 
-/* --- files to fill ------------------------------------------------------- */
-
-static bool exists(const struct nxmx_series *s, uint64_t file)
+/* One that holds nothing goes. */
+static enum status visit_spool(const struct nxmx_series *s, uint64_t file, nxmx_visit *visit,
+                               void *owner, struct error *e)
 {
-    char path[TEMPLATE_PATH_MAX];
-    template_name(&s->data, file, path);
-    return access(path, F_OK) == 0;
-}
-
-static struct nxmx_filling *filling_of(const struct nxmx_series *s, uint64_t file)
-{
-    for (size_t i = 0; i < s->nfilling; i++)
-        if (s->filling[i]->file == file)
-            return s->filling[i];
-    return NULL;
-}
-
-static bool takes(const struct nxmx_series *s, const struct nxmx_filling *g, uint64_t id)
-{
-    return id_set_has(&g->held, id) || id_set_size(&g->held) < s->frames_per_file;
-}
-
-/* Notes what is in a file that is there: frames that stay in it. */
-static enum status note_held(struct nxmx_series *s, struct nxmx_filling *g, struct error *e)
-{
-    bool noted = true;
-    const int lock = nxmx_series_lock(s);
-    const enum status status = nxmx_series_look(s, e);
-    nxmx_series_unlock(lock);
-    for (size_t i = 0; i < s->known.rows.nframes && noted; i++)
-        if (s->known.rows.frames[i].file == g->file)
-            noted = id_set_add(&g->held, s->known.rows.frames[i].number);
-    return status || noted ? status : error_memory(e, "a list of frames");
-}
-
-/* Begins to fill a file, unless that is another process's: then *g stays NULL. */
-static enum status begin_filling(struct nxmx_series *s, uint64_t file, struct nxmx_filling **g,
-                                 struct error *e)
-{
-    char path[TEMPLATE_PATH_MAX];
-    *g = NULL;
-    if (s->claims && *s->claims >= 0 && !owners_claim(*s->claims, file))
-        return STATUS_OK;
-    template_name(&s->data, file, path);
-    enum status status = nxmx_filling_open(g, file, path, e);
+    struct spool spool;
+    bool last = false;
+    enum status status = nxmx_spool_open(s, file, &spool, e);
     if (status)
         return status;
-    s->filling[s->nfilling++] = *g;
-    if (!id_set_remove(&s->unfinished, file))
-        return error_memory(e, "a list of files");
-    return exists(s, file) ? note_held(s, *g, e) : STATUS_OK;
-}
-
-/* Goes on with a file of this process that was written before it was full; there is one. */
-static enum status resume_filling(struct nxmx_series *s, uint64_t id, struct nxmx_filling **g,
-                                  struct error *e)
-{
-    const uint64_t file = s->unfinished.ranges[0].first;
-    if (!id_set_remove(&s->unfinished, file))
-        return error_memory(e, "a list of files");
-    const enum status status = begin_filling(s, file, g, e);
-    if (status || !*g || takes(s, *g, id))
-        return status;
-    nxmx_filling_free(s->filling[--s->nfilling]);
-    *g = NULL;
-    return STATUS_OK;
-}
-
-/* A file of this process that is not full, or the next that is nobody's. */
-static enum status find_room(struct nxmx_series *s, uint64_t id, struct nxmx_filling **g,
-                             struct error *e)
-{
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < s->nfilling; i++)
-        if (takes(s, s->filling[i], id)) {
-            *g = s->filling[i];
-            return STATUS_OK;
-        }
-    *g = NULL;
-    while (s->unfinished.count && !*g && !status)
-        status = resume_filling(s, id, g, e);
-    for (uint64_t file = 1; !*g && !status; file++)
-        if (!filling_of(s, file) &&
-            (!exists(s, file) || (s->replaces && !nxmx_known_has(&s->known, file))))
-            status = begin_filling(s, file, g, e);
+    status = spool_gather(&spool, &last, e);
+    for (size_t i = 0; i < spool.count && visit && !status; i++) {
+        struct nxmx_kept k;
+        status = nxmx_kept_look(&spool, i, &k, e);
+        if (status == STATUS_OK)
+            status = visit(owner, &k.note, e);
+        nxmx_rows_free(&k.rows);
+    }
+    if (last && !spool.count)
+        spool_remove(&spool);
+    else
+        spool_close(&spool);
     return status;
 }
 
-/* The file that a frame goes into. */
-static enum status find_filling(struct nxmx_series *s, uint64_t id, struct nxmx_filling **g,
-                                struct error *e)
+enum status nxmx_series_visit(struct nxmx_series *s, nxmx_visit *visit, void *owner,
+                              struct error *e)
 {
-    const uint64_t home = home_of(s, id);
-    *g = filling_of(s, home);
-    const enum status status = *g ? STATUS_OK : begin_filling(s, home, g, e);
-    if (status || (*g && takes(s, *g, id)))
-        return status;
-    return find_room(s, id, g, e);
+    struct id_set files = {0};
+    enum status status =
+        template_list(&s->spools, &files) ? STATUS_OK : error_memory(e, "a list of files");
+    for (size_t i = 0; i < files.count; i++)
+        for (uint64_t n = files.ranges[i].first; n <= files.ranges[i].last && !status; n++)
+            status = visit_spool(s, n, visit, owner, e);
+    id_set_clear(&files);
+    return status;
 }
 
-/* --- the series ---------------------------------------------------------- */
-
-static void take_planes(struct nxmx_kind *kind, const struct planes *planes)
+enum status nxmx_series_begin(struct nxmx_series *s, const struct experiment *x,
+                              const struct nxmx_settings *settings, struct error *e)
 {
-    kind->nplanes = planes->count;
-    for (size_t i = 0; i < planes->count; i++) {
-        memcpy(kind->planes[i].name, planes->items[i].name, PLANE_NAME_SIZE);
-        memcpy(kind->planes[i].unit, planes->items[i].unit, PLANE_UNIT_SIZE);
-    }
-}
-
-static bool has_planes(const struct nxmx_kind *kind, const struct planes *planes)
-{
-    bool same = kind->nplanes == planes->count;
-    for (size_t i = 0; same && i < planes->count; i++)
-        same = strcmp(kind->planes[i].name, planes->items[i].name) == 0;
-    return same;
-}
-
-static enum status take_kind(struct nxmx_series *s, const struct experiment *x, const char *lineage,
-                             const struct frame *f, struct error *e)
-{
-    const enum status status = nxmx_check(x, &f->image, e);
-    if (status)
-        return status;
-    const bool first = !s->kind.lineage[0];
-    if (!first && s->kind.type != f->image.type)
-        return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has pixels of another type",
-                         f->recipe.id);
-    if (!first && !has_planes(&s->kind, &f->planes))
-        return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has other derivatives", f->recipe.id);
-    const bool labels = f->reflections.nlabels;
-    if (!first && s->kind.labels != labels)
-        return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has %slabels, %s", f->recipe.id,
-                         labels ? "" : "no ", labels ? "others have none" : "others have them");
+    s->settings = *settings;
     s->experiment = *x;
     s->kind = (struct nxmx_kind){.experiment = &s->experiment,
-                                 .type = f->image.type,
                                  .compression = s->compression,
                                  .begin_s = s->begin_s,
-                                 .labels = labels,
                                  .sync = s->sync};
-    take_planes(&s->kind, &f->planes);
-    (void)snprintf(s->kind.lineage, sizeof s->kind.lineage, "%.16s", lineage);
-    return STATUS_OK;
+    (void)snprintf(s->kind.lineage, sizeof s->kind.lineage, "%.16s", settings->lineage);
+    (void)snprintf(s->spool_lineage, sizeof s->spool_lineage, "%.16s %s", settings->lineage,
+                   nxmx_compression_name(s->compression));
+    return nxmx_series_visit(s, NULL, NULL, e);
 }
 
-static void note_reflections(struct nxmx_rows *rows, const struct frame *f)
+static enum status settle_frame(struct nxmx_series *s, const struct frame *f, struct error *e)
+{
+    struct nxmx_kind kind = {
+        .type = f->image.type, .labels = f->reflections.nlabels, .nplanes = f->planes.count};
+    for (size_t i = 0; i < kind.nplanes; i++) {
+        memcpy(kind.planes[i].name, f->planes.items[i].name, PLANE_NAME_SIZE);
+        memcpy(kind.planes[i].unit, f->planes.items[i].unit, PLANE_UNIT_SIZE);
+    }
+    return nxmx_series_settle(s, &kind, f->recipe.id, e);
+}
+
+/* Planes and labels, behind the image. */
+static enum status pack_layers(struct nxmx_series *s, const struct frame *f, struct error *e)
+{
+    struct nxmx_chunk *chunk = &s->chunks[1];
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < f->planes.count && !status; i++) {
+        const struct plane *plane = &f->planes.items[i];
+        const struct image image = {
+            .type = PIXEL_F32, .count = plane->count, .pixels = plane->values};
+        status = nxmx_pack(s->compression, &image, chunk++, e);
+    }
+    const struct image labels = {
+        .type = PIXEL_U32, .count = f->reflections.nlabels, .pixels = f->reflections.labels};
+    return !status && labels.count ? nxmx_pack(s->compression, &labels, chunk, e) : status;
+}
+
+static enum status make_rows(struct nxmx_series *s, const struct frame *f, struct error *e)
 {
     const struct reflection_table *t = &f->reflections;
     const struct nxmx_told told = {.rows = t->count,
                                    .pixels = t->npixels,
                                    .least_photons = t->least_photons,
                                    .rest_photons = t->rest_photons};
-    nxmx_rows_note(rows, f->recipe.id, &told);
+    const uint64_t id = f->recipe.id;
+    nxmx_rows_free(&s->rows);
+    const enum status status =
+        nxmx_rows_add(&s->rows, &s->experiment, &f->recipe, nxmx_series_number(s, id), e);
+    if (status == STATUS_OK && t->present)
+        nxmx_rows_note(&s->rows, id, &told);
+    return status;
 }
 
-enum status nxmx_series_add(struct nxmx_series *s, const struct experiment *x, const char *lineage,
-                            const struct frame *f, struct error *e)
+enum status nxmx_series_pack(struct nxmx_series *s, const struct frame *f, struct error *e)
 {
-    struct nxmx_filling *g = NULL;
-    enum status status = take_kind(s, x, lineage, f, e);
+    enum status status = nxmx_check(&s->experiment, &f->image, e);
     if (status == STATUS_OK)
-        status = nxmx_pack(s->compression, &f->image, &s->chunk, e);
+        status = settle_frame(s, f, e);
+    if (status == STATUS_OK)
+        status = nxmx_pack(s->compression, &f->image, &s->chunks[0], e);
     if (status == STATUS_OK && !image_is_intact(&f->image))
         status = error_set(e, STATUS_FAILED, "frame %" PRIu64 " was replaced while it was packed",
                            f->recipe.id);
     if (status == STATUS_OK)
-        status = find_filling(s, f->recipe.id, &g, e);
-    if (status == STATUS_OK)
-        status = nxmx_filling_keep(g, s->compression, &s->chunk, f, e);
-    if (status == STATUS_OK)
-        status = nxmx_rows_add(&g->rows, x, &f->recipe, g->file, e);
-    if (status == STATUS_OK && f->reflections.present)
-        note_reflections(&g->rows, f);
-    if (status == STATUS_OK && !id_set_add(&g->held, f->recipe.id))
-        status = error_memory(e, "a list of frames");
+        status = pack_layers(s, f, e);
+    return status ? status : make_rows(s, f, e);
+}
+
+/* One that was there before makes no file full. */
+static bool is_due(const struct nxmx_series *s, const struct nxmx_filling *g, bool had)
+{
+    return id_set_size(&g->kept) >= s->frames_per_file ||
+           (!had && id_set_size(&g->held) >= s->frames_per_file);
+}
+
+enum status nxmx_series_keep(struct nxmx_series *s, const struct frame *f,
+                             const struct nxmx_note *note, struct error *e)
+{
+    struct nxmx_filling *g;
+    enum status status = nxmx_filling_hold(s, s->rows.frames->file, &g, e);
+    if (status)
+        return status;
+    const bool had = id_set_has(&g->held, note->id);
+    status = nxmx_filling_add(s, g, note, &f->reflections, e);
+    if (status == STATUS_OK && is_due(s, g, had))
+        return nxmx_series_finish(s, g, e);
+    nxmx_filling_release(g);
     return status;
 }
 
-void nxmx_series_take(struct nxmx_series *s, struct id_set *ids)
+/* ---- the end ----------------------------------------------------------- */
+
+/* The file of a spool, unless it is left to another process. */
+static enum status end_file(struct nxmx_series *s, uint64_t file, struct error *e)
 {
-    *ids = s->durable;
-    s->durable = (struct id_set){0};
+    struct nxmx_filling *g;
+    bool last;
+    enum status status = nxmx_filling_hold(s, file, &g, e);
+    if (status == STATUS_OK)
+        status = spool_gather(&g->spool, &last, e);
+    if (status)
+        return status;
+    if (last && g->spool.count)
+        return nxmx_series_finish(s, g, e);
+    if (!last && !id_set_remove_set(&s->given, &g->kept))
+        status = error_memory(e, "a list of frames");
+    if (last)
+        nxmx_filling_remove(s, g);
+    else
+        nxmx_filling_close(s, g);
+    return status;
+}
+
+/* What was kept and is not with another process is in the files. */
+static enum status check_given(struct nxmx_series *s, struct error *e)
+{
+    char path[TEMPLATE_PATH_MAX];
+    if (!s->given.count)
+        return STATUS_OK;
+    const int lock = nxmx_series_lock(s);
+    enum status status = nxmx_series_look(s, e);
+    nxmx_series_unlock(lock);
+    for (size_t i = 0; i < s->given.count && !status; i++)
+        for (uint64_t n = s->given.ranges[i].first, end = s->given.ranges[i].last; !status; n++) {
+            template_name(&s->spools, nxmx_series_number(s, n), path);
+            if (nxmx_rows_find(&s->known.rows, n) < 0)
+                status = error_set(e, STATUS_FAILED,
+                                   "%s: somebody has removed it while it was in use: frame %" PRIu64
+                                   " is lost, --resume computes it again",
+                                   path, n);
+            if (n == end)
+                break;
+        }
+    return status;
+}
+
+enum status nxmx_series_end(struct nxmx_series *s, struct error *e)
+{
+    struct id_set files = {0};
+    while (s->nfilling)
+        nxmx_filling_close(s, s->filling[0]);
+    enum status status =
+        template_list(&s->spools, &files) ? STATUS_OK : error_memory(e, "a list of files");
+    for (size_t i = 0; i < files.count; i++)
+        for (uint64_t n = files.ranges[i].first; n <= files.ranges[i].last && !status; n++)
+            status = end_file(s, n, e);
+    id_set_clear(&files);
+    if (status == STATUS_OK)
+        s->spooled = 0;
+    return status ? status : check_given(s, e);
 }
 
 void nxmx_series_close(struct nxmx_series *s)
 {
-    while (s->nfilling)
-        nxmx_filling_free(s->filling[--s->nfilling]);
-    nxmx_chunk_free(&s->chunk);
+    struct error ignored;
+    while (s->nfilling) {
+        struct nxmx_filling *g = s->filling[0];
+        bool last;
+        if (spool_gather(&g->spool, &last, &ignored) == STATUS_OK && last && !g->spool.count)
+            nxmx_filling_remove(s, g);
+        else
+            nxmx_filling_close(s, g);
+    }
+    for (size_t i = 0; i < NXMX_LAYERS_MAX; i++)
+        nxmx_chunk_free(&s->chunks[i]);
+    nxmx_rows_free(&s->rows);
+    id_set_clear(&s->given);
     id_set_clear(&s->written);
-    id_set_clear(&s->unfinished);
-    id_set_clear(&s->durable);
     nxmx_known_clear(&s->known);
     id_set_clear(&s->found.lost);
     nxmx_rows_free(&s->found.rows);
     free(s->data_name);
+    free(s->spool_name);
     *s = (struct nxmx_series){0};
 }

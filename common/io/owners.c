@@ -1,6 +1,5 @@
 #include "io/owners.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -9,8 +8,6 @@
 
 /* A process stands at FIRST + (run << PROCESS_BITS) + its number. */
 #define FIRST (INT64_C(1) << 62)
-/* A number that is claimed, at this and so many. */
-#define FIRST_CLAIM (INT64_C(1) << 61)
 enum { PROCESS_BITS = 22, RUN_BITS = 39 };
 
 static int64_t place_of(uint64_t run)
@@ -66,10 +63,4 @@ long owners_stranger(int file, uint64_t run)
 bool owners_has_fellow(int file, uint64_t run)
 {
     return find(file, place_of(run), 1 << PROCESS_BITS) != 0;
-}
-
-bool owners_claim(int file, uint64_t number)
-{
-    const int64_t place = FIRST_CLAIM + (int64_t)(number % (uint64_t)FIRST_CLAIM);
-    return set(file, F_WRLCK, place, false) || (errno != EAGAIN && errno != EACCES);
 }

@@ -24,8 +24,4 @@ long owners_stranger(int file, uint64_t run);
 /* Whether another descriptor has joined for this run. */
 bool owners_has_fellow(int file, uint64_t run);
 
-/* Takes a number, for this descriptor, until that is closed; false when another one has
- * it.  Where there are no such locks everybody gets it. */
-bool owners_claim(int file, uint64_t number);
-
 #endif

@@ -106,7 +106,7 @@ series() { # FOLDER [VARIABLE=VALUE...]
 }
 mkdir series
 series series
-for fault in 'create 3 killed' 'write 2 ENOSPC' 'write 3 killed' 'rename 2 kill' 'rename 3 killed' 'append 2 short' 'append 3 killed'; do
+for fault in 'create 3 killed' 'keep 2 ENOSPC' 'keep 5 short' 'keep 3 killed' 'rename 2 kill' 'rename 3 killed' 'append 2 short' 'append 3 killed'; do
 	mkdir out
 	status=0
 	{ series out LD_PRELOAD="$faults" FAULT="$fault" FAULT_ONCE=happened || status=$?; } 2>/dev/null

@@ -114,6 +114,66 @@ limited() {
 }
 counts --frames=4 | (limited) || status=$?
 is 'disk full: status' $status 1
-check 'disk full: message' grep -q '^bragg-write: bad/s_data_000001.h5: cannot write: File too large' message
-is 'disk full: nothing is left' "$(files bad)" ''
+check 'disk full: message' grep -q '^bragg-write: bad/s_data_000001.h5.part: cannot write: File too large' message
+is 'disk full: one line' "$(wc -l <message)" 1
+is 'disk full: what was kept is left' "$(files bad)" 's_data_000001.h5.part '
+
+# --- what is kept in spools
+# resumed FOLDER OPTION...: the frames are continued there; `issued` says how many of 22 came again
+resumed() {
+	resumed_folder=$1
+	shift
+	counts --frames=22 | bragg-write "$resumed_folder/s.nxs" --frames-per-file=4 --resume --stats=stats "$@" 2>message
+}
+issued() { sed -n 's/.*"frames":\([0-9]*\).*/\1/p' stats | tail -n 1; }
+parts() { find "$1" -name '*.part' | wc -l; }
+# kept FOLDER NUMBER HOW: killed before that frame (from 1) is in its spool, or when half of it is
+kept() {
+	mkdir "$1"
+	{
+		counts --frames=22 --window=5 | LD_PRELOAD="$(command -v faults.so)" FAULT="keep $2 $3" \
+			bragg-write "$1/s.nxs" --frames-per-file=4 2>>message || true
+	} 2>/dev/null
+}
+kept torn 11 killed
+kept cut 11 kill
+is 'killed in the middle of a frame: two files, and a spool' "$(find torn -name '*.h5' | wc -l) $(parts torn)" '2 1'
+cp -r torn other
+resumed torn
+is 'what spools hold is not computed again' "$(issued)" 12
+complete 'and the half frame goes' torn
+cp -r other lost
+truncate -s -100 cut/*.part
+resumed cut
+is 'nor is what comes before a frame that was cut' "$(issued)" 13
+complete 'which is computed again' cut
+cp other/*.part held.part
+resumed other --compression=gzip
+is 'packed in another way: one line' "$(grep -c 'other/s_data_00000[0-9].h5.part: is there and does not belong' message) $(wc -l <message)" '1 1'
+rm other/s.nxs.index
+counts --frames=9 --seed=5 | bragg-write other/s.nxs --frames-per-file=4 2>message || true
+is 'of another lineage: one line' "$(grep -c 'other/s_data_00000[0-9].h5.part: is there and does not belong' message) $(wc -l <message)" '1 1'
+check 'and it stays' cmp held.part other/*.part
+counts --frames=9 --seed=5 | bragg-write other/s.nxs --frames-per-file=4 --overwrite
+is '--overwrite replaces it' "$(nxmx --master other/s.nxs | cut -f1 | grep -c '^[0-9]') $(parts other)" '9 0'
+counts --frames=10 | bragg-write lost/s.nxs --frames-per-file=4 2>message
+is 'without --resume all is computed again' "$(sort lost/s.nxs.index | grep -c '^[0-9]') $(parts lost)" '10 0'
+is 'and in the file' "$(nxmx lost/s_data_000003.h5 | cut -f1 | tr '\n' ' ')" '8 9 '
+
+# Somebody meddles with a spool while it is in use.
+counts --frames=22 | bragg-tap --quiet --record=all.rec 2>>upstream
+for how in removed 'cut short'; do
+	mkdir meddled
+	bragg-replay --rate=40 all.rec 2>>upstream | bragg-write meddled/s.nxs --frames-per-file=22 2>message &
+	writer=$!
+	soon test -s meddled/s_data_000001.h5.part
+	[ "$how" = removed ] && rm meddled/*.part || truncate -s 100 meddled/*.part
+	status=0
+	wait $writer || status=$?
+	is "$how: one line, status 1" "$(grep -c 'meddled/s_data_000001.h5.part: somebody has' message) $(wc -l <message) $status" '1 1 1'
+	[ "$how" = removed ] || rm meddled/*.part # as it says
+	bragg-replay all.rec 2>>upstream | bragg-write meddled/s.nxs --frames-per-file=22 --resume 2>message
+	is "$how: then all frames are there" "$(nxmx meddled/s_data_000001.h5 | cut -f1 | wc -l) $(parts meddled)" '22 0'
+	rm -r meddled
+done
 finish

@@ -4,7 +4,7 @@
  *   FAULT_PORTS=FROM:TO...    connections to a port of this host lead to another one
  *   FAULT="CALL NUMBER HOW"   at the call of that number (from 1) of a kind:
  *     CALL  create (a temporary file), write (into it), sync, rename, index (open it),
- *           append (to it)
+ *           append (to it), keep (a frame in a spool)
  *     HOW   an errno such as ENOSPC; short: half is done, then ENOSPC; kill, before the call;
  *           killed, after it
  *     CALL  experiment, frame, heartbeat, free (sent to another stage)
@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -108,6 +109,20 @@ ssize_t write(int fd, const void *bytes, size_t size)
 {
     return fd == index_file ? write_faulty("append", fd, bytes, size)
                             : REAL(write)(fd, bytes, size);
+}
+
+/* Half of a record are half of its pieces. */
+ssize_t pwritev(int fd, const struct iovec *pieces, int count, off_t offset)
+{
+    const char *how = fault("keep");
+    if (refuse(how))
+        return -1;
+    const bool is_short = strcmp(how, "short") == 0;
+    const bool half = is_short || strcmp(how, "killed") == 0;
+    const ssize_t n = REAL(pwritev)(fd, pieces, half ? (count + 1) / 2 : count, offset);
+    after(how);
+    errno = ENOSPC;
+    return is_short ? -1 : n;
 }
 
 /* The C library writes streams by a call that cannot be replaced: temporary files become

@@ -1,0 +1,169 @@
+#include "io/nxmx_kept.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/crc32c.h"
+
+/* Padding is spelled out: all bytes are summed up. */
+struct head {
+    uint32_t sum;                            // of what follows, up to the images
+    uint32_t type, labels, has_reflections;  // as in struct nxmx_kind and nxmx_rows
+    uint64_t nplanes;
+    struct nxmx_note note;
+    struct nxmx_frame frame;
+    struct nxmx_told told;
+};
+
+enum { BEFORE_IMAGES = 4, PIECES_MAX = BEFORE_IMAGES + NXMX_LAYERS_MAX + 2 };
+
+static size_t layers_of(const struct head *h)
+{
+    return 1 + (size_t)h->nplanes + h->labels;
+}
+
+static uint32_t sum_of(const struct iovec *pieces)
+{
+    uint32_t sum =
+        crc32c(0, (const char *)pieces->iov_base + sizeof sum, pieces->iov_len - sizeof sum);
+    for (int i = 1; i < BEFORE_IMAGES; i++)
+        sum = crc32c(sum, pieces[i].iov_base, pieces[i].iov_len);
+    return sum;
+}
+
+/* ---- writing ----------------------------------------------------------- */
+
+/* Nothing is written to the bytes of a piece. */
+static struct iovec piece(const void *bytes, size_t size)
+{
+    return (struct iovec){(void *)(uintptr_t)bytes, size};
+}
+
+enum status nxmx_kept_add(struct spool *s, const struct nxmx_kind *kind,
+                          const struct nxmx_note *note, const struct nxmx_rows *rows,
+                          const struct nxmx_chunk *chunks, const struct reflection_table *t,
+                          uint64_t *bytes, struct error *e)
+{
+    struct head h = {.type = kind->type,
+                     .labels = kind->labels,
+                     .has_reflections = rows->has_reflections,
+                     .nplanes = kind->nplanes,
+                     .note = *note,
+                     .frame = *rows->frames,
+                     .told = *rows->reflections};
+    uint64_t lengths[NXMX_LAYERS_MAX];
+    struct iovec pieces[PIECES_MAX] = {
+        piece(&h, sizeof h), piece(kind->planes, kind->nplanes * sizeof *kind->planes),
+        piece(rows->lattices, rows->nlattices * sizeof *rows->lattices),
+        piece(lengths, layers_of(&h) * sizeof *lengths)};
+    int count = BEFORE_IMAGES;
+    for (size_t i = 0; i < layers_of(&h); i++) {
+        lengths[i] = chunks[i].length;
+        pieces[count++] = piece(chunks[i].bytes, chunks[i].length);
+    }
+    h.sum = sum_of(pieces);
+    pieces[count++] = piece(t->rows, t->count * sizeof *t->rows);
+    pieces[count++] = piece(t->pixels, t->npixels * sizeof *t->pixels);
+    const enum status status = spool_append(s, note->id, pieces, count, kind->sync, e);
+    for (int i = 0; i < count && !status; i++)
+        *bytes += pieces[i].iov_len;
+    return status;
+}
+
+/* ---- reading ----------------------------------------------------------- */
+
+enum status nxmx_kept_look(const struct spool *s, size_t i, struct nxmx_kept *k, struct error *e)
+{
+    struct head h;
+    uint64_t lengths[NXMX_LAYERS_MAX];
+    *k = (struct nxmx_kept){0};
+    enum status status = spool_peek(s, i, 0, &h, sizeof h, e);
+    if (status)
+        return status;
+    if (h.nplanes > PLANES_MAX || h.labels > 1 || h.frame.lattices > UINT32_MAX)
+        return spool_damaged(s, e);
+    const size_t nlattices = (size_t)h.frame.lattices;
+    status = spool_peek(s, i, sizeof h + nlattices * sizeof(struct nxmx_lattice), NULL, 0, e);
+    if (status)
+        return status;
+    struct nxmx_lattice *lattices = mem_array(nlattices, sizeof *lattices);
+    if (!lattices)
+        return error_memory(e, "the truth about a frame");
+    const struct iovec pieces[BEFORE_IMAGES] = {
+        piece(&h, sizeof h),
+        {k->kind.planes, (size_t)h.nplanes * sizeof *k->kind.planes},
+        {lattices, nlattices * sizeof *lattices},
+        {lengths, layers_of(&h) * sizeof *lengths}};
+    size_t at = sizeof h;
+    for (int p = 1; p < BEFORE_IMAGES && !status; at += pieces[p++].iov_len)
+        status = spool_peek(s, i, at, pieces[p].iov_base, pieces[p].iov_len, e);
+    if (status == STATUS_OK && (sum_of(pieces) != h.sum || h.note.id != s->entries[i].id))
+        status = spool_damaged(s, e);
+    k->note = h.note;
+    k->kind.type = (enum pixel_type)h.type;
+    k->kind.labels = h.labels;
+    k->kind.nplanes = (size_t)h.nplanes;
+    struct nxmx_rows one = {.nframes = 1,
+                            .frames = &h.frame,
+                            .nlattices = nlattices,
+                            .lattices = lattices,
+                            .has_reflections = h.has_reflections,
+                            .reflections = &h.told};
+    if (status == STATUS_OK)
+        status = nxmx_rows_merge(&k->rows, &one, e);
+    mem_free(lattices);
+    return status;
+}
+
+/* Takes what comes next out of a record; NULL where it ends before. */
+static const void *take(const char **at, size_t *left, uint64_t size)
+{
+    const char *taken = *at;
+    if (size > *left)
+        return NULL;
+    *at += size;
+    *left -= (size_t)size;
+    return taken;
+}
+
+static bool take_images(const char **at, size_t *left, struct nxmx_chunk *chunks,
+                        struct reflection_table *t)
+{
+    struct head h;
+    uint64_t length;
+    const void *head = take(at, left, sizeof h);
+    if (!head)
+        return false;
+    memcpy(&h, head, sizeof h);
+    const char *lengths = NULL;
+    bool good = h.nplanes <= PLANES_MAX && h.labels <= 1 && h.frame.lattices <= UINT32_MAX &&
+                take(at, left, h.nplanes * sizeof(struct nxmx_plane)) &&
+                take(at, left, h.frame.lattices * sizeof(struct nxmx_lattice)) &&
+                (lengths = take(at, left, layers_of(&h) * sizeof length));
+    for (size_t i = 0; good && i < layers_of(&h); i++) {
+        memcpy(&length, lengths + i * sizeof length, sizeof length);
+        chunks[i] = (struct nxmx_chunk){.length = (size_t)length};
+        /* Who gets them only reads. */
+        chunks[i].bytes = (uint8_t *)(uintptr_t)take(at, left, length);
+        good = chunks[i].bytes;
+    }
+    return good && h.told.rows == t->count && h.told.pixels == t->npixels;
+}
+
+enum status nxmx_kept_read(struct spool *s, size_t i, struct nxmx_chunk *chunks,
+                           struct reflection_table *t, struct error *e)
+{
+    const struct records all = spool_records(s);
+    const void *record;
+    size_t left;
+    const enum status status = all.read(all.state, i, &record, &left, e);
+    if (status)
+        return status;
+    const char *at = record;
+    if (!take_images(&at, &left, chunks, t) ||
+        left != t->count * sizeof *t->rows + t->npixels * sizeof *t->pixels)
+        return spool_damaged(s, e);
+    memcpy(t->rows, at, t->count * sizeof *t->rows);
+    memcpy(t->pixels, at + t->count * sizeof *t->rows, t->npixels * sizeof *t->pixels);
+    return STATUS_OK;
+}
