@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/target.h"
 #include "io/nxmx_found.h"
 
 /* ---- opening ----------------------------------------------------------- */
@@ -40,7 +41,8 @@ enum status nxmx_spool_open(const struct nxmx_series *s, uint64_t file, struct s
                                             s->settings.replaces};
     char path[TEMPLATE_PATH_MAX];
     template_name(&s->data, file, path);
-    return spool_open(spool, path, &settings, e);
+    const enum status status = target_check(path, e);
+    return status ? status : spool_open(spool, path, &settings, e);
 }
 
 static enum status begin(struct nxmx_series *s, uint64_t file, struct nxmx_filling **g,
