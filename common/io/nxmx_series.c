@@ -79,12 +79,11 @@ double nxmx_series_heads(const struct nxmx_series *s, uint64_t frames)
 
 /* ---- the beginning ----------------------------------------------------- */
 
-/* One that holds nothing goes. */
 static enum status visit_spool(const struct nxmx_series *s, uint64_t file, nxmx_visit *visit,
                                void *owner, struct error *e)
 {
     struct spool spool;
-    bool last = false;
+    bool last;
     enum status status = nxmx_spool_open(s, file, &spool, e);
     if (status)
         return status;
@@ -96,10 +95,7 @@ static enum status visit_spool(const struct nxmx_series *s, uint64_t file, nxmx_
             status = visit(owner, &k.note, e);
         nxmx_rows_free(&k.rows);
     }
-    if (last && !spool.count)
-        spool_remove(&spool);
-    else
-        spool_close(&spool);
+    spool_close(&spool);
     return status;
 }
 

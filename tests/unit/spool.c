@@ -167,7 +167,8 @@ static void begin(struct nxmx_series *s, const char *master, uint64_t run, bool 
 
 static void keep(struct nxmx_series *s, uint64_t id, uint16_t value)
 {
-    struct frame f = {.recipe = {.id = id}};
+    static uint32_t labels[PIXELS];
+    struct frame f = {.recipe = {.id = id}, .reflections = {.nlabels = PIXELS, .labels = labels}};
     const struct nxmx_note note = {.id = id, .crc = 5};
     assert_true(image_reserve(&f.image, PIXEL_U16, UNIT_ADU, PIXELS));
     for (int i = 0; i < PIXELS; i++)
@@ -242,6 +243,25 @@ static void a_file_is_full_with_what_it_had(void **state)
     end(&s);
 }
 
+static void one_that_gets_no_frame_ends_it(void **state)
+{
+    (void)state;
+    struct nxmx_series s;
+    const char *master = scratch_path("j.nxs");
+    for (uint64_t id = 0; id < 2; id++) {
+        begin(&s, master, id + 1, true);
+        keep(&s, id, 10);
+        if (id == 0)
+            end(&s);
+        else
+            nxmx_series_close(&s);
+        check_entered(id == 0 ? "0" : "");
+    }
+    begin(&s, master, 3, true);
+    end(&s);
+    check_entered("1");
+}
+
 static void more_files_than_are_open(void **state)
 {
     (void)state;
@@ -266,6 +286,13 @@ static enum status count(void *owner, const struct nxmx_note *note, struct error
     return STATUS_OK;
 }
 
+static void damage(const char *path, long offset, int whence)
+{
+    FILE *file = fopen(path, "r+b");
+    assert_true(file && fseek(file, offset, whence) == 0 && fputc(0x55, file) == 0x55);
+    assert_int_equal(fclose(file), 0);
+}
+
 static void a_damaged_frame_is_said(void **state)
 {
     (void)state;
@@ -280,12 +307,13 @@ static void a_damaged_frame_is_said(void **state)
     begin(&s, scratch_path("h.nxs"), 2, true);
     assert_int_equal(nxmx_series_visit(&s, count, &kept, NULL), STATUS_OK);
     assert_int_equal(kept, 2);
-    FILE *file = fopen(part, "r+b");
-    assert_true(file && fseek(file, -1, SEEK_END) == 0 && fputc(0x55, file) == 0x55);
-    assert_int_equal(fclose(file), 0);
+    damage(part, -1, SEEK_END);
     assert_int_equal(nxmx_series_end(&s, &e), STATUS_FAILED);
     assert_non_null(strstr(e.text, "h_data_000001.h5.part: is damaged"));
     check_entered("");
+    damage(part, 100, SEEK_SET);  // the truth about the first frame
+    assert_int_equal(nxmx_series_visit(&s, count, &kept, &e), STATUS_FAILED);
+    assert_non_null(strstr(e.text, "h_data_000001.h5.part: is damaged"));
     nxmx_series_close(&s);
 }
 
@@ -314,6 +342,7 @@ int main(void)
         cmocka_unit_test(others_do_not_begin_where_one_is_at_work),
         cmocka_unit_test(who_fills_a_file_writes_it),
         cmocka_unit_test(a_file_is_full_with_what_it_had),
+        cmocka_unit_test(one_that_gets_no_frame_ends_it),
         cmocka_unit_test(more_files_than_are_open),
         cmocka_unit_test(a_damaged_frame_is_said),
         cmocka_unit_test(a_frame_that_is_gone_is_missed),

@@ -1,0 +1,94 @@
+#!/bin/sh
+# bragg-write: frames of NXmx are kept in spools: killed, cut, of others, removed, and resumed.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+mkdir run whole
+export XDG_RUNTIME_DIR="$tap_scratch/run"
+
+# record NAME FRAMES OPTION...: small images; the options of bragg-orient
+record() {
+	record_name=$1 record_frames=$2
+	shift 2
+	bragg-geometry --quiet --detpixels=32 --pixel=3.2 --distance=120 --wavelength=1.0 --ncells=5 |
+		bragg-orient --quiet --random --frames="$record_frames" "$@" | bragg-intensity --threads=1 --quiet 2>>upstream |
+		bragg-noise --quiet --seed=9 --threads=1 | bragg-tap --quiet --record="$record_name"
+}
+record all.rec 22
+record others.rec 7 --seed=5
+frames() { # RECORDING OPTION...
+	bragg-replay --quiet "$@" 2>>upstream
+}
+# complete NAME FOLDER: the folder holds the files of `whole`, byte for byte
+complete() {
+	check "$1" diff -r -x '*.index' whole "$2"
+	check "$1, and in the index" sh -c 'sort "$1/s.nxs.index" >"$1.sorted" && diff whole.sorted "$1.sorted"' sh "$2"
+}
+frames all.rec | bragg-write --quiet whole/s.nxs --frames-per-file=4
+sort whole/s.nxs.index >whole.sorted
+
+# resumed FOLDER OPTION...: the frames are continued there; `issued` says how many of 22 came again
+resumed() {
+	resumed_folder=$1
+	shift
+	frames all.rec | bragg-write "$resumed_folder/s.nxs" --frames-per-file=4 --resume --stats=stats "$@" 2>message
+}
+issued() { sed -n 's/.*"frames":\([0-9]*\).*/\1/p' stats | tail -n 1; }
+parts() { find "$1" -name '*.part' | wc -l; }
+# kept FOLDER NUMBER HOW OPERAND...: killed before that frame (from 1) is in its spool, or when half of it is
+kept() {
+	kept_folder=$1 kept_how="keep $2 $3"
+	shift 3
+	mkdir "$kept_folder"
+	{
+		frames all.rec --window=5 | LD_PRELOAD="$(command -v faults.so)" FAULT="$kept_how" \
+			bragg-write "$kept_folder/s.nxs" --frames-per-file=4 "$@" 2>>message || true
+	} 2>/dev/null
+}
+kept torn 11 killed
+kept cut 11 kill
+is 'killed in the middle of a frame: two files, and a spool' "$(find torn -name '*.h5' | wc -l) $(parts torn)" '2 1'
+cp -r torn other
+resumed torn
+is 'what spools hold is not computed again' "$(issued)" 12
+complete 'and the half frame goes' torn
+cp -r other lost
+truncate -s -100 cut/*.part
+resumed cut
+is 'nor is what comes before a frame that was cut' "$(issued)" 13
+complete 'which is computed again' cut
+kept beside 11 kill 'beside/%02d.raw'
+rm beside/08.raw
+resumed beside 'beside/%02d.raw'
+is 'nor are those whose other files are there' "$(issued)" 13
+check 'the files are the same' diff -r -x '*.index' -x '*.raw' whole beside
+is 'and all in the index' "$(sort -u beside/s.nxs.index | grep -c '^[0-9].*raw$') $(find beside -name '*.raw' | wc -l)" '22 22'
+cp other/*.part held.part
+resumed other --compression=gzip
+is 'packed in another way: one line' "$(grep -c 'other/s_data_00000[0-9].h5.part: is there and does not belong' message) $(wc -l <message)" '1 1'
+rm other/s.nxs.index
+frames others.rec | bragg-write other/s.nxs --frames-per-file=4 2>message || true
+is 'of another lineage: one line' "$(grep -c 'other/s_data_00000[0-9].h5.part: is there and does not belong' message) $(wc -l <message)" '1 1'
+check 'and it stays' cmp held.part other/*.part
+frames others.rec | bragg-write other/s.nxs --frames-per-file=4 --overwrite
+is '--overwrite replaces it' "$(nxmx --master other/s.nxs | cut -f1 | grep -c '^[0-9]') $(parts other)" '7 0'
+frames all.rec --frames=0-9 | bragg-write lost/s.nxs --frames-per-file=4 2>message
+is 'without --resume all is computed again' "$(sort lost/s.nxs.index | grep -c '^[0-9]') $(parts lost)" '10 0'
+is 'and in the file' "$(nxmx lost/s_data_000003.h5 | cut -f1 | tr '\n' ' ')" '8 9 '
+
+# Somebody meddles with a spool while it is in use.
+begun() { [ "$(cat meddled/*.part 2>/dev/null | wc -c)" -gt 1000 ]; }
+for how in removed 'cut short'; do
+	mkdir meddled
+	frames all.rec --rate=10 | bragg-write meddled/s.nxs --frames-per-file=22 2>message &
+	writer=$!
+	soon begun
+	[ "$how" = removed ] && rm meddled/*.part || truncate -s 100 meddled/*.part
+	status=0
+	wait $writer || status=$?
+	is "$how: one line, status 1" "$(grep -c 'meddled/s_data_000001.h5.part: somebody has' message) $(wc -l <message) $status" '1 1 1'
+	[ "$how" = removed ] || rm meddled/*.part # as it says
+	frames all.rec | bragg-write meddled/s.nxs --frames-per-file=22 --resume 2>message
+	is "$how: then all frames are there" "$(nxmx meddled/s_data_000001.h5 | cut -f1 | wc -l) $(parts meddled)" '22 0'
+	rm -r meddled
+done
+finish
