@@ -38,19 +38,11 @@ enum status nxmx_series_settle(struct nxmx_series *s, const struct nxmx_kind *ki
 /* Where the frames of a file come from: they were kept, or stand in the file before. */
 struct origin {
     struct nxmx_filling *filling;
-    struct nxmx_rows rows;    // of all
-    struct nxmx_stamp stamp;  // of the file before
+    struct nxmx_rows rows;  // of all
     struct nxmx_file *former;
     struct nxmx_rows former_rows;
     struct nxmx_chunk chunks[NXMX_LAYERS_MAX];  // owned: read from that
 };
-
-static void origin_close(struct origin *o)
-{
-    nxmx_close(o->former);
-    nxmx_rows_free(&o->former_rows);
-    o->former = NULL;
-}
 
 /* The rows of frames that were kept. */
 static enum status take_kept(struct nxmx_series *s, struct origin *o, struct error *e)
@@ -125,7 +117,6 @@ static enum status choose(struct nxmx_series *s, const char *path, struct origin
 {
     const uint64_t file = o->filling->file;
     enum status status = nxmx_series_look(s, e);
-    o->stamp = nxmx_stamp_of(path);
     if (status == STATUS_OK && stays(s, file))
         status = nxmx_open(path, &s->kind, &o->former, &o->former_rows, e);
     s->kind.guarded = !s->settings.replaces && !o->former && !id_set_has(&s->found.lost, file);
@@ -134,13 +125,6 @@ static enum status choose(struct nxmx_series *s, const char *path, struct origin
     if (status == STATUS_OK)
         drop_held_elsewhere(&s->known, o);
     return status;
-}
-
-static enum status write_file(const struct nxmx_series *s, const char *path, struct origin *o,
-                              struct nxmx_written **file, struct error *e)
-{
-    return o->rows.nframes ? nxmx_write(path, &s->kind, &o->rows, give_images, o, file, e)
-                           : STATUS_OK;
 }
 
 static enum status write_master(struct nxmx_series *s, struct error *e)
@@ -154,24 +138,11 @@ static enum status write_master(struct nxmx_series *s, struct error *e)
     return status;
 }
 
-/* The series is locked: gives the file its name.  It is written again before that if another
- * process has got some of its frames meanwhile, or, without locks, this file. */
-static enum status name_file(struct nxmx_series *s, const char *path, struct origin *o,
+/* The series is locked: gives the file its name. */
+static enum status name_file(struct nxmx_series *s, const char *path, const struct origin *o,
                              struct nxmx_written **file, struct error *e)
 {
-    const size_t before = o->rows.nframes;
-    const struct nxmx_stamp now = nxmx_stamp_of(path);
     enum status status = nxmx_series_look(s, e);
-    if (status == STATUS_OK)
-        drop_held_elsewhere(&s->known, o);
-    if (!status && (o->rows.nframes != before || !nxmx_stamps_agree(&now, &o->stamp))) {
-        nxmx_drop(*file);
-        *file = NULL;
-        origin_close(o);
-        status = choose(s, path, o, e);
-        if (status == STATUS_OK)
-            status = write_file(s, path, o, file, e);
-    }
     if (status || !*file)
         return status;
     status = nxmx_give_name(*file, e);
@@ -207,8 +178,8 @@ static enum status write_and_name(struct nxmx_series *s, struct origin *o, struc
     int lock = nxmx_series_lock(s);
     enum status status = choose(s, path, o, e);
     nxmx_series_unlock(lock);
-    if (status == STATUS_OK)
-        status = write_file(s, path, o, &file, e);
+    if (status == STATUS_OK && o->rows.nframes)
+        status = nxmx_write(path, &s->kind, &o->rows, give_images, o, &file, e);
     lock = nxmx_series_lock(s);
     if (status == STATUS_OK)
         status = name_file(s, path, o, &file, e);
@@ -232,7 +203,8 @@ enum status nxmx_series_finish(struct nxmx_series *s, struct nxmx_filling *g, st
         nxmx_filling_remove(s, g);
     else
         nxmx_filling_release(g);
-    origin_close(&o);
+    nxmx_close(o.former);
+    nxmx_rows_free(&o.former_rows);
     nxmx_rows_free(&o.rows);
     for (size_t i = 0; i < NXMX_LAYERS_MAX; i++)
         nxmx_chunk_free(&o.chunks[i]);

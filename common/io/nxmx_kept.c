@@ -22,6 +22,16 @@ static size_t layers_of(const struct head *h)
     return 1 + (size_t)h->nplanes + h->labels;
 }
 
+/* Bytes before the images; 0 for what is no head. */
+static size_t front_of(const struct head *h)
+{
+    return h->nplanes > PLANES_MAX || h->labels > 1 || h->frame.lattices > UINT32_MAX
+               ? 0
+               : sizeof *h + (size_t)h->nplanes * sizeof(struct nxmx_plane) +
+                     (size_t)h->frame.lattices * sizeof(struct nxmx_lattice) +
+                     layers_of(h) * sizeof(uint64_t);
+}
+
 static uint32_t sum_of(const struct iovec *pieces)
 {
     uint32_t sum =
@@ -80,12 +90,12 @@ enum status nxmx_kept_look(const struct spool *s, size_t i, struct nxmx_kept *k,
     enum status status = spool_peek(s, i, 0, &h, sizeof h, e);
     if (status)
         return status;
-    if (h.nplanes > PLANES_MAX || h.labels > 1 || h.frame.lattices > UINT32_MAX)
+    if (!front_of(&h))
         return spool_damaged(s, e);
-    const size_t nlattices = (size_t)h.frame.lattices;
-    status = spool_peek(s, i, sizeof h + nlattices * sizeof(struct nxmx_lattice), NULL, 0, e);
+    status = spool_peek(s, i, front_of(&h), NULL, 0, e);  // it has so many
     if (status)
         return status;
+    const size_t nlattices = (size_t)h.frame.lattices;
     struct nxmx_lattice *lattices = mem_array(nlattices, sizeof *lattices);
     if (!lattices)
         return error_memory(e, "the truth about a frame");
@@ -115,55 +125,47 @@ enum status nxmx_kept_look(const struct spool *s, size_t i, struct nxmx_kept *k,
     return status;
 }
 
-/* Takes what comes next out of a record; NULL where it ends before. */
-static const void *take(const char **at, size_t *left, uint64_t size)
-{
-    const char *taken = *at;
-    if (size > *left)
-        return NULL;
-    *at += size;
-    *left -= (size_t)size;
-    return taken;
-}
-
-static bool take_images(const char **at, size_t *left, struct nxmx_chunk *chunks,
-                        struct reflection_table *t)
+/* Points chunks[] into a record; NULL when it ends before, else what stands behind them. */
+static const char *find_images(const char *record, size_t *left, struct nxmx_chunk *chunks,
+                               const struct reflection_table *t)
 {
     struct head h;
-    uint64_t length;
-    const void *head = take(at, left, sizeof h);
-    if (!head)
-        return false;
-    memcpy(&h, head, sizeof h);
-    const char *lengths = NULL;
-    bool good = h.nplanes <= PLANES_MAX && h.labels <= 1 && h.frame.lattices <= UINT32_MAX &&
-                take(at, left, h.nplanes * sizeof(struct nxmx_plane)) &&
-                take(at, left, h.frame.lattices * sizeof(struct nxmx_lattice)) &&
-                (lengths = take(at, left, layers_of(&h) * sizeof length));
-    for (size_t i = 0; good && i < layers_of(&h); i++) {
-        memcpy(&length, lengths + i * sizeof length, sizeof length);
-        chunks[i] = (struct nxmx_chunk){.length = (size_t)length};
+    if (*left < sizeof h)
+        return NULL;
+    memcpy(&h, record, sizeof h);
+    const size_t front = front_of(&h), nlayers = layers_of(&h);
+    if (!front || *left < front || h.told.rows != t->count || h.told.pixels != t->npixels)
+        return NULL;
+    const char *at = record + front;
+    *left -= front;
+    for (size_t i = 0; i < nlayers; i++) {
+        uint64_t length;
+        memcpy(&length, record + front - (nlayers - i) * sizeof length, sizeof length);
+        if (length > *left)
+            return NULL;
         /* Who gets them only reads. */
-        chunks[i].bytes = (uint8_t *)(uintptr_t)take(at, left, length);
-        good = chunks[i].bytes;
+        chunks[i] =
+            (struct nxmx_chunk){.length = (size_t)length, .bytes = (uint8_t *)(uintptr_t)at};
+        at += length;
+        *left -= (size_t)length;
     }
-    return good && h.told.rows == t->count && h.told.pixels == t->npixels;
+    return at;
 }
 
 enum status nxmx_kept_read(struct spool *s, size_t i, struct nxmx_chunk *chunks,
                            struct reflection_table *t, struct error *e)
 {
     const struct records all = spool_records(s);
+    const size_t rows = t->count * sizeof *t->rows, pixels = t->npixels * sizeof *t->pixels;
     const void *record;
     size_t left;
     const enum status status = all.read(all.state, i, &record, &left, e);
     if (status)
         return status;
-    const char *at = record;
-    if (!take_images(&at, &left, chunks, t) ||
-        left != t->count * sizeof *t->rows + t->npixels * sizeof *t->pixels)
+    const char *at = find_images(record, &left, chunks, t);
+    if (!at || left != rows + pixels)
         return spool_damaged(s, e);
-    memcpy(t->rows, at, t->count * sizeof *t->rows);
-    memcpy(t->pixels, at + t->count * sizeof *t->rows, t->npixels * sizeof *t->pixels);
+    memcpy(t->rows, at, rows);
+    memcpy(t->pixels, at + rows, pixels);
     return STATUS_OK;
 }
