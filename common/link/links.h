@@ -1,6 +1,6 @@
 /*
  * The neighbours of a process: ports, links, and the frames on their way.  All of it but
- * `exchange` and `meter` belongs to the I/O thread, or to who takes its turn (stage/handover.c).
+ * `exchange` and `meter` belongs to the I/O thread, or to who takes its turn (stage/turn.c).
  *
  * What the source is to learn of it is left here as facts, for who speaks to it to collect.
  */

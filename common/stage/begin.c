@@ -33,8 +33,6 @@ static enum status receive_experiment(struct worker *w, bool *more, struct error
     *more = item;
     if (s || !item)
         return s;
-    w->run = item->route.run;
-    w->incarnation = item->route.incarnation;
     if (item->route.type != MESSAGE_EXPERIMENT)
         s = error_set(e, STATUS_FAILED, "%s sent a frame before the experiment", item->route.stage);
     if (s == STATUS_OK && w->wants == KIND_ANY)
@@ -66,7 +64,7 @@ static enum status list_frames(struct worker *w, struct error *e)
 /* Where the images come from that this stage makes. */
 static void open_images(struct worker *w)
 {
-    struct pool_owner owner = {.run = w->run, .incarnation = w->incarnation};
+    struct pool_owner owner = {.run = w->rt.run.id, .incarnation = w->rt.run.incarnation};
     memcpy(owner.uuid, w->rt.run.uuid, sizeof owner.uuid);
     const bool shares =
         w->stage->gives == KIND_IMAGE && w->rt.run.settings.transport == TRANSPORT_AUTO;
@@ -113,14 +111,8 @@ static enum status find_durable(struct worker *w, struct error *e)
 enum status worker_begin(struct worker *w, bool *more, struct error *e)
 {
     const struct stage *stage = w->stage;
-    enum status s = STATUS_OK;
     *more = true;
-    if (stage->wants == KIND_NONE) {  // else the I/O thread learns them, and the experiment tells
-        w->run = w->rt.run.id;
-        w->incarnation = w->rt.run.incarnation;
-    } else {
-        s = receive_experiment(w, more, e);
-    }
+    enum status s = stage->wants == KIND_NONE ? STATUS_OK : receive_experiment(w, more, e);
     if (s || !*more)
         return s;
     if (stage->begin) {

@@ -1,4 +1,4 @@
-#include "stage/close.h"
+#include "stage/runtime.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "stage/loop.h"
+#include "stage/runtime.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,7 +12,6 @@
 #include "control/source.h"
 #include "link/leave.h"
 #include "link/pipe.h"
-#include "stage/close.h"
 #include "stage/turn.h"
 
 enum { MAIN_GRACE_S = 2 };
@@ -92,7 +91,7 @@ static int await(struct runtime *rt, struct pollfd *slots, nfds_t count, int ms)
     return ready;
 }
 
-void *loop_run(void *runtime)
+void *runtime_loop(void *runtime)
 {
     struct runtime *rt = runtime;
     struct pollfd *slots = mem_array(SLOT_PORTS + PORTS_MAX + 1, sizeof *slots);

@@ -1,7 +1,10 @@
 /* A stage as a program: options, the life of its callbacks, the exit status. */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -10,11 +13,7 @@
 #include "base/trace.h"
 #include "control/restart.h"
 #include "link/fused.h"
-#include "stage/check.h"
-#include "stage/close.h"
-#include "stage/open.h"
 #include "stage/options.h"
-#include "stage/stats.h"
 #include "stage/worker.h"
 
 enum { TRACE_SPANS = 1 << 18 };
@@ -44,6 +43,39 @@ static void report(struct worker *w, enum status s, const struct error *e)
     if (!atomic_exchange(&w->rt.run.spoken, true) && e->text[0])
         (void)log_fail(e);
     atomic_store(&w->rt.failure, (int)s);
+}
+
+static double seconds(uint64_t ns)
+{
+    return (double)ns / 1e9;
+}
+
+/* Appends a line of JSON to the file of --stats; several stages may share one.  `more`: members of
+ * the stage's own, or NULL. */
+static enum status write_stats(const struct worker *w, const struct work *work, const char *more,
+                               struct error *e)
+{
+    char line[1024];
+    const char *path = w->rt.run.settings.stats, *identity = w->rt.links.exchange.identity;
+    const int length = snprintf(
+        line, sizeof line,
+        "{\"stage\":\"%s\",\"pid\":%ld,\"frames\":%" PRIu64 ",\"bytes_in\":%" PRIu64
+        ",\"bytes_out\":%" PRIu64
+        ",\"wait_in_s\":%.6f,\"compute_s\":%.6f,\"wait_out_s\":%.6f,\"codec_s\":%.6f,"
+        "\"cpu_s\":%.6f,\"compute_cpu_s\":%.6f,\"wall_s\":%.6f,\"identity\":\"%s\"%s%s}\n",
+        w->stage->name, (long)getpid(), work->frames, work->bytes_in, work->bytes_out,
+        seconds(work->wait_in_ns), seconds(work->compute_ns), seconds(work->wait_out_ns),
+        seconds(work->codec_ns), seconds(work->cpu_ns), seconds(work->compute_cpu_ns),
+        seconds(work->time_ns), *identity ? identity : "any", more ? "," : "", more ? more : "");
+    int fd;
+    if (strcmp(path, "-") == 0)
+        fd = dup(STDERR_FILENO);
+    else if (target_open(path, O_CREAT | O_APPEND, &fd, e))
+        return STATUS_FAILED;
+    const ssize_t written = write(fd, line, (size_t)length);
+    if (close(fd) != 0 || written != length)
+        return error_errno(e, STATUS_FAILED, "%s: cannot write the statistics", path);
+    return STATUS_OK;
 }
 
 /* The stage is open: connects, runs and disconnects. */
@@ -79,8 +111,7 @@ static int run_open(struct worker *w)
     int status = s ? (int)s : atomic_load(&w->rt.run.status);
     if (s && !e.text[0] && role_is_watcher(&w->rt.run.role))
         status = STATUS_OK;  // it has left, and nobody minds
-    if (o->stats && stats_write(&work, o->stats, w->stage->name, w->rt.links.exchange.identity,
-                                more, &e) != STATUS_OK)
+    if (o->stats && write_stats(w, &work, more, &e) != STATUS_OK)
         status = status ? status : log_fail(&e);
     if (o->trace && trace_write(o->trace, w->stage->name, &e) != STATUS_OK)
         status = status ? status : log_fail(&e);
@@ -117,9 +148,7 @@ static enum status parse(struct worker *w, int argc, char **argv, const char ***
         s = target_check_in_place(o->stats, e);
     if (s == STATUS_OK && o->trace)
         s = trace_check(o->trace, e);
-    if (s == STATUS_OK)
-        s = check_endpoints(stage, w->state, o, e);
-    return s ? s : check_keys(&w->rt.run, e);
+    return s ? s : options_guard(stage, w->state, &w->rt.run, e);
 }
 
 /* Options are good: opens the stage, runs it, closes it. */
@@ -137,9 +166,8 @@ static int run_parsed(struct worker *w, const char **operands, int noperands)
     w->rt.run.role = stage_role(w->stage);
     w->wants = stage->wants;
     if (s == STATUS_OK)
-        s = check_stage(w->stage, &w->rt.run.settings, &e);
-    progress_open(&w->progress, w->stage, w->state,
-                  stage->gives == KIND_NONE && !w->settled.speaks);
+        s = options_check(w->stage, &w->rt.run.settings, &e);
+    progress_open(&w->progress, w->stage, w->state);
     const int status = s ? log_fail(&e) : run_open(w);
     if (stage->close)
         stage->close(w->state);

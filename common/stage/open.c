@@ -1,4 +1,4 @@
-#include "stage/open.h"
+#include "stage/runtime.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,8 +20,7 @@
 #include "link/fused.h"
 #include "link/learn.h"
 #include "link/leave.h"
-#include "stage/handover.h"
-#include "stage/loop.h"
+#include "stage/turn.h"
 
 enum { DESCRIPTORS_MIN = 64 };
 
@@ -41,21 +40,28 @@ static enum status random_names(struct runtime *rt, struct error *e)
     return STATUS_OK;
 }
 
-/* Binds or connects one more endpoint of the data plane. */
-static enum status add_port(struct runtime *rt, const char *text, bool up, struct error *e)
+/* Binds or connects an endpoint as typed. */
+static enum status start_port(struct runtime *rt, struct port *p, const char *text,
+                              int64_t part_max, struct error *e)
 {
-    struct port *p = &rt->links.ports[rt->links.nports];
-    *p = (struct port){.up = up};
     enum status s = endpoint_parse(text, true, &p->bound, p->endpoint, e);
     if (s == STATUS_OK && p->bound)
         s = endpoint_clear(p->endpoint, e);
     if (s == STATUS_OK)
-        s = port_open(rt->run.context, &rt->run.curve, p->bound, p->endpoint,
-                      link_part_max(&rt->links, up), &p->socket, &p->watch, e);
-    if (p->socket)
-        rt->links.nports++;
+        s = port_open(rt->run.context, &rt->run.curve, p->bound, p->endpoint, part_max, &p->socket,
+                      &p->watch, e);
     if (s)
         p->bound = false;  // what is not ours is not removed
+    return s;
+}
+
+/* One more of the data plane. */
+static enum status add_port(struct runtime *rt, const char *text, bool up, struct error *e)
+{
+    struct port *p = &rt->links.ports[rt->links.nports];
+    *p = (struct port){.up = up};
+    const enum status s = start_port(rt, p, text, link_part_max(&rt->links, up), e);
+    rt->links.nports += p->socket != NULL;
     return s;
 }
 
@@ -114,23 +120,15 @@ static enum status choose_control(struct runtime *rt, char text[ENDPOINT_SIZE + 
 static enum status open_control(struct runtime *rt, struct error *e)
 {
     char text[ENDPOINT_SIZE + 16];
-    bool bind;
     enum status s = choose_control(rt, text, e);
     if (s == STATUS_OK)
-        s = endpoint_parse(text, true, &bind, rt->run.control.endpoint, e);
-    if (s == STATUS_OK)
-        s = endpoint_clear(rt->run.control.endpoint, e);
-    if (s == STATUS_OK)
-        s = port_open(rt->run.context, &rt->run.curve, true, rt->run.control.endpoint,
-                      PORT_WORDS_MAX, &rt->run.control.socket, &rt->run.control.watch, e);
+        s = start_port(rt, &rt->run.control, text, PORT_WORDS_MAX, e);
     memcpy(rt->run.control_told, rt->run.control.endpoint, sizeof rt->run.control_told);
-    rt->run.control.bound = s == STATUS_OK;
     if (s == STATUS_OK)
         s = learn_check_control(&rt->links, e);
-    if (s == STATUS_OK)
-        log_line(LOG_INFO, "bragg-top %s shows what goes on", rt->run.control.endpoint);
     if (s)
         return s;
+    log_line(LOG_INFO, "bragg-top %s shows what goes on", rt->run.control.endpoint);
     rt->source = source_open(&rt->run, &rt->links, e);
     return rt->source ? STATUS_OK : STATUS_FAILED;
 }
@@ -193,7 +191,7 @@ enum status runtime_open(struct runtime *rt, struct error *e)
     if (s)
         return s;
     (void)pthread_mutex_init(&rt->turn, NULL);
-    rt->links.exchange.leave = handover;
+    rt->links.exchange.leave = turn_lend;
     rt->links.exchange.context = rt;
     s = take_descriptors(e);
     rt->run.context = fused_context();
@@ -206,13 +204,13 @@ enum status runtime_open(struct runtime *rt, struct error *e)
         rt->run.context = port_context_open();
     if (s == STATUS_OK && !rt->run.context)
         s = error_memory(e, "sockets");
-    if (s == STATUS_OK && rt->run.curve.keyed && !rt->fused)
+    if (s == STATUS_OK && rt->run.curve.keyed)
         s = zap_open(&rt->zap, rt->run.context, &rt->run.curve.keys, e);
     if (s == STATUS_OK)
         s = open_endpoints(rt, e);
     if (s)
         return s;
-    errno = program_thread(&rt->thread, NULL, loop_run, rt);
+    errno = program_thread(&rt->thread, NULL, runtime_loop, rt);
     rt->started = errno == 0;
     return rt->started ? STATUS_OK : error_errno(e, STATUS_FAILED, "cannot start a thread");
 }

@@ -12,9 +12,9 @@
 
 static const uint64_t INTERVAL_NS = 200000000;
 
-void progress_open(struct progress *p, const struct stage *stage, void *state, bool wanted)
+void progress_open(struct progress *p, const struct stage *stage, void *state)
 {
-    const bool tells = wanted && log_is_watched();
+    const bool tells = stage->gives == KIND_NONE && !stage->speaks && log_is_watched();
     *p = (struct progress){.stage = stage,
                            .state = state,
                            .tells = tells,

@@ -20,8 +20,8 @@ struct progress {
     enum pixel_unit unit;
 };
 
-/* Draws nothing at all unless `wanted` and stderr is a terminal. */
-void progress_open(struct progress *p, const struct stage *stage, void *state, bool wanted);
+/* Of a last stage that does not speak; draws nothing at all unless stderr is a terminal. */
+void progress_open(struct progress *p, const struct stage *stage, void *state);
 
 /* A frame is done, and its pixels are still there. */
 void progress_take(struct progress *p, const struct image *image);

@@ -1,7 +1,7 @@
 /*
  * The inside of a running stage: its parts, each with an owner (common/README.md), and what the
  * two threads share.  The main one computes (worker.h); the I/O one owns the rest, and lends it to
- * the main one for moments in which it waits (handover.h).
+ * the main one for moments in which it waits (turn_lend).
  */
 #ifndef BRAGG_STAGE_RUNTIME_H
 #define BRAGG_STAGE_RUNTIME_H
@@ -38,5 +38,19 @@ struct runtime {
     atomic_int failure;    // status with which the main thread failed, or 0
     atomic_bool outcast;   // the main thread found that others took this process for dead
 };
+
+/* After everything else is checked and open: sockets, signals, the I/O thread.  Followed by
+ * runtime_close also after an error. */
+enum status runtime_open(struct runtime *rt, struct error *e);
+
+/* The I/O thread: one loop over sockets, signals, pipes and timers until the run ends, then
+ * runtime_disconnect; for pthread_create. */
+void *runtime_loop(void *runtime);
+
+/* The I/O thread: closes sockets, removes their files and the folder. */
+void runtime_disconnect(struct runtime *rt);
+
+/* The main thread, which is done: waits for the other one, and frees the rest. */
+void runtime_close(struct runtime *rt);
 
 #endif

@@ -1,5 +1,6 @@
 #include "stage/turn.h"
 
+#include "base/clock.h"
 #include "control/peers.h"
 #include "control/source.h"
 #include "link/bye.h"
@@ -129,4 +130,38 @@ int turn_wait_ms(const struct runtime *rt, uint64_t now_ns)
         return REST_MS;
     return rt->member.acked_ns && now_ns < rt->member.acked_ns + TICK_MS * MILLISECOND ? ACK_MS
                                                                                        : TICK_MS;
+}
+
+static bool has_more(struct port *p)
+{
+    p->stirred = p->socket && p->stirred && port_has_messages(p->socket);
+    return p->stirred;
+}
+
+/* After a send a descriptor may not tell what has come: then the I/O thread has to look; also when
+ * acknowledgements are due before it would. */
+static bool may_wait(struct runtime *rt)
+{
+    bool more = rt->run.stopping || (rt->links.acks.count && rt->wait_ms > ACK_MS);
+    for (size_t i = 0; i < rt->links.nports && !more; i++)
+        more = has_more(&rt->links.ports[i]);
+    return !more && !has_more(&rt->run.control);
+}
+
+bool turn_lend(void *runtime)
+{
+    struct runtime *rt = runtime;
+    if (pthread_mutex_trylock(&rt->turn) != 0)
+        return false;
+    bool done = rt->io_waits && !rt->run.stopping;
+    if (done) {
+        const uint64_t now_ns = clock_ns();
+        if (!rt->source)
+            member_settle(&rt->member, now_ns);
+        const struct exchange_view view = exchange_look(&rt->links.exchange);
+        credit_move(&rt->links, &view, now_ns);
+        done = may_wait(rt);
+    }
+    (void)pthread_mutex_unlock(&rt->turn);
+    return done;
 }

@@ -17,6 +17,10 @@ bool turn_take(struct runtime *rt, uint64_t now_ns);
  * more may be due soon. */
 int turn_wait_ms(const struct runtime *rt, uint64_t now_ns);
 
+/* By the main thread, which has given something: while the I/O thread only waits it takes that
+ * one's part, so that what it gave leaves at once and nobody is woken; false: that must be. */
+bool turn_lend(void *runtime);
+
 /* After the last turn: the last words to all who are to hear some. */
 void turn_say_goodbye(struct runtime *rt);
 

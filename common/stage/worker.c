@@ -47,8 +47,8 @@ enum status worker_send(struct worker *w, enum message_type type, struct ticket 
                         struct message *m, struct pixels pixels, bool *more, struct error *e)
 {
     struct route r = {.type = type,
-                      .run = w->run,
-                      .incarnation = w->incarnation,
+                      .run = w->rt.run.id,
+                      .incarnation = w->rt.run.incarnation,
                       .frame = t.id,
                       .attempt = t.attempt,
                       .flags = (uint32_t)w->stage->gives};

@@ -25,8 +25,6 @@ struct worker {
     struct runtime rt;
     struct experiment experiment;
     struct codec_expected expected;  // of frames that arrive
-    uint64_t run;
-    uint32_t incarnation;
     struct images images;
     struct packer packer;
     struct progress progress;

@@ -18,7 +18,6 @@
 #include "link/hello.h"
 #include "link/receive.h"
 #include "link/reconnect.h"
-#include "stage/handover.h"
 #include "stage/options.h"
 #include "stage/turn.h"
 #include "stream_messages.h"
@@ -59,7 +58,7 @@ static void open_stage(uint8_t bits)
     }
     if (exchange_open(&rt.links.exchange, NULL) != STATUS_OK)
         abort();
-    rt.links.exchange.leave = handover;
+    rt.links.exchange.leave = turn_lend;
     rt.links.exchange.context = &rt;
     if (role_is_source(&rt.run.role)) {
         (void)snprintf(rt.run.control.endpoint, sizeof rt.run.control.endpoint, "%s://127.0.0.1:%d",

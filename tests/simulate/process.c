@@ -9,8 +9,6 @@
 #include "control/source.h"
 #include "events.h"
 #include "sockets.h"
-#include "stage/close.h"
-#include "stage/handover.h"
 #include "stage/options.h"
 #include "stage/turn.h"
 #include "truth.h"
@@ -138,7 +136,7 @@ void process_start(struct process *p)
                    draw(UINT64_MAX));
     (void)exchange_open(&rt->links.exchange, NULL);
     (void)pthread_mutex_init(&rt->turn, NULL);
-    rt->links.exchange.leave = world.plan.handover ? handover : NULL;
+    rt->links.exchange.leave = world.plan.handover ? turn_lend : NULL;
     rt->links.exchange.context = rt;
     meter_open(&rt->links.meter);
     if (p->job == JOB_SOURCE)
