@@ -13,9 +13,8 @@
 #include "base/log.h"
 
 enum {
-    COMMAND_LINE_USUAL = 1 << 12,  // bytes
-    COMMAND_LINE_MAX = 1 << 22,    // twice what Linux allows
-    AT_HAND_S = 1,                 // how long to wait for the frame at hand
+    READ_AT_ONCE = 1 << 12,  // bytes
+    AT_HAND_S = 1,           // how long to wait for the frame at hand
 };
 
 static const char former_run[] = "BRAGG_FORMER_RUN";
@@ -33,30 +32,27 @@ uint64_t restart_former_run(void)
     return text ? strtoull(text, NULL, 16) : 0;
 }
 
-/* Up to `most` bytes of /proc/self/cmdline; returns how many. */
-static size_t read_command_line(char *text, size_t most)
+/* /proc/self/cmdline, with a NUL behind its *size bytes; NULL when it cannot be read. */
+static char *read_command_line(size_t *size)
 {
     const int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    size_t size = 0;
-    for (ssize_t n = 1; file >= 0 && n > 0 && size < most;) {
-        n = read(file, text + size, most - size);
-        size += n > 0 ? (size_t)n : 0;
+    char *text = NULL, *grown;
+    size_t room = 0;
+    ssize_t n = -1;
+    *size = 0;
+    while ((grown = mem_grow(text, *size, READ_AT_ONCE + 1, 1, &room))) {
+        text = grown;
+        n = read(file, text + *size, READ_AT_ONCE);
+        if (n <= 0)
+            break;
+        *size += (size_t)n;
     }
     if (file >= 0)
         (void)close(file);
-    return size;
-}
-
-/* All of it, with a NUL behind its *size bytes. */
-static char *copy_command_line(size_t *size)
-{
-    for (size_t room = COMMAND_LINE_USUAL;; room *= 2) {
-        char *text = mem_array(room, 1);
-        *size = text ? read_command_line(text, room - 1) : 0;
-        if (!text || *size < room - 1 || room >= COMMAND_LINE_MAX)
-            return text;
-        mem_free(text);
-    }
+    if (n == 0)
+        return text;
+    mem_free(text);
+    return NULL;
 }
 
 /* The words of this process's command line, ended by NULL, with `extra` (unless NULL)
@@ -65,7 +61,7 @@ static char *copy_command_line(size_t *size)
 static char **command_line(char *extra, size_t behind)
 {
     size_t size, n = 0, count = 0;
-    char *text = copy_command_line(&size);
+    char *text = read_command_line(&size);
     for (size_t i = 0; text && i < size; i++)
         count += text[i] == 0;
     char **words = count ? mem_array(count + 2, sizeof *words) : NULL;

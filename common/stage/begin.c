@@ -61,36 +61,27 @@ static enum status list_frames(struct worker *w, struct error *e)
     return s;
 }
 
-/* Where the images come from that this stage makes. */
+/* Where the images lie that this stage makes, unless they are to go into messages: in memory that
+ * others map, and on the card that the stage names. */
 static void open_images(struct worker *w)
 {
-    struct pool_owner owner = {.run = w->rt.run.id, .incarnation = w->rt.run.incarnation};
-    memcpy(owner.uuid, w->rt.run.uuid, sizeof owner.uuid);
-    const bool shares =
-        w->stage->gives == KIND_IMAGE && w->rt.run.settings.transport == TRANSPORT_AUTO;
-    images_open(&w->images, &owner,
-                shares ? (size_t)experiment_pixels(&w->experiment) * sizeof(float) : 0,
-                &w->rt.links.exchange);
-    w->images.meter = &w->rt.links.meter;
-    w->images.window = &w->rt.run.window;
-    w->rt.links.pool = w->images.pool;
-}
-
-/* Asks the stage where else they may lie, unless they are to go into messages. */
-static void open_card(struct worker *w)
-{
     const struct stage *stage = w->stage;
-    struct on_card *c = &w->rt.links.on_card;
+    struct links *ls = &w->rt.links;
+    struct on_card *c = &ls->on_card;
     uint64_t words[2];
-    if (stage->card && w->rt.run.settings.transport == TRANSPORT_AUTO)
+    const bool shares =
+        stage->gives == KIND_IMAGE && w->rt.run.settings.transport == TRANSPORT_AUTO;
+    if (stage->card && shares)
         c->card = stage->card(w->state);
-    if (!c->card)
-        return;
-    memcpy(words, c->card->uuid, sizeof words);
-    (void)snprintf(c->name, sizeof c->name, "%016" PRIx64 "%016" PRIx64, be64toh(words[0]),
-                   be64toh(words[1]));
-    c->reads = stage->reads_only && !w->rt.run.settings.order;
-    images_use_card(&w->images, c);
+    if (c->card) {
+        memcpy(words, c->card->uuid, sizeof words);
+        (void)snprintf(c->name, sizeof c->name, "%016" PRIx64 "%016" PRIx64, be64toh(words[0]),
+                       be64toh(words[1]));
+        c->reads = stage->reads_only && !w->rt.run.settings.order;
+    }
+    images_open(&w->images, ls,
+                shares ? (size_t)experiment_pixels(&w->experiment) * sizeof(float) : 0);
+    ls->pool = w->images.pool;
 }
 
 /* A last stage: asks it which frames it has. */
@@ -108,6 +99,19 @@ static enum status find_durable(struct worker *w, struct error *e)
     return s;
 }
 
+static enum status send_experiment(struct worker *w, bool *more, struct error *e)
+{
+    struct message m = {0};
+    enum status s = w->stage->verbatim ? STATUS_OK : worker_extend_lineage(w, e);
+    if (s == STATUS_OK)
+        s = codec_experiment_encode(&w->experiment, &m, e);
+    if (s == STATUS_OK)
+        return worker_send(w, MESSAGE_EXPERIMENT, (struct ticket){0}, &m, (struct pixels){0}, more,
+                           e);
+    message_free(&m);
+    return s;
+}
+
 enum status worker_begin(struct worker *w, bool *more, struct error *e)
 {
     const struct stage *stage = w->stage;
@@ -120,21 +124,10 @@ enum status worker_begin(struct worker *w, bool *more, struct error *e)
         s = stage->begin(w->state, &w->experiment, e);
         meter_switch(&w->rt.links.meter, ACTIVITY_OTHER, 0);
     }
-    if (s == STATUS_OK && stage->gives != KIND_NONE) {
-        struct message m = {0};
-        open_images(w);
-        open_card(w);
-        s = stage->verbatim ? s : worker_extend_lineage(w, e);
-        if (s == STATUS_OK)
-            s = codec_experiment_encode(&w->experiment, &m, e);
-        if (s == STATUS_OK)
-            s = worker_send(w, MESSAGE_EXPERIMENT, (struct ticket){0}, &m, (struct pixels){0}, more,
-                            e);
-        else
-            message_free(&m);
-    }
-    if (s == STATUS_OK && role_is_sink(&w->rt.run.role))
-        s = find_durable(w, e);
+    if (s)
+        return s;
+    open_images(w);
+    s = role_is_sink(&w->rt.run.role) ? find_durable(w, e) : send_experiment(w, more, e);
     if (s)
         return s;
     const int64_t pixels = experiment_pixels(&w->experiment);

@@ -25,12 +25,11 @@ static bool try_to_take(void *context)
 /* A slot becomes free when the stages after this one are done with it: that is no computing. */
 static bool await_slot(struct images *m, struct request *r)
 {
-    if (!m->meter)
-        return exchange_await(m->exchange, try_to_take, r);
-    const enum activity before = m->meter->now;
-    meter_switch(m->meter, ACTIVITY_WAIT_OUT, m->meter->id);
-    const bool more = exchange_await(m->exchange, try_to_take, r);
-    meter_switch(m->meter, before, m->meter->id);
+    struct meter *meter = &m->links->meter;
+    const enum activity before = meter->now;
+    meter_switch(meter, ACTIVITY_WAIT_OUT, meter->id);
+    const bool more = exchange_await(&m->links->exchange, try_to_take, r);
+    meter_switch(meter, before, meter->id);
     return more;
 }
 
@@ -39,7 +38,7 @@ static bool await_slot(struct images *m, struct request *r)
  * each other. */
 static uint64_t slots_for(const struct images *m, size_t bytes)
 {
-    const uint64_t window = m->window && bytes > POOL_SMALL_BYTES ? atomic_load(m->window) : 0;
+    const uint64_t window = bytes > POOL_SMALL_BYTES ? atomic_load(&m->links->run->window) : 0;
     return window && window < POOL_SLOTS_MAX ? window + 1 : POOL_SLOTS_MAX;
 }
 
@@ -60,7 +59,7 @@ static bool take(struct image_memory *memory, size_t bytes, struct image *image)
 static bool take_on_card(struct image_memory *memory, size_t bytes, struct image *image)
 {
     struct images *m = (struct images *)memory;
-    if (!atomic_load(&m->on_card->taken) || !take(memory, bytes, image))
+    if (!atomic_load(&m->links->on_card.taken) || !take(memory, bytes, image))
         return false;
     if (pool_put_on_card(m->pool, image))
         return true;
@@ -68,22 +67,18 @@ static bool take_on_card(struct image_memory *memory, size_t bytes, struct image
     return false;
 }
 
-void images_open(struct images *m, const struct pool_owner *owner, size_t image_bytes,
-                 struct exchange *exchange)
+void images_open(struct images *m, struct links *links, size_t image_bytes)
 {
     struct error e;
-    *m = (struct images){.memory = {.take = take, .lasting = true}, .exchange = exchange};
+    struct pool_owner owner = {.run = links->run->id, .incarnation = links->run->incarnation};
+    memcpy(owner.uuid, links->run->uuid, sizeof owner.uuid);
+    *m = (struct images){.memory = {.take = take, .lasting = true}, .links = links};
     if (image_bytes >= POOL_WORTH_BYTES &&
-        pool_open(&m->pool, owner, image_bytes, exchange_wake, exchange, &e) != STATUS_OK)
+        pool_open(&m->pool, &owner, image_bytes, exchange_wake, &links->exchange, &e) != STATUS_OK)
         log_line(LOG_WARNING, "%s; images go into the messages", e.text);
-}
-
-void images_use_card(struct images *m, struct on_card *on_card)
-{
-    m->on_card = on_card;
-    if (!m->pool)
+    if (!m->pool || !links->on_card.card)
         return;
-    pool_use_card(m->pool, on_card->card);
+    pool_use_card(m->pool, links->on_card.card);
     m->memory.take_on_card = take_on_card;
 }
 
@@ -100,7 +95,7 @@ struct image_memory *images_memory(struct images *m)
 static enum status copy_pixels(const struct images *m, struct image *to, const struct image *from,
                                size_t bytes, struct error *e)
 {
-    const struct card *card = from->card ? m->on_card->card : NULL;
+    const struct card *card = from->card ? m->links->on_card.card : NULL;
     if (card)
         return card->fetch(card, to->pixels, from->card, bytes, e);
     memcpy(to->pixels, from->pixels, bytes);
@@ -145,9 +140,10 @@ void images_borrow(struct images *m, struct message *message)
 
 enum status images_find_on_card(struct images *m, struct error *e)
 {
-    if (!m->lease.release || !m->on_card)
+    const struct card *card = m->links->on_card.card;
+    if (!m->lease.release || !card)
         return STATUS_OK;
-    return mapping_find_on_card(m->lease.owner, m->on_card->card, &m->leased_card, e);
+    return mapping_find_on_card(m->lease.owner, card, &m->leased_card, e);
 }
 
 void images_expect(struct images *m, uint32_t sum)

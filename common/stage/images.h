@@ -5,36 +5,25 @@
 #ifndef BRAGG_STAGE_IMAGES_H
 #define BRAGG_STAGE_IMAGES_H
 
-#include <stdatomic.h>
-
 #include "base/error.h"
-#include "link/exchange.h"
 #include "link/links.h"
-#include "link/meter.h"
-#include "link/pool.h"
 
 struct images {
     struct image_memory memory;  // for image_reserve
     struct pool *pool;           // NULL: the heap
     bool given_up;               // the system had no memory for slots
-    struct on_card *on_card;     // where they may lie, too; NULL: nowhere
     struct part lease;           // pixels at hand that lie in memory of another process
     void *leased_card;           // they lie there, on the card; NULL: they do not
     bool expects;                // their sum is to be formed, and compared with this one
     uint32_t expected, sum;      // the latter of the first summed_bytes
     size_t summed_bytes;
-    struct exchange *exchange;
-    const atomic_uint_fast64_t *window;  // frames under way at most, 0: not known; NULL: likewise
-    struct meter *meter;                 // told of waits for a slot; NULL: nobody is
+    struct links *links;  // those of the process
 };
 
 /* From here on images of up to image_bytes come from a pool if that is worth it and the
- * system has one; else one line says so.  Images of the heap do as well, then. */
-void images_open(struct images *m, const struct pool_owner *owner, size_t image_bytes,
-                 struct exchange *exchange);
-
-/* From here on images may lie on a card, too, which outlives *m. */
-void images_use_card(struct images *m, struct on_card *on_card);
+ * system has one; else one line says so.  Images of the heap do as well, then.  They may lie on
+ * the card of *links, too. */
+void images_open(struct images *m, struct links *links, size_t image_bytes);
 
 /* After all images are freed. */
 void images_close(struct images *m);

@@ -76,6 +76,19 @@ enum status worker_send(struct worker *w, enum message_type type, struct ticket 
     return STATUS_OK;
 }
 
+enum status worker_damaged(const struct route *r, struct error *e)
+{
+    return error_set(e, STATUS_FAILED, "%s %" PRIu64 " from %s was damaged on its way",
+                     message_type_name(r->type), r->frame, r->stage);
+}
+
+/* It is sent again, and not for ever. */
+static enum status drop(struct worker *w, const struct item *item, struct error *e)
+{
+    exchange_damaged(&w->rt.links.exchange, &item->route);
+    return ++w->damaged < DAMAGED_MAX ? STATUS_OK : worker_damaged(&item->route, e);
+}
+
 enum status worker_check_sum(struct worker *w, const struct item *item, bool *dropped,
                              struct error *e)
 {
@@ -85,12 +98,8 @@ enum status worker_check_sum(struct worker *w, const struct item *item, bool *dr
         w->damaged = 0;
         return STATUS_OK;
     }
-    *dropped = item->network && ++w->damaged < DAMAGED_MAX;
-    if (*dropped) {
-        exchange_damaged(&w->rt.links.exchange, &item->route);
-        return STATUS_OK;
-    }
-    return worker_damaged(&item->route, e);
+    *dropped = item->network;
+    return *dropped ? drop(w, item, e) : worker_damaged(&item->route, e);
 }
 
 enum status worker_find_on_card(struct worker *w, const struct item *item, bool *dropped,
@@ -105,12 +114,5 @@ enum status worker_find_on_card(struct worker *w, const struct item *item, bool 
     if (!atomic_exchange(&w->rt.links.on_card.refused, true))
         log_line(LOG_WARNING, "images of %s cannot be read on the GPU: %s; they leave it",
                  item->route.stage, why.text);
-    exchange_damaged(&w->rt.links.exchange, &item->route);
-    return ++w->damaged < DAMAGED_MAX ? STATUS_OK : worker_damaged(&item->route, e);
-}
-
-enum status worker_damaged(const struct route *r, struct error *e)
-{
-    return error_set(e, STATUS_FAILED, "%s %" PRIu64 " from %s was damaged on its way",
-                     message_type_name(r->type), r->frame, r->stage);
+    return drop(w, item, e);
 }

@@ -50,11 +50,13 @@ static void producer_open(struct producer *w)
     w->links.run = &w->run;
     w->run.context = zmq_ctx_new();
     assert_int_equal(exchange_open(&w->links.exchange, NULL), STATUS_OK);
-    images_open(&w->images, &OWNER, BYTES, &w->links.exchange);
-    w->links.pool = w->images.pool;
+    w->run.id = OWNER.run;
+    w->run.incarnation = OWNER.incarnation;
+    memcpy(w->run.uuid, OWNER.uuid, sizeof w->run.uuid);
     w->links.on_card.card = &CARD;
     (void)strcpy(w->links.on_card.name, "11");
-    images_use_card(&w->images, &w->links.on_card);
+    images_open(&w->images, &w->links, BYTES);
+    w->links.pool = w->images.pool;
     assert_int_equal(message_add(&w->links.experiment, (struct part){0}, NULL), STATUS_OK);
 }
 
@@ -258,8 +260,7 @@ static void images_are_read_on_the_card(void **state)
     assert_int_equal(descriptor_decode(&d, &item.shared.parts[1], NULL), STATUS_OK);
     assert_int_equal(
         mapping_open(&up.pool, getpid(), (uint32_t)pool_fd(w.links.pool), &OWNER, NULL), STATUS_OK);
-    images_open(&consumer, &OWNER, 0, &w.links.exchange);
-    images_use_card(&consumer, &w.links.on_card);
+    images_open(&consumer, &w.links, 0);
 
     assert_int_equal(fetch(&up, &d, &m, &e), STATUS_INPUT);  // it has not asked
     assert_non_null(strstr(e.text, "on a GPU"));

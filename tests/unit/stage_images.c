@@ -15,20 +15,24 @@ static const struct pool_owner OWNER = {
     .uuid = "0123456789abcdef0123456789abcdef", .run = 7, .incarnation = 1};
 
 struct side {
-    struct exchange exchange;
+    struct run run;
+    struct links links;
     struct images images;
 };
 
 static void open_side(struct side *s, bool pool)
 {
     struct error e;
-    assert_int_equal(exchange_open(&s->exchange, &e), STATUS_OK);
-    images_open(&s->images, &OWNER, pool ? BYTES : 0, &s->exchange);
+    *s = (struct side){.run = {.id = OWNER.run, .incarnation = OWNER.incarnation}};
+    memcpy(s->run.uuid, OWNER.uuid, sizeof s->run.uuid);
+    s->links.run = &s->run;
+    assert_int_equal(exchange_open(&s->links.exchange, &e), STATUS_OK);
+    images_open(&s->images, &s->links, pool ? BYTES : 0);
 }
 
 static void close_side(struct side *s)
 {
-    exchange_close(&s->exchange);
+    exchange_close(&s->links.exchange);
     images_close(&s->images);
 }
 
@@ -97,7 +101,7 @@ static void at_the_end_the_heap_will_do(void **state)
     open_side(&s, true);
     for (int i = 0; i < POOL_SLOTS_MAX; i++)
         images[i] = make(&s, 0);
-    exchange_end(&s.exchange, false);
+    exchange_end(&s.links.exchange, false);
     struct image more = make(&s, 0);
     assert_false(in_pool(&s, &more));
     image_free(&more);
