@@ -172,7 +172,7 @@ SIMULATE_WRAPPED := mem_array mem_copy mem_grow mem_free clock_ns clock_gettime 
 	$(addprefix pthread_,mutex_lock mutex_trylock mutex_unlock cond_broadcast)
 # gcc compiles it once more for it alone and as one, with moves of bytes in line: a fifth faster.  Not
 # so what the linker replaces, which must not be inlined, nor builds with sanitizers, or for gcov.
-SIMULATE_PLAIN := $(patsubst %,tests/simulate/%.c,memory seam) $(patsubst %,common/%.c,base/alloc base/clock base/log link/endpoint control/restart control/outlaw)
+SIMULATE_PLAIN := $(patsubst %,tests/simulate/%.c,memory seam) $(patsubst %,common/%.c,base/alloc base/clock base/log link/endpoint control/restart control/fence)
 SIMULATE_ONE   := $(filter-out $(SIMULATE_PLAIN),$(wildcard tests/simulate/*.c $(patsubst %,common/%/*.c,control link wire base)) $(patsubst %,common/stage/%.c,turn close))
 MOVES          := unrolled_loop:256:noalign$(,)libcall:-1:noalign
 SIMULATE_FLAGS := -flto=2 -fno-pie -mmemset-strategy=$(MOVES) -mmemcpy-strategy=$(MOVES)

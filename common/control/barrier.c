@@ -6,8 +6,6 @@
 
 #include "base/log.h"
 #include "control/holdings.h"
-#include "control/peer.h"
-#include "control/roster.h"
 #include "link/pipe.h"
 #include "link/waited.h"
 
@@ -76,7 +74,7 @@ static uint64_t group_bit(struct stream *s, const char *group)
     size_t i = 0;
     while (i < s->ndurable && strcmp(s->durable[i].name, group) != 0)
         i++;
-    if (i == s->ndurable && !s->open && groups_ask_for(s->run->settings.groups, group, i))
+    if (i == s->ndurable && !s->open_ns && groups_ask_for(s->run->settings.groups, group, i))
         memcpy(s->durable[s->ndurable++].name, group, GROUP_SIZE);
     return i < s->ndurable ? UINT64_C(1) << i : 0;
 }
@@ -85,24 +83,24 @@ static uint64_t group_bit(struct stream *s, const char *group)
  * groups that have said which frames they have, as they came. */
 static void settle_groups(struct stream *s)
 {
-    s->ndurable = s->open ? s->ndurable : 0;
-    for (struct peer *p = s->roster.first; p && !s->open; p = p->next)
+    s->ndurable = s->open_ns ? s->ndurable : 0;
+    for (struct peer *p = s->roster.first; p && !s->open_ns; p = p->next)
         p->durable = 0;  // who is out of reach now may have had a bit that another group gets
     for (int round = 0; round < 2; round++)
         for (struct peer *p = s->roster.first; p; p = p->next)
-            if (p->reached && p->hello.durable && !p->bye && (round || p->announced))
+            if (p->reached && p->hello.durable && !p->bye && (round || p->announced)) {
                 p->durable = group_bit(s, p->hello.group);
-    for (struct peer *p = s->roster.first; p && s->open; p = p->next)
-        if (p->reached && p->hello.durable && !p->durable)
-            say_spare(s, p->hello.group);
+                if (!p->durable && s->open_ns)
+                    say_spare(s, p->hello.group);
+            }
 }
 
 uint64_t barrier_reach(struct stream *s)
 {
-    if (!s->changed && !s->links->changed)
+    if (!s->links->changed)
         return s->reach;
     uint64_t durable = 0;
-    s->changed = s->links->changed = s->awaited = false;
+    s->links->changed = s->awaited = false;
     find_reached(s);
     settle_groups(s);
     for (struct peer *p = s->roster.first; p; p = p->next) {
@@ -195,8 +193,8 @@ void barrier_try(struct stream *s, uint64_t now_ns)
             run_stop(s->run, STATUS_FAILED, "out of memory for the list of frames");
             return;
         }
-        s->open = s->changed = true;
         s->open_ns = now_ns;
+        s->links->changed = true;
         waited_learn(s->links, s->durable, s->ndurable);
         peer_welcome(s, NULL);
     } else if ((double)(now_ns - s->ready_ns) > s->run->settings.start_timeout_s * 1e9) {

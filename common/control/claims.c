@@ -2,9 +2,9 @@
 
 #include <inttypes.h>
 
+#include "control/fence.h"
 #include "control/holdings.h"
 #include "control/lost.h"
-#include "control/outlaw.h"
 
 /* Ranges of ids that all processes together may claim to have, and to have had before frames could
  * reach them. */
@@ -88,7 +88,7 @@ static void hear_have(struct stream *s, struct peer *p, const struct notice *n)
         return;
     }
     if (n->known)
-        p->announced = s->changed = true;
+        p->announced = s->links->changed = true;
     if (p->known && n->known)
         holdings_take_have(s, p);
 }
@@ -119,7 +119,7 @@ void claims_check(struct stream *s, struct peer *p, uint64_t now_ns)
         return;
     if (s->broken_ns)
         p->early_ns = now_ns;
-    if (s->freed || now_ns > p->early_ns + 2 * s->run->patience_ns)
+    if (s->free_ns || now_ns > p->early_ns + 2 * s->run->patience_ns)
         outlaw(s, p, "it has frame %" PRIu64 ", and no stage sends it any",
                p->early.ranges[0].first);
 }

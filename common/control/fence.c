@@ -1,6 +1,7 @@
 #include "control/fence.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +10,9 @@
 #include "base/log.h"
 #include "control/barrier.h"
 #include "control/holdings.h"
-#include "control/peer.h"
-#include "control/roster.h"
 #include "link/death.h"
+
+enum { NAMED_MAX = 16 };  // of those who break the rules; further ones are counted
 
 const char fence_still[] = "stands still";
 
@@ -45,46 +46,78 @@ static bool was_killed(const struct hello *h)
 static void remember(struct stream *s, const struct peer *p, const char *how)
 {
     struct fenced *f = &s->fenced[s->nfenced++ % STATUS_FENCED_MAX];
-    *f = (struct fenced){.pid = p->hello.pid,
-                         .blames = how == fence_still || (p->lost_ns && !was_killed(&p->hello)),
-                         .frames = p->work.frames,
-                         .fenced_ns = clock_ns()};
-    memcpy(f->host, p->hello.host, sizeof f->host);
+    *f = (struct fenced){.blames = how == fence_still || (p->lost_ns && !was_killed(&p->hello)),
+                         .fenced_ns = clock_ns(),
+                         .told = {.pid = p->hello.pid, .frames = p->work.frames}};
     memcpy(f->uuid, p->hello.uuid, sizeof f->uuid);
-    (void)snprintf(f->reason, sizeof f->reason, "%.31s", how);
+    memcpy(f->told.host, p->hello.host, sizeof f->told.host);
+    (void)snprintf(f->told.reason, sizeof f->told.reason, "%.31s", how);
+}
+
+/* Tells a process, NULL: all, who is out. */
+static void tell(struct stream *s, struct peer *to, const char *uuid, const char *reason)
+{
+    struct notice n = {.status = STATUS_FAILED};
+    memcpy(n.uuid, uuid, sizeof n.uuid);
+    (void)snprintf(n.reason, sizeof n.reason, "%s", reason);
+    peer_send(s, to, MESSAGE_FENCE, &n);
 }
 
 void fence_unheard(struct stream *s, const char *uuid)
 {
-    struct notice n = {.status = STATUS_FAILED};
-    memcpy(n.uuid, uuid, sizeof n.uuid);
-    peer_send(s, NULL, MESSAGE_FENCE, &n);
+    tell(s, NULL, uuid, "");
     death_bury(s->links, uuid);
 }
 
-/* Takes a process out of the run: tells it, should it still live, and everybody else. */
 void fence_out(struct stream *s, struct peer *p, const char *how, const char *reason)
 {
-    const bool known = p->known;
-    if (known) {
-        remember(s, p, how);
-        if (p->hello.in_memory)
-            holdings_void(s, p);
-        (void)snprintf(s->broken_by, sizeof s->broken_by, "%s (process %" PRId64 ") %s",
-                       p->hello.stage, p->hello.pid, how);
-    }
-    struct notice n = {.status = STATUS_FAILED};
-    memcpy(n.uuid, p->hello.uuid, sizeof n.uuid);
-    (void)snprintf(n.reason, sizeof n.reason, "%s", reason);
-    peer_send(s, known ? NULL : p, MESSAGE_FENCE, &n);  // of others nobody else has heard
-    roster_remove(&s->roster, p);
-    if (!known)
+    if (!p->known) {  // nobody else has heard of it
+        tell(s, p, p->hello.uuid, reason);
+        roster_remove(&s->roster, p);
         return;
-    s->changed = true;
+    }
+    remember(s, p, how);
+    if (p->hello.in_memory)
+        holdings_void(s, p);
+    (void)snprintf(s->broken_by, sizeof s->broken_by, "%s (process %" PRId64 ") %s", p->hello.stage,
+                   p->hello.pid, how);
+    tell(s, NULL, p->hello.uuid, reason);
+    death_bury(s->links, p->hello.uuid);
+    roster_remove(&s->roster, p);
+    s->links->changed = true;
     if (s->broken_ns)
         s->broken_ns = clock_ns();  // this one is waited for as long as the one before
-    death_bury(s->links, n.uuid);
-    if (!*reason && !s->run->stopping && s->open &&
+    if (!*reason && !s->run->stopping && s->open_ns &&
         (barrier_reach(s) & s->window.required) == s->window.required)
         log_line(LOG_WARNING, "%s; going on without it", s->broken_by);
+}
+
+void outlaw(struct stream *s, struct peer *p, const char *text, ...)
+{
+    char reason[256], how[sizeof reason + 16];
+    va_list args;
+    va_start(args, text);
+    (void)vsnprintf(reason, sizeof reason, text, args);
+    va_end(args);
+    if (s->nout++ < NAMED_MAX)
+        log_line(LOG_WARNING, "%s (process %" PRId64 ") is out: %s", p->hello.stage, p->hello.pid,
+                 reason);
+    if (p->known) {
+        holdings_void(s, p);
+        (void)snprintf(how, sizeof how, "is out: %s", reason);
+        fence_out(s, p, how, reason);
+        return;
+    }
+    tell(s, p, p->hello.uuid, reason);
+    holdings_forget(s, p);
+    p->out = s->links->changed = true;
+}
+
+void outlaw_count(const struct stream *s)
+{
+    if (s->nout > NAMED_MAX)
+        log_line(LOG_WARNING, "%" PRIu64 " processes were put out, the first %d of them are named",
+                 s->nout, NAMED_MAX);
+    if (s->nrefused)
+        log_line(LOG_WARNING, "%" PRIu64 " hellos of strangers were refused", s->nrefused);
 }

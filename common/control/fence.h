@@ -1,4 +1,4 @@
-/* Processes that are taken out of the run. */
+/* Processes that are taken out of the run, also because they break its rules. */
 #ifndef BRAGG_CONTROL_FENCE_H
 #define BRAGG_CONTROL_FENCE_H
 
@@ -14,7 +14,15 @@ void fence_out(struct stream *s, struct peer *p, const char *how, const char *re
 /* Likewise one that others name as their neighbour, and that never spoke to the source. */
 void fence_unheard(struct stream *s, const char *uuid);
 
-/* One that was; NULL when that was long ago or never. */
+/* Takes out who breaks the rules, with the reason, what it did, and names it; *p may be gone then.
+ */
+void outlaw(struct stream *s, struct peer *p, const char *text, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Says at the end how many there were. */
+void outlaw_count(const struct stream *s);
+
+/* One that is out; NULL when that was long ago or never. */
 const struct fenced *fence_find(const struct stream *s, const char *uuid);
 
 #endif

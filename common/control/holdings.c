@@ -11,7 +11,7 @@ void holdings_no_memory(struct stream *s)
 
 uint64_t holdings_issued(struct stream *s)
 {
-    return s->open ? exchange_look(&s->links->exchange).issued : 0;
+    return s->open_ns ? exchange_look(&s->links->exchange).issued : 0;
 }
 
 /* What it said early is taken, or does not count. */

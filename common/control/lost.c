@@ -13,8 +13,9 @@ static void give_up(struct stream *s, uint64_t id, const struct fenced *by)
 {
     const uint32_t deaths = window_find(&s->window, id)->deaths;
     if (!s->given_up.deaths) {
-        s->given_up = (struct given_up){.frame = id, .deaths = deaths, .pid = by ? by->pid : 0};
-        (void)snprintf(s->given_up.host, HOST_SIZE, "%s", by ? by->host : "");
+        s->given_up =
+            (struct given_up){.frame = id, .deaths = deaths, .pid = by ? by->told.pid : 0};
+        (void)snprintf(s->given_up.host, HOST_SIZE, "%s", by ? by->told.host : "");
     }
     log_line(LOG_ERROR, "frame %" PRIu64 " is given up: %" PRIu32 " process%s died at work on it",
              id, deaths, deaths > 1 ? "es" : "");

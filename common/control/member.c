@@ -254,16 +254,12 @@ static bool is_half_open(const struct member *me, uint64_t now_ns)
            run_is_silent(run, heard_ns, run->patience_ns, now_ns);
 }
 
-bool member_is_due(const struct member *me)
-{
-    return me->links->looks || me->links->changed || me->links->lost || !me->identified;
-}
-
 void member_pump(struct member *me, uint64_t now_ns)
 {
     struct run *run = me->run;
     struct port *control = &run->control;
-    if (!run->known || !control->endpoint[0])
+    const bool due = me->links->looks || me->links->changed || me->links->lost || !me->identified;
+    if (!due || !run->known || !control->endpoint[0])
         return;
     send_lost(me);
     const bool cut = reconnect_is_cut(me->links, control, now_ns);

@@ -26,8 +26,7 @@ bool member_receive(struct member *me);
 /* Tells the source what has become durable: at once, or when that is due. */
 void member_settle(struct member *me, uint64_t now_ns);
 
-/* Its turn, if that is due: connects to the source, says hello, tells it what is due. */
-bool member_is_due(const struct member *me);
+/* Its turn: connects to the source, says hello, tells it what is due. */
 void member_pump(struct member *me, uint64_t now_ns);
 
 /* The last word to the source. */

@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "control/fence.h"
-#include "control/peer.h"
 
 enum { RANGES_MAX = 2000 };  // so that a message stays below 64 KiB
 
@@ -75,10 +74,9 @@ static void refuse(struct stream *s, struct peer *p)
 
 void order_tell(struct stream *s)
 {
-    const bool due = s->window.changed || s->order_due || s->links->looks;
-    if (!s->ordered || !due)
+    if (!s->ordered || !(s->window.changed || s->links->looks))
         return;
-    s->window.changed = s->order_due = false;
+    s->window.changed = false;
     for (struct peer *p = s->roster.first; p && !s->run->stopping; p = p->next) {
         if (!p->hello.order || !p->known || p->bye)
             continue;

@@ -1,4 +1,4 @@
-#include "control/peer.h"
+#include "control/stream.h"
 
 #include "base/clock.h"
 #include "link/send.h"
@@ -16,11 +16,11 @@ void peer_send(struct stream *s, struct peer *one, enum message_type type, struc
 
 void peer_welcome(struct stream *s, struct peer *p)
 {
-    struct notice n = {.known = s->open,
+    struct notice n = {.known = s->open_ns,
                        .total = s->total,
                        .dead_after_s = s->run->settings.dead_after_s,
                        .window = s->window.size,
-                       .ngroups = s->open ? s->ndurable : 0,
+                       .ngroups = s->open_ns ? s->ndurable : 0,
                        .groups = s->durable};
     peer_send(s, p, MESSAGE_WELCOME, &n);
 }

@@ -1,4 +1,4 @@
-#include "control/peers.h"
+#include "control/source.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -7,13 +7,11 @@
 #include "base/log.h"
 #include "control/barrier.h"
 #include "control/claims.h"
+#include "control/fence.h"
 #include "control/holdings.h"
 #include "control/lost.h"
-#include "control/outlaw.h"
-#include "control/peer.h"
 #include "control/recover.h"
 #include "control/returning.h"
-#include "control/roster.h"
 #include "control/status.h"
 #include "link/death.h"
 #include "link/send.h"
@@ -22,12 +20,21 @@ enum { RECEIVE_AT_ONCE = 256 };
 /* What a stranger may say, and how often anybody hello: at once, and in a second. */
 static const double BURST = 4096, PER_S = 50;
 
+bool allowance_use(struct allowance *a, double burst, double per_s, uint64_t now_ns)
+{
+    const double back = a->since_ns ? (double)(now_ns - a->since_ns) / 1e9 * per_s : 0;
+    a->used = back < a->used ? a->used - back : 0;
+    a->since_ns = now_ns;
+    if (a->used + 1 > burst)
+        return false;
+    a->used++;
+    return true;
+}
+
 /* Who is none of the list may be answered. */
 static bool may_answer(struct stream *s)
 {
-    const bool may = allowance_use(&s->answers, BURST, PER_S, clock_ns());
-    s->run->dropped += !may;
-    return may;
+    return allowance_use(&s->answers, BURST, PER_S, clock_ns());
 }
 
 static void send_fence(struct stream *s, const struct address *to, const char *uuid)
@@ -83,7 +90,7 @@ static void welcome(struct stream *s, struct peer *p)
 {
     peer_welcome(s, p);
     repeat_fences(s, p);
-    if (s->freed)
+    if (s->free_ns)
         peer_send_free(s, p);
 }
 
@@ -105,29 +112,33 @@ static void enter(struct stream *s, const struct address *from, struct hello *h)
     p->heard_ns = p->named_ns = clock_ns();
     p->told_until = 0;  // of the order: it may have missed that
     s->ordered |= p->hello.order;
-    s->order_due |= p->hello.order;
-    s->changed = true;
+    s->window.changed |= p->hello.order;
+    s->links->changed = true;
     welcome(s, p);
 }
 
-/* Who neither takes nor gives only watches, and need not know the run. */
-static void on_hello(struct stream *s, const struct address *from, const struct route *r,
+/* Who neither takes nor gives only watches, and need not know the run.  False when it is dropped.
+ */
+static bool on_hello(struct stream *s, const struct address *from, const struct route *r,
                      const struct message *m)
 {
     struct hello h;
-    const bool good = control_hello_decode(&h, m, NULL) == STATUS_OK && h.uuid[0] && h.stage[0];
+    bool good = control_hello_decode(&h, m, NULL) == STATUS_OK && h.uuid[0] && h.stage[0];
     if (good && !h.wants && !h.gives) {
-        if (may_answer(s))
+        good = may_answer(s);
+        if (good)
             status_answer(s, from);
     } else if (!good || from->watches || !run_is_ours(s->run, r)) {
-        s->run->dropped++;
+        good = false;
     } else if (death_is_known(s->links, h.uuid)) {
-        if (may_answer(s))
+        good = may_answer(s);
+        if (good)
             send_fence(s, from, h.uuid);
     } else {
         enter(s, from, &h);
     }
     hello_free(&h);
+    return good;
 }
 
 /* How a process ended, unless somebody has said so. */
@@ -140,7 +151,7 @@ static void say_end(const struct peer *p, const struct notice *n, enum log_level
 
 static void on_bye(struct stream *s, struct peer *p, const struct notice *n)
 {
-    s->changed = true;
+    s->links->changed = true;
     if (!p->known) {  // the stream does without it
         if (n->status != STATUS_OK)
             say_end(p, n, LOG_WARNING);
@@ -161,7 +172,7 @@ static void on_bye(struct stream *s, struct peer *p, const struct notice *n)
         if (!s->run->stopping && !atomic_exchange(&s->run->spoken, true))
             say_end(p, n, LOG_ERROR);
         run_stop(s->run, STATUS_FAILED, NULL);
-    } else if (s->freed) {
+    } else if (s->free_ns) {
         holdings_compare(s, p, n);
     } else if (needed) {
         run_stop(s->run, STATUS_FAILED, "%s left before the end", p->hello.stage);
@@ -190,42 +201,47 @@ static bool is_heard(struct stream *s, struct peer *p, enum message_type type)
     return true;
 }
 
-static void dispatch(struct stream *s, const struct address *from, const struct message *m)
+/* What cannot be taken as it is: it may have been a hello, or come from another run. */
+static void answer(struct stream *s, const struct address *from, const struct route *r,
+                   const struct message *m)
+{
+    if (from->watches || !r->run || !may_answer(s))
+        return;
+    if (r->run != s->run->id)
+        returning_tell(s, from, r, m);  // of run 0 while ours is not known
+    else                                // its hello was lost, or it is out and has missed that
+        (void)send_hello(s->links, &s->run->control, from, true);
+}
+
+/* False when it is dropped. */
+static bool dispatch(struct stream *s, const struct address *from, const struct message *m)
 {
     struct route r;
-    struct peer *p = roster_at(&s->roster, from);
-    const bool done = p && (p->out || p->bye);
-    const bool damaged = !done && route_open(&r, m, NULL) != STATUS_OK;
-    if (done) {
-        p->heard_ns = clock_ns();  // so long it stays out
-        s->run->dropped++;
-        return;
-    }
-    if (p && !is_heard(s, p, damaged ? MESSAGE_HELLO : r.type)) {
-        s->run->dropped++;
-        return;
-    }
-    if (damaged && p)
-        (void)send_hello(s->links, &s->run->control, from, true);     // it may have been one
-    const bool asks = !damaged && r.type == MESSAGE_HELLO && !r.run;  // a watcher
-    if (damaged || !(asks || run_is_ours(s->run, &r)) || (!p && r.type != MESSAGE_HELLO)) {
-        s->run->dropped++;
-        if (damaged || from->watches || !r.run || !may_answer(s))
-            return;
-        if (r.run != s->run->id)
-            returning_tell(s, from, &r, m);  // of run 0 while ours is not known
-        else if (!p)                         // its hello was lost, or it is out and has missed that
-            (void)send_hello(s->links, &s->run->control, from, true);
-        return;
-    }
-    if (r.type == MESSAGE_HELLO) {
-        on_hello(s, from, &r, m);
-        return;
-    }
     struct notice n;
+    struct peer *p = roster_at(&s->roster, from);
+    if (p && (p->out || p->bye)) {
+        p->heard_ns = clock_ns();  // so long it stays out
+        return false;
+    }
+    const bool damaged = route_open(&r, m, NULL) != STATUS_OK;
+    if (p && !is_heard(s, p, damaged ? MESSAGE_HELLO : r.type))
+        return false;
+    if (damaged) {
+        if (p)
+            (void)send_hello(s->links, &s->run->control, from, true);  // it may have been one
+        return false;
+    }
+    const bool ours = run_is_ours(s->run, &r);
+    if (r.type == MESSAGE_HELLO && (ours || !r.run))  // of run 0: a watcher
+        return on_hello(s, from, &r, m);
+    if (!ours || !p) {
+        answer(s, from, &r, m);
+        return false;
+    }
     if (control_notice_decode(r.type, &n, m, NULL) == STATUS_OK)
         hear(s, p, &r, &n);
     notice_free(&n);
+    return true;
 }
 
 bool peers_receive(struct stream *s)
@@ -238,10 +254,7 @@ bool peers_receive(struct stream *s)
         s->run->control.stirred = got != PORT_NOTHING;
         if (got == PORT_NOTHING)
             return i > 0;
-        if (got == PORT_MESSAGE)
-            dispatch(s, &from, &m);
-        else
-            s->run->dropped++;
+        s->run->dropped += got == PORT_DAMAGED || !dispatch(s, &from, &m);
         message_free(&m);
     }
     return true;

@@ -7,7 +7,6 @@
 #include "control/claims.h"
 #include "control/fence.h"
 #include "control/holdings.h"
-#include "control/roster.h"
 #include "link/death.h"
 
 /* Why a process is out. */
@@ -40,7 +39,7 @@ void recover_check(struct stream *s, uint64_t now_ns)
 {
     const bool returns = endpoint_is_network(s->run->control.endpoint);  // who was cut off
     const uint64_t hang_ns = (uint64_t)(s->run->settings.hang_s * 1e9);
-    for (struct peer *p = s->roster.first, *next; p && !s->run->stopping && !s->freed; p = next) {
+    for (struct peer *p = s->roster.first, *next; p && !s->run->stopping && !s->free_ns; p = next) {
         next = p->next;
         if (p->bye)
             continue;

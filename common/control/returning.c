@@ -36,7 +36,7 @@ void returning_tell(struct stream *s, const struct address *from, const struct r
         (void)send_hello(s->links, &s->run->control, from, true);
         return;
     }
-    if (s->run->known && (!s->ready || clock_ns() < s->ready_ns + NOTICE_NS)) {
+    if (s->run->known && (!s->ready_ns || clock_ns() < s->ready_ns + NOTICE_NS)) {
         if (control_hello_decode(&h, m, NULL) == STATUS_OK)
             note(s, &h);
         hello_free(&h);

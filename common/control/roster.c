@@ -1,4 +1,4 @@
-#include "control/roster.h"
+#include "control/stream.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,14 +8,12 @@
 #include "base/log.h"
 #include "control/barrier.h"
 #include "control/claims.h"
+#include "control/fence.h"
 #include "control/holdings.h"
 #include "control/lost.h"
 #include "control/order_tell.h"
-#include "control/outlaw.h"
-#include "control/peer.h"
 #include "control/recover.h"
 #include "control/returning.h"
-#include "control/roster.h"
 #include "control/status.h"
 
 static const uint64_t FREE_NS = 2 * SECOND;  // how long to wait for byes at the end
@@ -63,7 +61,7 @@ static void beat(struct stream *s, uint64_t now_ns)
     if (s->run->stopping || now_ns - s->beat_ns < run_beat_ns(s->run))
         return;
     s->beat_ns = now_ns;
-    if (s->open && !s->freed && !s->broken_ns)
+    if (s->open_ns && !s->free_ns && !s->broken_ns)
         lost_unlisted(s, now_ns);
     struct notice n = {.progress = s->links->ticks};
     peer_send(s, NULL, MESSAGE_HEARTBEAT, &n);
@@ -81,12 +79,11 @@ static bool all_gone(const struct stream *s)
 /* Everything is durable: lets all processes end, and ends after them. */
 static void end(struct stream *s, uint64_t now_ns)
 {
-    if (!s->freed && !s->run->interrupts &&
-        (returning_is_awaited(s, now_ns) || holdings_are_in_doubt(s)))
-        return;
-    if (!s->freed) {
+    if (!s->free_ns) {
+        if (!s->run->interrupts &&
+            (returning_is_awaited(s, now_ns) || holdings_are_in_doubt(s)))
+            return;
         status_end(s, peer_end_status(s));
-        s->freed = true;
         s->free_ns = now_ns;
         for (struct peer *p = s->roster.first; p; p = p->next) {
             claims_check(s, p, now_ns);
@@ -100,22 +97,20 @@ static void end(struct stream *s, uint64_t now_ns)
 
 void source_pump(struct stream *s, const struct exchange_view *view, uint64_t now_ns)
 {
-    lost_collect(s);
     beat(s, now_ns);
     if (s->run->stopping || !view->total_known)
         return;
-    if (!s->ready) {
-        s->ready = true;
+    if (!s->ready_ns) {
         s->ready_ns = now_ns;
         s->total = view->total;
     }
-    if (!s->open)
+    if (!s->open_ns)
         barrier_try(s, now_ns);
-    if (!s->open || s->run->stopping)
+    if (!s->open_ns || s->run->stopping)
         return;
     struct window *w = &s->window;
     window_advance(w, s->total);
-    if (w->lowest == s->total && (s->freed || !holdings_begin_again(s))) {
+    if (w->lowest == s->total && (s->free_ns || !holdings_begin_again(s))) {
         end(s, now_ns);
         return;
     }
@@ -129,12 +124,12 @@ void source_pump(struct stream *s, const struct exchange_view *view, uint64_t no
 
 void source_interrupt(struct stream *s)
 {
-    if (!s->open) {
+    if (!s->open_ns) {
         run_stop(s->run, STATUS_INTERRUPTED, NULL);
         return;
     }
     s->total = exchange_cut(&s->links->exchange);
-    s->order_due = true;
+    s->window.changed = true;
     peer_welcome(s, NULL);
     const uint64_t left = s->total - window_count_done(&s->window, s->total);
     log_line(LOG_TELL, "finishing %" PRIu64 " frame%s; Ctrl-C again aborts", left,

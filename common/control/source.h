@@ -1,4 +1,4 @@
-/* The source: window, total, the end. */
+/* The source: what it hears (peers.c), window, total, the end. */
 #ifndef BRAGG_CONTROL_SOURCE_H
 #define BRAGG_CONTROL_SOURCE_H
 
@@ -11,6 +11,9 @@ void source_close(struct stream *s);
 
 /* Its turn: collects facts, looks who died, issues frames, ends the stream. */
 void source_pump(struct stream *s, const struct exchange_view *view, uint64_t now_ns);
+
+/* Takes some messages that have come from other processes; false when there were none. */
+bool peers_receive(struct stream *s);
 
 /* The first Ctrl-C: nothing more is issued. */
 void source_interrupt(struct stream *s);

@@ -6,8 +6,6 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "control/peer.h"
-#include "control/roster.h"
 #include "link/credit.h"
 #include "link/send.h"
 
@@ -93,11 +91,8 @@ static void list_fenced(const struct stream *s, struct run_status *r, uint64_t n
     const size_t left = s->nfenced < STATUS_FENCED_MAX ? s->nfenced : STATUS_FENCED_MAX;
     for (size_t i = s->nfenced - left; i < s->nfenced; i++) {
         const struct fenced *f = &s->fenced[i % STATUS_FENCED_MAX];
-        struct fenced_status *to = &r->fenced[r->nfenced++];
-        *to = (struct fenced_status){
-            .pid = f->pid, .frames = f->frames, .ago_ns = now_ns - f->fenced_ns};
-        memcpy(to->host, f->host, sizeof to->host);
-        (void)snprintf(to->reason, sizeof to->reason, "%s", f->reason);
+        r->fenced[r->nfenced] = f->told;
+        r->fenced[r->nfenced++].ago_ns = now_ns - f->fenced_ns;
     }
 }
 
@@ -106,12 +101,13 @@ static enum status make_status(struct stream *s, struct run_status *r, struct er
     const struct exchange_view view = exchange_look(&s->links->exchange);
     const size_t all = 1 + s->roster.count;
     const size_t rows = all < STATUS_PROCESSES_MAX ? all : STATUS_PROCESSES_MAX;
-    *r = (struct run_status){.known = s->ready,
+    *r = (struct run_status){.known = s->ready_ns,
                              .total = s->total,
                              .issued = view.issued,
-                             .acknowledged = s->open ? window_count_done(&s->window, s->total) : 0,
+                             .acknowledged =
+                                 s->open_ns ? window_count_done(&s->window, s->total) : 0,
                              .window = s->window.size,
-                             .elapsed_ns = s->open ? clock_ns() - s->open_ns : 0,
+                             .elapsed_ns = s->open_ns ? clock_ns() - s->open_ns : 0,
                              .given_up = s->given_up,
                              .processes = mem_array(rows, sizeof *r->processes),
                              .fenced = mem_array(STATUS_FENCED_MAX, sizeof *r->fenced)};
@@ -155,7 +151,7 @@ void status_answer(struct stream *s, const struct address *from)
         s->nwatchers += s->nwatchers < WATCHERS_MAX;
     }
     send_status(s, from);
-    if (s->freed)
+    if (s->free_ns)
         status_end(s, peer_end_status(s));
 }
 

@@ -14,6 +14,9 @@ struct allowance {
     uint64_t since_ns;
 };
 
+/* True when one more message is within that: `burst` at once, then `per_s`; in peers.c. */
+bool allowance_use(struct allowance *a, double burst, double per_s, uint64_t now_ns);
+
 /* A process after the source. */
 struct peer {
     struct peer *next, *next_by_address, *next_by_uuid;
@@ -68,12 +71,9 @@ struct away {
 /* A process that was taken out of the run. */
 struct fenced {
     char uuid[UUID_SIZE];
-    int64_t pid;
-    char host[HOST_SIZE];
-    char reason[STAGE_NAME_SIZE];
-    bool blames;      // the frame that it was at work on
-    uint64_t frames;  // as in its last work
+    bool blames;  // the frame that it was at work on
     uint64_t fenced_ns;
+    struct fenced_status told;  // to watchers, but for the time
 };
 
 enum { WATCHERS_MAX = 16, SPARE_MAX = 16 };
@@ -88,12 +88,12 @@ struct stream {
     struct group_name spare[SPARE_MAX];
     struct window window;
     uint64_t total;
-    bool changed;    // who takes part, since `reach` was found
-    bool ordered;    // somebody takes frames in order ...
-    bool order_due;  // ... and has missed what it was told
+    bool ordered;    // somebody takes frames in order
     uint64_t reach;  // bits of the durable groups that frames can reach
     bool awaited;    // a durable process that frames can reach has not said what it has
-    uint64_t ready_ns, open_ns, beat_ns, free_ns;
+    uint64_t ready_ns, open_ns, free_ns;  // when the total was known, frames could flow and all
+                                          // were free to end; 0 before
+    uint64_t beat_ns;
     uint64_t broken_ns;   // since when no path leads to some durable group, 0: all are reached
     char broken_by[128];  // who died last
     bool warned;          // that it waits
@@ -102,7 +102,6 @@ struct stream {
     struct given_up given_up;                 // the first frame of which that is true
     bool failed;   // a last stage acknowledged more frames than it made durable
     bool resumed;  // some frames were there at the start
-    bool ready, open, freed;
     size_t naway, away_capacity;
     struct away *away;  // who is not back yet
     uint64_t told_ns;   // when a process was told to begin anew last, 0 for never
@@ -114,5 +113,33 @@ struct stream {
     uint64_t unsafe_in;       // ... of its group, by bits: others do not make up for that
     struct id_set earlier;    // ids issued before the list became `unsafe`
 };
+
+/* --- who takes part: roster.c ------------------------------------------------ */
+
+/* By address, by uuid; NULL when there is none. */
+struct peer *roster_at(const struct roster *r, const struct address *address);
+struct peer *roster_find(const struct roster *r, const char *uuid);
+
+/* A new one, which nobody has by either; NULL when there is no room. */
+struct peer *roster_add(struct roster *r, const struct address *address, const char *uuid);
+
+/* One comes from another address now. */
+void roster_move(struct roster *r, struct peer *p, const struct address *address);
+
+/* Frees one; frees all. */
+void roster_remove(struct roster *r, struct peer *p);
+void roster_clear(struct roster *r);
+
+/* --- what the source says: peer.c -------------------------------------------- */
+
+/* To one that has not said bye and is not out; NULL: to all such. */
+void peer_send(struct stream *s, struct peer *p, enum message_type type, struct notice *n);
+
+/* Tells one, or all, how long the stream is and who must have every frame. */
+void peer_welcome(struct stream *s, struct peer *p);
+
+/* With which status the stream ends as it is; tells one that all is durable. */
+enum status peer_end_status(const struct stream *s);
+void peer_send_free(struct stream *s, struct peer *p);
 
 #endif

@@ -30,7 +30,7 @@ struct window {
     const struct id_set *list;   // borrowed; empty until window_take_list
     uint64_t *before;            // by range of the list: how many ids come before it
     uint64_t total;              // length of the list
-    bool changed;                // what is acknowledged
+    bool changed;                // what is to come, or who is to be told of that
 };
 
 enum status window_open(struct window *w, uint64_t size, uint32_t attempts, struct error *e);

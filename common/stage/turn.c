@@ -1,7 +1,6 @@
 #include "stage/turn.h"
 
 #include "base/clock.h"
-#include "control/peers.h"
 #include "control/source.h"
 #include "link/bye.h"
 #include "link/credit.h"
@@ -92,7 +91,7 @@ static void pump(struct runtime *rt, uint64_t now_ns)
         return;
     if (rt->source)
         source_pump(rt->source, &view, now_ns);
-    else if (member_is_due(&rt->member))
+    else
         member_pump(&rt->member, now_ns);
     const bool handed_over = rt->run.role.gives == KIND_EXPERIMENT && bye_is_due(&rt->links);
     const bool taken =

@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "control/peers.h"
 #include "control/source.h"
 #include "limit.h"
 #include "link/credit.h"

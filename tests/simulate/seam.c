@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "control/outlaw.h"
+#include "control/fence.h"
 #include "control/restart.h"
 #include "guests.h"
 #include "process.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "control/roster.h"
+#include "control/stream.h"
 #include "guests.h"
 
 static struct {
@@ -155,7 +155,7 @@ static void check_window(const struct process *p)
     for (const struct peer *q = s->roster.first; q && world.plan.guests; q = q->next)
         if (q->known && guests_is_stranger(q->hello.stage))
             violate("the source listens to a stranger");
-    if (!s->open)
+    if (!s->open_ns)
         return;
     if (truth.run != p->rt.run.id || w->lowest < truth.lowest)
         truth.lowest = 0;

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "control/outlaw.h"
-#include "control/roster.h"
+#include "control/fence.h"
+#include "control/stream.h"
 #include "link/groups.h"
 
 static void numbers_count(void **state)

@@ -8,7 +8,6 @@
 #include "control/barrier.h"
 #include "control/claims.h"
 #include "control/holdings.h"
-#include "control/roster.h"
 #include "control/source.h"
 #include "link/death.h"
 
@@ -59,7 +58,7 @@ static struct peer *add_sink(struct world *w, const char *uuid, const char *grou
     p->hello.nupstreams = 1;
     p->hello.upstreams = mem_copy(&source, 1, sizeof source);
     (void)snprintf(l->peer.uuid, sizeof l->peer.uuid, "%s", uuid);
-    w->source->changed = true;
+    w->source->links->changed = true;
     return p;
 }
 
@@ -84,13 +83,13 @@ static void frames_wait_until_all_sinks_said_what_they_have(void **state)
     world_open(&w, NULL);
     struct peer *quick = add_sink(&w, "quick", "files"), *slow = add_sink(&w, "slow", "files");
     barrier_try(w.source, 1);
-    assert_false(w.source->open);
+    assert_false(w.source->open_ns);
     says_to_have(&w, quick, 0, 2);
     barrier_try(w.source, 2);
-    assert_false(w.source->open);  // the group is there, but the other half of it is not
+    assert_false(w.source->open_ns);  // the group is there, but the other half of it is not
     says_to_have(&w, slow, 5, 9);
     barrier_try(w.source, 3);
-    assert_true(w.source->open);
+    assert_true(w.source->open_ns);
     assert_int_equal(w.source->total, 2);  // frames 3 and 4
     world_close(&w);
 }
@@ -109,7 +108,7 @@ static void who_is_out_of_reach_has_no_frames_of_others(void **state)
     struct peer *other = add_sink(&w, "other", "latter");
     says_to_have(&w, other, 1, 0);
     barrier_try(w.source, 1);
-    assert_true(w.source->open);
+    assert_true(w.source->open_ns);
     assert_true(other->durable == 1 && gone->durable == 0);
     assert_int_equal(w.source->total, 10);
     world_close(&w);
@@ -127,7 +126,7 @@ static void a_silent_group_holds_nobody_up(void **state)
     assert_true(silent->durable && !speaks->durable);
     says_to_have(&w, speaks, 1, 0);
     barrier_try(w.source, 1);
-    assert_true(w.source->open);
+    assert_true(w.source->open_ns);
     assert_true(speaks->durable && !silent->durable);
     world_close(&w);
 }
@@ -145,7 +144,7 @@ static void another_group_makes_nothing_safe(void **state)
     says_to_have(&w, good, 1, 0);
     says_to_have(&w, other, 1, 0);
     barrier_try(w.source, 1);
-    assert_true(w.source->open);
+    assert_true(w.source->open_ns);
     assert_true(bad->durable == good->durable && bad->durable != other->durable);
     exchange_set_limit(&w.links.exchange, 10);
     for (struct ticket t = {0}; t.id < 9;)
