@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "control/barrier.h"
 #include "control/claims.h"

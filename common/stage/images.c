@@ -8,17 +8,25 @@
 
 /* What a take waits for. */
 struct request {
-    struct pool *pool;
+    struct images *images;
     size_t bytes;
-    uint64_t most;
     struct image *image;
     enum pool_got got;
 };
 
+/* One for each frame that can be under way, and one whose return is: with more, a process would
+ * hold more memory than its stream needs.  Small images need little, and returns that wait for
+ * each other. */
+static uint64_t slots_for(const struct images *m, size_t bytes)
+{
+    const uint64_t window = bytes > POOL_SMALL_BYTES ? atomic_load(&m->links->run->window) : 0;
+    return window && window < POOL_SLOTS_MAX ? window + 1 : POOL_SLOTS_MAX;
+}
+
 static bool try_to_take(void *context)
 {
     struct request *r = context;
-    r->got = pool_take(r->pool, r->bytes, r->most, r->image);
+    r->got = pool_take(r->images->pool, r->bytes, slots_for(r->images, r->bytes), r->image);
     return r->got != POOL_BUSY;
 }
 
@@ -33,21 +41,11 @@ static bool await_slot(struct images *m, struct request *r)
     return more;
 }
 
-/* One for each frame that can be under way, and one whose return is: with more, a process would
- * hold more memory than its stream needs.  Small images need little, and returns that wait for
- * each other. */
-static uint64_t slots_for(const struct images *m, size_t bytes)
-{
-    const uint64_t window = bytes > POOL_SMALL_BYTES ? atomic_load(&m->links->run->window) : 0;
-    return window && window < POOL_SLOTS_MAX ? window + 1 : POOL_SLOTS_MAX;
-}
-
 /* Waits for a free slot; at the end of the stream none will come, and the heap does. */
 static bool take(struct image_memory *memory, size_t bytes, struct image *image)
 {
     struct images *m = (struct images *)memory;  // its first member
-    struct request r = {
-        .pool = m->pool, .bytes = bytes, .most = slots_for(m, bytes), .image = image};
+    struct request r = {.images = m, .bytes = bytes, .image = image};
     if (bytes < POOL_WORTH_BYTES || m->given_up)
         return false;
     if (!try_to_take(&r) && !await_slot(m, &r))

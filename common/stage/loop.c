@@ -12,7 +12,6 @@
 #include "control/source.h"
 #include "link/leave.h"
 #include "link/pipe.h"
-#include "stage/turn.h"
 
 enum { MAIN_GRACE_S = 2 };
 

@@ -11,7 +11,6 @@
 #include "base/program.h"
 #include "base/target.h"
 #include "base/trace.h"
-#include "control/restart.h"
 #include "link/fused.h"
 #include "stage/options.h"
 #include "stage/worker.h"

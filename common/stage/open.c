@@ -11,7 +11,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/program.h"
@@ -20,7 +19,6 @@
 #include "link/fused.h"
 #include "link/learn.h"
 #include "link/leave.h"
-#include "stage/turn.h"
 
 enum { DESCRIPTORS_MIN = 64 };
 

@@ -1,4 +1,4 @@
-#include "stage/turn.h"
+#include "stage/runtime.h"
 
 #include "base/clock.h"
 #include "control/source.h"

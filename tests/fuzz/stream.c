@@ -18,7 +18,7 @@
 #include "link/receive.h"
 #include "link/reconnect.h"
 #include "stage/options.h"
-#include "stage/turn.h"
+#include "stage/runtime.h"
 #include "stream_messages.h"
 
 /* --- the stage ------------------------------------------------------------- */

@@ -10,7 +10,6 @@
 #include "events.h"
 #include "sockets.h"
 #include "stage/options.h"
-#include "stage/turn.h"
 #include "truth.h"
 #include "work.h"
 
