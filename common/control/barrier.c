@@ -1,11 +1,10 @@
-#include "control/barrier.h"
+#include "control/stream.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "control/holdings.h"
 #include "link/pipe.h"
 #include "link/waited.h"
 

@@ -1,10 +1,8 @@
-#include "control/claims.h"
+/* What processes say of frames counts when those were issued and can reach them; who says it of
+ * others is out.  What one said before that was known is taken then, or held against it. */
+#include "control/stream.h"
 
 #include <inttypes.h>
-
-#include "control/fence.h"
-#include "control/holdings.h"
-#include "control/lost.h"
 
 /* Ranges of ids that all processes together may claim to have, and to have had before frames could
  * reach them. */

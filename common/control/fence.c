@@ -1,4 +1,4 @@
-#include "control/fence.h"
+#include "control/stream.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -8,8 +8,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "control/barrier.h"
-#include "control/holdings.h"
 #include "link/death.h"
 
 enum { NAMED_MAX = 16 };  // of those who break the rules; further ones are counted

@@ -1,4 +1,4 @@
-#include "control/holdings.h"
+#include "control/stream.h"
 
 #include <inttypes.h>
 

@@ -1,4 +1,4 @@
-#include "control/lost.h"
+#include "control/stream.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -6,7 +6,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "control/fence.h"
 
 /* The first frame that is given up is told to watchers. */
 static void give_up(struct stream *s, uint64_t id, const struct fenced *by)

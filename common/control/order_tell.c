@@ -1,10 +1,9 @@
-#include "control/order_tell.h"
+#include "control/stream.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "control/fence.h"
 
 enum { RANGES_MAX = 2000 };  // so that a message stays below 64 KiB
 

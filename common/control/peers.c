@@ -5,14 +5,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "control/barrier.h"
-#include "control/claims.h"
-#include "control/fence.h"
-#include "control/holdings.h"
-#include "control/lost.h"
-#include "control/recover.h"
-#include "control/returning.h"
-#include "control/status.h"
 #include "link/death.h"
 #include "link/send.h"
 

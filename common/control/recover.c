@@ -1,12 +1,8 @@
-#include "control/recover.h"
+#include "control/stream.h"
 
 #include <string.h>
 
 #include "base/log.h"
-#include "control/barrier.h"
-#include "control/claims.h"
-#include "control/fence.h"
-#include "control/holdings.h"
 #include "link/death.h"
 
 /* Why a process is out. */

@@ -1,4 +1,7 @@
-#include "control/returning.h"
+/* The stream does not end before processes of a former run are back, as they would find nobody who
+ * tells them that all is well.  Where no frame was there at the start they come back while frames
+ * flow. */
+#include "control/stream.h"
 
 #include <string.h>
 

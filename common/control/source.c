@@ -5,15 +5,6 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "control/barrier.h"
-#include "control/claims.h"
-#include "control/fence.h"
-#include "control/holdings.h"
-#include "control/lost.h"
-#include "control/order_tell.h"
-#include "control/recover.h"
-#include "control/returning.h"
-#include "control/status.h"
 
 static const uint64_t FREE_NS = 2 * SECOND;  // how long to wait for byes at the end
 

@@ -1,4 +1,5 @@
-#include "control/status.h"
+/* Watchers ask, and the source keeps nothing but where the latest of them are. */
+#include "control/stream.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
  * The stream as its source sees it: processes, the window of frames, the end.  It belongs to the
- * I/O thread.
+ * I/O thread.  What the files of the source do for each other follows; others see source.h.
  */
 #ifndef BRAGG_CONTROL_STREAM_H
 #define BRAGG_CONTROL_STREAM_H
@@ -114,7 +114,7 @@ struct stream {
     struct id_set earlier;    // ids issued before the list became `unsafe`
 };
 
-/* --- who takes part: roster.c ------------------------------------------------ */
+/* --- roster.c: who takes part ----------------------------------------------- */
 
 /* By address, by uuid; NULL when there is none. */
 struct peer *roster_at(const struct roster *r, const struct address *address);
@@ -130,7 +130,7 @@ void roster_move(struct roster *r, struct peer *p, const struct address *address
 void roster_remove(struct roster *r, struct peer *p);
 void roster_clear(struct roster *r);
 
-/* --- what the source says: peer.c -------------------------------------------- */
+/* --- peer.c: what the source says ------------------------------------------- */
 
 /* To one that has not said bye and is not out; NULL: to all such. */
 void peer_send(struct stream *s, struct peer *p, enum message_type type, struct notice *n);
@@ -141,5 +141,123 @@ void peer_welcome(struct stream *s, struct peer *p);
 /* With which status the stream ends as it is; tells one that all is durable. */
 enum status peer_end_status(const struct stream *s);
 void peer_send_free(struct stream *s, struct peer *p);
+
+/* --- barrier.c: whom frames reach, and when they begin to flow -------------- */
+
+/* Bits of the durable groups that frames can reach now. */
+uint64_t barrier_reach(struct stream *s);
+
+/* Sorts who is named in a hello, so that it is quickly found. */
+void barrier_sort(struct hello *h);
+
+/* Before frames flow: lets them, or ends the run when that takes too long. */
+void barrier_try(struct stream *s, uint64_t now_ns);
+
+/* --- claims.c: what processes say of frames --------------------------------- */
+
+/* A message of frames; *p may be gone then. */
+void claims_hear(struct stream *s, struct peer *p, enum message_type type, const struct notice *n);
+
+/* Takes a process out that waited for too long to be reached; *p may be gone then. */
+void claims_check(struct stream *s, struct peer *p, uint64_t now_ns);
+
+/* --- holdings.c: which frames they have, as far as their word counts -------- */
+
+/* How many frames of the list were issued. */
+uint64_t holdings_issued(struct stream *s);
+
+/* A process that frames can reach acknowledges some of the first `places` ids of the list; it has
+ * all that it said to have from the start. */
+void holdings_acknowledge(struct stream *s, struct peer *p, struct id_range range, uint64_t places);
+void holdings_take_have(struct stream *s, const struct peer *p);
+
+/* Frames can reach a process now: what it said early counts. */
+void holdings_take(struct stream *s, struct peer *p);
+
+/* What a process said is forgotten. */
+void holdings_forget(struct stream *s, struct peer *p);
+
+/* At the end: says whether a sink has made durable what it acknowledged. */
+void holdings_compare(struct stream *s, const struct peer *p, const struct notice *bye);
+
+/* Nobody has what only this one says to have; issues that again, false: there is nothing. */
+void holdings_void(struct stream *s, struct peer *p);
+bool holdings_begin_again(struct stream *s);
+
+/* Somebody who has frames in its memory may be dead, which its silence will show. */
+bool holdings_are_in_doubt(const struct stream *s);
+
+/* Ends the run: there is no memory for what processes have. */
+void holdings_no_memory(struct stream *s);
+
+/* --- lost.c: frames lost on their way are issued again, or given up --------- */
+
+/* Frames, in the order in which they were sent, were at a process `uuid` and got lost: with that,
+ * at work on the first of them when it died, or with a connection. */
+void lost_hear(struct stream *s, const char *uuid, bool died, const struct id_range *ids,
+               size_t nids);
+
+/* Takes over the facts that the source's own links have left: what has passed, what is lost. */
+void lost_collect(struct stream *s);
+
+/* Issues again what nobody lists. */
+void lost_unlisted(struct stream *s, uint64_t now_ns);
+
+/* --- order_tell.c: what is still to come, for who asked for order ----------- */
+
+/* All of them, as far as that has changed; one that takes frames in order beside another is out. */
+void order_tell(struct stream *s);
+
+/* --- fence.c: who is taken out of the run ----------------------------------- */
+
+/* `how` of one that stands still: the frame at hand is to blame. */
+extern const char fence_still[];
+
+/* Takes a process out: tells it, should it still live, and everybody else, why.  `how` ends a line
+ * on it; *p is gone then. */
+void fence_out(struct stream *s, struct peer *p, const char *how, const char *reason);
+
+/* Likewise one that others name as their neighbour, and that never spoke to the source. */
+void fence_unheard(struct stream *s, const char *uuid);
+
+/* Takes out who breaks the rules, with the reason, what it did, and names it; *p may be gone then.
+ */
+void outlaw(struct stream *s, struct peer *p, const char *text, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Says at the end how many there were. */
+void outlaw_count(const struct stream *s);
+
+/* One that is out; NULL when that was long ago or never. */
+const struct fenced *fence_find(const struct stream *s, const char *uuid);
+
+/* --- recover.c: who is silent or stands still, and who is waited for -------- */
+
+/* A heartbeat has come. */
+void recover_beat(struct stream *s, struct peer *p, const struct notice *n, uint64_t now_ns);
+
+/* Takes out who is silent or stands still. */
+void recover_check(struct stream *s, uint64_t now_ns);
+
+/* True when frames may be issued; else the run waits for a process that replaces a dead one. */
+bool recover_is_whole(struct stream *s, uint64_t now_ns);
+
+/* --- returning.c: processes of a former run, which begin anew --------------- */
+
+/* Answers a message of another run. */
+void returning_tell(struct stream *s, const struct address *from, const struct route *r,
+                    const struct message *m);
+
+/* A process has come that may have been told to begin anew. */
+void returning_came(struct stream *s, const struct hello *h);
+
+/* True while the end must wait for others that were. */
+bool returning_is_awaited(const struct stream *s, uint64_t now_ns);
+
+/* --- status.c: how far the stream is, for watchers -------------------------- */
+
+/* The answer to one; the last words to all of them. */
+void status_answer(struct stream *s, const struct address *from);
+void status_end(struct stream *s, enum status status);
 
 #endif

@@ -8,8 +8,8 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "control/fence.h"
 #include "control/restart.h"
+#include "control/stream.h"
 #include "guests.h"
 #include "process.h"
 #include "world.h"

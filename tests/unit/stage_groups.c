@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "control/fence.h"
 #include "control/stream.h"
 #include "link/groups.h"
 

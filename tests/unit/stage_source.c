@@ -5,9 +5,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "control/barrier.h"
-#include "control/claims.h"
-#include "control/holdings.h"
 #include "control/source.h"
 #include "link/death.h"
 
