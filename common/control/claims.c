@@ -41,29 +41,15 @@ static bool has_room(struct stream *s, struct peer *p, size_t more)
     return most != p;
 }
 
-/* What such a process says is kept until it is known whether they do. */
-static void hear_early(struct stream *s, struct peer *p, const struct notice *n)
-{
-    if (!n->nids || !has_room(s, p, n->nids))
-        return;
-    if (!p->early_ns)
-        p->early_ns = p->heard_ns;
-    for (size_t i = 0; i < n->nids; i++)
-        if (!id_set_add_range(&p->early, n->ids[i]))
-            holdings_no_memory(s);
-}
-
 static void hear_ack(struct stream *s, struct peer *p, const struct notice *n)
 {
     if (!is_of_issued(s, p, n, "acknowledged"))
         return;
-    if (!p->known) {
-        hear_early(s, p, n);
+    if (!p->known && (!n->nids || !has_room(s, p, n->nids)))
         return;
-    }
-    const uint64_t places = holdings_issued(s);
-    for (size_t i = 0; i < n->nids; i++)
-        holdings_acknowledge(s, p, n->ids[i], places);
+    if (!p->known && !p->early_ns)
+        p->early_ns = p->heard_ns;
+    holdings_acknowledge(s, p, n);
 }
 
 /* Ascending, so that a set of them is quickly made; all of it may come again. */
@@ -76,8 +62,8 @@ static void hear_have(struct stream *s, struct peer *p, const struct notice *n)
         if (id_set_covers(have, n->ids[i]))
             continue;
         ascends = !have->count || n->ids[i].first > have->ranges[have->count - 1].last;
-        if (ascends && !id_set_add_range(&p->have, n->ids[i]))
-            holdings_no_memory(s);
+        if (ascends)
+            holdings_check(s, id_set_add_range(&p->have, n->ids[i]));
     }
     if (!has_room(s, p, have->count - before))
         return;
@@ -119,5 +105,5 @@ void claims_check(struct stream *s, struct peer *p, uint64_t now_ns)
         p->early_ns = now_ns;
     if (s->free_ns || now_ns > p->early_ns + 2 * s->run->patience_ns)
         outlaw(s, p, "it has frame %" PRIu64 ", and no stage sends it any",
-               p->early.ranges[0].first);
+               p->acked.ranges[0].first);
 }

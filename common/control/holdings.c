@@ -4,9 +4,10 @@
 
 #include "base/log.h"
 
-void holdings_no_memory(struct stream *s)
+void holdings_check(struct stream *s, bool good)
 {
-    run_stop(s->run, STATUS_FAILED, "out of memory for what processes have");
+    if (!good)
+        run_stop(s->run, STATUS_FAILED, "out of memory for what processes have");
 }
 
 uint64_t holdings_issued(struct stream *s)
@@ -20,23 +21,33 @@ static void drop_early(struct stream *s, struct peer *p)
     s->roster.nclaims -= p->nclaims - p->have.count;
     p->nclaims = p->have.count;
     p->early_ns = 0;
-    id_set_clear(&p->early);
 }
 
 void holdings_forget(struct stream *s, struct peer *p)
 {
     id_set_clear(&p->have);
+    id_set_clear(&p->acked);
     drop_early(s, p);
     p->announced = false;
 }
 
-void holdings_acknowledge(struct stream *s, struct peer *p, struct id_range range, uint64_t places)
+/* Some of the first `places` ids of the list. */
+static void acknowledge(struct stream *s, const struct peer *p, struct id_range range,
+                        uint64_t places)
 {
-    if (!id_set_add_range(&p->acked, range))
-        holdings_no_memory(s);
-    if (p->durable && p->durable == s->unsafe_in && !id_set_remove_range(&s->unsafe, range))
-        holdings_no_memory(s);
+    if (p->durable && p->durable == s->unsafe_in)
+        holdings_check(s, id_set_remove_range(&s->unsafe, range));
     window_ack(&s->window, range, p->durable, places);
+}
+
+void holdings_acknowledge(struct stream *s, struct peer *p, const struct notice *n)
+{
+    const uint64_t places = holdings_issued(s);
+    for (size_t i = 0; i < n->nids; i++) {
+        holdings_check(s, id_set_add_range(&p->acked, n->ids[i]));
+        if (p->known)
+            acknowledge(s, p, n->ids[i], places);
+    }
 }
 
 /* It may have more frames than there are in the list. */
@@ -50,8 +61,8 @@ void holdings_take_have(struct stream *s, const struct peer *p)
 void holdings_take(struct stream *s, struct peer *p)
 {
     const uint64_t places = holdings_issued(s);
-    for (size_t i = 0; i < p->early.count; i++)
-        holdings_acknowledge(s, p, p->early.ranges[i], places);
+    for (size_t i = 0; i < p->acked.count; i++)
+        acknowledge(s, p, p->acked.ranges[i], places);
     holdings_take_have(s, p);
     drop_early(s, p);
     p->known = true;
@@ -67,8 +78,7 @@ void holdings_compare(struct stream *s, const struct peer *p, const struct notic
                  p->hello.stage, p->hello.pid);
         return;
     }
-    if (!id_set_add_set(&acked, &p->acked) || !id_set_remove_set(&acked, &p->have))
-        holdings_no_memory(s);
+    holdings_check(s, id_set_add_set(&acked, &p->acked) && id_set_remove_set(&acked, &p->have));
     const uint64_t count = id_set_size(&acked);
     id_set_clear(&acked);
     if (bye->durable < count) {
@@ -95,8 +105,7 @@ void holdings_void(struct stream *s, struct peer *p)
                 id_set_remove_set(&void_ids, &q->acked) && id_set_remove_set(&void_ids, &q->have);
     for (size_t i = 0; i < void_ids.count; i++)
         window_retract(&s->window, void_ids.ranges[i], p->durable);
-    if (!good || !id_set_add_set(&s->unsafe, &void_ids))
-        holdings_no_memory(s);
+    holdings_check(s, good && id_set_add_set(&s->unsafe, &void_ids));
     s->unsafe_in |= void_ids.count ? p->durable : 0;
     id_set_clear(&void_ids);
     id_set_clear(&p->acked);
@@ -126,13 +135,12 @@ bool holdings_begin_again(struct stream *s)
     s->total = id_set_size(&s->unsafe);
     log_line(LOG_WARNING,
              "%" PRIu64 " frames are computed again: only who is out acknowledged them", s->total);
-    if (!id_set_add_set(&s->earlier, exchange_list(&s->links->exchange)))
-        holdings_no_memory(s);
+    const struct id_set *list = exchange_list(&s->links->exchange);
+    holdings_check(s, id_set_add_set(&s->earlier, list));
     exchange_change_list(&s->links->exchange, &s->unsafe);
     s->unsafe = (struct id_set){0};
     s->unsafe_in = 0;
-    if (window_take_list(&s->window, exchange_list(&s->links->exchange), NULL) != STATUS_OK)
-        holdings_no_memory(s);
+    holdings_check(s, window_take_list(&s->window, list, NULL) == STATUS_OK);
     for (struct peer *p = s->roster.first; p; p = p->next)
         p->order_from = 0;
     return true;

@@ -21,42 +21,27 @@ static void tell(struct member *me, enum message_type type, struct notice *n)
     (void)send_notice(me->run, &me->run->control, &source, type, n);
 }
 
-/* Acknowledgements go together as long as the source need not wait for them. */
-static bool acks_are_due(const struct member *me, uint64_t now_ns)
-{
-    return 4 * id_set_size(&me->links->acks) >= atomic_load(&me->run->window) ||
-           now_ns >= me->acked_ns + ACK_MS * MILLISECOND;
-}
-
-static void send_acks(struct member *me, uint64_t now_ns)
-{
-    struct notice n = {.nids = me->links->acks.count, .ids = me->links->acks.ranges};
-    tell(me, MESSAGE_ACK, &n);
-    id_set_empty(&me->links->acks);
-    me->acked_ns = now_ns;
-}
-
-/* The stage before may go on: this process is done with these. */
-static void pass(struct member *me, const struct id_set *ids)
-{
-    for (size_t i = 0; i < ids->count; i++)
-        for (uint64_t id = ids->ranges[i].first; id <= ids->ranges[i].last; id++)
-            credit_passed(me->links, id);
-}
-
-/* Tells the stage before what has become durable, that it may go on, and the source. */
+/* Tells the stage before what has become durable, that it may go on, and the source, for which
+ * acknowledgements go together as long as it need not wait for them. */
 static void send_durable(struct member *me, bool at_once, uint64_t now_ns)
 {
+    struct id_set *acks = &me->links->acks;
     struct id_set durable = exchange_take_durable(&me->links->exchange);
-    if (durable.count) {
-        pass(me, &durable);
-        me->made += id_set_size(&durable);
-        if (!id_set_add_set(&me->links->acks, &durable))
-            run_stop(me->run, STATUS_FAILED, "out of memory for acknowledgements");
-        id_set_clear(&durable);
-    }
-    if (me->links->acks.count && (at_once || acks_are_due(me, now_ns)))
-        send_acks(me, now_ns);
+    for (size_t i = 0; i < durable.count; i++)
+        for (uint64_t id = durable.ranges[i].first; id <= durable.ranges[i].last; id++)
+            credit_passed(me->links, id);
+    me->made += id_set_size(&durable);
+    if (!id_set_add_set(acks, &durable))
+        run_stop(me->run, STATUS_FAILED, "out of memory for acknowledgements");
+    id_set_clear(&durable);
+    const bool due = at_once || 4 * id_set_size(acks) >= atomic_load(&me->run->window) ||
+                     now_ns >= me->acked_ns + ACK_MS * MILLISECOND;
+    if (!acks->count || !due)
+        return;
+    struct notice n = {.nids = acks->count, .ids = acks->ranges};
+    tell(me, MESSAGE_ACK, &n);
+    id_set_empty(acks);
+    me->acked_ns = now_ns;
 }
 
 static void on_notice(struct member *me, const struct route *r, const struct notice *n)
@@ -154,18 +139,10 @@ static void connect_source(struct member *me, uint64_t now_ns)
     me->links->changed = true;
 }
 
-/* A last stage learns what it has from the start. */
-static void take_have(struct member *me)
-{
-    me->have = exchange_take_have(&me->links->exchange);
-    if (!id_set_add_set(&me->links->seen.ids, &me->have))
-        run_stop(me->run, STATUS_FAILED, "out of memory for frames that are there");
-}
-
 /* Tells the source what is durable from the start, so that it may count on this sink. */
 static void announce(struct member *me)
 {
-    const struct id_set *have = &me->have;
+    const struct id_set *have = exchange_have(&me->links->exchange);
     size_t told = 0;
     do {
         const size_t left = have->count - told;
@@ -183,8 +160,8 @@ static void greet_source(struct member *me)
     const bool sink = role_is_sink(&me->run->role);
     if (!me->identified && exchange_look(&me->links->exchange).begun) {
         me->identified = me->links->changed = true;
-        if (sink)
-            take_have(me);
+        if (sink && !id_set_add_set(&me->links->seen.ids, exchange_have(&me->links->exchange)))
+            run_stop(me->run, STATUS_FAILED, "out of memory for frames that are there");
     }
     if (!me->links->changed || !send_hello(me->links, &me->run->control, &source, false))
         return;
@@ -285,9 +262,4 @@ void member_say_bye(struct member *me, enum status status)
         .status = (int)status, .said = true, .leaves = me->run->ending == ENDING_DEPARTED};
     if (me->run->control.socket)
         tell(me, MESSAGE_BYE, &bye);
-}
-
-void member_close(struct member *me)
-{
-    id_set_clear(&me->have);
 }

@@ -9,15 +9,14 @@ enum { ACK_MS = 10 };  // acknowledgements wait for each other so long at most
 struct member {
     struct run *run;
     struct links *links;
-    size_t nwords;       // options and operands in the command line
-    bool identified;     // the source knows our identity class
-    bool welcomed;       // by the source
-    bool worked;         // the source knows that a frame was finished here
-    uint64_t heard_ns;   // when the source said something last
-    uint64_t beat_ns;    // when it was told last that we live
-    struct id_set have;  // sink: durable from the start
-    uint64_t made;       // sink: how many frames it has made durable
-    uint64_t acked_ns;   // sink: when the source was told last, 0 for never
+    size_t nwords;      // options and operands in the command line
+    bool identified;    // the source knows our identity class
+    bool welcomed;      // by the source
+    bool worked;        // the source knows that a frame was finished here
+    uint64_t heard_ns;  // when the source said something last
+    uint64_t beat_ns;   // when it was told last that we live
+    uint64_t made;      // sink: how many frames it has made durable
+    uint64_t acked_ns;  // sink: when the source was told last, 0 for never
 };
 
 /* Takes all messages of the source; false when there were none. */
@@ -31,7 +30,5 @@ void member_pump(struct member *me, uint64_t now_ns);
 
 /* The last word to the source. */
 void member_say_bye(struct member *me, enum status status);
-
-void member_close(struct member *me);
 
 #endif

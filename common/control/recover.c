@@ -26,8 +26,8 @@ void recover_beat(struct stream *s, struct peer *p, const struct notice *n, uint
         p->held += n->ids[i].last - n->ids[i].first + 1;
         if (p->hello.gives)
             window_listed(&s->window, n->ids[i], now_ns);
-        else if (p->durable && !id_set_add_range(&p->holds[0], n->ids[i]))
-            holdings_no_memory(s);
+        else if (p->durable)
+            holdings_check(s, id_set_add_range(&p->holds[0], n->ids[i]));
     }
 }
 

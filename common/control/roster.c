@@ -93,7 +93,6 @@ void roster_remove(struct roster *r, struct peer *p)
     id_set_clear(&p->acked);
     id_set_clear(&p->holds[0]);
     id_set_clear(&p->holds[1]);
-    id_set_clear(&p->early);
     mem_free(p);
 }
 

@@ -46,8 +46,7 @@ struct peer {
     struct allowance allowance;
     struct id_set have;   // durable from the start
     struct id_set acked;  // acknowledged, but for those
-    struct id_set early;  // acknowledged before it was known ...
-    uint64_t early_ns;    // ... since then, 0: nothing
+    uint64_t early_ns;    // since then it has acknowledged without being known, 0: nothing
     size_t nclaims;       // so many ranges of ids, and of `have`, which stay
 };
 
@@ -166,9 +165,9 @@ void claims_check(struct stream *s, struct peer *p, uint64_t now_ns);
 /* How many frames of the list were issued. */
 uint64_t holdings_issued(struct stream *s);
 
-/* A process that frames can reach acknowledges some of the first `places` ids of the list; it has
- * all that it said to have from the start. */
-void holdings_acknowledge(struct stream *s, struct peer *p, struct id_range range, uint64_t places);
+/* A process acknowledges frames, which counts once frames can reach it; it has all that it said to
+ * have from the start. */
+void holdings_acknowledge(struct stream *s, struct peer *p, const struct notice *n);
 void holdings_take_have(struct stream *s, const struct peer *p);
 
 /* Frames can reach a process now: what it said early counts. */
@@ -187,8 +186,8 @@ bool holdings_begin_again(struct stream *s);
 /* Somebody who has frames in its memory may be dead, which its silence will show. */
 bool holdings_are_in_doubt(const struct stream *s);
 
-/* Ends the run: there is no memory for what processes have. */
-void holdings_no_memory(struct stream *s);
+/* Ends the run unless it is good: there was no memory for what processes have. */
+void holdings_check(struct stream *s, bool good);
 
 /* --- lost.c: frames lost on their way are issued again, or given up --------- */
 

@@ -120,7 +120,7 @@ void exchange_set_stuck(struct exchange *x, bool stuck);
 struct exchange_view exchange_look(struct exchange *x);
 struct id_set exchange_take_durable(struct exchange *x);               // the caller clears it
 struct id_set exchange_take_damaged(struct exchange *x, bool *other);  // likewise
-struct id_set exchange_take_have(struct exchange *x);                  // sink; the caller clears it
+const struct id_set *exchange_have(const struct exchange *x);          // sink, from `begun` on
 const struct id_set *exchange_list(struct exchange *x);                // source
 void exchange_change_list(struct exchange *x,
                           const struct id_set *list);            // source; while all issued is done

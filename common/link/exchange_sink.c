@@ -1,19 +1,6 @@
 /* The exchange of a last stage: which frames it has. */
 #include "link/exchange_lock.h"
 
-/* What is in a set, which becomes empty; nothing is to be freed when there is none. */
-static struct id_set take_set(struct exchange *x, struct id_set *set)
-{
-    struct id_set taken = {0};
-    exchange_lock(x);
-    if (set->count) {
-        taken = *set;
-        *set = (struct id_set){0};
-    }
-    (void)pthread_mutex_unlock(&x->mutex);
-    return taken;
-}
-
 void exchange_durable(struct exchange *x, uint64_t id)
 {
     exchange_lock(x);
@@ -31,10 +18,17 @@ void exchange_set_have(struct exchange *x, const struct id_set *ids)
 
 struct id_set exchange_take_durable(struct exchange *x)
 {
-    return take_set(x, &x->durable);
+    struct id_set taken = {0};
+    exchange_lock(x);
+    if (x->durable.count) {  // else nothing is to be freed
+        taken = x->durable;
+        x->durable = (struct id_set){0};
+    }
+    (void)pthread_mutex_unlock(&x->mutex);
+    return taken;
 }
 
-struct id_set exchange_take_have(struct exchange *x)
+const struct id_set *exchange_have(const struct exchange *x)
 {
-    return take_set(x, &x->have);
+    return &x->have;
 }

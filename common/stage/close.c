@@ -55,7 +55,6 @@ void runtime_close(struct runtime *rt)
     else
         runtime_disconnect(rt);
     source_close(rt->source);
-    member_close(&rt->member);
     links_clear(&rt->links);
     exchange_close(&rt->links.exchange);
     curve_close(&rt->run.curve);

@@ -78,7 +78,6 @@ static void close_stage(void)
         message_free(&fakes[i].message);
     message_free(&rt.links.experiment);
     source_close(rt.source);
-    member_close(&rt.member);
     links_clear(&rt.links);
     exchange_close(&rt.links.exchange);
 }
