@@ -79,14 +79,14 @@ void lost_collect(struct stream *s)
     }
 }
 
-/* Which frames last stages held at their last two heartbeats. */
-static void find_holders(struct stream *s)
+/* Bits of the groups of which a last stage held a frame at its last two heartbeats. */
+static uint64_t holders_of(const struct stream *s, uint64_t id)
 {
-    window_forget_holders(&s->window);
+    uint64_t groups = 0;
     for (const struct peer *p = s->roster.first; p; p = p->next)
-        for (int beat = 0; beat < 2 && !p->bye; beat++)
-            for (size_t i = 0; i < p->holds[beat].count; i++)
-                window_held(&s->window, p->holds[beat].ranges[i], p->durable);
+        if (!p->bye && (id_set_has(&p->holds[0], id) || id_set_has(&p->holds[1], id)))
+            groups |= p->durable;
+    return groups;
 }
 
 void lost_unlisted(struct stream *s, uint64_t now_ns)
@@ -99,11 +99,11 @@ void lost_unlisted(struct stream *s, uint64_t now_ns)
     for (const struct link *l = s->links->first; l; l = l->next)
         for (size_t i = l->narrived; i < l->nsent; i++)
             window_listed(w, (struct id_range){l->sent[i], l->sent[i]}, now_ns);
-    find_holders(s);
     for (uint64_t at = w->lowest; at < s->total && at - w->lowest < w->size; at++) {
         const uint64_t id = window_id(w, at);
         const struct frame_state *f = window_find(w, id);
-        if (f->out && !window_is_listed(w, f, rounds_ns))
+        const uint64_t lacking = w->required & ~f->acked;  // what others hold is of no use to them
+        if (f->out && f->listed_ns < rounds_ns && lacking && lacking & ~holders_of(s, id))
             lose(s, id, false, NULL);
     }
 }

@@ -98,7 +98,8 @@ struct frame_state *window_find(const struct window *w, uint64_t id)
     return window_clip(w, &places) ? at(w, places.first) : NULL;
 }
 
-bool window_is_done(const struct window *w, const struct frame_state *f)
+/* All groups that must have acknowledged it. */
+static bool is_done(const struct window *w, const struct frame_state *f)
 {
     return (f->acked & w->required) == w->required;
 }
@@ -144,28 +145,9 @@ void window_listed(struct window *w, struct id_range range, uint64_t now_ns)
         at(w, place)->listed_ns = now_ns;
 }
 
-void window_forget_holders(struct window *w)
-{
-    for (uint64_t i = 0; i < w->size; i++)
-        w->frames[i].holders = 0;
-}
-
-void window_held(struct window *w, struct id_range range, uint64_t group)
-{
-    if (!window_clip(w, &range))
-        return;
-    for (uint64_t place = range.first; place <= range.last; place++)
-        at(w, place)->holders |= group;
-}
-
-bool window_is_listed(const struct window *w, const struct frame_state *f, uint64_t since_ns)
-{
-    return f->listed_ns >= since_ns || !(w->required & ~f->acked & ~f->holders);
-}
-
 void window_advance(struct window *w, uint64_t total)
 {
-    while (w->lowest < total && window_is_done(w, at(w, w->lowest)))
+    while (w->lowest < total && is_done(w, at(w, w->lowest)))
         *at(w, w->lowest++) = (struct frame_state){0};  // the change was noted
 }
 
@@ -173,7 +155,7 @@ uint64_t window_count_done(const struct window *w, uint64_t total)
 {
     uint64_t done = w->lowest;
     for (uint64_t place = w->lowest; place < total && place - w->lowest < w->size; place++)
-        done += window_is_done(w, at(w, place));
+        done += is_done(w, at(w, place));
     return done;
 }
 
@@ -182,7 +164,7 @@ bool window_to_come(const struct window *w, uint64_t group, uint64_t from, uint6
 {
     uint64_t place = from > w->lowest ? from : w->lowest;
     for (; place < total && place - w->lowest < w->size; place++) {
-        if (window_is_done(w, at(w, place)) || at(w, place)->acked & group)
+        if (is_done(w, at(w, place)) || at(w, place)->acked & group)
             continue;
         if (ids->count == ranges_max)
             break;
@@ -196,7 +178,7 @@ bool window_to_come(const struct window *w, uint64_t group, uint64_t from, uint6
 enum window_verdict window_lose(struct window *w, uint64_t id, bool at_work)
 {
     struct frame_state *f = window_find(w, id);
-    if (!f || !f->out || window_is_done(w, f))
+    if (!f || !f->out || is_done(w, f))
         return WINDOW_KEEP;
     f->deaths += at_work;
     if (at_work && f->deaths >= w->attempts && f->attempt > 0) {

@@ -14,7 +14,6 @@
 
 struct frame_state {
     uint64_t acked;      // a bit per group that has acknowledged it
-    uint64_t holders;    // likewise, that held it when it was last looked who does
     uint64_t listed_ns;  // when a live process that passes it on last said that it holds it
     uint32_t attempt;    // how often it was issued again
     uint32_t deaths;     // processes that died at work on it
@@ -46,9 +45,6 @@ uint64_t window_id(const struct window *w, uint64_t place);
 /* The state of a frame; NULL for one that is not in the window. */
 struct frame_state *window_find(const struct window *w, uint64_t id);
 
-/* True when all groups that must have acknowledged it. */
-bool window_is_done(const struct window *w, const struct frame_state *f);
-
 /* Turns a range of ids into that of their places in the window; false when there are none. */
 bool window_clip(const struct window *w, struct id_range *range);
 
@@ -63,15 +59,6 @@ void window_retract(struct window *w, struct id_range range, uint64_t groups);
 
 /* Notes that a process that passes frames on holds them. */
 void window_listed(struct window *w, struct id_range range, uint64_t now_ns);
-
-/* Notes which frames last stages of a group hold, after window_forget_holders, which forgets it of
- * all. */
-void window_forget_holders(struct window *w);
-void window_held(struct window *w, struct id_range range, uint64_t group);
-
-/* True when the frame was held since then by somebody who passes it on, or all groups that lack it
- * hold it: what a last stage holds is of no use to other groups. */
-bool window_is_listed(const struct window *w, const struct frame_state *f, uint64_t since_ns);
 
 /* Moves the window over all frames at places below `total` that are done. */
 void window_advance(struct window *w, uint64_t total);

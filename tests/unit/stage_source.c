@@ -179,6 +179,52 @@ static void who_is_replaced_may_be_dead(void **state)
     world_close(&w);
 }
 
+/* Two heartbeats, with frame 1 or none. */
+static void beats(struct world *w, struct peer *p, bool holds)
+{
+    struct id_range one = {1, 1};
+    for (uint64_t ns = 5; ns < 7; ns++)
+        recover_beat(w->source, p, &(struct notice){.nids = holds, .ids = &one}, ns);
+}
+
+/* Frame 1 has left the source, and nobody passes it on: true when it is issued again. */
+static bool is_lost(struct world *w)
+{
+    struct frame_state *f = window_find(&w->source->window, 1);
+    f->out = true;
+    lost_unlisted(w->source, 8);
+    return !f->out;
+}
+
+static void what_a_group_holds_is_of_no_use_to_another(void **state)
+{
+    (void)state;
+    struct world w;
+    world_open(&w, "2");
+    struct peer *one = add_sink(&w, "one", "files"), *two = add_sink(&w, "two", "pictures");
+    says_to_have(&w, one, 1, 0);
+    says_to_have(&w, two, 1, 0);
+    barrier_try(w.source, 1);
+    exchange_set_limit(&w.links.exchange, 10);
+    for (struct ticket t = {0}; t.id < 9;)
+        assert_true(exchange_next(&w.links.exchange, &t));
+    beats(&w, one, true);
+    beats(&w, two, false);
+    window_listed(&w.source->window, (struct id_range){1, 1}, 5);
+    assert_false(is_lost(&w));
+    window_listed(&w.source->window, (struct id_range){1, 1}, 4);
+    assert_true(is_lost(&w));
+    beats(&w, two, true);
+    assert_false(is_lost(&w));
+    beats(&w, two, false);
+    assert_true(is_lost(&w));
+    acknowledges(&w, two, 1, 1);
+    assert_false(is_lost(&w));
+    beats(&w, one, false);
+    assert_true(is_lost(&w));
+    world_close(&w);
+}
+
 /* Says to have `count` frames, each a range of its own, from `first` on. */
 static void claims(struct world *w, struct peer *p, uint64_t first, size_t count)
 {
@@ -224,6 +270,7 @@ int main(void)
         cmocka_unit_test(a_silent_group_holds_nobody_up),
         cmocka_unit_test(another_group_makes_nothing_safe),
         cmocka_unit_test(who_is_replaced_may_be_dead),
+        cmocka_unit_test(what_a_group_holds_is_of_no_use_to_another),
         cmocka_unit_test(what_sinks_have_is_bounded),
     };
     return unit_run(tests);

@@ -78,27 +78,6 @@ static void lost_frames_are_issued_again(void **state)
     window_close(&w);
 }
 
-static void what_a_group_holds_is_of_no_use_to_another(void **state)
-{
-    (void)state;
-    struct window w = open_window(ONE | TWO);
-    const struct id_range frame = {1, 1};
-    leave(&w, 1);
-    window_listed(&w, frame, 5);  // by one that passes it on
-    assert_true(window_is_listed(&w, window_find(&w, 1), 5));
-    assert_false(window_is_listed(&w, window_find(&w, 1), 6));
-    window_held(&w, frame, ONE);
-    assert_false(window_is_listed(&w, window_find(&w, 1), 6));  // TWO lacks it
-    window_held(&w, frame, TWO);
-    assert_true(window_is_listed(&w, window_find(&w, 1), 6));
-    window_forget_holders(&w);
-    window_held(&w, frame, ONE);
-    assert_false(window_is_listed(&w, window_find(&w, 1), 6));
-    window_ack(&w, frame, TWO, UINT64_MAX);
-    assert_true(window_is_listed(&w, window_find(&w, 1), 6));
-    window_close(&w);
-}
-
 static void what_kills_is_given_up(void **state)
 {
     (void)state;
@@ -250,7 +229,6 @@ int main(void)
         cmocka_unit_test(moves_when_all_groups_have_it),
         cmocka_unit_test(groups_that_are_not_required_do_not_count),
         cmocka_unit_test(lost_frames_are_issued_again),
-        cmocka_unit_test(what_a_group_holds_is_of_no_use_to_another),
         cmocka_unit_test(what_kills_is_given_up),
         cmocka_unit_test(none_is_given_up_at_its_first_issue),
         cmocka_unit_test(ranges_are_clipped),
