@@ -13,19 +13,20 @@ static int by_uuid(const void *a, const void *b)
     return strcmp(((const struct neighbour *)a)->uuid, ((const struct neighbour *)b)->uuid);
 }
 
-/* True when `uuid`, which a process names as the one before it, is one that frames reach, and that
- * names the process, too, if it names any. */
-static bool leads_to(const struct stream *s, const char *uuid, const struct peer *p)
+/* How far from the source a process is through `uuid`, which it names as the one before it; 0
+ * unless frames reach that one, and it names the process, too, if it names any. */
+static uint32_t hops_through(const struct stream *s, const char *uuid, const struct peer *p)
 {
     if (strcmp(uuid, s->run->uuid) == 0)
         return p->linked;
     const struct peer *up = roster_find(&s->roster, uuid);
-    if (!up || !up->reached || up->bye || !up->hello.gives)
-        return false;
+    if (!up || !up->hops || up->bye || !up->hello.gives)
+        return 0;
     const struct hello *h = &up->hello;
-    return !h->names_downstreams ||
-           (h->ndownstreams && bsearch(p->hello.uuid, h->downstreams, h->ndownstreams,
-                                       sizeof *h->downstreams, by_uuid));
+    const bool named = !h->names_downstreams ||
+                       (h->ndownstreams && bsearch(p->hello.uuid, h->downstreams, h->ndownstreams,
+                                                   sizeof *h->downstreams, by_uuid));
+    return named ? up->hops + 1 : 0;
 }
 
 void barrier_sort(struct hello *h)
@@ -40,7 +41,7 @@ static void find_reached(struct stream *s)
     struct peer *first = s->roster.first;
     bool changed = true;
     for (struct peer *p = first; p; p = p->next)
-        p->linked = p->reached = false;
+        p->hops = p->linked = 0;
     for (const struct link *l = s->links->first; l; l = l->next) {
         struct peer *p = l->port->up ? NULL : roster_find(&s->roster, l->peer.uuid);
         if (p)
@@ -49,8 +50,10 @@ static void find_reached(struct stream *s)
     while (changed) {
         changed = false;
         for (struct peer *p = first; p; p = p->next)
-            for (size_t i = 0; i < p->hello.nupstreams && !p->reached && !p->out; i++)
-                changed |= p->reached = leads_to(s, p->hello.upstreams[i].uuid, p);
+            for (size_t i = 0; i < p->hello.nupstreams && !p->hops && !p->out; i++) {
+                p->hops = hops_through(s, p->hello.upstreams[i].uuid, p);
+                changed |= p->hops > 0;
+            }
     }
 }
 
@@ -87,7 +90,7 @@ static void settle_groups(struct stream *s)
         p->durable = 0;  // who is out of reach now may have had a bit that another group gets
     for (int round = 0; round < 2; round++)
         for (struct peer *p = s->roster.first; p; p = p->next)
-            if (p->reached && p->hello.durable && !p->bye && (round || p->announced)) {
+            if (p->hops && p->hello.durable && !p->bye && (round || p->announced)) {
                 p->durable = group_bit(s, p->hello.group);
                 if (!p->durable && s->open_ns)
                     say_spare(s, p->hello.group);
@@ -103,7 +106,7 @@ uint64_t barrier_reach(struct stream *s)
     find_reached(s);
     settle_groups(s);
     for (struct peer *p = s->roster.first; p; p = p->next) {
-        if (!p->reached || p->bye)
+        if (!p->hops || p->bye)
             continue;
         if (p->durable && !p->announced)
             s->awaited = true;
@@ -129,7 +132,7 @@ static void name_missing(struct stream *s)
 {
     const char *unbound;
     for (const struct peer *p = s->roster.first; p; p = p->next)
-        if (p->reached && p->hello.gives && !has_downstream(s, p->hello.uuid)) {
+        if (p->hops && p->hello.gives && !has_downstream(s, p->hello.uuid)) {
             run_stop(s->run, STATUS_FAILED, "%s has no stage after it", p->hello.stage);
             return;
         }

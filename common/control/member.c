@@ -125,17 +125,8 @@ bool member_receive(struct member *me)
 
 static void connect_source(struct member *me, uint64_t now_ns)
 {
-    struct error e;
-    const enum status s =
-        port_open(me->run->context, &me->run->curve, false, me->run->control.endpoint,
-                  PORT_WORDS_MAX, &me->run->control.socket, &me->run->control.watch, &e);
-    if (s) {
-        run_stop(me->run, s, "%s", e.text);
-        return;
-    }
-    if (!me->heard_ns)
-        me->heard_ns = now_ns;
-    me->run->control.opened_ns = now_ns;
+    reconnect_open(me->links, &me->run->control, PORT_WORDS_MAX, now_ns);
+    me->heard_ns = me->heard_ns ? me->heard_ns : now_ns;
     me->links->changed = true;
 }
 

@@ -78,15 +78,7 @@ static struct peer *get_peer(struct stream *s, const struct address *from, const
     return p;
 }
 
-static void welcome(struct stream *s, struct peer *p)
-{
-    peer_welcome(s, p);
-    repeat_fences(s, p);
-    if (s->free_ns)
-        peer_send_free(s, p);
-}
-
-/* Takes over what *h holds. */
+/* Takes over what *h holds, and welcomes it. */
 static void enter(struct stream *s, const struct address *from, struct hello *h)
 {
     struct peer *p = get_peer(s, from, h);
@@ -106,7 +98,10 @@ static void enter(struct stream *s, const struct address *from, struct hello *h)
     s->ordered |= p->hello.order;
     s->window.changed |= p->hello.order;
     s->links->changed = true;
-    welcome(s, p);
+    peer_welcome(s, p);
+    repeat_fences(s, p);
+    if (s->free_ns)
+        peer_send_free(s, p);
 }
 
 /* Who neither takes nor gives only watches, and need not know the run.  False when it is dropped.

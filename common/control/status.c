@@ -36,38 +36,6 @@ static struct process_status status_of(const struct peer *peer)
     return p;
 }
 
-/* How far from the source a process is; 0 when nothing that is known leads there. */
-static uint32_t hops_of(const struct stream *s, const struct peer *p)
-{
-    uint32_t most = 0;
-    for (size_t i = 0; i < p->hello.nupstreams; i++) {
-        const char *uuid = p->hello.upstreams[i].uuid;
-        if (strcmp(uuid, s->run->uuid) == 0 && !most)
-            most = 1;
-        const struct peer *up = roster_find(&s->roster, uuid);
-        if (up && up->hops >= most && up->hops)
-            most = up->hops + 1;
-    }
-    return most;
-}
-
-/* Settles after as many rounds as the longest path has stages; a circle stops growing. */
-static void find_hops(struct stream *s)
-{
-    enum { ROUNDS_MAX = 64 };
-    bool changed = true;
-    for (struct peer *p = s->roster.first; p; p = p->next)
-        p->hops = 0;
-    for (int round = 0; changed && round < ROUNDS_MAX; round++) {
-        changed = false;
-        for (struct peer *p = s->roster.first; p; p = p->next) {
-            const uint32_t hops = p->known ? hops_of(s, p) : 0;
-            changed |= hops != p->hops;
-            p->hops = hops;
-        }
-    }
-}
-
 /* Peers in the order of the stream, those of one stage together, as they came. */
 static void insert(struct run_status *r, const struct process_status *p)
 {
@@ -89,8 +57,8 @@ static void insert(struct run_status *r, const struct process_status *p)
 
 static void list_fenced(const struct stream *s, struct run_status *r, uint64_t now_ns)
 {
-    const size_t left = s->nfenced < STATUS_FENCED_MAX ? s->nfenced : STATUS_FENCED_MAX;
-    for (size_t i = s->nfenced - left; i < s->nfenced; i++) {
+    const size_t older = s->nfenced > STATUS_FENCED_MAX ? s->nfenced - STATUS_FENCED_MAX : 0;
+    for (size_t i = older; i < s->nfenced; i++) {
         const struct fenced *f = &s->fenced[i % STATUS_FENCED_MAX];
         r->fenced[r->nfenced] = f->told;
         r->fenced[r->nfenced++].ago_ns = now_ns - f->fenced_ns;
@@ -116,7 +84,6 @@ static enum status make_status(struct stream *s, struct run_status *r, struct er
         return error_memory(e, "the status");
     r->processes[r->nprocesses++] = own_status(s);
     list_fenced(s, r, clock_ns());
-    find_hops(s);
     size_t strangers = 0;
     for (const struct peer *p = s->roster.first; p; p = p->next) {
         const struct process_status one = status_of(p);

@@ -31,7 +31,6 @@ struct peer {
     uint64_t progress_ns;    // ... and when that last changed, or it held nothing before
     uint64_t held;           // how many ids it listed last
     struct id_set holds[2];  // of a last stage: which, in its last two heartbeats
-    uint32_t hops;           // from the source, for the status
     struct work work;        // what it said last
     uint64_t durable;        // bit of its group among those that are waited for, 0 for none
     bool announced;          // durable: it has said which frames it has
@@ -39,7 +38,7 @@ struct peer {
     struct id_set told;      // what it was told last ...
     uint64_t told_until;     // ... and up to where; 0 for never
     bool linked;             // the source itself has a link to it
-    bool reached;            // the source's frames can get there
+    uint32_t hops;           // from the source, whose frames can get there; 0: they cannot
     bool known;              // they could at some time: what it says of frames counts
     bool out;                // it broke the rules before they could: it is not listened to
     bool bye;

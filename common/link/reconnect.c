@@ -3,12 +3,12 @@
 #include "link/credit.h"
 #include "link/receive.h"
 
-static void connect_anew(struct links *ls, struct port *p, uint64_t now_ns)
+void reconnect_open(struct links *ls, struct port *p, int64_t part_max, uint64_t now_ns)
 {
     struct error e;
     p->opened_ns = now_ns;
-    if (port_open(ls->run->context, &ls->run->curve, false, p->endpoint, link_part_max(ls, p->up),
-                  &p->socket, &p->watch, &e) != STATUS_OK)
+    if (port_open(ls->run->context, &ls->run->curve, false, p->endpoint, part_max, &p->socket,
+                  &p->watch, &e) != STATUS_OK)
         run_stop(ls->run, STATUS_FAILED, "%s", e.text);
 }
 
@@ -55,7 +55,7 @@ void reconnect_check(struct links *ls, uint64_t now_ns)
                 link_cut(ls, p);
         }
         if (!p->socket && now_ns > p->opened_ns + REOPEN_NS)
-            connect_anew(ls, p, now_ns);
+            reconnect_open(ls, p, link_part_max(ls, p->up), now_ns);
     }
 }
 

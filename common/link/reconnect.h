@@ -11,6 +11,9 @@
 /* Looks who was cut; connects anew. */
 void reconnect_check(struct links *ls, uint64_t now_ns);
 
+/* Connects a port; ends this process when that cannot be. */
+void reconnect_open(struct links *ls, struct port *port, int64_t part_max, uint64_t now_ns);
+
 /* Drops, as if they had never come, frames that the main thread found damaged. */
 void reconnect_forget(struct links *ls);
 

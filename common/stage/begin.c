@@ -106,8 +106,7 @@ static enum status send_experiment(struct worker *w, bool *more, struct error *e
     if (s == STATUS_OK)
         s = codec_experiment_encode(&w->experiment, &m, e);
     if (s == STATUS_OK)
-        return worker_send(w, MESSAGE_EXPERIMENT, (struct ticket){0}, &m, (struct pixels){0}, more,
-                           e);
+        return worker_send(w, MESSAGE_EXPERIMENT, (struct ticket){0}, &m, NULL, more, e);
     message_free(&m);
     return s;
 }

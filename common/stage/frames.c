@@ -59,11 +59,10 @@ static enum status process(struct worker *w, struct frame *f, struct ticket t, b
         return STATUS_OK;
     }
     struct message m = {0};
-    const struct pixels pixels = {.each = f->image.count ? pixel_size(f->image.type) : 0,
-                                  .card = f->image.card};
+    const struct image image = f->image;  // the message takes the pixels over
     s = codec_frame_encode(f, w->experiment.lineage, &m, e);
     if (s == STATUS_OK)
-        s = worker_send(w, MESSAGE_FRAME, t, &m, pixels, more, e);
+        s = worker_send(w, MESSAGE_FRAME, t, &m, &image, more, e);
     else
         message_free(&m);
     return s;

@@ -20,17 +20,6 @@ enum { TICK_MS = 100, REST_MS = 1 };
 static const uint64_t LOOK_NS = 10 * MILLISECOND, REST_NS = 200, REST_MANY_NS = 1000;
 enum { MANY = 250 };
 
-static void decide_to_look(struct links *ls, uint64_t now_ns)
-{
-    const uint64_t since_ns = now_ns - ls->looked_ns;
-    const uint64_t rest_ns = ls->nlinks * (ls->nlinks < MANY ? REST_NS : REST_MANY_NS);
-    ls->looks = (ls->stirred || since_ns >= LOOK_NS) && since_ns >= rest_ns;
-    if (!ls->looks)
-        return;
-    ls->looked_ns = now_ns;
-    ls->stirred = false;
-}
-
 bool turn_receive(struct runtime *rt)
 {
     bool any = false;
@@ -44,10 +33,17 @@ bool turn_receive(struct runtime *rt)
     return any;
 }
 
-/* Who is silent, cut or new. */
+/* Who is silent, cut or new, when that is due. */
 static void look(struct links *ls, uint64_t now_ns)
 {
     const bool *stopping = &ls->run->stopping;
+    const uint64_t since_ns = now_ns - ls->looked_ns;
+    const uint64_t rest_ns = ls->nlinks * (ls->nlinks < MANY ? REST_NS : REST_MANY_NS);
+    ls->looks = (ls->stirred || since_ns >= LOOK_NS) && since_ns >= rest_ns;
+    if (!ls->looks)
+        return;
+    ls->looked_ns = now_ns;
+    ls->stirred = false;
     reconnect_check(ls, now_ns);
     death_check(ls, now_ns);
     if (!*stopping)
@@ -58,44 +54,38 @@ static void look(struct links *ls, uint64_t now_ns)
         hello_say(ls, now_ns);
 }
 
-/* The links' turn, until something ends this process. */
-static void pump_links(struct runtime *rt, const struct exchange_view *view, uint64_t now_ns)
+/* The turn of the links, then that of the source or the member, until something ends this process.
+ */
+static void pump(struct runtime *rt, uint64_t now_ns)
 {
     struct links *ls = &rt->links;
     const bool *stopping = &rt->run.stopping;
-    if (view->damaged)
-        reconnect_forget(ls);
-    decide_to_look(ls, now_ns);
-    if (ls->looks)
-        look(ls, now_ns);
-    if (!*stopping && !rt->source)
-        member_settle(&rt->member, now_ns);
-    if (!*stopping)
-        credit_pump(ls, view, now_ns);
-    if (!*stopping && ls->looks)
-        loss_pump(ls, now_ns);
-    if (!*stopping && rt->run.leaving)
-        leave_check(ls);
-}
-
-static void pump(struct runtime *rt, uint64_t now_ns)
-{
     const int failure = atomic_load(&rt->failure);
     if (failure && atomic_load(&rt->outcast))
         run_leave(&rt->run, "");
     else if (failure)
         run_stop(&rt->run, (enum status)failure, NULL);
-    const struct exchange_view view = exchange_look(&rt->links.exchange);
-    pump_links(rt, &view, now_ns);
-    if (rt->run.stopping)
+    const struct exchange_view view = exchange_look(&ls->exchange);
+    if (view.damaged)
+        reconnect_forget(ls);
+    look(ls, now_ns);
+    if (!*stopping && !rt->source)
+        member_settle(&rt->member, now_ns);
+    if (!*stopping)
+        credit_pump(ls, &view, now_ns);
+    if (!*stopping && ls->looks)
+        loss_pump(ls, now_ns);
+    if (!*stopping && rt->run.leaving)
+        leave_check(ls);
+    if (*stopping)
         return;
     if (rt->source)
         source_pump(rt->source, &view, now_ns);
     else
         member_pump(&rt->member, now_ns);
-    const bool handed_over = rt->run.role.gives == KIND_EXPERIMENT && bye_is_due(&rt->links);
+    const bool handed_over = rt->run.role.gives == KIND_EXPERIMENT && bye_is_due(ls);
     const bool taken =
-        rt->links.wants == KIND_EXPERIMENT && role_is_sink(&rt->run.role) && view.main_done;
+        ls->wants == KIND_EXPERIMENT && role_is_sink(&rt->run.role) && view.main_done;
     if (handed_over || taken)
         run_finish(&rt->run, STATUS_OK);
 }

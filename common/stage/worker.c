@@ -44,8 +44,9 @@ static enum status seal(struct route *r, struct message *m, bool on_card, struct
 }
 
 enum status worker_send(struct worker *w, enum message_type type, struct ticket t,
-                        struct message *m, struct pixels pixels, bool *more, struct error *e)
+                        struct message *m, const struct image *image, bool *more, struct error *e)
 {
+    const void *card = image ? image->card : NULL;
     struct route r = {.type = type,
                       .run = w->rt.run.id,
                       .incarnation = w->rt.run.incarnation,
@@ -54,7 +55,7 @@ enum status worker_send(struct worker *w, enum message_type type, struct ticket 
                       .flags = (uint32_t)w->stage->gives};
     (void)snprintf(r.stage, sizeof r.stage, "%s", w->stage->name);
     meter_switch(&w->rt.links.meter, ACTIVITY_ENCODE, t.id);
-    enum status s = seal(&r, m, pixels.card, e);
+    enum status s = seal(&r, m, card, e);
     if (s == STATUS_OK)
         s = port_share(m, e);
     struct item *item = s == STATUS_OK ? mem_array(1, sizeof *item) : NULL;
@@ -62,10 +63,10 @@ enum status worker_send(struct worker *w, enum message_type type, struct ticket 
         message_free(m);
         return s ? s : error_memory(e, "a message");
     }
-    *item = (struct item){.route = r, .message = *m, .card = pixels.card};
+    *item = (struct item){.route = r, .message = *m, .card = card};
     s = shared_describe(w->images.pool, item, e);
-    if (s == STATUS_OK && pixels.each && !pixels.card && compresses(&w->rt.run.settings))
-        s = pack(w, item, pixels.each, e);
+    if (s == STATUS_OK && image && image->count && !card && compresses(&w->rt.run.settings))
+        s = pack(w, item, pixel_size(image->type), e);
     if (s) {
         item_free(item);
         return s;

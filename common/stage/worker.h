@@ -37,16 +37,11 @@ struct worker {
 /* Identity class of the stage. */
 const char *worker_identity(const struct worker *w);
 
-/* The pixels of a message that leaves. */
-struct pixels {
-    size_t each;       // bytes; 0: there are none
-    const void *card;  // as in struct image
-};
-
-/* Seals *m, of which it takes ownership, and hands it to the I/O thread; false in *more at the
- * end of the stream. */
+/* Seals *m, of which it takes ownership and which holds the pixels of `image`
+ * (NULL: none), and hands it to the
+ * I/O thread; false in *more at the end of the stream. */
 enum status worker_send(struct worker *w, enum message_type type, struct ticket t,
-                        struct message *m, struct pixels pixels, bool *more, struct error *e);
+                        struct message *m, const struct image *image, bool *more, struct error *e);
 
 /* Sums up the payload.  A network may damage it: then it is dropped, and sent again; by
  * other ways, and when none gets through, the sender is at fault. */

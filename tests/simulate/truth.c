@@ -141,7 +141,7 @@ static void check_list(const struct process *source)
     for (unsigned i = 0; i < world.plan.sinks && !world.plan.groups; i++) {
         const struct process *p = &world.slots[1 + world.plan.workers + i];
         const struct peer *peer = roster_find(&source->rt.source->roster, p->rt.run.uuid);
-        for (uint64_t id = 0; id < world.plan.frames && p->alive && peer && peer->reached; id++)
+        for (uint64_t id = 0; id < world.plan.frames && p->alive && peer && peer->hops; id++)
             if (disk(p)[id] && window_covers(w, (struct id_range){id, id}, w->total, &other))
                 violate("frame %" PRIu64 " is computed again, and %s has it", id, p->name);
     }
