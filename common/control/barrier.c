@@ -171,17 +171,17 @@ static bool skip_durable(struct stream *s)
         id_set_clear(&lacks);
     }
     const uint64_t total = id_set_size(&lacking);
-    if (good && !total && s->total)
-        log_line(LOG_NOTICE, "all %" PRIu64 " frames are there: nothing to compute", s->total);
-    else if (good && total < s->total)
-        log_line(LOG_INFO, "%" PRIu64 " of %" PRIu64 " frames are there", s->total - total,
-                 s->total);
+    if (good && !total && s->window.total)
+        log_line(LOG_NOTICE, "all %" PRIu64 " frames are there: nothing to compute",
+                 s->window.total);
+    else if (good && total < s->window.total)
+        log_line(LOG_INFO, "%" PRIu64 " of %" PRIu64 " frames are there", s->window.total - total,
+                 s->window.total);
     if (good)
         exchange_change_list(&s->links->exchange, &lacking);
     else
         id_set_clear(&lacking);
-    s->resumed = total < s->total;
-    s->total = total;
+    s->resumed = total < s->window.total;
     return good &&
            window_take_list(&s->window, exchange_list(&s->links->exchange), NULL) == STATUS_OK;
 }

@@ -132,9 +132,9 @@ bool holdings_begin_again(struct stream *s)
 {
     if (!s->unsafe.count || s->run->interrupts)
         return false;
-    s->total = id_set_size(&s->unsafe);
     log_line(LOG_WARNING,
-             "%" PRIu64 " frames are computed again: only who is out acknowledged them", s->total);
+             "%" PRIu64 " frames are computed again: only who is out acknowledged them",
+             id_set_size(&s->unsafe));
     const struct id_set *list = exchange_list(&s->links->exchange);
     holdings_check(s, id_set_add_set(&s->earlier, list));
     exchange_change_list(&s->links->exchange, &s->unsafe);

@@ -99,7 +99,7 @@ void lost_unlisted(struct stream *s, uint64_t now_ns)
     for (const struct link *l = s->links->first; l; l = l->next)
         for (size_t i = l->narrived; i < l->nsent; i++)
             window_listed(w, (struct id_range){l->sent[i], l->sent[i]}, now_ns);
-    for (uint64_t at = w->lowest; at < s->total && at - w->lowest < w->size; at++) {
+    for (uint64_t at = w->lowest; at < w->total && at - w->lowest < w->size; at++) {
         const uint64_t id = window_id(w, at);
         const struct frame_state *f = window_find(w, id);
         const uint64_t lacking = w->required & ~f->acked;  // what others hold is of no use to them

@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "control/restart.h"
 #include "link/credit.h"
 #include "link/death.h"
 #include "link/order_take.h"

@@ -31,4 +31,16 @@ void member_pump(struct member *me, uint64_t now_ns);
 /* The last word to the source. */
 void member_say_bye(struct member *me, enum status status);
 
+/* --- restart.c: a source that was started again opens another run -------------- */
+
+/* Begins anew; returns only after an error, which ends this process. */
+void restart(struct member *me);
+
+/* The run before this process began anew; 0 for none. */
+uint64_t restart_former_run(void);
+
+/* Adds what this process had acknowledged before it began anew.  STATUS_INPUT when that was
+ * of another lineage. */
+enum status restart_remember(const char *lineage, struct id_set *ids, struct error *e);
+
 #endif

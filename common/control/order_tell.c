@@ -21,8 +21,7 @@ static void tell(struct stream *s, struct peer *p)
 {
     struct notice n = {0};
     struct id_set ids = {0};
-    if (!window_to_come(&s->window, p->durable, p->order_from, s->total, RANGES_MAX, &ids,
-                        &n.until)) {
+    if (!window_to_come(&s->window, p->durable, p->order_from, RANGES_MAX, &ids, &n.until)) {
         run_stop(s->run, STATUS_FAILED, "out of memory for the order of frames");
     } else if (n.until != p->told_until || !same(&ids, &p->told)) {
         n.nids = ids.count;

@@ -17,7 +17,7 @@ void peer_send(struct stream *s, struct peer *one, enum message_type type, struc
 void peer_welcome(struct stream *s, struct peer *p)
 {
     struct notice n = {.known = s->open_ns,
-                       .total = s->total,
+                       .total = s->window.total,
                        .dead_after_s = s->run->settings.dead_after_s,
                        .window = s->window.size,
                        .ngroups = s->open_ns ? s->ndurable : 0,

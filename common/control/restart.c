@@ -1,4 +1,11 @@
-#include "control/restart.h"
+/*
+ * A source that was started again opens another run.  The processes of the
+ * run before begin anew as well: each executes its own program again, with its own
+ * command line, so that nothing of the former run is left in it.  Frames under way
+ * are computed again; a last stage gets --resume and says what it has.  One that cannot
+ * tell from its output inherits what it has acknowledged, in a file without a name.
+ */
+#include "control/member.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -91,20 +91,20 @@ void source_pump(struct stream *s, const struct exchange_view *view, uint64_t no
         return;
     if (!s->ready_ns) {
         s->ready_ns = now_ns;
-        s->total = view->total;
+        s->window.total = view->total;
     }
     if (!s->open_ns)
         barrier_try(s, now_ns);
     if (!s->open_ns || s->run->stopping)
         return;
     struct window *w = &s->window;
-    window_advance(w, s->total);
-    if (w->lowest == s->total && (s->free_ns || !holdings_begin_again(s))) {
+    window_advance(w);
+    if (w->lowest == w->total && (s->free_ns || !holdings_begin_again(s))) {
         end(s, now_ns);
         return;
     }
     order_tell(s);
-    const uint64_t left = s->total - w->lowest;
+    const uint64_t left = w->total - w->lowest;
     const bool whole = recover_is_whole(s, now_ns);
     if (!s->run->stopping)
         exchange_set_limit(&s->links->exchange,
@@ -117,10 +117,10 @@ void source_interrupt(struct stream *s)
         run_stop(s->run, STATUS_INTERRUPTED, NULL);
         return;
     }
-    s->total = exchange_cut(&s->links->exchange);
+    s->window.total = exchange_cut(&s->links->exchange);
     s->window.changed = true;
     peer_welcome(s, NULL);
-    const uint64_t left = s->total - window_count_done(&s->window, s->total);
+    const uint64_t left = s->window.total - window_count_done(&s->window);
     log_line(LOG_TELL, "finishing %" PRIu64 " frame%s; Ctrl-C again aborts", left,
              left == 1 ? "" : "s");
 }

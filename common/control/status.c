@@ -71,10 +71,9 @@ static enum status make_status(struct stream *s, struct run_status *r, struct er
     const size_t all = 1 + s->roster.count;
     const size_t rows = all < STATUS_PROCESSES_MAX ? all : STATUS_PROCESSES_MAX;
     *r = (struct run_status){.known = s->ready_ns,
-                             .total = s->total,
+                             .total = s->window.total,
                              .issued = view.issued,
-                             .acknowledged =
-                                 s->open_ns ? window_count_done(&s->window, s->total) : 0,
+                             .acknowledged = s->open_ns ? window_count_done(&s->window) : 0,
                              .window = s->window.size,
                              .elapsed_ns = s->open_ns ? clock_ns() - s->open_ns : 0,
                              .given_up = s->given_up,

@@ -85,7 +85,6 @@ struct stream {
     size_t nspare;  // durable groups that nobody asked for
     struct group_name spare[SPARE_MAX];
     struct window window;
-    uint64_t total;
     bool ordered;    // somebody takes frames in order
     uint64_t reach;  // bits of the durable groups that frames can reach
     bool awaited;    // a durable process that frames can reach has not said what it has

@@ -145,25 +145,25 @@ void window_listed(struct window *w, struct id_range range, uint64_t now_ns)
         at(w, place)->listed_ns = now_ns;
 }
 
-void window_advance(struct window *w, uint64_t total)
+void window_advance(struct window *w)
 {
-    while (w->lowest < total && is_done(w, at(w, w->lowest)))
+    while (w->lowest < w->total && is_done(w, at(w, w->lowest)))
         *at(w, w->lowest++) = (struct frame_state){0};  // the change was noted
 }
 
-uint64_t window_count_done(const struct window *w, uint64_t total)
+uint64_t window_count_done(const struct window *w)
 {
     uint64_t done = w->lowest;
-    for (uint64_t place = w->lowest; place < total && place - w->lowest < w->size; place++)
+    for (uint64_t place = w->lowest; place < w->total && place - w->lowest < w->size; place++)
         done += is_done(w, at(w, place));
     return done;
 }
 
-bool window_to_come(const struct window *w, uint64_t group, uint64_t from, uint64_t total,
-                    size_t ranges_max, struct id_set *ids, uint64_t *until)
+bool window_to_come(const struct window *w, uint64_t group, uint64_t from, size_t ranges_max,
+                    struct id_set *ids, uint64_t *until)
 {
     uint64_t place = from > w->lowest ? from : w->lowest;
-    for (; place < total && place - w->lowest < w->size; place++) {
+    for (; place < w->total && place - w->lowest < w->size; place++) {
         if (is_done(w, at(w, place)) || at(w, place)->acked & group)
             continue;
         if (ids->count == ranges_max)
@@ -171,7 +171,7 @@ bool window_to_come(const struct window *w, uint64_t group, uint64_t from, uint6
         if (!id_set_add(ids, window_id(w, place)))
             return false;
     }
-    *until = place < total ? window_id(w, place) : UINT64_MAX;
+    *until = place < w->total ? window_id(w, place) : UINT64_MAX;
     return true;
 }
 

@@ -28,7 +28,7 @@ struct window {
     struct frame_state *frames;  // by place modulo size
     const struct id_set *list;   // borrowed; empty until window_take_list
     uint64_t *before;            // by range of the list: how many ids come before it
-    uint64_t total;              // length of the list
+    uint64_t total;              // places before which frames are issued: usually all of the list
     bool changed;                // what is to come, or who is to be told of that
 };
 
@@ -60,18 +60,18 @@ void window_retract(struct window *w, struct id_range range, uint64_t groups);
 /* Notes that a process that passes frames on holds them. */
 void window_listed(struct window *w, struct id_range range, uint64_t now_ns);
 
-/* Moves the window over all frames at places below `total` that are done. */
-void window_advance(struct window *w, uint64_t total);
+/* Moves the window over all frames that are done. */
+void window_advance(struct window *w);
 
-/* How many frames at places below `total` are done. */
-uint64_t window_count_done(const struct window *w, uint64_t total);
+/* How many frames are done. */
+uint64_t window_count_done(const struct window *w);
 
-/* Adds to the set the ids in the window, at places from `from` on and below `total`, that a
- * process may wait for, in at most `ranges_max` ranges; false when memory is out: all that are
- * not done but those which its group, a bit or 0 for none, has acknowledged.  Of the ids below
- * *until, no others at such places are. */
-bool window_to_come(const struct window *w, uint64_t group, uint64_t from, uint64_t total,
-                    size_t ranges_max, struct id_set *ids, uint64_t *until);
+/* Adds to the set the ids in the window, at places from `from` on, that a process may wait for, in
+ * at most `ranges_max` ranges; false when memory is out: all that are not done but those which its
+ * group, a bit or 0 for none, has acknowledged.  Of the ids below *until, no others at such places
+ * are. */
+bool window_to_come(const struct window *w, uint64_t group, uint64_t from, size_t ranges_max,
+                    struct id_set *ids, uint64_t *until);
 
 /* What is to be done with a frame of which a copy was lost. */
 enum window_verdict {

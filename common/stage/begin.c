@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "control/restart.h"
 #include "stage/worker.h"
 
 /* Waits for the first message that is not damaged; NULL in *item when none comes. */

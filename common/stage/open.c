@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/program.h"
-#include "control/restart.h"
 #include "control/source.h"
 #include "link/fused.h"
 #include "link/learn.h"

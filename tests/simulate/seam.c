@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "control/restart.h"
 #include "control/stream.h"
 #include "guests.h"
 #include "process.h"

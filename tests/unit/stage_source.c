@@ -30,7 +30,7 @@ static void world_open(struct world *w, const char *groups)
     list = (struct id_set){0};
     assert_true(id_set_add_range(&list, (struct id_range){0, 9}));
     exchange_set_list(&w->links.exchange, &list);
-    w->source->total = 10;
+    w->source->window.total = 10;
 }
 
 static void world_close(struct world *w)
@@ -87,7 +87,7 @@ static void frames_wait_until_all_sinks_said_what_they_have(void **state)
     says_to_have(&w, slow, 5, 9);
     barrier_try(w.source, 3);
     assert_true(w.source->open_ns);
-    assert_int_equal(w.source->total, 2);  // frames 3 and 4
+    assert_int_equal(w.source->window.total, 2);  // frames 3 and 4
     world_close(&w);
 }
 
@@ -107,7 +107,7 @@ static void who_is_out_of_reach_has_no_frames_of_others(void **state)
     barrier_try(w.source, 1);
     assert_true(w.source->open_ns);
     assert_true(other->durable == 1 && gone->durable == 0);
-    assert_int_equal(w.source->total, 10);
+    assert_int_equal(w.source->window.total, 10);
     world_close(&w);
 }
 
@@ -152,7 +152,7 @@ static void another_group_makes_nothing_safe(void **state)
     acknowledges(&w, good, 0, 6);
     assert_int_equal(id_set_size(&w.source->unsafe), 3);
     assert_true(holdings_begin_again(w.source));
-    assert_int_equal(w.source->total, 3);
+    assert_int_equal(w.source->window.total, 3);
     assert_int_equal(exchange_list(&w.links.exchange)->ranges[0].first, 7);
     world_close(&w);
 }
