@@ -182,8 +182,7 @@ static bool skip_durable(struct stream *s)
     else
         id_set_clear(&lacking);
     s->resumed = total < s->window.total;
-    return good &&
-           window_take_list(&s->window, exchange_list(&s->links->exchange), NULL) == STATUS_OK;
+    return good && window_take_list(&s->window, exchange_list(&s->links->exchange));
 }
 
 void barrier_try(struct stream *s, uint64_t now_ns)

@@ -140,7 +140,7 @@ bool holdings_begin_again(struct stream *s)
     exchange_change_list(&s->links->exchange, &s->unsafe);
     s->unsafe = (struct id_set){0};
     s->unsafe_in = 0;
-    holdings_check(s, window_take_list(&s->window, list, NULL) == STATUS_OK);
+    holdings_check(s, window_take_list(&s->window, list));
     for (struct peer *p = s->roster.first; p; p = p->next)
         p->order_from = 0;
     return true;

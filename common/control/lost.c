@@ -44,9 +44,7 @@ void lost_hear(struct stream *s, const char *uuid, bool died, const struct id_ra
     const struct fenced *by = fence_find(s, uuid);
     const bool blames = died && (!by || by->blames);
     for (size_t i = 0; i < nids && !s->run->stopping; i++) {
-        struct id_range places = ids[i];
-        if (!window_clip(&s->window, &places))
-            continue;
+        const struct id_range places = window_clip(&s->window, ids[i]);
         for (uint64_t at = places.first; at <= places.last && !s->run->stopping; at++) {
             const uint64_t id = window_id(&s->window, at);
             lose(s, id, blames && i == 0 && id == ids[0].first, by);

@@ -139,13 +139,10 @@ static void say_end(const struct peer *p, const struct notice *n, enum log_level
 static void on_bye(struct stream *s, struct peer *p, const struct notice *n)
 {
     s->links->changed = true;
-    if (!p->known) {  // the stream does without it
+    const bool leaves = n->leaves && n->status == STATUS_OK && p->hello.gives;
+    if (!p->known || leaves) {  // the stream does without it
         if (n->status != STATUS_OK)
             say_end(p, n, LOG_WARNING);
-        roster_remove(&s->roster, p);
-        return;
-    }
-    if (n->leaves && n->status == STATUS_OK && p->hello.gives) {
         roster_remove(&s->roster, p);
         return;
     }

@@ -13,17 +13,14 @@ void window_close(struct window *w)
 {
     mem_free(w->frames);
     mem_free(w->before);
-    w->frames = NULL;
-    w->before = NULL;
-    w->list = NULL;
 }
 
-enum status window_take_list(struct window *w, const struct id_set *list, struct error *e)
+bool window_take_list(struct window *w, const struct id_set *list)
 {
     mem_free(w->before);
     w->before = mem_array(list->count + 1, sizeof *w->before);
     if (!w->before)
-        return error_memory(e, "the list of frames");
+        return false;
     w->list = list;
     w->changed = true;
     w->total = w->lowest = 0;
@@ -31,7 +28,7 @@ enum status window_take_list(struct window *w, const struct id_set *list, struct
         w->before[i] = w->total;
         w->total += list->ranges[i].last - list->ranges[i].first + 1;
     }
-    return STATUS_OK;
+    return true;
 }
 
 uint64_t window_id(const struct window *w, uint64_t place)
@@ -94,8 +91,8 @@ static struct frame_state *at(const struct window *w, uint64_t place)
 
 struct frame_state *window_find(const struct window *w, uint64_t id)
 {
-    struct id_range places = {id, id};
-    return window_clip(w, &places) ? at(w, places.first) : NULL;
+    const struct id_range places = window_clip(w, (struct id_range){id, id});
+    return places.first <= places.last ? at(w, places.first) : NULL;
 }
 
 /* All groups that must have acknowledged it. */
@@ -104,44 +101,38 @@ static bool is_done(const struct window *w, const struct frame_state *f)
     return (f->acked & w->required) == w->required;
 }
 
-bool window_clip(const struct window *w, struct id_range *range)
+struct id_range window_clip(const struct window *w, struct id_range range)
 {
     const uint64_t window_end = w->total - w->lowest < w->size ? w->total : w->lowest + w->size;
-    uint64_t first = place_of(w, range->first),
-             end = range->last == UINT64_MAX ? w->total : place_of(w, range->last + 1);
+    uint64_t first = place_of(w, range.first),
+             end = range.last == UINT64_MAX ? w->total : place_of(w, range.last + 1);
     if (first < w->lowest)
         first = w->lowest;
     if (end > window_end)
         end = window_end;
-    if (first >= end)
-        return false;
-    *range = (struct id_range){first, end - 1};
-    return true;
+    return first < end ? (struct id_range){first, end - 1} : (struct id_range){1, 0};
 }
 
 void window_ack(struct window *w, struct id_range range, uint64_t groups, uint64_t places)
 {
-    if (!window_clip(w, &range))
-        return;
-    for (uint64_t place = range.first; place <= range.last && place < places; place++)
+    const struct id_range clipped = window_clip(w, range);
+    for (uint64_t place = clipped.first; place <= clipped.last && place < places; place++)
         at(w, place)->acked |= groups;
-    w->changed = true;
+    w->changed |= clipped.first <= clipped.last;
 }
 
 void window_retract(struct window *w, struct id_range range, uint64_t groups)
 {
-    if (!window_clip(w, &range))
-        return;
-    for (uint64_t place = range.first; place <= range.last; place++)
+    const struct id_range places = window_clip(w, range);
+    for (uint64_t place = places.first; place <= places.last; place++)
         at(w, place)->acked &= ~groups;
     w->changed = true;
 }
 
 void window_listed(struct window *w, struct id_range range, uint64_t now_ns)
 {
-    if (!window_clip(w, &range))
-        return;
-    for (uint64_t place = range.first; place <= range.last; place++)
+    const struct id_range places = window_clip(w, range);
+    for (uint64_t place = places.first; place <= places.last; place++)
         at(w, place)->listed_ns = now_ns;
 }
 

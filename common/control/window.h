@@ -36,8 +36,8 @@ enum status window_open(struct window *w, uint64_t size, uint32_t attempts, stru
 void window_close(struct window *w);
 
 /* Sets the list, which must stay as it is until window_close or another one, and begins before its
- * first place. */
-enum status window_take_list(struct window *w, const struct id_set *list, struct error *e);
+ * first place; false when memory is out. */
+bool window_take_list(struct window *w, const struct id_set *list);
 
 /* The id at a place of the list. */
 uint64_t window_id(const struct window *w, uint64_t place);
@@ -45,8 +45,8 @@ uint64_t window_id(const struct window *w, uint64_t place);
 /* The state of a frame; NULL for one that is not in the window. */
 struct frame_state *window_find(const struct window *w, uint64_t id);
 
-/* Turns a range of ids into that of their places in the window; false when there are none. */
-bool window_clip(const struct window *w, struct id_range *range);
+/* The places in the window of a range of ids; the first is behind the last when there are none. */
+struct id_range window_clip(const struct window *w, struct id_range range);
 
 /* True when the first `places` ids of the list hold the whole range; *other is else the first id
  * of it that they do not. */
