@@ -238,7 +238,7 @@ static void check(void)
     for (size_t i = 0; i < rt.links.nheld; i++)
         good &= is_linked(rt.links.held[i].from);
     if (rt.source)
-        good &= rt.source->window.lowest <= rt.source->total;
+        good &= rt.source->window.lowest <= rt.source->window.total;
     if (!good)
         abort();
 }
