@@ -16,8 +16,7 @@ const char fence_still[] = "stands still";
 
 const struct fenced *fence_find(const struct stream *s, const char *uuid)
 {
-    const size_t left = s->nfenced < STATUS_FENCED_MAX ? s->nfenced : STATUS_FENCED_MAX;
-    for (size_t i = 0; i < left; i++)
+    for (size_t i = 0; i < s->nfenced && i < STATUS_FENCED_MAX; i++)
         if (strcmp(s->fenced[i].uuid, uuid) == 0)
             return &s->fenced[i];
     return NULL;

@@ -5,9 +5,6 @@
 #include "base/log.h"
 #include "link/death.h"
 
-/* Why a process is out. */
-static const char died[] = "died", silent[] = "does not answer any more";
-
 static const uint64_t WARN_NS = SECOND;  // waiting for less than this is not worth a line
 
 void recover_beat(struct stream *s, struct peer *p, const struct notice *n, uint64_t now_ns)
@@ -40,9 +37,9 @@ void recover_check(struct stream *s, uint64_t now_ns)
         if (p->bye)
             continue;
         if (p->lost_ns && !returns && now_ns > p->lost_ns + GRACE_NS)
-            fence_out(s, p, died, "");
+            fence_out(s, p, "died", "");
         else if (run_is_silent(s->run, p->heard_ns, s->run->patience_ns, now_ns))
-            fence_out(s, p, silent, "");
+            fence_out(s, p, "does not answer any more", "");
         else if (run_is_silent(s->run, p->beats_ns[0], 2 * s->run->patience_ns, now_ns) && !p->out)
             fence_out(s, p, "sends no heartbeat", "");
         else if (run_is_silent(s->run, p->progress_ns, hang_ns, p->beats_ns[0]) && p->known)

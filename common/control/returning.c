@@ -12,14 +12,13 @@
 static const uint64_t NOTICE_NS = 3 * SECOND;   // so long after the start they have found it
 static const uint64_t RETURN_NS = 10 * SECOND;  // one that takes longer has died instead
 static const uint64_t SETTLE_NS = SECOND;       // how long after one another may still come
-enum { AWAY_MAX = ROSTER_MAX };
 
 static void note(struct stream *s, const struct hello *h)
 {
     for (size_t i = 0; i < s->naway; i++)
         if (strcmp(s->away[i].uuid, h->uuid) == 0)
             return;
-    struct away *away = s->naway == AWAY_MAX
+    struct away *away = s->naway == ROSTER_MAX
                             ? NULL
                             : mem_grow(s->away, s->naway, 1, sizeof *away, &s->away_capacity);
     if (!away)
