@@ -136,8 +136,9 @@ static void on_message(struct crowd *c, struct worker *w, const struct route *r,
         c->over += !w->over;
         w->over = true;
         break;
-    case MESSAGE_FENCE:
-        fail("the source has ended the run");
+    case MESSAGE_BYE:
+        if (!w->over)
+            fail("the source has ended the run");
         break;
     default:
         break;

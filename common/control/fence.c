@@ -54,7 +54,7 @@ static void remember(struct stream *s, const struct peer *p, const char *how)
 /* Tells a process, NULL: all, who is out. */
 static void tell(struct stream *s, struct peer *to, const char *uuid, const char *reason)
 {
-    struct notice n = {.status = STATUS_FAILED};
+    struct notice n = {0};
     memcpy(n.uuid, uuid, sizeof n.uuid);
     (void)snprintf(n.reason, sizeof n.reason, "%s", reason);
     peer_send(s, to, MESSAGE_FENCE, &n);

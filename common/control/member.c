@@ -60,13 +60,14 @@ static void on_notice(struct member *me, const struct route *r, const struct not
             order_listen(me->links, n);
         break;
     case MESSAGE_FENCE:
-        if (n->uuid[0] && strcmp(n->uuid, me->run->uuid) == 0)
+        if (strcmp(n->uuid, me->run->uuid) == 0)
             run_leave(me->run, n->reason);
-        else if (n->uuid[0])
-            death_bury(me->links, n->uuid);
         else
-            run_stop(me->run, n->status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED : STATUS_FAILED,
-                     NULL);
+            death_bury(me->links, n->uuid);
+        break;
+    case MESSAGE_BYE:
+        run_stop(me->run, n->status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED : STATUS_FAILED,
+                 NULL);
         break;
     case MESSAGE_FREE: {
         send_durable(me, true, clock_ns());

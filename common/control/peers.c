@@ -31,7 +31,7 @@ static bool may_answer(struct stream *s)
 
 static void send_fence(struct stream *s, const struct address *to, const char *uuid)
 {
-    struct notice out = {.status = STATUS_FAILED};
+    struct notice out = {0};
     memcpy(out.uuid, uuid, sizeof out.uuid);
     (void)send_notice(s->run, &s->run->control, to, MESSAGE_FENCE, &out);
 }

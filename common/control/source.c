@@ -39,7 +39,7 @@ void source_close(struct stream *s)
 void source_say_end(struct stream *s, enum status status)
 {
     struct notice n = {.status = (int)status};
-    peer_send(s, NULL, MESSAGE_FENCE, &n);
+    peer_send(s, NULL, MESSAGE_BYE, &n);
     status_end(s, status);
 }
 

@@ -74,14 +74,14 @@ struct notice {
     uint64_t progress;          // HEARTBEAT: counts up while work goes on
     struct work work;           // HEARTBEAT
     uint64_t until;             // ORDER: of the ids below this, no others than these will come
-    int status;                 // BYE, FENCE, FREE: exit status; LOST: 1 with a process, 0 with a
+    int status;                 // BYE, FREE: exit status; LOST: 1 with a process, 0 with a
                                 // connection; 0 when all is well
     char reason[256];           // BYE, FENCE: why; "" for no more words
     bool said;                  // BYE: somebody has told the user why already
     bool leaves;                // BYE: it has done all that it took, and the run goes on without it
     bool counts_durable;        // BYE: it says ...
     uint64_t durable;           // ... how many different frames it has made durable since it began
-    char uuid[UUID_SIZE];       // FENCE: the process that is out, "" for all; LOST: likewise, or ""
+    char uuid[UUID_SIZE];       // FENCE: the process that is out; LOST: likewise, or ""
     size_t ngroups;             // WELCOME: groups of last stages that must have every frame
     struct group_name *groups;  // owned
     size_t nids;

@@ -24,7 +24,7 @@ enum { WIRE_VERSION = 1, STAGE_NAME_SIZE = 32 };
     X(POOL, 7, "pool")             /* data, down: where my shared memory is */                \
     X(HEARTBEAT, 8, "heartbeat")   /* control, both ways */                                   \
     X(ACK, 9, "ack")               /* control, to the source: ids made durable */             \
-    X(FENCE, 10, "fence")          /* control, from the source: one or all must end */        \
+    X(FENCE, 10, "fence")          /* control, from the source: one is out */                 \
     X(FREE, 11, "free")            /* control, from the source: all done */                   \
     X(LOST, 12, "lost")            /* control, to the source: what somebody dead had */       \
     X(HAVE, 13, "have")            /* control, to the source: what a sink had at its start */ \

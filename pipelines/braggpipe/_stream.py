@@ -143,10 +143,10 @@ class Stream(Links):
         elif kind == FENCE and keys["uuid"] == self.uuid:
             self.links, self.source = [], None  # nobody is told
             raise End(1, f"the source took this process {'out: ' * bool(keys['reason'])}{keys['reason'] or 'for dead'}")
-        elif kind == FENCE and not keys["uuid"]:
-            raise End(130 if keys["status"] == 130 else 1)
         elif kind == FENCE:
             self.buried.add(keys["uuid"])
+        elif kind == BYE:
+            raise End(130 if keys["status"] == 130 else 1)
             for link in [link for link in self.links if link.uuid == keys["uuid"] and not link.gone]:
                 self.bury(link)
 

@@ -32,7 +32,9 @@ static void notices_survive(void **state)
         assert_int_equal(control_notice_decode((enum message_type)type, &out, &m, NULL), 0);
         if (out.nids)
             assert_memory_equal(out.ids, ids, sizeof ids);
-        assert_true(out.nids == 3 || out.known || out.status == 130 || out.pid == 5);
+        const bool reasons = type == MESSAGE_BYE || type == MESSAGE_FENCE;
+        assert_true(out.nids == 3 || out.known || out.status == 130 || out.pid == 5 || reasons);
+        assert_string_equal(out.reason, reasons ? "why" : "");
         assert_true(out.work.wait_out_ns == (type == MESSAGE_HEARTBEAT ? UINT64_MAX : 0));
         assert_true(out.until == (type == MESSAGE_ORDER ? UINT64_MAX : 0));
         assert_string_equal(out.uuid, type == MESSAGE_LOST || type == MESSAGE_FENCE ? "01" : "");
