@@ -62,8 +62,7 @@ is 'ordered stages killed: all frames' "$(statuses source work sink)" '0 0 0'
 is 'ordered stages killed: the same files' "$(find out -name '*.part' -delete; digest out)" "$expected"
 check "ordered stages killed: often ($hits)" test "$hits" -ge 1
 
-# A last stage that acknowledges late, when a file of four frames is full; with a window that is
-# smaller than that nothing comes until it writes what it has.
+# Files of four frames, whose writer is killed, with windows below and above that.
 # series WINDOW: the same frames, undisturbed for want of a window
 series() {
 	fresh
@@ -84,15 +83,15 @@ for window in 2 16; do
 	soon test -s out/s.nxs.index
 	hits=$(kill_all "$seed" 8 0.05 0.2 sink make1 sink make2)
 	settle
-	is "late acknowledgements, window $window: all end well" "$(statuses geometry source slow sink)" '0 0 0 0'
+	is "a series, window $window: all end well" "$(statuses geometry source slow sink)" '0 0 0 0'
 	grep '^[0-9]' out/s.nxs.index | cut -f1 >log
-	check "late acknowledgements, window $window: in order" sort -n -c log
-	check "late acknowledgements, window $window: the same files" diff -r -x '*.index' whole out
-	check "late acknowledgements, window $window: killed often ($hits)" test "$hits" -ge 3
+	check "a series, window $window: in order" sort -n -c log
+	check "a series, window $window: the same files" diff -r -x '*.index' whole out
+	check "a series, window $window: killed often ($hits)" test "$hits" -ge 3
 done
 
-# One group that acknowledges a file of twenty frames, when the window has eight; and one in order,
-# whose only process dies and does not know what it had.
+# One group that has frames at once; and one in order, whose only process dies and does not know what
+# it had.
 fresh
 rm -f log
 stage geometry bragg-geometry --detpixels=32 --pixel=3.2 --distance=120 --ncells=5 --out="@ipc://$d/g" &
