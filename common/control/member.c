@@ -73,10 +73,10 @@ static void on_notice(struct member *me, const struct route *r, const struct not
         send_durable(me, true, clock_ns());
         struct notice bye = {.counts_durable = role_is_sink(&me->run->role), .durable = me->made};
         tell(me, MESSAGE_BYE, &bye);
-        run_finish(me->run, me->run->interrupts || n->status == STATUS_INTERRUPTED
-                                ? STATUS_INTERRUPTED
-                            : n->status ? STATUS_FAILED
-                                        : STATUS_OK);
+        (void)run_end(me->run, ENDING_COMPLETE,
+                      me->run->interrupts || n->status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED
+                      : n->status                                            ? STATUS_FAILED
+                                                                             : STATUS_OK);
         break;
     }
     default:

@@ -81,7 +81,7 @@ static void end(struct stream *s, uint64_t now_ns)
         outlaw_count(s);
     }
     if (all_gone(s) || now_ns - s->free_ns > FREE_NS)
-        run_finish(s->run, peer_end_status(s));
+        (void)run_end(s->run, ENDING_COMPLETE, peer_end_status(s));
 }
 
 void source_pump(struct stream *s, const struct exchange_view *view, uint64_t now_ns)

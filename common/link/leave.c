@@ -14,5 +14,5 @@ void leave_check(struct links *ls)
     for (const struct link *l = ls->first; l && !busy; l = l->next)
         busy = is_at_work(l);
     if (!busy)
-        run_depart(ls->run);
+        (void)run_end(ls->run, ENDING_DEPARTED, STATUS_OK);
 }

@@ -21,8 +21,7 @@ uint64_t run_beat_ns(const struct run *run)
     return run->patience_ns / 5 < HEARTBEAT_NS ? run->patience_ns / 5 : HEARTBEAT_NS;
 }
 
-/* False when it ends already. */
-static bool begin_to_end(struct run *run, enum ending how, enum status status)
+bool run_end(struct run *run, enum ending how, enum status status)
 {
     if (run->stopping)
         return false;
@@ -32,31 +31,16 @@ static bool begin_to_end(struct run *run, enum ending how, enum status status)
     return true;
 }
 
-void run_finish(struct run *run, enum status status)
-{
-    (void)begin_to_end(run, ENDING_COMPLETE, status);
-}
-
-void run_leave_early(struct run *run)
-{
-    (void)begin_to_end(run, ENDING_EARLY, STATUS_INTERRUPTED);
-}
-
-void run_depart(struct run *run)
-{
-    (void)begin_to_end(run, ENDING_DEPARTED, STATUS_OK);
-}
-
 void run_leave(struct run *run, const char *reason)
 {
-    if (begin_to_end(run, ENDING_OUT, STATUS_FAILED) && !atomic_exchange(&run->spoken, true))
+    if (run_end(run, ENDING_OUT, STATUS_FAILED) && !atomic_exchange(&run->spoken, true))
         log_line(LOG_ERROR, "the source took this process %s%s", *reason ? "out: " : "for dead",
                  reason);
 }
 
 void run_stop(struct run *run, enum status status, const char *text, ...)
 {
-    if (!begin_to_end(run, ENDING_FAILED, status) || !text || atomic_exchange(&run->spoken, true))
+    if (!run_end(run, ENDING_FAILED, status) || !text || atomic_exchange(&run->spoken, true))
         return;
     char line[512];
     va_list args;

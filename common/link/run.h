@@ -64,14 +64,8 @@ void run_stop(struct run *run, enum status status, const char *text, ...)
  * they are told nothing. */
 void run_leave(struct run *run, const char *reason);
 
-/* Ends a watcher before the stream does. */
-void run_leave_early(struct run *run);
-
-/* Ends a worker that is not needed any more and has nothing left to do. */
-void run_depart(struct run *run);
-
-/* Ends this process: the stream is complete. */
-void run_finish(struct run *run, enum status status);
+/* Ends this process in another way, of which nothing is to be said.  False when it ends already. */
+bool run_end(struct run *run, enum ending how, enum status status);
 
 /* True when run and incarnation are ours; else the message is to be dropped and counted. */
 bool run_is_ours(const struct run *run, const struct route *r);

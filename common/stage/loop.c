@@ -27,7 +27,7 @@ static void on_signal(struct runtime *rt)
             run_stop(&rt->run, STATUS_FAILED, "ended by signal %u (%s)", info.ssi_signo,
                      info.ssi_signo == SIGTERM ? "SIGTERM" : "SIGHUP");
         else if (role_is_watcher(&rt->run.role))
-            run_leave_early(&rt->run);
+            (void)run_end(&rt->run, ENDING_EARLY, STATUS_INTERRUPTED);
         else if (rt->run.interrupts++ || (!rt->source && !rt->member.welcomed))
             run_stop(&rt->run, STATUS_INTERRUPTED, NULL);
         else if (rt->source)

@@ -87,7 +87,7 @@ static void pump(struct runtime *rt, uint64_t now_ns)
     const bool taken =
         ls->wants == KIND_EXPERIMENT && role_is_sink(&rt->run.role) && view.main_done;
     if (handed_over || taken)
-        run_finish(&rt->run, STATUS_OK);
+        (void)run_end(&rt->run, ENDING_COMPLETE, STATUS_OK);
 }
 
 bool turn_take(struct runtime *rt, uint64_t now_ns)
