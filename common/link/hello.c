@@ -6,7 +6,6 @@
 
 #include "base/log.h"
 #include "link/death.h"
-#include "link/learn.h"
 #include "link/send.h"
 #include "link/shared.h"
 #include "link/waited.h"
@@ -49,6 +48,43 @@ static void refuse_kind(struct links *ls, enum kind gives, const char *stage)
              kind_name(gives), stage, missing, *missing ? " between them" : "");
 }
 
+enum status hello_check_control(const struct links *ls, struct error *e)
+{
+    const char *control = ls->run->control_told;
+    for (size_t i = 0; i < ls->nports && control[0] && endpoint_is_local(control); i++) {
+        const struct port *p = &ls->ports[i];
+        if (!p->up && !endpoint_is_local(p->endpoint))
+            return error_set(e, STATUS_USAGE,
+                             "stages on other hosts, to which --out=%s%s leads, cannot reach the "
+                             "source at %s: give the stage that numbers the frames "
+                             "--control=tcp://HOST:PORT",
+                             p->bound ? "@" : "", p->endpoint, control);
+    }
+    return STATUS_OK;
+}
+
+void hello_learn_run(struct links *ls, uint64_t id, const char *control, const struct port *via)
+{
+    struct run *run = ls->run;
+    if (run->known)
+        return;
+    run->id = id;
+    run->known = true;
+    ls->stirred = true;
+    if (run->control.bound)
+        return;
+    struct error e;
+    memcpy(run->control.endpoint, control, strlen(control) + 1);
+    if (!via->bound)
+        endpoint_resolve(run->control.endpoint, via->endpoint);
+    /* All interfaces of this host: the next stages resolve that where they find this one. */
+    const char *told =
+        control[0] && endpoint_is_local(run->control.endpoint) ? control : run->control.endpoint;
+    memcpy(run->control_told, told, strlen(told) + 1);
+    if (hello_check_control(ls, &e) != STATUS_OK)
+        run_stop(run, e.status, "%s", e.text);
+}
+
 /* A hello from the stage before this one: its kind must be what this one wants. */
 static void accept_upstream(struct links *ls, struct link *l, const struct route *r)
 {
@@ -60,8 +96,7 @@ static void accept_upstream(struct links *ls, struct link *l, const struct route
         return;
     }
     if (ls->run->known && r->run != ls->run->id && has_our_source(ls, l)) {
-        ls->run
-            ->dropped++;  // it knows already that the source was started again; our turn will come
+        ls->run->dropped++;  // it knows that the source was started again; our turn will come
         link_drop(ls, l, false);
         return;
     }
@@ -69,7 +104,7 @@ static void accept_upstream(struct links *ls, struct link *l, const struct route
         run_stop(ls->run, STATUS_FAILED, "%s belongs to another run", l->peer.stage);
         return;
     }
-    learn_run(ls, r->run, l->peer.control, l->port);
+    hello_learn_run(ls, r->run, l->peer.control, l->port);
     ls->changed = true;
 }
 
@@ -172,8 +207,8 @@ void hello_hear(struct links *ls, struct port *port, const struct address *from,
     }
 }
 
-/* Says hello on the sockets that connect, again when there is no answer: who was at the
- * other end may have died before it came. */
+/* Says hello on the sockets that connect, again when there is no answer: who was at the other end
+ * may have died before it came. */
 void hello_say(struct links *ls, uint64_t now_ns)
 {
     const struct address nobody = {0};
@@ -195,4 +230,47 @@ void hello_say(struct links *ls, uint64_t now_ns)
             l->answered = send_hello(ls, l->port, &l->address, l->port->up);
             link_settle(ls, l);
         }
+}
+
+void bye_say(struct links *ls, enum status status)
+{
+    const struct address nobody = {0};
+    struct notice n = {.status = (int)status, .said = true};
+    for (struct link *l = ls->first; l; l = l->next)
+        if (l->answered && !l->gone)
+            (void)send_notice(ls->run, l->port, &l->address, MESSAGE_BYE, &n);
+    /* Who got our hello and has not answered yet must not take us for dead. */
+    for (size_t i = 0; i < ls->nports; i++)
+        if (ls->ports[i].greeted_ns && !link_of_port(ls, &ls->ports[i]))
+            (void)send_notice(ls->run, &ls->ports[i], &nobody, MESSAGE_BYE, &n);
+}
+
+bool bye_is_due(const struct links *ls)
+{
+    bool any = false;
+    for (const struct link *l = ls->first; l; l = l->next) {
+        if (l->port->up || l->peer.wants != (int)ls->run->role.gives)
+            continue;
+        if (!l->experiment_sent || !l->gone)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+/* Something is on its way here, or was not taken yet by who is after this process. */
+static bool is_at_work(const struct link *l)
+{
+    if (l->gone || l->lost_ns)
+        return false;
+    return l->port->up ? l->promised > 0 : l->nsent > 0;
+}
+
+void bye_leave(struct links *ls)
+{
+    bool busy = ls->nheld;
+    for (const struct link *l = ls->first; l && !busy; l = l->next)
+        busy = is_at_work(l);
+    if (!busy)
+        (void)run_end(ls->run, ENDING_DEPARTED, STATUS_OK);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "link/learn.h"
+#include "link/hello.h"
 
 /* Connects to what the line in stdin names. */
 static void on_line(struct links *ls)
@@ -25,7 +25,7 @@ static void on_line(struct links *ls)
         return;
     }
     ls->in.port = port;
-    learn_run(ls, line.run, line.control, port);
+    hello_learn_run(ls, line.run, line.control, port);
 }
 
 void pipe_listen(struct links *ls, uint64_t now_ns)

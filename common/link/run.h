@@ -5,6 +5,7 @@
 #ifndef BRAGG_LINK_RUN_H
 #define BRAGG_LINK_RUN_H
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,6 +22,8 @@
 #define HEARTBEAT_NS SECOND      // how often a process says that it lives, at least
 #define GRACE_NS (SECOND / 2)    // how long a bye may lag behind a closed pipe
 #define REOPEN_NS (SECOND / 10)  // a cut connection begins anew at most so often
+
+enum { LEAVE_SIGNAL = SIGUSR1 };  // tells a worker to leave while the run goes on
 
 enum ending {
     ENDING_FAILED,    // all are told, with the status

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/opt.h"
-#include "link/leave.h"
+#include "link/run.h"
 #include "run/wish.h"
 
 static const uint64_t LOOK_NS = UINT64_C(100000000);  // how often to look for wishes

@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/nearest.h"
 #include "base/program.h"
-#include "link/leave.h"
+#include "link/run.h"
 
 bool program_is_ours(const char *program)
 {

@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "control/source.h"
-#include "link/leave.h"
 #include "link/pipe.h"
 
 enum { MAIN_GRACE_S = 2 };

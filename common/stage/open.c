@@ -16,8 +16,7 @@
 #include "base/program.h"
 #include "control/source.h"
 #include "link/fused.h"
-#include "link/learn.h"
-#include "link/leave.h"
+#include "link/hello.h"
 
 enum { DESCRIPTORS_MIN = 64 };
 
@@ -122,7 +121,7 @@ static enum status open_control(struct runtime *rt, struct error *e)
         s = start_port(rt, &rt->run.control, text, PORT_WORDS_MAX, e);
     memcpy(rt->run.control_told, rt->run.control.endpoint, sizeof rt->run.control_told);
     if (s == STATUS_OK)
-        s = learn_check_control(&rt->links, e);
+        s = hello_check_control(&rt->links, e);
     if (s)
         return s;
     log_line(LOG_INFO, "bragg-top %s shows what goes on", rt->run.control.endpoint);

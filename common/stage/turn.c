@@ -2,11 +2,9 @@
 
 #include "base/clock.h"
 #include "control/source.h"
-#include "link/bye.h"
 #include "link/credit.h"
 #include "link/death.h"
 #include "link/hello.h"
-#include "link/leave.h"
 #include "link/loss.h"
 #include "link/pipe.h"
 #include "link/receive.h"
@@ -76,7 +74,7 @@ static void pump(struct runtime *rt, uint64_t now_ns)
     if (!*stopping && ls->looks)
         loss_pump(ls, now_ns);
     if (!*stopping && rt->run.leaving)
-        leave_check(ls);
+        bye_leave(ls);
     if (*stopping)
         return;
     if (rt->source)
