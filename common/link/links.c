@@ -146,7 +146,7 @@ void links_clear(struct links *ls)
     }
     for (struct lost *l; (l = links_take_lost(ls));)
         mem_free(l);
-    seen_clear(&ls->seen);
+    id_set_clear(&ls->seen.ids);
     order_close(&ls->order);
     id_set_clear(&ls->passed);
     id_set_clear(&ls->acks);

@@ -46,7 +46,6 @@ void order_put(struct order *o, struct item *item)
     *at = item;
     if (!item->next)
         o->tail = item;
-    o->count++;
 }
 
 struct item *order_take(struct order *o)
@@ -59,7 +58,6 @@ struct item *order_take(struct order *o)
     if (!o->head)
         o->tail = NULL;
     item->next = NULL;
-    o->count--;
     return item;
 }
 

@@ -10,7 +10,6 @@
 #define BRAGG_LINK_ORDER_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/idset.h"
@@ -21,7 +20,6 @@ struct order {
     struct id_set awaited;     // those which have not arrived
     struct id_set arrived;     // what arrived, as far as it may be told of again
     struct item *head, *tail;  // frames that wait, ascending
-    size_t count;
 };
 
 /* What the source says: ids still to come, and that below `until` there are no others.

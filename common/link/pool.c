@@ -205,7 +205,8 @@ bool pool_put_on_card(struct pool *p, struct image *image)
     return image->card;
 }
 
-bool pool_find(const struct pool *p, const void *pixels, size_t bytes, struct descriptor *d)
+bool pool_find(const struct pool *p, const void *pixels, const void *card, size_t bytes,
+               struct descriptor *d)
 {
     const char *first = slot_memory(p, 0), *at = pixels;
     if (at < first || at >= (const char *)p->header + p->mapped)
@@ -213,24 +214,16 @@ bool pool_find(const struct pool *p, const void *pixels, size_t bytes, struct de
     const uint64_t offset = (uint64_t)(at - first), each = p->slot_bytes;
     if (offset % each + bytes > each)
         return false;
-    const uint32_t slot = (uint32_t)(offset / each);
+    const uint32_t number = (uint32_t)(offset / each);
+    const struct slot *slot = &p->slots[number];
     *d = (struct descriptor){.pid = getpid(),
                              .fd = (uint32_t)p->fd,
-                             .slot = slot,
+                             .slot = number,
                              .offset = POOL_HEADER_SIZE + offset,
                              .length = bytes,
-                             .generation = atomic_load(&p->header->generation[slot])};
-    return true;
-}
-
-bool pool_find_twin(const struct pool *p, const void *pixels, const void *card, size_t bytes,
-                    struct descriptor *d)
-{
-    if (!pool_find(p, pixels, bytes, d))
-        return false;
-    const struct slot *slot = &p->slots[d->slot];
-    d->on_card = card != NULL;
-    d->handle = slot->handle;
+                             .generation = atomic_load(&p->header->generation[number]),
+                             .on_card = card != NULL,
+                             .handle = slot->handle};
     return !card || card == slot->card;
 }
 

@@ -63,12 +63,10 @@ void pool_use_card(struct pool *pool, const struct card *card);
 /* Sets image->card to the twin of the slot that it has.  False when there is none. */
 bool pool_put_on_card(struct pool *pool, struct image *image);
 
-/* True when `bytes` at `pixels` lie within a slot; tells where. */
-bool pool_find(const struct pool *pool, const void *pixels, size_t bytes, struct descriptor *d);
-
-/* Likewise; `card`, when not NULL, must be that slot's twin, where they lie. */
-bool pool_find_twin(const struct pool *pool, const void *pixels, const void *card, size_t bytes,
-                    struct descriptor *d);
+/* True when `bytes` at `pixels` lie within a slot; tells where.  `card`, when not NULL, must be
+ * that slot's twin, where they lie. */
+bool pool_find(const struct pool *pool, const void *pixels, const void *card, size_t bytes,
+               struct descriptor *d);
 
 /* A slot is free when it was released as often as taken and retained. */
 void pool_retain(struct pool *pool, unsigned slot);

@@ -66,7 +66,7 @@ static void forget_frame(struct links *ls, uint64_t id)
 {
     ls->run->dropped++;
     if (!ls->run->settings.order)
-        seen_forget(&ls->seen, id);
+        (void)id_set_remove(&ls->seen.ids, id);  // it is new when it comes again
     for (size_t i = 0; i < ls->nheld; i++) {
         if (ls->held[i].id != id)
             continue;

@@ -12,13 +12,3 @@ enum seen_result seen_add(struct seen *s, uint64_t id, uint32_t sum)
     s->sums[i].used = true;
     return SEEN_NEW;
 }
-
-void seen_forget(struct seen *s, uint64_t id)
-{
-    (void)id_set_remove(&s->ids, id);
-}
-
-void seen_clear(struct seen *s)
-{
-    id_set_clear(&s->ids);
-}

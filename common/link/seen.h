@@ -26,9 +26,4 @@ enum seen_result { SEEN_NEW, SEEN_SAME, SEEN_DIFFERENT };
 /* Notes a frame.  One that is so old that its sum is gone is SEEN_SAME. */
 enum seen_result seen_add(struct seen *s, uint64_t id, uint32_t sum);
 
-/* A frame that was noted turned out to be damaged: it is new when it comes again. */
-void seen_forget(struct seen *s, uint64_t id);
-
-void seen_clear(struct seen *s);
-
 #endif

@@ -47,10 +47,7 @@ static size_t list_neighbours(const struct links *ls, bool up, struct neighbour 
 static enum status encode_hello(const struct links *ls, const struct port *port, struct hello *h,
                                 struct message *m)
 {
-    static struct neighbour nobody[1];
-    size_t n = 0;
-    for (const struct link *l = ls->first; l; l = l->next)
-        n++;
+    const size_t n = ls->nlinks;
     if (port != &ls->run->control || port->bound || !n)
         return control_hello_encode(h, m, NULL);
     struct neighbour *list = mem_array(n, sizeof *list);
@@ -59,7 +56,7 @@ static enum status encode_hello(const struct links *ls, const struct port *port,
     h->upstreams = list;
     h->nupstreams = list_neighbours(ls, true, list);
     h->names_downstreams = ls->run->role.gives != KIND_NONE;
-    h->downstreams = h->nupstreams < n ? list + h->nupstreams : nobody;
+    h->downstreams = list + h->nupstreams;
     h->ndownstreams = list_neighbours(ls, false, h->downstreams);
     const enum status s = control_hello_encode(h, m, NULL);
     mem_free(list);

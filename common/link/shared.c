@@ -54,7 +54,7 @@ enum status shared_describe(const struct pool *pool, struct item *item, struct e
     struct part parts[2] = {{0}, {0}};
     const struct message *m = &item->message;
     if (!pool || m->nparts < 3 ||
-        !pool_find_twin(pool, m->parts[2].data, item->card, m->parts[2].size, &d))
+        !pool_find(pool, m->parts[2].data, item->card, m->parts[2].size, &d))
         return STATUS_OK;
     struct route r = item->route;
     r.flags |= ROUTE_SHARED;

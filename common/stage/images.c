@@ -105,7 +105,7 @@ enum status images_make_own(struct images *m, struct image *image, struct error 
     struct descriptor d;
     const size_t bytes = image->count * pixel_size(image->type);
     const bool wanted = m->pool && !m->given_up && bytes >= POOL_WORTH_BYTES &&
-                        !pool_find_twin(m->pool, image->pixels, image->card, bytes, &d);
+                        !pool_find(m->pool, image->pixels, image->card, bytes, &d);
     const bool borrowed = image->intact != NULL;
     if (!bytes || !(wanted || borrowed))
         return STATUS_OK;

@@ -117,7 +117,7 @@ static enum status take_slot(struct stream *s, struct image *image, uint32_t *sl
                                   : error_set(e, STATUS_FAILED, "no shared memory for the pool");
     if (status)
         return status;
-    (void)pool_find(s->pool, image->pixels, bytes, &d);
+    (void)pool_find(s->pool, image->pixels, NULL, bytes, &d);
     *slot = d.slot;
     pin_once(s, d.slot, image->pixels, bytes);
     return STATUS_OK;

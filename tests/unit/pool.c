@@ -56,7 +56,7 @@ static struct image take(struct pool *p)
 static struct descriptor find(const struct pool *p, const struct image *image)
 {
     struct descriptor d;
-    assert_true(pool_find(p, image->pixels, IMAGE, &d));
+    assert_true(pool_find(p, image->pixels, NULL, IMAGE, &d));
     return d;
 }
 
@@ -168,9 +168,9 @@ static void foreign_memory_is_not_found(void **state)
     struct image image = take(p);
     struct descriptor d;
     char elsewhere[8];
-    assert_false(pool_find(p, elsewhere, sizeof elsewhere, &d));
-    assert_false(pool_find(p, image.pixels, SLOT + 1, &d));
-    assert_false(pool_find(p, (char *)image.pixels - 1, 1, &d));  // the header
+    assert_false(pool_find(p, elsewhere, NULL, sizeof elsewhere, &d));
+    assert_false(pool_find(p, image.pixels, NULL, SLOT + 1, &d));
+    assert_false(pool_find(p, (char *)image.pixels - 1, NULL, 1, &d));  // the header
     image_free(&image);
     pool_close(&p);
 }

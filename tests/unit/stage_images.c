@@ -39,7 +39,7 @@ static void close_side(struct side *s)
 static bool in_pool(const struct side *s, const struct image *image)
 {
     struct descriptor d;
-    return pool_find(s->images.pool, image->pixels, image->count * 4, &d);
+    return pool_find(s->images.pool, image->pixels, NULL, image->count * 4, &d);
 }
 
 /* An image from the pool of `s`, all pixels `value`. */
@@ -59,7 +59,7 @@ static void lend(struct side *s, struct mapping *m, const struct image *image,
     struct descriptor d;
     struct error e;
     struct part pixels;
-    assert_true(pool_find(s->images.pool, image->pixels, BYTES, &d));
+    assert_true(pool_find(s->images.pool, image->pixels, NULL, BYTES, &d));
     assert_int_equal(mapping_lease(m, &d, &pixels, &e), STATUS_OK);
     for (int i = 0; i < 2; i++)
         assert_int_equal(message_add(message, (struct part){0}, &e), STATUS_OK);

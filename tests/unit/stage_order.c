@@ -51,7 +51,7 @@ static void frames_wait_for_those_below(void **state)
     assert_int_equal(take(&o), -1);
     tell(&o, 1, &(struct id_range){2, 9}, 10);  // 2 and 3 have arrived
     assert_int_equal(take(&o), 4);
-    assert_int_equal(o.count, 0);
+    assert_null(o.head);
     order_close(&o);
 }
 
