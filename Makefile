@@ -231,7 +231,7 @@ units: $(UNITS) $(HELPERS) $(SIMULATE) $(PRELOADS) $(ENGINECHECK) $(STANDINS) $(
 
 # libFuzzer harnesses, with all that they reach under clang's sanitizers.
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
-FUZZ_SOURCES := $(filter-out %_loop.c common/link/port.c common/link/port_watch.c,$(foreach layer,base codec model io wire link control stage run page refine score,$(wildcard common/$(layer)/*.c)))
+FUZZ_SOURCES := $(filter-out %_loop.c common/link/port.c,$(foreach layer,base codec model io wire link control stage run page refine score,$(wildcard common/$(layer)/*.c)))
 FUZZ_OBJECTS := $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(FUZZ_SOURCES)) $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(call isa_objects,$(wildcard common/codec/*_loop.c common/io/*_loop.c)))
 FUZZ_LIBRARY := $(BUILD)/fuzz/obj/library.a
 $(BUILD)/fuzz/parsers: FUZZ_MORE = -Wl,--wrap=mem_array $(BUILD)/fuzz/obj/stages/origin.o

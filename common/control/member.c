@@ -9,7 +9,6 @@
 #include "link/order_take.h"
 #include "link/reconnect.h"
 #include "link/send.h"
-#include "link/waited.h"
 
 enum { HAVE_AT_ONCE = 1024 };  // ranges that a message has room for
 
@@ -51,7 +50,7 @@ static void on_notice(struct member *me, const struct route *r, const struct not
             me->run->patience_ns = (uint64_t)(n->dead_after_s * 1e9);
         atomic_store(&me->run->window, n->window);
         me->welcomed = true;
-        waited_learn(me->links, n->groups, n->ngroups);
+        credit_await(me->links, n->groups, n->ngroups);
         if (n->known)
             exchange_set_total(&me->links->exchange, n->total);
         break;

@@ -1,12 +1,59 @@
 #include "link/credit.h"
 
+#include <inttypes.h>
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "link/send.h"
 #include "link/shared.h"
-#include "link/waited.h"
 
 static const uint64_t OWED_NS = SECOND / 20;  // credit is returned at the first look after this
+enum { BEGIN = 2, WORK = 12 };                // times --dead-after: to begin, to do one frame
+
+static bool is_last(const struct link *l)
+{
+    return l->peer.gives == (int)KIND_NONE;
+}
+
+void credit_mark(struct links *ls, struct link *l)
+{
+    l->spare = ls->nwaited && is_last(l) && l->peer.durable;
+    for (size_t i = 0; i < ls->nwaited; i++)
+        l->spare &= strcmp(ls->waited[i].name, l->peer.group) != 0;
+    link_settle(ls, l);
+}
+
+void credit_await(struct links *ls, const struct group_name *groups, size_t ngroups)
+{
+    if (!ngroups || ngroups > GROUPS_MAX)
+        return;
+    memcpy(ls->waited, groups, ngroups * sizeof *groups);
+    ls->nwaited = ngroups;
+    for (struct link *l = ls->first; l; l = l->next)
+        if (!l->port->up)
+            credit_mark(ls, l);
+}
+
+bool credit_spares(const struct link *l)
+{
+    return is_last(l) && (l->spare || !l->peer.durable);
+}
+
+/* True while frames wait for a link that has no credit. */
+static bool is_waited_for(const struct links *ls, struct link *l)
+{
+    const uint64_t patience_ns = ls->run->patience_ns * (l->nsent ? WORK : BEGIN);
+    const bool watches = credit_spares(l);
+    if (!l->spent_ns || (!watches && l->nsent) || ls->now_ns <= l->spent_ns + patience_ns)
+        return true;
+    if (!l->starved)
+        log_line(LOG_WARNING, "%s (process %" PRId64 ") takes no frames; %s", l->peer.stage,
+                 l->peer.pid, watches ? "going on without it" : "waiting for it");
+    l->starved = true;
+    return !watches;
+}
 
 /* Frames that one link may have under way: 8 up to 1 MiB each, 2 from 64 MiB on. */
 static uint32_t credit_of(size_t frame_bytes)
@@ -51,7 +98,7 @@ static struct groups find_groups(const struct links *ls)
         const bool ready = choose(ls, g);
         bool open = ready;
         for (struct link *l = ls->ready[g].dry; l && !open; l = l->next_ready)
-            open = waited_is(ls, l);
+            open = is_waited_for(ls, l);
         groups.open |= (uint64_t)open << g;
         groups.ready |= (uint64_t)ready << g;
     }
@@ -254,7 +301,7 @@ void credit_pump(struct links *ls, const struct exchange_view *view, uint64_t no
     send_experiment(ls);
     for (size_t i = 0; i < ls->ngroups && ls->looks; i++)
         for (struct link *l = ls->ready[i].dry; l; l = l->next_ready)
-            (void)waited_is(ls, l);  // which says who takes no frames
+            (void)is_waited_for(ls, l);  // which says who takes no frames
     credit_move(ls, view, now_ns);
 }
 

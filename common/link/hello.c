@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "link/credit.h"
 #include "link/death.h"
 #include "link/send.h"
 #include "link/shared.h"
-#include "link/waited.h"
 
 enum { HELLOS_MAX = 1024 };                   // on one connection
 static const uint64_t GREET_NS = SECOND / 2;  // how long to wait for an answer before another hello
@@ -200,7 +200,7 @@ void hello_hear(struct links *ls, struct port *port, const struct address *from,
         accept_upstream(ls, l, r);
     } else if (l->peer.wants == (int)ls->run->role.gives) {
         l->group = group_index(ls, h.group);
-        waited_mark(ls, l);
+        credit_mark(ls, l);
         ls->changed = true;
     } else {
         link_settle(ls, l);

@@ -1,6 +1,8 @@
 #include "link/port.h"
 
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <zmq.h>
 
@@ -24,6 +26,32 @@ bool address_equal(const struct address *a, const struct address *b)
 static void set_int(void *socket, int option, int value)
 {
     (void)zmq_setsockopt(socket, option, &value, sizeof value);
+}
+
+/* Lets a socket tell of its connections, before it connects or binds: without a limit, at which
+ * libzmq would stand still, and without ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL: while that is told
+ * errno changes, libzmq 4.3.4 takes a damaged message for a full queue, and aborts later
+ * (!_io_error).  NULL when there are no more sockets. */
+static void *watch_socket(void *context, void *socket, bool bound)
+{
+    static const int events = ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CONNECT_RETRIED |
+                              ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
+                              ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
+    static const int bound_events = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
+    static atomic_uint count;
+    char name[64];
+    (void)snprintf(name, sizeof name, "inproc://watch-%u", atomic_fetch_add(&count, 1));
+    if (zmq_socket_monitor(socket, name, bound ? bound_events : events) != 0)
+        return NULL;
+    void *watch = zmq_socket(context, ZMQ_PAIR);
+    if (watch)
+        set_int(watch, ZMQ_RCVHWM, 0);
+    if (watch && zmq_connect(watch, name) == 0)
+        return watch;
+    if (watch)
+        (void)zmq_close(watch);
+    (void)zmq_socket_monitor(socket, NULL, 0);
+    return NULL;
 }
 
 enum status port_open(void *context, const struct curve *c, bool bind, char *endpoint,
@@ -51,7 +79,7 @@ enum status port_open(void *context, const struct curve *c, bool bind, char *end
     if (s)
         return s;
     if (!bind || (c->keyed && endpoint_is_network(endpoint)))
-        *watch = port_watch(context, *socket, bind);
+        *watch = watch_socket(context, *socket, bind);
     if ((bind ? zmq_bind : zmq_connect)(*socket, endpoint) != 0)
         return error_set(e, STATUS_FAILED, "cannot %s %s: %s", bind ? "bind" : "connect to",
                          endpoint, zmq_strerror(errno));
@@ -59,6 +87,54 @@ enum status port_open(void *context, const struct curve *c, bool bind, char *end
     if (bind)
         (void)zmq_getsockopt(*socket, ZMQ_LAST_ENDPOINT, endpoint, &size);
     return STATUS_OK;
+}
+
+/* True when a connection ended. */
+static bool note_event(struct trial *t, unsigned event)
+{
+    switch (event) {
+    case ZMQ_EVENT_ACCEPTED:
+        t->accepted++;
+        break;
+    case ZMQ_EVENT_CONNECT_RETRIED:
+        t->nobody = true;
+        break;
+    case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
+        t->admitted++;
+        t->failed = t->broken = 0;
+        t->failing_ns = 0;
+        t->established = true;
+        break;
+    case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
+        t->denied = true;
+        break;
+    case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
+        t->broken++;
+        break;
+    default:
+        t->failed += !t->established;
+        t->established = false;
+        return true;
+    }
+    return false;
+}
+
+/* Each event is two parts: what and which, then the endpoint. */
+bool port_happened(void *watch, struct trial *t)
+{
+    char part[ENDPOINT_SIZE];
+    bool cut = false;
+    int more = 0;
+    size_t size = sizeof more;
+    for (bool first = true; watch && zmq_recv(watch, part, sizeof part, ZMQ_DONTWAIT) >= 0;
+         first = !more) {
+        uint16_t event;
+        memcpy(&event, part, sizeof event);
+        cut |= first && note_event(t, event);
+        if (zmq_getsockopt(watch, ZMQ_RCVMORE, &more, &size) != 0)
+            break;
+    }
+    return cut;
 }
 
 void port_set_linger(void *socket, int ms)
@@ -245,11 +321,8 @@ enum port_got port_receive(void *socket, bool bound, struct address *from, struc
         from->size = (uint8_t)size;
     }
     bool any = bound;
-    while (more) {
-        if (!receive_part(socket, m, &good, &more, from))
-            break;
+    while (more && receive_part(socket, m, &good, &more, from))
         any = true;
-    }
     if (any && good && !more)
         return PORT_MESSAGE;
     message_free(m);

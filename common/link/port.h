@@ -49,10 +49,6 @@ void port_context_close(void *context);
 enum status port_open(void *context, const struct curve *c, bool bind, char *endpoint,
                       int64_t part_max, void **socket, void **watch, struct error *e);
 
-/* What port_open gives as *watch: lets a socket tell of its connections, before it connects or
- * binds.  NULL when there are no more sockets; closed by port_close. */
-void *port_watch(void *context, void *socket, bool bound);
-
 /* Adds what has happened to the socket since the last question, nothing when `watch` is NULL; true
  * when a connection ended. */
 bool port_happened(void *watch, struct trial *t);

@@ -12,7 +12,6 @@
 #include "link/order_take.h"
 #include "link/send.h"
 #include "link/shared.h"
-#include "link/waited.h"
 #include "wire/packed.h"
 
 enum {
@@ -191,7 +190,7 @@ static void leave(struct links *ls, struct link *l)
 /* The process at the other end has failed; who is not needed ends alone. */
 static void fail(struct links *ls, struct link *l, const struct notice *n)
 {
-    const bool needed = l->port->up || !waited_may_leave(l);
+    const bool needed = l->port->up || !credit_spares(l);
     if (!n->said && !ls->run->stopping && !(needed && atomic_exchange(&ls->run->spoken, true)))
         log_line(needed ? LOG_ERROR : LOG_WARNING,
                  "%s (process %" PRId64 ") ended with status %d%s%s", l->peer.stage, l->peer.pid,
