@@ -5,7 +5,6 @@
 #include "link/credit.h"
 #include "link/death.h"
 #include "link/hello.h"
-#include "link/loss.h"
 #include "link/pipe.h"
 #include "link/receive.h"
 #include "link/reconnect.h"
