@@ -73,13 +73,25 @@ static enum status take_key(const char *text, const char *name, const char *path
                      path, name);
 }
 
-/* FOLDER/NAME: a public key, or, from a .key_secret, both, which must be a pair. */
-static enum status read_pair(const char *folder, const char *name, struct key_pair *pair,
-                             struct error *e)
+/* FOLDER/NAME.key or .key_secret; false when that is too long. */
+static bool name_file(char path[PATH_MAX], const char *folder, const char *name, bool secret)
+{
+    return snprintf(path, PATH_MAX, "%s/%s.key%s", folder, name, secret ? "_secret" : "") <
+           PATH_MAX;
+}
+
+static bool is_missing(const char *folder, const char *name, bool secret)
+{
+    char path[PATH_MAX];
+    return name_file(path, folder, name, secret) && access(path, F_OK) != 0 && errno == ENOENT;
+}
+
+/* A public key, or both, which must be a pair. */
+static enum status read_pair(const char *folder, const char *name, bool secret,
+                             struct key_pair *pair, struct error *e)
 {
     char path[PATH_MAX], text[FILE_MAX], derived[KEY_SIZE];
-    const bool secret = strstr(name, "_secret") != NULL;
-    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
+    if (!name_file(path, folder, name, secret))
         return error_set(e, STATUS_USAGE, "--keys: the name of the folder is too long");
     enum status s = read_text(path, secret, text, e);
     if (s == STATUS_OK)
@@ -99,11 +111,9 @@ static enum status read_public(const char *folder, const char *name, char key[KE
                                struct error *e)
 {
     struct key_pair pair = {0};
-    char path[PATH_MAX];
-    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (access(path, F_OK) != 0 && errno == ENOENT)
+    if (is_missing(folder, name, false))
         return STATUS_OK;
-    const enum status s = read_pair(folder, name, &pair, e);
+    const enum status s = read_pair(folder, name, false, &pair, e);
     memcpy(key, pair.public_key, KEY_SIZE);
     return s;
 }
@@ -125,20 +135,18 @@ static enum status check_folder(const char *folder, struct error *e)
 
 enum status keys_read(struct keys *k, const char *folder, enum keys_role role, struct error *e)
 {
-    char secret[PATH_MAX];
     *k = (struct keys){0};
     enum status s = check_folder(folder, e);
-    (void)snprintf(secret, sizeof secret, "%s/server.key_secret", folder);
-    const bool binds = role == KEYS_SERVE || (role == KEYS_STAGE && access(secret, F_OK) == 0);
+    const bool binds =
+        role == KEYS_SERVE || (role == KEYS_STAGE && !is_missing(folder, "server", true));
     if (s == STATUS_OK)
-        s = read_pair(folder, binds ? "server.key_secret" : "server.key", &k->server, e);
+        s = read_pair(folder, "server", binds, &k->server, e);
     if (s == STATUS_OK && role != KEYS_SERVE)
-        s = read_pair(folder, role == KEYS_WATCH ? "watcher.key_secret" : "client.key_secret",
-                      &k->own, e);
+        s = read_pair(folder, role == KEYS_WATCH ? "watcher" : "client", true, &k->own, e);
     if (s == STATUS_OK && binds)
-        s = read_public(folder, "client.key", k->client, e);
+        s = read_public(folder, "client", k->client, e);
     if (s == STATUS_OK && binds && role == KEYS_STAGE)
-        s = read_public(folder, "watcher.key", k->watcher, e);
+        s = read_public(folder, "watcher", k->watcher, e);
     if (s)
         explicit_bzero(k, sizeof *k);
     return s;
@@ -152,8 +160,7 @@ static enum status write_file(const char *folder, const char *name, const struct
 {
     char path[PATH_MAX];
     const bool secret = pair->secret_key[0];
-    if (snprintf(path, sizeof path, "%s/%s.key%s", folder, name, secret ? "_secret" : "") >=
-        (int)sizeof path)
+    if (!name_file(path, folder, name, secret))
         return error_set(e, STATUS_USAGE, "%.200s: the name is too long", folder);
     const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     FILE *out = file < 0 ? NULL : fdopen(file, "w");
@@ -210,8 +217,7 @@ static void remove_all(const char *folder, bool made)
     char path[PATH_MAX];
     for (size_t i = 0; i < NAMES; i++)
         for (int secret = 0; secret < 2; secret++)
-            if (snprintf(path, sizeof path, "%s/%s.key%s", folder, names[i],
-                         secret ? "_secret" : "") < (int)sizeof path)
+            if (name_file(path, folder, names[i], secret))
                 (void)unlink(path);
     if (made)
         (void)rmdir(folder);
