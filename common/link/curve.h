@@ -1,10 +1,12 @@
 /*
- * What guards tcp endpoints: ZeroMQ's CURVE with the keys of the run.  Who binds takes the keys
- * on a list (zap.h) only; who connects knows by the server's key that it is the right one.
+ * What guards tcp endpoints: ZeroMQ's CURVE with the keys of the run.  Who connects knows by the
+ * server's key that it is the right one; who binds takes the keys of clients and watchers only, as
+ * a thread answers what the sockets of a context ask (RFC 27, inproc://zeromq.zap.01).
  */
 #ifndef BRAGG_LINK_CURVE_H
 #define BRAGG_LINK_CURVE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -30,9 +32,30 @@ enum status curve_guard(const struct curve *c, void *socket, bool bind, const ch
                         struct error *e);
 
 /* Before a socket of ZeroMQ binds: takes only who knows the public key of the server whose secret
- * key, in Z85, this is, and whom somebody lets in who looks at who comes (zap.h): without him
- * libzmq takes all of these.  False, with errno, when that cannot be. */
+ * key, in Z85, this is, and whom zap_open lets in: without that libzmq takes all of these.  False,
+ * with errno, when that cannot be. */
 bool curve_serve(void *socket, const char *secret);
+
+/* Who may connect, under these names. */
+#define ZAP_CLIENT "client"
+#define ZAP_WATCHER "watcher"
+
+struct zap {
+    bool runs;
+    pthread_t thread;
+    void *socket;                              // of the thread
+    char client[KEY_SIZE], watcher[KEY_SIZE];  // "": nobody
+};
+
+/* Starts it in a context, before anything binds there; *z stays where it is. */
+enum status zap_open(struct zap *z, void *context, const struct keys *keys, struct error *e);
+
+/* Likewise in a context of its own, for somebody who ends that with zmq_ctx_term; NULL after an
+ * error. */
+void *zap_open_context(struct zap *z, const struct keys *keys, struct error *e);
+
+/* After zmq_ctx_term, which ends it; nothing happens where there is none. */
+void zap_close(struct zap *z);
 
 /* What has happened to the connections of a socket. */
 struct trial {

@@ -8,7 +8,6 @@
 
 #include "base/alloc.h"
 #include "link/endpoint.h"
-#include "link/zap.h"
 #include "wire/control.h"
 
 enum { LINGER_MS = 500, RECONNECT_MS = 20, RECONNECT_MAX_MS = 500 };

@@ -12,9 +12,9 @@
 
 #include "control/member.h"
 #include "control/stream.h"
+#include "link/curve.h"
 #include "link/links.h"
 #include "link/run.h"
-#include "link/zap.h"
 #include "stage/stage.h"
 
 struct runtime {
