@@ -65,7 +65,7 @@ void link_drop(struct links *ls, struct link *l, bool died)
             ls->held[i].from = NULL;  // it stays a frame of ours
     ls->changed = true;
     note_lost(ls, l, died);
-    shared_release(ls, l);
+    shared_release(ls, l, UINT64_MAX);
     link_free(l);
 }
 

@@ -116,44 +116,33 @@ enum status endpoint_parse(const char *text, bool tcp, bool *bind, char endpoint
     return s;
 }
 
-/* True when somebody accepts connections on the socket at this path. */
-static bool socket_answers(const char *path)
+/* What comes of a connection to this address, at once or within a second: 0 or an errno. */
+static int try_to_connect(const struct sockaddr *address, socklen_t size)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof address.sun_path)
-        return false;
-    memcpy(address.sun_path, path, strlen(path) + 1);
-    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    enum { PATIENCE_MS = 1000 };
+    int cause = 0;
+    socklen_t cause_size = sizeof cause;
+    const int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
-        return false;
-    const bool answers =
-        connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 || errno == EAGAIN;
+        return errno;
+    if (connect(fd, address, size) != 0)
+        cause = errno;
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    if (cause == EINPROGRESS && poll(&p, 1, PATIENCE_MS) == 1)
+        (void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &cause, &cause_size);
     (void)close(fd);
-    return answers;
+    return cause;
 }
 
 bool endpoint_answers(const char *endpoint)
 {
     const char *path = ipc_path(endpoint);
-    return !path || socket_answers(path);
-}
-
-/* True when a connection to this address is refused at once, or within a second. */
-static bool address_refuses(const struct addrinfo *a)
-{
-    enum { PATIENCE_MS = 1000 };
-    int cause = 0;
-    socklen_t size = sizeof cause;
-    const int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return false;
-    if (connect(fd, a->ai_addr, a->ai_addrlen) != 0)
-        cause = errno;
-    struct pollfd p = {.fd = fd, .events = POLLOUT};
-    if (cause == EINPROGRESS && poll(&p, 1, PATIENCE_MS) == 1)
-        (void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &cause, &size);
-    (void)close(fd);
-    return cause == ECONNREFUSED;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (!path || strlen(path) >= sizeof address.sun_path)
+        return !path;
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    const int cause = try_to_connect((const struct sockaddr *)&address, sizeof address);
+    return !cause || cause == EAGAIN;
 }
 
 bool endpoint_is_refused(const char *endpoint)
@@ -172,9 +161,9 @@ bool endpoint_is_refused(const char *endpoint)
     struct addrinfo *found = NULL;
     if (getaddrinfo(name, port, &wanted, &found) != 0)
         return false;
-    const bool refused = address_refuses(found);
+    const int cause = try_to_connect(found->ai_addr, found->ai_addrlen);
     freeaddrinfo(found);
-    return refused;
+    return cause == ECONNREFUSED;
 }
 
 enum status endpoint_clear(const char *endpoint, struct error *e)
@@ -186,7 +175,7 @@ enum status endpoint_clear(const char *endpoint, struct error *e)
     if (!S_ISSOCK(what.st_mode))
         return error_set(e, STATUS_USAGE, "%s exists and is no socket: name another endpoint",
                          path);
-    if (socket_answers(path))
+    if (endpoint_answers(endpoint))
         return error_set(e, STATUS_USAGE, "%s is in use by another process", path);
     if (unlink(path) != 0)
         return error_errno(e, STATUS_FAILED, "%s", path);

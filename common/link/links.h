@@ -83,8 +83,7 @@ struct held {
 /* stdin or stdout as a pipe to a neighbour. */
 struct pipe_end {
     bool used;             // endpoints go through it
-    bool closed;           // the other end is closed
-    uint64_t deadline_ns;  // when closed: until then a bye may come
+    uint64_t deadline_ns;  // the other end is closed, until then a bye may come; 0: it is open
     struct port *port;     // the port whose peer is at the other end
 };
 

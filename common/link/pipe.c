@@ -35,7 +35,6 @@ void pipe_listen(struct links *ls, uint64_t now_ns)
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (n <= 0) {
-        ls->in.closed = true;
         ls->in.deadline_ns = now_ns + GRACE_NS;
         if (!ls->in.port && !ls->line_length)
             run_stop(ls->run, STATUS_FAILED, NULL);
@@ -70,7 +69,7 @@ void pipe_tell(struct links *ls)
 static void check_pipe(struct links *ls, const struct pipe_end *p, const char *where,
                        uint64_t now_ns)
 {
-    if (!p->closed || ls->run->stopping || now_ns < p->deadline_ns)
+    if (!p->deadline_ns || ls->run->stopping || now_ns < p->deadline_ns)
         return;
     const struct link *l = p->port ? link_of_port(ls, p->port) : NULL;
     if (l && !l->gone)

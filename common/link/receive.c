@@ -184,7 +184,7 @@ static void leave(struct links *ls, struct link *l)
     l->gone = true;
     l->nsent = l->narrived = l->ncovered = 0;
     link_settle(ls, l);
-    shared_release(ls, l);
+    shared_release(ls, l, UINT64_MAX);
 }
 
 /* The process at the other end has failed; who is not needed ends alone. */

@@ -145,8 +145,7 @@ size_t shared_send(struct links *ls, struct link *l, struct item *item)
     return bytes;
 }
 
-/* Slots of the pool that a link reads no more. */
-static void give_back(struct links *ls, struct link *l, uint64_t slots)
+void shared_release(struct links *ls, struct link *l, uint64_t slots)
 {
     slots &= l->slots;
     l->slots &= ~slots;
@@ -160,12 +159,7 @@ void shared_credit(struct links *ls, struct link *l, const struct notice *n)
     l->shared = n->shared && ls->pool;
     l->on_card = l->shared && ls->experiment.nparts && ls->on_card.card &&
                  strcmp(n->card, ls->on_card.name) == 0;
-    give_back(ls, l, n->slots);
-}
-
-void shared_release(struct links *ls, struct link *l)
-{
-    give_back(ls, l, UINT64_MAX);
+    shared_release(ls, l, n->slots);
 }
 
 void shared_inherit(struct links *ls, struct link *l, struct link *former)

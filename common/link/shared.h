@@ -25,9 +25,11 @@ void shared_look(struct links *ls);
  * memory among them; 0 when the other end cannot be reached. */
 size_t shared_send(struct links *ls, struct link *l, struct item *item);
 
-/* Slots came back with credit; the other end reads none any more. */
+/* Credit has come, with slots and what the other end can read. */
 void shared_credit(struct links *ls, struct link *l, const struct notice *n);
-void shared_release(struct links *ls, struct link *l);
+
+/* The other end reads these slots, by bits, no more. */
+void shared_release(struct links *ls, struct link *l, uint64_t slots);
 
 /* A process that lives has come back through another connection: what it reads of our pool, and
  * we of its, stays so. */

@@ -41,8 +41,8 @@ enum { SLOT_EVENT, SLOT_SIGNALS, SLOT_STDIN, SLOT_STDOUT, SLOT_CONTROL, SLOT_POR
 
 static nfds_t fill_slots(const struct runtime *rt, struct pollfd *slots)
 {
-    const bool listen_in = rt->links.in.used && !rt->links.in.closed,
-               listen_out = rt->links.out.used && !rt->links.out.closed;
+    const bool listen_in = rt->links.in.used && !rt->links.in.deadline_ns,
+               listen_out = rt->links.out.used && !rt->links.out.deadline_ns;
     slots[SLOT_EVENT] = (struct pollfd){.fd = rt->links.exchange.event, .events = POLLIN};
     slots[SLOT_SIGNALS] = (struct pollfd){.fd = rt->signals, .events = POLLIN};
     slots[SLOT_STDIN] = (struct pollfd){.fd = listen_in ? STDIN_FILENO : -1, .events = POLLIN};
@@ -64,10 +64,8 @@ static void look(struct runtime *rt, const struct pollfd *slots, nfds_t count, b
         return;
     if (slots[SLOT_SIGNALS].revents)
         on_signal(rt);
-    if (slots[SLOT_STDOUT].revents) {
-        rt->links.out.closed = true;
+    if (slots[SLOT_STDOUT].revents)
         rt->links.out.deadline_ns = now_ns + GRACE_NS;
-    }
     rt->run.control.stirred |= all || slots[SLOT_CONTROL].revents;
     for (nfds_t i = SLOT_PORTS; i < count; i++)
         rt->links.ports[i - SLOT_PORTS].stirred |= all || slots[i].revents;
