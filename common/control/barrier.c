@@ -159,7 +159,7 @@ static bool take_off(const struct stream *s, uint64_t group, struct id_set *ids)
 /* Takes off the list what all groups have. */
 static bool skip_durable(struct stream *s)
 {
-    const struct id_set *list = exchange_list(&s->links->exchange);
+    const struct id_set *list = &s->links->exchange.list;
     struct id_set lacking = {0};
     bool good = true;
     for (size_t i = 0; i < s->ndurable && good; i++) {
@@ -178,11 +178,11 @@ static bool skip_durable(struct stream *s)
         log_line(LOG_INFO, "%" PRIu64 " of %" PRIu64 " frames are there", s->window.total - total,
                  s->window.total);
     if (good)
-        exchange_change_list(&s->links->exchange, &lacking);
+        exchange_set_list(&s->links->exchange, &lacking);
     else
         id_set_clear(&lacking);
     s->resumed = total < s->window.total;
-    return good && window_take_list(&s->window, exchange_list(&s->links->exchange));
+    return good && window_take_list(&s->window, &s->links->exchange.list);
 }
 
 void barrier_try(struct stream *s, uint64_t now_ns)

@@ -135,9 +135,9 @@ bool holdings_begin_again(struct stream *s)
     log_line(LOG_WARNING,
              "%" PRIu64 " frames are computed again: only who is out acknowledged them",
              id_set_size(&s->unsafe));
-    const struct id_set *list = exchange_list(&s->links->exchange);
+    const struct id_set *list = &s->links->exchange.list;
     holdings_check(s, id_set_add_set(&s->earlier, list));
-    exchange_change_list(&s->links->exchange, &s->unsafe);
+    exchange_set_list(&s->links->exchange, &s->unsafe);
     s->unsafe = (struct id_set){0};
     s->unsafe_in = 0;
     holdings_check(s, window_take_list(&s->window, list));

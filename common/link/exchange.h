@@ -56,7 +56,7 @@ struct exchange {
     struct id_set have;     // sink: durable from the start
     struct id_set damaged;  // frames that were damaged on their way, not yet told
     bool damaged_other;     // likewise an experiment
-    struct id_set list;     // source: the ids to issue; constant while any is under way
+    struct id_set list;     // source: the ids to issue; the I/O thread alone changes it once known
     uint64_t limit;         // source: so many of the list may be issued
     uint64_t issued;        // source: so many were handed to the main thread,
     size_t range;           // the next one is in this range of the list ...
@@ -97,8 +97,9 @@ void exchange_damaged(struct exchange *x, const struct route *route);
 void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
                     const char *lineage, const atomic_uint_fast64_t *rows);
 void exchange_set_total(struct exchange *x, uint64_t total);
-void exchange_set_have(struct exchange *x, const struct id_set *ids);   // sink; takes ownership
-void exchange_set_list(struct exchange *x, const struct id_set *list);  // source; takes ownership
+void exchange_set_have(struct exchange *x, const struct id_set *ids);  // sink; takes ownership
+/* Source, either thread, while all issued is done; takes ownership. */
+void exchange_set_list(struct exchange *x, const struct id_set *list);
 void exchange_main_done(struct exchange *x);
 
 /* What the I/O thread looks at in one go. */
@@ -121,11 +122,8 @@ struct exchange_view exchange_look(struct exchange *x);
 struct id_set exchange_take_durable(struct exchange *x);               // the caller clears it
 struct id_set exchange_take_damaged(struct exchange *x, bool *other);  // likewise
 const struct id_set *exchange_have(const struct exchange *x);          // sink, from `begun` on
-const struct id_set *exchange_list(struct exchange *x);                // source
-void exchange_change_list(struct exchange *x,
-                          const struct id_set *list);            // source; while all issued is done
-void exchange_set_limit(struct exchange *x, uint64_t limit);     // source
-bool exchange_reissue(struct exchange *x, struct ticket again);  // source; false: no memory
+void exchange_set_limit(struct exchange *x, uint64_t limit);           // source
+bool exchange_reissue(struct exchange *x, struct ticket again);        // source; false: no memory
 uint64_t exchange_cut(struct exchange *x);  // source: none beyond those issued; the new total
 void exchange_end(struct exchange *x, bool complete);
 bool exchange_await_main(struct exchange *x, int seconds);

@@ -51,26 +51,13 @@ bool exchange_wait_until(struct exchange *x, uint64_t when_ns)
 void exchange_set_list(struct exchange *x, const struct id_set *list)
 {
     exchange_lock(x);
-    x->list = *list;
-    x->total = id_set_size(list);
-    x->total_known = true;
-    exchange_unlock(x);
-    exchange_wake_io(x);
-}
-
-void exchange_change_list(struct exchange *x, const struct id_set *list)
-{
-    exchange_lock(x);
     id_set_clear(&x->list);
     x->list = *list;
     x->total = id_set_size(list);
+    x->total_known = true;
     x->limit = x->issued = x->range = x->offset = 0;
     exchange_unlock(x);
-}
-
-const struct id_set *exchange_list(struct exchange *x)
-{
-    return &x->list;
+    exchange_wake_io(x);
 }
 
 void exchange_set_limit(struct exchange *x, uint64_t limit)

@@ -153,7 +153,7 @@ static void another_group_makes_nothing_safe(void **state)
     assert_int_equal(id_set_size(&w.source->unsafe), 3);
     assert_true(holdings_begin_again(w.source));
     assert_int_equal(w.source->window.total, 3);
-    assert_int_equal(exchange_list(&w.links.exchange)->ranges[0].first, 7);
+    assert_int_equal(w.links.exchange.list.ranges[0].first, 7);
     world_close(&w);
 }
 
