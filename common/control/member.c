@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "link/credit.h"
 #include "link/death.h"
-#include "link/order_take.h"
 #include "link/reconnect.h"
 #include "link/send.h"
 

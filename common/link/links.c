@@ -147,7 +147,6 @@ void links_clear(struct links *ls)
     for (struct lost *l; (l = links_take_lost(ls));)
         mem_free(l);
     id_set_clear(&ls->seen.ids);
-    order_close(&ls->order);
     id_set_clear(&ls->passed);
     id_set_clear(&ls->acks);
     for (size_t i = 0; i < LINK_BUCKETS; i++)

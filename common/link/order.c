@@ -1,5 +1,8 @@
 #include "link/order.h"
 
+#include "base/alloc.h"
+#include "link/credit.h"
+
 /* Keeps what may be told of again: the source's window only moves upwards. */
 static bool forget(struct order *o, const struct id_set *to_come, uint64_t until)
 {
@@ -71,4 +74,76 @@ void order_close(struct order *o)
     id_set_clear(&o->awaited);
     id_set_clear(&o->arrived);
     *o = (struct order){0};
+}
+
+static void no_memory(struct links *ls)
+{
+    run_stop(ls->run, STATUS_FAILED, "out of memory for the order of frames");
+}
+
+/* Hands on what is next. */
+static void hand_on(struct links *ls)
+{
+    for (struct item *item; (item = order_take(&ls->order));)
+        exchange_put(&ls->exchange, item);
+}
+
+void order_listen(struct links *ls, const struct notice *n)
+{
+    struct id_set ids = {0};
+    bool good = true;
+    for (size_t i = 0; i < n->nids && good; i++)
+        good = n->ids[i].last < UINT64_MAX && id_set_add_range(&ids, n->ids[i]);
+    good = good && order_told(&ls->order, &ids, n->until);
+    /* A sink may have frames from an earlier time. */
+    for (size_t i = 0; i < ids.count && good; i++)
+        for (uint64_t id = ids.ranges[i].first; id <= ids.ranges[i].last && good; id++)
+            if (id_set_has(&ls->seen.ids, id))
+                good = id_set_remove(&ls->order.awaited, id);
+    id_set_clear(&ids);
+    if (!good)
+        no_memory(ls);
+    else
+        hand_on(ls);
+}
+
+void order_skip(struct links *ls, uint64_t id)
+{
+    if (!order_arrived(&ls->order, id))
+        no_memory(ls);
+    else
+        hand_on(ls);
+}
+
+/* A frame that waits gives its shared memory back at once: like credit, what it waits for may
+ * need that to get through. */
+static void make_private(struct links *ls, struct message *m)
+{
+    for (size_t i = 0; i < m->nparts; i++) {
+        struct part *part = &m->parts[i];
+        if (!mapping_is_lease(part->release))
+            continue;
+        void *copy = mem_copy(part->data, part->size, 1);
+        if (!copy) {
+            no_memory(ls);
+            return;
+        }
+        const bool intact = mapping_is_intact(part->owner);
+        part->release(part->owner);
+        *part = (struct part){copy, part->size, mem_free, copy};
+        if (!intact)
+            run_leave(ls->run, "");
+    }
+}
+
+void order_receive(struct links *ls, struct item *item)
+{
+    const uint64_t id = item->route.frame;
+    order_put(&ls->order, item);
+    order_skip(ls, id);
+    item = order_find(&ls->order, id);
+    if (!item || ls->run->stopping)
+        return;
+    make_private(ls, &item->message);
+    credit_release(ls, id);
 }

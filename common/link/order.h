@@ -15,6 +15,9 @@
 #include "base/idset.h"
 #include "link/exchange.h"
 
+struct links;
+struct notice;
+
 struct order {
     uint64_t until;            // of the ids below, all that are to come are known
     struct id_set awaited;     // those which have not arrived
@@ -39,5 +42,11 @@ void order_put(struct order *o, struct item *item);
 struct item *order_take(struct order *o);
 
 void order_close(struct order *o);
+
+/* In a process that takes frames in this order: what the source says is to come; an id that is not
+ * to be waited for; a frame, which is held, and becomes the callee's. */
+void order_listen(struct links *ls, const struct notice *n);
+void order_skip(struct links *ls, uint64_t id);
+void order_receive(struct links *ls, struct item *item);
 
 #endif

@@ -9,7 +9,6 @@
 #include "link/credit.h"
 #include "link/death.h"
 #include "link/hello.h"
-#include "link/order_take.h"
 #include "link/send.h"
 #include "link/shared.h"
 #include "wire/packed.h"

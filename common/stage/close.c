@@ -55,6 +55,7 @@ void runtime_close(struct runtime *rt)
     else
         runtime_disconnect(rt);
     source_close(rt->source);
+    order_close(&rt->links.order);
     links_clear(&rt->links);
     exchange_close(&rt->links.exchange);
     curve_close(&rt->run.curve);
