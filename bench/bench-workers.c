@@ -21,7 +21,7 @@
 enum { COUNT_MAX = 4000, CREDIT = 8, FLUSH_MS = 2, BEAT_MS = 500, MS = 1000000 };
 
 struct worker {
-    void *data, *control;
+    struct port data, control;
     char uuid[UUID_SIZE];
     uint64_t messages, frames;  // that came: with the experiment, and without
     uint32_t grant;             // credit to return
@@ -37,27 +37,28 @@ struct crowd {
     uint64_t run, beats, frames, first_ns, last_ns;
 };
 
-static void send_as(const struct crowd *c, void *socket, enum message_type type, struct message *m,
-                    enum status s)
+static void send_as(const struct crowd *c, struct port *port, enum message_type type,
+                    struct message *m, enum status s)
 {
     static const struct address source = {0};
     struct route r = {.type = type, .run = c->run, .incarnation = 1, .stage = "bare"};
-    if (s || route_seal(&r, m, NULL) != STATUS_OK || !port_send(socket, &source, m, NULL)) {
+    if (s || route_seal(&r, m, NULL) != STATUS_OK || !port_send(port, &source, m, NULL)) {
         (void)fprintf(stderr, "bench-workers: cannot send a %s\n", message_type_name(type));
         exit(STATUS_FAILED);
     }
     message_free(m);
 }
 
-static void say(const struct crowd *c, void *socket, enum message_type type, struct notice n)
+static void say(const struct crowd *c, struct port *port, enum message_type type, struct notice n)
 {
     struct message m = {0};
     const enum status s = control_notice_encode(type, &n, &m, NULL);
-    send_as(c, socket, type, &m, s);
+    send_as(c, port, type, &m, s);
 }
 
 /* `up`: the source, where it is told that this worker is after it; "": on the data plane. */
-static void say_hello(const struct crowd *c, const struct worker *w, void *socket, const char *up)
+static void say_hello(const struct crowd *c, const struct worker *w, struct port *port,
+                      const char *up)
 {
     struct neighbour source;
     struct message m = {0};
@@ -74,16 +75,15 @@ static void say_hello(const struct crowd *c, const struct worker *w, void *socke
     (void)snprintf(h.uuid, sizeof h.uuid, "%s", w->uuid);
     (void)snprintf(h.control, sizeof h.control, "%s", c->endpoint);
     const enum status s = control_hello_encode(&h, &m, NULL);
-    send_as(c, socket, MESSAGE_HELLO, &m, s);
+    send_as(c, port, MESSAGE_HELLO, &m, s);
 }
 
-static void meet(struct crowd *c, const struct worker *w, const struct route *r,
-                 const struct message *m)
+static void meet(struct crowd *c, struct worker *w, const struct route *r, const struct message *m)
 {
     struct hello h;
     c->run = r->run;
     if (control_hello_decode(&h, m, NULL) == STATUS_OK)
-        say_hello(c, w, w->control, h.uuid);
+        say_hello(c, w, &w->control, h.uuid);
     hello_free(&h);
 }
 
@@ -101,7 +101,7 @@ static void take(struct crowd *c, struct worker *w, const struct route *r)
 static void begin(struct crowd *c)
 {
     for (size_t i = 0; i < c->count; i++)
-        say(c, c->workers[i].data, MESSAGE_CREDIT, (struct notice){.grant = CREDIT});
+        say(c, &c->workers[i].data, MESSAGE_CREDIT, (struct notice){.grant = CREDIT});
 }
 
 static void fail(const char *text)
@@ -119,7 +119,7 @@ static void on_message(struct crowd *c, struct worker *w, const struct route *r,
         break;
     case MESSAGE_EXPERIMENT:
         w->messages++;
-        say(c, w->control, MESSAGE_HAVE, (struct notice){.known = true});
+        say(c, &w->control, MESSAGE_HAVE, (struct notice){.known = true});
         if (++c->met == c->count)
             begin(c);
         break;
@@ -128,10 +128,10 @@ static void on_message(struct crowd *c, struct worker *w, const struct route *r,
         take(c, w, r);
         break;
     case MESSAGE_HEARTBEAT:  // how much has come?
-        say(c, w->data, MESSAGE_HEARTBEAT, (struct notice){.progress = w->messages});
+        say(c, &w->data, MESSAGE_HEARTBEAT, (struct notice){.progress = w->messages});
         break;
     case MESSAGE_FREE:
-        say(c, w->control, MESSAGE_BYE,
+        say(c, &w->control, MESSAGE_BYE,
             (struct notice){.counts_durable = true, .durable = w->frames});
         c->over += !w->over;
         w->over = true;
@@ -145,12 +145,12 @@ static void on_message(struct crowd *c, struct worker *w, const struct route *r,
     }
 }
 
-static void receive(struct crowd *c, struct worker *w, void *socket)
+static void receive(struct crowd *c, struct worker *w, const struct port *port)
 {
     struct address from;
     struct message m;
     struct route r;
-    while (port_receive(socket, false, &from, &m) == PORT_MESSAGE) {
+    while (port_receive(port, &from, &m) == PORT_MESSAGE) {
         if (route_open(&r, &m, NULL) == STATUS_OK)
             on_message(c, w, &r, &m);
         message_free(&m);
@@ -162,13 +162,13 @@ static void flush(struct crowd *c, struct worker *w)
     if (!w->grant)
         return;
     struct notice n = {.grant = w->grant, .nids = w->done.count, .ids = w->done.ranges};
-    say(c, w->control, MESSAGE_ACK, n);
-    say(c, w->data, MESSAGE_CREDIT, n);
+    say(c, &w->control, MESSAGE_ACK, n);
+    say(c, &w->data, MESSAGE_CREDIT, n);
     w->grant = 0;
     id_set_clear(&w->done);
 }
 
-static void *connect_to(void *context, const char *endpoint)
+static void connect_to(struct port *port, void *context, const char *endpoint)
 {
     void *socket = zmq_socket(context, ZMQ_DEALER);
     const int none = 0;
@@ -176,7 +176,7 @@ static void *connect_to(void *context, const char *endpoint)
         zmq_setsockopt(socket, ZMQ_RCVHWM, &none, sizeof none) != 0 ||
         zmq_connect(socket, endpoint) != 0)
         fail(zmq_strerror(zmq_errno()));
-    return socket;
+    port->socket = socket;
 }
 
 static void open_crowd(struct crowd *c, void *context, const char *data)
@@ -189,11 +189,11 @@ static void open_crowd(struct crowd *c, void *context, const char *data)
     for (size_t i = 0; i < c->count; i++) {
         struct worker *w = &c->workers[i];
         (void)snprintf(w->uuid, sizeof w->uuid, "%016lx%016zx", (long)getpid(), i);
-        w->data = connect_to(context, data);
-        w->control = connect_to(context, c->endpoint);
-        c->items[2 * i] = (zmq_pollitem_t){.socket = w->data, .events = ZMQ_POLLIN};
-        c->items[2 * i + 1] = (zmq_pollitem_t){.socket = w->control, .events = ZMQ_POLLIN};
-        say_hello(c, w, w->data, "");
+        connect_to(&w->data, context, data);
+        connect_to(&w->control, context, c->endpoint);
+        c->items[2 * i] = (zmq_pollitem_t){.socket = w->data.socket, .events = ZMQ_POLLIN};
+        c->items[2 * i + 1] = (zmq_pollitem_t){.socket = w->control.socket, .events = ZMQ_POLLIN};
+        say_hello(c, w, &w->data, "");
     }
 }
 
@@ -202,9 +202,11 @@ static void run(struct crowd *c)
     uint64_t flushed_ns = 0, beat_ns = clock_ns();
     while (c->over < c->count) {
         (void)zmq_poll(c->items, (int)(2 * c->count), FLUSH_MS);
-        for (size_t i = 0; i < 2 * c->count; i++)
+        for (size_t i = 0; i < 2 * c->count; i++) {
+            struct worker *w = &c->workers[i / 2];
             if (c->items[i].revents)
-                receive(c, &c->workers[i / 2], c->items[i].socket);
+                receive(c, w, i % 2 ? &w->control : &w->data);
+        }
         const uint64_t now_ns = clock_ns();
         const bool due = now_ns >= flushed_ns + FLUSH_MS * MS;
         const bool beats = c->run && now_ns >= beat_ns + BEAT_MS * (uint64_t)MS;
@@ -212,7 +214,7 @@ static void run(struct crowd *c)
             struct worker *w = &c->workers[i];
             flush(c, w);
             if (beats && !w->over)
-                say(c, w->control, MESSAGE_HEARTBEAT, (struct notice){.progress = c->beats});
+                say(c, &w->control, MESSAGE_HEARTBEAT, (struct notice){.progress = c->beats});
         }
         flushed_ns = due ? now_ns : flushed_ns;
         beat_ns = beats ? now_ns : beat_ns;

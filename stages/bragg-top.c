@@ -128,7 +128,7 @@ static bool take(struct top *t)
 
 static enum status silent(const struct top *t, struct error *e)
 {
-    const char *why = curve_suspicion(&t->watch.curve, &t->watch.trial);
+    const char *why = curve_suspicion(&t->watch.curve, &t->watch.port.trial);
     if (why)
         return error_set(e, STATUS_FAILED, "%s: %s", t->endpoint, why);
     return error_set(e, STATUS_FAILED,
@@ -143,7 +143,7 @@ static enum status check_answers(struct top *t, uint64_t interval_ns, uint64_t n
 {
     const char *why;
     const bool nobody =
-        watch_is_refused(&t->watch, &why) || curve_suspicion(&t->watch.curve, &t->watch.trial);
+        watch_is_refused(&t->watch, &why) || curve_suspicion(&t->watch.curve, &t->watch.port.trial);
     if (why)
         return error_set(e, STATUS_FAILED, "%s: %s", t->endpoint, why);
     const uint64_t patience_ns =

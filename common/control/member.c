@@ -96,7 +96,7 @@ bool member_receive(struct member *me)
     struct message m;
     enum port_got got;
     while (!me->run->stopping &&
-           (got = port_receive(me->run->control.socket, false, &from, &m)) != PORT_NOTHING) {
+           (got = port_receive(&me->run->control, &from, &m)) != PORT_NOTHING) {
         any = true;
         struct route r;
         struct notice n = {0};
@@ -231,7 +231,7 @@ void member_pump(struct member *me, uint64_t now_ns)
     const bool cut = reconnect_is_cut(me->links, control, now_ns);
     if (control->socket && (cut || is_half_open(me, now_ns))) {
         (void)member_receive(me);  // what had come before
-        port_drop(&control->socket, &control->watch);
+        port_drop(control);
     }
     if (!run->stopping && !control->socket &&
         (!control->opened_ns || now_ns > control->opened_ns + REOPEN_NS))

@@ -234,7 +234,7 @@ bool peers_receive(struct stream *s)
     for (int i = 0; i < RECEIVE_AT_ONCE && !s->run->stopping; i++) {
         struct address from;
         struct message m;
-        const enum port_got got = port_receive(s->run->control.socket, true, &from, &m);
+        const enum port_got got = port_receive(&s->run->control, &from, &m);
         s->run->control.stirred = got != PORT_NOTHING;
         if (got == PORT_NOTHING)
             return i > 0;

@@ -6,28 +6,26 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "link/port.h"
 
 static const struct address source = {0};
 
 enum status watch_open(struct watch *w, const char *endpoint, const char *keys, bool insecure,
                        struct error *e)
 {
-    char copy[ENDPOINT_SIZE];
     *w = (struct watch){0};
     const enum status s = curve_open(&w->curve, keys, insecure, KEYS_WATCH, e);
     if (s)
         return s;
-    (void)snprintf(copy, sizeof copy, "%s", endpoint);
+    (void)snprintf(w->port.endpoint, sizeof w->port.endpoint, "%s", endpoint);
     w->context = zmq_ctx_new();
     if (!w->context)
         return error_memory(e, "sockets");
-    return port_open(w->context, &w->curve, false, copy, PORT_WORDS_MAX, &w->socket, &w->news, e);
+    return port_open(&w->port, w->context, &w->curve, PORT_WORDS_MAX, e);
 }
 
 void watch_close(struct watch *w)
 {
-    port_drop(&w->socket, &w->news);
+    port_drop(&w->port);
     if (w->context)
         (void)zmq_ctx_term(w->context);
     curve_close(&w->curve);
@@ -44,22 +42,22 @@ void watch_ask(struct watch *w)
     (void)snprintf(h.stage, sizeof h.stage, "%.31s", log_program());
     (void)snprintf(r.stage, sizeof r.stage, "%.31s", log_program());
     if (control_hello_encode(&h, &m, NULL) == STATUS_OK && route_seal(&r, &m, NULL) == STATUS_OK)
-        (void)port_send(w->socket, &source, &m, NULL);
+        (void)port_send(&w->port, &source, &m, NULL);
     message_free(&m);
 }
 
 void watch_wait(struct watch *w, int fd, int ms)
 {
-    zmq_pollitem_t items[] = {{.socket = w->socket, .fd = -1, .events = ZMQ_POLLIN},
+    zmq_pollitem_t items[] = {{.socket = w->port.socket, .fd = -1, .events = ZMQ_POLLIN},
                               {.fd = fd, .events = ZMQ_POLLIN}};
     (void)zmq_poll(items, fd < 0 ? 1 : 2, ms);
 }
 
 bool watch_is_refused(struct watch *w, const char **why)
 {
-    (void)port_happened(w->news, &w->trial);
-    *why = curve_verdict(&w->curve, &w->trial, clock_ns());
-    return w->trial.nobody;
+    (void)port_happened(&w->port);
+    *why = curve_verdict(&w->curve, &w->port.trial, clock_ns());
+    return w->port.trial.nobody;
 }
 
 /* WATCH_NOTHING for what is no answer. */
@@ -89,7 +87,7 @@ enum watch_got watch_receive(struct watch *w, struct run_status *r, enum status 
     struct message m;
     enum watch_got got = WATCH_NOTHING;
     for (enum port_got port; got == WATCH_NOTHING; message_free(&m)) {
-        port = port_receive(w->socket, false, &from, &m);
+        port = port_receive(&w->port, &from, &m);
         if (port == PORT_NOTHING)
             break;
         if (port == PORT_MESSAGE)

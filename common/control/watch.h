@@ -5,13 +5,12 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "link/curve.h"
-#include "wire/control.h"
+#include "link/port.h"
 
 struct watch {
-    void *context, *socket, *news;  // of ZeroMQ
+    void *context;  // of ZeroMQ
     struct curve curve;
-    struct trial trial;
+    struct port port;
 };
 
 /* Connects to the control endpoint of a source, good by endpoint_parse, whether or not

@@ -159,7 +159,7 @@ void links_clear(struct links *ls)
 
 void link_cut(struct links *ls, struct port *p)
 {
-    port_drop(&p->socket, &p->watch);
+    port_drop(p);
     p->greeted_ns = 0;
     ls->stirred = true;
     /* Should it be a death, the source tells. */

@@ -16,8 +16,7 @@ static void on_line(struct links *ls)
     if (s == STATUS_OK) {
         *port = (struct port){.up = true};
         memcpy(port->endpoint, line.data, sizeof port->endpoint);
-        s = port_open(ls->run->context, &ls->run->curve, false, port->endpoint,
-                      link_part_max(ls, true), &port->socket, &port->watch, &e);
+        s = port_open(port, ls->run->context, &ls->run->curve, link_part_max(ls, true), &e);
         ls->nports++;
     }
     if (s) {

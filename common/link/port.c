@@ -53,38 +53,39 @@ static void *watch_socket(void *context, void *socket, bool bound)
     return NULL;
 }
 
-enum status port_open(void *context, const struct curve *c, bool bind, char *endpoint,
-                      int64_t part_max, void **socket, void **watch, struct error *e)
+enum status port_open(struct port *p, void *context, const struct curve *c, int64_t part_max,
+                      struct error *e)
 {
-    *watch = NULL;
-    *socket = zmq_socket(context, bind ? ZMQ_ROUTER : ZMQ_DEALER);
-    if (!*socket)
+    const bool network = endpoint_is_network(p->endpoint);
+    void *socket = p->socket = zmq_socket(context, p->bound ? ZMQ_ROUTER : ZMQ_DEALER);
+    p->watch = NULL;
+    if (!socket)
         return error_set(e, STATUS_FAILED, "cannot make a socket: %s", zmq_strerror(errno));
-    set_int(*socket, ZMQ_LINGER, LINGER_MS);
-    set_int(*socket, ZMQ_SNDHWM, 0);
-    set_int(*socket, ZMQ_RCVHWM, bind && part_max == PORT_WORDS_MAX ? WORDS_AT_ONCE : 0);
-    (void)zmq_setsockopt(*socket, ZMQ_MAXMSGSIZE, &part_max, sizeof part_max);
-    set_int(*socket, ZMQ_RECONNECT_IVL, RECONNECT_MS);
-    set_int(*socket, ZMQ_RECONNECT_IVL_MAX, RECONNECT_MAX_MS);
-    set_int(*socket, ZMQ_IPV6, strchr(endpoint, '[') != NULL);
-    set_int(*socket, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS);
-    if (endpoint_is_network(endpoint)) {
-        set_int(*socket, ZMQ_HEARTBEAT_IVL, PING_MS);
-        set_int(*socket, ZMQ_HEARTBEAT_TIMEOUT, SILENCE_MS);
+    set_int(socket, ZMQ_LINGER, LINGER_MS);
+    set_int(socket, ZMQ_SNDHWM, 0);
+    set_int(socket, ZMQ_RCVHWM, p->bound && part_max == PORT_WORDS_MAX ? WORDS_AT_ONCE : 0);
+    (void)zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &part_max, sizeof part_max);
+    set_int(socket, ZMQ_RECONNECT_IVL, RECONNECT_MS);
+    set_int(socket, ZMQ_RECONNECT_IVL_MAX, RECONNECT_MAX_MS);
+    set_int(socket, ZMQ_IPV6, strchr(p->endpoint, '[') != NULL);
+    set_int(socket, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS);
+    if (network) {
+        set_int(socket, ZMQ_HEARTBEAT_IVL, PING_MS);
+        set_int(socket, ZMQ_HEARTBEAT_TIMEOUT, SILENCE_MS);
     }
-    if (bind)
-        set_int(*socket, ZMQ_ROUTER_MANDATORY, 1);
-    const enum status s = curve_guard(c, *socket, bind, endpoint, e);
+    if (p->bound)
+        set_int(socket, ZMQ_ROUTER_MANDATORY, 1);
+    const enum status s = curve_guard(c, socket, p->bound, p->endpoint, e);
     if (s)
         return s;
-    if (!bind || (c->keyed && endpoint_is_network(endpoint)))
-        *watch = watch_socket(context, *socket, bind);
-    if ((bind ? zmq_bind : zmq_connect)(*socket, endpoint) != 0)
-        return error_set(e, STATUS_FAILED, "cannot %s %s: %s", bind ? "bind" : "connect to",
-                         endpoint, zmq_strerror(errno));
-    size_t size = ENDPOINT_SIZE;
-    if (bind)
-        (void)zmq_getsockopt(*socket, ZMQ_LAST_ENDPOINT, endpoint, &size);
+    if (!p->bound || (c->keyed && network))
+        p->watch = watch_socket(context, socket, p->bound);
+    if ((p->bound ? zmq_bind : zmq_connect)(socket, p->endpoint) != 0)
+        return error_set(e, STATUS_FAILED, "cannot %s %s: %s", p->bound ? "bind" : "connect to",
+                         p->endpoint, zmq_strerror(errno));
+    size_t size = sizeof p->endpoint;
+    if (p->bound)
+        (void)zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, p->endpoint, &size);
     return STATUS_OK;
 }
 
@@ -119,44 +120,44 @@ static bool note_event(struct trial *t, unsigned event)
 }
 
 /* Each event is two parts: what and which, then the endpoint. */
-bool port_happened(void *watch, struct trial *t)
+bool port_happened(struct port *p)
 {
     char part[ENDPOINT_SIZE];
     bool cut = false;
     int more = 0;
     size_t size = sizeof more;
-    for (bool first = true; watch && zmq_recv(watch, part, sizeof part, ZMQ_DONTWAIT) >= 0;
+    for (bool first = true; p->watch && zmq_recv(p->watch, part, sizeof part, ZMQ_DONTWAIT) >= 0;
          first = !more) {
         uint16_t event;
         memcpy(&event, part, sizeof event);
-        cut |= first && note_event(t, event);
-        if (zmq_getsockopt(watch, ZMQ_RCVMORE, &more, &size) != 0)
+        cut |= first && note_event(&p->trial, event);
+        if (zmq_getsockopt(p->watch, ZMQ_RCVMORE, &more, &size) != 0)
             break;
     }
     return cut;
 }
 
-void port_set_linger(void *socket, int ms)
+void port_set_linger(struct port *p, int ms)
 {
-    set_int(socket, ZMQ_LINGER, ms);
+    set_int(p->socket, ZMQ_LINGER, ms);
 }
 
-void port_close(void **socket, void **watch)
+void port_close(struct port *p)
 {
-    if (*watch)  // first: libzmq would wait for ever for somebody who takes its last event
-        (void)zmq_socket_monitor(*socket, NULL, 0);
-    if (*socket)
-        (void)zmq_close(*socket);
-    if (*watch)
-        (void)zmq_close(*watch);
-    *socket = *watch = NULL;
+    if (p->watch)  // first: libzmq would wait for ever for somebody who takes its last event
+        (void)zmq_socket_monitor(p->socket, NULL, 0);
+    if (p->socket)
+        (void)zmq_close(p->socket);
+    if (p->watch)
+        (void)zmq_close(p->watch);
+    p->socket = p->watch = NULL;
 }
 
-void port_drop(void **socket, void **watch)
+void port_drop(struct port *p)
 {
-    if (*socket)
-        port_set_linger(*socket, 0);
-    port_close(socket, watch);
+    if (p->socket)
+        port_set_linger(p, 0);
+    port_close(p);
 }
 
 /* ThreadSanitizer does not see that libzmq hands memory from thread to thread. */
@@ -247,24 +248,25 @@ static bool send_part(void *socket, const struct part *part, int flags)
     return false;
 }
 
-bool port_send(void *socket, const struct address *to, const struct message *m,
+bool port_send(struct port *p, const struct address *to, const struct message *m,
                const struct part *instead)
 {
-    if (to->size && zmq_send(socket, to->bytes, to->size, ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0)
+    p->stirred = true;
+    if (to->size && zmq_send(p->socket, to->bytes, to->size, ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0)
         return false;
     for (size_t i = 0; i < m->nparts; i++) {
         const struct part *part = instead && i % 2 == 0 && i <= 2 ? &instead[i / 2] : &m->parts[i];
-        if (!send_part(socket, part, i + 1 < m->nparts ? ZMQ_SNDMORE : 0))
+        if (!send_part(p->socket, part, i + 1 < m->nparts ? ZMQ_SNDMORE : 0))
             return false;
     }
     return true;
 }
 
-bool port_has_messages(void *socket)
+bool port_has_messages(const struct port *p)
 {
     int events = 0;
     size_t size = sizeof events;
-    return zmq_getsockopt(socket, ZMQ_EVENTS, &events, &size) != 0 || events & ZMQ_POLLIN;
+    return zmq_getsockopt(p->socket, ZMQ_EVENTS, &events, &size) != 0 || events & ZMQ_POLLIN;
 }
 
 /* With keys libzmq knows who sent it. */
@@ -307,20 +309,20 @@ static bool receive_part(void *socket, struct message *m, bool *good, bool *more
     return true;
 }
 
-enum port_got port_receive(void *socket, bool bound, struct address *from, struct message *m)
+enum port_got port_receive(const struct port *p, struct address *from, struct message *m)
 {
     bool more = true, good = true;
     from->size = 0;
     from->watches = false;
     *m = (struct message){0};
-    if (bound) {
-        const int size = zmq_recv(socket, from->bytes, sizeof from->bytes, ZMQ_DONTWAIT);
+    if (p->bound) {
+        const int size = zmq_recv(p->socket, from->bytes, sizeof from->bytes, ZMQ_DONTWAIT);
         if (size < 0)
             return PORT_NOTHING;
         from->size = (uint8_t)size;
     }
-    bool any = bound;
-    while (more && receive_part(socket, m, &good, &more, from))
+    bool any = p->bound;
+    while (more && receive_part(p->socket, m, &good, &more, from))
         any = true;
     if (any && good && !more)
         return PORT_MESSAGE;
@@ -338,9 +340,9 @@ void port_context_close(void *context)
     (void)zmq_ctx_term(context);
 }
 
-int port_descriptor(void *socket)
+int port_descriptor(const struct port *p)
 {
     int fd = -1;
     size_t size = sizeof fd;
-    return socket && zmq_getsockopt(socket, ZMQ_FD, &fd, &size) == 0 ? fd : -1;
+    return p->socket && zmq_getsockopt(p->socket, ZMQ_FD, &fd, &size) == 0 ? fd : -1;
 }

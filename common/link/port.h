@@ -23,7 +23,7 @@ struct port {
     bool bound;           // ROUTER with any number of peers; else DEALER with one
     bool up;              // data plane: towards the source
     uint64_t greeted_ns;  // data plane, connecting: when hello was sent, 0 for never
-    void *watch;          // tells what happens to its connections
+    void *watch;          // tells what happens to its connections; NULL: nothing does
     struct trial trial;   // how they went
     uint64_t opened_ns;   // connecting: when it did so last, 0 for never
     bool stirred;         // may have messages of which its descriptor does not tell
@@ -42,24 +42,22 @@ bool address_equal(const struct address *a, const struct address *b);
 void *port_context_open(void);
 void port_context_close(void *context);
 
-/* A ROUTER that is bound to, or a DEALER that connects to, `endpoint`, guarded as *c says.  When a
- * port number was left open, `endpoint` (ENDPOINT_SIZE bytes) gets the real one.  Who sends a part
- * of more than `part_max` bytes is cut off.  *watch is asked by port_happened; NULL when there are
- * no more sockets. */
-enum status port_open(void *context, const struct curve *c, bool bind, char *endpoint,
-                      int64_t part_max, void **socket, void **watch, struct error *e);
+/* Binds p->endpoint or connects to it, as p->bound says, guarded as *c says.  When the number of a
+ * port was left open, p->endpoint gets the real one.  Who sends a part of more than `part_max`
+ * bytes is cut off.  Closed by port_close also after an error. */
+enum status port_open(struct port *p, void *context, const struct curve *c, int64_t part_max,
+                      struct error *e);
 
-/* Adds what has happened to the socket since the last question, nothing when `watch` is NULL; true
- * when a connection ended. */
-bool port_happened(void *watch, struct trial *t);
+/* Adds what has happened to its connections since the last question to p->trial, nothing where that
+ * is not watched; true when one ended. */
+bool port_happened(struct port *p);
 
 /* What is still to be sent keeps a socket for so long at most when it is closed (500 ms). */
-void port_set_linger(void *socket, int ms);
+void port_set_linger(struct port *p, int ms);
 
-/* Closes and clears both, of which either may be NULL. */
-void port_close(void **socket, void **watch);
-/* Likewise, without what is still to be sent. */
-void port_drop(void **socket, void **watch);
+/* Closes the socket, if there is one; likewise, without what is still to be sent. */
+void port_close(struct port *p);
+void port_drop(struct port *p);
 
 /* Makes the parts shareable: port_send can then send them any number of times
  * without a copy, and the memory is released after the last. */
@@ -67,20 +65,20 @@ enum status port_share(struct message *m, struct error *e);
 
 /* Sends all parts; the message stays the caller's.  `instead`, when not NULL, are two
  * parts that go in place of parts 0 and 2.  False when the peer is gone. */
-bool port_send(void *socket, const struct address *to, const struct message *m,
+bool port_send(struct port *p, const struct address *to, const struct message *m,
                const struct part *instead);
 
 /* Becomes readable when something happens to the socket, and is silent again after the next
  * call that looks: after a send, too, even when there are messages.  -1 without a socket. */
-int port_descriptor(void *socket);
+int port_descriptor(const struct port *p);
 
 enum port_got { PORT_NOTHING, PORT_MESSAGE, PORT_DAMAGED };
 
 /* True when port_receive would find something, and when nobody can tell. */
-bool port_has_messages(void *socket);
+bool port_has_messages(const struct port *p);
 
 /* Receives without waiting.  Stops to keep parts beyond the limits of a message,
  * which is then PORT_DAMAGED (and *m empty). */
-enum port_got port_receive(void *socket, bool bound, struct address *from, struct message *m);
+enum port_got port_receive(const struct port *p, struct address *from, struct message *m);
 
 #endif

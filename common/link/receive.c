@@ -273,7 +273,7 @@ bool receive_from(struct links *ls, struct port *port)
     for (int i = 0; i < RECEIVE_AT_ONCE && !ls->run->stopping && port->socket; i++) {
         struct address from;
         struct message m;
-        const enum port_got got = port_receive(port->socket, port->bound, &from, &m);
+        const enum port_got got = port_receive(port, &from, &m);
         port->stirred = got != PORT_NOTHING;
         if (got == PORT_NOTHING)
             return any;

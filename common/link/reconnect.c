@@ -7,8 +7,7 @@ void reconnect_open(struct links *ls, struct port *p, int64_t part_max, uint64_t
 {
     struct error e;
     p->opened_ns = now_ns;
-    if (port_open(ls->run->context, &ls->run->curve, false, p->endpoint, part_max, &p->socket,
-                  &p->watch, &e) != STATUS_OK)
+    if (port_open(p, ls->run->context, &ls->run->curve, part_max, &e) != STATUS_OK)
         run_stop(ls->run, STATUS_FAILED, "%s", e.text);
 }
 
@@ -23,7 +22,7 @@ bool reconnect_is_cut(struct links *ls, struct port *p, uint64_t now_ns)
 {
     if (!ls->looks)
         return false;
-    const bool cut = port_happened(p->watch, &p->trial);
+    const bool cut = port_happened(p);
     const char *why =
         endpoint_is_network(p->endpoint) ? curve_verdict(&ls->run->curve, &p->trial, now_ns) : NULL;
     if (why)
@@ -36,7 +35,7 @@ static void count_refused(struct links *ls, struct port *p, uint64_t now_ns)
 {
     if (!p->bound || !ls->looks || !p->watch)
         return;
-    (void)port_happened(p->watch, &p->trial);
+    (void)port_happened(p);
     atomic_fetch_add(&ls->refused, curve_refused(&p->trial, now_ns));
 }
 

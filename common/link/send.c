@@ -19,16 +19,10 @@ static bool seal(const struct run *run, enum message_type type, struct message *
     return route_seal(&r, m, NULL) == STATUS_OK;
 }
 
-bool send_sealed(struct port *port, const struct address *to, const struct message *m)
-{
-    port->stirred = true;
-    return port_send(port->socket, to, m, NULL);
-}
-
 bool send_message(const struct run *run, struct port *port, const struct address *to,
                   enum message_type type, struct message *m, enum status s)
 {
-    const bool sent = s == STATUS_OK && seal(run, type, m) && send_sealed(port, to, m);
+    const bool sent = s == STATUS_OK && seal(run, type, m) && port_send(port, to, m, NULL);
     message_free(m);
     return sent;
 }

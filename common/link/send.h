@@ -15,10 +15,9 @@ bool send_hello(struct links *ls, struct port *port, const struct address *to, b
 bool send_notice(const struct run *run, struct port *port, const struct address *to,
                  enum message_type type, struct notice *n);
 
-/* Makes *m a notice for send_sealed, which sends it to any number of peers; freed by message_free,
- * also after an error. */
+/* Makes *m a notice that port_send takes, for any number of peers; freed by message_free, also
+ * after an error. */
 bool send_make_notice(const struct run *run, enum message_type type, struct notice *n,
                       struct message *m);
-bool send_sealed(struct port *port, const struct address *to, const struct message *m);
 
 #endif

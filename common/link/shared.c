@@ -132,8 +132,7 @@ size_t shared_send(struct links *ls, struct link *l, struct item *item)
                  (long long)l->peer.pid);
     l->inline_told |= possible && !shared;
     const bool sent =
-        port_send(l->port->socket, &l->address, &item->message, instead ? instead->parts : NULL);
-    l->port->stirred = true;
+        port_send(l->port, &l->address, &item->message, instead ? instead->parts : NULL);
     if (!sent)
         return 0;
     if (instead == &item->packed)

@@ -19,13 +19,13 @@ static bool is_of_use(const struct runtime *rt, const struct link *l)
 static void shorten_goodbyes(struct runtime *rt)
 {
     for (size_t i = 0; i < rt->links.nports; i++) {
-        const struct port *p = &rt->links.ports[i];
+        struct port *p = &rt->links.ports[i];
         const struct link *l = link_of_port(&rt->links, p);
         if (p->socket && (p->bound || l))
-            port_set_linger(p->socket, p->bound || is_of_use(rt, l) ? GOODBYE_MS : 0);
+            port_set_linger(p, p->bound || is_of_use(rt, l) ? GOODBYE_MS : 0);
     }
     if (rt->run.control.bound && rt->run.control.socket)
-        port_set_linger(rt->run.control.socket, GOODBYE_MS);
+        port_set_linger(&rt->run.control, GOODBYE_MS);
 }
 
 void runtime_disconnect(struct runtime *rt)
@@ -33,11 +33,11 @@ void runtime_disconnect(struct runtime *rt)
     if (rt->run.ending == ENDING_COMPLETE)
         shorten_goodbyes(rt);
     for (size_t i = 0; i < rt->links.nports; i++) {
-        port_close(&rt->links.ports[i].socket, &rt->links.ports[i].watch);
+        port_close(&rt->links.ports[i]);
         if (rt->links.ports[i].bound)
             endpoint_remove(rt->links.ports[i].endpoint);
     }
-    port_close(&rt->run.control.socket, &rt->run.control.watch);
+    port_close(&rt->run.control);
     if (rt->run.control.bound)
         endpoint_remove(rt->run.control.endpoint);
     message_free(&rt->links.experiment);

@@ -48,10 +48,10 @@ static nfds_t fill_slots(const struct runtime *rt, struct pollfd *slots)
     slots[SLOT_STDIN] = (struct pollfd){.fd = listen_in ? STDIN_FILENO : -1, .events = POLLIN};
     slots[SLOT_STDOUT] = (struct pollfd){.fd = listen_out ? STDOUT_FILENO : -1};  // errors
     slots[SLOT_CONTROL] =
-        (struct pollfd){.fd = port_descriptor(rt->run.control.socket), .events = POLLIN};
+        (struct pollfd){.fd = port_descriptor(&rt->run.control), .events = POLLIN};
     for (size_t i = 0; i < rt->links.nports; i++)
         slots[SLOT_PORTS + i] =
-            (struct pollfd){.fd = port_descriptor(rt->links.ports[i].socket), .events = POLLIN};
+            (struct pollfd){.fd = port_descriptor(&rt->links.ports[i]), .events = POLLIN};
     return SLOT_PORTS + rt->links.nports;
 }
 

@@ -44,8 +44,7 @@ static enum status start_port(struct runtime *rt, struct port *p, const char *te
     if (s == STATUS_OK && p->bound)
         s = endpoint_clear(p->endpoint, e);
     if (s == STATUS_OK)
-        s = port_open(rt->run.context, &rt->run.curve, p->bound, p->endpoint, part_max, &p->socket,
-                      &p->watch, e);
+        s = port_open(p, rt->run.context, &rt->run.curve, part_max, e);
     if (s)
         p->bound = false;  // what is not ours is not removed
     return s;

@@ -120,7 +120,7 @@ int turn_wait_ms(const struct runtime *rt, uint64_t now_ns)
 
 static bool has_more(struct port *p)
 {
-    p->stirred = p->socket && p->stirred && port_has_messages(p->socket);
+    p->stirred = p->socket && p->stirred && port_has_messages(p);
     return p->stirred;
 }
 

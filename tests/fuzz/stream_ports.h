@@ -27,20 +27,18 @@ bool address_equal(const struct address *a, const struct address *b)
     return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
 }
 
-enum status port_open(void *context, const struct curve *c, bool bind, char *endpoint,
-                      int64_t part_max, void **socket, void **watch, struct error *e)
+enum status port_open(struct port *p, void *context, const struct curve *c, int64_t part_max,
+                      struct error *e)
 {
-    (void)context, (void)c, (void)bind, (void)part_max, (void)e;
-    const char *number = strrchr(endpoint, ':');  // of a stranger, perhaps
-    *socket = &fakes[number ? (unsigned)atoi(number + 1) % SOCKETS : CONTROL];
-    *watch = *socket;
+    (void)context, (void)c, (void)part_max, (void)e;
+    const char *number = strrchr(p->endpoint, ':');  // of a stranger, perhaps
+    p->socket = p->watch = &fakes[number ? (unsigned)atoi(number + 1) % SOCKETS : CONTROL];
     return STATUS_OK;
 }
 
-bool port_happened(void *watch, struct trial *t)
+bool port_happened(struct port *p)
 {
-    (void)t;
-    struct fake *f = watch;
+    struct fake *f = p->watch;
     const bool cut = f && f->cut;
     if (f)
         f->cut = false;
@@ -57,25 +55,25 @@ void port_context_close(void *context)
     (void)context;
 }
 
-int port_descriptor(void *socket)
+int port_descriptor(const struct port *p)
 {
-    (void)socket;
+    (void)p;
     return -1;
 }
 
-void port_set_linger(void *socket, int ms)
+void port_set_linger(struct port *p, int ms)
 {
-    (void)socket, (void)ms;
+    (void)p, (void)ms;
 }
 
-void port_close(void **socket, void **watch)
+void port_close(struct port *p)
 {
-    *socket = *watch = NULL;
+    p->socket = p->watch = NULL;
 }
 
-void port_drop(void **socket, void **watch)
+void port_drop(struct port *p)
 {
-    port_close(socket, watch);
+    port_close(p);
 }
 
 enum status port_share(struct message *m, struct error *e)
@@ -85,25 +83,26 @@ enum status port_share(struct message *m, struct error *e)
 }
 
 /* Whatever a stage sends must be good. */
-bool port_send(void *socket, const struct address *to, const struct message *m,
+bool port_send(struct port *p, const struct address *to, const struct message *m,
                const struct part *instead)
 {
     struct route r;
     (void)to;
     if (!instead && route_open(&r, m, NULL) != STATUS_OK)
         abort();
-    return socket && !refuse;
+    p->stirred = true;
+    return p->socket && !refuse;
 }
 
-bool port_has_messages(void *socket)
+bool port_has_messages(const struct port *p)
 {
-    return ((struct fake *)socket)->full;
+    return ((struct fake *)p->socket)->full;
 }
 
-enum port_got port_receive(void *socket, bool bound, struct address *from, struct message *m)
+enum port_got port_receive(const struct port *p, struct address *from, struct message *m)
 {
-    struct fake *f = socket;
-    *from = bound ? f->from : (struct address){0};
+    struct fake *f = p->socket;
+    *from = p->bound ? f->from : (struct address){0};
     *m = (struct message){0};
     if (!f->full)
         return PORT_NOTHING;

@@ -15,7 +15,8 @@
 static const struct address nobody = {0};
 
 struct forger {
-    void *context, *socket, *watch;
+    void *context;
+    struct port port;
     struct curve curve;
     uint64_t run;
     unsigned answers;
@@ -26,7 +27,7 @@ static void send_as(struct forger *f, enum message_type type, struct message *m,
     struct route r = {.type = type, .run = f->run, .incarnation = 1};
     (void)snprintf(r.stage, sizeof r.stage, "test-sink");
     if (s == STATUS_OK && route_seal(&r, m, NULL) == STATUS_OK)
-        (void)port_send(f->socket, &nobody, m, NULL);
+        (void)port_send(&f->port, &nobody, m, NULL);
     message_free(m);
 }
 
@@ -56,9 +57,9 @@ static void listen(struct forger *f)
     struct address from;
     struct message m;
     struct route r;
-    zmq_pollitem_t item = {.socket = f->socket, .events = ZMQ_POLLIN};
+    zmq_pollitem_t item = {.socket = f->port.socket, .events = ZMQ_POLLIN};
     (void)zmq_poll(&item, 1, 100);
-    while (port_receive(f->socket, false, &from, &m) == PORT_MESSAGE) {
+    while (port_receive(&f->port, &from, &m) == PORT_MESSAGE) {
         if (route_open(&r, &m, NULL) == STATUS_OK) {
             f->run = r.run;
             f->answers++;
@@ -71,14 +72,12 @@ int main(int argc, char **argv)
 {
     struct forger f = {.context = zmq_ctx_new()};
     struct error e;
-    char endpoint[ENDPOINT_SIZE];
     if (argc != 4)
         return 2;
-    (void)snprintf(endpoint, sizeof endpoint, "%s", argv[3]);
+    (void)snprintf(f.port.endpoint, sizeof f.port.endpoint, "%s", argv[3]);
     const enum keys_role role = strcmp(argv[2], "watcher") == 0 ? KEYS_WATCH : KEYS_STAGE;
     if (curve_open(&f.curve, argv[1], false, role, &e) != STATUS_OK ||
-        port_open(f.context, &f.curve, false, endpoint, PORT_WORDS_MAX, &f.socket, &f.watch, &e) !=
-            STATUS_OK) {
+        port_open(&f.port, f.context, &f.curve, PORT_WORDS_MAX, &e) != STATUS_OK) {
         fprintf(stderr, "forger: %s\n", e.text);
         return 1;
     }
@@ -97,7 +96,7 @@ int main(int argc, char **argv)
         listen(&f);
     }
     printf("%s %u\n", before ? "status" : "nothing", f.answers - before);
-    port_drop(&f.socket, &f.watch);
+    port_drop(&f.port);
     (void)zmq_ctx_term(f.context);
     curve_close(&f.curve);
     return 0;

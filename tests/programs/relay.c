@@ -28,8 +28,8 @@
 #include "wire/packed.h"
 
 struct relay {
-    void *context, *up, *down, *watches[2];
-    char up_endpoint[ENDPOINT_SIZE];
+    void *context;
+    struct port up, down;
     const char *how;
     uint64_t frame;
     bool done;
@@ -49,9 +49,8 @@ static void connect_up(struct relay *x)
 {
     const struct curve curve = {.insecure = true};
     struct error e;
-    port_close(&x->up, &x->watches[0]);
-    if (port_open(x->context, &curve, false, x->up_endpoint, PORT_PART_MAX, &x->up, &x->watches[0],
-                  &e) != STATUS_OK) {
+    port_close(&x->up);
+    if (port_open(&x->up, x->context, &curve, PORT_PART_MAX, &e) != STATUS_OK) {
         fprintf(stderr, "relay: %s\n", e.text);
         exit(1);
     }
@@ -67,7 +66,7 @@ static void return_credit(struct relay *x, const struct route *r)
     (void)snprintf(credit.stage, sizeof credit.stage, "relay");
     if (control_notice_encode(MESSAGE_CREDIT, &n, &m, NULL) == STATUS_OK &&
         route_seal(&credit, &m, NULL) == STATUS_OK)
-        (void)port_send(x->up, &nobody, &m, NULL);
+        (void)port_send(&x->up, &nobody, &m, NULL);
     message_free(&m);
 }
 
@@ -75,7 +74,7 @@ static void return_credit(struct relay *x, const struct route *r)
 static void send_copy(struct relay *x, struct route r, struct message *m)
 {
     if (route_seal(&r, m, NULL) == STATUS_OK)
-        (void)port_send(x->down, &x->below, m, NULL);
+        (void)port_send(&x->down, &x->below, m, NULL);
 }
 
 static void cut_part(struct part *p)
@@ -132,7 +131,7 @@ static bool meddle(struct relay *x, const struct route *r, struct message *m)
     if (damage(x->how, r, m))
         return true;
     if (strcmp(x->how, "twice") == 0) {
-        (void)port_send(x->down, &x->below, m, NULL);
+        (void)port_send(&x->down, &x->below, m, NULL);
     } else if (strcmp(x->how, "stale") == 0) {
         other.incarnation = r->incarnation - 1;
         send_copy(x, other, m);
@@ -142,7 +141,7 @@ static bool meddle(struct relay *x, const struct route *r, struct message *m)
         send_copy(x, *r, m);
         return false;
     } else {
-        (void)port_send(x->down, &x->below, m, NULL);
+        (void)port_send(&x->down, &x->below, m, NULL);
         ((char *)m->parts[m->nparts - 1].data)[0] ^= 1;
         send_copy(x, other, m);
         return false;
@@ -156,7 +155,7 @@ static void pass(struct relay *x, bool downwards)
     struct address address;
     struct message m;
     struct route r;
-    while (port_receive(downwards ? x->up : x->down, !downwards, &address, &m) == PORT_MESSAGE) {
+    while (port_receive(downwards ? &x->up : &x->down, &address, &m) == PORT_MESSAGE) {
         if (!downwards && x->below.size && !address_equal(&x->below, &address))
             connect_up(x);  // the stage after this one does so, too
         if (!downwards)
@@ -164,7 +163,8 @@ static void pass(struct relay *x, bool downwards)
         const bool chosen = downwards && !x->done && route_open(&r, &m, NULL) == STATUS_OK &&
                             r.type == MESSAGE_FRAME && r.frame == x->frame;
         if (!chosen || meddle(x, &r, &m))
-            (void)port_send(downwards ? x->down : x->up, downwards ? &x->below : &nobody, &m, NULL);
+            (void)port_send(downwards ? &x->down : &x->up, downwards ? &x->below : &nobody, &m,
+                            NULL);
         message_free(&m);
     }
 }
@@ -173,30 +173,29 @@ int main(int argc, char **argv)
 {
     if (argc != 5)
         return 2;
-    char down[ENDPOINT_SIZE];
     struct error e;
     const struct curve curve = {.insecure = true};
     struct relay x = {
         .how = argv[1], .frame = strtoull(argv[2], NULL, 10), .context = zmq_ctx_new()};
-    (void)snprintf(x.up_endpoint, sizeof x.up_endpoint, "%s", argv[3]);
-    (void)snprintf(down, sizeof down, "%s", argv[4]);
+    (void)snprintf(x.up.endpoint, sizeof x.up.endpoint, "%s", argv[3]);
+    (void)snprintf(x.down.endpoint, sizeof x.down.endpoint, "%s", argv[4]);
+    x.down.bound = true;
     connect_up(&x);
-    if (port_open(x.context, &curve, true, down, PORT_WORDS_MAX, &x.down, &x.watches[1], &e) !=
-        STATUS_OK) {
+    if (port_open(&x.down, x.context, &curve, PORT_WORDS_MAX, &e) != STATUS_OK) {
         fprintf(stderr, "relay: %s\n", e.text);
         return 1;
     }
     (void)signal(SIGTERM, on_end);
     while (!ended) {
-        zmq_pollitem_t items[2] = {{.socket = x.up, .events = ZMQ_POLLIN},
-                                   {.socket = x.down, .events = ZMQ_POLLIN}};
+        zmq_pollitem_t items[2] = {{.socket = x.up.socket, .events = ZMQ_POLLIN},
+                                   {.socket = x.down.socket, .events = ZMQ_POLLIN}};
         (void)zmq_poll(items, 2, 100);
         pass(&x, false);
         if (x.below.size)
             pass(&x, true);
     }
-    port_close(&x.up, &x.watches[0]);
-    port_close(&x.down, &x.watches[1]);
+    port_close(&x.up);
+    port_close(&x.down);
     (void)zmq_ctx_term(x.context);
     return x.done ? 0 : 1;
 }

@@ -35,9 +35,8 @@ enum { PATIENCE_S = 60, CROWD_MAX = 20000, RANGES_MAX = 1 << 15 };
 static const struct address nobody = {0};
 static int nwords;
 static char **words;
-static void *context, *control, *data;
-static void *control_watch, *data_watch;
-static struct trial control_trial;
+static void *context;
+static struct port control, data;
 static uint64_t run = 1, beat_ns;
 static struct neighbour before[1];  // whom it calls the process before it
 static bool has_before;
@@ -65,23 +64,23 @@ static void finish(const char *what, const char *reason)
     _exit(0);  // without what is still to be sent
 }
 
-static bool say(void *socket, enum message_type type, struct message *m)
+static bool say(struct port *port, enum message_type type, struct message *m)
 {
     struct route r = {.type = type, .run = run, .incarnation = 1};
     (void)snprintf(r.stage, sizeof r.stage, "%s", text("name", "evil"));
-    const bool sent = route_seal(&r, m, NULL) == STATUS_OK && port_send(socket, &nobody, m, NULL);
+    const bool sent = route_seal(&r, m, NULL) == STATUS_OK && port_send(port, &nobody, m, NULL);
     message_free(m);
     return sent;
 }
 
-static void say_notice(void *socket, enum message_type type, struct notice n)
+static void say_notice(struct port *port, enum message_type type, struct notice n)
 {
     struct message m = {0};
     if (control_notice_encode(type, &n, &m, NULL) == STATUS_OK)
-        (void)say(socket, type, &m);
+        (void)say(port, type, &m);
 }
 
-static void say_hello(void *socket, bool downstream, int wants)
+static void say_hello(struct port *port, bool downstream, int wants)
 {
     struct message m = {0};
     struct hello h = {.wants = wants,
@@ -95,7 +94,7 @@ static void say_hello(void *socket, bool downstream, int wants)
     (void)snprintf(h.group, sizeof h.group, "%s", text("group", "bragg-write/nothing"));
     (void)snprintf(h.identity, sizeof h.identity, "any");
     if (control_hello_encode(&h, &m, NULL) == STATUS_OK)
-        (void)say(socket, MESSAGE_HELLO, &m);
+        (void)say(port, MESSAGE_HELLO, &m);
 }
 
 static void rename_self(void)
@@ -119,7 +118,7 @@ static void listen_to(const struct route *r, const struct message *m)
     if (r->type == MESSAGE_FENCE && strcmp(n.uuid, uuid) == 0)
         finish("out", n.reason);
     if (r->type == MESSAGE_FREE) {
-        say_notice(control, MESSAGE_BYE,
+        say_notice(&control, MESSAGE_BYE,
                    (struct notice){.counts_durable = text("durable", NULL) != NULL,
                                    .durable = number("durable", 0)});
         (void)usleep(100000);  // that gets out
@@ -128,11 +127,11 @@ static void listen_to(const struct route *r, const struct message *m)
     notice_free(&n);
 }
 
-/* The next message of a socket, if there is one. */
-static bool receive(void *socket, struct route *r, struct message *m)
+/* The next message, if there is one. */
+static bool receive(const struct port *port, struct route *r, struct message *m)
 {
     struct address from;
-    if (port_receive(socket, false, &from, m) != PORT_MESSAGE)
+    if (port_receive(port, &from, m) != PORT_MESSAGE)
         return false;
     if (route_open(r, m, NULL) == STATUS_OK)
         return true;
@@ -143,40 +142,36 @@ static bool receive(void *socket, struct route *r, struct message *m)
 /* Takes part for so long. */
 static void stay(int ms)
 {
-    zmq_pollitem_t items[] = {{.socket = control, .events = ZMQ_POLLIN}};
+    zmq_pollitem_t items[] = {{.socket = control.socket, .events = ZMQ_POLLIN}};
     (void)zmq_poll(items, 1, ms);
     struct route r;
     struct message m;
-    while (receive(control, &r, &m)) {
+    while (receive(&control, &r, &m)) {
         listen_to(&r, &m);
         message_free(&m);
     }
-    if (port_happened(control_watch, &control_trial))
+    if (port_happened(&control))
         finish("cut", "");
     if (clock_ns() > beat_ns + UINT64_C(500000000)) {
         beat_ns = clock_ns();
-        say_notice(control, MESSAGE_HEARTBEAT, (struct notice){.progress = beat_ns});
+        say_notice(&control, MESSAGE_HEARTBEAT, (struct notice){.progress = beat_ns});
     }
 }
 
-/* A socket that speaks to an endpoint, and what tells of its connections. */
-static void *open_socket(const char *name, void **watch)
+/* Connects to an endpoint. */
+static void open_port(struct port *port, const char *endpoint)
 {
     static const struct curve open = {.insecure = true};
-    char endpoint[ENDPOINT_SIZE];
-    void *socket = NULL;
-    (void)snprintf(endpoint, sizeof endpoint, "%s", name);
-    if (port_open(context, &open, false, endpoint, PORT_PART_MAX, &socket, watch, NULL) !=
-        STATUS_OK)
+    (void)snprintf(port->endpoint, sizeof port->endpoint, "%s", endpoint);
+    if (port_open(port, context, &open, PORT_PART_MAX, NULL) != STATUS_OK)
         exit(2);
-    return socket;
 }
 
 /* Finds out the run, and who the source is: it tells both to whom it asks for a hello. */
 static void learn_run(void)
 {
     for (int i = 0; run == 1 && i < PATIENCE_S * 10; i++) {
-        say_notice(control, MESSAGE_ACK, (struct notice){0});
+        say_notice(&control, MESSAGE_ACK, (struct notice){0});
         stay(100);
     }
     has_before = number("up", 0) > 0;
@@ -189,13 +184,13 @@ static void claim(enum message_type type)
     const struct notice n = {.nids = nids, .ids = ids, .status = 1, .known = true};
     uint64_t next = number("first", 0);
     const uint64_t more = number("last", 0) - next;
-    say_hello(control, false, 3);
+    say_hello(&control, false, 3);
     for (uint64_t i = number("count", 1); i > 0; i--) {
         for (size_t k = 0; k < nids && (ranges > 1 || i == number("count", 1)); k++) {
             ids[k] = (struct id_range){next, next + more};
             next += more + 2;
         }
-        say_notice(control, type, n);
+        say_notice(&control, type, n);
         stay(number("count", 1) > 1000 ? 0 : 2);
     }
     printf("said\n");
@@ -207,27 +202,27 @@ static void take(void)
 {
     struct route r;
     struct message m;
-    while (receive(data, &r, &m)) {
+    while (receive(&data, &r, &m)) {
         if (r.type == MESSAGE_HELLO) {
             struct hello h;
             if (control_hello_decode(&h, &m, NULL) == STATUS_OK)
                 memcpy(before[0].uuid, h.uuid, sizeof h.uuid);
             hello_free(&h);
             has_before = true;
-            say_hello(control, false, 3);
+            say_hello(&control, false, 3);
         } else if (r.type == MESSAGE_EXPERIMENT) {
             printf("met\n");
             (void)fflush(stdout);
-            say_notice(control, MESSAGE_HAVE, (struct notice){.known = true});
-            say_notice(data, MESSAGE_CREDIT,
+            say_notice(&control, MESSAGE_HAVE, (struct notice){.known = true});
+            say_notice(&data, MESSAGE_CREDIT,
                        (struct notice){.grant = (uint32_t)number("credit", 2)});
         } else if (r.type == MESSAGE_FRAME) {
             static uint64_t count;
             const bool lies = ++count == number("lie", 0);
             const uint64_t id = r.frame + number("shift", 0) + (lies ? 1000000 : 0);
             struct id_range ids = {id, id}, got = {r.frame, r.frame};
-            say_notice(control, MESSAGE_ACK, (struct notice){.nids = 1, .ids = &ids});
-            say_notice(data, MESSAGE_CREDIT, (struct notice){.grant = 1, .nids = 1, .ids = &got});
+            say_notice(&control, MESSAGE_ACK, (struct notice){.nids = 1, .ids = &ids});
+            say_notice(&data, MESSAGE_CREDIT, (struct notice){.grant = 1, .nids = 1, .ids = &got});
         }
         message_free(&m);
     }
@@ -235,8 +230,8 @@ static void take(void)
 
 static void sink(void)
 {
-    data = open_socket(text("data", ""), &data_watch);
-    say_hello(data, true, 3);
+    open_port(&data, text("data", ""));
+    say_hello(&data, true, 3);
     for (;;) {
         take();
         stay(1);
@@ -245,9 +240,9 @@ static void sink(void)
 
 static void knock(void)
 {
-    data = open_socket(text("data", ""), &data_watch);
+    open_port(&data, text("data", ""));
     for (uint64_t i = number("count", 1); i > 0; i--)
-        say_hello(data, true, 3);
+        say_hello(&data, true, 3);
 }
 
 /* At the wrong end, or a last stage that fails. */
@@ -255,24 +250,24 @@ static void meet(bool downstream)
 {
     struct notice n = {.status = (int)number("status", 1)};
     (void)snprintf(n.reason, sizeof n.reason, "%s", text("why", ""));
-    data = open_socket(text("data", ""), &data_watch);
-    say_hello(data, downstream, 3);
+    open_port(&data, text("data", ""));
+    say_hello(&data, downstream, 3);
     if (!downstream)
         return;
     stay(100);
-    say_notice(data, MESSAGE_BYE, n);
+    say_notice(&data, MESSAGE_BYE, n);
     stay(500);
     finish("done", "");
 }
 
 static void crowd(void)
 {
-    static void *sockets[CROWD_MAX], *watches[CROWD_MAX];
+    static struct port ports[CROWD_MAX];
     const uint64_t count = number("count", 100);
     for (uint64_t i = 0; i < count && i < CROWD_MAX; i++) {
         rename_self();
-        sockets[i] = open_socket(words[0], &watches[i]);
-        say_hello(sockets[i], false, 3);
+        open_port(&ports[i], words[0]);
+        say_hello(&ports[i], false, 3);
     }
     rename_self();
 }
@@ -286,10 +281,10 @@ static void send_part(void)
         message_add(&m, (struct part){memory, bytes, mem_free, memory}, NULL) != STATUS_OK)
         exit(2);
     const uint64_t start_ns = clock_ns();
-    if (!port_send(control, &nobody, &m, NULL))
+    if (!port_send(&control, &nobody, &m, NULL))
         exit(2);
     message_free(&m);
-    while (!port_happened(control_watch, &control_trial)) {
+    while (!port_happened(&control)) {
         (void)usleep(10000);
         if (clock_ns() > start_ns + UINT64_C(1000000) * number("ms", 1000))
             finish("taken", "");
@@ -319,16 +314,16 @@ static void act(const char *kind)
             rename_self();
         run = strcmp(kind, "anew") == 0 ? 2 : ours;
         if (changes || strcmp(kind, "hellos") == 0)
-            say_hello(control, false, 3);
+            say_hello(&control, false, 3);
         else if (strcmp(kind, "watchers") == 0)
-            say_hello(control, false, 0);
+            say_hello(&control, false, 0);
         run = ours;
     }
     if (strcmp(kind, "bye") == 0) {
         struct notice n = {.status = (int)number("status", 1)};
         (void)snprintf(n.reason, sizeof n.reason, "%s", text("why", ""));
-        say_hello(control, false, 3);
-        say_notice(control, MESSAGE_BYE, n);
+        say_hello(&control, false, 3);
+        say_notice(&control, MESSAGE_BYE, n);
         stay(500);
         finish("done", "");
     }
@@ -342,7 +337,7 @@ int main(int argc, char **argv)
     words = argv + 2;
     context = zmq_ctx_new();
     (void)zmq_ctx_set(context, ZMQ_MAX_SOCKETS, 4 * CROWD_MAX);
-    control = open_socket(words[0], &control_watch);
+    open_port(&control, words[0]);
     if (strcmp(argv[1], "part") == 0)
         send_part();
     rename_self();

@@ -50,7 +50,7 @@ static struct port *connect(struct process *p, unsigned number)
     if (port->socket)
         return port;
     process_endpoint(port->endpoint, number);
-    (void)port_open(NULL, NULL, false, port->endpoint, 0, &port->socket, &port->watch, NULL);
+    (void)port_open(port, NULL, NULL, 0, NULL);
     return port;
 }
 
@@ -130,7 +130,7 @@ static void say_nonsense(struct port *port)
     uint64_t bits = draw(UINT64_MAX);
     struct part parts[3] = {{.data = &bits, .size = draw(9)}, {.data = &bits, .size = draw(9)}};
     struct message m = {.nparts = 1 + draw(3), .parts = parts};
-    (void)port_send(port->socket, &nobody, &m, NULL);
+    (void)port_send(port, &nobody, &m, NULL);
 }
 
 /* It knows the run, or only believes so.  Who gets it to take frames does without these: to the
@@ -162,7 +162,7 @@ void guests_go(unsigned which)
     struct address from;
     struct message m;
     struct port *control = (world.self = p, connect(p, CONTROL_PORT));
-    while (port_receive(control->socket, false, &from, &m) != PORT_NOTHING) {
+    while (port_receive(control, &from, &m) != PORT_NOTHING) {
         if (which == WATCHER)
             hear(&m);
         message_free(&m);

@@ -44,8 +44,7 @@ static void open_port(struct process *p, struct port *port, unsigned number, boo
 {
     *port = (struct port){.bound = bound, .up = up};
     process_endpoint(port->endpoint, number);
-    (void)port_open(p->rt.run.context, &p->rt.run.curve, bound, port->endpoint, 0, &port->socket,
-                    &port->watch, NULL);
+    (void)port_open(port, p->rt.run.context, &p->rt.run.curve, 0, NULL);
 }
 
 static void add_port(struct process *p, unsigned number, bool bound, bool up)

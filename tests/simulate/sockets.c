@@ -20,8 +20,8 @@ static void note_bound(struct socket *s)
     net.bound[net.nbound++] = s;
 }
 
-enum status port_open(void *context, const struct curve *c, bool bind, char *endpoint,
-                      int64_t part_max, void **socket, void **watch, struct error *e)
+enum status port_open(struct port *p, void *context, const struct curve *c, int64_t part_max,
+                      struct error *e)
 {
     (void)context, (void)c, (void)part_max, (void)e;
     struct socket **sockets =
@@ -31,19 +31,19 @@ enum status port_open(void *context, const struct curve *c, bool bind, char *end
         abort();
     net.sockets = sockets;
     *s = (struct socket){.owner = world.self,
-                         .bound = bind,
+                         .bound = p->bound,
                          .open = true,
                          .asleep = true,
                          .index = (uint32_t)net.nsockets,
                          .retry_ms = RETRY_MS};
-    memcpy(s->endpoint, endpoint, strlen(endpoint) + 1);
+    memcpy(s->endpoint, p->endpoint, strlen(p->endpoint) + 1);
     net.sockets[net.nsockets++] = s;
-    if (bind)
+    if (p->bound)
         note_bound(s);
     else
         net_note(world.now_ns + net_latency(), EVENT_CONNECT, s->index, 0);
-    *socket = s;
-    *watch = bind ? NULL : s;
+    p->socket = s;
+    p->watch = p->bound ? NULL : s;
     return STATUS_OK;
 }
 
@@ -56,37 +56,38 @@ void socket_close(struct socket *s, bool gently)
     net_hang_up(s, gently);
 }
 
-void port_close(void **socket, void **watch)
+void port_close(struct port *p)
 {
-    if (*socket)
-        socket_close(*socket, true);
-    *socket = *watch = NULL;
+    if (p->socket)
+        socket_close(p->socket, true);
+    p->socket = p->watch = NULL;
 }
 
-void port_drop(void **socket, void **watch)
+void port_drop(struct port *p)
 {
-    if (*socket)
-        socket_close(*socket, false);
-    *socket = *watch = NULL;
+    if (p->socket)
+        socket_close(p->socket, false);
+    p->socket = p->watch = NULL;
 }
 
-bool port_happened(void *watch, struct trial *t)
+bool port_happened(struct port *p)
 {
-    struct socket *s = watch;
+    struct socket *s = p->watch;
     if (!s)
         return false;
     const bool cut = s->cut;
-    t->nobody |= s->trial.nobody;
-    t->admitted = s->trial.admitted;
-    t->established = s->trial.established;
+    p->trial.nobody |= s->trial.nobody;
+    p->trial.admitted = s->trial.admitted;
+    p->trial.established = s->trial.established;
     s->cut = false;
     return cut;
 }
 
-bool port_send(void *socket, const struct address *to, const struct message *m,
+bool port_send(struct port *p, const struct address *to, const struct message *m,
                const struct part *instead)
 {
-    struct socket *s = socket;
+    struct socket *s = p->socket;
+    p->stirred = true;
     if (!s)  // cut, and not connected anew yet
         return false;
     socket_tell(s, false);
@@ -111,23 +112,23 @@ bool port_send(void *socket, const struct address *to, const struct message *m,
     return true;
 }
 
-bool port_has_messages(void *socket)
+bool port_has_messages(const struct port *p)
 {
-    struct socket *s = socket;
+    struct socket *s = p->socket;
     socket_tell(s, false);
     s->asleep |= !s->inbox.head;
     return s->inbox.head;
 }
 
-enum port_got port_receive(void *socket, bool bound, struct address *from, struct message *m)
+enum port_got port_receive(const struct port *p, struct address *from, struct message *m)
 {
     from->size = 0;
     from->watches = false;
     *m = (struct message){0};
-    if (!port_has_messages(socket))
+    if (!port_has_messages(p))
         return PORT_NOTHING;
-    struct packet *packet = packets_shift(&((struct socket *)socket)->inbox);
-    if (bound) {
+    struct packet *packet = packets_shift(&((struct socket *)p->socket)->inbox);
+    if (p->bound) {
         from->size = sizeof packet->conn;
         memcpy(from->bytes, &packet->conn, sizeof packet->conn);
     }
@@ -141,14 +142,14 @@ enum status port_share(struct message *m, struct error *e)
     return STATUS_OK;
 }
 
-void port_set_linger(void *socket, int ms)
+void port_set_linger(struct port *p, int ms)
 {
-    (void)socket, (void)ms;
+    (void)p, (void)ms;
 }
 
-int port_descriptor(void *socket)
+int port_descriptor(const struct port *p)
 {
-    (void)socket;
+    (void)p;
     return -1;
 }
 

@@ -35,9 +35,7 @@ static struct link *add_link(struct producer *w, size_t i)
     w->sockets[i] = zmq_socket(w->run.context, ZMQ_DEALER);
     assert_int_equal(zmq_bind(w->sockets[i], ENDPOINTS[i]), 0);
     (void)strcpy(p->endpoint, ENDPOINTS[i]);
-    assert_int_equal(port_open(w->run.context, &w->run.curve, false, p->endpoint, PORT_WORDS_MAX,
-                               &p->socket, &p->watch, NULL),
-                     STATUS_OK);
+    assert_int_equal(port_open(p, w->run.context, &w->run.curve, PORT_WORDS_MAX, NULL), STATUS_OK);
     w->links.nports++;
     return link_add(&w->links, p, &(struct address){0});
 }
@@ -65,7 +63,7 @@ static void producer_close(struct producer *w)
     while (w->links.first)
         link_drop(&w->links, w->links.first, false);
     for (size_t i = 0; i < w->links.nports; i++) {
-        port_drop(&w->links.ports[i].socket, &w->links.ports[i].watch);
+        port_drop(&w->links.ports[i]);
         (void)zmq_close(w->sockets[i]);
     }
     message_free(&w->links.experiment);
@@ -184,9 +182,10 @@ static struct message receive(struct producer *w, size_t i, struct route *r)
 {
     struct message m;
     struct address from;
-    while (!port_has_messages(w->sockets[i]))
+    const struct port other = {.socket = w->sockets[i]};
+    while (!port_has_messages(&other))
         continue;
-    assert_int_equal(port_receive(w->sockets[i], false, &from, &m), PORT_MESSAGE);
+    assert_int_equal(port_receive(&other, &from, &m), PORT_MESSAGE);
     assert_int_equal(route_open(r, &m, NULL), STATUS_OK);
     return m;
 }

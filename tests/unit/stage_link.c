@@ -31,9 +31,7 @@ static void world_open(struct world *w, size_t image_bytes, const char *endpoint
     (void)snprintf(p->endpoint, sizeof p->endpoint, "%s", endpoint);
     assert_int_equal(exchange_open(&w->links.exchange, NULL), STATUS_OK);
     exchange_begin(&w->links.exchange, image_bytes, "any", "0", NULL);
-    assert_int_equal(port_open(w->run.context, &w->run.curve, false, p->endpoint, PORT_WORDS_MAX,
-                               &p->socket, &p->watch, NULL),
-                     STATUS_OK);
+    assert_int_equal(port_open(p, w->run.context, &w->run.curve, PORT_WORDS_MAX, NULL), STATUS_OK);
     w->link = link_add(&w->links, p, &(struct address){0});
     assert_non_null(w->link);
     memcpy(w->link->peer.uuid, "peer", sizeof "peer");
@@ -43,7 +41,7 @@ static void world_close(struct world *w)
 {
     while (w->links.first)
         link_drop(&w->links, w->links.first, false);
-    port_drop(&w->links.ports[0].socket, &w->links.ports[0].watch);
+    port_drop(&w->links.ports[0]);
     links_clear(&w->links);
     exchange_close(&w->links.exchange);
     (void)zmq_ctx_term(w->run.context);
@@ -58,18 +56,18 @@ static uint32_t first_credit(size_t image_bytes)
     struct notice n;
     struct address from;
     world_open(&w, image_bytes, endpoint);
-    void *other = zmq_socket(w.run.context, ZMQ_ROUTER);
-    assert_int_equal(zmq_bind(other, endpoint), 0);
+    const struct port other = {.socket = zmq_socket(w.run.context, ZMQ_ROUTER), .bound = true};
+    assert_int_equal(zmq_bind(other.socket, endpoint), 0);
     const struct exchange_view view = exchange_look(&w.links.exchange);
     credit_pump(&w.links, &view, 1);
-    while (!port_has_messages(other))
+    while (!port_has_messages(&other))
         continue;
-    assert_int_equal(port_receive(other, true, &from, &m), PORT_MESSAGE);
+    assert_int_equal(port_receive(&other, &from, &m), PORT_MESSAGE);
     assert_int_equal(control_notice_decode(MESSAGE_CREDIT, &n, &m, NULL), STATUS_OK);
     const uint32_t grant = n.grant;
     notice_free(&n);
     message_free(&m);
-    (void)zmq_close(other);
+    (void)zmq_close(other.socket);
     world_close(&w);
     return grant;
 }

@@ -14,7 +14,8 @@
 static const uint64_t SECOND_NS = UINT64_C(1000000000), LONG_NS = 20 * SECOND_NS;
 
 struct pair {
-    void *context, *router, *dealer, *router_watch, *dealer_watch;
+    void *context;
+    struct port router, dealer;
     char endpoint[ENDPOINT_SIZE];
     struct address from;  // of the dealer, as the router saw it last
 };
@@ -23,10 +24,11 @@ static void open_side(struct pair *p, bool bind)
 {
     static const struct curve open = {.insecure = true};
     struct error e;
-    assert_int_equal(port_open(p->context, &open, bind, p->endpoint, PORT_WORDS_MAX,
-                               bind ? &p->router : &p->dealer,
-                               bind ? &p->router_watch : &p->dealer_watch, &e),
-                     STATUS_OK);
+    struct port *port = bind ? &p->router : &p->dealer;
+    memcpy(port->endpoint, p->endpoint, sizeof port->endpoint);
+    port->bound = bind;
+    assert_int_equal(port_open(port, p->context, &open, PORT_WORDS_MAX, &e), STATUS_OK);
+    memcpy(p->endpoint, port->endpoint, sizeof p->endpoint);
 }
 
 static struct pair open_pair(const char *name, bool both)
@@ -41,18 +43,18 @@ static struct pair open_pair(const char *name, bool both)
 
 static void close_pair(struct pair *p)
 {
-    port_drop(&p->router, &p->router_watch);
-    port_drop(&p->dealer, &p->dealer_watch);
+    port_drop(&p->router);
+    port_drop(&p->dealer);
     port_context_close(p->context);
 }
 
-static bool send_number(void *socket, const struct address *to, unsigned number)
+static bool send_number(struct port *port, const struct address *to, unsigned number)
 {
     unsigned text[2] = {number, 0};
     struct part parts[2] = {{.data = &text[0], .size = sizeof text[0]},
                             {.data = &text[1], .size = sizeof text[1]}};
     const struct message m = {.nparts = 2, .parts = parts};
-    return port_send(socket, to, &m, NULL);
+    return port_send(port, to, &m, NULL);
 }
 
 /* Waits for a message; its number. */
@@ -62,7 +64,7 @@ static unsigned receive_number(struct pair *p, bool bound)
     struct address from;
     unsigned number;
     const uint64_t until_ns = clock_ns() + LONG_NS;
-    while (port_receive(bound ? p->router : p->dealer, bound, &from, &m) == PORT_NOTHING) {
+    while (port_receive(bound ? &p->router : &p->dealer, &from, &m) == PORT_NOTHING) {
         assert_true(clock_ns() < until_ns);
         (void)poll(NULL, 0, 1);
     }
@@ -81,7 +83,7 @@ static void what_is_sent_early_waits(void **state)
     (void)state;
     struct pair p = open_pair("early", false);
     for (unsigned i = 0; i < 3; i++)
-        assert_true(send_number(p.dealer, &nobody, i));
+        assert_true(send_number(&p.dealer, &nobody, i));
     open_side(&p, true);
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(receive_number(&p, true), i);
@@ -93,11 +95,11 @@ static void messages_keep_their_order(void **state)
     (void)state;
     struct pair p = open_pair("order", true);
     for (unsigned i = 0; i < 1000; i++)
-        assert_true(send_number(p.dealer, &nobody, i));
+        assert_true(send_number(&p.dealer, &nobody, i));
     for (unsigned i = 0; i < 1000; i++)
         assert_int_equal(receive_number(&p, true), i);
     for (unsigned i = 0; i < 1000; i++)
-        assert_true(send_number(p.router, &p.from, i));
+        assert_true(send_number(&p.router, &p.from, i));
     for (unsigned i = 0; i < 1000; i++)
         assert_int_equal(receive_number(&p, false), i);
     close_pair(&p);
@@ -108,8 +110,8 @@ static void who_closes_gently_is_heard_to_the_end(void **state)
     (void)state;
     struct pair p = open_pair("gently", true);
     for (unsigned i = 0; i < 100; i++)
-        assert_true(send_number(p.dealer, &nobody, i));
-    port_close(&p.dealer, &p.dealer_watch);
+        assert_true(send_number(&p.dealer, &nobody, i));
+    port_close(&p.dealer);
     for (unsigned i = 0; i < 100; i++)
         assert_int_equal(receive_number(&p, true), i);
     close_pair(&p);
@@ -119,17 +121,17 @@ static void a_router_refuses_who_is_gone(void **state)
 {
     (void)state;
     struct pair p = open_pair("gone", true);
-    assert_true(send_number(p.dealer, &nobody, 1));
+    assert_true(send_number(&p.dealer, &nobody, 1));
     assert_int_equal(receive_number(&p, true), 1);
-    port_drop(&p.dealer, &p.dealer_watch);
+    port_drop(&p.dealer);
     const uint64_t until_ns = clock_ns() + LONG_NS;
-    while (send_number(p.router, &p.from, 2)) {
+    while (send_number(&p.router, &p.from, 2)) {
         assert_true(clock_ns() < until_ns);
         (void)poll(NULL, 0, 1);
     }
     open_side(&p, false);  // the next one is another peer
     const struct address former = p.from;
-    assert_true(send_number(p.dealer, &nobody, 3));
+    assert_true(send_number(&p.dealer, &nobody, 3));
     assert_int_equal(receive_number(&p, true), 3);
     assert_false(address_equal(&former, &p.from));
     close_pair(&p);
@@ -138,25 +140,24 @@ static void a_router_refuses_who_is_gone(void **state)
 static void a_dealer_connects_again(void **state)
 {
     (void)state;
-    struct trial t = {0};
     struct pair p = open_pair("again", true);
-    assert_true(send_number(p.dealer, &nobody, 1));
+    assert_true(send_number(&p.dealer, &nobody, 1));
     assert_int_equal(receive_number(&p, true), 1);
-    port_drop(&p.router, &p.router_watch);
+    port_drop(&p.router);
     const uint64_t until_ns = clock_ns() + LONG_NS;
-    while (!port_happened(p.dealer_watch, &t)) {
+    while (!port_happened(&p.dealer)) {
         assert_true(clock_ns() < until_ns);
         (void)poll(NULL, 0, 1);
     }
-    assert_true(send_number(p.dealer, &nobody, 2));  // waits for the next connection
+    assert_true(send_number(&p.dealer, &nobody, 2));  // waits for the next connection
     open_side(&p, true);
     assert_int_equal(receive_number(&p, true), 2);
     close_pair(&p);
 }
 
-static bool tells(void *socket, int ms)
+static bool tells(const struct port *p, int ms)
 {
-    struct pollfd slot = {.fd = port_descriptor(socket), .events = POLLIN};
+    struct pollfd slot = {.fd = port_descriptor(p), .events = POLLIN};
     return poll(&slot, 1, ms) > 0;
 }
 
@@ -166,16 +167,16 @@ static void a_descriptor_tells_once(void **state)
     struct message m;
     struct address from;
     struct pair p = open_pair("tells", true);
-    assert_true(send_number(p.dealer, &nobody, 1));
+    assert_true(send_number(&p.dealer, &nobody, 1));
     assert_int_equal(receive_number(&p, true), 1);
-    while (port_receive(p.router, true, &from, &m) != PORT_NOTHING)
+    while (port_receive(&p.router, &from, &m) != PORT_NOTHING)
         message_free(&m);
-    assert_true(send_number(p.dealer, &nobody, 2));
-    assert_true(tells(p.router, 20000));  // its reader had found nothing
-    assert_true(port_has_messages(p.router));
-    assert_false(tells(p.router, 0));  // somebody has looked
-    assert_true(send_number(p.dealer, &nobody, 3));
-    assert_false(tells(p.router, 50));  // there are some already
+    assert_true(send_number(&p.dealer, &nobody, 2));
+    assert_true(tells(&p.router, 20000));  // its reader had found nothing
+    assert_true(port_has_messages(&p.router));
+    assert_false(tells(&p.router, 0));  // somebody has looked
+    assert_true(send_number(&p.dealer, &nobody, 3));
+    assert_false(tells(&p.router, 50));  // there are some already
     assert_int_equal(receive_number(&p, true), 2);
     assert_int_equal(receive_number(&p, true), 3);
     close_pair(&p);
@@ -206,18 +207,18 @@ static pid_t listen_elsewhere(struct pair *p)
 static uint64_t time_until_cut(const char *endpoint, int number)
 {
     struct pair p = {0};
-    struct trial t = {0};
     (void)snprintf(p.endpoint, sizeof p.endpoint, "%s", endpoint);
     const pid_t child = listen_elsewhere(&p);
     p.context = port_context_open();
     open_side(&p, false);
-    for (const uint64_t until_ns = clock_ns() + LONG_NS; !t.established; (void)poll(NULL, 0, 1)) {
-        (void)port_happened(p.dealer_watch, &t);
+    for (const uint64_t until_ns = clock_ns() + LONG_NS; !p.dealer.trial.established;
+         (void)poll(NULL, 0, 1)) {
+        (void)port_happened(&p.dealer);
         assert_true(clock_ns() < until_ns);
     }
     const uint64_t begin_ns = clock_ns();
     assert_int_equal(kill(child, number), 0);
-    while (!port_happened(p.dealer_watch, &t) && clock_ns() < begin_ns + 3 * LONG_NS)
+    while (!port_happened(&p.dealer) && clock_ns() < begin_ns + 3 * LONG_NS)
         (void)poll(NULL, 0, 10);
     const uint64_t taken_ns = clock_ns() - begin_ns;
     (void)kill(child, SIGKILL);
