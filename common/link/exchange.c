@@ -35,10 +35,8 @@ void item_free(struct item *item)
 {
     if (item) {
         message_free(&item->message);
-        if (item->shared.parts)
-            message_free(&item->shared);
-        if (item->packed.parts)
-            message_free(&item->packed);
+        message_free(&item->shared);
+        message_free(&item->packed);
     }
     mem_free(item);
 }
@@ -128,6 +126,21 @@ void exchange_wait_end(struct exchange *x)
     exchange_lock(x);
     while (!x->ended)
         exchange_sleep(x, &x->changed);
+    exchange_unlock(x);
+}
+
+void exchange_durable(struct exchange *x, uint64_t id)
+{
+    exchange_lock(x);
+    (void)id_set_add(&x->durable, id);
+    exchange_unlock(x);
+    exchange_hand_over(x);
+}
+
+void exchange_set_have(struct exchange *x, const struct id_set *ids)
+{
+    exchange_lock(x);
+    x->have = *ids;
     exchange_unlock(x);
 }
 
@@ -233,6 +246,23 @@ struct exchange_view exchange_look(struct exchange *x)
                                        .rows = x->rows ? atomic_load(x->rows) : 0};
     (void)pthread_mutex_unlock(&x->mutex);
     return view;
+}
+
+struct id_set exchange_take_durable(struct exchange *x)
+{
+    struct id_set taken = {0};
+    exchange_lock(x);
+    if (x->durable.count) {  // else nothing is to be freed
+        taken = x->durable;
+        x->durable = (struct id_set){0};
+    }
+    (void)pthread_mutex_unlock(&x->mutex);
+    return taken;
+}
+
+const struct id_set *exchange_have(const struct exchange *x)
+{
+    return &x->have;
 }
 
 struct id_set exchange_take_damaged(struct exchange *x, bool *other)

@@ -1,8 +1,7 @@
 /*
  * What passes between the two threads of a stage: the main one, which computes,
  * and the I/O one, which owns all sockets.  Bounded by credit inwards and by one
- * waiting message outwards.  What only a source or a last stage needs is in
- * exchange_source.c and exchange_sink.c.
+ * waiting message outwards.  What only a source needs is in exchange_source.c.
  */
 #ifndef BRAGG_LINK_EXCHANGE_H
 #define BRAGG_LINK_EXCHANGE_H
