@@ -131,7 +131,7 @@ static void connect_source(struct member *me, uint64_t now_ns)
 /* Tells the source what is durable from the start, so that it may count on this sink. */
 static void announce(struct member *me)
 {
-    const struct id_set *have = exchange_have(&me->links->exchange);
+    const struct id_set *have = &me->links->exchange.have;
     size_t told = 0;
     do {
         const size_t left = have->count - told;
@@ -149,7 +149,7 @@ static void greet_source(struct member *me)
     const bool sink = role_is_sink(&me->run->role);
     if (!me->identified && exchange_look(&me->links->exchange).begun) {
         me->identified = me->links->changed = true;
-        if (sink && !id_set_add_set(&me->links->seen.ids, exchange_have(&me->links->exchange)))
+        if (sink && !id_set_add_set(&me->links->seen.ids, &me->links->exchange.have))
             run_stop(me->run, STATUS_FAILED, "out of memory for frames that are there");
     }
     if (!me->links->changed || !send_hello(me->links, &me->run->control, &source, false))

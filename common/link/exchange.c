@@ -1,34 +1,50 @@
 #include "link/exchange.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "link/exchange_lock.h"
 
-static void queue_push(struct queue *q, struct item *item)
+static void wake_io(struct exchange *x)
 {
-    item->next = NULL;
-    if (q->tail)
-        q->tail->next = item;
-    else
-        q->head = item;
-    q->tail = item;
-    q->count++;
+    const uint64_t one = 1;
+    if (write(x->event, &one, sizeof one) < 0)
+        return;  // the counter is full: the I/O thread is awake anyway
 }
 
-static struct item *queue_shift(struct queue *q)
+/* The main thread, after it gave something. */
+static void hand_over(struct exchange *x)
 {
-    struct item *item = q->head;
-    if (!item)
-        return NULL;
-    q->head = item->next;
-    if (!q->head)
-        q->tail = NULL;
-    q->count--;
-    return item;
+    if (!x->leave || !x->leave(x->context))
+        wake_io(x);
+}
+
+static void lock(struct exchange *x)
+{
+    (void)pthread_mutex_lock(&x->mutex);
+}
+
+static void unlock(struct exchange *x)
+{
+    (void)pthread_mutex_unlock(&x->mutex);
+}
+
+/* Likewise, and lets the other thread see what changed, which finds the mutex free. */
+static void publish(struct exchange *x)
+{
+    unlock(x);
+    (void)pthread_cond_broadcast(&x->changed);
+}
+
+/* The main thread only. */
+static void await(struct exchange *x, pthread_cond_t *what)
+{
+    x->waiting = true;
+    (void)pthread_cond_wait(what, &x->mutex);
+    x->waiting = false;
 }
 
 void item_free(struct item *item)
@@ -59,10 +75,11 @@ enum status exchange_open(struct exchange *x, struct error *e)
 
 void exchange_close(struct exchange *x)
 {
-    while (x->in.head)
-        item_free(queue_shift(&x->in));
-    while (x->out.head)
-        item_free(queue_shift(&x->out));
+    for (struct item *next; x->in; x->in = next) {
+        next = x->in->next;
+        item_free(x->in);
+    }
+    item_free(x->out);
     id_set_clear(&x->durable);
     id_set_clear(&x->have);
     id_set_clear(&x->list);
@@ -77,144 +94,141 @@ void exchange_close(struct exchange *x)
 
 struct item *exchange_take(struct exchange *x)
 {
-    exchange_lock(x);
-    while (!x->in.head && !x->ended)
-        exchange_sleep(x, &x->changed);
-    struct item *item = x->ended && !x->complete ? NULL : queue_shift(&x->in);
-    exchange_unlock(x);
+    lock(x);
+    while (!x->in && !x->ended)
+        await(x, &x->changed);
+    struct item *item = x->ended && !x->complete ? NULL : x->in;
+    if (item)
+        x->in = item->next;
+    publish(x);
     return item;
 }
 
 bool exchange_give(struct exchange *x, struct item *item)
 {
-    exchange_lock(x);
-    while (x->out.head && !x->ended)
-        exchange_sleep(x, &x->room);
+    lock(x);
+    while (x->out && !x->ended)
+        await(x, &x->room);
     const bool ended = x->ended, stuck = x->stuck, frame = item->route.type == MESSAGE_FRAME;
     if (!ended)
-        queue_push(&x->out, item);
-    (void)pthread_mutex_unlock(&x->mutex);
+        x->out = item;
+    unlock(x);
     if (ended)
         item_free(item);
     else if (!stuck && frame)
-        exchange_hand_over(x);
+        hand_over(x);
     else if (!stuck)
-        exchange_wake_io(x);
+        wake_io(x);
     return !ended;
 }
 
 bool exchange_await(struct exchange *x, bool (*ready)(void *context), void *context)
 {
-    exchange_lock(x);
+    lock(x);
     while (!x->ended && !ready(context))
-        exchange_sleep(x, &x->memory);
+        await(x, &x->memory);
     const bool ended = x->ended;
-    exchange_unlock(x);
+    publish(x);
     return !ended;
 }
 
 void exchange_wake(void *exchange)
 {
     struct exchange *x = exchange;
-    exchange_lock(x);
-    (void)pthread_mutex_unlock(&x->mutex);
+    lock(x);
+    unlock(x);
     (void)pthread_cond_broadcast(&x->memory);
-}
-
-void exchange_wait_end(struct exchange *x)
-{
-    exchange_lock(x);
-    while (!x->ended)
-        exchange_sleep(x, &x->changed);
-    exchange_unlock(x);
 }
 
 void exchange_durable(struct exchange *x, uint64_t id)
 {
-    exchange_lock(x);
+    lock(x);
     (void)id_set_add(&x->durable, id);
-    exchange_unlock(x);
-    exchange_hand_over(x);
+    publish(x);
+    hand_over(x);
 }
 
 void exchange_set_have(struct exchange *x, const struct id_set *ids)
 {
-    exchange_lock(x);
+    lock(x);
     x->have = *ids;
-    exchange_unlock(x);
+    publish(x);
 }
 
 void exchange_damaged(struct exchange *x, const struct route *route)
 {
-    exchange_lock(x);
+    lock(x);
     if (route->type == MESSAGE_FRAME)
         (void)id_set_add(&x->damaged, route->frame);
     else
         x->damaged_other = true;
-    exchange_unlock(x);
-    exchange_wake_io(x);
+    publish(x);
+    wake_io(x);
 }
 
 void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
                     const char *lineage, const atomic_uint_fast64_t *rows)
 {
-    exchange_lock(x);
+    lock(x);
     x->image_bytes = image_bytes;
     x->rows = rows;
     (void)snprintf(x->identity, sizeof x->identity, "%s", identity);
     (void)snprintf(x->lineage, sizeof x->lineage, "%s", lineage);
     x->begun = true;
-    exchange_unlock(x);
-    exchange_wake_io(x);
+    publish(x);
+    wake_io(x);
 }
 
 void exchange_set_total(struct exchange *x, uint64_t total)
 {
-    exchange_lock(x);
+    lock(x);
     x->total = total;
     x->total_known = true;
-    exchange_unlock(x);
-    exchange_wake_io(x);
+    publish(x);
+    wake_io(x);
 }
 
 uint64_t exchange_total(struct exchange *x)
 {
-    exchange_lock(x);
+    lock(x);
     while (!x->total_known && !x->ended)
-        exchange_sleep(x, &x->changed);
+        await(x, &x->changed);
     const uint64_t total = x->total;
-    exchange_unlock(x);
+    publish(x);
     return total;
 }
 
 void exchange_main_done(struct exchange *x)
 {
-    exchange_lock(x);
+    lock(x);
     x->main_done = true;
-    exchange_unlock(x);
-    exchange_wake_io(x);
+    publish(x);
+    wake_io(x);
 }
 
 void exchange_put(struct exchange *x, struct item *item)
 {
-    exchange_lock(x);
-    queue_push(&x->in, item);
-    exchange_unlock(x);
+    lock(x);
+    item->next = NULL;
+    *(x->in ? &x->in_last->next : &x->in) = item;
+    x->in_last = item;
+    publish(x);
 }
 
 struct item *exchange_peek(struct exchange *x)
 {
-    exchange_lock(x);
-    struct item *item = x->out.head;
-    (void)pthread_mutex_unlock(&x->mutex);
+    lock(x);
+    struct item *item = x->out;
+    unlock(x);
     return item;
 }
 
 void exchange_pop(struct exchange *x)
 {
-    exchange_lock(x);
-    struct item *item = queue_shift(&x->out);
-    (void)pthread_mutex_unlock(&x->mutex);
+    lock(x);
+    struct item *item = x->out;
+    x->out = NULL;
+    unlock(x);
     (void)pthread_cond_broadcast(&x->room);
     item_free(item);
 }
@@ -223,17 +237,17 @@ void exchange_set_stuck(struct exchange *x, bool stuck)
 {
     if (x->stuck == stuck)  // nobody else changes it
         return;
-    exchange_lock(x);
-    const bool untold = x->stuck && !stuck && x->out.head;
+    lock(x);
+    const bool untold = x->stuck && !stuck && x->out;
     x->stuck = stuck;
-    (void)pthread_mutex_unlock(&x->mutex);
+    unlock(x);
     if (untold)
-        exchange_wake_io(x);
+        wake_io(x);
 }
 
 struct exchange_view exchange_look(struct exchange *x)
 {
-    exchange_lock(x);
+    lock(x);
     const struct exchange_view view = {.begun = x->begun,
                                        .total_known = x->total_known,
                                        .total = x->total,
@@ -244,44 +258,36 @@ struct exchange_view exchange_look(struct exchange *x)
                                        .image_bytes = x->image_bytes,
                                        .counts_rows = x->rows != NULL,
                                        .rows = x->rows ? atomic_load(x->rows) : 0};
-    (void)pthread_mutex_unlock(&x->mutex);
+    unlock(x);
     return view;
 }
 
 struct id_set exchange_take_durable(struct exchange *x)
 {
-    struct id_set taken = {0};
-    exchange_lock(x);
-    if (x->durable.count) {  // else nothing is to be freed
-        taken = x->durable;
-        x->durable = (struct id_set){0};
-    }
-    (void)pthread_mutex_unlock(&x->mutex);
-    return taken;
-}
-
-const struct id_set *exchange_have(const struct exchange *x)
-{
-    return &x->have;
+    lock(x);
+    const struct id_set durable = x->durable;
+    x->durable = (struct id_set){0};
+    unlock(x);
+    return durable;
 }
 
 struct id_set exchange_take_damaged(struct exchange *x, bool *other)
 {
-    exchange_lock(x);
+    lock(x);
     const struct id_set damaged = x->damaged;
     *other = x->damaged_other;
     x->damaged = (struct id_set){0};
     x->damaged_other = false;
-    (void)pthread_mutex_unlock(&x->mutex);
+    unlock(x);
     return damaged;
 }
 
 void exchange_end(struct exchange *x, bool complete)
 {
-    exchange_lock(x);
+    lock(x);
     x->ended = true;
     x->complete = complete;
-    exchange_unlock(x);
+    publish(x);
     (void)pthread_cond_broadcast(&x->room);
     (void)pthread_cond_broadcast(&x->memory);
 }
@@ -291,10 +297,99 @@ bool exchange_await_main(struct exchange *x, int seconds)
     struct timespec until;
     (void)clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += seconds;
-    exchange_lock(x);
+    lock(x);
     while (!x->main_done && pthread_cond_timedwait(&x->changed, &x->mutex, &until) == 0)
         continue;
     const bool done = x->main_done;
-    exchange_unlock(x);
+    publish(x);
     return done;
+}
+
+/* The next id of the list. */
+static uint64_t issue(struct exchange *x)
+{
+    const struct id_range *range = &x->list.ranges[x->range];
+    const uint64_t id = range->first + x->offset++;
+    if (id == range->last) {
+        x->range++;
+        x->offset = 0;
+    }
+    x->issued++;
+    return id;
+}
+
+bool exchange_next(struct exchange *x, struct ticket *next)
+{
+    lock(x);
+    while (!x->nagain && x->issued >= x->limit && !x->ended)
+        await(x, &x->changed);
+    const bool ended = x->ended;
+    if (!ended && x->nagain) {
+        *next = x->again[0];
+        x->nagain--;
+        memmove(&x->again[0], &x->again[1], x->nagain * sizeof *x->again);
+    } else if (!ended) {
+        *next = (struct ticket){.id = issue(x)};
+    }
+    publish(x);
+    return !ended;
+}
+
+bool exchange_wait_until(struct exchange *x, uint64_t when_ns)
+{
+    const struct timespec until = {(time_t)(when_ns / 1000000000), (long)(when_ns % 1000000000)};
+    lock(x);
+    x->waiting = true;
+    while (!x->ended && !x->cut && pthread_cond_timedwait(&x->changed, &x->mutex, &until) == 0)
+        continue;
+    x->waiting = false;
+    const bool ended = x->ended;
+    publish(x);
+    return !ended;
+}
+
+void exchange_set_list(struct exchange *x, const struct id_set *list)
+{
+    lock(x);
+    id_set_clear(&x->list);
+    x->list = *list;
+    x->total = id_set_size(list);
+    x->total_known = true;
+    x->limit = x->issued = x->range = x->offset = 0;
+    publish(x);
+    wake_io(x);
+}
+
+void exchange_set_limit(struct exchange *x, uint64_t limit)
+{
+    if (x->limit == limit)  // nobody else changes it
+        return;
+    lock(x);
+    x->limit = limit;
+    publish(x);
+}
+
+bool exchange_reissue(struct exchange *x, struct ticket again)
+{
+    lock(x);
+    struct ticket *list = mem_grow(x->again, x->nagain, 1, sizeof *list, &x->again_capacity);
+    size_t at = x->nagain;
+    for (; list && at > 0 && list[at - 1].id > again.id; at--)
+        list[at] = list[at - 1];
+    if (list) {
+        list[at] = again;
+        x->again = list;
+        x->nagain++;
+    }
+    publish(x);
+    return list != NULL;
+}
+
+uint64_t exchange_cut(struct exchange *x)
+{
+    lock(x);
+    const uint64_t total = x->total = x->limit = x->issued;
+    x->cut = true;
+    publish(x);
+    return total;
 }

@@ -1,7 +1,7 @@
 /*
  * What passes between the two threads of a stage: the main one, which computes,
  * and the I/O one, which owns all sockets.  Bounded by credit inwards and by one
- * waiting message outwards.  What only a source needs is in exchange_source.c.
+ * waiting message outwards.
  */
 #ifndef BRAGG_LINK_EXCHANGE_H
 #define BRAGG_LINK_EXCHANGE_H
@@ -36,11 +36,6 @@ struct ticket {
     uint32_t attempt;  // how often it was issued before
 };
 
-struct queue {
-    struct item *head, *tail;
-    size_t count;
-};
-
 struct exchange {
     pthread_mutex_t mutex;
     pthread_cond_t changed;        // for who waits, but:
@@ -49,17 +44,18 @@ struct exchange {
     int event;                     // eventfd: wakes the I/O thread
     bool (*leave)(void *context);  // for the main thread, or NULL: sends what it gave in place of
     void *context;                 // the I/O thread; false when that must be woken
-    struct queue in, out;
-    bool stuck;             // outwards: what is given cannot leave yet
-    struct id_set durable;  // sink: made durable and not yet told
-    struct id_set have;     // sink: durable from the start
-    struct id_set damaged;  // frames that were damaged on their way, not yet told
-    bool damaged_other;     // likewise an experiment
-    struct id_set list;     // source: the ids to issue; the I/O thread alone changes it once known
-    uint64_t limit;         // source: so many of the list may be issued
-    uint64_t issued;        // source: so many were handed to the main thread,
-    size_t range;           // the next one is in this range of the list ...
-    uint64_t offset;        // ... so far behind its first
+    struct item *in, *in_last;     // what came; the last one when there are any
+    struct item *out;              // what is to leave
+    bool stuck;                    // outwards: what is given cannot leave yet
+    struct id_set durable;         // sink: made durable and not yet told
+    struct id_set have;            // sink: durable from the start; constant once it has begun
+    struct id_set damaged;         // frames that were damaged on their way, not yet told
+    bool damaged_other;            // likewise an experiment
+    struct id_set list;  // source: the ids to issue; the I/O thread alone changes it once known
+    uint64_t limit;      // source: so many of the list may be issued
+    uint64_t issued;     // source: so many were handed to the main thread,
+    size_t range;        // the next one is in this range of the list ...
+    uint64_t offset;     // ... so far behind its first
     size_t nagain, again_capacity;
     struct ticket *again;  // source: to be issued again, lowest first
     uint64_t total;        // frames of the stream
@@ -89,14 +85,14 @@ bool exchange_await(struct exchange *x, bool (*ready)(void *context), void *cont
 bool exchange_wait_until(struct exchange *x, uint64_t when_ns);
 /* Frames of the stream; waits until the source has told, or the stream ended: then perhaps 0. */
 uint64_t exchange_total(struct exchange *x);
-void exchange_wait_end(struct exchange *x);
 void exchange_durable(struct exchange *x, uint64_t id);  // sink
 /* A message that came through a network turned out to be damaged: it is dropped. */
 void exchange_damaged(struct exchange *x, const struct route *route);
 void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
                     const char *lineage, const atomic_uint_fast64_t *rows);
 void exchange_set_total(struct exchange *x, uint64_t total);
-void exchange_set_have(struct exchange *x, const struct id_set *ids);  // sink; takes ownership
+/* Sink, before exchange_begin; takes ownership. */
+void exchange_set_have(struct exchange *x, const struct id_set *ids);
 /* Source, either thread, while all issued is done; takes ownership. */
 void exchange_set_list(struct exchange *x, const struct id_set *list);
 void exchange_main_done(struct exchange *x);
@@ -120,7 +116,6 @@ void exchange_set_stuck(struct exchange *x, bool stuck);
 struct exchange_view exchange_look(struct exchange *x);
 struct id_set exchange_take_durable(struct exchange *x);               // the caller clears it
 struct id_set exchange_take_damaged(struct exchange *x, bool *other);  // likewise
-const struct id_set *exchange_have(const struct exchange *x);          // sink, from `begun` on
 void exchange_set_limit(struct exchange *x, uint64_t limit);           // source
 bool exchange_reissue(struct exchange *x, struct ticket again);        // source; false: no memory
 uint64_t exchange_cut(struct exchange *x);  // source: none beyond those issued; the new total

@@ -28,8 +28,9 @@ static enum status run_connected(struct worker *w, struct error *e)
         s = worker_run_source(w, e);
     else if (w->wants >= KIND_RECIPE)
         s = worker_run_frames(w, e);
-    if (s == STATUS_OK && !takes_all)
-        exchange_wait_end(&w->rt.links.exchange);
+    struct item *item;
+    while (s == STATUS_OK && !takes_all && (item = exchange_take(&w->rt.links.exchange)))
+        item_free(item);  // until the end
     if (s == STATUS_OK && w->stage->end &&
         (takes_all || w->rt.run.ending == ENDING_COMPLETE || w->rt.run.ending == ENDING_EARLY))
         s = w->stage->end(w->state, e);

@@ -78,6 +78,7 @@ static void close_stage(void)
         message_free(&fakes[i].message);
     message_free(&rt.links.experiment);
     source_close(rt.source);
+    order_close(&rt.links.order);
     links_clear(&rt.links);
     exchange_close(&rt.links.exchange);
 }
@@ -123,10 +124,10 @@ static void work(struct input *in)
         exchange_begin(x, (size_t)what << 18, "any", "0", NULL);
         if (rt.source)
             exchange_set_total(x, what);
-    } else if (rt.source && !x->out.head && (x->nagain || x->issued < x->limit)) {
+    } else if (rt.source && !x->out && (x->nagain || x->issued < x->limit)) {
         if (exchange_next(x, &t))
             give(MESSAGE_FRAME, t.id);
-    } else if (x->in.head && !x->out.head && (item = exchange_take(x))) {
+    } else if (x->in && !x->out && (item = exchange_take(x))) {
         if (what & 1 && item->network)
             exchange_damaged(x, &item->route);
         else if (item->route.type == MESSAGE_FRAME && role_is_sink(&rt.run.role))

@@ -96,10 +96,10 @@ static bool is_ready(const struct process *p)
 {
     const struct exchange *x = &p->rt.links.exchange;
     if (p->doing == DOING_GIVE)
-        return !x->out.head;
+        return !x->out;
     if (p->doing == DOING_COMPUTE || x->ended || x->main_done)
         return false;
-    return p->job == JOB_SOURCE ? x->nagain || x->issued < x->limit : x->in.head != NULL;
+    return p->job == JOB_SOURCE ? x->nagain || x->issued < x->limit : x->in != NULL;
 }
 
 /* As stage/main.c does when a callback fails, which has said why. */
@@ -160,7 +160,7 @@ static void give(struct process *p)
 {
     struct exchange *x = &p->rt.links.exchange;
     p->doing = DOING_GIVE;
-    if (x->out.head)
+    if (x->out)
         return;
     p->doing = DOING_WAIT;
     (void)exchange_give(x, make_item(p, MESSAGE_FRAME, p->ticket));
