@@ -31,11 +31,7 @@ struct mapping {
 /* The owner of leased bytes. */
 struct lease {
     struct mapping *mapping;
-    uint32_t slot;
-    uint64_t generation;
-    bool on_card;
-    struct card_handle handle;
-    size_t within;  // bytes from the start of the slot
+    struct descriptor d;
 };
 
 /* The header is read once: it may change under the reader's eyes. */
@@ -120,12 +116,17 @@ void mapping_close(struct mapping **mapping)
     *mapping = NULL;
 }
 
+static uint64_t slot_offset(const struct mapping *m, uint32_t slot)
+{
+    return POOL_HEADER_SIZE + slot * m->slot_bytes;
+}
+
 static void release_lease(void *owner)
 {
     struct lease *lease = owner;
     struct mapping *m = lease->mapping;
-    atomic_fetch_or(&m->released, UINT64_C(1) << lease->slot);
-    atomic_fetch_and(&m->leased, ~(UINT64_C(1) << lease->slot));  // later: see mapping_cut
+    atomic_fetch_or(&m->released, UINT64_C(1) << lease->d.slot);
+    atomic_fetch_and(&m->leased, ~(UINT64_C(1) << lease->d.slot));  // later: see mapping_cut
     drop(m);
     mem_free(lease);
 }
@@ -133,7 +134,7 @@ static void release_lease(void *owner)
 enum status mapping_lease(struct mapping *m, const struct descriptor *d, struct part *part,
                           struct error *e)
 {
-    const uint64_t first = POOL_HEADER_SIZE + d->slot * m->slot_bytes;
+    const uint64_t first = slot_offset(m, d->slot);
     if (d->pid != m->pid || d->fd != m->fd || d->slot >= m->slots || d->offset < first ||
         (d->offset - first) % MEM_ALIGNMENT || d->offset - first > m->slot_bytes ||
         d->length > m->slot_bytes - (d->offset - first))
@@ -141,7 +142,7 @@ enum status mapping_lease(struct mapping *m, const struct descriptor *d, struct 
     struct lease *lease = mem_array(1, sizeof *lease);
     if (!lease)
         return error_memory(e, "a lease");
-    *lease = (struct lease){m, d->slot, d->generation, d->on_card, d->handle, d->offset - first};
+    *lease = (struct lease){m, *d};
     atomic_fetch_add(&m->references, 1);
     atomic_fetch_or(&m->leased, UINT64_C(1) << d->slot);
     *part = (struct part){.data = (char *)(uintptr_t)m->header + d->offset,
@@ -156,20 +157,20 @@ enum status mapping_find_on_card(const void *owner, const struct card *card, voi
 {
     const struct lease *lease = owner;
     struct mapping *m = lease->mapping;
-    struct twin *twin = &m->twins[lease->slot];
+    struct twin *twin = &m->twins[lease->d.slot];
     *pixels = NULL;
-    if (!lease->on_card)
+    if (!lease->d.on_card)
         return STATUS_OK;
-    if (memcmp(&twin->handle, &lease->handle, sizeof twin->handle) != 0)
+    if (memcmp(&twin->handle, &lease->d.handle, sizeof twin->handle) != 0)
         close_twin(m, twin);
     if (!twin->memory) {
-        const enum status s = card->open(card, &lease->handle, m->slot_bytes, &twin->memory, e);
+        const enum status s = card->open(card, &lease->d.handle, m->slot_bytes, &twin->memory, e);
         if (s)
             return s;
         m->card = card;
-        twin->handle = lease->handle;
+        twin->handle = lease->d.handle;
     }
-    *pixels = (char *)twin->memory + lease->within;
+    *pixels = (char *)twin->memory + (lease->d.offset - slot_offset(m, lease->d.slot));
     return STATUS_OK;
 }
 
@@ -182,7 +183,7 @@ bool mapping_is_intact(const void *owner)
 {
     const struct lease *lease = owner;
     atomic_thread_fence(memory_order_acquire);  // after all that was read
-    return atomic_load(&lease->mapping->header->generation[lease->slot]) == lease->generation;
+    return atomic_load(&lease->mapping->header->generation[lease->d.slot]) == lease->d.generation;
 }
 
 bool mapping_has_returned(struct mapping *m)

@@ -14,15 +14,8 @@ bool order_told(struct order *o, const struct id_set *to_come, uint64_t until)
 {
     id_set_clear(&o->awaited);
     o->until = until;
-    if (!forget(o, to_come, until))
-        return false;
-    for (size_t i = 0; i < to_come->count; i++)
-        if (!id_set_add_range(&o->awaited, to_come->ranges[i]))
-            return false;
-    for (size_t i = 0; i < o->arrived.count; i++)
-        if (!id_set_remove_range(&o->awaited, o->arrived.ranges[i]))
-            return false;
-    return true;
+    return forget(o, to_come, until) && id_set_add_set(&o->awaited, to_come) &&
+           id_set_remove_set(&o->awaited, &o->arrived);
 }
 
 bool order_arrived(struct order *o, uint64_t id)
