@@ -85,7 +85,7 @@ static void on_notice(struct member *me, const struct route *r, const struct not
 /* Another source answers where ours was.  Through a pipe there is no way to its stages. */
 static bool is_new_source(const struct member *me, const struct route *r)
 {
-    return r->type == MESSAGE_WELCOME && me->run->known && r->run && r->run != me->run->id &&
+    return r->type == MESSAGE_WELCOME && me->run->id && r->run && r->run != me->run->id &&
            !me->links->in.used && !me->links->out.used;
 }
 
@@ -225,7 +225,7 @@ void member_pump(struct member *me, uint64_t now_ns)
     struct run *run = me->run;
     struct port *control = &run->control;
     const bool due = me->links->looks || me->links->changed || me->links->lost || !me->identified;
-    if (!due || !run->known || !control->endpoint[0])
+    if (!due || !run->id || !control->endpoint[0])
         return;
     send_lost(me);
     const bool cut = reconnect_is_cut(me->links, control, now_ns);

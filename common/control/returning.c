@@ -34,11 +34,11 @@ void returning_tell(struct stream *s, const struct address *from, const struct r
 {
     struct notice welcome = {0};
     struct hello h;
-    if (s->run->known && r->type != MESSAGE_HELLO) {  // it is to say who it is
+    if (s->run->id && r->type != MESSAGE_HELLO) {  // it is to say who it is
         (void)send_hello(s->links, &s->run->control, from, true);
         return;
     }
-    if (s->run->known && (!s->ready_ns || clock_ns() < s->ready_ns + NOTICE_NS)) {
+    if (s->run->id && (!s->ready_ns || clock_ns() < s->ready_ns + NOTICE_NS)) {
         if (control_hello_decode(&h, m, NULL) == STATUS_OK)
             note(s, &h);
         hello_free(&h);

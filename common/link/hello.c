@@ -66,10 +66,9 @@ enum status hello_check_control(const struct links *ls, struct error *e)
 void hello_learn_run(struct links *ls, uint64_t id, const char *control, const struct port *via)
 {
     struct run *run = ls->run;
-    if (run->known)
+    if (run->id)
         return;
     run->id = id;
-    run->known = true;
     ls->stirred = true;
     if (run->control.bound)
         return;
@@ -95,12 +94,12 @@ static void accept_upstream(struct links *ls, struct link *l, const struct route
         refuse_kind(ls, gives, l->peer.stage);
         return;
     }
-    if (ls->run->known && r->run != ls->run->id && has_our_source(ls, l)) {
+    if (ls->run->id && r->run != ls->run->id && has_our_source(ls, l)) {
         ls->run->dropped++;  // it knows that the source was started again; our turn will come
         link_drop(ls, l, false);
         return;
     }
-    if (ls->run->known && r->run != ls->run->id) {
+    if (ls->run->id && r->run != ls->run->id) {
         run_stop(ls->run, STATUS_FAILED, "%s belongs to another run", l->peer.stage);
         return;
     }
@@ -214,7 +213,7 @@ void hello_say(struct links *ls, uint64_t now_ns)
     const struct address nobody = {0};
     for (size_t i = 0; i < ls->nports; i++) {
         struct port *p = &ls->ports[i];
-        if (p->bound || !p->socket || !(p->up || ls->run->known) ||
+        if (p->bound || !p->socket || !(p->up || ls->run->id) ||
             (p->greeted_ns && now_ns < p->greeted_ns + GREET_NS))
             continue;
         const struct link *l = link_of_port(ls, p);
@@ -226,7 +225,7 @@ void hello_say(struct links *ls, uint64_t now_ns)
             p->greeted_ns = now_ns;
     }
     for (struct link *l = ls->first; l; l = l->next)
-        if (!l->answered && (l->port->up || ls->run->known)) {
+        if (!l->answered && (l->port->up || ls->run->id)) {
             l->answered = send_hello(ls, l->port, &l->address, l->port->up);
             link_settle(ls, l);
         }

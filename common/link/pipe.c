@@ -51,7 +51,7 @@ void pipe_listen(struct links *ls, uint64_t now_ns)
 
 void pipe_tell(struct links *ls)
 {
-    if (!ls->out.used || !ls->run->known || ls->out.port)
+    if (!ls->out.used || !ls->run->id || ls->out.port)
         return;
     struct pipe_line line = {.run = ls->run->id};
     char text[PIPE_LINE_SIZE];

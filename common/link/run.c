@@ -7,7 +7,7 @@
 
 bool run_is_ours(const struct run *run, const struct route *r)
 {
-    return run->known && r->run == run->id && r->incarnation == run->incarnation;
+    return run->id && r->run == run->id && r->incarnation == run->incarnation;
 }
 
 bool run_is_silent(const struct run *run, uint64_t heard_ns, uint64_t patience_ns, uint64_t now_ns)

@@ -63,10 +63,9 @@ struct run {
     void *context;       // of ZeroMQ
     struct curve curve;  // guards its tcp endpoints
     char uuid[UUID_SIZE];
-    uint64_t id;
+    uint64_t id;      // 0: not known yet, nor is control
     uint64_t former;  // what this process took part in before it began anew, 0 for none
     uint32_t incarnation;
-    bool known;                        // id and control are
     struct port control;               // to the source; bound in the source
     char control_told[ENDPOINT_SIZE];  // as the next stages learn it, which may be on other hosts
     uint64_t patience_ns;              // who is silent for longer is dead

@@ -29,10 +29,7 @@ static enum status random_names(struct runtime *rt, struct error *e)
                    bits[1]);
     rt->run.incarnation = 1;
     rt->run.former = restart_former_run();
-    if (rt->stage->wants == KIND_NONE) {
-        rt->run.id = bits[2];
-        rt->run.known = true;
-    }
+    rt->run.id = rt->stage->wants == KIND_NONE ? bits[2] : 0;
     return STATUS_OK;
 }
 

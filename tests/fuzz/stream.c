@@ -41,9 +41,8 @@ static void open_stage(uint8_t bits)
     rt.member.links = &rt.links;
     rt.run.role = stage_role(rt.stage);
     rt.run.spoken = true;
-    rt.run.id = RUN;
+    rt.run.id = bits & 4 || rt.stage->wants == KIND_NONE ? RUN : 0;
     rt.run.incarnation = 1;
-    rt.run.known = bits & 4 || rt.stage->wants == KIND_NONE;
     rt.run.patience_ns = SECOND;
     options_defaults(&rt.run.settings);
     rt.run.settings.attempts = 1000;

@@ -71,7 +71,6 @@ static void open_source(struct process *p)
     open_port(p, &run->control, CONTROL_PORT, true, false);
     memcpy(run->control_told, run->control.endpoint, sizeof run->control_told);
     run->id = 1 + draw(UINT64_MAX - 1);
-    run->known = true;
     p->rt.source = source_open(run, &p->rt.links, NULL);
 }
 
