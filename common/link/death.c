@@ -8,33 +8,27 @@
 #include "link/send.h"
 #include "link/shared.h"
 
-bool death_is_known(const struct links *ls, const char *uuid)
+/* Where a process is among those that are out, or would be. */
+static struct buried **find_buried(struct links *ls, const char *uuid)
 {
-    const struct buried *b = ls->buried[links_bucket(uuid, strlen(uuid))];
-    while (b && strcmp(b->uuid, uuid) != 0)
-        b = b->next;
-    return b;
+    struct buried **at = &ls->buried[links_bucket(uuid, strlen(uuid))];
+    while (*at && strcmp((*at)->uuid, uuid) != 0)
+        at = &(*at)->next;
+    return at;
+}
+
+bool death_is_known(struct links *ls, const char *uuid)
+{
+    return *find_buried(ls, uuid);
 }
 
 /* Remembers for ever who is out; false when memory is. */
 static bool remember(struct links *ls, const char *uuid)
 {
-    if (death_is_known(ls, uuid))
-        return true;
-    struct buried *b = mem_array(1, sizeof *b),
-                  **at = &ls->buried[links_bucket(uuid, strlen(uuid))];
-    if (!b)
-        return false;
-    b->next = *at;
-    memcpy(b->uuid, uuid, sizeof b->uuid);
-    *at = b;
-    return true;
-}
-
-/* A last stage that nothing waits for. */
-static bool is_watcher(const struct link *l)
-{
-    return l->peer.gives == (int)KIND_NONE && !l->peer.durable;
+    struct buried **at = find_buried(ls, uuid);
+    if (!*at && (*at = mem_array(1, sizeof **at)))
+        memcpy((*at)->uuid, uuid, sizeof(*at)->uuid);
+    return *at;
 }
 
 /* Notes for the source which frames were at the other end, in the order of sending.  Who takes
@@ -42,7 +36,8 @@ static bool is_watcher(const struct link *l)
  * credit is back: none is to blame, and the source finds that nobody lists them. */
 static void note_lost(struct links *ls, const struct link *l, bool died)
 {
-    const bool matters = l->nsent && !is_watcher(l) && !l->peer.order;
+    const bool watches = l->peer.gives == (int)KIND_NONE && !l->peer.durable;
+    const bool matters = l->nsent && !watches && !l->peer.order;
     struct lost *lost = matters ? mem_array(1, sizeof *lost + l->nsent * sizeof *lost->ids) : NULL;
     if (!lost)
         return;

@@ -16,7 +16,7 @@ void death_check(struct links *ls, uint64_t now_ns);
 
 /* A process is out: ends all links to it, for ever. */
 void death_bury(struct links *ls, const char *uuid);
-bool death_is_known(const struct links *ls, const char *uuid);
+bool death_is_known(struct links *ls, const char *uuid);
 
 /* Ends a link and frees it; what was sent there is lost, with the process when that died. */
 void link_drop(struct links *ls, struct link *l, bool died);
