@@ -152,7 +152,7 @@ static void greet_source(struct member *me)
         if (sink && !id_set_add_set(&me->links->seen.ids, &me->links->exchange.have))
             run_stop(me->run, STATUS_FAILED, "out of memory for frames that are there");
     }
-    if (!me->links->changed || !send_hello(me->links, &me->run->control, &source, false))
+    if (!me->links->changed || !send_hello(me->links, &me->run->control, &source))
         return;
     me->links->changed = false;
     if (sink && me->identified)

@@ -194,7 +194,7 @@ static void answer(struct stream *s, const struct address *from, const struct ro
     if (r->run != s->run->id)
         returning_tell(s, from, r, m);  // of run 0 while ours is not known
     else                                // its hello was lost, or it is out and has missed that
-        (void)send_hello(s->links, &s->run->control, from, true);
+        (void)send_hello(s->links, &s->run->control, from);
 }
 
 /* False when it is dropped. */
@@ -212,7 +212,7 @@ static bool dispatch(struct stream *s, const struct address *from, const struct 
         return false;
     if (damaged) {
         if (p)
-            (void)send_hello(s->links, &s->run->control, from, true);  // it may have been one
+            (void)send_hello(s->links, &s->run->control, from);  // it may have been one
         return false;
     }
     const bool ours = run_is_ours(s->run, &r);

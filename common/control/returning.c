@@ -35,7 +35,7 @@ void returning_tell(struct stream *s, const struct address *from, const struct r
     struct notice welcome = {0};
     struct hello h;
     if (s->run->id && r->type != MESSAGE_HELLO) {  // it is to say who it is
-        (void)send_hello(s->links, &s->run->control, from, true);
+        (void)send_hello(s->links, &s->run->control, from);
         return;
     }
     if (s->run->id && (!s->ready_ns || clock_ns() < s->ready_ns + NOTICE_NS)) {

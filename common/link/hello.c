@@ -221,12 +221,12 @@ void hello_say(struct links *ls, uint64_t now_ns)
             continue;
         if (p->greeted_ns && endpoint_is_network(p->endpoint))
             link_cut(ls, p);  // without the hellos that wait for a connection
-        else if (send_hello(ls, p, &nobody, p->up))
+        else if (send_hello(ls, p, &nobody))
             p->greeted_ns = now_ns;
     }
     for (struct link *l = ls->first; l; l = l->next)
         if (!l->answered && (l->port->up || ls->run->id)) {
-            l->answered = send_hello(ls, l->port, &l->address, l->port->up);
+            l->answered = send_hello(ls, l->port, &l->address);
             link_settle(ls, l);
         }
 }

@@ -230,7 +230,7 @@ static void ask_who(struct links *ls, struct port *port, const struct address *f
     if (!port->bound || now_ns < ls->asked_who_ns + REOPEN_NS)
         return;
     ls->asked_who_ns = now_ns;
-    (void)send_hello(ls, port, from, port->up);
+    (void)send_hello(ls, port, from);
 }
 
 static void dispatch(struct links *ls, struct port *port, const struct address *from,

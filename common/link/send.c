@@ -57,13 +57,13 @@ static enum status encode_hello(const struct links *ls, const struct port *port,
     return s;
 }
 
-bool send_hello(struct links *ls, struct port *port, const struct address *to, bool downstream)
+bool send_hello(struct links *ls, struct port *port, const struct address *to)
 {
     const struct role *role = &ls->run->role;
     const char *group = ls->run->settings.group ? ls->run->settings.group : role->group;
     struct hello h = {.wants = (int)ls->wants,
                       .gives = (int)role->gives,
-                      .downstream = downstream,
+                      .downstream = port->up,
                       .durable = role_is_sink(role) && !role->transient,
                       .in_memory = role->in_memory,
                       .order = ls->run->settings.order,
@@ -76,9 +76,8 @@ bool send_hello(struct links *ls, struct port *port, const struct address *to, b
         set(h.group, sizeof h.group, group);
     else
         (void)snprintf(h.group, sizeof h.group, "%s/%s", role->name, kind_name(role->gives));
-    (void)pthread_mutex_lock(&ls->exchange.mutex);
-    set(h.identity, sizeof h.identity, ls->exchange.begun ? ls->exchange.identity : "any");
-    (void)pthread_mutex_unlock(&ls->exchange.mutex);
+    const bool begun = exchange_look(&ls->exchange).begun;
+    set(h.identity, sizeof h.identity, begun ? ls->exchange.identity : "any");
     struct message m = {0};
     const enum status s = encode_hello(ls, port, &h, &m);
     return send_message(ls->run, port, to, MESSAGE_HELLO, &m, s);

@@ -11,7 +11,7 @@ bool send_message(const struct run *run, struct port *port, const struct address
 
 /* Likewise what has no payload: says who this process is, to the source with its neighbours; a
  * notice, which stays the caller's. */
-bool send_hello(struct links *ls, struct port *port, const struct address *to, bool downstream);
+bool send_hello(struct links *ls, struct port *port, const struct address *to);
 bool send_notice(const struct run *run, struct port *port, const struct address *to,
                  enum message_type type, struct notice *n);
 
