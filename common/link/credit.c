@@ -138,15 +138,11 @@ static bool send_to_group(struct links *ls, struct item *item, unsigned group)
 static bool send_frame(struct links *ls, struct item *item)
 {
     const struct groups groups = find_groups(ls);
-    item->pending = item->taken ? item->pending & groups.open : groups.open;
-    for (unsigned g = 0; g < ls->ngroups && !ls->run->stopping; g++) {
-        const uint64_t bit = UINT64_C(1) << g;
-        if (item->pending & groups.ready & bit && send_to_group(ls, item, g)) {
-            item->pending &= ~bit;
-            item->taken = true;
-        }
-    }
-    if (!item->taken || item->pending)
+    const uint64_t ready = groups.ready & ~item->given;
+    for (unsigned g = 0; g < ls->ngroups && !ls->run->stopping; g++)
+        if (ready >> g & 1 && send_to_group(ls, item, g))
+            item->given |= UINT64_C(1) << g;
+    if (!item->given || groups.open & ~item->given)
         return false;
     credit_passed(ls, item->route.frame);
     return true;

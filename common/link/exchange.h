@@ -25,8 +25,7 @@ struct item {
     unsigned slot;          // of the pool, if so
     const void *card;       // outwards: its pixels lie there, and part 2 holds anything; NULL: not
     struct message packed;  // outwards: parts 0 and 2 for a network; empty: none
-    uint64_t pending;       // outwards, I/O thread: bit per group that still wants it
-    bool taken;             // outwards: some group has it
+    uint64_t given;         // outwards, I/O thread: bit per group that has it
     bool network;           // inwards: it came through a network, which may damage it
 };
 
