@@ -351,13 +351,15 @@ bool exchange_wait_until(struct exchange *x, uint64_t when_ns)
 void exchange_set_list(struct exchange *x, const struct id_set *list)
 {
     lock(x);
+    const bool first = !x->total_known;
     id_set_clear(&x->list);
     x->list = *list;
     x->total = id_set_size(list);
     x->total_known = true;
     x->limit = x->issued = x->range = x->offset = 0;
     publish(x);
-    wake_io(x);
+    if (first)
+        wake_io(x);  // which changes it from then on
 }
 
 void exchange_set_limit(struct exchange *x, uint64_t limit)
