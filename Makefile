@@ -287,14 +287,6 @@ $(BUILD)/bench/bench: $(BENCH_OBJECTS) $(LIBRARIES)
 	@mkdir -p $(@D)
 	$(Q)$(LINK)
 
-# Stages that bench-fused runs as threads, each with a main of its own name.
-FUSED := $(patsubst %,$(BUILD)/obj/fused/%.o,geometry orient intensity background noise write)
-$(BUILD)/obj/fused/%.o: stages/bragg-%.c
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -Dmain=fused_$* -c $< -o $@
-
-$(BUILD)/bench/bench-fused: $(FUSED)
-
 $(BUILD)/bench/bench-%: $(BUILD)/obj/bench/bench-%.o $(LIBRARIES)
 	@mkdir -p $(@D)
 	$(Q)$(LINK)

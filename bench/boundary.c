@@ -1,7 +1,7 @@
 /*
- * What the boundary between processes costs: the same pipeline fused into one process
- * (bench-fused.c), as processes that share memory, and as processes that send pixels in
- * messages, in rounds.  Of each further frame, once all runs, as in the pipeline part.
+ * What the boundary between processes costs: the same pipeline as processes that share memory, and
+ * as processes that send pixels in messages, in rounds.  Of each further frame, once all runs, as in
+ * the pipeline part.
  *
  * Computing is the CPU time of the stages' callbacks, which also form the sums of pixels that they
  * have at hand; all other CPU time of the processes is the price of being a pipeline.  What a
@@ -18,8 +18,8 @@
 enum { FEW = 10, SMALL_EDGE = 1024, SMALL_FACTOR = 20 };
 
 /* How the stages are put together. */
-enum how { FUSED, SHARED, INLINE, HOWS };
-static const char *const how_names[HOWS] = {"fused", "shared memory", "messages"};
+enum how { SHARED, INLINE, HOWS };
+static const char *const how_names[HOWS] = {"shared memory", "messages"};
 
 static const struct mix {
     const char *name, *orient;
@@ -48,12 +48,11 @@ static void make_command(const struct boundary *x, enum how how, int64_t frames,
 static enum status run(const struct boundary *x, enum how how, int64_t frames, int64_t round,
                        struct run *r, struct error *e)
 {
-    char command[COMMAND_MAX], shell[COMMAND_MAX + 32], name[64];
+    char command[COMMAND_MAX], name[64];
     make_command(x, how, frames, command);
-    (void)snprintf(shell, sizeof shell, how == FUSED ? "exec bench-fused '%s'" : "%s", command);
     (void)snprintf(name, sizeof name, "boundary-%d-%" PRId64 "-%" PRId64 "-%" PRId64, (int)how,
                    x->edge, frames, round);
-    return chain_run(x->b, name, shell, r, e);
+    return chain_run(x->b, name, command, r, e);
 }
 
 static enum status run_how(struct boundary *x, enum how how, int64_t round, struct error *e)

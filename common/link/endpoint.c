@@ -16,8 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "link/fused.h"
-
 enum { SOCKET_PATH_MAX = 107 };
 
 static const char *ipc_path(const char *endpoint)
@@ -73,8 +71,6 @@ enum status endpoint_check(const char *name, bool bind, bool tcp, struct error *
     const char *path = ipc_path(name);
     if (strlen(name) >= ENDPOINT_SIZE || strpbrk(name, " \t\n"))
         return error_set(e, STATUS_USAGE, "endpoint '%.80s' is too long or has blanks", name);
-    if (fused_context() && strncmp(name, "inproc://", 9) == 0)
-        return STATUS_OK;
     if (!path && !endpoint_is_network(name))
         return error_set(e, STATUS_USAGE, "endpoint '%.80s' must begin with ipc:// or tcp://",
                          name);

@@ -41,7 +41,7 @@ void runtime_disconnect(struct runtime *rt)
     if (rt->run.control.bound)
         endpoint_remove(rt->run.control.endpoint);
     message_free(&rt->links.experiment);
-    if (rt->run.context && !rt->fused)
+    if (rt->run.context)
         port_context_close(rt->run.context);
     zap_close(&rt->zap);
     folder_close(&rt->folder);

@@ -11,7 +11,6 @@
 #include "base/program.h"
 #include "base/target.h"
 #include "base/trace.h"
-#include "link/fused.h"
 #include "stage/options.h"
 #include "stage/worker.h"
 
@@ -96,7 +95,6 @@ static int run_open(struct worker *w)
         report(w, s, &e);
     const struct work work = links_work(&w->rt.links);
     runtime_close(&w->rt);
-    fused_await_end();
     const char *more = w->stage->report ? w->stage->report(w->state) : NULL;
     images_close(&w->images);
     packer_free(&w->packer);
@@ -180,11 +178,9 @@ int stage_main(const struct stage *stage, int argc, char **argv)
     struct error e = {0};
     const char **operands = NULL;
     int noperands = 0;
-    if (!fused_context()) {
-        program_open(stage->name);
-        (void)signal(SIGPIPE, SIG_IGN);
-        (void)signal(SIGXFSZ, SIG_IGN);  // a file too large is an error, not the end
-    }
+    program_open(stage->name);
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN);  // a file too large is an error, not the end
     struct worker *w = mem_array(1, sizeof *w);
     if (!w)
         return log_fail(&(struct error){STATUS_FAILED, "out of memory"});

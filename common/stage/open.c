@@ -15,7 +15,6 @@
 #include "base/log.h"
 #include "base/program.h"
 #include "control/source.h"
-#include "link/fused.h"
 #include "link/hello.h"
 
 enum { DESCRIPTORS_MIN = 64 };
@@ -186,14 +185,11 @@ enum status runtime_open(struct runtime *rt, struct error *e)
     rt->links.exchange.leave = turn_lend;
     rt->links.exchange.context = rt;
     s = take_descriptors(e);
-    rt->run.context = fused_context();
-    rt->fused = rt->run.context != NULL;
-    if (s == STATUS_OK && !rt->fused)
+    if (s == STATUS_OK)
         s = take_signals(rt, e);
     if (s == STATUS_OK)
         s = random_names(rt, e);
-    if (!rt->fused)
-        rt->run.context = port_context_open();
+    rt->run.context = port_context_open();
     if (s == STATUS_OK && !rt->run.context)
         s = error_memory(e, "sockets");
     if (s == STATUS_OK && rt->run.curve.keyed)

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "link/endpoint.h"
-#include "link/fused.h"
 #include "link/groups.h"
 
 /* Who has an option: a first stage, the source, a middle one, a last one; who consumes; who may
@@ -131,7 +130,7 @@ static unsigned who_is(const struct stage *stage)
 
 const struct opt *options_table(const struct stage *stage)
 {
-    static _Thread_local struct opt table[ROWS + 1];
+    static struct opt table[ROWS + 1];
     size_t n = 0;
     for (size_t i = 0; i < ROWS; i++)
         if (rows[i].who & who_is(stage))
@@ -173,11 +172,7 @@ enum status options_guard(const struct stage *stage, void *state, struct run *ru
 {
     const struct settings *o = &run->settings;
     const enum status s = check_endpoints(stage, state, o, e);
-    if (s)
-        return s;
-    if (o->keys && fused_context())  // of whose context another stage would look after
-        return error_set(e, STATUS_USAGE, "--keys is for stages in processes of their own");
-    return curve_open(&run->curve, o->keys, o->insecure, KEYS_STAGE, e);
+    return s ? s : curve_open(&run->curve, o->keys, o->insecure, KEYS_STAGE, e);
 }
 
 enum status options_check(const struct stage *stage, const struct settings *o, struct error *e)

@@ -27,7 +27,6 @@ struct runtime {
     struct zap zap;         // looks who comes to our tcp endpoints
     struct folder folder;   // private, for sockets
     int signals;            // signalfd
-    bool fused;             // ZeroMQ's context belongs to somebody else
 
     pthread_t thread;
     bool started;          // the I/O thread runs
