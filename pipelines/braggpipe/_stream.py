@@ -145,10 +145,10 @@ class Stream(Links):
             raise End(1, f"the source took this process {'out: ' * bool(keys['reason'])}{keys['reason'] or 'for dead'}")
         elif kind == FENCE:
             self.buried.add(keys["uuid"])
-        elif kind == BYE:
-            raise End(130 if keys["status"] == 130 else 1)
             for link in [link for link in self.links if link.uuid == keys["uuid"] and not link.gone]:
                 self.bury(link)
+        elif kind == BYE:
+            raise End(130 if keys["status"] == 130 else 1)
 
     def pump_control(self, now: float) -> None:
         assert self.source
