@@ -1,7 +1,7 @@
 /*
  * What the boundary between processes costs: the same pipeline as processes that share memory, and
- * as processes that send pixels in messages, in rounds.  Of each further frame, once all runs, as in
- * the pipeline part.
+ * as processes that send pixels in messages, in rounds.  Of each further frame, once all runs, as
+ * in the pipeline part.
  *
  * Computing is the CPU time of the stages' callbacks, which also form the sums of pixels that they
  * have at hand; all other CPU time of the processes is the price of being a pipeline.  What a
