@@ -80,6 +80,22 @@ settle
 find out -name '*.part' -delete
 is 'a frozen sink: the same files' "$(cat source.status) $(digest out)" "0 $expected"
 
+# who takes frames from a relay dies: what that had sent there, and has its credit not back, is issued again
+grep -v sleep relay.py >quick.py
+chmod +x quick.py
+fresh
+stage first first --pixels=64 --out="@ipc://$d/g" &
+stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --frames=40 $limits &
+stage make make --in="ipc://$d/s" --out="@ipc://$d/1" &
+stage relay1 env ./quick.py --in="ipc://$d/1" --out="@ipc://$d/y" --quiet &
+for i in 1 2; do stage work$i relay --in="ipc://$d/y" --out="ipc://$d/x" --sleep=100 & done
+stage sink file out --in="@ipc://$d/x" &
+flowing
+kill -9 "$(cat work1.pid)"
+soon test -e source.status || kill "$(cat source.pid)"
+settle
+is 'who takes its frames is killed: the run goes on' "$(statuses source relay1 work2 sink) $(find out -type f | wc -l)" '0 0 0 0 40'
+
 # no memory, or another user's: images go into the messages
 small=$(expected 200 40)
 fresh
