@@ -273,7 +273,7 @@ enum status pipe_line_parse(const char *text, struct pipe_line *line, struct err
     *line = (struct pipe_line){0};
     if (sscanf(text, PIPE_WORD " %16" SCNx64 " %255s %255s%n", &line->run, data, control, &end) !=
             3 ||
-        end < 0 || text[end] || !copy_endpoint(data, line->data) ||
+        !line->run || end < 0 || text[end] || !copy_endpoint(data, line->data) ||
         (strcmp(control, "-") != 0 && !copy_endpoint(control, line->control)))
         return error_set(e, STATUS_USAGE, "stdin is no pipe from a stage: it begins with '%.40s'",
                          text);

@@ -144,6 +144,13 @@ static bool is_lost(const struct links *ls, const struct port *port, const struc
     return lost;
 }
 
+/* Who gives frames knows the run; that which this process has left is over. */
+static bool is_of_no_run(const struct links *ls, const struct port *port, const struct route *r,
+                         const struct hello *h)
+{
+    return r->run ? r->run == ls->run->former : port->up && !h->downstream;
+}
+
 /* True when it is at the wrong end: a stranger may be, once frames flow. */
 static bool is_wrong_end(struct links *ls, struct link *l)
 {
@@ -173,7 +180,7 @@ void hello_hear(struct links *ls, struct port *port, const struct address *from,
         return;
     }
     if (control_hello_decode(&h, m, NULL) != STATUS_OK || death_is_known(ls, h.uuid) ||
-        is_lost(ls, port, &h) || (r->run && r->run == ls->run->former)) {
+        is_lost(ls, port, &h) || is_of_no_run(ls, port, r, &h)) {
         ls->run->dropped++;
         hello_free(&h);
         return;

@@ -37,9 +37,8 @@ struct worker {
 /* Identity class of the stage. */
 const char *worker_identity(const struct worker *w);
 
-/* Seals *m, of which it takes ownership and which holds the pixels of `image`
- * (NULL: none), and hands it to the
- * I/O thread; false in *more at the end of the stream. */
+/* Seals *m, of which it takes ownership and which holds the pixels of `image` (NULL: none), and
+ * hands it to the I/O thread; false in *more at the end of the stream. */
 enum status worker_send(struct worker *w, enum message_type type, struct ticket t,
                         struct message *m, const struct image *image, bool *more, struct error *e);
 

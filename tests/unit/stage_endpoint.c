@@ -94,6 +94,7 @@ static void pipe_lines_of_strangers(void **state)
                                         "bragg1 0123456789abcdef /etc/passwd -",
                                         "bragg1 0123456789abcdef @ipc:///d -",
                                         "bragg1 0123456789abcdef ipc:///d - more",
+                                        "bragg1 0000000000000000 ipc:///d -",
                                         "bragg1 0123456789abcdef ipc:///d file:///x"};
     struct pipe_line line;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "link/credit.h"
 #include "link/death.h"
+#include "link/hello.h"
 #include "link/reconnect.h"
 
 /* A stage that wants images, connected to one before it. */
@@ -130,12 +131,42 @@ static void what_cannot_be_read_returns_its_credit(void **state)
     world_close(&w);
 }
 
+/* Says hello as a stage that gives frames of a run; true when it was taken. */
+static bool met(struct world *w, uint64_t run)
+{
+    const struct route r = {.type = MESSAGE_HELLO, .run = run, .incarnation = 1};
+    struct hello h = {.uuid = "0123456789abcdef0123456789abcdef", .stage = "giver", .gives = 3};
+    struct message m = {0};
+    while (w->links.first)
+        link_drop(&w->links, w->links.first, false);
+    w->links.wants = KIND_IMAGE;
+    w->run.incarnation = 1;
+    assert_int_equal(control_hello_encode(&h, &m, NULL), STATUS_OK);
+    hello_hear(&w->links, &w->links.ports[0], &(struct address){0}, &r, &m);
+    message_free(&m);
+    return w->links.first;
+}
+
+/* 0 is no run: else frames would wait for ever for somebody who knows theirs. */
+static void who_gives_frames_knows_the_run(void **state)
+{
+    (void)state;
+    struct world w;
+    world_open(&w, 1, "inproc://nameless");
+    w.run.former = 5;
+    assert_false(met(&w, 0) || w.links.met_up || w.run.id);
+    assert_false(met(&w, 5) || w.links.met_up || w.run.id);
+    assert_true(met(&w, 6) && w.links.met_up && w.run.id == 6);
+    world_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_cannot_be_read_returns_its_credit),
         cmocka_unit_test(large_frames_get_less_credit),
         cmocka_unit_test(after_a_death_a_connection_begins_anew),
+        cmocka_unit_test(who_gives_frames_knows_the_run),
     };
     return unit_run(tests);
 }
