@@ -84,7 +84,8 @@ class Links:
 
     def meet(self, port: Port, address: Address, message: Message) -> None:
         keys = message.keys
-        if keys["uuid"] in self.buried or not (keys["wants"] or keys["gives"]) or message.run == self.former != 0:
+        nameless = port.up and not keys["downstream"] and not message.run  # who gives frames knows the run
+        if nameless or keys["uuid"] in self.buried or not (keys["wants"] or keys["gives"]) or message.run == self.former != 0:
             self.dropped += 1
             return
         link = self.link_of(port, address)
