@@ -7,8 +7,9 @@ void reconnect_open(struct links *ls, struct port *p, int64_t part_max, uint64_t
 {
     struct error e;
     p->opened_ns = now_ns;
-    if (port_open(p, ls->run->context, &ls->run->curve, part_max, &e) != STATUS_OK)
-        run_stop(ls->run, STATUS_FAILED, "%s", e.text);
+    const enum status s = port_open(p, ls->run->context, &ls->run->curve, part_max, &e);
+    if (s)
+        run_stop(ls->run, s, "%s", e.text);
 }
 
 /* Who said bye closes its connection, which is no cut. */

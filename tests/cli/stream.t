@@ -258,6 +258,8 @@ for control in ipc://$d/c tcp://127.0.0.1:$((port + 3)); do
 done
 one_line 'a source in this folder, and a stage after it for another host' 2 'give the stage that numbers the frames --control=tcp://HOST:PORT' \
 	"teststage first | teststage source | teststage make --out=@tcp://0.0.0.0:$((port + 7)) --insecure"
+one_line 'a source that is reached by tcp alone, and a stage without keys' 2 "endpoint 'tcp://127.0.0.1:$((port + 3))' needs keys: .*" \
+	"{ teststage first | teststage source --frames=2 --insecure --control=tcp://127.0.0.1:$((port + 3)) 2>/dev/null; } | teststage file out"
 one_line 'both ends connect: the lower one says so' 1 "nobody binds tcp://127.0.0.1:$((port + 8)): one side needs @, as in --in=@tcp://127.0.0.1:$((port + 8))" \
 	"teststage make --in=tcp://127.0.0.1:$((port + 8)) --out=@ipc://$d/x --start-timeout=0.5 --insecure"
 one_line 'both ends connect: the source says so' 1 "nobody binds tcp://127.0.0.1:$((port + 8)): one side needs @, as in --out=@tcp.*" \
