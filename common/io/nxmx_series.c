@@ -79,8 +79,9 @@ double nxmx_series_heads(const struct nxmx_series *s, uint64_t frames)
 
 /* ---- the beginning ----------------------------------------------------- */
 
-static enum status visit_spool(const struct nxmx_series *s, uint64_t file, nxmx_visit *visit,
-                               void *owner, struct error *e)
+/* All frames of one are of a kind, and those to come must be. */
+static enum status visit_spool(struct nxmx_series *s, uint64_t file, nxmx_visit *visit, void *owner,
+                               struct error *e)
 {
     struct spool spool;
     bool last;
@@ -88,10 +89,12 @@ static enum status visit_spool(const struct nxmx_series *s, uint64_t file, nxmx_
     if (status)
         return status;
     status = spool_gather(&spool, &last, e);
-    for (size_t i = 0; i < spool.count && visit && !status; i++) {
+    for (size_t i = 0; i < spool.count && (visit || !i) && !status; i++) {
         struct nxmx_kept k;
         status = nxmx_kept_look(&spool, i, &k, e);
         if (status == STATUS_OK)
+            status = nxmx_series_settle(s, &k.kind, k.note.id, e);
+        if (status == STATUS_OK && visit)
             status = visit(owner, &k.note, e);
         nxmx_rows_free(&k.rows);
     }

@@ -123,7 +123,9 @@ static enum status open_locked(struct spool *s, struct error *e)
 {
     while (true) {
         struct stat st;
-        s->file = open(s->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        s->file = open(s->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (s->file < 0 && errno == ELOOP)  // what it leads to is somebody else's
+            return error_set(e, STATUS_FAILED, "%s: is a link, must be a file", s->path);
         if (s->file < 0 || fstat(s->file, &st) != 0)
             return failed(s, "open", e);
         if (!S_ISREG(st.st_mode))
@@ -133,6 +135,46 @@ static enum status open_locked(struct spool *s, struct error *e)
             return STATUS_OK;
         (void)close(s->file);
     }
+}
+
+/* Whether the bytes of number i are those that were appended. */
+static bool is_whole(const struct spool *s, size_t i)
+{
+    char bytes[4096];
+    struct head h;
+    uint32_t crc = 0;
+    const uint64_t at = s->entries[i].offset;
+    bool good = read_head(s, at, &h);
+    for (uint64_t done = 0; good && done < h.size;) {
+        const size_t n = h.size - done < sizeof bytes ? (size_t)(h.size - done) : sizeof bytes;
+        good = read_at(s, bytes, n, at + sizeof h + done);
+        crc = crc32c(crc, bytes, n);
+        done += n;
+    }
+    return good && crc == h.crc;
+}
+
+/* A loss of power may keep the head of the last one without all of its bytes: nobody was told that
+ * it is there.  For the first process of a run: later a record counts. */
+static bool drop_torn(struct spool *s)
+{
+    if (!s->count || is_whole(s, s->count - 1))
+        return true;
+    s->end = s->entries[--s->count].offset;
+    return ftruncate(s->file, (off_t)s->end) == 0;
+}
+
+/* Nothing of a new one stays when its header cannot be written. */
+static enum status begin_header(struct spool *s, const struct header *ours, bool goes_on,
+                                struct error *e)
+{
+    errno = 0;
+    if ((goes_on || ftruncate(s->file, 0) == 0) && write_at(s, ours, sizeof *ours, 0))
+        return STATUS_OK;
+    (void)failed(s, "write", e);
+    if (!goes_on)
+        (void)unlink(s->path);
+    return STATUS_FAILED;
 }
 
 static enum status begin(struct spool *s, const struct spool_settings *settings, struct error *e)
@@ -154,9 +196,12 @@ static enum status begin(struct spool *s, const struct spool_settings *settings,
                          s->path, stranger);
     s->end = sizeof ours;
     const bool goes_on = same && (settings->resume || there.run == settings->run);
-    if ((!goes_on && ftruncate(s->file, 0) != 0) || !write_at(s, &ours, sizeof ours, 0))
+    const enum status status = goes_on ? scan(s, e) : STATUS_OK;
+    if (status)
+        return status;
+    if (there.run != settings->run && !drop_torn(s))
         return failed(s, "write", e);
-    return scan(s, e);
+    return begin_header(s, &ours, goes_on, e);
 }
 
 enum status spool_open(struct spool *s, const char *path, const struct spool_settings *settings,

@@ -2,7 +2,9 @@
 #include "io/spool.h"
 #include "unit.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -110,6 +112,76 @@ static void what_is_not_whole_is_no_record(void **state)
     spool_close(&s);
 }
 
+static void damage(const char *path, long offset, int whence)
+{
+    FILE *file = fopen(path, "r+b");
+    assert_true(file && fseek(file, offset, whence) == 0 && fputc(0x55, file) == 0x55);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void a_loss_of_power_costs_the_last_record(void **state)
+{
+    (void)state;
+    struct spool s;
+    struct spool_settings resumed = one_run;
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s", scratch_path("k.h5"));
+    resumed.resume = true;
+    assert_int_equal(spool_open(&s, path, &one_run, NULL), STATUS_OK);
+    put(&s, 1, "first");
+    put(&s, 2, "second");
+    spool_close(&s);
+    damage(scratch_path("k.h5.part"), -1, SEEK_END);  // its head was on the disk before
+    assert_int_equal(spool_open(&s, path, &resumed, NULL), STATUS_OK);
+    assert_int_equal(s.count, 2);  // the run has told of it
+    spool_close(&s);
+    resumed.run = 2;
+    assert_int_equal(spool_open(&s, path, &resumed, NULL), STATUS_OK);
+    assert_true(s.count == 1 && s.entries[0].id == 1);
+    put(&s, 3, "third");
+    assert_string_equal(record(&s, 1), "third");
+    spool_remove(&s);
+}
+
+static void a_link_is_not_followed(void **state)
+{
+    (void)state;
+    struct spool s;
+    struct error e;
+    struct spool_settings replace = one_run;
+    replace.replace = true;
+    char others[512];
+    (void)snprintf(others, sizeof others, "%s", scratch_path("others"));
+    assert_int_equal(symlink("others", scratch_path("l.h5.part")), 0);
+    for (int there = 0; there < 2; there++) {
+        assert_int_equal(spool_open(&s, scratch_path("l.h5"), &replace, &e), STATUS_FAILED);
+        assert_non_null(strstr(e.text, "l.h5.part: is a link, must be a file"));
+        assert_int_equal(access(others, F_OK), there ? 0 : -1);
+        FILE *file = fopen(others, "w");
+        assert_true(file && fputc('x', file) == 'x' && fclose(file) == 0);
+    }
+    assert_int_equal(size_of(others), 1);
+}
+
+static void a_full_disk_leaves_no_spool(void **state)
+{
+    (void)state;
+    struct spool s;
+    struct error e;
+    struct rlimit before, few;
+    char part[512];
+    (void)snprintf(part, sizeof part, "%s", scratch_path("m.h5.part"));
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    few = (struct rlimit){.rlim_cur = 8, .rlim_max = before.rlim_max};
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &few), 0);
+    const enum status status = spool_open(&s, scratch_path("m.h5"), &one_run, &e);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(status, STATUS_FAILED);
+    assert_non_null(strstr(e.text, "m.h5.part: cannot write"));
+    assert_int_not_equal(access(part, F_OK), 0);
+}
+
 static void others_do_not_begin_where_one_is_at_work(void **state)
 {
     (void)state;
@@ -165,14 +237,22 @@ static void begin(struct nxmx_series *s, const char *master, uint64_t run, bool 
     assert_int_equal(nxmx_series_begin(s, &experiment, &settings, NULL), STATUS_OK);
 }
 
-static void keep(struct nxmx_series *s, uint64_t id, uint16_t value)
+/* A frame of these pixels, with labels or without; image_free(&f->image) frees it. */
+static void make(struct frame *f, uint64_t id, uint16_t value, size_t nlabels)
 {
     static uint32_t labels[PIXELS];
-    struct frame f = {.recipe = {.id = id}, .reflections = {.nlabels = PIXELS, .labels = labels}};
-    const struct nxmx_note note = {.id = id, .crc = 5};
-    assert_true(image_reserve(&f.image, PIXEL_U16, UNIT_ADU, PIXELS));
+    *f =
+        (struct frame){.recipe = {.id = id}, .reflections = {.nlabels = nlabels, .labels = labels}};
+    assert_true(image_reserve(&f->image, PIXEL_U16, UNIT_ADU, PIXELS));
     for (int i = 0; i < PIXELS; i++)
-        ((uint16_t *)f.image.pixels)[i] = value;
+        ((uint16_t *)f->image.pixels)[i] = value;
+}
+
+static void keep(struct nxmx_series *s, uint64_t id, uint16_t value)
+{
+    struct frame f;
+    const struct nxmx_note note = {.id = id, .crc = 5};
+    make(&f, id, value, PIXELS);
     assert_int_equal(nxmx_series_pack(s, &f, NULL), STATUS_OK);
     assert_int_equal(nxmx_series_keep(s, &f, &note, NULL), STATUS_OK);
     image_free(&f.image);
@@ -286,13 +366,6 @@ static enum status count(void *owner, const struct nxmx_note *note, struct error
     return STATUS_OK;
 }
 
-static void damage(const char *path, long offset, int whence)
-{
-    FILE *file = fopen(path, "r+b");
-    assert_true(file && fseek(file, offset, whence) == 0 && fputc(0x55, file) == 0x55);
-    assert_int_equal(fclose(file), 0);
-}
-
 static void a_damaged_frame_is_said(void **state)
 {
     (void)state;
@@ -333,12 +406,35 @@ static void a_frame_that_is_gone_is_missed(void **state)
     nxmx_series_close(&s);
 }
 
+static void frames_of_another_kind_do_not_get_in(void **state)
+{
+    (void)state;
+    struct nxmx_series s;
+    struct error e;
+    struct frame f;
+    const char *master = scratch_path("n.nxs");
+    begin(&s, master, 1, false);
+    keep(&s, 0, 10);
+    nxmx_series_close(&s);
+    begin(&s, master, 2, true);
+    make(&f, 1, 11, 0);
+    assert_int_equal(nxmx_series_pack(&s, &f, &e), STATUS_INPUT);
+    assert_string_equal(e.text, "frame 1 has no labels, others have them");
+    image_free(&f.image);
+    keep(&s, 1, 11);
+    end(&s);
+    check_entered("01");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_processes_share_a_spool),
         cmocka_unit_test(pieces_are_put_together),
         cmocka_unit_test(what_is_not_whole_is_no_record),
+        cmocka_unit_test(a_loss_of_power_costs_the_last_record),
+        cmocka_unit_test(a_link_is_not_followed),
+        cmocka_unit_test(a_full_disk_leaves_no_spool),
         cmocka_unit_test(others_do_not_begin_where_one_is_at_work),
         cmocka_unit_test(who_fills_a_file_writes_it),
         cmocka_unit_test(a_file_is_full_with_what_it_had),
@@ -346,6 +442,7 @@ int main(void)
         cmocka_unit_test(more_files_than_are_open),
         cmocka_unit_test(a_damaged_frame_is_said),
         cmocka_unit_test(a_frame_that_is_gone_is_missed),
+        cmocka_unit_test(frames_of_another_kind_do_not_get_in),
     };
     return unit_run_within(tests, scratch_enter, scratch_leave);
 }
