@@ -104,10 +104,11 @@ enum status outputs_begin_run(struct outputs *o, const struct run_table_settings
 
 enum status outputs_end_run(struct outputs *o, struct error *e)
 {
-    enum status s = STATUS_OK;
+    /* Tables last: one that is there counts as finished only when the index names its frames. */
+    enum status s = o->series ? nxmx_series_end(&o->series->series, e) : STATUS_OK;
     for (int i = 0; i < o->count && !s; i++)
         s = run_table_end(&o->all[i].run, e);
-    return !s && o->series ? nxmx_series_end(&o->series->series, e) : s;
+    return s;
 }
 
 const char *outputs_unnumbered(const struct outputs *o)

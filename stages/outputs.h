@@ -47,7 +47,7 @@ enum status outputs_begin(struct outputs *o, const struct output_settings *setti
 enum status outputs_begin_run(struct outputs *o, const struct run_table_settings *settings,
                               struct error *e);
 
-/* At the end of the run: writes these, and what is left of a series. */
+/* At the end of the run: writes what is left of a series, then these. */
 enum status outputs_end_run(struct outputs *o, struct error *e);
 
 /* The name of one that has a file for each frame but no number in it, or NULL. */

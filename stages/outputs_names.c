@@ -41,12 +41,13 @@ static bool gives(const struct template *t, const char *base, uint64_t *number)
                                    : strcmp(own.text, base) == 0;
 }
 
-/* The templates of an output: its own, and that of the data files of a series. */
-static int templates_of(const struct output *o, const struct template *all[2])
+/* The templates of an output: its own, and those of the data files of a series and their spools. */
+static int templates_of(const struct output *o, const struct template *all[3])
 {
     all[0] = &o->name;
     all[1] = &o->series.data;
-    return o->format == FORMAT_NXMX ? 2 : 1;
+    all[2] = &o->series.spools;
+    return o->format == FORMAT_NXMX ? 3 : 1;
 }
 
 /* --- the index ----------------------------------------------------------- */
@@ -56,7 +57,7 @@ static enum status check_name(const struct outputs *o, const char *path, const c
 {
     const struct place place = place_of(path);
     for (int i = 0; i < o->count; i++) {
-        const struct template *all[2];
+        const struct template *all[3];
         for (int k = templates_of(&o->all[i], all); k-- > 0;) {
             uint64_t number;
             if (gives(all[k], place.base, &number) &&

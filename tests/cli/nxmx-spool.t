@@ -75,6 +75,28 @@ frames all.rec --frames=0-9 | bragg-write lost/s.nxs --frames-per-file=4 2>messa
 is 'without --resume all is computed again' "$(sort lost/s.nxs.index | grep -c '^[0-9]') $(parts lost)" '10 0'
 is 'and in the file' "$(nxmx lost/s_data_000003.h5 | cut -f1 | tr '\n' ' ')" '8 9 '
 
+# A table of the run gets its name when the index names its frames: killed before it does, and after the series has.
+told() {
+	bragg-geometry --quiet --detpixels=32 --pixel=3.2 --distance=120 --wavelength=1.0 --ncells=5 |
+		bragg-orient --quiet --random --frames=5 | bragg-intensity --threads=1 --quiet --reflections 2>>upstream |
+		bragg-noise --quiet --seed=9 --threads=1
+}
+mkdir tabled
+told | bragg-tap --quiet --record=told.rec
+frames told.rec | bragg-write --quiet tabled/s.nxs --reflections=tabled/s.tsv
+for at in 1 2 3; do
+	mkdir "tabled$at"
+	{
+		frames told.rec | LD_PRELOAD="$(command -v faults.so)" FAULT="rename $at killed" \
+			bragg-write "tabled$at/s.nxs" "--reflections=tabled$at/s.tsv" 2>>message || true
+	} 2>/dev/null
+	frames told.rec | bragg-write "tabled$at/s.nxs" "--reflections=tabled$at/s.tsv" --resume 2>message
+	check "killed after it gave name $at at the end" diff -r -x '*.index' tabled "tabled$at"
+done
+
+frames told.rec 2>>upstream | bragg-write tabled/n.nxs --index=tabled/n_data_000001.h5.part 2>message || true
+is 'an index by the name of a spool is refused' "$(grep -c 'is a name that .* gives, must be another one' message) $(parts tabled)" '1 0'
+
 # Somebody meddles with a spool while it is in use.
 begun() { [ "$(cat meddled/*.part 2>/dev/null | wc -c)" -gt 1000 ]; }
 for how in removed 'cut short'; do
