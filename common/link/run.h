@@ -23,12 +23,12 @@
 #define GRACE_NS (SECOND / 2)    // how long a bye may lag behind a closed pipe
 #define REOPEN_NS (SECOND / 10)  // a cut connection begins anew at most so often
 
-enum { LEAVE_SIGNAL = SIGUSR1 };  // tells a worker to leave while the run goes on
+enum { LEAVE_SIGNAL = SIGUSR1 };  // a worker is to leave, a last stage that came too late to end
 
 enum ending {
     ENDING_FAILED,    // all are told, with the status
     ENDING_COMPLETE,  // the stream is: neighbours are told that all is well
-    ENDING_EARLY,     // a watcher was told to end: all are told that all is well
+    ENDING_EARLY,     // a watcher, or who came too late, was told to end: likewise
     ENDING_DEPARTED,  // a worker was told to leave, and has nothing left to do; likewise
     ENDING_OUT,       // others took this process out: nobody is told
 };

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/opt.h"
-#include "link/run.h"
 #include "run/wish.h"
 
 static const uint64_t LOOK_NS = UINT64_C(100000000);  // how often to look for wishes
@@ -71,7 +70,7 @@ static enum status drop(struct restarts *r, const struct pipeline_stage *stage, 
             continue;
         p->leaving = true;
         p->start_ns = 0;
-        process_signal(p, LEAVE_SIGNAL);
+        process_leave(p);
         fewer--;
     }
     return STATUS_OK;

@@ -13,6 +13,7 @@
 #include "base/input.h"
 #include "base/log.h"
 #include "link/endpoint.h"
+#include "link/run.h"
 #include "run/launch.h"
 #include "run/program.h"
 #include "run/remote.h"
@@ -251,6 +252,11 @@ void process_signal(struct process *p, int number)
         return;
     p->asked |= number == SIGTERM || number == SIGKILL;
     send_signal(p, number);
+}
+
+void process_leave(struct process *p)
+{
+    process_signal(p, LEAVE_SIGNAL);
 }
 
 void process_kill(struct process *p)

@@ -74,6 +74,9 @@ void process_listen(struct process *p, struct environment *env);
 /* Asks its group to end, or tells it what the terminal did. */
 void process_signal(struct process *p, int number);
 
+/* Tells it to leave, see LEAVE_SIGNAL. */
+void process_leave(struct process *p);
+
 /* Ends it, to start it again. */
 void process_kill(struct process *p);
 

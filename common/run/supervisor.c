@@ -161,8 +161,22 @@ static void on_failure(struct supervisor *s, struct process *p)
     }
 }
 
+/* The source has ended well: one of several last stages that comes only now would wait for it.  Who
+ * took frames does not listen any more; who was started again may have files to finish. */
+static void tell_late(struct supervisor *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        struct process *p = &s->processes[i];
+        const struct command *c = p->command;
+        if (c->last && !c->watches && !c->wrapped && !p->restarts && pipeline_is_ours(c->stage))
+            process_leave(p);
+    }
+}
+
 static void on_end(struct supervisor *s, struct process *p)
 {
+    if (p->command->source && !process_failed(p) && !s->stopping)
+        tell_late(s);
     if (!s->complete && !s->stopping && is_complete(s)) {
         s->complete = true;
         s->complete_ns = clock_ns();

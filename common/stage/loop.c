@@ -14,14 +14,23 @@
 
 enum { MAIN_GRACE_S = 2 };
 
+/* A worker is to leave; a last stage that the source has not welcomed came when all was done. */
+static void on_leave(struct runtime *rt)
+{
+    const struct role *role = &rt->run.role;
+    if (role_is_sink(role) && !rt->member.welcomed)
+        (void)run_end(&rt->run, ENDING_EARLY, STATUS_OK);
+    else
+        rt->run.leaving = role->wants != KIND_NONE && role->gives != KIND_NONE && !rt->source;
+}
+
 /* The first Ctrl-C ends the stream, the second the process; others abort. */
 static void on_signal(struct runtime *rt)
 {
     struct signalfd_siginfo info;
     while (!rt->run.stopping && read(rt->signals, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == LEAVE_SIGNAL)
-            rt->run.leaving =
-                rt->run.role.wants != KIND_NONE && rt->run.role.gives != KIND_NONE && !rt->source;
+            on_leave(rt);
         else if (info.ssi_signo != SIGINT)
             run_stop(&rt->run, STATUS_FAILED, "ended by signal %u (%s)", info.ssi_signo,
                      info.ssi_signo == SIGTERM ? "SIGTERM" : "SIGHUP");

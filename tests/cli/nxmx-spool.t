@@ -113,4 +113,19 @@ for how in removed 'cut short'; do
 	is "$how: then all frames are there" "$(nxmx meddled/s_data_000001.h5 | cut -f1 | wc -l) $(parts meddled)" '22 0'
 	rm -r meddled
 done
+
+# Of three writers one may come when all is done: it ends, and does not wait for the others.
+cat >late.yaml <<end
+stages:
+  - name: replay
+    args: [all.rec]
+  - name: write
+    count: 3
+    args: [--frames-per-file=4, late/s.nxs]
+end
+mkdir late
+for try in first second third fourth fifth sixth; do
+	check "a $try run with three writers" timeout 20 bragg-run --quiet --resume late.yaml
+done
+is 'their frames are there' "$(nxmx late/s_data_000001.h5 | cut -f1 | wc -l) $(parts late)" '4 0'
 finish
