@@ -96,14 +96,15 @@ void claims_hear(struct stream *s, struct peer *p, enum message_type type, const
 }
 
 /* While the run is broken nobody can be reached.  That it is comes to light one silence after the
- * frames came; so the time begins anew then, and is twice as long. */
+ * frames came; so the time begins anew then, and is twice as long.  The end does not come before it:
+ * who has a frame of a worker that died unheard may just be on its way. */
 void claims_check(struct stream *s, struct peer *p, uint64_t now_ns)
 {
     if (!p->early_ns || p->out)
         return;
     if (s->broken_ns)
         p->early_ns = now_ns;
-    if (s->free_ns || now_ns > p->early_ns + 2 * s->run->patience_ns)
+    if (now_ns > p->early_ns + 2 * s->run->patience_ns)
         outlaw(s, p, "it has frame %" PRIu64 ", and no stage sends it any",
                p->acked.ranges[0].first);
 }

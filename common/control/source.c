@@ -74,10 +74,8 @@ static void end(struct stream *s, uint64_t now_ns)
             return;
         status_end(s, peer_end_status(s));
         s->free_ns = now_ns;
-        for (struct peer *p = s->roster.first; p; p = p->next) {
-            claims_check(s, p, now_ns);
+        for (struct peer *p = s->roster.first; p; p = p->next)
             peer_send_free(s, p);
-        }
         outlaw_count(s);
     }
     if (all_gone(s) || now_ns - s->free_ns > FREE_NS)
