@@ -96,8 +96,8 @@ void claims_hear(struct stream *s, struct peer *p, enum message_type type, const
 }
 
 /* While the run is broken nobody can be reached.  That it is comes to light one silence after the
- * frames came; so the time begins anew then, and is twice as long.  The end does not come before it:
- * who has a frame of a worker that died unheard may just be on its way. */
+ * frames came; so the time begins anew then, and is twice as long.  The end of the run does not cut
+ * it short: who has a frame of a worker that died unheard may just be on its way. */
 void claims_check(struct stream *s, struct peer *p, uint64_t now_ns)
 {
     if (!p->early_ns || p->out)
