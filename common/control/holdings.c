@@ -111,12 +111,14 @@ void holdings_void(struct stream *s, struct peer *p)
     id_set_clear(&p->acked);
 }
 
-/* Frames reach another process in its place, and nobody has heard it since that came. */
+/* Frames reach another process that came in its place, and what was heard of it since may have been
+ * on its way for as long as nobody is taken for dead. */
 static bool is_replaced(const struct stream *s, const struct peer *p)
 {
     bool replaced = false;
     for (const struct peer *q = s->roster.first; q && !replaced; q = q->next)
-        replaced = q->known && q->durable == p->durable && q->came_ns > p->heard_ns;
+        replaced = q->known && q->durable == p->durable && q->came_ns > p->came_ns &&
+                   q->came_ns + s->run->patience_ns > p->heard_ns;
     return replaced;
 }
 
