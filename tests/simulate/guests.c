@@ -14,7 +14,7 @@ enum { STRANGER, WATCHER, GUESTS };
 
 static const char stranger_name[] = "stranger";
 static const uint64_t PAUSE_NS[GUESTS] = {20 * MILLISECOND, 500 * MILLISECOND};
-enum { RARER = 8 };  // the longer a run lasts, the rarer they come
+enum { RARER = 3 };  // the longer a run lasts, the rarer they come
 static const struct address nobody = {0};
 
 /* None of them lives as others do: only its sockets are of use. */

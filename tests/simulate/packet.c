@@ -10,12 +10,25 @@
 
 enum { PARTS_TOLD = 3 };  // our frames have no more
 
+/* Those that are free, for messages that are not large: they need not be cleared. */
+enum { ROOM = 512 };
+static struct packet *free_packets;
+
+static struct packet *take(size_t size)
+{
+    struct packet *p = size > ROOM ? NULL : free_packets;
+    if (p)
+        free_packets = p->next;
+    else if (!(p = mem_array(size > ROOM ? size : ROOM, 1)))
+        abort();
+    p->large = size > ROOM;
+    return p;
+}
+
 struct packet *packet_of(const struct message *m)
 {
     const size_t head = sizeof(struct packet) + m->nparts * sizeof(size_t);
-    struct packet *p = mem_array(head + message_size(m), 1);
-    if (!p)
-        abort();
+    struct packet *p = take(head + message_size(m));
     p->references = 1;
     p->nparts = m->nparts;
     p->sizes = (size_t *)(p + 1);
@@ -33,8 +46,14 @@ struct packet *packet_of(const struct message *m)
 void packet_release(void *packet)
 {
     struct packet *p = packet;
-    if (!--p->references)
+    if (--p->references)
+        return;
+    if (p->large) {
         mem_free(p);
+        return;
+    }
+    p->next = free_packets;
+    free_packets = p;
 }
 
 void packet_open(struct packet *p, struct message *m)

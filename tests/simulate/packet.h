@@ -10,6 +10,7 @@ struct packet {
     struct packet *next;
     uint32_t conn;  // through which it came
     unsigned references;
+    bool large;
     size_t nparts;
     size_t *sizes;  // of the parts
     uint8_t *bytes;

@@ -93,13 +93,16 @@ static struct settings settings(const struct process *p)
     return s;
 }
 
-/* But for ports, most of which are never used. */
+/* But for what is large and never used: most ports, and sums of frames that there are not. */
 static void clear_runtime(struct runtime *rt)
 {
-    uint8_t *const begin = (uint8_t *)rt, *const ports = (uint8_t *)rt->links.ports;
-    uint8_t *const behind = ports + sizeof rt->links.ports;
-    memset(begin, 0, (size_t)(ports - begin));
-    memset(behind, 0, sizeof *rt - (size_t)(behind - begin));
+    const uint64_t frames = world.plan.frames < SEEN_SUMS ? world.plan.frames : SEEN_SUMS;
+    char *const ports = (char *)rt->links.ports, *const used = ports + sizeof rt->links.ports;
+    char *const sums = (char *)&rt->links.seen.sums[frames];
+    char *const behind = (char *)(rt->links.seen.sums + SEEN_SUMS), *const end = (char *)(rt + 1);
+    memset(rt, 0, (size_t)(ports - (char *)rt));
+    memset(used, 0, (size_t)(sums - used));
+    memset(behind, 0, (size_t)(end - behind));
 }
 
 void process_start(struct process *p)

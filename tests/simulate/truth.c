@@ -9,6 +9,7 @@
 #include "guests.h"
 
 static struct {
+    uint64_t *made;    // owned: of each frame, what source and worker make of it
     bool *stored;      // owned: of each sink, by frames
     bool *had;         // owned: likewise, also what went with its memory
     bool *durable;     // owned: by frames: all sinks that must have had it ...
@@ -25,22 +26,27 @@ static struct {
 
 void truth_begin(void)
 {
+    mem_free(truth.made);
     mem_free(truth.stored);
     mem_free(truth.had);
     mem_free(truth.durable);
     mem_free(truth.there);
     memset(&truth, 0, sizeof truth);
+    truth.made = mem_array(2 * world.plan.frames, sizeof *truth.made);
     truth.stored = mem_array(world.plan.sinks * world.plan.frames, sizeof *truth.stored);
     truth.had = mem_array(world.plan.sinks * world.plan.frames, sizeof *truth.had);
     truth.durable = mem_array(world.plan.frames, sizeof *truth.durable);
     truth.there = mem_array(world.plan.frames, sizeof *truth.there);
-    if (!truth.stored || !truth.had || !truth.durable || !truth.there)
+    if (!truth.made || !truth.stored || !truth.had || !truth.durable || !truth.there)
         abort();
+    for (uint64_t i = 0; i < 2 * world.plan.frames; i++)
+        truth.made[i] = (i + 1) * UINT64_C(0x9E3779B97F4A7C15);
 }
 
-uint64_t truth_bytes(enum job job, uint64_t id)
+struct part truth_part(enum job job, uint64_t id)
 {
-    return (id + 1) * UINT64_C(0x9E3779B97F4A7C15) + job;
+    return (struct part){.data = &truth.made[2 * (id % world.plan.frames) + job],
+                         .size = sizeof *truth.made};
 }
 
 uint64_t truth_count(void)

@@ -7,8 +7,8 @@
 /* Before the story. */
 void truth_begin(void);
 
-/* What a stage makes of a frame. */
-uint64_t truth_bytes(enum job job, uint64_t id);
+/* What source or worker make of a frame, borrowed. */
+struct part truth_part(enum job job, uint64_t id);
 
 /* The source issues a frame; a last stage is handed one, and has made it durable; adds all that its
  * disk has; false when that is full. */

@@ -39,10 +39,8 @@ static struct item *make_item(const struct process *p, enum message_type type, s
 {
     static char nothing[1];
     static const struct part empty = {.data = nothing, .size = sizeof nothing};
-    const uint64_t bytes = truth_bytes(p->job, t.id);
     struct item *item = mem_array(1, sizeof *item);
-    void *copy = mem_copy(&bytes, sizeof bytes, 1);
-    if (!item || !copy)
+    if (!item)
         abort();
     const struct run *run = &p->rt.run;
     item->route = (struct route){.type = type,
@@ -54,7 +52,7 @@ static struct item *make_item(const struct process *p, enum message_type type, s
     memcpy(item->route.stage, run->role.name, strlen(run->role.name));
     add_part(&item->message, empty);  // in place of the route
     add_part(&item->message, empty);
-    add_part(&item->message, (struct part){copy, sizeof bytes, mem_free, copy});
+    add_part(&item->message, truth_part(p->job, t.id));
     if (route_seal(&item->route, &item->message, NULL) != STATUS_OK)
         abort();
     return item;
@@ -63,10 +61,9 @@ static struct item *make_item(const struct process *p, enum message_type type, s
 /* A frame as the stage before has made it. */
 static void check_bytes(const struct process *p, const struct item *item)
 {
-    uint64_t bytes;
     const enum job before = p->job == JOB_SINK ? JOB_WORKER : JOB_SOURCE;
-    memcpy(&bytes, item->message.parts[2].data, sizeof bytes);
-    if (bytes != truth_bytes(before, item->route.frame))
+    const struct part wanted = truth_part(before, item->route.frame);
+    if (memcmp(item->message.parts[2].data, wanted.data, wanted.size) != 0)
         violate("frame %" PRIu64 " has the bytes of another", item->route.frame);
 }
 
