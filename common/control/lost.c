@@ -77,12 +77,12 @@ void lost_collect(struct stream *s)
     }
 }
 
-/* Bits of the groups of which a last stage held a frame at its last two heartbeats. */
-static uint64_t holders_of(const struct stream *s, uint64_t id)
+/* Bits of the groups of which a last stage of the list held a frame at its last two heartbeats. */
+static uint64_t holders_of(const struct peer *holders, uint64_t id)
 {
     uint64_t groups = 0;
-    for (const struct peer *p = s->roster.first; p; p = p->next)
-        if (!p->bye && (id_set_has(&p->holds[0], id) || id_set_has(&p->holds[1], id)))
+    for (const struct peer *p = holders; p; p = p->next_holder)
+        if (id_set_has(&p->holds[0], id) || id_set_has(&p->holds[1], id))
             groups |= p->durable;
     return groups;
 }
@@ -90,10 +90,16 @@ static uint64_t holders_of(const struct stream *s, uint64_t id)
 void lost_unlisted(struct stream *s, uint64_t now_ns)
 {
     struct window *w = &s->window;
+    struct peer *holders = NULL;  // few of all processes, but asked for each frame
     uint64_t rounds_ns = now_ns;  // since then everybody said twice what it holds
-    for (const struct peer *p = s->roster.first; p; p = p->next)
+    for (struct peer *p = s->roster.first; p; p = p->next) {
         if (p->known && !p->bye && p->beats_ns[1] < rounds_ns)
             rounds_ns = p->beats_ns[1];
+        if (p->durable && !p->bye) {
+            p->next_holder = holders;
+            holders = p;
+        }
+    }
     for (const struct link *l = s->links->first; l; l = l->next)
         for (size_t i = l->narrived; i < l->nsent; i++)
             window_listed(w, (struct id_range){l->sent[i], l->sent[i]}, now_ns);
@@ -101,7 +107,7 @@ void lost_unlisted(struct stream *s, uint64_t now_ns)
         const uint64_t id = window_id(w, at);
         const struct frame_state *f = window_find(w, id);
         const uint64_t lacking = w->required & ~f->acked;  // what others hold is of no use to them
-        if (f->out && f->listed_ns < rounds_ns && lacking && lacking & ~holders_of(s, id))
+        if (f->out && f->listed_ns < rounds_ns && lacking && lacking & ~holders_of(holders, id))
             lose(s, id, false, NULL);
     }
 }

@@ -179,7 +179,7 @@ static enum status begin_header(struct spool *s, const struct header *ours, bool
 
 static enum status begin(struct spool *s, const struct spool_settings *settings, struct error *e)
 {
-    struct header ours = {.magic = HEADER_MAGIC, .run = settings->run}, there;
+    struct header ours = {.magic = HEADER_MAGIC, .run = settings->run}, there = {0};
     struct stat st;
     (void)snprintf(ours.lineage, sizeof ours.lineage, "%s", settings->lineage);
     if (fstat(s->file, &st) != 0)
@@ -199,7 +199,7 @@ static enum status begin(struct spool *s, const struct spool_settings *settings,
     const enum status status = goes_on ? scan(s, e) : STATUS_OK;
     if (status)
         return status;
-    if (there.run != settings->run && !drop_torn(s))
+    if (goes_on && there.run != settings->run && !drop_torn(s))
         return failed(s, "write", e);
     return begin_header(s, &ours, goes_on, e);
 }

@@ -7,6 +7,7 @@
 #include <zmq.h>
 
 #include "base/log.h"
+#include "base/program.h"
 #include "link/endpoint.h"
 
 /* A network may spoil a connection, and a relay take one for somebody who is not there. */
@@ -156,7 +157,7 @@ static enum status start_thread(struct zap *z, struct error *e)
     sigset_t all, before;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    errno = pthread_create(&z->thread, NULL, run, z);
+    errno = program_thread(&z->thread, NULL, run, z);
     z->runs = errno == 0;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return z->runs ? STATUS_OK : error_errno(e, STATUS_FAILED, "cannot start a thread");
