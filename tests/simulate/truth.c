@@ -131,7 +131,8 @@ void truth_dies(const struct process *p)
     bool whole = loses;
     for (uint64_t id = 0; loses && id < world.plan.frames; id++)
         whole &= disk(p)[id];
-    truth.whole |= (uint64_t)whole << (p->slot - 1 - world.plan.workers);
+    if (whole)
+        truth.whole |= UINT64_C(1) << (p->slot - 1 - world.plan.workers);
     for (uint64_t id = 0; loses && id < world.plan.frames; id++) {
         truth.nthere -= !whole && truth.there[id] && disk(p)[id];
         truth.there[id] &= whole || !disk(p)[id];
