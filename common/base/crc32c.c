@@ -200,7 +200,9 @@ uint32_t crc32c_by(enum crc32c_way way, uint32_t crc, const void *data, size_t s
 
 uint32_t crc32c(uint32_t crc, const void *data, size_t size)
 {
-    enum crc32c_way way = size < STREAM ? CRC32C_SSE42 : CRC32C_FASTEST;  // more gains nothing
+    enum crc32c_way way = CRC32C_FASTEST;
+    if (size < STREAM && crc32c_has(CRC32C_SSE42))  // more gains nothing
+        return crc32c_sse42(crc, data, size);
     while (!crc32c_has(way))
         way--;
     return crc32c_by(way, crc, data, size);

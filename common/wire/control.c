@@ -6,6 +6,9 @@
 #include "base/alloc.h"
 #include "wire/fields.h"
 
+#define OPTIONAL .flags = FIELD_ABSENT
+#define SPARSE .flags = FIELD_ABSENT | FIELD_SPARSE
+
 #define OBJECT neighbour
 static const struct field neighbour_fields[] = {MEMBER_TEXT(uuid)};
 TABLE(neighbour);
@@ -15,16 +18,16 @@ TABLE(neighbour);
 static const struct field hello_fields[] = {
     MEMBER_TEXT(control),
     MEMBER(downstream, BOOL),
-    MEMBER(downstreams, LIST, .table = &neighbour_table, .flags = FIELD_ABSENT,
+    MEMBER(downstreams, LIST, .table = &neighbour_table, OPTIONAL,
            .count_offset = offsetof(struct hello, ndownstreams),
            .present_offset = offsetof(struct hello, names_downstreams)),
     MEMBER(durable, BOOL),
     MEMBER(gives, ENUM, .limit = 3),
     MEMBER_TEXT(group),
-    MEMBER(host, TEXT, .count = HOST_SIZE, .flags = FIELD_ABSENT),
+    MEMBER(host, TEXT, .count = HOST_SIZE, SPARSE),
     MEMBER_TEXT(identity),
-    MEMBER(in_memory, BOOL, .flags = FIELD_ABSENT),
-    MEMBER(order, BOOL, .flags = FIELD_ABSENT),
+    MEMBER(in_memory, BOOL, SPARSE),
+    MEMBER(order, BOOL, SPARSE),
     MEMBER(pid, I64),
     MEMBER_TEXT(stage),
     MEMBER(upstreams, LIST, .table = &neighbour_table,
@@ -53,7 +56,7 @@ static const struct field work_fields[] = {
     MEMBER(compute_ns, U64),
     MEMBER(cpu_ns, U64),
     MEMBER(frames, U64),
-    MEMBER(refused, U64, .flags = FIELD_ABSENT),
+    MEMBER(refused, U64, OPTIONAL),
     MEMBER(time_ns, U64),
     MEMBER(wait_in_ns, U64),
     MEMBER(wait_out_ns, U64),
@@ -67,7 +70,7 @@ static const struct field process_fields[] = {
     MEMBER_TEXT(group),
     MEMBER(held, U64),
     MEMBER(hops, U32),
-    MEMBER(host, TEXT, .count = HOST_SIZE, .flags = FIELD_ABSENT),
+    MEMBER(host, TEXT, .count = HOST_SIZE, OPTIONAL),
     MEMBER(pid, I64),
     MEMBER_TEXT(stage),
     MEMBER(work, MAP, .table = &work_table),
@@ -79,7 +82,7 @@ TABLE(process);
 static const struct field fenced_fields[] = {
     MEMBER(ago_ns, U64),
     MEMBER(frames, U64),
-    MEMBER(host, TEXT, .count = HOST_SIZE, .flags = FIELD_ABSENT),
+    MEMBER(host, TEXT, .count = HOST_SIZE, OPTIONAL),
     MEMBER(pid, I64),
     MEMBER_TEXT(reason),
 };
@@ -90,7 +93,7 @@ TABLE(fenced);
 static const struct field given_up_fields[] = {
     MEMBER(deaths, U64),
     MEMBER(frame, U64),
-    MEMBER(host, TEXT, .count = HOST_SIZE, .flags = FIELD_ABSENT),
+    MEMBER(host, TEXT, .count = HOST_SIZE, OPTIONAL),
     MEMBER(pid, I64),
 };
 TABLE(given_up);
@@ -101,8 +104,8 @@ static const struct field status_fields[] = {
     MEMBER(acknowledged, U64),
     MEMBER(elapsed_ns, U64),
     MEMBER(fenced, LIST, .table = &fenced_table,
-           .count_offset = offsetof(struct run_status, nfenced), .flags = FIELD_ABSENT),
-    MEMBER(given_up, MAP, .table = &given_up_table, .flags = FIELD_ABSENT),
+           .count_offset = offsetof(struct run_status, nfenced), OPTIONAL),
+    MEMBER(given_up, MAP, .table = &given_up_table, OPTIONAL),
     MEMBER(issued, U64),
     MEMBER(known, BOOL),
     MEMBER(processes, LIST, .table = &process_table,
@@ -115,14 +118,13 @@ TABLE(status);
 #undef OBJECT
 
 #define OBJECT notice
-#define OPTIONAL .flags = FIELD_ABSENT
 #define T(type) (1u << MESSAGE_##type)
 /* Which members travel in which types of messages. */
 #define NOTICE(types, name, ...) MEMBER(name, __VA_ARGS__, .which = types)
 #define NOTICE_TEXT(types, name, ...) \
     NOTICE(types, name, TEXT, .count = sizeof(((struct OBJECT *)0)->name), __VA_ARGS__)
 static const struct field notice_fields[] = {
-    NOTICE_TEXT(T(CREDIT), card, OPTIONAL),
+    NOTICE_TEXT(T(CREDIT), card, SPARSE),
     NOTICE(T(WELCOME), dead_after_s, REAL),
     NOTICE(T(BYE), durable, U64, OPTIONAL,
            .present_offset = offsetof(struct notice, counts_durable)),
@@ -134,20 +136,20 @@ static const struct field notice_fields[] = {
            .table = &range_table, .flags = FIELD_PAIRS,
            .count_offset = offsetof(struct notice, nids)),
     NOTICE(T(HAVE) | T(WELCOME), known, BOOL),
-    NOTICE(T(BYE), leaves, BOOL, OPTIONAL),
-    NOTICE(T(CREDIT), packed, BOOL, OPTIONAL),
+    NOTICE(T(BYE), leaves, BOOL, SPARSE),
+    NOTICE(T(CREDIT), packed, BOOL, SPARSE),
     NOTICE(T(POOL), pid, I64),
     NOTICE(T(HEARTBEAT), progress, U64),
     NOTICE_TEXT(T(BYE) | T(FENCE), reason, .flags = 0),
-    NOTICE(T(BYE), said, BOOL, OPTIONAL),
-    NOTICE(T(CREDIT), shared, BOOL, OPTIONAL),
-    NOTICE(T(CREDIT), slots, U64, OPTIONAL),
+    NOTICE(T(BYE), said, BOOL, SPARSE),
+    NOTICE(T(CREDIT), shared, BOOL, SPARSE),
+    NOTICE(T(CREDIT), slots, U64, SPARSE),
     NOTICE(T(BYE) | T(FREE) | T(LOST), status, ENUM, .limit = 255),
     NOTICE(T(WELCOME), total, U64),
     NOTICE(T(ORDER), until, U64),
     NOTICE_TEXT(T(FENCE), uuid, .flags = 0),
-    NOTICE_TEXT(T(LOST), uuid, OPTIONAL),
-    NOTICE(T(WELCOME), window, U64, OPTIONAL),
+    NOTICE_TEXT(T(LOST), uuid, SPARSE),
+    NOTICE(T(WELCOME), window, U64, SPARSE),
     NOTICE(T(HEARTBEAT), work, MAP, OPTIONAL, .table = &work_table),
 };
 #undef OBJECT

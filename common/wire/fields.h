@@ -36,6 +36,7 @@ enum {
     FIELD_REALS = 4,     // DATA: an array of doubles, checked to be finite
     FIELD_ABSENT = 8,    // the key may be absent, then it stays zero
     FIELD_PAIRS = 16,    // LIST: of structs of two uint64_t
+    FIELD_SPARSE = 32,   // ABSENT BOOL, TEXT, U64: the key is left out while it is zero
 };
 
 struct table;

@@ -204,7 +204,7 @@ static bool find_key(struct decoder *d, const struct field *wanted, struct keys 
         keys->left--;  // as mostly
         return true;
     }
-    while (keys->left) {
+    while (keys->left && !reader_key_is_after(&d->in, wanted->name)) {
         if (!reader_key(&d->in, &name) ||
             compare(&name, keys->last.at, (size_t)(keys->last.end - keys->last.at)) <= 0)
             return false;

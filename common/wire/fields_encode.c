@@ -135,6 +135,9 @@ static enum status encode_field(struct encoder *n, const struct field *f, char *
 
 static bool is_left_out(const struct field *f, const char *object)
 {
+    const void *member = object + f->offset;
+    if (f->flags & FIELD_SPARSE)
+        return f->type == FIELD_U64 ? !*(const uint64_t *)member : !*(const char *)member;
     return f->present_offset && !*(const bool *)(const void *)(object + f->present_offset);
 }
 

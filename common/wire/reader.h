@@ -73,6 +73,22 @@ static inline bool reader_key_is(struct reader *r, const char *text, size_t size
     return true;
 }
 
+/* True for a key that comes after this one, as far as their first bytes tell; reads nothing.  `text`
+ * is in memory of 8 or more, zero behind its end. */
+static inline bool reader_key_is_after(const struct reader *r, const char *text)
+{
+    uint64_t a, b;
+    if ((size_t)(r->end - r->at) <= sizeof a || (*r->at & 0xe0) != 0xa0)
+        return false;
+    memcpy(&a, r->at + 1, sizeof a);
+    memcpy(&b, text, sizeof b);
+    const unsigned size = *r->at & 0x1f;
+    a = be64toh(a);
+    if (size < sizeof a)
+        a = size ? a >> 8 * (sizeof a - size) << 8 * (sizeof a - size) : 0;
+    return a > be64toh(b);
+}
+
 /* Headers; the count is at most `max` and at most what the bytes left could hold. */
 bool reader_array(struct reader *r, uint32_t max, uint32_t *count);
 bool reader_map(struct reader *r, uint32_t max, uint32_t *count);
