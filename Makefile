@@ -175,7 +175,7 @@ SIMULATE_WRAPPED := mem_array mem_copy mem_grow mem_free clock_ns clock_gettime 
 SIMULATE_PLAIN := $(patsubst %,tests/simulate/%.c,memory seam) $(patsubst %,common/%.c,base/alloc base/clock base/log link/endpoint control/restart control/fence)
 SIMULATE_ONE   := $(filter-out $(SIMULATE_PLAIN),$(wildcard tests/simulate/*.c $(patsubst %,common/%/*.c,control link wire base)) $(patsubst %,common/stage/%.c,turn close))
 MOVES          := unrolled_loop:256:noalign$(,)libcall:-1:noalign
-SIMULATE_FLAGS := -flto=2 -fno-pie -fno-plt -mmemset-strategy=$(MOVES) -mmemcpy-strategy=$(MOVES)
+SIMULATE_FLAGS := -flto=2 -fno-pie -fno-plt --param inline-unit-growth=300 --param max-inline-insns-auto=100 -mmemset-strategy=$(MOVES) -mmemcpy-strategy=$(MOVES)
 SIMULATE_PARTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tests/simulate/*.c))
 ifeq ($(SANITIZE)$(shell $(CC) $(SIMULATE_FLAGS) -E -x c /dev/null >/dev/null 2>&1 || echo other),)
 SIMULATE_PARTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter tests/%,$(SIMULATE_PLAIN))) $(BUILD)/lib/simulate.a

@@ -28,13 +28,13 @@ struct error {
 /* Fills *e with a status and a formatted line; control characters become '?'.
  * e may be NULL.  Returns the status, so that `return error_set(...)` reads well. */
 enum status error_set(struct error *e, enum status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+    __attribute__((cold, format(printf, 3, 4)));
 
 /* The same, with ": " and the text of errno at the end. */
 enum status error_errno(struct error *e, enum status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+    __attribute__((cold, format(printf, 3, 4)));
 
 /* "out of memory for WHAT", STATUS_FAILED. */
-enum status error_memory(struct error *e, const char *what);
+enum status error_memory(struct error *e, const char *what) __attribute__((cold));
 
 #endif

@@ -84,7 +84,7 @@ struct run {
 /* Ends this process with `status`: says `text` (nothing when NULL) unless somebody spoke already.
  * The first call counts. */
 void run_stop(struct run *run, enum status status, const char *text, ...)
-    __attribute__((format(printf, 3, 4)));
+    __attribute__((cold, format(printf, 3, 4)));
 
 /* Ends this process because the others took it for dead, or it is out for a reason, "" for none:
  * they are told nothing. */

@@ -146,10 +146,10 @@ static inline uint64_t draw(uint64_t below)
 
 /* Tells the story, if it is to be told: a line with the time and whose code runs. */
 #define tell(...) (world.story ? tell_line(__VA_ARGS__) : (void)0)
-void tell_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void tell_line(const char *format, ...) __attribute__((cold, format(printf, 1, 2)));
 
 /* Notes what should not have happened; the first counts. */
-void violate(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void violate(const char *format, ...) __attribute__((cold, format(printf, 1, 2)));
 
 /* No other process comes in the place of this one. */
 void world_over(struct process *p);
