@@ -190,26 +190,20 @@ static enum status sink_frame(void *state, struct frame *f, struct error *e)
     .close = close_hop, .reads_only = true
 
 static const struct stage stages[] = {
-    {.name = "hop-first", COMMON, .gives = KIND_EXPERIMENT, .begin = first_begin},
-    {.name = "hop-source",
+    {.role = {.name = "hop-first", .gives = KIND_EXPERIMENT}, COMMON, .begin = first_begin},
+    {.role = {.name = "hop-source", .wants = KIND_EXPERIMENT, .gives = KIND_RECIPE},
      COMMON,
-     .wants = KIND_EXPERIMENT,
-     .gives = KIND_RECIPE,
      .list = source_list,
      .frame = source_frame},
-    {.name = "hop-make",
+    {.role = {.name = "hop-make", .wants = KIND_RECIPE, .gives = KIND_IMAGE},
      COMMON,
-     .wants = KIND_RECIPE,
-     .gives = KIND_IMAGE,
      .begin = begin,
      .frame = make_frame},
-    {.name = "hop-null",
+    {.role = {.name = "hop-null", .wants = KIND_IMAGE, .gives = KIND_IMAGE},
      COMMON,
-     .wants = KIND_IMAGE,
-     .gives = KIND_IMAGE,
      .begin = begin,
      .frame = null_frame},
-    {.name = "hop-sink", COMMON, .wants = KIND_IMAGE, .frame = sink_frame},
+    {.role = {.name = "hop-sink", .wants = KIND_IMAGE}, COMMON, .frame = sink_frame},
 };
 
 /* --- bare sockets -------------------------------------------------------- */
@@ -265,7 +259,7 @@ static int run_bare(bool sends, int argc, char **argv)
 int main(int argc, char **argv)
 {
     for (size_t i = 0; argc > 1 && i < sizeof stages / sizeof *stages; i++)
-        if (strcmp(stages[i].name + strlen("hop-"), argv[1]) == 0)
+        if (strcmp(stages[i].role.name + strlen("hop-"), argv[1]) == 0)
             return stage_main(&stages[i], argc - 1, argv + 1);
     if (argc > 1 && (strcmp(argv[1], "push") == 0 || strcmp(argv[1], "pull") == 0))
         return run_bare(strcmp(argv[1], "push") == 0, argc - 1, argv + 1);

@@ -348,13 +348,11 @@ static const char *report(void *state)
 }
 
 const struct stage stage_background = {
-    .name = "bragg-background",
+    .role = {.name = "bragg-background", .wants = KIND_IMAGE, .gives = KIND_IMAGE},
     .summary = "Add the photons that water, air and other amorphous matter scatter.",
     .examples = "... | bragg-intensity | bragg-background --water=0.1 | bragg-noise | ...\n"
                 "... | bragg-background --stol=paratone.stol --thickness=100 --density=0.9 | ...",
     .options = background_options,
-    .wants = KIND_IMAGE,
-    .gives = KIND_IMAGE,
     .reads_only = true,
     .state_size = sizeof(struct background),
     .open = open_background,

@@ -102,15 +102,12 @@ static void close_fisher(void *state)
 }
 
 static const struct stage stage = {
-    .name = "bragg-fisher",
+    .role = {.name = "bragg-fisher", .wants = KIND_RECIPE, .gives = KIND_NONE, .in_memory = true},
     .summary = "Say how well images of these recipes tell parameters, before there are data.",
     .examples = "bragg-geometry --ncells=20 | bragg-orient --random --frames=20 | bragg-fisher\n"
                 "... | bragg-fisher --share=distance,beam_x,beam_y --distances=100,200,400",
     .options = options,
-    .wants = KIND_RECIPE,
-    .gives = KIND_NONE,
     .speaks = true,
-    .in_memory = true,
     .state_size = sizeof(struct state),
     .open = open_fisher,
     .begin = begin,

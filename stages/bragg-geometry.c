@@ -191,14 +191,12 @@ static void close_geometry(void *state)
 }
 
 static const struct stage stage = {
-    .name = "bragg-geometry",
+    .role = {.name = "bragg-geometry", .wants = KIND_NONE, .gives = KIND_EXPERIMENT},
     .summary = "Describe detector, beam and crystals.",
     .examples =
         "bragg-geometry --detector=eiger-16m --distance=150 --model=mine.pdb | ...\n"
         "bragg-geometry --detpixels=1024x2048 --pixel=75um --energy=12.4keV --ncells=20 | ...",
     .options = geometry_table,
-    .wants = KIND_NONE,
-    .gives = KIND_EXPERIMENT,
     .state_size = sizeof(struct geometry),
     .open = open_geometry,
     .begin = begin,
@@ -208,7 +206,7 @@ static const struct stage stage = {
 int main(int argc, char **argv)
 {
     struct error e = {0};
-    log_open(stage.name);
+    log_open(stage.role.name);
     if (geometry_wants_list(argc, argv))
         return geometry_list(&e) ? log_fail(&e) : STATUS_OK;
     return stage_main(&stage, argc, argv);

@@ -282,13 +282,11 @@ static atomic_uint_fast64_t *progress(void *state)
 }
 
 static const struct stage stage = {
-    .name = "bragg-intensity",
+    .role = {.name = "bragg-intensity", .wants = KIND_RECIPE, .gives = KIND_IMAGE},
     .summary = "Compute the photons that the crystal scatters into every pixel.",
     .examples = "... | bragg-orient --random | bragg-intensity --threads=4 | ...\n"
                 "... | bragg-intensity --engine=reference --trace-pixel=512,300 | ...",
     .options = options,
-    .wants = KIND_RECIPE,
-    .gives = KIND_IMAGE,
     .state_size = sizeof(struct intensity),
     .open = open_intensity,
     .begin = begin,

@@ -259,13 +259,11 @@ static void close_orient(void *state)
 }
 
 static const struct stage stage = {
-    .name = "bragg-orient",
+    .role = {.name = "bragg-orient", .wants = KIND_EXPERIMENT, .gives = KIND_RECIPE},
     .summary = "Number the frames, choose what the beam meets in each of them, and turn it.",
     .examples = "... | bragg-orient --frames=100 --random --seed=7 | ...\n"
                 "... | bragg-orient --frames=20 --osc=0.5 --phi-steps=12 --mosaic=0.1 | ...",
     .options = orient_table,
-    .wants = KIND_EXPERIMENT,
-    .gives = KIND_RECIPE,
     .state_size = sizeof(struct orient),
     .open = open_orient,
     .begin = begin,

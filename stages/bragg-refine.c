@@ -247,11 +247,9 @@ static void close_refine(void *state)
 }
 
 static const struct stage passing = {
-    .name = "bragg-refine",
+    .role = {.name = "bragg-refine", .wants = KIND_IMAGE, .gives = KIND_RECIPE},
     .summary = "Fit orientations, cells and more to frames, and pass their recipes on.",
     .options = options,
-    .wants = KIND_IMAGE,
-    .gives = KIND_RECIPE,
     .reads_only = true,
     .state_size = sizeof(struct state),
     .open = open_refine,
@@ -275,14 +273,11 @@ static enum status gather(void *state, struct frame *f, struct error *e)
 }
 
 static const struct stage gathering = {
-    .name = "bragg-refine",
+    .role = {.name = "bragg-refine", .wants = KIND_RECIPE, .gives = KIND_NONE, .in_memory = true},
     .summary = "Put together what many processes have fitted to frames.",
     .options = options,
-    .wants = KIND_RECIPE,
-    .gives = KIND_NONE,
     .takes_fits = true,
     .speaks = true,
-    .in_memory = true,
     .state_size = sizeof(struct state),
     .open = open_refine,
     .message = message,
@@ -295,16 +290,13 @@ static const struct stage gathering = {
 /* ---- at the end ------------------------------------------------------------------------- */
 
 static const struct stage stage = {
-    .name = "bragg-refine",
+    .role = {.name = "bragg-refine", .wants = KIND_IMAGE, .gives = KIND_NONE, .in_memory = true},
     .summary = "Fit orientations, cells and more to frames, with error bars.",
     .examples = "bragg-replay noisy.rec | bragg-refine --start=start.rec --table=refined.tsv\n"
                 "... | bragg-refine --part --share=distance | bragg-refine --gather",
     .options = options,
-    .wants = KIND_IMAGE,
-    .gives = KIND_NONE,
     .reads_only = true,
     .speaks = true,
-    .in_memory = true,
     .state_size = sizeof(struct state),
     .open = open_refine,
     .message = message,

@@ -242,7 +242,7 @@ static enum status replay_settle(void *state, const struct start *start, struct 
     const struct replay *r = state;
     (void)start;
     (void)e;
-    self->gives = r->images ? KIND_IMAGE : (enum kind)r->recording.kind;
+    self->role.gives = r->images ? KIND_IMAGE : (enum kind)r->recording.kind;
     self->verbatim = !r->loop && !r->images;
     if (!r->timed && !(r->rate_Hz > 0))
         self->due_ns = NULL;
@@ -348,7 +348,7 @@ static void replay_close(void *state)
 }
 
 static const struct stage stage = {
-    .name = "bragg-replay",
+    .role = {.name = "bragg-replay", .wants = KIND_NONE, .gives = KIND_IMAGE},  // or as recorded
     .summary = "Play a recording of bragg-tap, or image files.",
     .examples = "bragg-replay lyso_*.cbf | bragg-view\n"
                 "bragg-replay --loop=forever --rate=10 photons.rec | bragg-noise | bragg-serve ...",
@@ -356,8 +356,6 @@ static const struct stage stage = {
     .min_operands = 1,
     .max_operands = FILES_MAX,
     .options = options,
-    .wants = KIND_NONE,
-    .gives = KIND_IMAGE,  // or what the recording holds
     .verbatim = true,
     .state_size = sizeof(struct replay),
     .open = replay_open,

@@ -53,11 +53,11 @@ static enum status report_settle(void *state, const struct start *start, struct 
 {
     struct report *r = state;
     (void)e;
-    self->transient = r->watches = !start->piped && !r->hold;
+    self->role.transient = r->watches = !start->piped && !r->hold;
     if (!r->watches)
         return STATUS_OK;
-    (void)snprintf(r->group, sizeof r->group, "%s/watcher %ld", self->name, (long)getpid());
-    self->group = r->group;
+    (void)snprintf(r->group, sizeof r->group, "%s/watcher %ld", self->role.name, (long)getpid());
+    self->role.group = r->group;
     return STATUS_OK;
 }
 
@@ -118,7 +118,7 @@ static void report_close(void *state)
 }
 
 static const struct stage stage = {
-    .name = "bragg-report",
+    .role = {.name = "bragg-report", .wants = KIND_IMAGE, .gives = KIND_NONE, .in_memory = true},
     .summary = "Write a page about the frames of a stream.",
     .examples = "... | bragg-noise | bragg-report page.html\n"
                 "bragg-replay photons.rec | bragg-report --pictures=12 page.html",
@@ -126,10 +126,7 @@ static const struct stage stage = {
     .min_operands = 1,
     .max_operands = 1,
     .options = options,
-    .wants = KIND_IMAGE,
-    .gives = KIND_NONE,
     .reads_only = true,
-    .in_memory = true,
     .state_size = sizeof(struct report),
     .open = report_open,
     .settle = report_settle,

@@ -233,7 +233,7 @@ static void serve_close(void *state)
 }
 
 static const struct stage serve = {
-    .name = "bragg-serve",
+    .role = {.name = "bragg-serve", .wants = KIND_IMAGE, .gives = KIND_NONE},
     .summary = "Hand images to programs in their own protocol.",
     .examples = "... | bragg-noise | bragg-serve --bind=tcp://127.0.0.1:4545 --rate=10\n"
                 "... | bragg-serve --protocol=dectris2 --bind=tcp://127.0.0.1:31001",
@@ -241,8 +241,6 @@ static const struct stage serve = {
                "counts as done when a client took it, "
                "or --policy dropped it.",
     .options = serve_options,
-    .wants = KIND_IMAGE,
-    .gives = KIND_NONE,
     .state_size = sizeof(struct serve),
     .binds = serve_binds,
     .open = serve_open,

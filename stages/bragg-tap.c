@@ -82,19 +82,19 @@ static enum status tap_settle(void *state, const struct start *start, struct sta
         return error_set(e, STATUS_USAGE,
                          "--hold=no needs --in: at the end of a pipe nobody else waits for frames");
     const bool holds = t->hold == HOLD_AUTO ? t->record || start->piped : t->hold == HOLD_YES;
-    self->transient = !holds;
-    self->in_memory = t->count && !t->record;
+    self->role.transient = !holds;
+    self->role.in_memory = t->count && !t->record;
     self->speaks = t->print || t->count;
     if (t->print && !t->record && !t->count)
         self->have = NULL;  // a line that is out stays
     /* who comes in the place of a dead recorder has its name; others are one of a kind */
     if (t->record)
-        (void)snprintf(t->group, sizeof t->group, "%s/%016" PRIx64, self->name,
+        (void)snprintf(t->group, sizeof t->group, "%s/%016" PRIx64, self->role.name,
                        hash_finish(hash_text(HASH_START, t->record)));
     else
-        (void)snprintf(t->group, sizeof t->group, "%s/%s%ld", self->name, holds ? "" : "watcher ",
-                       holds ? 0L : (long)getpid());
-    self->group = t->group;
+        (void)snprintf(t->group, sizeof t->group, "%s/%s%ld", self->role.name,
+                       holds ? "" : "watcher ", holds ? 0L : (long)getpid());
+    self->role.group = t->group;
     return t->record ? recorder_check(t->record, mode(t), e) : STATUS_OK;
 }
 
@@ -263,13 +263,11 @@ static void tap_close(void *state)
 }
 
 static const struct stage stage = {
-    .name = "bragg-tap",
+    .role = {.name = "bragg-tap", .wants = KIND_ANY, .gives = KIND_NONE},
     .summary = "Record, print or count what flows between two stages.",
     .examples = "... | bragg-intensity | bragg-tap --record=photons.rec\n"
                 "bragg-replay photons.rec | bragg-tap --print",
     .options = options,
-    .wants = KIND_ANY,
-    .gives = KIND_NONE,
     .reads_only = true,
     .state_size = sizeof(struct tap),
     .open = tap_open,

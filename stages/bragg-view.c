@@ -115,9 +115,9 @@ static enum status view_settle(void *state, const struct start *start, struct st
     if (v->player && !start->piped)
         return error_set(e, STATUS_USAGE, "FILE and --in exclude each other");
     v->piped = start->piped;
-    self->transient = !start->piped;
-    (void)snprintf(v->group, sizeof v->group, "%s/watcher %ld", self->name, (long)getpid());
-    self->group = v->group;
+    self->role.transient = !start->piped;
+    (void)snprintf(v->group, sizeof v->group, "%s/watcher %ld", self->role.name, (long)getpid());
+    self->role.group = v->group;
     return STATUS_OK;
 }
 
@@ -247,15 +247,13 @@ static void view_close(void *state)
 }
 
 static const struct stage stage = {
-    .name = "bragg-view",
+    .role = {.name = "bragg-view", .wants = KIND_IMAGE, .gives = KIND_NONE},
     .summary = "Show the stream in a browser.",
     .examples = "... | bragg-noise | bragg-view\n"
                 "bragg-view --bind=127.0.0.1:8081 lyso_*.cbf",
     .operands = "[FILE...]",
     .max_operands = FILES_MAX,
     .options = options,
-    .wants = KIND_IMAGE,
-    .gives = KIND_NONE,
     .reads_only = true,
     .speaks = true,
     .state_size = sizeof(struct view),

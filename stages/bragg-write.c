@@ -271,7 +271,7 @@ static void writer_close(void *state)
 }
 
 static const struct stage writer = {
-    .name = "bragg-write",
+    .role = {.name = "bragg-write", .wants = KIND_IMAGE, .gives = KIND_NONE},
     .summary = "Write images to numbered files.",
     .examples = "... | bragg-write --preview='lyso_%04d.png' 'lyso_%04d.img'\n"
                 "... | bragg-write --resume --frames-per-file=50 lyso.nxs",
@@ -283,8 +283,6 @@ static const struct stage writer = {
                "picture; or the one name of a series of NXmx files, such as lyso.nxs or "
                "lyso_master.h5.",
     .options = write_options,
-    .wants = KIND_IMAGE,
-    .gives = KIND_NONE,
     .reads_only = true,
     .state_size = sizeof(struct writer),
     .open = writer_open,

@@ -240,13 +240,11 @@ static const char *report(void *state)
 }
 
 const struct stage stage_noise = {
-    .name = "bragg-noise",
+    .role = {.name = "bragg-noise", .wants = KIND_IMAGE, .gives = KIND_IMAGE},
     .summary = "Turn expected photons into detector counts with noise.",
     .examples = "... | bragg-noise --seed=9 | bragg-write 'lyso_%04d.img'\n"
                 "... | bragg-noise --gain=0.7 --readout=3 --psf=fiber --psf-fwhm=80 | ...",
     .options = noise_options,
-    .wants = KIND_IMAGE,
-    .gives = KIND_IMAGE,
     .reads_only = true,
     .state_size = sizeof(struct noise_stage),
     .open = open_noise,

@@ -44,11 +44,9 @@ static const struct opt options[] = {
 };
 
 static const struct stage skeleton = {
-    .name = "skeleton",
+    .role = {.name = "skeleton", .wants = KIND_IMAGE, .gives = KIND_IMAGE},
     .summary = "Pass images on, multiplied by a factor.",
     .options = options,
-    .wants = KIND_IMAGE,
-    .gives = KIND_IMAGE,
     .state_size = sizeof(struct skeleton),
     .begin = skeleton_begin,
     .frame = skeleton_frame,

@@ -22,12 +22,16 @@ extern const struct kind_programs {
 } kind_programs[];
 
 struct role {
-    const char *name;  // program
+    const char *name;  // the executable, "bragg-noise"
     enum kind wants, gives;
     bool transient;      // a last stage that only watches: nothing waits for its frames
-    bool finds_durable;  // a last stage that can tell from its output which frames are durable
-    bool in_memory;      // a last stage that keeps what it takes in memory, until the end
-    const char *group;   // who shares frames with it; NULL: program and what it gives
+    bool finds_durable;  // a last stage that can tell from its output which frames are durable: in
+                         // the table of a stage its `have` says so
+    bool in_memory;      // a last stage whose result is in its memory until the end: if it dies,
+                         // what it took is computed again; one of several processes is refused,
+                         // which would have some of the frames
+    const char *group;   // who shares frames with it, default of --group; NULL: program and what it
+                         // gives
 };
 
 /* True for the stage that numbers the frames: of an experiment that came, or of its own. */

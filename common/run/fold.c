@@ -37,7 +37,8 @@ static bool is_plain(const struct pipeline_stage *s)
 {
     bool plain = s->count == 1 && !s->hosts && s->restart == INT64_MAX;
     for (size_t i = 0; i < s->nargs && plain; i++)
-        plain = strncmp(s->args[i], "--", 2) == 0 && !options_has(s->args[i] + 2);
+        plain = strncmp(s->args[i], "--", 2) == 0 &&
+                !opt_find(options_table(NULL), s->args[i] + 2, strcspn(s->args[i] + 2, "="));
     return plain;
 }
 

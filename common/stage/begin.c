@@ -40,10 +40,10 @@ static enum status receive_experiment(struct worker *w, bool *more, struct error
         s = codec_experiment_decode(&w->experiment, &item->message, e);
     if (s == STATUS_OK)
         w->expected = codec_expect(&w->experiment);
-    if (s == STATUS_OK && w->stage->meet)
-        w->stage->meet(w->state, w->rt.run.control.endpoint);  // known before the experiment came
-    if (s == STATUS_OK && w->stage->message)
-        s = w->stage->message(w->state, &item->route, &item->message, e);
+    if (s == STATUS_OK && w->stage.meet)
+        w->stage.meet(w->state, w->rt.run.control.endpoint);  // known before the experiment came
+    if (s == STATUS_OK && w->stage.message)
+        s = w->stage.message(w->state, &item->route, &item->message, e);
     item_free(item);
     return s;
 }
@@ -52,7 +52,7 @@ static enum status receive_experiment(struct worker *w, bool *more, struct error
 static enum status list_frames(struct worker *w, struct error *e)
 {
     struct id_set ids = {0};
-    const enum status s = w->stage->list ? w->stage->list(w->state, &ids, e) : STATUS_OK;
+    const enum status s = w->stage.list ? w->stage.list(w->state, &ids, e) : STATUS_OK;
     if (s == STATUS_OK)
         exchange_set_list(&w->rt.links.exchange, &ids);
     else
@@ -64,12 +64,12 @@ static enum status list_frames(struct worker *w, struct error *e)
  * others map, and on the card that the stage names. */
 static void open_images(struct worker *w)
 {
-    const struct stage *stage = w->stage;
+    const struct stage *stage = &w->stage;
     struct links *ls = &w->rt.links;
     struct on_card *c = &ls->on_card;
     uint64_t words[2];
     const bool shares =
-        stage->gives == KIND_IMAGE && w->rt.run.settings.transport == TRANSPORT_AUTO;
+        stage->role.gives == KIND_IMAGE && w->rt.run.settings.transport == TRANSPORT_AUTO;
     if (stage->card && shares)
         c->card = stage->card(w->state);
     if (c->card) {
@@ -80,7 +80,6 @@ static void open_images(struct worker *w)
     }
     images_open(&w->images, ls,
                 shares ? (size_t)experiment_pixels(&w->experiment) * sizeof(float) : 0);
-    ls->pool = w->images.pool;
 }
 
 /* A last stage: asks it which frames it has. */
@@ -89,19 +88,16 @@ static enum status find_durable(struct worker *w, struct error *e)
     struct id_set ids = {0};
     if (!w->rt.run.settings.resume)
         return STATUS_OK;
-    const enum status s = w->stage->have ? w->stage->have(w->state, &ids, e)
-                                         : restart_remember(w->experiment.lineage, &ids, e);
-    if (s == STATUS_OK)
-        exchange_set_have(&w->rt.links.exchange, &ids);
-    else
-        id_set_clear(&ids);
+    const enum status s = w->stage.have ? w->stage.have(w->state, &ids, e)
+                                        : restart_remember(w->experiment.lineage, &ids, e);
+    exchange_set_have(&w->rt.links.exchange, &ids);  // after an error nobody asks for them
     return s;
 }
 
 static enum status send_experiment(struct worker *w, bool *more, struct error *e)
 {
     struct message m = {0};
-    enum status s = w->stage->verbatim ? STATUS_OK : worker_extend_lineage(w, e);
+    enum status s = w->stage.verbatim ? STATUS_OK : worker_extend_lineage(w, e);
     if (s == STATUS_OK)
         s = codec_experiment_encode(&w->experiment, &m, e);
     if (s == STATUS_OK)
@@ -112,9 +108,9 @@ static enum status send_experiment(struct worker *w, bool *more, struct error *e
 
 enum status worker_begin(struct worker *w, bool *more, struct error *e)
 {
-    const struct stage *stage = w->stage;
+    const struct stage *stage = &w->stage;
     *more = true;
-    enum status s = stage->wants == KIND_NONE ? STATUS_OK : receive_experiment(w, more, e);
+    enum status s = stage->role.wants == KIND_NONE ? STATUS_OK : receive_experiment(w, more, e);
     if (s || !*more)
         return s;
     if (stage->begin) {
@@ -125,11 +121,12 @@ enum status worker_begin(struct worker *w, bool *more, struct error *e)
     if (s)
         return s;
     open_images(w);
-    s = role_is_sink(&w->rt.run.role) ? find_durable(w, e) : send_experiment(w, more, e);
+    s = role_is_sink(&w->stage.role) ? find_durable(w, e) : send_experiment(w, more, e);
     if (s)
         return s;
     const int64_t pixels = experiment_pixels(&w->experiment);
-    exchange_begin(&w->rt.links.exchange, (size_t)pixels * sizeof(float), worker_identity(w),
-                   w->experiment.lineage, stage->progress ? stage->progress(w->state) : NULL);
-    return role_is_source(&w->rt.run.role) ? list_frames(w, e) : STATUS_OK;
+    exchange_begin(&w->rt.links.exchange, (size_t)pixels * sizeof(float),
+                   stage_identity(stage, w->state), w->experiment.lineage,
+                   stage->progress ? stage->progress(w->state) : NULL);
+    return role_is_source(&w->stage.role) ? list_frames(w, e) : STATUS_OK;
 }

@@ -23,7 +23,7 @@ static enum status return_pixels(struct worker *w, enum status s, struct error *
 /* The callback, from pixels that it may use as it does to pixels that may be sent. */
 static enum status compute(struct worker *w, struct frame *f, struct error *e)
 {
-    const struct stage *stage = w->stage;
+    const struct stage *stage = &w->stage;
     struct meter *meter = &w->rt.links.meter;
     const uint64_t id = f->recipe.id;
     enum status s = STATUS_OK;
@@ -35,11 +35,11 @@ static enum status compute(struct worker *w, struct frame *f, struct error *e)
     if (s == STATUS_OK && stage->frame)
         s = stage->frame(w->state, f, e);
     meter_switch(meter, ACTIVITY_COPY, id);
-    if (s == STATUS_OK && !role_is_sink(&w->rt.run.role))
+    if (s == STATUS_OK && !role_is_sink(&w->stage.role))
         s = images_make_own(&w->images, &f->image, e);
     meter_switch(meter, ACTIVITY_OTHER, id);
-    if (s == STATUS_OK && role_is_sink(&w->rt.run.role))
-        progress_take(&w->progress, &f->image);
+    if (s == STATUS_OK && role_is_sink(&w->stage.role))
+        progress_show(w, &f->image);
     return return_pixels(w, s, e);
 }
 
@@ -47,15 +47,14 @@ static enum status compute(struct worker *w, struct frame *f, struct error *e)
 static enum status process(struct worker *w, struct frame *f, struct ticket t, bool *more,
                            struct error *e)
 {
-    if (w->stage->expect && !w->rt.links.meter.frames)
-        w->stage->expect(w->state, exchange_total(&w->rt.links.exchange));
+    if (w->stage.expect && !w->rt.links.meter.frames)
+        w->stage.expect(w->state, exchange_total(&w->rt.links.exchange));
     enum status s = compute(w, f, e);
     if (s)
         return s;
     meter_count_frame(&w->rt.links.meter);
-    if (role_is_sink(&w->rt.run.role)) {
+    if (role_is_sink(&w->stage.role)) {
         exchange_durable(&w->rt.links.exchange, t.id);
-        progress_show(&w->progress, w->rt.links.meter.frames, &w->rt.links.exchange);
         return STATUS_OK;
     }
     struct message m = {0};
@@ -72,9 +71,9 @@ static enum status process(struct worker *w, struct frame *f, struct ticket t, b
  * stage's own clock began.  False at the end of the stream. */
 static bool wait_due(struct worker *w, struct ticket t, uint64_t *base_ns)
 {
-    if (!w->stage->due_ns || t.attempt)
+    if (!w->stage.due_ns || t.attempt)
         return true;
-    const uint64_t due_ns = w->stage->due_ns(w->state, t.id);
+    const uint64_t due_ns = w->stage.due_ns(w->state, t.id);
     if (!*base_ns)
         *base_ns = clock_ns() - due_ns;
     return exchange_wait_until(&w->rt.links.exchange, *base_ns + due_ns);
@@ -118,7 +117,7 @@ static enum status compare_experiment(struct worker *w, const struct item *item,
  * ask whether borrowed pixels are intact when they have read them. */
 static bool sum_later(struct worker *w, const struct item *item)
 {
-    if (!role_is_sink(&w->rt.run.role) || w->stage->message || !w->images.lease.release)
+    if (!role_is_sink(&w->stage.role) || w->stage.message || !w->images.lease.release)
         return false;
     w->first_sum = route_sum_of_first(&item->route, &item->message);
     images_expect(&w->images, w->first_sum);
@@ -137,14 +136,14 @@ static enum status receive_frame(struct worker *w, struct item *item, struct fra
         s = STATUS_OK;  // still packed: what has no good sum
     if (s == STATUS_OK && !sum_later(w, item) &&
         (item->network || packed_is(&item->route) || w->wants == KIND_RECIPE ||
-         role_is_sink(&w->rt.run.role)))
+         role_is_sink(&w->stage.role)))
         s = worker_check_sum(w, item, dropped, e);
     if (*dropped)
         return s;
     if (s == STATUS_OK)
         s = codec_frame_decode(f, &w->expected, &item->message, e);
     images_mark(&w->images, &f->image);
-    if (role_is_sink(&w->rt.run.role)) {  // what it gets is not changed any more
+    if (role_is_sink(&w->stage.role)) {  // what it gets is not changed any more
         f->image.has_sum = f->image.count > 0;
         f->image.sum = w->first_sum;
     }
@@ -152,8 +151,8 @@ static enum status receive_frame(struct worker *w, struct item *item, struct fra
         (f->recipe.id != item->route.frame || (w->wants == KIND_IMAGE && !f->image.count)))
         s = error_set(e, STATUS_INPUT, "frame %" PRIu64 " from %s contradicts itself",
                       item->route.frame, item->route.stage);
-    if (s == STATUS_OK && w->stage->wants == KIND_RECIPE && f->refined.present &&
-        !w->stage->takes_fits)
+    if (s == STATUS_OK && w->stage.role.wants == KIND_RECIPE && f->refined.present &&
+        !w->stage.takes_fits)
         s = error_set(e, STATUS_INPUT, "what %s found of frames is for bragg-refine --gather",
                       item->route.stage);
     return s;
@@ -187,8 +186,8 @@ enum status worker_run_frames(struct worker *w, struct error *e)
         } else {
             bool dropped;
             s = receive_frame(w, item, &f, &dropped, e);
-            if (s == STATUS_OK && !dropped && w->stage->message)
-                s = w->stage->message(w->state, &item->route, &item->message, e);
+            if (s == STATUS_OK && !dropped && w->stage.message)
+                s = w->stage.message(w->state, &item->route, &item->message, e);
             if (s == STATUS_OK && !dropped)
                 s = process(w, &f, (struct ticket){id, item->route.attempt}, &more, e);
             s = return_pixels(w, s, e);

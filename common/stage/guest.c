@@ -8,47 +8,27 @@
 
 enum { WORDS_MAX = 256 };
 
-static void set_threads(const struct stage *stage, void *state, int64_t threads)
-{
-    const struct opt *o = opt_find(stage->options, "threads", strlen("threads"));
-    if (o)
-        *(int64_t *)(void *)((char *)state + o->offset) = threads;
-}
-
-/* The same words as of the stage's own program, for the history. */
-static void keep_words(struct guest *g)
-{
-    enum { SIZE = LINEAGE_TEXT - LINEAGE_MORE };
-    g->words = mem_array(SIZE, 1);
-    if (g->words && !opt_words(g->stage->options, g->state, g->words, SIZE)) {
-        mem_free(g->words);
-        g->words = NULL;
-    }
-}
-
 static enum status parse(struct guest *g, const char *options, int64_t threads, struct error *e)
 {
-    const struct opt_program program = {.name = g->stage->name, .summary = g->stage->summary};
-    char *argv[WORDS_MAX + 2] = {(char *)(uintptr_t)g->stage->name};
+    const struct stage *stage = g->stage;
+    const struct opt_program program = {.name = stage->role.name, .summary = stage->summary};
+    const struct opt *t = opt_find(stage->options, "threads", strlen("threads"));
+    char *argv[WORDS_MAX + 2] = {(char *)(uintptr_t)stage->role.name};
     const char *operands[1];
     size_t count;
     int noperands;
-    const size_t length = strlen(options);
-    g->text = mem_array(length + 1, 1);
-    g->state = mem_array(1, g->stage->state_size);
-    enum status s = STATUS_OK;
+    g->text = mem_copy(options, strlen(options) + 1, 1);
+    g->state = mem_array(1, stage->state_size);
     if (!g->text || !g->state)
-        s = error_memory(e, "the options");
-    else if (memcpy(g->text, options, length), !words_split(g->text, argv + 1, WORDS_MAX, &count))
-        s = error_set(e, STATUS_USAGE, "'%.60s' is not words parted by one blank, with 'quotes'",
-                      options);
-    if (s == STATUS_OK) {
-        set_threads(g->stage, g->state, threads);
-        s = opt_parse(&program, g->stage->options, g->state, NULL, NULL, (int)count + 1, argv,
-                      operands, &noperands, e);
-    }
-    if (s == STATUS_OK)
-        keep_words(g);
+        return error_memory(e, "the options");
+    if (!words_split(g->text, argv + 1, WORDS_MAX, &count))
+        return error_set(e, STATUS_USAGE, "'%.60s' is not words parted by one blank, with 'quotes'",
+                         options);
+    if (t)
+        *(int64_t *)(void *)((char *)g->state + t->offset) = threads;
+    const enum status s = opt_parse(&program, stage->options, g->state, NULL, NULL, (int)count + 1,
+                                    argv, operands, &noperands, e);
+    g->words = s ? NULL : stage_words(stage, g->state);
     return s;
 }
 
@@ -58,7 +38,7 @@ static enum status name_error(const struct guest *g, enum status s, struct error
     if (s == STATUS_OK || !e || !e->text[0])
         return s;
     const struct error was = *e;
-    return error_set(e, s, "%s: %s", g->stage->name, was.text);
+    return error_set(e, s, "%s: %s", g->stage->role.name, was.text);
 }
 
 enum status guest_open(struct guest *g, const struct stage *stage, const char *options,

@@ -26,7 +26,7 @@ static uint64_t slots_for(const struct images *m, size_t bytes)
 static bool try_to_take(void *context)
 {
     struct request *r = context;
-    r->got = pool_take(r->images->pool, r->bytes, slots_for(r->images, r->bytes), r->image);
+    r->got = pool_take(r->images->links->pool, r->bytes, slots_for(r->images, r->bytes), r->image);
     return r->got != POOL_BUSY;
 }
 
@@ -59,7 +59,7 @@ static bool take_on_card(struct image_memory *memory, size_t bytes, struct image
     struct images *m = (struct images *)memory;
     if (!atomic_load(&m->links->on_card.taken) || !take(memory, bytes, image))
         return false;
-    if (pool_put_on_card(m->pool, image))
+    if (pool_put_on_card(m->links->pool, image))
         return true;
     image->release(image->owner);
     return false;
@@ -68,26 +68,23 @@ static bool take_on_card(struct image_memory *memory, size_t bytes, struct image
 void images_open(struct images *m, struct links *links, size_t image_bytes)
 {
     struct error e;
+    struct pool *pool = NULL;
     struct pool_owner owner = {.run = links->run->id, .incarnation = links->run->incarnation};
     memcpy(owner.uuid, links->run->uuid, sizeof owner.uuid);
     *m = (struct images){.memory = {.take = take, .lasting = true}, .links = links};
     if (image_bytes >= POOL_WORTH_BYTES &&
-        pool_open(&m->pool, &owner, image_bytes, exchange_wake, &links->exchange, &e) != STATUS_OK)
+        pool_open(&pool, &owner, image_bytes, exchange_wake, &links->exchange, &e) != STATUS_OK)
         log_line(LOG_WARNING, "%s; images go into the messages", e.text);
-    if (!m->pool || !links->on_card.card)
-        return;
-    pool_use_card(m->pool, links->on_card.card);
-    m->memory.take_on_card = take_on_card;
-}
-
-void images_close(struct images *m)
-{
-    pool_close(&m->pool);
+    if (pool && links->on_card.card) {
+        pool_use_card(pool, links->on_card.card);
+        m->memory.take_on_card = take_on_card;
+    }
+    links->pool = pool;
 }
 
 struct image_memory *images_memory(struct images *m)
 {
-    return m->pool ? &m->memory : NULL;
+    return m->links->pool ? &m->memory : NULL;
 }
 
 static enum status copy_pixels(const struct images *m, struct image *to, const struct image *from,
@@ -104,25 +101,23 @@ enum status images_make_own(struct images *m, struct image *image, struct error 
 {
     struct descriptor d;
     const size_t bytes = image->count * pixel_size(image->type);
-    const bool wanted = m->pool && !m->given_up && bytes >= POOL_WORTH_BYTES &&
-                        !pool_find(m->pool, image->pixels, image->card, bytes, &d);
+    const bool wanted = m->links->pool && !m->given_up && bytes >= POOL_WORTH_BYTES &&
+                        !pool_find(m->links->pool, image->pixels, image->card, bytes, &d);
     const bool borrowed = image->intact != NULL;
     if (!bytes || !(wanted || borrowed))
         return STATUS_OK;
     struct image own = {.memory = images_memory(m)};
     if (!image_reserve(&own, image->type, image->unit, image->count))
         return error_memory(e, "an image");
-    const enum status s = copy_pixels(m, &own, image, bytes, e);
+    enum status s = copy_pixels(m, &own, image, bytes, e);
+    if (s == STATUS_OK && !image_is_intact(image))
+        s = error_set(e, STATUS_FAILED, "an image was replaced while it was read");
     if (s) {
         image_free(&own);
         return s;
     }
     own.has_sum = image->has_sum;
     own.sum = image->sum;
-    if (!image_is_intact(image)) {
-        image_free(&own);
-        return error_set(e, STATUS_FAILED, "an image was replaced while it was read");
-    }
     image_free(image);
     *image = own;
     return STATUS_OK;

@@ -10,23 +10,19 @@
 
 struct images {
     struct image_memory memory;  // for image_reserve
-    struct pool *pool;           // NULL: the heap
     bool given_up;               // the system had no memory for slots
     struct part lease;           // pixels at hand that lie in memory of another process
     void *leased_card;           // they lie there, on the card; NULL: they do not
     bool expects;                // their sum is to be formed, and compared with this one
     uint32_t expected, sum;      // the latter of the first summed_bytes
     size_t summed_bytes;
-    struct links *links;  // those of the process
+    struct links *links;  // those of the process, with the pool; without one the heap does
 };
 
-/* From here on images of up to image_bytes come from a pool if that is worth it and the
- * system has one; else one line says so.  Images of the heap do as well, then.  They may lie on
- * the card of *links, too. */
+/* From here on images of up to image_bytes come from a pool, that of *links, if that is worth it
+ * and the system has one; else one line says so.  Images of the heap do as well, then.  They may
+ * lie on the card of *links, too. */
 void images_open(struct images *m, struct links *links, size_t image_bytes);
-
-/* After all images are freed. */
-void images_close(struct images *m);
 
 /* What image_reserve is to use; NULL: the heap. */
 struct image_memory *images_memory(struct images *m);

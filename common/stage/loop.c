@@ -7,7 +7,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "control/source.h"
 #include "link/pipe.h"
@@ -99,9 +98,7 @@ static int await(struct runtime *rt, struct pollfd *slots, nfds_t count, int ms)
 void *runtime_loop(void *runtime)
 {
     struct runtime *rt = runtime;
-    struct pollfd *slots = mem_array(SLOT_PORTS + PORTS_MAX + 1, sizeof *slots);
-    if (!slots)
-        run_stop(&rt->run, STATUS_FAILED, "out of memory for the sockets");
+    struct pollfd slots[SLOT_PORTS + PORTS_MAX];
     (void)pthread_mutex_lock(&rt->turn);
     while (!rt->run.stopping) {
         const uint64_t now_ns = clock_ns();
@@ -116,7 +113,6 @@ void *runtime_loop(void *runtime)
             look(rt, slots, count, ready == 0 && !more, clock_ns());
         (void)turn_receive(rt);
     }
-    mem_free(slots);
     turn_say_goodbye(rt);
     exchange_end(&rt->links.exchange, rt->run.ending == ENDING_COMPLETE);
     runtime_disconnect(rt);

@@ -22,17 +22,17 @@ static enum status run_connected(struct worker *w, struct error *e)
     enum status s = worker_begin(w, &more, e);
     if (s || !more)
         return s;
-    const bool takes_all = w->wants == KIND_EXPERIMENT && role_is_sink(&w->rt.run.role);
-    if (role_is_source(&w->rt.run.role))
+    const bool takes_all = w->wants == KIND_EXPERIMENT && role_is_sink(&w->stage.role);
+    if (role_is_source(&w->stage.role))
         s = worker_run_source(w, e);
     else if (w->wants >= KIND_RECIPE)
         s = worker_run_frames(w, e);
     struct item *item;
     while (s == STATUS_OK && !takes_all && (item = exchange_take(&w->rt.links.exchange)))
         item_free(item);  // until the end
-    if (s == STATUS_OK && w->stage->end &&
+    if (s == STATUS_OK && w->stage.end &&
         (takes_all || w->rt.run.ending == ENDING_COMPLETE || w->rt.run.ending == ENDING_EARLY))
-        s = w->stage->end(w->state, e);
+        s = w->stage.end(w->state, e);
     return s;
 }
 
@@ -62,7 +62,7 @@ static enum status write_stats(const struct worker *w, const struct work *work, 
         ",\"bytes_out\":%" PRIu64
         ",\"wait_in_s\":%.6f,\"compute_s\":%.6f,\"wait_out_s\":%.6f,\"codec_s\":%.6f,"
         "\"cpu_s\":%.6f,\"compute_cpu_s\":%.6f,\"wall_s\":%.6f,\"identity\":\"%s\"%s%s}\n",
-        w->stage->name, (long)getpid(), work->frames, work->bytes_in, work->bytes_out,
+        w->stage.role.name, (long)getpid(), work->frames, work->bytes_in, work->bytes_out,
         seconds(work->wait_in_ns), seconds(work->compute_ns), seconds(work->wait_out_ns),
         seconds(work->codec_ns), seconds(work->cpu_ns), seconds(work->compute_cpu_ns),
         seconds(work->time_ns), *identity ? identity : "any", more ? "," : "", more ? more : "");
@@ -89,14 +89,13 @@ static int run_open(struct worker *w)
     s = runtime_open(&w->rt, &e);
     if (s == STATUS_OK)
         s = run_connected(w, &e);
-    progress_end(&w->progress, w->rt.links.meter.frames, &w->experiment,
-                 !s && w->rt.run.ending == ENDING_COMPLETE && !atomic_load(&w->rt.run.status));
+    progress_end(w, !s && w->rt.run.ending == ENDING_COMPLETE && !atomic_load(&w->rt.run.status));
     if (s)
         report(w, s, &e);
     const struct work work = links_work(&w->rt.links);
     runtime_close(&w->rt);
-    const char *more = w->stage->report ? w->stage->report(w->state) : NULL;
-    images_close(&w->images);
+    const char *more = w->stage.report ? w->stage.report(w->state) : NULL;
+    pool_close(&w->rt.links.pool);
     packer_free(&w->packer);
     if (w->rt.run.dropped)
         log_line(LOG_INFO, "dropped %" PRIu64 " messages that were damaged or not for this run",
@@ -107,39 +106,38 @@ static int run_open(struct worker *w)
     if (w->rt.links.duplicates)
         log_line(LOG_INFO, "dropped %" PRIu64 " frames that came twice", w->rt.links.duplicates);
     int status = s ? (int)s : atomic_load(&w->rt.run.status);
-    if (s && !e.text[0] && role_is_watcher(&w->rt.run.role))
+    if (s && !e.text[0] && role_is_watcher(&w->stage.role))
         status = STATUS_OK;  // it has left, and nobody minds
     if (o->stats && write_stats(w, &work, more, &e) != STATUS_OK)
         status = status ? status : log_fail(&e);
-    if (o->trace && trace_write(o->trace, w->stage->name, &e) != STATUS_OK)
+    if (o->trace && trace_write(o->trace, w->stage.role.name, &e) != STATUS_OK)
         status = status ? status : log_fail(&e);
     meter_close(&w->rt.links.meter);
     return status;
 }
 
-static enum status parse(struct worker *w, int argc, char **argv, const char ***operands,
-                         int *noperands, struct error *e)
+static enum status parse(struct worker *w, int argc, char **argv, struct error *e)
 {
-    const struct stage *stage = w->stage;
+    const struct stage *stage = &w->stage;
     struct settings *o = &w->rt.run.settings;
-    const struct opt_program program = {.name = stage->name,
+    const struct opt_program program = {.name = stage->role.name,
                                         .summary = stage->summary,
                                         .operands = stage->operands,
                                         .min_operands = stage->min_operands,
                                         .max_operands = stage->max_operands,
                                         .details = stage->details,
                                         .examples = stage->examples};
-    *operands = mem_array((size_t)stage->max_operands + 1, sizeof **operands);
+    w->operands = mem_array((size_t)stage->max_operands + 1, sizeof *w->operands);
     w->state = w->rt.state = mem_array(1, stage->state_size);
-    if (!*operands || !w->state)
+    if (!w->operands || !w->state)
         return error_memory(e, "the options");
     w->rt.member.nwords = (size_t)argc - 1;
     options_defaults(o);  // also of those that this stage has not
-    enum status s = opt_parse(&program, stage->options, w->state, options_table(stage), o, argc,
-                              argv, *operands, noperands, e);
+    enum status s = opt_parse(&program, stage->options, w->state, options_table(&stage->role), o,
+                              argc, argv, w->operands, &w->noperands, e);
     if (s == STATUS_OK && o->restricted)
         s = opt_restrict(stage->options, "restrict quiet only", argc, argv, e);
-    w->has_words = opt_words(stage->options, w->state, w->words, sizeof w->words);
+    w->words = stage_words(stage, w->state);
     if (s == STATUS_OK)
         log_set_level(o->verbose ? LOG_INFO : o->quiet ? LOG_ERROR : LOG_WARNING);
     if (s == STATUS_OK && o->stats && strcmp(o->stats, "-") != 0)
@@ -150,22 +148,21 @@ static enum status parse(struct worker *w, int argc, char **argv, const char ***
 }
 
 /* Options are good: opens the stage, runs it, closes it. */
-static int run_parsed(struct worker *w, const char **operands, int noperands)
+static int run_parsed(struct worker *w)
 {
-    const struct stage *stage = w->stage;
+    struct stage *stage = &w->stage;
     const struct start start = {.piped = !w->rt.run.settings.in.count,
                                 .resume = w->rt.run.settings.resume};
     struct error e = {0};
-    enum status s = stage->open ? stage->open(w->state, operands, noperands, &e) : STATUS_OK;
-    w->settled = *stage;
+    enum status s = stage->open ? stage->open(w->state, w->operands, w->noperands, &e) : STATUS_OK;
     if (s == STATUS_OK && stage->settle)
-        s = stage->settle(w->state, &start, &w->settled, &e);
-    w->stage = w->rt.stage = &w->settled;
-    w->rt.run.role = stage_role(w->stage);
-    w->wants = stage->wants;
+        s = stage->settle(w->state, &start, stage, &e);
+    w->rt.run.role = stage->role;
+    w->rt.run.role.finds_durable = stage->have;
+    w->wants = stage->role.wants;
     if (s == STATUS_OK)
-        s = options_check(w->stage, &w->rt.run.settings, &e);
-    progress_open(&w->progress, w->stage, w->state);
+        s = options_check(stage, &w->rt.run.settings, &e);
+    progress_open(w);
     const int status = s ? log_fail(&e) : run_open(w);
     if (stage->close)
         stage->close(w->state);
@@ -176,19 +173,18 @@ static int run_parsed(struct worker *w, const char **operands, int noperands)
 int stage_main(const struct stage *stage, int argc, char **argv)
 {
     struct error e = {0};
-    const char **operands = NULL;
-    int noperands = 0;
-    program_open(stage->name);
+    program_open(stage->role.name);
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN);  // a file too large is an error, not the end
     struct worker *w = mem_array(1, sizeof *w);
     if (!w)
         return log_fail(&(struct error){STATUS_FAILED, "out of memory"});
-    w->stage = w->rt.stage = stage;
-    const enum status s = parse(w, argc, argv, &operands, &noperands, &e);
-    const int status = s ? log_fail(&e) : run_parsed(w, operands, noperands);
+    w->stage = *stage;
+    w->rt.stage = &w->stage;
+    const int status = parse(w, argc, argv, &e) ? log_fail(&e) : run_parsed(w);
     mem_free(w->state);
-    mem_free(operands);
+    mem_free(w->operands);
+    mem_free(w->words);
     mem_free(w);
     return status;
 }

@@ -17,7 +17,10 @@
 #include "control/source.h"
 #include "link/hello.h"
 
-enum { DESCRIPTORS_MIN = 64 };
+enum {
+    DESCRIPTORS_MIN = 64,
+    TYPED_SIZE = ENDPOINT_SIZE + 16,  // of an endpoint as typed
+};
 
 static enum status random_names(struct runtime *rt, struct error *e)
 {
@@ -28,7 +31,7 @@ static enum status random_names(struct runtime *rt, struct error *e)
                    bits[1]);
     rt->run.incarnation = 1;
     rt->run.former = restart_former_run();
-    rt->run.id = rt->stage->wants == KIND_NONE ? bits[2] : 0;
+    rt->run.id = rt->run.role.wants == KIND_NONE ? bits[2] : 0;
     return STATUS_OK;
 }
 
@@ -56,27 +59,19 @@ static enum status add_port(struct runtime *rt, const char *text, bool up, struc
     return s;
 }
 
-static enum status private_folder(struct runtime *rt, struct error *e)
+/* One in a folder of this process. */
+static enum status private_endpoint(struct runtime *rt, const char *name, char text[TYPED_SIZE],
+                                    struct error *e)
 {
-    return rt->folder.path[0] ? STATUS_OK : folder_open(&rt->folder, e);
-}
-
-/* The pipe's port comes first in the list. */
-static enum status open_stdout(struct runtime *rt, struct error *e)
-{
-    char text[ENDPOINT_SIZE + 16];
-    const enum status s = private_folder(rt, e);
-    if (s)
-        return s;
-    (void)snprintf(text, sizeof text, "@ipc://%s/data", rt->folder.path);
-    rt->links.out.used = true;
-    return add_port(rt, text, false, e);
+    const enum status s = rt->folder.path[0] ? STATUS_OK : folder_open(&rt->folder, e);
+    if (s == STATUS_OK)
+        (void)snprintf(text, TYPED_SIZE, "@ipc://%s/%s", rt->folder.path, name);
+    return s;
 }
 
 /* Where the source listens: as asked; on the interface of a tcp output, better one that other
  * hosts reach; or privately. */
-static enum status choose_control(struct runtime *rt, char text[ENDPOINT_SIZE + 16],
-                                  struct error *e)
+static enum status choose_control(struct runtime *rt, char text[TYPED_SIZE], struct error *e)
 {
     const struct port *first = NULL;
     for (size_t i = 0; i < rt->links.nports; i++) {
@@ -86,11 +81,11 @@ static enum status choose_control(struct runtime *rt, char text[ENDPOINT_SIZE + 
             first = p;
     }
     if (rt->run.settings.control) {
-        (void)snprintf(text, ENDPOINT_SIZE + 16, "@%s",
+        (void)snprintf(text, TYPED_SIZE, "@%s",
                        rt->run.settings.control + (*rt->run.settings.control == '@'));
     } else if (first && first->bound) {
         const char *colon = strrchr(first->endpoint, ':');
-        (void)snprintf(text, ENDPOINT_SIZE + 16, "@%.*s:*", (int)(colon - first->endpoint),
+        (void)snprintf(text, TYPED_SIZE, "@%.*s:*", (int)(colon - first->endpoint),
                        first->endpoint);
     } else if (first && !endpoint_is_local(first->endpoint)) {
         return error_set(e, STATUS_USAGE,
@@ -98,19 +93,16 @@ static enum status choose_control(struct runtime *rt, char text[ENDPOINT_SIZE + 
                          "stages over there reach this one",
                          first->endpoint);
     } else if (first) {
-        (void)snprintf(text, ENDPOINT_SIZE + 16, "@tcp://127.0.0.1:*");
+        (void)snprintf(text, TYPED_SIZE, "@tcp://127.0.0.1:*");
     } else {
-        const enum status s = private_folder(rt, e);
-        if (s)
-            return s;
-        (void)snprintf(text, ENDPOINT_SIZE + 16, "@ipc://%s/control", rt->folder.path);
+        return private_endpoint(rt, "control", text, e);
     }
     return STATUS_OK;
 }
 
 static enum status open_control(struct runtime *rt, struct error *e)
 {
-    char text[ENDPOINT_SIZE + 16];
+    char text[TYPED_SIZE];
     enum status s = choose_control(rt, text, e);
     if (s == STATUS_OK)
         s = start_port(rt, &rt->run.control, text, PORT_WORDS_MAX, e);
@@ -126,16 +118,21 @@ static enum status open_control(struct runtime *rt, struct error *e)
 
 static enum status open_endpoints(struct runtime *rt, struct error *e)
 {
+    char text[TYPED_SIZE];
     const struct settings *o = &rt->run.settings;
+    const struct role *role = &rt->run.role;
     enum status s = STATUS_OK;
-    rt->links.in.used = rt->stage->wants != KIND_NONE && !o->in.count;
-    if (rt->stage->gives != KIND_NONE && !o->out.count)
-        s = open_stdout(rt, e);
+    rt->links.in.used = role->wants != KIND_NONE && !o->in.count;
+    rt->links.out.used = role->gives != KIND_NONE && !o->out.count;
+    if (rt->links.out.used)
+        s = private_endpoint(rt, "data", text, e);
+    if (rt->links.out.used && s == STATUS_OK)  // the pipe's port comes first in the list
+        s = add_port(rt, text, false, e);
     for (size_t i = 0; i < o->out.count && s == STATUS_OK; i++)
         s = add_port(rt, o->out.text[i], false, e);
     for (size_t i = 0; i < o->in.count && s == STATUS_OK; i++)
         s = add_port(rt, o->in.text[i], true, e);
-    return s == STATUS_OK && role_is_source(&rt->run.role) ? open_control(rt, e) : s;
+    return s == STATUS_OK && role_is_source(role) ? open_control(rt, e) : s;
 }
 
 /* From here on signals arrive at the I/O thread only; those that the process was
@@ -175,7 +172,7 @@ enum status runtime_open(struct runtime *rt, struct error *e)
     rt->links.run = rt->member.run = &rt->run;
     rt->member.links = &rt->links;
     rt->links.start_ns = clock_ns();
-    rt->links.wants = rt->stage->wants;
+    rt->links.wants = rt->run.role.wants;
     rt->signals = -1;
     rt->run.patience_ns = (uint64_t)(rt->run.settings.dead_after_s * 1e9);
     enum status s = exchange_open(&rt->links.exchange, e);

@@ -88,55 +88,31 @@ static const struct {
 
 enum { ROWS = sizeof rows / sizeof *rows };
 
-void options_defaults(struct settings *o)
+static unsigned who_is(const struct role *r)
 {
-    for (size_t i = 0; i < ROWS; i++)
-        (void)opt_defaults((const struct opt[]){rows[i].option, {0}}, o, NULL);
+    const unsigned consumer = r->wants == KIND_NONE ? 0 : CONSUMER;
+    const unsigned images = r->gives == KIND_IMAGE ? IMAGES : 0;
+    const unsigned place = role_is_source(r) ? SOURCE
+                           : role_is_sink(r) ? LAST
+                           : consumer        ? MIDDLE
+                                             : FIRST;
+    return place | consumer | images;
 }
 
-bool options_has(const char *text)
-{
-    const size_t length = strcspn(text, "=");
-    bool found = false;
-    for (size_t i = 0; i < ROWS && !found; i++) {
-        const char *name = rows[i].option.name;
-        found = name && strlen(name) == length && strncmp(name, text, length) == 0;
-    }
-    return found;
-}
-
-struct role stage_role(const struct stage *stage)
-{
-    return (struct role){.name = stage->name,
-                         .wants = stage->wants,
-                         .gives = stage->gives,
-                         .transient = stage->transient,
-                         .finds_durable = stage->have != NULL,
-                         .in_memory = stage->in_memory,
-                         .group = stage->group};
-}
-
-static unsigned who_is(const struct stage *stage)
-{
-    const struct role role = stage_role(stage);
-    const unsigned consumer = stage->wants == KIND_NONE ? 0 : CONSUMER;
-    const unsigned images = stage->gives == KIND_IMAGE || stage->gives == KIND_ANY ? IMAGES : 0;
-    if (role_is_source(&role))
-        return SOURCE | consumer | images;
-    if (role_is_sink(&role))
-        return LAST | consumer;
-    return consumer ? MIDDLE | consumer | images : FIRST;
-}
-
-const struct opt *options_table(const struct stage *stage)
+const struct opt *options_table(const struct role *role)
 {
     static struct opt table[ROWS + 1];
     size_t n = 0;
     for (size_t i = 0; i < ROWS; i++)
-        if (rows[i].who & who_is(stage))
+        if (!role || rows[i].who & who_is(role))
             table[n++] = rows[i].option;
     table[n] = (struct opt){0};
     return table;
+}
+
+void options_defaults(struct settings *o)
+{
+    (void)opt_defaults(options_table(NULL), o, NULL);
 }
 
 static bool is_pipe(int fd)
@@ -145,9 +121,9 @@ static bool is_pipe(int fd)
     return fstat(fd, &what) == 0 && (S_ISFIFO(what.st_mode) || S_ISSOCK(what.st_mode));
 }
 
-static enum status check_endpoints(const struct stage *stage, void *state, const struct settings *o,
-                                   struct error *e)
+enum status options_guard(const struct stage *stage, void *state, struct run *run, struct error *e)
 {
+    const struct settings *o = &run->settings;
     bool bind, keyed = false;
     char endpoint[ENDPOINT_SIZE];
     const bool tcp = o->insecure || o->keys;
@@ -158,20 +134,11 @@ static enum status check_endpoints(const struct stage *stage, void *state, const
         s = endpoint_parse(o->out.text[i], tcp, &bind, endpoint, e);
     if (s == STATUS_OK && o->control)
         s = endpoint_check(o->control + (*o->control == '@'), true, tcp, e);
-    if (s)
-        return s;
-    const char *own = stage->binds ? stage->binds(state, &keyed) : NULL;
+    const char *own = s == STATUS_OK && stage->binds ? stage->binds(state, &keyed) : NULL;
     if (own)
-        return endpoint_check_clients(own, o->insecure || keyed, e);
-    return o->insecure && o->keys
-               ? error_set(e, STATUS_USAGE, "--keys and --insecure exclude each other")
-               : STATUS_OK;
-}
-
-enum status options_guard(const struct stage *stage, void *state, struct run *run, struct error *e)
-{
-    const struct settings *o = &run->settings;
-    const enum status s = check_endpoints(stage, state, o, e);
+        s = endpoint_check_clients(own, o->insecure || keyed, e);
+    else if (s == STATUS_OK && o->insecure && o->keys)
+        s = error_set(e, STATUS_USAGE, "--keys and --insecure exclude each other");
     return s ? s : curve_open(&run->curve, o->keys, o->insecure, KEYS_STAGE, e);
 }
 
@@ -181,25 +148,25 @@ enum status options_check(const struct stage *stage, const struct settings *o, s
         return error_set(e, STATUS_USAGE, "--group: a name has 1 to %d characters", GROUP_SIZE - 1);
     if (groups_check(o->groups, e) != STATUS_OK)
         return STATUS_USAGE;
-    if (o->order && stage->transient)
+    if (o->order && stage->role.transient)
         return error_set(e, STATUS_USAGE,
                          "--order is not for a stage that only watches: nobody waits until it has "
                          "a frame, or brings it again");
-    if (stage->in_memory && getenv("BRAGG_WORKER"))
+    if (stage->role.in_memory && getenv("BRAGG_WORKER"))
         return error_set(e, STATUS_USAGE, "what comes of all frames is for one process: count: 1");
-    if (stage->wants != KIND_NONE && !o->in.count && !is_pipe(STDIN_FILENO))
+    if (stage->role.wants != KIND_NONE && !o->in.count && !is_pipe(STDIN_FILENO))
         return error_set(
             e, STATUS_USAGE,
             "stdin is %s: put a stage before this one, as in %s | %s, or name its endpoint with "
             "--in=ENDPOINT",
-            isatty(STDIN_FILENO) ? "a terminal" : "no pipe", kind_programs[stage->wants].giver,
-            stage->name);
-    if (stage->gives != KIND_NONE && !o->out.count && !is_pipe(STDOUT_FILENO))
+            isatty(STDIN_FILENO) ? "a terminal" : "no pipe", kind_programs[stage->role.wants].giver,
+            stage->role.name);
+    if (stage->role.gives != KIND_NONE && !o->out.count && !is_pipe(STDOUT_FILENO))
         return error_set(
             e, STATUS_USAGE,
             "stdout is %s: put a stage after this one, as in %s | %s, or name an endpoint with "
             "--out=ENDPOINT",
-            isatty(STDOUT_FILENO) ? "a terminal" : "no pipe", stage->name,
-            kind_programs[stage->gives].taker);
+            isatty(STDOUT_FILENO) ? "a terminal" : "no pipe", stage->role.name,
+            kind_programs[stage->role.gives].taker);
     return STATUS_OK;
 }

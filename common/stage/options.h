@@ -8,14 +8,9 @@
 /* The defaults of all of them. */
 void options_defaults(struct settings *o);
 
-/* The table for opt_parse: a source has more than others. */
-const struct opt *options_table(const struct stage *stage);
-
-/* True when some stage has an option of this name there, which is ended by NUL or =. */
-bool options_has(const char *text);
-
-/* What it is to its neighbours. */
-struct role stage_role(const struct stage *stage);
+/* The table for opt_parse: a source has more than others; NULL: all of them.  Until the next call.
+ */
+const struct opt *options_table(const struct role *role);
 
 /* Before the stage is open: checks the endpoints, also its own, and takes the keys that guard them,
  * to be forgotten by runtime_close. */

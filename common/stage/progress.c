@@ -1,4 +1,4 @@
-#include "stage/progress.h"
+#include "stage/worker.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,36 +12,35 @@
 
 static const uint64_t INTERVAL_NS = 200000000;
 
-void progress_open(struct progress *p, const struct stage *stage, void *state)
+void progress_open(struct worker *w)
 {
-    const bool tells = stage->gives == KIND_NONE && !stage->speaks && log_is_watched();
-    *p = (struct progress){.stage = stage,
-                           .state = state,
-                           .tells = tells,
-                           .draws = tells && isatty(STDERR_FILENO),
-                           .brightest = -INFINITY};
+    w->progress.tells = role_is_sink(&w->stage.role) && !w->stage.speaks && log_is_watched();
+    w->progress.draws = w->progress.tells && isatty(STDERR_FILENO);
 }
 
-void progress_take(struct progress *p, const struct image *image)
+static void see_light(struct progress *p, const struct image *image)
 {
-    if (!p->tells || !image->count)
-        return;
     const struct image_range r = image_range(image);
-    p->images++;
+    p->brightest = p->images++ ? fmax(p->brightest, r.most) : r.most;
     p->unit = image->unit;
     p->sum += r.sum;
-    p->brightest = fmax(p->brightest, r.most);
+}
+
+static struct made made_so_far(const struct worker *w, uint64_t all)
+{
+    struct made made = {.frames = all};
+    if (w->stage.made)
+        w->stage.made(w->state, &made);
+    return made;
 }
 
 /* What is on the disk tells what all will take. */
-static void plan(struct progress *p, uint64_t frames, uint64_t total)
+static void plan(struct worker *w, uint64_t frames, uint64_t total)
 {
-    struct made made = {.frames = total};
+    const struct made made = made_so_far(w, total);
     struct statvfs disk;
     char all[READABLE_SIZE], room[READABLE_SIZE];
-    p->planned = true;
-    if (p->stage->made)
-        p->stage->made(p->state, &made);
+    w->progress.planned = true;
     if (!made.bytes || total <= frames || statvfs(made.folder, &disk) != 0)
         return;
     const double each = ((double)made.bytes - made.heads) / (double)frames,
@@ -50,7 +49,7 @@ static void plan(struct progress *p, uint64_t frames, uint64_t total)
     const bool fits = made.replaces || sum - (double)made.bytes <= free;
     readable_bytes(sum, all);
     readable_bytes(free, room);
-    if (p->tells || !fits)
+    if (w->progress.tells || !fits)
         log_line(fits ? LOG_TELL : LOG_WARNING, "%" PRIu64 " frames make about %s, %s%s free",
                  total, all, fits ? "" : "only ", room);
 }
@@ -81,16 +80,20 @@ static void draw(struct progress *p, uint64_t frames, const struct exchange_view
             left);
 }
 
-void progress_show(struct progress *p, uint64_t frames, struct exchange *x)
+void progress_show(struct worker *w, const struct image *image)
 {
+    struct progress *p = &w->progress;
+    const uint64_t frames = w->rt.links.meter.frames + 1;  // this one is counted later
+    if (p->tells && image->count)
+        see_light(p, image);
     if (p->planned && !p->tells)
         return;
     p->last_ns = clock_ns();
     if (!p->start_ns)
         p->start_ns = p->last_ns;
-    const struct exchange_view view = exchange_look(x);
+    const struct exchange_view view = exchange_look(&w->rt.links.exchange);
     if (!p->planned && view.total_known)
-        plan(p, frames, view.total);
+        plan(w, frames, view.total);
     if (p->draws && p->last_ns - p->drawn_ns >= INTERVAL_NS)
         draw(p, frames, &view);
 }
@@ -108,20 +111,20 @@ static void say_light(const struct progress *p, const struct experiment *x, char
         counts ? (each - dark) / x->gain : each);
 }
 
-void progress_end(struct progress *p, uint64_t frames, const struct experiment *x, bool whole)
+void progress_end(struct worker *w, bool whole)
 {
+    const struct progress *p = &w->progress;
+    const uint64_t frames = w->rt.links.meter.frames;
     char light[128] = "", speed[READABLE_SIZE], bytes[READABLE_SIZE];
-    struct made made = {0};
     if (!p->tells || !frames)
         return;
     if (p->images)
-        say_light(p, x, light, sizeof light);
+        say_light(p, &w->experiment, light, sizeof light);
     (void)rate(p, frames, speed);
     log_line(LOG_TELL, "%" PRIu64 " frame%s%s%s", frames, frames == 1 ? "" : "s", speed, light);
-    if (p->stage->made)
-        p->stage->made(p->state, &made);
+    const struct made made = made_so_far(w, 0);
     readable_bytes((double)made.bytes, bytes);
     if (made.bytes)
         log_line(LOG_TELL, "%s in %s%s", bytes, made.names,
-                 whole || !p->stage->have ? "" : "; --resume goes on");
+                 whole || !w->stage.have ? "" : "; --resume goes on");
 }

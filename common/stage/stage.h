@@ -51,8 +51,9 @@ struct guest;
  * then.
  */
 struct stage {
+    struct role role;  // its place in the stream
+
     /* --- for people --- */
-    const char *name;      // the executable, "bragg-noise"
     const char *summary;   // one line for --help
     const char *operands;  // for --help, e.g. "TEMPLATE"; NULL for none
     int min_operands, max_operands;
@@ -60,17 +61,11 @@ struct stage {
     const char *examples;       // lines that end --help; NULL for none
     const struct opt *options;  // the stage's own; the runtime adds --in, --out, ...
 
-    /* --- its place in the stream --- */
-    enum kind wants, gives;
-    bool transient;   // a last stage that only watches: nothing waits for its frames
-    bool reads_only;  // `frame` never writes to the pixels that came, see there
-    bool takes_fits;  // frames without images may come with what was fitted to them
-    bool verbatim;    // gives what others computed: adds nothing to the lineage
-    bool speaks;      // a last stage that writes to stdout: shows no progress
-    bool in_memory;   // a last stage whose result is in its memory until the end: if it dies, what
-                      // it took is computed again; one of several processes is refused, which
-                      // would have some of the frames
-    const char *group;  // default of --group; NULL: program and what it gives
+    /* --- what it does with frames --- */
+    bool reads_only;    // `frame` never writes to the pixels that came, see there
+    bool takes_fits;    // frames without images may come with what was fitted to them
+    bool verbatim;      // gives what others computed: adds nothing to the lineage
+    bool speaks;        // a last stage that writes to stdout: shows no progress
     size_t state_size;  // bytes of the state, zeroed; the options struct comes first in it
 
     /* --- before anything is connected --- */
@@ -83,7 +78,7 @@ struct stage {
     enum status (*open)(void *state, const char **operands, int noperands, struct error *e);
 
     /* Settles what the options, a file or the start decide, in the runtime's copy of
-     * this table: gives, transient, in_memory, speaks, group, have, due_ns. */
+     * this table: role, speaks, verbatim, have, due_ns. */
     enum status (*settle)(void *state, const struct start *start, struct stage *self,
                           struct error *e);
 

@@ -10,9 +10,9 @@
 
 enum { DAMAGED_MAX = 100 };
 
-const char *worker_identity(const struct worker *w)
+const char *stage_identity(const struct stage *stage, void *state)
 {
-    return w->stage->identity ? w->stage->identity(w->state) : "any";
+    return stage->identity ? stage->identity(state) : "any";
 }
 
 /* Whether pixels are to leave packed, as they do through a network. */
@@ -52,8 +52,8 @@ enum status worker_send(struct worker *w, enum message_type type, struct ticket 
                       .incarnation = w->rt.run.incarnation,
                       .frame = t.id,
                       .attempt = t.attempt,
-                      .flags = (uint32_t)w->stage->gives};
-    (void)snprintf(r.stage, sizeof r.stage, "%s", w->stage->name);
+                      .flags = (uint32_t)w->stage.role.gives};
+    (void)snprintf(r.stage, sizeof r.stage, "%s", w->stage.role.name);
     meter_switch(&w->rt.links.meter, ACTIVITY_ENCODE, t.id);
     enum status s = seal(&r, m, card, e);
     if (s == STATUS_OK)
@@ -64,7 +64,7 @@ enum status worker_send(struct worker *w, enum message_type type, struct ticket 
         return s ? s : error_memory(e, "a message");
     }
     *item = (struct item){.route = r, .message = *m, .card = card};
-    s = shared_describe(w->images.pool, item, e);
+    s = shared_describe(w->rt.links.pool, item, e);
     if (s == STATUS_OK && image && image->count && !card && compresses(&w->rt.run.settings))
         s = pack(w, item, pixel_size(image->type), e);
     if (s) {

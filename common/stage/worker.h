@@ -1,27 +1,33 @@
 /*
  * The main thread of a stage, for main.c (from the command line to the exit status),
- * begin.c (until frames may come), frames.c (one frame after the other), lineage.c and
- * worker.c (messages in and out).
+ * begin.c (until frames may come), frames.c (one frame after the other), lineage.c, progress.c
+ * (what a last stage says to who watches) and worker.c (messages in and out).
  */
 #ifndef BRAGG_STAGE_WORKER_H
 #define BRAGG_STAGE_WORKER_H
 
 #include "stage/images.h"
-#include "stage/progress.h"
 #include "stage/runtime.h"
 #include "wire/codec.h"
 #include "wire/packed.h"
 
-/* Bytes of the text that the lineage is the hash of, and of its last lines. */
-enum { LINEAGE_TEXT = 16384, LINEAGE_MORE = 256 };
+/* What a last stage that does not speak says of its frames. */
+struct progress {
+    bool draws, tells;                     // the line is drawn; what is made is told, see LOG_TELL
+    bool planned;                          // it was said what all frames take
+    uint64_t start_ns, last_ns, drawn_ns;  // first and last frame, the line
+    uint64_t images;
+    double brightest, sum;  // pixel, and of all pixels, of all images
+    enum pixel_unit unit;
+};
 
 struct worker {
-    const struct stage *stage;  // &settled, once the stage is open
-    struct stage settled;
+    struct stage stage;  // as it has settled, once it is open
+    void *state;         // owned, like the next two
+    const char **operands;
+    char *words;  // as of stage_words
+    int noperands;
     enum kind wants;  // of the stage, or what came to one that wants KIND_ANY
-    void *state;
-    bool has_words;
-    char words[LINEAGE_TEXT - LINEAGE_MORE];  // options that decide what frames hold
     struct runtime rt;
     struct experiment experiment;
     struct codec_expected expected;  // of frames that arrive
@@ -34,8 +40,12 @@ struct worker {
     const struct route *route;  // of the frame at hand; NULL in a source
 };
 
-/* Identity class of the stage. */
-const char *worker_identity(const struct worker *w);
+/* Identity class of a stage. */
+const char *stage_identity(const struct stage *stage, void *state);
+
+/* The options that decide what frames hold, as words that give them again, for the history; NULL:
+ * they find no room.  The caller frees them with mem_free. */
+char *stage_words(const struct stage *stage, const void *state);
 
 /* Seals *m, of which it takes ownership and which holds the pixels of `image` (NULL: none), and
  * hands it to the I/O thread; false in *more at the end of the stream. */
@@ -58,6 +68,17 @@ enum status worker_damaged(const struct route *r, struct error *e);
 /* Chains what affects the bytes of the output: the stages before, this one, its
  * version, options and identity class; for a first stage what it made. */
 enum status worker_extend_lineage(struct worker *w, struct error *e);
+
+/* Draws nothing at all unless stderr is a terminal. */
+void progress_open(struct worker *w);
+
+/* After a frame, whose pixels are still there; rewrites the line a few times a second.  After the
+ * first one compares what all take with the room on the disk, and warns when there is not enough.
+ */
+void progress_show(struct worker *w, const struct image *image);
+
+/* Ends the line: how many frames there are, how bright, and where.  `whole`: these are all. */
+void progress_end(struct worker *w, bool whole);
 
 /* From nothing to the moment when frames may come; false in *more when that never is. */
 enum status worker_begin(struct worker *w, bool *more, struct error *e);

@@ -23,7 +23,7 @@
 
 /* --- the stage ------------------------------------------------------------- */
 
-static const struct stage stages[] = {
+static const struct role roles[] = {
     {.name = "fuzz-work", .wants = KIND_IMAGE, .gives = KIND_IMAGE},
     {.name = "fuzz-sink", .wants = KIND_IMAGE},
     {.name = "fuzz-source", .wants = KIND_EXPERIMENT, .gives = KIND_RECIPE},
@@ -36,12 +36,11 @@ static void open_stage(uint8_t bits)
     memset(&rt, 0, sizeof rt);
     memset(fakes, 0, sizeof fakes);
     refuse = false;
-    rt.stage = &stages[bits & 3];
     rt.links.run = rt.member.run = &rt.run;
     rt.member.links = &rt.links;
-    rt.run.role = stage_role(rt.stage);
+    rt.run.role = roles[bits & 3];
     rt.run.spoken = true;
-    rt.run.id = bits & 4 || rt.stage->wants == KIND_NONE ? RUN : 0;
+    rt.run.id = bits & 4 || rt.run.role.wants == KIND_NONE ? RUN : 0;
     rt.run.incarnation = 1;
     rt.run.patience_ns = SECOND;
     options_defaults(&rt.run.settings);
@@ -49,7 +48,7 @@ static void open_stage(uint8_t bits)
     (void)snprintf(rt.run.uuid, sizeof rt.run.uuid, "%032d", 99);
     rt.links.start_ns = clock_ns();
     const char *transport = bits & 8 ? "tcp" : "ipc";
-    for (int i = rt.stage->wants ? UP : DOWN; i < (rt.stage->gives ? CONTROL : DOWN); i++) {
+    for (int i = rt.run.role.wants ? UP : DOWN; i < (rt.run.role.gives ? CONTROL : DOWN); i++) {
         struct port *p = &rt.links.ports[rt.links.nports++];
         *p = (struct port){.socket = &fakes[i], .up = i < DOWN, .bound = i % 2 == 0};
         (void)snprintf(p->endpoint, sizeof p->endpoint, "%s://127.0.0.1:%d", transport, i);
@@ -118,7 +117,7 @@ static void work(struct input *in)
     const uint8_t what = byte(in);
     rt.io_waits = what & 2;  // then the main thread sends
     if (!x->begun) {
-        if (rt.stage->gives)
+        if (rt.run.role.gives)
             give(MESSAGE_EXPERIMENT, 0);
         exchange_begin(x, (size_t)what << 18, "any", "0", NULL);
         if (rt.source)
@@ -131,7 +130,7 @@ static void work(struct input *in)
             exchange_damaged(x, &item->route);
         else if (item->route.type == MESSAGE_FRAME && role_is_sink(&rt.run.role))
             exchange_durable(x, item->route.frame);
-        else if (item->route.type == MESSAGE_FRAME && rt.stage->gives)
+        else if (item->route.type == MESSAGE_FRAME && rt.run.role.gives)
             give(MESSAGE_FRAME, item->route.frame);
     }
     item_free(item);
@@ -181,7 +180,7 @@ static void say_hello(struct fake *to, bool downstream)
                       .nupstreams = 1,
                       .upstreams = &source};
     struct message m = {0};
-    *(downstream ? &h.wants : &h.gives) = (int)(downstream ? rt.stage->gives : rt.stage->wants);
+    *(downstream ? &h.wants : &h.gives) = (int)(downstream ? rt.run.role.gives : rt.run.role.wants);
     (void)snprintf(source.uuid, sizeof source.uuid, "%032d", 99);
     (void)snprintf(h.uuid, sizeof h.uuid, "%032d", 0);
     (void)control_hello_encode(&h, &m, NULL);
@@ -203,7 +202,7 @@ static void establish(void)
         receive_from(&rt.links, &rt.links.ports[i]);
     }
     exchange_begin(&rt.links.exchange, 1 << 20, "any", "0", NULL);
-    if (rt.stage->gives)
+    if (rt.run.role.gives)
         give(MESSAGE_EXPERIMENT, 0);
     if (rt.source) {
         exchange_set_total(&rt.links.exchange, 60);

@@ -16,17 +16,10 @@
 static const uint64_t AGAIN_NS = SECOND / 5;  // how soon another one begins after one that failed
 static const uint64_t JITTER_NS = MILLISECOND / 20;  // until a thread runs that was woken
 
-/* What is true of a last stage that finds its frames is all that matters of this. */
-static enum status have(void *state, struct id_set *ids, struct error *e)
-{
-    (void)state, (void)ids, (void)e;
-    return STATUS_OK;
-}
-
-static const struct stage stages[] = {
+static const struct role roles[] = {
     [JOB_SOURCE] = {.name = "source", .gives = KIND_RECIPE},
     [JOB_WORKER] = {.name = "worker", .wants = KIND_RECIPE, .gives = KIND_IMAGE},
-    [JOB_SINK] = {.name = "sink", .wants = KIND_IMAGE, .have = have},
+    [JOB_SINK] = {.name = "sink", .wants = KIND_IMAGE, .finds_durable = true},
 };
 
 unsigned process_port(unsigned i)
@@ -110,8 +103,7 @@ void process_start(struct process *p)
     struct runtime *rt = &p->rt;
     world.self = p;
     clear_runtime(rt);
-    rt->stage = &stages[p->job];
-    rt->run.role = stage_role(rt->stage);
+    rt->run.role = roles[p->job];
     rt->run.role.in_memory = world.plan.memory && p->job == JOB_SINK;
     rt->run.settings = settings(p);
     p->lives++;
@@ -126,7 +118,7 @@ void process_start(struct process *p)
     rt->links.run = rt->member.run = &rt->run;
     rt->member.links = &rt->links;
     rt->links.start_ns = clock_ns();
-    rt->links.wants = rt->stage->wants;
+    rt->links.wants = rt->run.role.wants;
     rt->signals = -1;
     rt->run.incarnation = 1;
     rt->run.former = p->former;

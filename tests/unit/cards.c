@@ -54,7 +54,6 @@ static void producer_open(struct producer *w)
     w->links.on_card.card = &CARD;
     (void)strcpy(w->links.on_card.name, "11");
     images_open(&w->images, &w->links, BYTES);
-    w->links.pool = w->images.pool;
     assert_int_equal(message_add(&w->links.experiment, (struct part){0}, NULL), STATUS_OK);
 }
 
@@ -70,7 +69,7 @@ static void producer_close(struct producer *w)
     links_clear(&w->links);
     exchange_close(&w->links.exchange);
     (void)zmq_ctx_term(w->run.context);
-    images_close(&w->images);
+    pool_close(&w->links.pool);
     assert_int_equal(heap.reserved, 0);
 }
 
@@ -248,6 +247,7 @@ static void images_are_read_on_the_card(void **state)
     (void)state;
     struct producer w;
     struct images consumer;
+    static struct links below;
     struct message m;
     struct descriptor d;
     struct error e;
@@ -259,7 +259,9 @@ static void images_are_read_on_the_card(void **state)
     assert_int_equal(descriptor_decode(&d, &item.shared.parts[1], NULL), STATUS_OK);
     assert_int_equal(
         mapping_open(&up.pool, getpid(), (uint32_t)pool_fd(w.links.pool), &OWNER, NULL), STATUS_OK);
-    images_open(&consumer, &w.links, 0);
+    below.run = &w.run;
+    below.on_card.card = &CARD;
+    images_open(&consumer, &below, 0);
 
     assert_int_equal(fetch(&up, &d, &m, &e), STATUS_INPUT);  // it has not asked
     assert_non_null(strstr(e.text, "on a GPU"));
@@ -297,7 +299,6 @@ static void images_are_read_on_the_card(void **state)
     (void)images_return(&consumer);
     message_free(&m);
     mapping_close(&up.pool);
-    images_close(&consumer);
     free_item(&item);
     producer_close(&w);
 }

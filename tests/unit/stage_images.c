@@ -33,13 +33,13 @@ static void open_side(struct side *s, bool pool)
 static void close_side(struct side *s)
 {
     exchange_close(&s->links.exchange);
-    images_close(&s->images);
+    pool_close(&s->links.pool);
 }
 
 static bool in_pool(const struct side *s, const struct image *image)
 {
     struct descriptor d;
-    return pool_find(s->images.pool, image->pixels, NULL, image->count * 4, &d);
+    return pool_find(s->links.pool, image->pixels, NULL, image->count * 4, &d);
 }
 
 /* An image from the pool of `s`, all pixels `value`. */
@@ -59,7 +59,7 @@ static void lend(struct side *s, struct mapping *m, const struct image *image,
     struct descriptor d;
     struct error e;
     struct part pixels;
-    assert_true(pool_find(s->images.pool, image->pixels, NULL, BYTES, &d));
+    assert_true(pool_find(s->links.pool, image->pixels, NULL, BYTES, &d));
     assert_int_equal(mapping_lease(m, &d, &pixels, &e), STATUS_OK);
     for (int i = 0; i < 2; i++)
         assert_int_equal(message_add(message, (struct part){0}, &e), STATUS_OK);
@@ -70,7 +70,7 @@ static struct mapping *map(const struct side *s)
 {
     struct mapping *m;
     struct error e;
-    assert_int_equal(mapping_open(&m, getpid(), (uint32_t)pool_fd(s->images.pool), &OWNER, &e),
+    assert_int_equal(mapping_open(&m, getpid(), (uint32_t)pool_fd(s->links.pool), &OWNER, &e),
                      STATUS_OK);
     return m;
 }
