@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/log.h"
+#include "link/send.h"
 
 void holdings_check(struct stream *s, bool good)
 {
@@ -111,22 +112,19 @@ void holdings_void(struct stream *s, struct peer *p)
     id_set_clear(&p->acked);
 }
 
-/* Frames reach another process that came in its place, and what was heard of it since may have been
- * on its way for as long as nobody is taken for dead. */
-static bool is_replaced(const struct stream *s, const struct peer *p)
+bool holdings_are_in_doubt(struct stream *s, uint64_t now_ns)
 {
-    bool replaced = false;
-    for (const struct peer *q = s->roster.first; q && !replaced; q = q->next)
-        replaced = q->known && q->durable == p->durable && q->came_ns > p->came_ns &&
-                   q->came_ns + s->run->patience_ns > p->heard_ns;
-    return replaced;
-}
-
-bool holdings_are_in_doubt(const struct stream *s)
-{
+    const bool asks = !s->asked_ns;
     bool doubt = false;
-    for (const struct peer *p = s->roster.first; p && !doubt; p = p->next)
-        doubt = p->hello.in_memory && p->known && p->durable && !p->bye && is_replaced(s, p);
+    if (asks)
+        s->asked_ns = now_ns;
+    for (const struct peer *p = s->roster.first; p; p = p->next) {
+        if (!p->hello.in_memory || !p->known || !p->durable || p->bye)
+            continue;
+        if (asks)
+            (void)send_hello(s->links, &s->run->control, &p->address);
+        doubt |= p->named_ns <= s->asked_ns;
+    }
     return doubt;
 }
 
@@ -141,7 +139,7 @@ bool holdings_begin_again(struct stream *s)
     holdings_check(s, id_set_add_set(&s->earlier, list));
     exchange_set_list(&s->links->exchange, &s->unsafe);
     s->unsafe = (struct id_set){0};
-    s->unsafe_in = 0;
+    s->unsafe_in = s->asked_ns = 0;
     holdings_check(s, window_take_list(&s->window, list));
     for (struct peer *p = s->roster.first; p; p = p->next)
         p->order_from = 0;

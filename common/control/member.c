@@ -104,7 +104,7 @@ bool member_receive(struct member *me)
         if (damaged || r.type == MESSAGE_HELLO)
             me->links->changed = true;  // whatever it was, the source repeats what matters
         if (!damaged && run_is_ours(me->run, &r) &&
-            control_notice_decode(r.type, &n, &m, NULL) == STATUS_OK) {
+            (r.type == MESSAGE_HELLO || control_notice_decode(r.type, &n, &m, NULL) == STATUS_OK)) {
             me->heard_ns = clock_ns();
             on_notice(me, &r, &n);
         } else if (!damaged && is_new_source(me, &r)) {

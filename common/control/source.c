@@ -70,7 +70,8 @@ static bool all_gone(const struct stream *s)
 static void end(struct stream *s, uint64_t now_ns)
 {
     if (!s->free_ns) {
-        if (!s->run->interrupts && (returning_is_awaited(s, now_ns) || holdings_are_in_doubt(s)))
+        if (!s->run->interrupts &&
+            (returning_is_awaited(s, now_ns) || holdings_are_in_doubt(s, now_ns)))
             return;
         status_end(s, peer_end_status(s));
         s->free_ns = now_ns;

@@ -91,6 +91,7 @@ struct stream {
     bool awaited;    // a durable process that frames can reach has not said what it has
     uint64_t ready_ns, open_ns, free_ns;  // when the total was known, frames could flow and all
                                           // were free to end; 0 before
+    uint64_t asked_ns;  // when who has frames in its memory was asked whether it lives, 0: not yet
     uint64_t beat_ns;
     uint64_t broken_ns;   // since when no path leads to some durable group, 0: all are reached
     char broken_by[128];  // who died last
@@ -182,8 +183,9 @@ void holdings_compare(struct stream *s, const struct peer *p, const struct notic
 void holdings_void(struct stream *s, struct peer *p);
 bool holdings_begin_again(struct stream *s);
 
-/* Somebody who has frames in its memory may be dead, which its silence will show. */
-bool holdings_are_in_doubt(const struct stream *s);
+/* Somebody who has frames in its memory may be dead: asks all of them, who answer with a hello;
+ * the silence of others will show it. */
+bool holdings_are_in_doubt(struct stream *s, uint64_t now_ns);
 
 /* Ends the run unless it is good: there was no memory for what processes have. */
 void holdings_check(struct stream *s, bool good);

@@ -17,7 +17,6 @@ static struct {
     bool *there;       // owned: likewise, and they have it ...
     uint64_t nthere;   // ... so many
     bool complete;     // all were there at once
-    uint64_t whole;    // bits of sinks that died with all frames in their memory
     const void *list;  // of the source, whose places below ...
     uint64_t lowest;   // ... this one were looked at
     uint64_t run;
@@ -69,7 +68,7 @@ static bool in_all(const bool *frames, uint64_t id)
 {
     bool all = true;
     for (unsigned i = 0; i < world.plan.sinks && world.plan.groups; i++)
-        all &= frames[i * world.plan.frames + id] || truth.whole >> i & 1;
+        all &= frames[i * world.plan.frames + id];
     return all;
 }
 
@@ -123,19 +122,12 @@ bool truth_store(const struct process *p, uint64_t id)
     return true;
 }
 
-/* The run may end before anybody hears that one is dead which had acknowledged all frames: only its
- * own status tells then. */
 void truth_dies(const struct process *p)
 {
     const bool loses = p->rt.run.role.in_memory && !truth.done;
-    bool whole = loses;
-    for (uint64_t id = 0; loses && id < world.plan.frames; id++)
-        whole &= disk(p)[id];
-    if (whole)
-        truth.whole |= UINT64_C(1) << (p->slot - 1 - world.plan.workers);
     for (uint64_t id = 0; loses && id < world.plan.frames; id++) {
-        truth.nthere -= !whole && truth.there[id] && disk(p)[id];
-        truth.there[id] &= whole || !disk(p)[id];
+        truth.nthere -= truth.there[id] && disk(p)[id];
+        truth.there[id] &= !disk(p)[id];
         disk(p)[id] = false;
     }
 }

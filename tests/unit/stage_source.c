@@ -157,25 +157,22 @@ static void another_group_makes_nothing_safe(void **state)
     world_close(&w);
 }
 
-/* Only somebody whom frames reach can have taken a place, and only in the same group. */
-static void who_is_replaced_may_be_dead(void **state)
+/* Who has frames in its memory, and is reached, may be dead until it says hello again. */
+static void who_has_frames_in_memory_is_asked(void **state)
 {
     (void)state;
     struct world w;
     world_open(&w, "2");
     struct peer *first = add_sink(&w, "first", "memory"), *other = add_sink(&w, "other", "files");
     first->hello.in_memory = true;
+    assert_false(holdings_are_in_doubt(w.source, 4));  // as nothing reaches it yet
+    w.source->asked_ns = 0;
     (void)barrier_reach(w.source);
-    other->came_ns = first->heard_ns + 1;
-    assert_false(holdings_are_in_doubt(w.source));
-    struct peer *second = add_sink(&w, "second", "memory");
-    second->durable = first->durable;
-    second->came_ns = first->heard_ns + 1;
-    assert_false(holdings_are_in_doubt(w.source));  // as nothing reaches it yet
-    (void)barrier_reach(w.source);
-    assert_true(holdings_are_in_doubt(w.source));
-    first->heard_ns = second->came_ns;
-    assert_false(holdings_are_in_doubt(w.source));
+    first->named_ns = other->named_ns = 5;
+    assert_true(holdings_are_in_doubt(w.source, 6));
+    assert_true(holdings_are_in_doubt(w.source, 7));
+    first->named_ns = 8;
+    assert_false(holdings_are_in_doubt(w.source, 9));
     world_close(&w);
 }
 
@@ -269,7 +266,7 @@ int main(void)
         cmocka_unit_test(who_is_out_of_reach_has_no_frames_of_others),
         cmocka_unit_test(a_silent_group_holds_nobody_up),
         cmocka_unit_test(another_group_makes_nothing_safe),
-        cmocka_unit_test(who_is_replaced_may_be_dead),
+        cmocka_unit_test(who_has_frames_in_memory_is_asked),
         cmocka_unit_test(what_a_group_holds_is_of_no_use_to_another),
         cmocka_unit_test(what_sinks_have_is_bounded),
     };
