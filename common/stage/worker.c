@@ -24,13 +24,6 @@ static bool compresses(const struct settings *o)
     return false;
 }
 
-static enum status pack(struct worker *w, struct item *item, size_t pixel_bytes, struct error *e)
-{
-    const enum status s =
-        packed_make(&w->packer, &item->route, &item->message, pixel_bytes, &item->packed, e);
-    return s ? s : port_share(&item->packed, e);
-}
-
 /* Pixels on a card are summed up where they leave it; until then the sum is of the rest. */
 static enum status seal(struct route *r, struct message *m, bool on_card, struct error *e)
 {
@@ -65,8 +58,12 @@ enum status worker_send(struct worker *w, enum message_type type, struct ticket 
     }
     *item = (struct item){.route = r, .message = *m, .card = card};
     s = shared_describe(w->rt.links.pool, item, e);
-    if (s == STATUS_OK && image && image->count && !card && compresses(&w->rt.run.settings))
-        s = pack(w, item, pixel_size(image->type), e);
+    const bool packs = image && image->count && !card && compresses(&w->rt.run.settings);
+    if (s == STATUS_OK && packs)
+        s = packed_make(&w->packer, &item->route, &item->message, pixel_size(image->type),
+                        &item->packed, e);
+    if (s == STATUS_OK && packs)
+        s = port_share(&item->packed, e);
     if (s) {
         item_free(item);
         return s;
