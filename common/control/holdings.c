@@ -112,6 +112,12 @@ void holdings_void(struct stream *s, struct peer *p)
     id_set_clear(&p->acked);
 }
 
+bool holdings_owe_answer(const struct stream *s, const struct peer *p)
+{
+    return s->asked_ns && p->hello.in_memory && p->known && p->durable && !p->bye &&
+           p->named_ns <= s->asked_ns;
+}
+
 bool holdings_are_in_doubt(struct stream *s, uint64_t now_ns)
 {
     const bool asks = !s->asked_ns;
@@ -119,11 +125,10 @@ bool holdings_are_in_doubt(struct stream *s, uint64_t now_ns)
     if (asks)
         s->asked_ns = now_ns;
     for (const struct peer *p = s->roster.first; p; p = p->next) {
-        if (!p->hello.in_memory || !p->known || !p->durable || p->bye)
-            continue;
-        if (asks)
+        const bool owes = holdings_owe_answer(s, p);
+        if (owes && asks)
             (void)send_hello(s->links, &s->run->control, &p->address);
-        doubt |= p->named_ns <= s->asked_ns;
+        doubt |= owes;
     }
     return doubt;
 }

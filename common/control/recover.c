@@ -42,6 +42,9 @@ void recover_check(struct stream *s, uint64_t now_ns)
             fence_out(s, p, "does not answer any more", "");
         else if (run_is_silent(s->run, p->beats_ns[0], 2 * s->run->patience_ns, now_ns) && !p->out)
             fence_out(s, p, "sends no heartbeat", "");
+        else if (holdings_owe_answer(s, p) &&
+                 run_is_silent(s->run, s->asked_ns, 2 * s->run->patience_ns, now_ns))
+            fence_out(s, p, "does not say hello again", "");
         else if (run_is_silent(s->run, p->progress_ns, hang_ns, p->beats_ns[0]) && p->known)
             fence_out(s, p, fence_still, "");  // as it said last
         else

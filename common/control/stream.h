@@ -184,7 +184,8 @@ void holdings_void(struct stream *s, struct peer *p);
 bool holdings_begin_again(struct stream *s);
 
 /* Somebody who has frames in its memory may be dead: asks all of them, who answer with a hello;
- * the silence of others will show it. */
+ * the silence of others will show it.  And whether a process still owes its answer. */
+bool holdings_owe_answer(const struct stream *s, const struct peer *p);
 bool holdings_are_in_doubt(struct stream *s, uint64_t now_ns);
 
 /* Ends the run unless it is good: there was no memory for what processes have. */

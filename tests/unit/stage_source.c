@@ -176,6 +176,26 @@ static void who_has_frames_in_memory_is_asked(void **state)
     world_close(&w);
 }
 
+/* It speaks, and does not say whether what it had is there: nobody waits for it for ever. */
+static void who_does_not_answer_is_out(void **state)
+{
+    (void)state;
+    struct world w;
+    world_open(&w, "1");
+    struct peer *mute = add_sink(&w, "mute", "memory");
+    mute->hello.in_memory = true;
+    (void)barrier_reach(w.source);
+    w.run.patience_ns = 10;
+    w.run.settings.hang_s = 1;
+    assert_true(holdings_are_in_doubt(w.source, 6));
+    mute->heard_ns = mute->beats_ns[0] = mute->progress_ns = 26;
+    recover_check(w.source, 26);
+    assert_non_null(roster_find(&w.source->roster, "mute"));
+    recover_check(w.source, 27);
+    assert_null(roster_find(&w.source->roster, "mute"));
+    world_close(&w);
+}
+
 /* Two heartbeats, with frame 1 or none. */
 static void beats(struct world *w, struct peer *p, bool holds)
 {
@@ -267,6 +287,7 @@ int main(void)
         cmocka_unit_test(a_silent_group_holds_nobody_up),
         cmocka_unit_test(another_group_makes_nothing_safe),
         cmocka_unit_test(who_has_frames_in_memory_is_asked),
+        cmocka_unit_test(who_does_not_answer_is_out),
         cmocka_unit_test(what_a_group_holds_is_of_no_use_to_another),
         cmocka_unit_test(what_sinks_have_is_bounded),
     };
