@@ -229,7 +229,10 @@ static void keys_may_be_absent(void **state)
     static uint8_t plain[] = "\x82\xa5grant\x02\xa3ids\x90",
                    one[] = "\x83\xa5grant\x02\xa3ids\x90\xa5slots\x06",
                    foreign[] = "\x84\xa5grant\x02\xa3ids\x90\xa6sender\x01\xa6shared\xc3",
-                   wrong[] = "\x83\xa5grant\x02\xa3ids\x90\xa6shared\x01";
+                   wrong[] = "\x83\xa5grant\x02\xa3ids\x90\xa6shared\x01",
+                   longer[] = "\x84\xa5grant\x02\xa6grants\xc0\xa3ids\x90\xa5slots\x06",
+                   late[] = "\x83\xa3ids\x90\xa5grant\x02\xa5slots\x06",
+                   lacks[] = "\x82\xa3ids\x90\xa5slots\x06";
     struct message m = {0};
     struct notice n;
     for (int i = 0; i < 2; i++)
@@ -238,14 +241,28 @@ static void keys_may_be_absent(void **state)
     assert_int_equal(control_notice_decode(MESSAGE_CREDIT, &n, &m, NULL), STATUS_OK);
     assert_int_equal(n.grant, 2);
     assert_false(n.shared || n.slots);
+    struct message same = {0};  // as it is written here, too
+    assert_int_equal(control_notice_encode(MESSAGE_CREDIT, &n, &same, NULL), STATUS_OK);
+    assert_int_equal(same.parts[1].size, sizeof plain - 1);
+    assert_memory_equal(same.parts[1].data, plain, sizeof plain - 1);
+    message_free(&same);
     m.parts[1] = (struct part){.data = one, .size = sizeof one - 1};
     assert_int_equal(control_notice_decode(MESSAGE_CREDIT, &n, &m, NULL), STATUS_OK);
     assert_true(!n.shared && n.slots == 6);
     m.parts[1] = (struct part){.data = foreign, .size = sizeof foreign - 1};
     assert_int_equal(control_notice_decode(MESSAGE_CREDIT, &n, &m, NULL), STATUS_OK);
     assert_true(n.shared && !n.slots);
-    m.parts[1] = (struct part){.data = wrong, .size = sizeof wrong - 1};
-    assert_int_equal(control_notice_decode(MESSAGE_CREDIT, &n, &m, NULL), STATUS_INPUT);
+    m.parts[1] = (struct part){.data = longer, .size = sizeof longer - 1};
+    assert_int_equal(control_notice_decode(MESSAGE_CREDIT, &n, &m, NULL), STATUS_OK);
+    assert_true(n.grant == 2 && n.slots == 6);
+    const struct part refused[] = {{.data = wrong, .size = sizeof wrong - 1},
+                                   {.data = late, .size = sizeof late - 1},
+                                   {.data = lacks, .size = sizeof lacks - 1}};
+    for (size_t i = 0; i < 3; i++) {
+        m.parts[1] = refused[i];
+        assert_int_equal(control_notice_decode(MESSAGE_CREDIT, &n, &m, NULL), STATUS_INPUT);
+        notice_free(&n);
+    }
     message_free(&m);
 }
 
