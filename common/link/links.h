@@ -20,7 +20,6 @@
 #include "link/order.h"
 #include "link/pool.h"
 #include "link/run.h"
-#include "link/seen.h"
 #include "wire/control.h"
 
 enum { PORTS_MAX = 2 * OPT_TEXTS_MAX };
@@ -78,6 +77,18 @@ struct held {
     uint64_t id;
     bool again;         // it was issued before
     struct link *from;  // NULL when that neighbour has died
+};
+
+/* Which frames a sink has, and the sums of the latest: a frame that was issued again may arrive
+ * twice, and must then have the same bytes. */
+enum { SEEN_SUMS = 4096 };
+struct seen {
+    struct id_set ids;
+    struct {
+        uint64_t id;
+        uint32_t sum;
+        bool used;
+    } sums[SEEN_SUMS];  // by id modulo their number
 };
 
 /* stdin or stdout as a pipe to a neighbour. */
