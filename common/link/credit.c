@@ -150,10 +150,7 @@ static bool send_frame(struct links *ls, struct item *item)
 
 static void send_experiment(struct links *ls)
 {
-    if (!ls->experiment.nparts || !ls->unsent)
-        return;
     struct item experiment = {.message = ls->experiment};
-    ls->unsent = false;
     for (struct link *l = ls->first; l && !ls->run->stopping; l = l->next) {
         if (l->experiment_sent || !link_is_open(ls, l))
             continue;
@@ -249,27 +246,14 @@ static void send_credit(struct links *ls, struct link *l)
     id_set_empty(&l->returned);
 }
 
-/* Who may send has credit to begin with. */
-static void grant(struct links *ls, size_t image_bytes)
-{
-    if (!ls->ungranted)
-        return;
-    ls->ungranted = false;
-    for (struct link *l = ls->first; l; l = l->next) {
-        if (!l->port->up || l->granted || l->gone || l->lost_ns)
-            continue;
-        l->grant = credit_of(image_bytes);
-        l->granted = true;
-        link_owe(ls, l);
-    }
-}
-
 static void return_credit(struct links *ls, const struct exchange_view *view, uint64_t now_ns)
 {
     if (ls->wants == KIND_EXPERIMENT || !view->begun)
         return;
-    grant(ls, view->image_bytes);
     for (struct link **at = &ls->owed, *l; (l = *at);) {
+        if (!l->granted)
+            l->grant = credit_of(view->image_bytes);
+        l->granted = true;
         if (l->answered && !l->gone && !l->lost_ns && is_due(ls, l, view->image_bytes, now_ns))
             send_credit(ls, l);
         l->owed = l->grant || l->pool;
@@ -280,7 +264,7 @@ static void return_credit(struct links *ls, const struct exchange_view *view, ui
     }
 }
 
-void credit_move(struct links *ls, const struct exchange_view *view, uint64_t now_ns)
+void credit_pump(struct links *ls, const struct exchange_view *view, uint64_t now_ns)
 {
     ls->now_ns = now_ns;
     shared_look(ls);
@@ -291,14 +275,14 @@ void credit_move(struct links *ls, const struct exchange_view *view, uint64_t no
     return_credit(ls, view, now_ns);
 }
 
-void credit_pump(struct links *ls, const struct exchange_view *view, uint64_t now_ns)
+void credit_look(struct links *ls, uint64_t now_ns)
 {
     ls->now_ns = now_ns;
-    send_experiment(ls);
-    for (size_t i = 0; i < ls->ngroups && ls->looks; i++)
+    if (ls->experiment.nparts)
+        send_experiment(ls);
+    for (size_t i = 0; i < ls->ngroups; i++)
         for (struct link *l = ls->ready[i].dry; l; l = l->next_ready)
             (void)is_waited_for(ls, l);  // which says who takes no frames
-    credit_move(ls, view, now_ns);
 }
 
 struct id_set credit_ids(const struct links *ls)

@@ -9,10 +9,10 @@
 
 #include "link/links.h"
 
-/* Sends frames as credit allows, returns credit; `view` as the exchange is now. */
-void credit_move(struct links *ls, const struct exchange_view *view, uint64_t now_ns);
+/* The experiment to who has not got it; says who takes no frames. */
+void credit_look(struct links *ls, uint64_t now_ns);
 
-/* Likewise, and the experiment to who has not got it. */
+/* Sends frames as credit allows, returns credit; `view` as the exchange is now. */
 void credit_pump(struct links *ls, const struct exchange_view *view, uint64_t now_ns);
 
 /* A frame is done with here: its credit may return.  Likewise, but it stays here. */

@@ -49,7 +49,8 @@ struct link *link_add(struct links *ls, struct port *port, const struct address 
     *at = l;
     ls->nlinks++;
     ls->stirred = true;
-    ls->ungranted |= port->up;
+    if (port->up)
+        link_owe(ls, l);  // its first credit
     return ls->first = l;
 }
 
@@ -80,7 +81,6 @@ static void leave_list(struct link *l)
 void link_settle(struct links *ls, struct link *l)
 {
     struct link **list = link_ready_list(ls, l);
-    ls->unsent |= !l->experiment_sent && link_is_open(ls, l);
     if (l->ready_list == list)
         return;
     leave_list(l);

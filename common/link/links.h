@@ -138,8 +138,6 @@ struct links {
     struct link *first;
     struct link *by_address[LINK_BUCKETS];
     struct link *owed;  // to which credit or slots may be returned
-    bool ungranted;     // some link has not got its first credit
-    bool unsent;        // some link may have not got the experiment
     size_t ngroups;
     char groups[GROUPS_MAX][GROUP_SIZE];
     struct ready ready[GROUPS_MAX];

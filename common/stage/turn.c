@@ -49,6 +49,8 @@ static void look(struct links *ls, uint64_t now_ns)
         pipe_tell(ls);
     if (!*stopping)
         hello_say(ls, now_ns);
+    if (!*stopping)
+        credit_look(ls, now_ns);
 }
 
 /* The turn of the links, then that of the source or the member, until something ends this process.
@@ -145,7 +147,7 @@ bool turn_lend(void *runtime)
         if (!rt->source)
             member_settle(&rt->member, now_ns);
         const struct exchange_view view = exchange_look(&rt->links.exchange);
-        credit_move(&rt->links, &view, now_ns);
+        credit_pump(&rt->links, &view, now_ns);
         done = may_wait(rt);
     }
     (void)pthread_mutex_unlock(&rt->turn);

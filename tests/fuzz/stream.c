@@ -147,6 +147,8 @@ static void pump(uint64_t seconds)
     death_check(&rt.links, now_ns);
     if (!rt.run.stopping)
         hello_say(&rt.links, now_ns);
+    if (!rt.run.stopping)
+        credit_look(&rt.links, now_ns);
     if (!rt.run.stopping && !rt.source)
         member_settle(&rt.member, now_ns);
     if (!rt.run.stopping)
