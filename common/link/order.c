@@ -34,14 +34,10 @@ struct item *order_find(const struct order *o, uint64_t id)
 void order_put(struct order *o, struct item *item)
 {
     struct item **at = &o->head;
-    if (o->tail && o->tail->route.frame < item->route.frame)
-        at = &o->tail->next;
     while (*at && (*at)->route.frame < item->route.frame)
         at = &(*at)->next;
     item->next = *at;
     *at = item;
-    if (!item->next)
-        o->tail = item;
 }
 
 struct item *order_take(struct order *o)
@@ -51,8 +47,6 @@ struct item *order_take(struct order *o)
         (o->awaited.count && o->awaited.ranges[0].first < item->route.frame))
         return NULL;
     o->head = item->next;
-    if (!o->head)
-        o->tail = NULL;
     item->next = NULL;
     return item;
 }
@@ -74,10 +68,12 @@ static void no_memory(struct links *ls)
     run_stop(ls->run, STATUS_FAILED, "out of memory for the order of frames");
 }
 
-/* Hands on what is next. */
-static void hand_on(struct links *ls)
+/* Hands on what is next, unless memory was out. */
+static void hand_on(struct links *ls, bool good)
 {
-    for (struct item *item; (item = order_take(&ls->order));)
+    if (!good)
+        no_memory(ls);
+    for (struct item *item; good && (item = order_take(&ls->order));)
         exchange_put(&ls->exchange, item);
 }
 
@@ -89,23 +85,14 @@ void order_listen(struct links *ls, const struct notice *n)
         good = n->ids[i].last < UINT64_MAX && id_set_add_range(&ids, n->ids[i]);
     good = good && order_told(&ls->order, &ids, n->until);
     /* A sink may have frames from an earlier time. */
-    for (size_t i = 0; i < ids.count && good; i++)
-        for (uint64_t id = ids.ranges[i].first; id <= ids.ranges[i].last && good; id++)
-            if (id_set_has(&ls->seen.ids, id))
-                good = id_set_remove(&ls->order.awaited, id);
+    good = good && id_set_remove_set(&ls->order.awaited, &ls->seen.ids);
     id_set_clear(&ids);
-    if (!good)
-        no_memory(ls);
-    else
-        hand_on(ls);
+    hand_on(ls, good);
 }
 
 void order_skip(struct links *ls, uint64_t id)
 {
-    if (!order_arrived(&ls->order, id))
-        no_memory(ls);
-    else
-        hand_on(ls);
+    hand_on(ls, order_arrived(&ls->order, id));
 }
 
 /* A frame that waits gives its shared memory back at once: like credit, what it waits for may

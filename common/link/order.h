@@ -19,10 +19,10 @@ struct links;
 struct notice;
 
 struct order {
-    uint64_t until;            // of the ids below, all that are to come are known
-    struct id_set awaited;     // those which have not arrived
-    struct id_set arrived;     // what arrived, as far as it may be told of again
-    struct item *head, *tail;  // frames that wait, ascending
+    uint64_t until;         // of the ids below, all that are to come are known
+    struct id_set awaited;  // those which have not arrived
+    struct id_set arrived;  // what arrived, as far as it may be told of again
+    struct item *head;      // frames that wait, ascending
 };
 
 /* What the source says: ids still to come, and that below `until` there are no others.
