@@ -12,7 +12,10 @@
 #include <unistd.h>
 #include <zmq.h>
 
-enum { FILE_MAX = 4096 };  // bytes
+enum {
+    FILE_MAX = 4096,                // bytes
+    KEY_PATH_SIZE = PATH_MAX + 32,  // folders have shorter names
+};
 
 /* A folder or file of ours; `forbidden` are permissions that nobody may have. */
 static enum status check_access(const struct stat *what, const char *path, mode_t forbidden,
@@ -73,26 +76,25 @@ static enum status take_key(const char *text, const char *name, const char *path
                      path, name);
 }
 
-/* FOLDER/NAME.key or .key_secret; false when that is too long. */
-static bool name_file(char path[PATH_MAX], const char *folder, const char *name, bool secret)
+/* FOLDER/NAME.key or .key_secret. */
+static void name_file(char path[KEY_PATH_SIZE], const char *folder, const char *name, bool secret)
 {
-    return snprintf(path, PATH_MAX, "%s/%s.key%s", folder, name, secret ? "_secret" : "") <
-           PATH_MAX;
+    (void)snprintf(path, KEY_PATH_SIZE, "%s/%s.key%s", folder, name, secret ? "_secret" : "");
 }
 
 static bool is_missing(const char *folder, const char *name, bool secret)
 {
-    char path[PATH_MAX];
-    return name_file(path, folder, name, secret) && access(path, F_OK) != 0 && errno == ENOENT;
+    char path[KEY_PATH_SIZE];
+    name_file(path, folder, name, secret);
+    return access(path, F_OK) != 0 && errno == ENOENT;
 }
 
 /* A public key, or both, which must be a pair. */
 static enum status read_pair(const char *folder, const char *name, bool secret,
                              struct key_pair *pair, struct error *e)
 {
-    char path[PATH_MAX], text[FILE_MAX], derived[KEY_SIZE];
-    if (!name_file(path, folder, name, secret))
-        return error_set(e, STATUS_USAGE, "--keys: the name of the folder is too long");
+    char path[KEY_PATH_SIZE], text[FILE_MAX], derived[KEY_SIZE];
+    name_file(path, folder, name, secret);
     enum status s = read_text(path, secret, text, e);
     if (s == STATUS_OK)
         s = take_key(text, "public-key", path, pair->public_key, e);
@@ -158,10 +160,9 @@ enum { NAMES = sizeof names / sizeof *names };
 static enum status write_file(const char *folder, const char *name, const struct key_pair *pair,
                               struct error *e)
 {
-    char path[PATH_MAX];
+    char path[KEY_PATH_SIZE];
     const bool secret = pair->secret_key[0];
-    if (!name_file(path, folder, name, secret))
-        return error_set(e, STATUS_USAGE, "%.200s: the name is too long", folder);
+    name_file(path, folder, name, secret);
     const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     FILE *out = file < 0 ? NULL : fdopen(file, "w");
     if (!out)
@@ -214,11 +215,12 @@ static enum status open_folder(const char *path, bool *made, struct error *e)
 
 static void remove_all(const char *folder, bool made)
 {
-    char path[PATH_MAX];
+    char path[KEY_PATH_SIZE];
     for (size_t i = 0; i < NAMES; i++)
-        for (int secret = 0; secret < 2; secret++)
-            if (name_file(path, folder, names[i], secret))
-                (void)unlink(path);
+        for (int secret = 0; secret < 2; secret++) {
+            name_file(path, folder, names[i], secret);
+            (void)unlink(path);
+        }
     if (made)
         (void)rmdir(folder);
 }

@@ -83,12 +83,18 @@ static void drop(struct mapping *m)
     mem_free(m);
 }
 
+void mapping_close(struct mapping **mapping)
+{
+    if (*mapping)
+        drop(*mapping);
+    *mapping = NULL;
+}
+
 enum status mapping_open(struct mapping **mapping, int64_t pid, uint32_t fd,
                          const struct pool_owner *owner, struct error *e)
 {
     char path[64];
-    *mapping = NULL;
-    struct mapping *m = mem_array(1, sizeof *m);
+    struct mapping *m = *mapping = mem_array(1, sizeof *m);
     if (!m)
         return error_memory(e, "a mapping");
     m->pid = pid;
@@ -103,17 +109,8 @@ enum status mapping_open(struct mapping **mapping, int64_t pid, uint32_t fd,
     if (!s && !header_is_good(m, owner))
         s = error_set(e, STATUS_FAILED, "its shared memory belongs to somebody else");
     if (s)
-        drop(m);
-    else
-        *mapping = m;
+        mapping_close(mapping);
     return s;
-}
-
-void mapping_close(struct mapping **mapping)
-{
-    if (*mapping)
-        drop(*mapping);
-    *mapping = NULL;
 }
 
 static uint64_t slot_offset(const struct mapping *m, uint32_t slot)

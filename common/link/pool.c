@@ -56,23 +56,21 @@ static void write_header(struct pool *p, const struct pool_owner *owner)
     h->slots = p->limit;
 }
 
-/* The memfd with its final size and its seals, mapped. */
-static enum status map_memory(struct pool *p, struct error *e)
+/* The memfd with its final size and its seals, mapped; false with errno. */
+static bool map_memory(struct pool *p)
 {
     const int seals = F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
     p->fd = memfd_create("bragg", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     /* the size may be beyond RLIMIT_FSIZE: stages ignore SIGXFSZ */
     if (p->fd < 0 || ftruncate(p->fd, (off_t)p->mapped) != 0 ||
         fallocate(p->fd, 0, 0, POOL_HEADER_SIZE) != 0)
-        return error_errno(e, STATUS_FAILED, "no shared memory");
+        return false;
     void *memory = mmap(NULL, p->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd, 0);
     if (memory == MAP_FAILED)
-        return error_errno(e, STATUS_FAILED, "no shared memory");
+        return false;
     p->header = memory;
     (void)fcntl(p->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);  // since Linux 5.1; nobody needs it
-    return fcntl(p->fd, F_ADD_SEALS, seals) == 0
-               ? STATUS_OK
-               : error_errno(e, STATUS_FAILED, "no shared memory");
+    return fcntl(p->fd, F_ADD_SEALS, seals) == 0;
 }
 
 enum status pool_open(struct pool **pool, const struct pool_owner *owner, size_t image_bytes,
@@ -92,10 +90,10 @@ enum status pool_open(struct pool **pool, const struct pool_owner *owner, size_t
     (void)pthread_mutex_init(&p->mutex, NULL);
     for (unsigned i = 0; i < p->limit; i++)
         p->slots[i].pool = p;
-    const enum status s = map_memory(p, e);
-    if (s) {
+    if (!map_memory(p)) {
+        (void)error_errno(e, STATUS_FAILED, "no shared memory");
         pool_close(&p);
-        return s;
+        return STATUS_FAILED;
     }
     write_header(p, owner);
     *pool = p;

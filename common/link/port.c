@@ -295,17 +295,12 @@ static bool receive_part(void *socket, struct message *m, bool *good, bool *more
     const size_t limit = m->nparts == 0   ? MESSAGE_ROUTE_MAX
                          : m->nparts == 1 ? MESSAGE_METADATA_MAX
                                           : SIZE_MAX;
-    if (!*good || size > limit) {
+    const struct part kept = {zmq_msg_data(part), size, release_shared, part};
+    *good = *good && size <= limit;
+    if (*good)
+        *good = message_add(m, kept, NULL) == STATUS_OK;
+    else
         release_shared(part);
-        *good = false;
-        return true;
-    }
-    *good = message_add(m,
-                        (struct part){.data = zmq_msg_data(part),
-                                      .size = size,
-                                      .release = release_shared,
-                                      .owner = part},
-                        NULL) == STATUS_OK;
     return true;
 }
 
