@@ -121,34 +121,29 @@ void death_check(struct links *ls, uint64_t now_ns)
     }
 }
 
-static bool say_count(struct links *ls, struct link *l, uint64_t count)
+static bool say_count(struct links *ls, struct link *l)
 {
-    struct notice n = {.progress = count};
+    struct notice n = {.progress = l->nmessages};
     return send_notice(ls->run, l->port, &l->address, MESSAGE_HEARTBEAT, &n);
 }
 
-static void ask(struct links *ls, struct link *l, uint64_t now_ns)
+static bool ask(struct links *ls, struct link *l)
 {
-    l->asked_ns = now_ns;
-    if (!say_count(ls, l, l->nmessages)) {
-        link_lose(ls, l, now_ns);
-        return;
+    if (!say_count(ls, l))
+        return false;
+    if (!l->asking) {
+        l->nasked = l->nmessages;
+        l->ncovered = l->nsent;
     }
-    if (l->asking)
-        return;
-    l->asking = true;
-    l->nasked = l->nmessages;
-    l->ncovered = l->nsent;
+    return l->asking = true;
 }
 
 /* A credit for nothing shows whether who is to give the experiment is there, or who has not
  * answered: it may have died before the source heard of it. */
-static void knock(struct links *ls, struct link *l, uint64_t now_ns)
+static bool knock(struct links *ls, struct link *l)
 {
     struct notice nothing = {0};
-    l->asked_ns = now_ns;
-    if (!send_notice(ls->run, l->port, &l->address, MESSAGE_CREDIT, &nothing))
-        link_lose(ls, l, now_ns);
+    return send_notice(ls->run, l->port, &l->address, MESSAGE_CREDIT, &nothing);
 }
 
 void loss_pump(struct links *ls, uint64_t now_ns)
@@ -157,14 +152,17 @@ void loss_pump(struct links *ls, uint64_t now_ns)
     const bool early = ls->run->role.gives == KIND_EXPERIMENT;
     for (struct link *l = ls->first; l; l = l->next) {
         if (l->port->up && l->to_answer && !l->lost_ns)  // else hello is the first word
-            (void)say_count(ls, l, l->nmessages);
+            (void)say_count(ls, l);
         l->to_answer = false;
         if (l->gone || l->lost_ns || now_ns <= l->asked_ns + run_beat_ns(ls->run))
             continue;
-        if (l->experiment_sent && (early || (!l->asking && l->nasked != l->nmessages)))
-            ask(ls, l, now_ns);
-        else if (l->asking || (l->answered && lacks_experiment(ls, l)))
-            knock(ls, l, now_ns);
+        const bool asks =
+            l->experiment_sent && (early || (!l->asking && l->nasked != l->nmessages));
+        if (!asks && !l->asking && !(l->answered && lacks_experiment(ls, l)))
+            continue;
+        l->asked_ns = now_ns;
+        if (!(asks ? ask(ls, l) : knock(ls, l)))
+            link_lose(ls, l, now_ns);
     }
 }
 
