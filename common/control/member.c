@@ -180,7 +180,7 @@ static void send_heartbeat(struct member *me, uint64_t now_ns)
     me->links->ticks += view.waiting;  // who waits for others does not stand still
     struct id_set ids = credit_ids(me->links);
     /* Rows tell most; without them who uses the CPU is at work. */
-    const uint64_t within = view.counts_rows ? view.rows : meter_cpu_steps(&me->links->meter);
+    const uint64_t within = view.rows ? atomic_load(view.rows) : meter_cpu_steps(&me->links->meter);
     struct notice n = {
         .progress = me->links->ticks + within, .work = work, .nids = ids.count, .ids = ids.ranges};
     tell(me, MESSAGE_HEARTBEAT, &n);

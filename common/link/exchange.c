@@ -42,9 +42,9 @@ static void publish(struct exchange *x)
 /* The main thread only. */
 static void await(struct exchange *x, pthread_cond_t *what)
 {
-    x->waiting = true;
+    x->now.waiting = true;
     (void)pthread_cond_wait(what, &x->mutex);
-    x->waiting = false;
+    x->now.waiting = false;
 }
 
 void item_free(struct item *item)
@@ -162,6 +162,7 @@ void exchange_damaged(struct exchange *x, const struct route *route)
         (void)id_set_add(&x->damaged, route->frame);
     else
         x->damaged_other = true;
+    x->now.damaged = true;
     publish(x);
     wake_io(x);
 }
@@ -170,11 +171,11 @@ void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity
                     const char *lineage, const atomic_uint_fast64_t *rows)
 {
     lock(x);
-    x->image_bytes = image_bytes;
-    x->rows = rows;
+    x->now.image_bytes = image_bytes;
+    x->now.rows = rows;
     (void)snprintf(x->identity, sizeof x->identity, "%s", identity);
     (void)snprintf(x->lineage, sizeof x->lineage, "%s", lineage);
-    x->begun = true;
+    x->now.begun = true;
     publish(x);
     wake_io(x);
 }
@@ -182,8 +183,8 @@ void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity
 void exchange_set_total(struct exchange *x, uint64_t total)
 {
     lock(x);
-    x->total = total;
-    x->total_known = true;
+    x->now.total = total;
+    x->now.total_known = true;
     publish(x);
     wake_io(x);
 }
@@ -191,9 +192,9 @@ void exchange_set_total(struct exchange *x, uint64_t total)
 uint64_t exchange_total(struct exchange *x)
 {
     lock(x);
-    while (!x->total_known && !x->ended)
+    while (!x->now.total_known && !x->ended)
         await(x, &x->changed);
-    const uint64_t total = x->total;
+    const uint64_t total = x->now.total;
     publish(x);
     return total;
 }
@@ -201,7 +202,7 @@ uint64_t exchange_total(struct exchange *x)
 void exchange_main_done(struct exchange *x)
 {
     lock(x);
-    x->main_done = true;
+    x->now.main_done = true;
     publish(x);
     wake_io(x);
 }
@@ -248,16 +249,7 @@ void exchange_set_stuck(struct exchange *x, bool stuck)
 struct exchange_view exchange_look(struct exchange *x)
 {
     lock(x);
-    const struct exchange_view view = {.begun = x->begun,
-                                       .total_known = x->total_known,
-                                       .total = x->total,
-                                       .waiting = x->waiting,
-                                       .main_done = x->main_done,
-                                       .damaged = x->damaged.count || x->damaged_other,
-                                       .issued = x->issued,
-                                       .image_bytes = x->image_bytes,
-                                       .counts_rows = x->rows != NULL,
-                                       .rows = x->rows ? atomic_load(x->rows) : 0};
+    const struct exchange_view view = x->now;
     unlock(x);
     return view;
 }
@@ -277,7 +269,7 @@ struct id_set exchange_take_damaged(struct exchange *x, bool *other)
     const struct id_set damaged = x->damaged;
     *other = x->damaged_other;
     x->damaged = (struct id_set){0};
-    x->damaged_other = false;
+    x->now.damaged = x->damaged_other = false;
     unlock(x);
     return damaged;
 }
@@ -298,9 +290,9 @@ bool exchange_await_main(struct exchange *x, int seconds)
     (void)clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += seconds;
     lock(x);
-    while (!x->main_done && pthread_cond_timedwait(&x->changed, &x->mutex, &until) == 0)
+    while (!x->now.main_done && pthread_cond_timedwait(&x->changed, &x->mutex, &until) == 0)
         continue;
-    const bool done = x->main_done;
+    const bool done = x->now.main_done;
     publish(x);
     return done;
 }
@@ -314,14 +306,14 @@ static uint64_t issue(struct exchange *x)
         x->range++;
         x->offset = 0;
     }
-    x->issued++;
+    x->now.issued++;
     return id;
 }
 
 bool exchange_next(struct exchange *x, struct ticket *next)
 {
     lock(x);
-    while (!x->nagain && x->issued >= x->limit && !x->ended)
+    while (!x->nagain && x->now.issued >= x->limit && !x->ended)
         await(x, &x->changed);
     const bool ended = x->ended;
     if (!ended && x->nagain) {
@@ -339,10 +331,10 @@ bool exchange_wait_until(struct exchange *x, uint64_t when_ns)
 {
     const struct timespec until = {(time_t)(when_ns / 1000000000), (long)(when_ns % 1000000000)};
     lock(x);
-    x->waiting = true;
+    x->now.waiting = true;
     while (!x->ended && !x->cut && pthread_cond_timedwait(&x->changed, &x->mutex, &until) == 0)
         continue;
-    x->waiting = false;
+    x->now.waiting = false;
     const bool ended = x->ended;
     publish(x);
     return !ended;
@@ -351,12 +343,12 @@ bool exchange_wait_until(struct exchange *x, uint64_t when_ns)
 void exchange_set_list(struct exchange *x, const struct id_set *list)
 {
     lock(x);
-    const bool first = !x->total_known;
+    const bool first = !x->now.total_known;
     id_set_clear(&x->list);
     x->list = *list;
-    x->total = id_set_size(list);
-    x->total_known = true;
-    x->limit = x->issued = x->range = x->offset = 0;
+    x->now.total = id_set_size(list);
+    x->now.total_known = true;
+    x->limit = x->now.issued = x->range = x->offset = 0;
     publish(x);
     if (first)
         wake_io(x);  // which changes it from then on
@@ -390,7 +382,7 @@ bool exchange_reissue(struct exchange *x, struct ticket again)
 uint64_t exchange_cut(struct exchange *x)
 {
     lock(x);
-    const uint64_t total = x->total = x->limit = x->issued;
+    const uint64_t total = x->now.total = x->limit = x->now.issued;
     x->cut = true;
     publish(x);
     return total;

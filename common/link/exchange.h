@@ -35,6 +35,19 @@ struct ticket {
     uint32_t attempt;  // how often it was issued before
 };
 
+/* What the I/O thread looks at in one go. */
+struct exchange_view {
+    bool begun;                        // the experiment is known, frames may come
+    size_t image_bytes;                // of one frame; what credit is derived from
+    const atomic_uint_fast64_t *rows;  // progress within a frame, or NULL
+    bool total_known;
+    uint64_t total;   // frames of the stream
+    uint64_t issued;  // source: so many of the list were handed to the main thread
+    bool damaged;     // there is something for exchange_take_damaged
+    bool waiting;     // the main thread waits, for whatever
+    bool main_done;   // the main thread has stopped
+};
+
 struct exchange {
     pthread_mutex_t mutex;
     pthread_cond_t changed;        // for who waits, but:
@@ -52,23 +65,16 @@ struct exchange {
     bool damaged_other;            // likewise an experiment
     struct id_set list;  // source: the ids to issue; the I/O thread alone changes it once known
     uint64_t limit;      // source: so many of the list may be issued
-    uint64_t issued;     // source: so many were handed to the main thread,
-    size_t range;        // the next one is in this range of the list ...
+    size_t range;        // the next one to issue is in this range of the list ...
     uint64_t offset;     // ... so far behind its first
     size_t nagain, again_capacity;
-    struct ticket *again;  // source: to be issued again, lowest first
-    uint64_t total;        // frames of the stream
-    bool total_known;
-    bool cut;                          // source: nothing more is issued
-    size_t image_bytes;                // of one frame; what credit is derived from
-    bool begun;                        // the experiment is known, frames may come
-    char identity[64];                 // identity class, from `begun` on
-    char lineage[LINEAGE_SIZE];        // of what flows, likewise
-    const atomic_uint_fast64_t *rows;  // progress within a frame, or NULL
-    bool waiting;                      // the main thread waits, for whatever
-    bool ended;                        // nothing more will pass: the main thread stops
-    bool complete;                     // because all went well: what has come is still taken
-    bool main_done;                    // the main thread has stopped
+    struct ticket *again;        // source: to be issued again, lowest first
+    bool cut;                    // source: nothing more is issued
+    char identity[64];           // identity class, from now.begun on
+    char lineage[LINEAGE_SIZE];  // of what flows, likewise
+    bool ended;                  // nothing more will pass: the main thread stops
+    bool complete;               // because all went well: what has come is still taken
+    struct exchange_view now;
 };
 
 enum status exchange_open(struct exchange *x, struct error *e);
@@ -95,16 +101,6 @@ void exchange_set_have(struct exchange *x, const struct id_set *ids);
 /* Source, either thread, while all issued is done; takes ownership. */
 void exchange_set_list(struct exchange *x, const struct id_set *list);
 void exchange_main_done(struct exchange *x);
-
-/* What the I/O thread looks at in one go. */
-struct exchange_view {
-    bool begun, total_known, waiting, main_done;
-    bool damaged;  // there is something for exchange_take_damaged
-    uint64_t total, issued;
-    size_t image_bytes;
-    bool counts_rows;
-    uint64_t rows;  // finished rows of the frame at hand, if it counts them
-};
 
 /* I/O thread; none waits but the last, for at most `seconds`. */
 void exchange_put(struct exchange *x, struct item *item);  // takes ownership

@@ -116,13 +116,13 @@ static void work(struct input *in)
     struct ticket t;
     const uint8_t what = byte(in);
     rt.io_waits = what & 2;  // then the main thread sends
-    if (!x->begun) {
+    if (!x->now.begun) {
         if (rt.run.role.gives)
             give(MESSAGE_EXPERIMENT, 0);
         exchange_begin(x, (size_t)what << 18, "any", "0", NULL);
         if (rt.source)
             exchange_set_total(x, what);
-    } else if (rt.source && !x->out && (x->nagain || x->issued < x->limit)) {
+    } else if (rt.source && !x->out && (x->nagain || x->now.issued < x->limit)) {
         if (exchange_next(x, &t))
             give(MESSAGE_FRAME, t.id);
     } else if (x->in && !x->out && (item = exchange_take(x))) {

@@ -78,7 +78,7 @@ void truth_issued(const struct process *p, struct ticket t)
     const uint64_t id = t.id;
     const struct window *w = &p->rt.source->window;
     tell("issues frame %" PRIu64, id);
-    if (p->rt.links.exchange.issued > w->lowest + w->size)
+    if (p->rt.links.exchange.now.issued > w->lowest + w->size)
         violate("frame %" PRIu64 " is beyond the window", id);
     if (id >= world.plan.frames)
         violate("frame %" PRIu64 " is none of the list", id);

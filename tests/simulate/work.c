@@ -94,9 +94,9 @@ static bool is_ready(const struct process *p)
     const struct exchange *x = &p->rt.links.exchange;
     if (p->doing == DOING_GIVE)
         return !x->out;
-    if (p->doing == DOING_COMPUTE || x->ended || x->main_done)
+    if (p->doing == DOING_COMPUTE || x->ended || x->now.main_done)
         return false;
-    return p->job == JOB_SOURCE ? x->nagain || x->issued < x->limit : x->in != NULL;
+    return p->job == JOB_SOURCE ? x->nagain || x->now.issued < x->limit : x->in != NULL;
 }
 
 /* As stage/main.c does when a callback fails, which has said why. */
@@ -143,11 +143,11 @@ static void take(struct process *p)
     }
     p->ticket = (struct ticket){item->route.frame, item->route.attempt};
     if (item->route.type == MESSAGE_FRAME) {
-        if (!x->begun)
+        if (!x->now.begun)
             violate("a frame came before the experiment");
         check_bytes(p, item);
         compute(p);
-    } else if (!x->begun) {
+    } else if (!x->now.begun) {
         begin(p);
     }
     item_free(item);
@@ -180,7 +180,7 @@ static void finish(struct process *p)
 
 void work_look(struct process *p)
 {
-    p->rt.links.exchange.waiting = p->doing != DOING_COMPUTE && !is_ready(p);
+    p->rt.links.exchange.now.waiting = p->doing != DOING_COMPUTE && !is_ready(p);
     if (!p->main_ns && is_ready(p))
         schedule(p, draw(WAKE_NS));
 }
@@ -191,7 +191,7 @@ void work_go(struct process *p)
         return;
     world.self = p;
     p->main_ns = 0;
-    if (p->job == JOB_SOURCE && !p->rt.links.exchange.begun)
+    if (p->job == JOB_SOURCE && !p->rt.links.exchange.now.begun)
         begin(p);
     else if (p->doing == DOING_COMPUTE)
         finish(p);
