@@ -3,19 +3,17 @@
 #include "base/alloc.h"
 #include "link/credit.h"
 
-/* Keeps what may be told of again: the source's window only moves upwards. */
-static bool forget(struct order *o, const struct id_set *to_come, uint64_t until)
+bool order_told(struct order *o, const struct id_range *to_come, size_t n, uint64_t until)
 {
-    const uint64_t lowest = to_come->count ? to_come->ranges[0].first : until;
-    return !lowest || id_set_remove_range(&o->arrived, (struct id_range){0, lowest - 1});
-}
-
-bool order_told(struct order *o, const struct id_set *to_come, uint64_t until)
-{
-    id_set_clear(&o->awaited);
+    bool good = true;
+    id_set_empty(&o->awaited);
+    for (size_t i = 0; i < n && good; i++)
+        good = id_set_add_range(&o->awaited, to_come[i]);
     o->until = until;
-    return forget(o, to_come, until) && id_set_add_set(&o->awaited, to_come) &&
-           id_set_remove_set(&o->awaited, &o->arrived);
+    const uint64_t lowest = o->awaited.count ? o->awaited.ranges[0].first : until;
+    if (good && lowest)  // the source's window only moves upwards
+        good = id_set_remove_range(&o->arrived, (struct id_range){0, lowest - 1});
+    return good && id_set_remove_set(&o->awaited, &o->arrived);
 }
 
 bool order_arrived(struct order *o, uint64_t id)
@@ -79,15 +77,10 @@ static void hand_on(struct links *ls, bool good)
 
 void order_listen(struct links *ls, const struct notice *n)
 {
-    struct id_set ids = {0};
-    bool good = true;
-    for (size_t i = 0; i < n->nids && good; i++)
-        good = n->ids[i].last < UINT64_MAX && id_set_add_range(&ids, n->ids[i]);
-    good = good && order_told(&ls->order, &ids, n->until);
+    struct order *o = &ls->order;
     /* A sink may have frames from an earlier time. */
-    good = good && id_set_remove_set(&ls->order.awaited, &ls->seen.ids);
-    id_set_clear(&ids);
-    hand_on(ls, good);
+    hand_on(ls, order_told(o, n->ids, n->nids, n->until) &&
+                    id_set_remove_set(&o->awaited, &ls->seen.ids));
 }
 
 void order_skip(struct links *ls, uint64_t id)

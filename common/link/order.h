@@ -27,7 +27,7 @@ struct order {
 
 /* What the source says: ids still to come, and that below `until` there are no others.
  * False when memory is out. */
-bool order_told(struct order *o, const struct id_set *to_come, uint64_t until);
+bool order_told(struct order *o, const struct id_range *to_come, size_t n, uint64_t until);
 
 /* An id has arrived; its frame need not follow. */
 bool order_arrived(struct order *o, uint64_t id);

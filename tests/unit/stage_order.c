@@ -7,11 +7,7 @@
 
 static void tell(struct order *o, size_t n, const struct id_range *ranges, uint64_t until)
 {
-    struct id_range copy[8] = {{0}};
-    for (size_t i = 0; i < n; i++)
-        copy[i] = ranges[i];
-    const struct id_set ids = {.count = n, .ranges = copy};
-    assert_true(order_told(o, &ids, until));
+    assert_true(order_told(o, ranges, n, until));
 }
 
 static void put(struct order *o, uint64_t id)
