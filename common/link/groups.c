@@ -1,6 +1,5 @@
 #include "link/groups.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,32 +10,30 @@ static bool is_number(const char *text)
     return *text && text[strspn(text, "0123456789")] == 0;
 }
 
-static bool is_listed(const char *text, const char *group)
+static bool is_listed(const char *text, const char *name, size_t size)
 {
-    const size_t wanted = strlen(group);
-    for (;;) {
+    for (;; text++) {
         const size_t length = strcspn(text, ",");
-        if (length == wanted && memcmp(text, group, length) == 0)
+        if (length == size && memcmp(text, name, length) == 0)
             return true;
-        if (!text[length])
+        text += length;
+        if (!*text)
             return false;
-        text += length + 1;
     }
 }
 
 /* Names parted by commas, all of them different. */
 static bool are_names(const char *text)
 {
-    for (;;) {
-        char name[GROUP_SIZE];
+    for (;; text++) {
+        const char *name = text;
         const size_t length = strcspn(text, ",");
-        if (!length || length >= sizeof name)
+        text += length;
+        if (!length || length >= GROUP_SIZE)
             return false;
-        if (!text[length])
+        if (!*text)
             return true;
-        (void)snprintf(name, sizeof name, "%.*s", (int)length, text);
-        text += length + 1;
-        if (is_listed(text, name))
+        if (is_listed(text + 1, name, length))
             return false;
     }
 }
@@ -68,5 +65,5 @@ bool groups_ask_for(const char *text, const char *group, size_t taken)
 {
     if (!text || is_number(text))
         return taken < groups_count(text);
-    return is_listed(text, group);
+    return is_listed(text, group, strlen(group));
 }
