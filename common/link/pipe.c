@@ -5,25 +5,23 @@
 #include <unistd.h>
 
 #include "link/hello.h"
+#include "link/reconnect.h"
 
 /* Connects to what the line in stdin names. */
-static void on_line(struct links *ls)
+static void on_line(struct links *ls, uint64_t now_ns)
 {
     struct pipe_line line;
     struct error e;
     struct port *port = &ls->ports[ls->nports];
-    enum status s = pipe_line_parse(ls->line, &line, &e);
-    if (s == STATUS_OK) {
-        *port = (struct port){.up = true};
-        memcpy(port->endpoint, line.data, sizeof port->endpoint);
-        s = port_open(port, ls->run->context, &ls->run->curve, link_part_max(ls, true), &e);
-        ls->nports++;
-    }
-    if (s) {
-        run_stop(ls->run, s, "%s", e.text);
+    if (pipe_line_parse(ls->line, &line, &e) != STATUS_OK) {
+        run_stop(ls->run, e.status, "%s", e.text);
         return;
     }
+    *port = (struct port){.up = true};
+    memcpy(port->endpoint, line.data, sizeof port->endpoint);
+    ls->nports++;
     ls->in.port = port;
+    reconnect_open(ls, port, link_part_max(ls, true), now_ns);
     hello_learn_run(ls, line.run, line.control, port);
 }
 
@@ -43,7 +41,7 @@ void pipe_listen(struct links *ls, uint64_t now_ns)
     }
     for (ssize_t i = 0; i < n && !ls->in.port && !ls->run->stopping; i++) {
         if (bytes[i] == '\n')
-            on_line(ls);
+            on_line(ls, now_ns);
         else if (ls->line_length + 1 < sizeof ls->line)
             ls->line[ls->line_length++] = bytes[i];
     }
@@ -113,9 +111,8 @@ static void check_start(struct links *ls, uint64_t now_ns)
         return;
     const bool no_input = ls->run->role.wants != KIND_NONE && !ls->met_up;
     const bool no_output = ls->run->role.gives == KIND_EXPERIMENT && !ls->met_down;
-    if (!no_input && !no_output)
-        return;
-    stop_alone(ls, no_input);
+    if (no_input || no_output)
+        stop_alone(ls, no_input);
 }
 
 void pipe_check(struct links *ls, uint64_t now_ns)
