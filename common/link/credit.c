@@ -32,8 +32,7 @@ void credit_await(struct links *ls, const struct group_name *groups, size_t ngro
     memcpy(ls->waited, groups, ngroups * sizeof *groups);
     ls->nwaited = ngroups;
     for (struct link *l = ls->first; l; l = l->next)
-        if (!l->port->up)
-            credit_mark(ls, l);
+        credit_mark(ls, l);
 }
 
 bool credit_spares(const struct link *l)
@@ -79,25 +78,25 @@ static bool send_down(struct links *ls, struct link *l, struct item *item)
 /* The link of a group with credit and the least under way. */
 static struct link *choose(const struct links *ls, unsigned group)
 {
-    const struct ready *r = &ls->ready[group];
+    const struct group *g = &ls->groups[group];
     size_t i = 0;
-    while (i < UNDER_WAY_MAX && !r->by_sent[i])
+    while (i < UNDER_WAY_MAX && !g->by_sent[i])
         i++;
-    return r->by_sent[i];
+    return g->by_sent[i];
 }
 
 /* Groups by bits: those that hold a frame up until they have it, and those with credit. */
-struct groups {
+struct group_bits {
     uint64_t open, ready;
 };
 
-static struct groups find_groups(const struct links *ls)
+static struct group_bits find_groups(const struct links *ls)
 {
-    struct groups groups = {0};
+    struct group_bits groups = {0};
     for (unsigned g = 0; g < ls->ngroups; g++) {
         const bool ready = choose(ls, g);
         bool open = ready;
-        for (struct link *l = ls->ready[g].dry; l && !open; l = l->next_ready)
+        for (struct link *l = ls->groups[g].dry; l && !open; l = l->next_ready)
             open = is_waited_for(ls, l);
         groups.open |= (uint64_t)open << g;
         groups.ready |= (uint64_t)ready << g;
@@ -137,7 +136,7 @@ static bool send_to_group(struct links *ls, struct item *item, unsigned group)
  * vanished meanwhile is passed over: the source knows whether it must have the frame. */
 static bool send_frame(struct links *ls, struct item *item)
 {
-    const struct groups groups = find_groups(ls);
+    const struct group_bits groups = find_groups(ls);
     const uint64_t ready = groups.ready & ~item->given;
     for (unsigned g = 0; g < ls->ngroups && !ls->run->stopping; g++)
         if (ready >> g & 1 && send_to_group(ls, item, g))
@@ -270,7 +269,7 @@ void credit_pump(struct links *ls, const struct exchange_view *view, uint64_t no
     shared_look(ls);
     send_items(ls);
     /* Until credit comes nothing can leave. */
-    const struct groups g = find_groups(ls);
+    const struct group_bits g = find_groups(ls);
     exchange_set_stuck(&ls->exchange, ls->experiment.nparts && g.open & ~g.ready);
     return_credit(ls, view, now_ns);
 }
@@ -281,7 +280,7 @@ void credit_look(struct links *ls, uint64_t now_ns)
     if (ls->experiment.nparts)
         send_experiment(ls);
     for (size_t i = 0; i < ls->ngroups; i++)
-        for (struct link *l = ls->ready[i].dry; l; l = l->next_ready)
+        for (struct link *l = ls->groups[i].dry; l; l = l->next_ready)
             (void)is_waited_for(ls, l);  // which says who takes no frames
 }
 

@@ -17,10 +17,10 @@ static const uint64_t GREET_NS = SECOND / 2;  // how long to wait for an answer 
 static unsigned group_index(struct links *ls, const char *name)
 {
     unsigned i = 0;
-    while (i < ls->ngroups && strcmp(ls->groups[i], name) != 0)
+    while (i < ls->ngroups && strcmp(ls->groups[i].name, name) != 0)
         i++;
     if (i == ls->ngroups && i < GROUPS_MAX)
-        memcpy(ls->groups[ls->ngroups++], name, strlen(name) + 1);
+        memcpy(ls->groups[ls->ngroups++].name, name, strlen(name) + 1);
     return i < GROUPS_MAX ? i : GROUPS_MAX - 1;
 }
 

@@ -62,10 +62,10 @@ bool link_is_open(const struct links *ls, const struct link *l)
 
 struct link **link_ready_list(struct links *ls, const struct link *l)
 {
-    struct ready *r = &ls->ready[l->group];
+    struct group *g = &ls->groups[l->group];
     if (!link_is_open(ls, l) || (!l->credit && l->spare))
         return NULL;
-    return l->credit ? &r->by_sent[l->nsent < UNDER_WAY_MAX ? l->nsent : UNDER_WAY_MAX] : &r->dry;
+    return l->credit ? &g->by_sent[l->nsent < UNDER_WAY_MAX ? l->nsent : UNDER_WAY_MAX] : &g->dry;
 }
 
 static void leave_list(struct link *l)

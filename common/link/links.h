@@ -109,9 +109,10 @@ struct lost {
 
 enum { LINK_BUCKETS = 256 };
 
-/* The links of a group that take frames: with credit, by frames under way; and without. */
+/* A group, and its links that take frames: with credit, by frames under way; and without. */
 enum { UNDER_WAY_MAX = 8 };  // or more
-struct ready {
+struct group {
+    char name[GROUP_SIZE];
     struct link *by_sent[UNDER_WAY_MAX + 1];
     struct link *dry;
 };
@@ -139,8 +140,7 @@ struct links {
     struct link *by_address[LINK_BUCKETS];
     struct link *owed;  // to which credit or slots may be returned
     size_t ngroups;
-    char groups[GROUPS_MAX][GROUP_SIZE];
-    struct ready ready[GROUPS_MAX];
+    struct group groups[GROUPS_MAX];
     size_t nwaited;  // groups of last stages that must have every frame; none: not known yet
     struct group_name waited[GROUPS_MAX];
     uint64_t start_ns;          // since then a neighbour is waited for

@@ -1,5 +1,6 @@
 #include "link/shared.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -125,15 +126,13 @@ size_t shared_send(struct links *ls, struct link *l, struct item *item)
         return 0;
     }
     const struct message *instead = instead_of(l, item);
-    const bool possible = item->shared.nparts > 0, shared = possible && instead == &item->shared;
+    const bool shared = instead == &item->shared, inlined = item->shared.nparts && !shared;
     size_t bytes = message_size(&item->message);
-    if (possible && !shared && !l->inline_told)
-        log_line(LOG_INFO, "images go to %s (process %lld) in messages", l->peer.stage,
-                 (long long)l->peer.pid);
-    l->inline_told |= possible && !shared;
-    const bool sent =
-        port_send(l->port, &l->address, &item->message, instead ? instead->parts : NULL);
-    if (!sent)
+    if (inlined && !l->inline_told)
+        log_line(LOG_INFO, "images go to %s (process %" PRId64 ") in messages", l->peer.stage,
+                 l->peer.pid);
+    l->inline_told |= inlined;
+    if (!port_send(l->port, &l->address, &item->message, instead ? instead->parts : NULL))
         return 0;
     if (instead == &item->packed)
         bytes -= item->message.parts[2].size - instead->parts[1].size;
