@@ -94,17 +94,15 @@ static void accept_upstream(struct links *ls, struct link *l, const struct route
         refuse_kind(ls, gives, l->peer.stage);
         return;
     }
-    if (ls->run->id && r->run != ls->run->id && has_our_source(ls, l)) {
+    if (!ls->run->id || r->run == ls->run->id) {
+        hello_learn_run(ls, r->run, l->peer.control, l->port);
+        ls->changed = true;
+    } else if (has_our_source(ls, l)) {
         ls->run->dropped++;  // it knows that the source was started again; our turn will come
         link_drop(ls, l, false);
-        return;
-    }
-    if (ls->run->id && r->run != ls->run->id) {
+    } else {
         run_stop(ls->run, STATUS_FAILED, "%s belongs to another run", l->peer.stage);
-        return;
     }
-    hello_learn_run(ls, r->run, l->peer.control, l->port);
-    ls->changed = true;
 }
 
 /* A process that comes back through another connection loses the one before, which was cut.
@@ -173,13 +171,9 @@ static bool is_wrong_end(struct links *ls, struct link *l)
 void hello_hear(struct links *ls, struct port *port, const struct address *from,
                 const struct route *r, const struct message *m)
 {
-    struct hello h;
+    struct hello h = {0};
     struct link *l = link_find(ls, port, from);
-    if (floods(l)) {
-        ls->run->dropped++;
-        return;
-    }
-    if (control_hello_decode(&h, m, NULL) != STATUS_OK || death_is_known(ls, h.uuid) ||
+    if (floods(l) || control_hello_decode(&h, m, NULL) != STATUS_OK || death_is_known(ls, h.uuid) ||
         is_lost(ls, port, &h) || is_of_no_run(ls, port, r, &h)) {
         ls->run->dropped++;
         hello_free(&h);
@@ -204,13 +198,12 @@ void hello_hear(struct links *ls, struct port *port, const struct address *from,
         l->peer.wants = (int)ls->run->role.gives;
     if (port->up) {
         accept_upstream(ls, l, r);
-    } else if (l->peer.wants == (int)ls->run->role.gives) {
-        l->group = group_index(ls, h.group);
-        credit_mark(ls, l);
-        ls->changed = true;
-    } else {
-        link_settle(ls, l);
+        return;
     }
+    if (l->peer.wants == (int)ls->run->role.gives)
+        l->group = group_index(ls, l->peer.group);
+    credit_mark(ls, l);
+    ls->changed = true;
 }
 
 /* Says hello on the sockets that connect, again when there is no answer: who was at the other end

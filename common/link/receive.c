@@ -271,13 +271,15 @@ static void dispatch(struct links *ls, struct port *port, const struct address *
             ask_who(ls, port, from);
         return;
     }
-    l->nmessages += port->up && (r.type == MESSAGE_EXPERIMENT || r.type == MESSAGE_FRAME);
-    if (port->up && r.type == MESSAGE_EXPERIMENT)
-        deliver(ls, l, &r, m, false);
-    else if (port->up && r.type == MESSAGE_FRAME)
+    if (!port->up || (r.type != MESSAGE_EXPERIMENT && r.type != MESSAGE_FRAME)) {
+        on_notice(ls, l, &r, m);
+        return;
+    }
+    l->nmessages++;
+    if (r.type == MESSAGE_FRAME)
         on_frame(ls, l, &r, m);
     else
-        on_notice(ls, l, &r, m);
+        deliver(ls, l, &r, m, false);
 }
 
 bool receive_from(struct links *ls, struct port *port)
