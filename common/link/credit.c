@@ -156,6 +156,7 @@ static void send_experiment(struct links *ls)
         shared_announce(ls, l);
         l->experiment_sent = send_down(ls, l, &experiment);
         l->spent_ns = ls->now_ns;
+        link_settle(ls, l);
     }
 }
 

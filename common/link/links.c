@@ -63,9 +63,10 @@ bool link_is_open(const struct links *ls, const struct link *l)
 struct link **link_ready_list(struct links *ls, const struct link *l)
 {
     struct group *g = &ls->groups[l->group];
-    if (!link_is_open(ls, l) || (!l->credit && l->spare))
+    const bool ready = l->credit && l->experiment_sent;
+    if (!link_is_open(ls, l) || (!ready && l->spare))
         return NULL;
-    return l->credit ? &g->by_sent[l->nsent < UNDER_WAY_MAX ? l->nsent : UNDER_WAY_MAX] : &g->dry;
+    return ready ? &g->by_sent[l->nsent < UNDER_WAY_MAX ? l->nsent : UNDER_WAY_MAX] : &g->dry;
 }
 
 static void leave_list(struct link *l)
