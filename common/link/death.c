@@ -54,14 +54,13 @@ static void note_lost(struct links *ls, const struct link *l, bool died)
 
 void link_drop(struct links *ls, struct link *l, bool died)
 {
-    link_unlist(ls, l);
     for (size_t i = 0; i < ls->nheld; i++)
         if (ls->held[i].from == l)
             ls->held[i].from = NULL;  // it stays a frame of ours
     ls->changed = true;
     note_lost(ls, l, died);
     shared_release(ls, l, UINT64_MAX);
-    link_free(l);
+    link_remove(ls, l);
 }
 
 /* One neighbour is out.  Through a pipe nobody can take its place. */

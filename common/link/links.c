@@ -110,7 +110,7 @@ void link_owe(struct links *ls, struct link *l)
     ls->owed = l;
 }
 
-void link_unlist(struct links *ls, struct link *l)
+void link_remove(struct links *ls, struct link *l)
 {
     struct link **at = &ls->owed;
     leave_list(l);
@@ -127,10 +127,6 @@ void link_unlist(struct links *ls, struct link *l)
         at = &(*at)->next_by_address;
     *at = l->next_by_address;
     ls->nlinks--;
-}
-
-void link_free(struct link *l)
-{
     mapping_close(&l->pool);
     hello_free(&l->peer);
     mem_free(l->sent);
@@ -140,11 +136,8 @@ void link_free(struct link *l)
 
 void links_clear(struct links *ls)
 {
-    while (ls->first) {
-        struct link *next = ls->first->next;
-        link_free(ls->first);
-        ls->first = next;
-    }
+    while (ls->first)
+        link_remove(ls, ls->first);
     for (struct lost *l; (l = links_take_lost(ls));)
         mem_free(l);
     id_set_clear(&ls->seen.ids);

@@ -197,9 +197,8 @@ void link_lose(struct links *ls, struct link *l, uint64_t now_ns);
 /* Something may be returned to a link. */
 void link_owe(struct links *ls, struct link *l);
 
-/* Takes one out of the lists; frees one that is in none. */
-void link_unlist(struct links *ls, struct link *l);
-void link_free(struct link *l);
+/* Takes one out of the lists, and frees it. */
+void link_remove(struct links *ls, struct link *l);
 
 /* In which bucket of by_address or buried an address or a uuid is. */
 size_t links_bucket(const void *key, size_t size);
