@@ -30,7 +30,8 @@ const char *log_program(void);
 
 /* Writes one line, atomically as far as stderr allows; on a terminal in place of an unfinished one.
  */
-void log_line(enum log_level level, const char *format, ...) __attribute__((cold, format(printf, 2, 3)));
+void log_line(enum log_level level, const char *format, ...)
+    __attribute__((cold, format(printf, 2, 3)));
 
 /* Reports *e as one line and returns the exit status of the program. */
 int log_fail(const struct error *e);

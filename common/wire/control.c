@@ -56,7 +56,7 @@ static const struct field work_fields[] = {
     MEMBER(compute_ns, U64),
     MEMBER(cpu_ns, U64),
     MEMBER(frames, U64),
-    MEMBER(refused, U64, OPTIONAL),
+    MEMBER(refused, U64, .flags = FIELD_ABSENT),
     MEMBER(time_ns, U64),
     MEMBER(wait_in_ns, U64),
     MEMBER(wait_out_ns, U64),
@@ -82,7 +82,7 @@ TABLE(process);
 static const struct field fenced_fields[] = {
     MEMBER(ago_ns, U64),
     MEMBER(frames, U64),
-    MEMBER(host, TEXT, .count = HOST_SIZE, OPTIONAL),
+    MEMBER(host, TEXT, .count = HOST_SIZE, .flags = FIELD_ABSENT),
     MEMBER(pid, I64),
     MEMBER_TEXT(reason),
 };

@@ -73,7 +73,7 @@ static inline bool reader_key_is(struct reader *r, const char *text, size_t size
     return true;
 }
 
-/* True for a key that comes after this one, as far as their first bytes tell; reads nothing.  `text`
+/* True for a key that comes after this one, as far as their first bytes tell; reads nothing. `text`
  * is in memory of 8 or more, zero behind its end. */
 static inline bool reader_key_is_after(const struct reader *r, const char *text)
 {
