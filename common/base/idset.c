@@ -4,8 +4,7 @@
 
 #include "base/alloc.h"
 
-/* Index of the first range that ends at or after id. */
-static size_t find(const struct id_set *set, uint64_t id)
+size_t id_set_find(const struct id_set *set, uint64_t id)
 {
     size_t low = 0, high = set->count;
     while (low < high) {
@@ -40,13 +39,13 @@ static void erase(struct id_set *set, size_t at, size_t count)
 
 bool id_set_has(const struct id_set *set, uint64_t id)
 {
-    const size_t i = find(set, id);
+    const size_t i = id_set_find(set, id);
     return i < set->count && set->ranges[i].first <= id;
 }
 
 bool id_set_covers(const struct id_set *set, struct id_range range)
 {
-    const size_t i = find(set, range.first);
+    const size_t i = id_set_find(set, range.first);
     return i < set->count && set->ranges[i].first <= range.first &&
            set->ranges[i].last >= range.last;
 }
@@ -55,7 +54,7 @@ bool id_set_covers(const struct id_set *set, struct id_range range)
 static __attribute__((noinline)) bool merge(struct id_set *set, uint64_t first, uint64_t last)
 {
     struct id_range range = {first, last};
-    const size_t at = find(set, range.first ? range.first - 1 : 0);
+    const size_t at = id_set_find(set, range.first ? range.first - 1 : 0);
     size_t end = at;
     while (end < set->count &&
            (range.last == UINT64_MAX || set->ranges[end].first <= range.last + 1))
@@ -82,7 +81,7 @@ bool id_set_add_range(struct id_set *set, struct id_range range)
 
 bool id_set_remove_range(struct id_set *set, struct id_range range)
 {
-    const size_t at = find(set, range.first);
+    const size_t at = id_set_find(set, range.first);
     size_t end = at;
     while (end < set->count && set->ranges[end].first <= range.last)
         end++;

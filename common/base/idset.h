@@ -15,6 +15,9 @@ struct id_set {
     struct id_range *ranges;  // owned; ascending, neither touching nor overlapping
 };
 
+/* Index of the first range that ends at or after `id`, `count` when there is none. */
+size_t id_set_find(const struct id_set *set, uint64_t id);
+
 bool id_set_has(const struct id_set *set, uint64_t id);
 
 /* True when it holds all ids of a range. */

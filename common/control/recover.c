@@ -22,7 +22,7 @@ void recover_beat(struct stream *s, struct peer *p, const struct notice *n, uint
     for (size_t i = 0; i < n->nids && p->known; i++) {
         p->held += n->ids[i].last - n->ids[i].first + 1;
         if (p->hello.gives)
-            window_listed(&s->window, n->ids[i], now_ns);
+            window_listed(&s->window, n->ids[i], false, now_ns);
         else if (p->durable)
             holdings_check(s, id_set_add_range(&p->holds[0], n->ids[i]));
     }

@@ -103,11 +103,9 @@ void source_pump(struct stream *s, const struct exchange_view *view, uint64_t no
         return;
     }
     order_tell(s);
-    const uint64_t left = w->total - w->lowest;
     const bool whole = recover_is_whole(s, now_ns);
     if (!s->run->stopping)
-        exchange_set_limit(&s->links->exchange,
-                           whole ? w->lowest + (left < w->size ? left : w->size) : 0);
+        exchange_set_limit(&s->links->exchange, whole ? window_end(w) : 0);
 }
 
 void source_interrupt(struct stream *s)

@@ -4,8 +4,11 @@
 
 enum status window_open(struct window *w, uint64_t size, uint32_t attempts, struct error *e)
 {
-    *w = (struct window){
-        .size = size, .attempts = attempts, .frames = mem_array((size_t)size, sizeof *w->frames)};
+    static const struct id_set none;
+    *w = (struct window){.size = size,
+                         .attempts = attempts,
+                         .frames = mem_array((size_t)size, sizeof *w->frames),
+                         .list = &none};
     return w->frames ? STATUS_OK : error_memory(e, "the window");
 }
 
@@ -44,25 +47,11 @@ uint64_t window_id(const struct window *w, uint64_t place)
     return w->list->ranges[low].first + (place - w->before[low]);
 }
 
-/* Index of the first range of the list that ends at or after `id`. */
-static size_t range_of(const struct window *w, uint64_t id)
-{
-    size_t low = 0, high = w->list ? w->list->count : 0;
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (w->list->ranges[middle].last < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* How many ids of the list are below `id`. */
 static uint64_t place_of(const struct window *w, uint64_t id)
 {
-    const size_t at = range_of(w, id);
-    if (!w->list || at == w->list->count)
+    const size_t at = id_set_find(w->list, id);
+    if (at == w->list->count)
         return w->total;
     const uint64_t first = w->list->ranges[at].first;
     return w->before[at] + (id > first ? id - first : 0);
@@ -70,10 +59,9 @@ static uint64_t place_of(const struct window *w, uint64_t id)
 
 bool window_covers(const struct window *w, struct id_range range, uint64_t places, uint64_t *other)
 {
-    const size_t at = range_of(w, range.first);
+    const size_t at = id_set_find(w->list, range.first);
     *other = range.first;
-    if (!w->list || at == w->list->count || w->list->ranges[at].first > range.first ||
-        w->before[at] >= places)
+    if (at == w->list->count || w->list->ranges[at].first > range.first || w->before[at] >= places)
         return false;
     const struct id_range in = w->list->ranges[at];
     const uint64_t issued = places - w->before[at];  // of this range of the list
@@ -84,15 +72,14 @@ bool window_covers(const struct window *w, struct id_range range, uint64_t place
     return false;
 }
 
-static struct frame_state *at(const struct window *w, uint64_t place)
+uint64_t window_end(const struct window *w)
 {
-    return &w->frames[place % w->size];
+    return w->total - w->lowest < w->size ? w->total : w->lowest + w->size;
 }
 
-struct frame_state *window_find(const struct window *w, uint64_t id)
+struct frame_state *window_at(const struct window *w, uint64_t place)
 {
-    const struct id_range places = window_clip(w, (struct id_range){id, id});
-    return places.first <= places.last ? at(w, places.first) : NULL;
+    return &w->frames[place % w->size];
 }
 
 /* All groups that must have acknowledged it. */
@@ -103,13 +90,12 @@ static bool is_done(const struct window *w, const struct frame_state *f)
 
 struct id_range window_clip(const struct window *w, struct id_range range)
 {
-    const uint64_t window_end = w->total - w->lowest < w->size ? w->total : w->lowest + w->size;
     uint64_t first = place_of(w, range.first),
              end = range.last == UINT64_MAX ? w->total : place_of(w, range.last + 1);
     if (first < w->lowest)
         first = w->lowest;
-    if (end > window_end)
-        end = window_end;
+    if (end > window_end(w))
+        end = window_end(w);
     return first < end ? (struct id_range){first, end - 1} : (struct id_range){1, 0};
 }
 
@@ -117,7 +103,7 @@ void window_ack(struct window *w, struct id_range range, uint64_t groups, uint64
 {
     const struct id_range clipped = window_clip(w, range);
     for (uint64_t place = clipped.first; place <= clipped.last && place < places; place++)
-        at(w, place)->acked |= groups;
+        window_at(w, place)->acked |= groups;
     w->changed |= clipped.first <= clipped.last;
 }
 
@@ -125,28 +111,30 @@ void window_retract(struct window *w, struct id_range range, uint64_t groups)
 {
     const struct id_range places = window_clip(w, range);
     for (uint64_t place = places.first; place <= places.last; place++)
-        at(w, place)->acked &= ~groups;
+        window_at(w, place)->acked &= ~groups;
     w->changed = true;
 }
 
-void window_listed(struct window *w, struct id_range range, uint64_t now_ns)
+void window_listed(struct window *w, struct id_range range, bool left, uint64_t now_ns)
 {
     const struct id_range places = window_clip(w, range);
-    for (uint64_t place = places.first; place <= places.last; place++)
-        at(w, place)->listed_ns = now_ns;
+    for (uint64_t place = places.first; place <= places.last; place++) {
+        window_at(w, place)->listed_ns = now_ns;
+        window_at(w, place)->out |= left;
+    }
 }
 
 void window_advance(struct window *w)
 {
-    while (w->lowest < w->total && is_done(w, at(w, w->lowest)))
-        *at(w, w->lowest++) = (struct frame_state){0};  // the change was noted
+    while (w->lowest < w->total && is_done(w, window_at(w, w->lowest)))
+        *window_at(w, w->lowest++) = (struct frame_state){0};  // the change was noted
 }
 
 uint64_t window_count_done(const struct window *w)
 {
     uint64_t done = w->lowest;
-    for (uint64_t place = w->lowest; place < w->total && place - w->lowest < w->size; place++)
-        done += is_done(w, at(w, place));
+    for (uint64_t place = w->lowest; place < window_end(w); place++)
+        done += is_done(w, window_at(w, place));
     return done;
 }
 
@@ -154,8 +142,8 @@ bool window_to_come(const struct window *w, uint64_t group, uint64_t from, size_
                     struct id_set *ids, uint64_t *until)
 {
     uint64_t place = from > w->lowest ? from : w->lowest;
-    for (; place < w->total && place - w->lowest < w->size; place++) {
-        if (is_done(w, at(w, place)) || at(w, place)->acked & group)
+    for (; place < window_end(w); place++) {
+        if (is_done(w, window_at(w, place)) || window_at(w, place)->acked & group)
             continue;
         if (ids->count == ranges_max)
             break;
@@ -166,18 +154,19 @@ bool window_to_come(const struct window *w, uint64_t group, uint64_t from, size_
     return true;
 }
 
-enum window_verdict window_lose(struct window *w, uint64_t id, bool at_work)
+const struct frame_state *window_lose(struct window *w, uint64_t place, bool at_work)
 {
-    struct frame_state *f = window_find(w, id);
-    if (!f || !f->out || is_done(w, f))
-        return WINDOW_KEEP;
+    struct frame_state *f = window_at(w, place);
+    if (!f->out || is_done(w, f))
+        return NULL;
     f->deaths += at_work;
-    if (at_work && f->deaths >= w->attempts && f->attempt > 0) {
+    f->given_up = at_work && f->deaths >= w->attempts && f->attempt > 0;
+    if (f->given_up) {
         f->acked = UINT64_MAX;
         w->changed = true;
-        return WINDOW_GIVEN_UP;
+        return f;
     }
     f->attempt++;
     f->out = false;
-    return WINDOW_AGAIN;
+    return f;
 }

@@ -17,7 +17,9 @@ struct frame_state {
     uint64_t listed_ns;  // when a live process that passes it on last said that it holds it
     uint32_t attempt;    // how often it was issued again
     uint32_t deaths;     // processes that died at work on it
+    uint64_t held;       // a bit per group whose last stages hold it, while lost.c looks
     bool out;            // it has left the source
+    bool given_up;       // too many died at work on it: it counts as acknowledged
 };
 
 struct window {
@@ -42,8 +44,9 @@ bool window_take_list(struct window *w, const struct id_set *list);
 /* The id at a place of the list. */
 uint64_t window_id(const struct window *w, uint64_t place);
 
-/* The state of a frame; NULL for one that is not in the window. */
-struct frame_state *window_find(const struct window *w, uint64_t id);
+/* The place behind the last one in the window; the state of a frame at a place in it. */
+uint64_t window_end(const struct window *w);
+struct frame_state *window_at(const struct window *w, uint64_t place);
 
 /* The places in the window of a range of ids; the first is behind the last when there are none. */
 struct id_range window_clip(const struct window *w, struct id_range range);
@@ -57,8 +60,9 @@ bool window_covers(const struct window *w, struct id_range range, uint64_t place
 void window_ack(struct window *w, struct id_range range, uint64_t groups, uint64_t places);
 void window_retract(struct window *w, struct id_range range, uint64_t groups);
 
-/* Notes that a process that passes frames on holds them. */
-void window_listed(struct window *w, struct id_range range, uint64_t now_ns);
+/* Notes that a process that passes frames on holds them, or that they have just `left` the source.
+ */
+void window_listed(struct window *w, struct id_range range, bool left, uint64_t now_ns);
 
 /* Moves the window over all frames that are done. */
 void window_advance(struct window *w);
@@ -73,15 +77,10 @@ uint64_t window_count_done(const struct window *w);
 bool window_to_come(const struct window *w, uint64_t group, uint64_t from, size_t ranges_max,
                     struct id_set *ids, uint64_t *until);
 
-/* What is to be done with a frame of which a copy was lost. */
-enum window_verdict {
-    WINDOW_KEEP,      // nothing: it is acknowledged, or it has not left the source yet
-    WINDOW_AGAIN,     // issue it again, the attempt is counted up
-    WINDOW_GIVEN_UP,  // too many died at work on it: it now counts as acknowledged.  Not at its
-                      // first issue: credit that came late may have named the wrong frame
-};
-
-/* Decides; `at_work` when the process that had it died at work on it. */
-enum window_verdict window_lose(struct window *w, uint64_t id, bool at_work);
+/* A copy of the frame at a place was lost, `at_work` when the process that had it died at work on
+ * it.  Its state when it is to be issued again, with the attempt counted up, or is given up: not at
+ * its first issue, as credit that came late may have named the wrong frame.  NULL for nothing to
+ * do: it is acknowledged, or it has not left the source yet. */
+const struct frame_state *window_lose(struct window *w, uint64_t place, bool at_work);
 
 #endif

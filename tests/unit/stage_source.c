@@ -207,7 +207,7 @@ static void beats(struct world *w, struct peer *p, bool holds)
 /* Frame 1 has left the source, and nobody passes it on: true when it is issued again. */
 static bool is_lost(struct world *w)
 {
-    struct frame_state *f = window_find(&w->source->window, 1);
+    struct frame_state *f = window_at(&w->source->window, 1);
     f->out = true;
     lost_unlisted(w->source, 8);
     return !f->out;
@@ -227,9 +227,9 @@ static void what_a_group_holds_is_of_no_use_to_another(void **state)
         assert_true(exchange_next(&w.links.exchange, &t));
     beats(&w, one, true);
     beats(&w, two, false);
-    window_listed(&w.source->window, (struct id_range){1, 1}, 5);
+    window_listed(&w.source->window, (struct id_range){1, 1}, false, 5);
     assert_false(is_lost(&w));
-    window_listed(&w.source->window, (struct id_range){1, 1}, 4);
+    window_listed(&w.source->window, (struct id_range){1, 1}, false, 4);
     assert_true(is_lost(&w));
     beats(&w, two, true);
     assert_false(is_lost(&w));

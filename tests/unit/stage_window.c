@@ -25,7 +25,22 @@ static struct window open_window(uint64_t required)
 
 static void leave(const struct window *w, uint64_t id)
 {
-    window_find(w, id)->out = true;
+    window_at(w, id)->out = true;
+}
+
+/* Whether ids from `first` to `last` are in the window at these places; 1 to 0: none are. */
+static bool is_clipped(const struct window *w, uint64_t first, uint64_t last, uint64_t from,
+                       uint64_t to)
+{
+    const struct id_range places = window_clip(w, (struct id_range){first, last});
+    return places.first == from && places.last == to;
+}
+
+/* Whether the loss of a copy has a frame issued again. */
+static bool is_again(struct window *w, uint64_t place, bool at_work)
+{
+    const struct frame_state *f = window_lose(w, place, at_work);
+    return f && !f->given_up && !f->out;
 }
 
 static void moves_when_all_groups_have_it(void **state)
@@ -39,10 +54,10 @@ static void moves_when_all_groups_have_it(void **state)
     window_ack(&w, (struct id_range){0, UINT64_MAX}, TWO, UINT64_MAX);
     window_advance(&w);
     assert_true(w.lowest == 3);
-    assert_null(window_find(&w, 2));
-    assert_non_null(window_find(&w, 6));
-    assert_null(window_find(&w, 7));
-    assert_true(window_find(&w, 4)->acked == 0);  // its place was that of frame 0
+    assert_true(is_clipped(&w, 2, 2, 1, 0));
+    assert_true(is_clipped(&w, 6, 6, 6, 6));
+    assert_true(is_clipped(&w, 7, 7, 1, 0));
+    assert_true(window_at(&w, 4)->acked == 0);  // its place was that of frame 0
     window_ack(&w, (struct id_range){0, 6}, ONE | TWO, UINT64_MAX);
     w.total = 5;  // nothing more is issued
     window_advance(&w);
@@ -67,15 +82,14 @@ static void lost_frames_are_issued_again(void **state)
 {
     (void)state;
     struct window w = open_window(ONE);
-    assert_int_equal(window_lose(&w, 1, true), WINDOW_KEEP);  // still in the source
+    assert_null(window_lose(&w, 1, true));  // still in the source
     leave(&w, 1);
-    assert_int_equal(window_lose(&w, 1, false), WINDOW_AGAIN);
-    assert_int_equal(window_find(&w, 1)->attempt, 1);
-    assert_int_equal(window_lose(&w, 1, false), WINDOW_KEEP);  // once is enough
+    assert_true(is_again(&w, 1, false));
+    assert_int_equal(window_at(&w, 1)->attempt, 1);
+    assert_null(window_lose(&w, 1, false));  // once is enough
     leave(&w, 2);
     window_ack(&w, (struct id_range){2, 2}, ONE, UINT64_MAX);
-    assert_int_equal(window_lose(&w, 2, true), WINDOW_KEEP);  // it has arrived
-    assert_int_equal(window_lose(&w, SIZE, true), WINDOW_KEEP);
+    assert_null(window_lose(&w, 2, true));  // it has arrived
     window_close(&w);
 }
 
@@ -85,15 +99,15 @@ static void what_kills_is_given_up(void **state)
     struct window w = open_window(ONE | TWO);
     for (int i = 1; i < ATTEMPTS; i++) {
         leave(&w, 0);
-        assert_int_equal(window_lose(&w, 0, true), WINDOW_AGAIN);
+        assert_true(is_again(&w, 0, true));
         leave(&w, 0);
-        assert_int_equal(window_lose(&w, 0, false), WINDOW_AGAIN);
+        assert_true(is_again(&w, 0, false));
     }
     leave(&w, 0);
-    assert_int_equal(window_lose(&w, 0, true), WINDOW_GIVEN_UP);
+    assert_true(window_lose(&w, 0, true)->given_up);
     window_advance(&w);
     assert_true(w.lowest == 1);
-    assert_int_equal(window_find(&w, 4)->deaths, 0);
+    assert_int_equal(window_at(&w, 4)->deaths, 0);
     window_close(&w);
 }
 
@@ -105,33 +119,25 @@ static void none_is_given_up_at_its_first_issue(void **state)
     struct window w = open_window(ONE);
     w.attempts = 1;
     leave(&w, 0);
-    assert_int_equal(window_lose(&w, 0, true), WINDOW_AGAIN);
+    assert_true(is_again(&w, 0, true));
     leave(&w, 0);
-    assert_int_equal(window_lose(&w, 0, false), WINDOW_AGAIN);  // not at work on it
+    assert_true(is_again(&w, 0, false));  // not at work on it
     leave(&w, 0);
-    assert_int_equal(window_lose(&w, 0, true), WINDOW_GIVEN_UP);
+    assert_true(window_lose(&w, 0, true)->given_up);
     leave(&w, 1);
-    assert_int_equal(window_lose(&w, 1, false), WINDOW_AGAIN);
+    assert_true(is_again(&w, 1, false));
     leave(&w, 1);
-    assert_int_equal(window_lose(&w, 1, true), WINDOW_GIVEN_UP);
-    assert_int_equal(window_find(&w, 1)->deaths, 1);
+    assert_true(window_lose(&w, 1, true)->given_up);
+    assert_int_equal(window_at(&w, 1)->deaths, 1);
     window_close(&w);
-}
-
-/* Whether ids from `first` to `last` are in the window at these places; 1 to 0: none are. */
-static bool is_clipped(const struct window *w, uint64_t first, uint64_t last, uint64_t from,
-                       uint64_t to)
-{
-    const struct id_range places = window_clip(w, (struct id_range){first, last});
-    return places.first == from && places.last == to;
 }
 
 static void ranges_are_clipped(void **state)
 {
     (void)state;
     struct window w = open_window(ONE);
-    window_listed(&w, (struct id_range){0, UINT64_MAX}, 7);
-    assert_true(window_find(&w, 3)->listed_ns == 7);
+    window_listed(&w, (struct id_range){0, UINT64_MAX}, false, 7);
+    assert_true(window_at(&w, 3)->listed_ns == 7);
     window_ack(&w, (struct id_range){0, 1}, ONE, UINT64_MAX);
     window_advance(&w);
     assert_true(is_clipped(&w, 0, 1, 1, 0));
@@ -150,8 +156,8 @@ static void lists_have_gaps(void **state)
     assert_true(w.total == 6);
     for (uint64_t i = 0; i < 6; i++)
         assert_true(window_id(&w, i) == ids[i]);
-    assert_null(window_find(&w, 5));
-    assert_null(window_find(&w, 101));  // the fifth of a window of four
+    assert_true(is_clipped(&w, 5, 5, 1, 0));
+    assert_true(is_clipped(&w, 101, 101, 1, 0));  // the fifth of a window of four
     assert_true(is_clipped(&w, 0, UINT64_MAX, 0, 3));
     assert_true(is_clipped(&w, 5, 6, 1, 0));
     window_ack(&w, (struct id_range){4, 99}, ONE, UINT64_MAX);
@@ -159,12 +165,12 @@ static void lists_have_gaps(void **state)
     window_advance(&w);
     assert_true(w.lowest == 3);
     assert_true(is_clipped(&w, 8, UINT64_MAX, 3, 5));
-    window_find(&w, UINT64_MAX)->out = true;
-    assert_int_equal(window_lose(&w, UINT64_MAX, false), WINDOW_AGAIN);
+    window_at(&w, 5)->out = true;
+    assert_true(is_again(&w, 5, false));
     window_ack(&w, (struct id_range){0, UINT64_MAX}, ONE, UINT64_MAX);
     window_advance(&w);
     assert_true(w.lowest == 6);
-    assert_null(window_find(&w, UINT64_MAX));
+    assert_true(is_clipped(&w, UINT64_MAX, UINT64_MAX, 1, 0));
     window_close(&w);
 }
 
@@ -173,7 +179,7 @@ static void only_what_was_issued_is_covered(void **state)
     (void)state;
     struct id_range ranges[] = {{3, 4}, {7, 9}, {UINT64_MAX, UINT64_MAX}};
     const struct id_set list = {.count = 3, .ranges = ranges};
-    struct window w = open_list(ONE, &list), empty = {.size = SIZE};
+    struct window w = open_list(ONE, &list), empty;
     static const struct {
         struct id_range range;
         uint64_t places, other;
@@ -183,6 +189,7 @@ static void only_what_was_issued_is_covered(void **state)
                {{8, 9}, 3, 8},    {{0, UINT64_MAX}, 6, 0},
                {{10, 10}, 6, 10}, {{UINT64_MAX, UINT64_MAX}, 5, UINT64_MAX}};
     uint64_t other;
+    assert_int_equal(window_open(&empty, SIZE, ATTEMPTS, NULL), STATUS_OK);
     assert_false(window_covers(&empty, (struct id_range){0, 0}, 9, &other));
     assert_true(window_covers(&w, (struct id_range){3, 4}, 2, &other));
     assert_true(window_covers(&w, (struct id_range){7, 9}, 5, &other));
@@ -192,6 +199,7 @@ static void only_what_was_issued_is_covered(void **state)
         assert_false(window_covers(&w, bad[i].range, bad[i].places, &other));
         assert_true(other == bad[i].other);
     }
+    window_close(&empty);
     window_close(&w);
 }
 
@@ -206,9 +214,9 @@ static void what_was_not_issued_is_not_acknowledged(void **state)
     window_retract(&w, (struct id_range){0, 2}, ONE);  // 0 and 1 are over
     window_advance(&w);
     assert_true(w.lowest == 2);
-    assert_true(window_find(&w, 3)->acked == ONE);
+    assert_true(window_at(&w, 3)->acked == ONE);
     window_retract(&w, (struct id_range){3, 3}, ONE);
-    assert_true(!window_find(&w, 3)->acked);
+    assert_true(!window_at(&w, 3)->acked);
     window_close(&w);
 }
 
