@@ -13,12 +13,19 @@ static int by_uuid(const void *a, const void *b)
     return strcmp(((const struct neighbour *)a)->uuid, ((const struct neighbour *)b)->uuid);
 }
 
+/* A process names this one as one before it. */
+static bool names_upstream(const struct peer *p, const char *uuid)
+{
+    for (size_t i = 0; i < p->hello.nupstreams; i++)
+        if (strcmp(p->hello.upstreams[i].uuid, uuid) == 0)
+            return true;
+    return false;
+}
+
 /* How far from the source a process is through `uuid`, which it names as the one before it; 0
  * unless frames reach that one, and it names the process, too, if it names any. */
 static uint32_t hops_through(const struct stream *s, const char *uuid, const struct peer *p)
 {
-    if (strcmp(uuid, s->run->uuid) == 0)
-        return p->linked;
     const struct peer *up = roster_find(&s->roster, uuid);
     if (!up || !up->hops || up->bye || !up->hello.gives)
         return 0;
@@ -41,11 +48,11 @@ static void find_reached(struct stream *s)
     struct peer *first = s->roster.first;
     bool changed = true;
     for (struct peer *p = first; p; p = p->next)
-        p->hops = p->linked = 0;
+        p->hops = 0;
     for (const struct link *l = s->links->first; l; l = l->next) {
         struct peer *p = l->port->up ? NULL : roster_find(&s->roster, l->peer.uuid);
-        if (p)
-            p->linked = true;
+        if (p && !p->out && names_upstream(p, s->run->uuid))
+            p->hops = 1;
     }
     while (changed) {
         changed = false;
@@ -121,11 +128,10 @@ uint64_t barrier_reach(struct stream *s)
 /* Somebody names this process as the one before it. */
 static bool has_downstream(const struct stream *s, const char *uuid)
 {
-    for (const struct peer *p = s->roster.first; p; p = p->next)
-        for (size_t i = 0; i < p->hello.nupstreams; i++)
-            if (strcmp(p->hello.upstreams[i].uuid, uuid) == 0)
-                return true;
-    return false;
+    const struct peer *p = s->roster.first;
+    while (p && !names_upstream(p, uuid))
+        p = p->next;
+    return p;
 }
 
 static void name_missing(struct stream *s)
@@ -164,8 +170,6 @@ static bool skip_durable(struct stream *s)
     bool good = true;
     for (size_t i = 0; i < s->ndurable && good; i++) {
         struct id_set lacks = {0};
-        if (!(s->window.required >> i & 1))
-            continue;
         good = id_set_add_set(&lacks, list) && take_off(s, UINT64_C(1) << i, &lacks) &&
                id_set_add_set(&lacking, &lacks);
         id_set_clear(&lacks);

@@ -22,26 +22,24 @@ struct peer {
     struct peer *next, *next_by_address, *next_by_uuid;
     struct address address;
     struct hello hello;
-    uint64_t came_ns;          // when it first said hello
-    uint64_t named_ns;         // ... and last, with its neighbours
-    uint64_t heard_ns;         // when it said something last
-    uint64_t lost_ns;          // when nothing could be sent to it any more, 0 for never
-    uint64_t beats_ns[2];      // its last two heartbeats, the later one first
-    uint64_t progress;         // what it said last ...
-    uint64_t progress_ns;      // ... and when that last changed, or it held nothing before
-    uint64_t held;             // how many ids it listed last
-    struct id_set holds[2];    // of a last stage: which, in its last two heartbeats
-    struct peer *next_holder;  // another such, while lost.c looks for frames
-    struct work work;          // what it said last
-    uint64_t durable;          // bit of its group among those that are waited for, 0 for none
-    bool announced;            // durable: it has said which frames it has
-    uint64_t order_from;       // it is told what is to come from this place of the list on
-    struct id_set told;        // what it was told last ...
-    uint64_t told_until;       // ... and up to where; 0 for never
-    bool linked;               // the source itself has a link to it
-    uint32_t hops;             // from the source, whose frames can get there; 0: they cannot
-    bool known;                // they could at some time: what it says of frames counts
-    bool out;                  // it broke the rules before they could: it is not listened to
+    uint64_t came_ns;        // when it first said hello
+    uint64_t named_ns;       // ... and last, with its neighbours
+    uint64_t heard_ns;       // when it said something last
+    uint64_t lost_ns;        // when nothing could be sent to it any more, 0 for never
+    uint64_t beats_ns[2];    // its last two heartbeats, the later one first
+    uint64_t progress;       // what it said last ...
+    uint64_t progress_ns;    // ... and when that last changed, or it held nothing before
+    uint64_t held;           // how many ids it listed last
+    struct id_set holds[2];  // of a last stage: which, in its last two heartbeats
+    struct work work;        // what it said last
+    uint64_t durable;        // bit of its group among those that are waited for, 0 for none
+    bool announced;          // durable: it has said which frames it has
+    uint64_t order_from;     // it is told what is to come from this place of the list on
+    struct id_set told;      // what it was told last ...
+    uint64_t told_until;     // ... and up to where; 0 for never
+    uint32_t hops;           // from the source, whose frames can get there; 0: they cannot
+    bool known;              // they could at some time: what it says of frames counts
+    bool out;                // it broke the rules before they could: it is not listened to
     bool bye;
     struct allowance allowance;
     struct id_set have;   // durable from the start
