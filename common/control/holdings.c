@@ -32,38 +32,33 @@ void holdings_forget(struct stream *s, struct peer *p)
     p->announced = false;
 }
 
-/* Some of the first `places` ids of the list. */
-static void acknowledge(struct stream *s, const struct peer *p, struct id_range range,
-                        uint64_t places)
+/* A process that frames reach has these, and perhaps others that were not issued. */
+static void count(struct stream *s, const struct peer *p, const struct id_range *ids, size_t nids)
 {
-    if (p->durable && p->durable == s->unsafe_in)
-        holdings_check(s, id_set_remove_range(&s->unsafe, range));
-    window_ack(&s->window, range, p->durable, places);
+    const uint64_t places = holdings_issued(s);
+    for (size_t i = 0; i < nids && places; i++) {
+        if (p->durable && p->durable == s->unsafe_in)
+            holdings_check(s, id_set_remove_range(&s->unsafe, ids[i]));
+        window_ack(&s->window, ids[i], p->durable, places);
+    }
 }
 
 void holdings_acknowledge(struct stream *s, struct peer *p, const struct notice *n)
 {
-    const uint64_t places = holdings_issued(s);
-    for (size_t i = 0; i < n->nids; i++) {
+    for (size_t i = 0; i < n->nids; i++)
         holdings_check(s, id_set_add_range(&p->acked, n->ids[i]));
-        if (p->known)
-            acknowledge(s, p, n->ids[i], places);
-    }
+    if (p->known)
+        count(s, p, n->ids, n->nids);
 }
 
-/* It may have more frames than there are in the list. */
 void holdings_take_have(struct stream *s, const struct peer *p)
 {
-    const uint64_t places = holdings_issued(s);
-    for (size_t i = 0; i < p->have.count && places; i++)
-        window_ack(&s->window, p->have.ranges[i], p->durable, places);
+    count(s, p, p->have.ranges, p->have.count);
 }
 
 void holdings_take(struct stream *s, struct peer *p)
 {
-    const uint64_t places = holdings_issued(s);
-    for (size_t i = 0; i < p->acked.count; i++)
-        acknowledge(s, p, p->acked.ranges[i], places);
+    count(s, p, p->acked.ranges, p->acked.count);
     holdings_take_have(s, p);
     drop_early(s, p);
     p->known = true;
