@@ -61,7 +61,7 @@ void holdings_take(struct stream *s, struct peer *p)
     count(s, p, p->acked.ranges, p->acked.count);
     holdings_take_have(s, p);
     drop_early(s, p);
-    p->known = true;
+    p->known = s->window.changed = true;
 }
 
 void holdings_compare(struct stream *s, const struct peer *p, const struct notice *bye)

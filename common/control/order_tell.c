@@ -7,30 +7,17 @@
 
 enum { RANGES_MAX = 2000 };  // so that a message stays below 64 KiB
 
-static bool same(const struct id_set *a, const struct id_set *b)
-{
-    size_t i = 0;
-    while (i < a->count && i < b->count && a->ranges[i].first == b->ranges[i].first &&
-           a->ranges[i].last == b->ranges[i].last)
-        i++;
-    return i == a->count && i == b->count;
-}
-
-/* Tells a process what is still to come, when that has changed. */
+/* Tells a process what is still to come. */
 static void tell(struct stream *s, struct peer *p)
 {
-    struct notice n = {0};
     struct id_set ids = {0};
-    if (!window_to_come(&s->window, p->durable, p->order_from, RANGES_MAX, &ids, &n.until)) {
-        run_stop(s->run, STATUS_FAILED, "out of memory for the order of frames");
-    } else if (n.until != p->told_until || !same(&ids, &p->told)) {
+    struct notice n = {0};
+    if (window_to_come(&s->window, p->durable, p->order_from, RANGES_MAX, &ids, &n.until)) {
         n.nids = ids.count;
         n.ids = ids.ranges;
         peer_send(s, p, MESSAGE_ORDER, &n);
-        id_set_clear(&p->told);
-        p->told = ids;
-        p->told_until = n.until;
-        return;
+    } else {
+        run_stop(s->run, STATUS_FAILED, "out of memory for the order of frames");
     }
     id_set_clear(&ids);
 }
@@ -72,7 +59,8 @@ static void refuse(struct stream *s, struct peer *p)
 
 void order_tell(struct stream *s)
 {
-    if (!s->ordered || !(s->window.changed || s->links->looks))
+    const bool changed = s->window.changed;
+    if (!s->ordered || !(changed || s->links->looks))
         return;
     s->window.changed = false;
     for (struct peer *p = s->roster.first; p && !s->run->stopping; p = p->next) {
@@ -80,7 +68,7 @@ void order_tell(struct stream *s)
             continue;
         for (struct peer *later; !s->run->stopping && (later = rival(s, p));)
             refuse(s, later);
-        if (!s->run->stopping)
+        if (changed && !s->run->stopping)
             tell(s, p);
     }
 }

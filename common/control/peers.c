@@ -94,9 +94,8 @@ static void enter(struct stream *s, const struct address *from, struct hello *h)
     *h = (struct hello){0};
     barrier_sort(&p->hello);
     p->heard_ns = p->named_ns = clock_ns();
-    p->told_until = 0;  // of the order: it may have missed that
     s->ordered |= p->hello.order;
-    s->window.changed |= p->hello.order;
+    s->window.changed |= p->hello.order;  // it may have missed what is to come
     s->links->changed = true;
     peer_welcome(s, p);
     repeat_fences(s, p);

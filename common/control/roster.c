@@ -88,7 +88,6 @@ void roster_remove(struct roster *r, struct peer *p)
     r->count--;
     r->nclaims -= p->nclaims;
     hello_free(&p->hello);
-    id_set_clear(&p->told);
     id_set_clear(&p->have);
     id_set_clear(&p->acked);
     id_set_clear(&p->holds[0]);

@@ -35,8 +35,6 @@ struct peer {
     uint64_t durable;        // bit of its group among those that are waited for, 0 for none
     bool announced;          // durable: it has said which frames it has
     uint64_t order_from;     // it is told what is to come from this place of the list on
-    struct id_set told;      // what it was told last ...
-    uint64_t told_until;     // ... and up to where; 0 for never
     uint32_t hops;           // from the source, whose frames can get there; 0: they cannot
     bool known;              // they could at some time: what it says of frames counts
     bool out;                // it broke the rules before they could: it is not listened to
