@@ -27,7 +27,7 @@ static bool names_upstream(const struct peer *p, const char *uuid)
 static uint32_t hops_through(const struct stream *s, const char *uuid, const struct peer *p)
 {
     const struct peer *up = roster_find(&s->roster, uuid);
-    if (!up || !up->hops || up->bye || !up->hello.gives)
+    if (!up || !up->hops || !up->hello.gives)
         return 0;
     const struct hello *h = &up->hello;
     const bool named = !h->names_downstreams ||
@@ -51,13 +51,13 @@ static void find_reached(struct stream *s)
         p->hops = 0;
     for (const struct link *l = s->links->first; l; l = l->next) {
         struct peer *p = l->port->up ? NULL : roster_find(&s->roster, l->peer.uuid);
-        if (p && !p->out && names_upstream(p, s->run->uuid))
+        if (p && peer_is_here(p) && names_upstream(p, s->run->uuid))
             p->hops = 1;
     }
     while (changed) {
         changed = false;
         for (struct peer *p = first; p; p = p->next)
-            for (size_t i = 0; i < p->hello.nupstreams && !p->hops && !p->out; i++) {
+            for (size_t i = 0; i < p->hello.nupstreams && !p->hops && peer_is_here(p); i++) {
                 p->hops = hops_through(s, p->hello.upstreams[i].uuid, p);
                 changed |= p->hops > 0;
             }
@@ -97,7 +97,7 @@ static void settle_groups(struct stream *s)
         p->durable = 0;  // who is out of reach now may have had a bit that another group gets
     for (int round = 0; round < 2; round++)
         for (struct peer *p = s->roster.first; p; p = p->next)
-            if (p->hops && p->hello.durable && !p->bye && (round || p->announced)) {
+            if (p->hops && p->hello.durable && (round || p->announced)) {
                 p->durable = group_bit(s, p->hello.group);
                 if (!p->durable && s->open_ns)
                     say_spare(s, p->hello.group);
@@ -113,13 +113,13 @@ uint64_t barrier_reach(struct stream *s)
     find_reached(s);
     settle_groups(s);
     for (struct peer *p = s->roster.first; p; p = p->next) {
-        if (!p->hops || p->bye)
+        if (!p->hops)
             continue;
         if (p->durable && !p->announced)
             s->awaited = true;
         else
             durable |= p->durable;
-        if (!p->known)
+        if (p->standing == PEER_NEW)
             holdings_take(s, p);
     }
     return s->reach = durable;
@@ -157,7 +157,7 @@ static bool take_off(const struct stream *s, uint64_t group, struct id_set *ids)
 {
     bool good = true;
     for (const struct peer *p = s->roster.first; p && good; p = p->next)
-        if (p->durable == group && p->known)
+        if (p->durable == group)
             good = id_set_remove_set(ids, &p->have);
     return good;
 }

@@ -23,20 +23,22 @@ static bool is_of_issued(struct stream *s, struct peer *p, const struct notice *
     return true;
 }
 
-/* True when there is room for more ranges of a process; it is made at the expense of who has said
- * most of those that frames do not reach, and of itself when there is none. */
-static bool has_room(struct stream *s, struct peer *p, size_t more)
+/* True when there is room for what a process said; it is made at the expense of who has said most
+ * of those that frames do not reach, and of itself when there is none. */
+static bool has_room(struct stream *s, struct peer *p)
 {
-    struct roster *r = &s->roster;
-    struct peer *most = p->known ? NULL : p;
-    r->nclaims += more;
-    p->nclaims += more;
-    if (r->nclaims <= CLAIMS_MAX)
-        return true;
-    for (struct peer *q = r->first; q; q = q->next)
-        if (!q->known && q->nclaims > (most ? most->nclaims : 0))
+    size_t all = 0, largest = 0;
+    struct peer *most = p;
+    for (struct peer *q = s->roster.first; q; q = q->next) {
+        const size_t claims = q->have.count + (q->standing == PEER_NEW ? q->acked.count : 0);
+        all += claims;
+        if (q->standing == PEER_NEW && claims > largest) {
+            largest = claims;
             most = q;
-    most = most ? most : p;
+        }
+    }
+    if (all <= CLAIMS_MAX)
+        return true;
     outlaw(s, most, "it says more of frames than there is room for");
     return most != p;
 }
@@ -45,18 +47,17 @@ static void hear_ack(struct stream *s, struct peer *p, const struct notice *n)
 {
     if (!is_of_issued(s, p, n, "acknowledged"))
         return;
-    if (!p->known && (!n->nids || !has_room(s, p, n->nids)))
-        return;
-    if (!p->known && !p->early_ns)
+    if (!p->acked.count)
         p->early_ns = p->heard_ns;
     holdings_acknowledge(s, p, n);
+    if (p->standing == PEER_NEW)
+        (void)has_room(s, p);
 }
 
 /* Ascending, so that a set of them is quickly made; all of it may come again. */
 static void hear_have(struct stream *s, struct peer *p, const struct notice *n)
 {
     const struct id_set *have = &p->have;
-    const size_t before = have->count;
     bool ascends = true;
     for (size_t i = 0; i < n->nids && ascends; i++) {
         if (id_set_covers(have, n->ids[i]))
@@ -65,7 +66,7 @@ static void hear_have(struct stream *s, struct peer *p, const struct notice *n)
         if (ascends)
             holdings_check(s, id_set_add_range(&p->have, n->ids[i]));
     }
-    if (!has_room(s, p, have->count - before))
+    if (!has_room(s, p))
         return;
     if (!ascends) {
         outlaw(s, p, "it says which frames it has in no order");
@@ -73,7 +74,7 @@ static void hear_have(struct stream *s, struct peer *p, const struct notice *n)
     }
     if (n->known)
         p->announced = s->links->changed = true;
-    if (p->known && n->known)
+    if (p->standing == PEER_IN && n->known)
         holdings_take_have(s, p);
 }
 
@@ -87,7 +88,7 @@ void claims_hear(struct stream *s, struct peer *p, enum message_type type, const
         hear_have(s, p, n);
         break;
     case MESSAGE_LOST:  // what was lost on the way to a process that nobody knows comes to light
-        if (is_of_issued(s, p, n, "lost") && p->known)  // as nobody lists it
+        if (is_of_issued(s, p, n, "lost") && p->standing == PEER_IN)  // as nobody lists it
             lost_hear(s, n->uuid, n->status != STATUS_OK, n->ids, n->nids);
         break;
     default:
@@ -100,7 +101,7 @@ void claims_hear(struct stream *s, struct peer *p, enum message_type type, const
  * it short: who has a frame of a worker that died unheard may just be on its way. */
 void claims_check(struct stream *s, struct peer *p, uint64_t now_ns)
 {
-    if (!p->early_ns || p->out)
+    if (p->standing != PEER_NEW || !p->acked.count)
         return;
     if (s->broken_ns)
         p->early_ns = now_ns;

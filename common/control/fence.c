@@ -68,7 +68,7 @@ void fence_unheard(struct stream *s, const char *uuid)
 
 void fence_out(struct stream *s, struct peer *p, const char *how, const char *reason)
 {
-    if (!p->known) {  // nobody else has heard of it
+    if (p->standing != PEER_IN) {  // nobody else has heard of it
         tell(s, p, p->hello.uuid, reason);
         roster_remove(&s->roster, p);
         return;
@@ -99,15 +99,17 @@ void outlaw(struct stream *s, struct peer *p, const char *text, ...)
     if (s->nout++ < NAMED_MAX)
         log_line(LOG_WARNING, "%s (process %" PRId64 ") is out: %s", p->hello.stage, p->hello.pid,
                  reason);
-    if (p->known) {
+    if (p->standing == PEER_IN) {
         holdings_void(s, p);
         (void)snprintf(how, sizeof how, "is out: %s", reason);
         fence_out(s, p, how, reason);
         return;
     }
     tell(s, p, p->hello.uuid, reason);
-    holdings_forget(s, p);
-    p->out = s->links->changed = true;
+    id_set_clear(&p->have);
+    id_set_clear(&p->acked);
+    p->standing = PEER_OUT;
+    s->links->changed = true;
 }
 
 void outlaw_count(const struct stream *s)

@@ -16,22 +16,6 @@ uint64_t holdings_issued(struct stream *s)
     return s->open_ns ? exchange_look(&s->links->exchange).issued : 0;
 }
 
-/* What it said early is taken, or does not count. */
-static void drop_early(struct stream *s, struct peer *p)
-{
-    s->roster.nclaims -= p->nclaims - p->have.count;
-    p->nclaims = p->have.count;
-    p->early_ns = 0;
-}
-
-void holdings_forget(struct stream *s, struct peer *p)
-{
-    id_set_clear(&p->have);
-    id_set_clear(&p->acked);
-    drop_early(s, p);
-    p->announced = false;
-}
-
 /* A process that frames reach has these, and perhaps others that were not issued. */
 static void count(struct stream *s, const struct peer *p, const struct id_range *ids, size_t nids)
 {
@@ -47,7 +31,7 @@ void holdings_acknowledge(struct stream *s, struct peer *p, const struct notice 
 {
     for (size_t i = 0; i < n->nids; i++)
         holdings_check(s, id_set_add_range(&p->acked, n->ids[i]));
-    if (p->known)
+    if (p->standing == PEER_IN)
         count(s, p, n->ids, n->nids);
 }
 
@@ -60,14 +44,14 @@ void holdings_take(struct stream *s, struct peer *p)
 {
     count(s, p, p->acked.ranges, p->acked.count);
     holdings_take_have(s, p);
-    drop_early(s, p);
-    p->known = s->window.changed = true;
+    p->standing = PEER_IN;
+    s->window.changed = true;
 }
 
 void holdings_compare(struct stream *s, const struct peer *p, const struct notice *bye)
 {
     struct id_set acked = {0};
-    if (!p->known || !p->durable)
+    if (!p->durable)
         return;
     if (!bye->counts_durable) {
         log_line(LOG_INFO, "%s (process %" PRId64 ") does not say how many frames it made durable",
@@ -109,7 +93,7 @@ void holdings_void(struct stream *s, struct peer *p)
 
 bool holdings_owe_answer(const struct stream *s, const struct peer *p)
 {
-    return s->asked_ns && p->hello.in_memory && p->known && p->durable && !p->bye &&
+    return s->asked_ns && p->hello.in_memory && p->durable && p->standing == PEER_IN &&
            p->named_ns <= s->asked_ns;
 }
 

@@ -70,7 +70,7 @@ void lost_unlisted(struct stream *s, uint64_t now_ns)
     struct window *w = &s->window;
     uint64_t rounds_ns = now_ns;  // since then everybody said twice what it holds
     for (const struct peer *p = s->roster.first; p; p = p->next) {
-        if (!p->known || p->bye)
+        if (p->standing != PEER_IN)
             continue;
         if (p->beats_ns[1] < rounds_ns)
             rounds_ns = p->beats_ns[1];

@@ -37,7 +37,7 @@ static bool share_frames(const struct hello *a, const struct hello *b)
 static struct peer *rival(const struct stream *s, const struct peer *p)
 {
     for (struct peer *q = p->next; q; q = q->next) {
-        if (!q->hello.order || !q->known || q->bye || !share_frames(&p->hello, &q->hello))
+        if (!q->hello.order || q->standing != PEER_IN || !share_frames(&p->hello, &q->hello))
             continue;
         const uint64_t both_ns = p->came_ns > q->came_ns ? p->came_ns : q->came_ns;
         const uint64_t heard_ns = p->heard_ns < q->heard_ns ? p->heard_ns : q->heard_ns;
@@ -64,7 +64,7 @@ void order_tell(struct stream *s)
         return;
     s->window.changed = false;
     for (struct peer *p = s->roster.first; p && !s->run->stopping; p = p->next) {
-        if (!p->hello.order || !p->known || p->bye)
+        if (!p->hello.order || p->standing != PEER_IN)
             continue;
         for (struct peer *later; !s->run->stopping && (later = rival(s, p));)
             refuse(s, later);

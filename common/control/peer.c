@@ -8,7 +8,7 @@ void peer_send(struct stream *s, struct peer *one, enum message_type type, struc
     struct message m;
     const bool made = send_make_notice(s->run, type, n, &m);
     for (struct peer *p = one ? one : s->roster.first; p; p = one ? NULL : p->next)
-        if (!p->bye && !p->out && !(made && port_send(&s->run->control, &p->address, &m, NULL)) &&
+        if (peer_is_here(p) && !(made && port_send(&s->run->control, &p->address, &m, NULL)) &&
             !p->lost_ns)
             p->lost_ns = clock_ns();  // its bye may still be under way
     message_free(&m);

@@ -65,7 +65,7 @@ static struct peer *get_peer(struct stream *s, const struct address *from, const
         outlaw(s, here, "it says to be another process");
         return NULL;
     }
-    if (p && (p->out || !is_same(&p->hello, h))) {
+    if (p && (p->standing == PEER_OUT || !is_same(&p->hello, h))) {
         s->nrefused++;
         return NULL;
     }
@@ -139,13 +139,13 @@ static void on_bye(struct stream *s, struct peer *p, const struct notice *n)
 {
     s->links->changed = true;
     const bool leaves = n->leaves && n->status == STATUS_OK && p->hello.gives;
-    if (!p->known || leaves) {  // the stream does without it
+    if (p->standing != PEER_IN || leaves) {  // the stream does without it
         if (n->status != STATUS_OK)
             say_end(p, n, LOG_WARNING);
         roster_remove(&s->roster, p);
         return;
     }
-    p->bye = true;
+    p->standing = PEER_GONE;
     const bool needed = p->durable || p->hello.gives;
     if (n->status == STATUS_INTERRUPTED && needed) {
         run_stop(s->run, STATUS_INTERRUPTED, NULL);
@@ -176,7 +176,7 @@ static void hear(struct stream *s, struct peer *p, const struct route *r, const 
 /* True when a message of a process may be looked at. */
 static bool is_heard(struct stream *s, struct peer *p, enum message_type type)
 {
-    if ((!p->known || type == MESSAGE_HELLO) &&
+    if ((p->standing == PEER_NEW || type == MESSAGE_HELLO) &&
         !allowance_use(&p->allowance, BURST, PER_S, clock_ns())) {
         outlaw(s, p, "it floods the source with messages");
         return false;
@@ -202,7 +202,7 @@ static bool dispatch(struct stream *s, const struct address *from, const struct 
     struct route r;
     struct notice n;
     struct peer *p = roster_at(&s->roster, from);
-    if (p && (p->out || p->bye)) {
+    if (p && !peer_is_here(p)) {
         p->heard_ns = clock_ns();  // so long it stays out
         return false;
     }

@@ -19,7 +19,7 @@ void recover_beat(struct stream *s, struct peer *p, const struct notice *n, uint
     id_set_clear(&p->holds[1]);
     p->holds[1] = p->holds[0];
     p->holds[0] = (struct id_set){0};
-    for (size_t i = 0; i < n->nids && p->known; i++) {
+    for (size_t i = 0; i < n->nids && p->standing == PEER_IN; i++) {
         p->held += n->ids[i].last - n->ids[i].first + 1;
         if (p->hello.gives)
             window_listed(&s->window, n->ids[i], false, now_ns);
@@ -34,18 +34,19 @@ void recover_check(struct stream *s, uint64_t now_ns)
     const uint64_t hang_ns = (uint64_t)(s->run->settings.hang_s * 1e9);
     for (struct peer *p = s->roster.first, *next; p && !s->run->stopping && !s->free_ns; p = next) {
         next = p->next;
-        if (p->bye)
+        if (p->standing == PEER_GONE)
             continue;
         if (p->lost_ns && !returns && now_ns > p->lost_ns + GRACE_NS)
             fence_out(s, p, "died", "");
         else if (run_is_silent(s->run, p->heard_ns, s->run->patience_ns, now_ns))
             fence_out(s, p, "does not answer any more", "");
-        else if (run_is_silent(s->run, p->beats_ns[0], 2 * s->run->patience_ns, now_ns) && !p->out)
+        else if (run_is_silent(s->run, p->beats_ns[0], 2 * s->run->patience_ns, now_ns) &&
+                 p->standing != PEER_OUT)
             fence_out(s, p, "sends no heartbeat", "");
         else if (holdings_owe_answer(s, p) &&
                  run_is_silent(s->run, s->asked_ns, 2 * s->run->patience_ns, now_ns))
             fence_out(s, p, "does not say hello again", "");
-        else if (run_is_silent(s->run, p->progress_ns, hang_ns, p->beats_ns[0]) && p->known)
+        else if (run_is_silent(s->run, p->progress_ns, hang_ns, p->beats_ns[0]))
             fence_out(s, p, fence_still, "");  // as it said last
         else
             claims_check(s, p, now_ns);
@@ -65,7 +66,8 @@ static void check_named(struct stream *s, const struct neighbour *list, size_t c
 static void check_unheard(struct stream *s, uint64_t now_ns)
 {
     for (const struct peer *p = s->roster.first; p; p = p->next) {
-        if (!p->known || p->bye || !run_is_silent(s->run, p->named_ns, s->run->patience_ns, now_ns))
+        if (p->standing != PEER_IN ||
+            !run_is_silent(s->run, p->named_ns, s->run->patience_ns, now_ns))
             continue;
         check_named(s, p->hello.upstreams, p->hello.nupstreams);
         check_named(s, p->hello.downstreams, p->hello.ndownstreams);

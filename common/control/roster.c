@@ -86,7 +86,6 @@ void roster_remove(struct roster *r, struct peer *p)
     if (r->last == p)
         r->last = before;
     r->count--;
-    r->nclaims -= p->nclaims;
     hello_free(&p->hello);
     id_set_clear(&p->have);
     id_set_clear(&p->acked);

@@ -61,7 +61,8 @@ static void beat(struct stream *s, uint64_t now_ns)
 static bool all_gone(const struct stream *s)
 {
     for (const struct peer *p = s->roster.first; p; p = p->next)
-        if (p->known && !p->bye && (!p->lost_ns || endpoint_is_network(s->run->control.endpoint)))
+        if (p->standing == PEER_IN &&
+            (!p->lost_ns || endpoint_is_network(s->run->control.endpoint)))
             return false;
     return true;
 }
@@ -75,8 +76,7 @@ static void end(struct stream *s, uint64_t now_ns)
             return;
         status_end(s, peer_end_status(s));
         s->free_ns = now_ns;
-        for (struct peer *p = s->roster.first; p; p = p->next)
-            peer_send_free(s, p);
+        peer_send_free(s, NULL);
         outlaw_count(s);
     }
     if (all_gone(s) || now_ns - s->free_ns > FREE_NS)

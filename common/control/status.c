@@ -86,10 +86,10 @@ static enum status make_status(struct stream *s, struct run_status *r, struct er
     size_t strangers = 0;
     for (const struct peer *p = s->roster.first; p; p = p->next) {
         const struct process_status one = status_of(p);
-        strangers += !p->known;
-        if (p->bye || p->out)
+        if (!peer_is_here(p))
             continue;
-        if (p->known || strangers <= STRANGERS_MAX)
+        strangers += p->standing == PEER_NEW;
+        if (p->standing == PEER_IN || strangers <= STRANGERS_MAX)
             insert(r, &one);
         else
             r->unlisted++;

@@ -17,8 +17,16 @@ struct allowance {
 /* True when one more message is within that: `burst` at once, then `per_s`; in peers.c. */
 bool allowance_use(struct allowance *a, double burst, double per_s, uint64_t now_ns);
 
+enum standing {
+    PEER_NEW,   // frames could not get there so far: what it says of them does not count yet
+    PEER_IN,    // they could at some time
+    PEER_OUT,   // new, it broke the rules: it is not listened to
+    PEER_GONE,  // it was in, and said bye
+};
+
 /* A process after the source. */
 struct peer {
+    enum standing standing;
     struct peer *next, *next_by_address, *next_by_uuid;
     struct address address;
     struct hello hello;
@@ -36,22 +44,23 @@ struct peer {
     bool announced;          // durable: it has said which frames it has
     uint64_t order_from;     // it is told what is to come from this place of the list on
     uint32_t hops;           // from the source, whose frames can get there; 0: they cannot
-    bool known;              // they could at some time: what it says of frames counts
-    bool out;                // it broke the rules before they could: it is not listened to
-    bool bye;
     struct allowance allowance;
     struct id_set have;   // durable from the start
     struct id_set acked;  // acknowledged, but for those
-    uint64_t early_ns;    // since then it has acknowledged without being known, 0: nothing
-    size_t nclaims;       // so many ranges of ids, and of `have`, which stay
+    uint64_t early_ns;    // new: since then it has acknowledged
 };
+
+/* True when it is listened to, and spoken to. */
+static inline bool peer_is_here(const struct peer *p)
+{
+    return p->standing == PEER_NEW || p->standing == PEER_IN;
+}
 
 /* All of them, as they came. */
 enum { ROSTER_MAX = 16384, ROSTER_BUCKETS = 1024 };
 
 struct roster {
     size_t count;
-    size_t nclaims;  // over all
     struct peer *first, *last;
     struct peer *by_address[ROSTER_BUCKETS], *by_uuid[ROSTER_BUCKETS];
 };
@@ -168,9 +177,6 @@ void holdings_take_have(struct stream *s, const struct peer *p);
 
 /* Frames can reach a process now: what it said early counts. */
 void holdings_take(struct stream *s, struct peer *p);
-
-/* What a process said is forgotten. */
-void holdings_forget(struct stream *s, struct peer *p);
 
 /* At the end: says whether a sink has made durable what it acknowledged. */
 void holdings_compare(struct stream *s, const struct peer *p, const struct notice *bye);

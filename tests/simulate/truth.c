@@ -159,7 +159,7 @@ static void check_window(const struct process *p)
     const struct stream *s = p->rt.source;
     const struct window *w = &s->window;
     for (const struct peer *q = s->roster.first; q && world.plan.guests; q = q->next)
-        if (q->known && guests_is_stranger(q->hello.stage))
+        if (q->standing == PEER_IN && guests_is_stranger(q->hello.stage))
             violate("the source listens to a stranger");
     if (!s->open_ns)
         return;
