@@ -7,19 +7,14 @@
 #include "base/clock.h"
 #include "base/hash.h"
 
-static size_t bucket_of_address(const struct address *a)
+static size_t bucket(const void *key, size_t size)
 {
-    return hash_finish(hash_bytes(HASH_START, a->bytes, a->size)) % ROSTER_BUCKETS;
-}
-
-static size_t bucket_of_uuid(const char *uuid)
-{
-    return hash_finish(hash_text(HASH_START, uuid)) % ROSTER_BUCKETS;
+    return hash_finish(hash_bytes(HASH_START, key, size)) % ROSTER_BUCKETS;
 }
 
 struct peer *roster_at(const struct roster *r, const struct address *address)
 {
-    struct peer *p = r->by_address[bucket_of_address(address)];
+    struct peer *p = r->by_address[bucket(address->bytes, address->size)];
     while (p && !address_equal(&p->address, address))
         p = p->next_by_address;
     return p;
@@ -27,7 +22,7 @@ struct peer *roster_at(const struct roster *r, const struct address *address)
 
 struct peer *roster_find(const struct roster *r, const char *uuid)
 {
-    struct peer *p = r->by_uuid[bucket_of_uuid(uuid)];
+    struct peer *p = r->by_uuid[bucket(uuid, strlen(uuid))];
     while (p && strcmp(p->hello.uuid, uuid) != 0)
         p = p->next_by_uuid;
     return p;
@@ -35,14 +30,14 @@ struct peer *roster_find(const struct roster *r, const char *uuid)
 
 static void enter_address(struct roster *r, struct peer *p)
 {
-    struct peer **at = &r->by_address[bucket_of_address(&p->address)];
+    struct peer **at = &r->by_address[bucket(p->address.bytes, p->address.size)];
     p->next_by_address = *at;
     *at = p;
 }
 
 static void leave_address(struct roster *r, const struct peer *p)
 {
-    struct peer **at = &r->by_address[bucket_of_address(&p->address)];
+    struct peer **at = &r->by_address[bucket(p->address.bytes, p->address.size)];
     while (*at != p)
         at = &(*at)->next_by_address;
     *at = p->next_by_address;
@@ -56,10 +51,10 @@ struct peer *roster_add(struct roster *r, const struct address *address, const c
     p->address = *address;
     (void)snprintf(p->hello.uuid, sizeof p->hello.uuid, "%s", uuid);
     p->came_ns = p->heard_ns = p->progress_ns = p->beats_ns[0] = p->beats_ns[1] = clock_ns();
-    struct peer **end = r->last ? &r->last->next : &r->first;
-    *end = r->last = p;
+    *r->end = p;
+    r->end = &p->next;
     enter_address(r, p);
-    struct peer **at = &r->by_uuid[bucket_of_uuid(uuid)];
+    struct peer **at = &r->by_uuid[bucket(uuid, strlen(uuid))];
     p->next_by_uuid = *at;
     *at = p;
     r->count++;
@@ -75,16 +70,17 @@ void roster_move(struct roster *r, struct peer *p, const struct address *address
 
 void roster_remove(struct roster *r, struct peer *p)
 {
-    struct peer **at = &r->by_uuid[bucket_of_uuid(p->hello.uuid)], *before = NULL;
+    struct peer **at = &r->by_uuid[bucket(p->hello.uuid, strlen(p->hello.uuid))];
     while (*at != p)
         at = &(*at)->next_by_uuid;
     *at = p->next_by_uuid;
     leave_address(r, p);
-    for (at = &r->first; *at != p; at = &(*at)->next)
-        before = *at;
+    at = &r->first;
+    while (*at != p)
+        at = &(*at)->next;
     *at = p->next;
-    if (r->last == p)
-        r->last = before;
+    if (r->end == &p->next)
+        r->end = at;
     r->count--;
     hello_free(&p->hello);
     id_set_clear(&p->have);

@@ -19,6 +19,7 @@ struct stream *source_open(struct run *run, struct links *links, struct error *e
     }
     s->run = run;
     s->links = links;
+    s->roster.end = &s->roster.first;
     (void)snprintf(s->broken_by, sizeof s->broken_by, "a link between stages is broken");
     atomic_store(&run->window, window);
     return s;

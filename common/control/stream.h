@@ -61,7 +61,7 @@ enum { ROSTER_MAX = 16384, ROSTER_BUCKETS = 1024 };
 
 struct roster {
     size_t count;
-    struct peer *first, *last;
+    struct peer *first, **end;  // where the next one goes
     struct peer *by_address[ROSTER_BUCKETS], *by_uuid[ROSTER_BUCKETS];
 };
 
