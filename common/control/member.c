@@ -13,9 +13,11 @@ enum { HAVE_AT_ONCE = 1024 };  // ranges that a message has room for
 
 static const struct address source = {0};
 
+/* The source, while there is a way to it. */
 static void tell(struct member *me, enum message_type type, struct notice *n)
 {
-    (void)send_notice(me->run, &me->run->control, &source, type, n);
+    if (me->run->control.socket)
+        (void)send_notice(me->run, &me->run->control, &source, type, n);
 }
 
 /* Tells the stage before what has become durable, that it may go on, and the source, for which
@@ -204,8 +206,7 @@ static void send_lost(struct member *me)
         struct notice n = {
             .nids = l->nids, .ids = l->ids, .status = l->died ? STATUS_FAILED : STATUS_OK};
         memcpy(n.uuid, l->uuid, sizeof n.uuid);
-        if (me->run->control.socket)
-            tell(me, MESSAGE_LOST, &n);
+        tell(me, MESSAGE_LOST, &n);
         mem_free(l);
     }
 }
@@ -249,6 +250,5 @@ void member_say_bye(struct member *me, enum status status)
 {
     struct notice bye = {
         .status = (int)status, .said = true, .leaves = me->run->ending == ENDING_DEPARTED};
-    if (me->run->control.socket)
-        tell(me, MESSAGE_BYE, &bye);
+    tell(me, MESSAGE_BYE, &bye);
 }

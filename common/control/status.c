@@ -68,8 +68,6 @@ static void list_fenced(const struct stream *s, struct run_status *r, uint64_t n
 static enum status make_status(struct stream *s, struct run_status *r, struct error *e)
 {
     const struct exchange_view view = exchange_look(&s->links->exchange);
-    const size_t all = 1 + s->roster.count;
-    const size_t rows = all < STATUS_PROCESSES_MAX ? all : STATUS_PROCESSES_MAX;
     *r = (struct run_status){.known = s->ready_ns,
                              .total = s->window.total,
                              .issued = view.issued,
@@ -77,7 +75,7 @@ static enum status make_status(struct stream *s, struct run_status *r, struct er
                              .window = s->window.size,
                              .elapsed_ns = s->open_ns ? clock_ns() - s->open_ns : 0,
                              .given_up = s->given_up,
-                             .processes = mem_array(rows, sizeof *r->processes),
+                             .processes = mem_array(STATUS_PROCESSES_MAX, sizeof *r->processes),
                              .fenced = mem_array(STATUS_FENCED_MAX, sizeof *r->fenced)};
     if (!r->processes || !r->fenced)
         return error_memory(e, "the status");
@@ -111,12 +109,10 @@ static void send_status(struct stream *s, const struct address *to)
 void status_answer(struct stream *s, const struct address *from)
 {
     size_t i = 0;
-    while (i < s->nwatchers && !address_equal(&s->watchers[i], from))
+    while (i < s->nwatchers && i < WATCHERS_MAX && !address_equal(&s->watchers[i], from))
         i++;
-    if (i == s->nwatchers) {
-        s->watchers[s->next_watcher++ % WATCHERS_MAX] = *from;
-        s->nwatchers += s->nwatchers < WATCHERS_MAX;
-    }
+    if (i == s->nwatchers || i == WATCHERS_MAX)
+        s->watchers[s->nwatchers++ % WATCHERS_MAX] = *from;
     send_status(s, from);
     if (s->free_ns)
         status_end(s, peer_end_status(s));
@@ -125,7 +121,7 @@ void status_answer(struct stream *s, const struct address *from)
 void status_end(struct stream *s, enum status status)
 {
     struct notice n = {.status = (int)status};
-    for (size_t i = 0; i < s->nwatchers; i++) {
+    for (size_t i = 0; i < s->nwatchers && i < WATCHERS_MAX; i++) {
         send_status(s, &s->watchers[i]);
         (void)send_notice(s->run, &s->run->control, &s->watchers[i], MESSAGE_FREE, &n);
     }

@@ -109,8 +109,8 @@ struct stream {
     size_t naway, away_capacity;
     struct away *away;  // who is not back yet
     uint64_t told_ns;   // when a process was told to begin anew last, 0 for never
-    size_t nwatchers, next_watcher;
-    struct address watchers[WATCHERS_MAX];  // who asked for the status, the latest
+    size_t nwatchers;   // who asked for the status, so far; the latest are ...
+    struct address watchers[WATCHERS_MAX];  // ... here, one after the other in a ring
     struct allowance answers;               // to those who are on no list
     uint64_t nout, nrefused;  // processes that broke the rules; hellos that had no room
     struct id_set unsafe;     // acknowledged by who broke the rules, and by nobody else ...
