@@ -49,8 +49,11 @@ static void hear_ack(struct stream *s, struct peer *p, const struct notice *n)
         return;
     if (!p->acked.count)
         p->early_ns = p->heard_ns;
-    holdings_acknowledge(s, p, n);
-    if (p->standing == PEER_NEW)
+    for (size_t i = 0; i < n->nids; i++)
+        holdings_check(s, id_set_add_range(&p->acked, n->ids[i]));
+    if (p->standing == PEER_IN)
+        holdings_count(s, p, n->ids, n->nids);
+    else
         (void)has_room(s, p);
 }
 
@@ -75,25 +78,24 @@ static void hear_have(struct stream *s, struct peer *p, const struct notice *n)
     if (n->known)
         p->announced = s->links->changed = true;
     if (p->standing == PEER_IN && n->known)
-        holdings_take_have(s, p);
+        holdings_count(s, p, have->ranges, have->count);
+}
+
+/* What was lost on the way to a process that nobody knows comes to light as nobody lists it. */
+static void hear_lost(struct stream *s, struct peer *p, const struct notice *n)
+{
+    if (is_of_issued(s, p, n, "lost") && p->standing == PEER_IN)
+        lost_hear(s, n->uuid, n->status != STATUS_OK, n->ids, n->nids);
 }
 
 void claims_hear(struct stream *s, struct peer *p, enum message_type type, const struct notice *n)
 {
-    switch (type) {
-    case MESSAGE_ACK:
+    if (type == MESSAGE_ACK)
         hear_ack(s, p, n);
-        break;
-    case MESSAGE_HAVE:
+    else if (type == MESSAGE_HAVE)
         hear_have(s, p, n);
-        break;
-    case MESSAGE_LOST:  // what was lost on the way to a process that nobody knows comes to light
-        if (is_of_issued(s, p, n, "lost") && p->standing == PEER_IN)  // as nobody lists it
-            lost_hear(s, n->uuid, n->status != STATUS_OK, n->ids, n->nids);
-        break;
-    default:
-        break;
-    }
+    else if (type == MESSAGE_LOST)
+        hear_lost(s, p, n);
 }
 
 /* While the run is broken nobody can be reached.  That it is comes to light one silence after the

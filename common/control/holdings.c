@@ -16,8 +16,7 @@ uint64_t holdings_issued(struct stream *s)
     return s->open_ns ? exchange_look(&s->links->exchange).issued : 0;
 }
 
-/* A process that frames reach has these, and perhaps others that were not issued. */
-static void count(struct stream *s, const struct peer *p, const struct id_range *ids, size_t nids)
+void holdings_count(struct stream *s, const struct peer *p, const struct id_range *ids, size_t nids)
 {
     const uint64_t places = holdings_issued(s);
     for (size_t i = 0; i < nids && places; i++) {
@@ -27,23 +26,10 @@ static void count(struct stream *s, const struct peer *p, const struct id_range 
     }
 }
 
-void holdings_acknowledge(struct stream *s, struct peer *p, const struct notice *n)
-{
-    for (size_t i = 0; i < n->nids; i++)
-        holdings_check(s, id_set_add_range(&p->acked, n->ids[i]));
-    if (p->standing == PEER_IN)
-        count(s, p, n->ids, n->nids);
-}
-
-void holdings_take_have(struct stream *s, const struct peer *p)
-{
-    count(s, p, p->have.ranges, p->have.count);
-}
-
 void holdings_take(struct stream *s, struct peer *p)
 {
-    count(s, p, p->acked.ranges, p->acked.count);
-    holdings_take_have(s, p);
+    holdings_count(s, p, p->acked.ranges, p->acked.count);
+    holdings_count(s, p, p->have.ranges, p->have.count);
     p->standing = PEER_IN;
     s->window.changed = true;
 }

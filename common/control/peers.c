@@ -37,15 +37,12 @@ static void send_fence(struct stream *s, const struct address *to, const char *u
 }
 
 /* Of its neighbours those that are out: it may have missed that. */
-static void repeat_fences(struct stream *s, const struct peer *p)
+static void repeat_fences(struct stream *s, const struct peer *p, const struct neighbour *list,
+                          size_t count)
 {
-    const struct hello *h = &p->hello;
-    for (size_t i = 0; i < h->nupstreams; i++)
-        if (death_is_known(s->links, h->upstreams[i].uuid))
-            send_fence(s, &p->address, h->upstreams[i].uuid);
-    for (size_t i = 0; i < h->ndownstreams; i++)
-        if (death_is_known(s->links, h->downstreams[i].uuid))
-            send_fence(s, &p->address, h->downstreams[i].uuid);
+    for (size_t i = 0; i < count; i++)
+        if (death_is_known(s->links, list[i].uuid))
+            send_fence(s, &p->address, list[i].uuid);
 }
 
 /* A process remains what it is. */
@@ -98,7 +95,8 @@ static void enter(struct stream *s, const struct address *from, struct hello *h)
     s->window.changed |= p->hello.order;  // it may have missed what is to come
     s->links->changed = true;
     peer_welcome(s, p);
-    repeat_fences(s, p);
+    repeat_fences(s, p, p->hello.upstreams, p->hello.nupstreams);
+    repeat_fences(s, p, p->hello.downstreams, p->hello.ndownstreams);
     if (s->free_ns)
         peer_send_free(s, p);
 }

@@ -45,14 +45,12 @@ static char *read_command_line(size_t *size)
     const int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
     char *text = NULL, *grown;
     size_t room = 0;
-    ssize_t n = -1;
+    ssize_t n = 1;
     *size = 0;
-    while ((grown = mem_grow(text, *size, READ_AT_ONCE + 1, 1, &room))) {
+    while (n > 0 && (grown = mem_grow(text, *size, READ_AT_ONCE + 1, 1, &room))) {
         text = grown;
         n = read(file, text + *size, READ_AT_ONCE);
-        if (n <= 0)
-            break;
-        *size += (size_t)n;
+        *size += n > 0 ? (size_t)n : 0;
     }
     if (file >= 0)
         (void)close(file);

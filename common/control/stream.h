@@ -170,10 +170,9 @@ void claims_check(struct stream *s, struct peer *p, uint64_t now_ns);
 /* How many frames of the list were issued. */
 uint64_t holdings_issued(struct stream *s);
 
-/* A process acknowledges frames, which counts once frames can reach it; it has all that it said to
- * have from the start. */
-void holdings_acknowledge(struct stream *s, struct peer *p, const struct notice *n);
-void holdings_take_have(struct stream *s, const struct peer *p);
+/* Frames of a process that they can reach count, those that were issued. */
+void holdings_count(struct stream *s, const struct peer *p, const struct id_range *ids,
+                    size_t nids);
 
 /* Frames can reach a process now: what it said early counts. */
 void holdings_take(struct stream *s, struct peer *p);
