@@ -215,10 +215,9 @@ static void send_lost(struct member *me)
 static bool is_half_open(const struct member *me, uint64_t now_ns)
 {
     const struct run *run = me->run;
-    const uint64_t heard_ns =
-        me->heard_ns > run->control.opened_ns ? me->heard_ns : run->control.opened_ns;
     return endpoint_is_network(run->control.endpoint) &&
-           run_is_silent(run, heard_ns, run->patience_ns, now_ns);
+           run_is_silent(run, me->heard_ns, run->patience_ns, now_ns) &&
+           run_is_silent(run, run->control.opened_ns, run->patience_ns, now_ns);
 }
 
 void member_pump(struct member *me, uint64_t now_ns)
