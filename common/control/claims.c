@@ -61,20 +61,17 @@ static void hear_ack(struct stream *s, struct peer *p, const struct notice *n)
 static void hear_have(struct stream *s, struct peer *p, const struct notice *n)
 {
     const struct id_set *have = &p->have;
-    bool ascends = true;
-    for (size_t i = 0; i < n->nids && ascends; i++) {
+    for (size_t i = 0; i < n->nids; i++) {
         if (id_set_covers(have, n->ids[i]))
             continue;
-        ascends = !have->count || n->ids[i].first > have->ranges[have->count - 1].last;
-        if (ascends)
-            holdings_check(s, id_set_add_range(&p->have, n->ids[i]));
+        if (have->count && n->ids[i].first <= have->ranges[have->count - 1].last) {
+            outlaw(s, p, "it says which frames it has in no order");
+            return;
+        }
+        holdings_check(s, id_set_add_range(&p->have, n->ids[i]));
     }
     if (!has_room(s, p))
         return;
-    if (!ascends) {
-        outlaw(s, p, "it says which frames it has in no order");
-        return;
-    }
     if (n->known)
         p->announced = s->links->changed = true;
     if (p->standing == PEER_IN && n->known)

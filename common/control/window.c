@@ -15,36 +15,31 @@ enum status window_open(struct window *w, uint64_t size, uint32_t attempts, stru
 void window_close(struct window *w)
 {
     mem_free(w->frames);
-    mem_free(w->before);
+    id_set_clear(&w->places);
 }
 
 bool window_take_list(struct window *w, const struct id_set *list)
 {
-    mem_free(w->before);
-    w->before = mem_array(list->count + 1, sizeof *w->before);
-    if (!w->before)
+    struct id_range *places = mem_array(list->count + 1, sizeof *places);
+    if (!places)
         return false;
+    id_set_clear(&w->places);
+    w->places = (struct id_set){.count = list->count, .ranges = places};
     w->list = list;
     w->changed = true;
     w->total = w->lowest = 0;
     for (size_t i = 0; i < list->count; i++) {
-        w->before[i] = w->total;
+        places[i].first = w->total;
         w->total += list->ranges[i].last - list->ranges[i].first + 1;
+        places[i].last = w->total - 1;
     }
     return true;
 }
 
 uint64_t window_id(const struct window *w, uint64_t place)
 {
-    size_t low = 0, high = w->list->count;
-    while (high - low > 1) {
-        const size_t middle = (low + high) / 2;
-        if (w->before[middle] <= place)
-            low = middle;
-        else
-            high = middle;
-    }
-    return w->list->ranges[low].first + (place - w->before[low]);
+    const size_t at = id_set_find(&w->places, place);
+    return w->list->ranges[at].first + (place - w->places.ranges[at].first);
 }
 
 /* How many ids of the list are below `id`. */
@@ -54,7 +49,7 @@ static uint64_t place_of(const struct window *w, uint64_t id)
     if (at == w->list->count)
         return w->total;
     const uint64_t first = w->list->ranges[at].first;
-    return w->before[at] + (id > first ? id - first : 0);
+    return w->places.ranges[at].first + (id > first ? id - first : 0);
 }
 
 bool window_covers(const struct window *w, struct id_range range, uint64_t places, uint64_t *other)

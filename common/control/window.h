@@ -29,7 +29,7 @@ struct window {
     uint64_t required;           // bits of the groups that must acknowledge
     struct frame_state *frames;  // by place modulo size
     const struct id_set *list;   // borrowed; empty until window_take_list
-    uint64_t *before;            // by range of the list: how many ids come before it
+    struct id_set places;        // by range of the list: its places, which touch those of the next
     uint64_t total;              // places before which frames are issued: usually all of the list
     bool changed;                // what is to come, or who is to be told of that
 };
