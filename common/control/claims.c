@@ -23,21 +23,25 @@ static bool is_of_issued(struct stream *s, struct peer *p, const struct notice *
     return true;
 }
 
-/* True when there is room for what a process said; it is made at the expense of who has said most
- * of those that frames do not reach, and of itself when there is none. */
-static bool has_room(struct stream *s, struct peer *p)
+/* True when there is room for `more` ranges of a process; it is made at the expense of who has said
+ * most of those that frames do not reach, and of itself when there is none. */
+static bool has_room(struct stream *s, struct peer *p, size_t more)
 {
-    size_t all = 0, largest = 0;
+    size_t largest = 0;
     struct peer *most = p;
+    s->nclaims += more;
+    if (s->nclaims <= CLAIMS_MAX)
+        return true;
+    s->nclaims = 0;
     for (struct peer *q = s->roster.first; q; q = q->next) {
         const size_t claims = q->have.count + (q->standing == PEER_NEW ? q->acked.count : 0);
-        all += claims;
+        s->nclaims += claims;
         if (q->standing == PEER_NEW && claims > largest) {
             largest = claims;
             most = q;
         }
     }
-    if (all <= CLAIMS_MAX)
+    if (s->nclaims <= CLAIMS_MAX)
         return true;
     outlaw(s, most, "it says more of frames than there is room for");
     return most != p;
@@ -47,20 +51,22 @@ static void hear_ack(struct stream *s, struct peer *p, const struct notice *n)
 {
     if (!is_of_issued(s, p, n, "acknowledged"))
         return;
-    if (!p->acked.count)
+    const size_t before = p->acked.count;
+    if (!before)
         p->early_ns = p->heard_ns;
     for (size_t i = 0; i < n->nids; i++)
         holdings_check(s, id_set_add_range(&p->acked, n->ids[i]));
     if (p->standing == PEER_IN)
         holdings_count(s, p, n->ids, n->nids);
-    else
-        (void)has_room(s, p);
+    else if (p->acked.count > before)
+        (void)has_room(s, p, p->acked.count - before);
 }
 
 /* Ascending, so that a set of them is quickly made; all of it may come again. */
 static void hear_have(struct stream *s, struct peer *p, const struct notice *n)
 {
     const struct id_set *have = &p->have;
+    const size_t before = have->count;
     for (size_t i = 0; i < n->nids; i++) {
         if (id_set_covers(have, n->ids[i]))
             continue;
@@ -70,7 +76,7 @@ static void hear_have(struct stream *s, struct peer *p, const struct notice *n)
         }
         holdings_check(s, id_set_add_range(&p->have, n->ids[i]));
     }
-    if (!has_room(s, p))
+    if (!has_room(s, p, have->count - before))
         return;
     if (n->known)
         p->announced = s->links->changed = true;

@@ -86,6 +86,7 @@ struct stream {
     struct run *run;
     struct links *links;
     struct roster roster;
+    size_t nclaims;  // ranges that there must be room for; those of who left count until it is full
     size_t ndurable;  // groups that are waited for
     struct group_name durable[GROUPS_MAX];
     size_t nspare;  // durable groups that nobody asked for

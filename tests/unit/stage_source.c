@@ -1,8 +1,10 @@
 /* The source: when frames begin to flow, and whose word counts for them. */
 #include "unit.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "control/source.h"
@@ -279,6 +281,27 @@ static void what_sinks_have_is_bounded(void **state)
     world_close(&w);
 }
 
+/* ... and costs as little among many processes as among few. */
+static void what_is_said_is_counted_quickly(void **state)
+{
+    (void)state;
+    struct world w;
+    world_open(&w, NULL);
+    struct peer *talker = add_sink(&w, "talker", "files");
+    for (uint32_t i = 0; i < ROSTER_MAX - 1; i++) {
+        char uuid[UUID_SIZE];
+        struct address at = {.size = sizeof i};
+        memcpy(at.bytes, &i, sizeof i);
+        (void)snprintf(uuid, sizeof uuid, "%" PRIu32, i);
+        assert_non_null(roster_add(&w.source->roster, &at, uuid));
+    }
+    const clock_t start = clock();
+    for (int i = 0; i < 20000; i++)
+        claims_hear(w.source, talker, MESSAGE_HAVE, &(struct notice){0});
+    assert_true(clock() - start < CLOCKS_PER_SEC / 2);
+    world_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -290,6 +313,7 @@ int main(void)
         cmocka_unit_test(who_does_not_answer_is_out),
         cmocka_unit_test(what_a_group_holds_is_of_no_use_to_another),
         cmocka_unit_test(what_sinks_have_is_bounded),
+        cmocka_unit_test(what_is_said_is_counted_quickly),
     };
     return unit_run(tests);
 }
