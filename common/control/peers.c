@@ -92,7 +92,8 @@ static void enter(struct stream *s, const struct address *from, struct hello *h)
     barrier_sort(&p->hello);
     p->heard_ns = p->named_ns = clock_ns();
     s->ordered |= p->hello.order;
-    s->window.changed |= p->hello.order;  // it may have missed what is to come
+    if (p->standing == PEER_IN)
+        s->window.changed |= p->hello.order;  // it may have missed what is to come
     s->links->changed = true;
     peer_welcome(s, p);
     repeat_fences(s, p, p->hello.upstreams, p->hello.nupstreams);

@@ -95,9 +95,11 @@ struct id_range window_clip(const struct window *w, struct id_range range)
 void window_ack(struct window *w, struct id_range range, uint64_t groups, uint64_t places)
 {
     const struct id_range clipped = window_clip(w, range);
-    for (uint64_t place = clipped.first; place <= clipped.last && place < places; place++)
-        window_at(w, place)->acked |= groups;
-    w->changed |= clipped.first <= clipped.last;
+    for (uint64_t place = clipped.first; place <= clipped.last && place < places; place++) {
+        struct frame_state *f = window_at(w, place);
+        w->changed |= groups & ~f->acked;
+        f->acked |= groups;
+    }
 }
 
 void window_retract(struct window *w, struct id_range range, uint64_t groups)

@@ -132,6 +132,22 @@ static void none_is_given_up_at_its_first_issue(void **state)
     window_close(&w);
 }
 
+/* Who takes frames in order is told then. */
+static void only_what_is_new_is_a_change(void **state)
+{
+    (void)state;
+    struct window w = open_window(ONE | TWO);
+    w.changed = false;
+    window_ack(&w, (struct id_range){0, 0}, ONE, 1);
+    assert_true(w.changed);
+    w.changed = false;
+    window_ack(&w, (struct id_range){0, 0}, ONE, 1);
+    window_ack(&w, (struct id_range){0, 0}, 0, 1);
+    window_ack(&w, (struct id_range){1, 1}, ONE, 1);  // not issued
+    assert_false(w.changed);
+    window_close(&w);
+}
+
 static void ranges_are_clipped(void **state)
 {
     (void)state;
@@ -241,6 +257,7 @@ int main(void)
         cmocka_unit_test(lost_frames_are_issued_again),
         cmocka_unit_test(what_kills_is_given_up),
         cmocka_unit_test(none_is_given_up_at_its_first_issue),
+        cmocka_unit_test(only_what_is_new_is_a_change),
         cmocka_unit_test(ranges_are_clipped),
         cmocka_unit_test(lists_have_gaps),
         cmocka_unit_test(only_what_was_issued_is_covered),
