@@ -90,10 +90,9 @@ bool holdings_are_in_doubt(struct stream *s, uint64_t now_ns)
     if (asks)
         s->asked_ns = now_ns;
     for (const struct peer *p = s->roster.first; p; p = p->next) {
-        const bool owes = holdings_owe_answer(s, p);
-        if (owes && asks)
+        if (asks && p->hello.in_memory && peer_is_here(p))  // frames may reach it while we wait
             (void)send_hello(s->links, &s->run->control, &p->address);
-        doubt |= owes;
+        doubt |= holdings_owe_answer(s, p);
     }
     return doubt;
 }

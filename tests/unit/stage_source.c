@@ -167,7 +167,8 @@ static void who_has_frames_in_memory_is_asked(void **state)
     world_open(&w, "2");
     struct peer *first = add_sink(&w, "first", "memory"), *other = add_sink(&w, "other", "files");
     first->hello.in_memory = true;
-    assert_false(holdings_are_in_doubt(w.source, 4));  // as nothing reaches it yet
+    assert_false(holdings_are_in_doubt(w.source, 4));  // as nothing reaches it yet ...
+    assert_true(w.run.control.stirred);                // ... but it may while others are waited for
     w.source->asked_ns = 0;
     (void)barrier_reach(w.source);
     first->named_ns = other->named_ns = 5;
