@@ -121,8 +121,12 @@ bool id_set_add_set(struct id_set *set, const struct id_set *other)
 
 bool id_set_remove_set(struct id_set *set, const struct id_set *other)
 {
+    if (!set->count)
+        return true;
+    const uint64_t last = set->ranges[set->count - 1].last;
     bool done = true;
-    for (size_t i = 0; i < other->count && done; i++)
+    for (size_t i = id_set_find(other, set->ranges[0].first);
+         i < other->count && other->ranges[i].first <= last && done; i++)
         done = id_set_remove_range(set, other->ranges[i]);
     return done;
 }

@@ -31,7 +31,8 @@ bool id_set_remove(struct id_set *set, uint64_t id);
 bool id_set_add_range(struct id_set *set, struct id_range range);
 bool id_set_remove_range(struct id_set *set, struct id_range range);
 
-/* Adds or removes what is in another set; false likewise. */
+/* Adds or removes what is in another set; false likewise.  Of one that is removed only the part
+ * costs time that lies between the ends of the first. */
 bool id_set_add_set(struct id_set *set, const struct id_set *other);
 bool id_set_remove_set(struct id_set *set, const struct id_set *other);
 

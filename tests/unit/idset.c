@@ -1,6 +1,7 @@
 /* Sets of ids against a plain bitmap. */
 #include "unit.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/idset.h"
 
@@ -64,9 +65,38 @@ static void in_order_is_one_range(void **state)
     id_set_clear(&set);
 }
 
+/* As where a few frames are waited for, and thousands have come with gaps between them. */
+static void few_without_many_cost_little(void **state)
+{
+    (void)state;
+    struct id_set few = {0}, many = {0};
+    for (uint64_t id = 0; id < 1000000; id++)
+        assert_true(id_set_add(&many, 2 * id));
+    const uint64_t start_ns = clock_ns();
+    for (uint64_t i = 0; i < 2000; i++) {
+        id_set_empty(&few);
+        assert_true(id_set_add_range(&few, (struct id_range){1000 * i, 1000 * i + 4}));
+        assert_true(id_set_remove_set(&few, &many));
+        assert_int_equal(few.count, 2);
+        assert_true(id_set_has(&few, 1000 * i + 1) && id_set_has(&few, 1000 * i + 3));
+        assert_true(id_set_size(&few) == 2);
+    }
+    assert_true(clock_ns() - start_ns < UINT64_C(1000000000));
+    id_set_empty(&few);
+    assert_true(id_set_remove_set(&few, &many));
+    assert_true(id_set_add_range(&few, (struct id_range){0, UINT64_MAX}));
+    assert_true(id_set_add(&many, UINT64_MAX));
+    assert_true(id_set_remove_set(&few, &many));
+    assert_int_equal(few.count, 1000000);
+    assert_true(few.ranges[0].first == 1 && few.ranges[999999].last == UINT64_MAX - 1);
+    id_set_clear(&few);
+    id_set_clear(&many);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(random_changes),
-                                       cmocka_unit_test(in_order_is_one_range)};
+                                       cmocka_unit_test(in_order_is_one_range),
+                                       cmocka_unit_test(few_without_many_cost_little)};
     return unit_run(tests);
 }
