@@ -33,8 +33,10 @@ enum status error_errno(struct error *e, enum status status, const char *format,
         va_start(args, format);
         error_format(e, status, format, args);
         va_end(args);
-        const size_t used = strlen(e->text);
-        (void)snprintf(e->text + used, sizeof e->text - used, ": %s", strerror(saved));
+        const char *cause = strerror(saved);
+        const size_t most = sizeof e->text - strlen(cause) - sizeof ": ";
+        const size_t used = strnlen(e->text, most);
+        (void)snprintf(e->text + used, sizeof e->text - used, ": %s", cause);
     }
     return status;
 }

@@ -30,7 +30,7 @@ struct error {
 enum status error_set(struct error *e, enum status status, const char *format, ...)
     __attribute__((cold, format(printf, 3, 4)));
 
-/* The same, with ": " and the text of errno at the end. */
+/* The same, with ": " and the text of errno at the end, for which a long line is cut. */
 enum status error_errno(struct error *e, enum status status, const char *format, ...)
     __attribute__((cold, format(printf, 3, 4)));
 
