@@ -203,7 +203,7 @@ void link_remove(struct links *ls, struct link *l);
 /* In which bucket of by_address or buried an address or a uuid is. */
 size_t links_bucket(const void *key, size_t size);
 
-/* Frees all that *ls owns but the exchange, the order, sockets and the experiment. */
+/* Frees all that *ls owns but the exchange, the order, sockets, the experiment and the pool. */
 void links_clear(struct links *ls);
 
 /* Ends a connection of a port, which begins another one in time. */
