@@ -139,11 +139,9 @@ static bool receive(const struct port *port, struct route *r, struct message *m)
     return false;
 }
 
-/* Takes part for so long. */
-static void stay(int ms)
+/* Hears what has come, and says that it lives. */
+static void take_part(void)
 {
-    zmq_pollitem_t items[] = {{.socket = control.socket, .events = ZMQ_POLLIN}};
-    (void)zmq_poll(items, 1, ms);
     struct route r;
     struct message m;
     while (receive(&control, &r, &m)) {
@@ -156,6 +154,19 @@ static void stay(int ms)
         beat_ns = clock_ns();
         say_notice(&control, MESSAGE_HEARTBEAT, (struct notice){.progress = beat_ns});
     }
+}
+
+/* Takes part for so long, whatever comes: what was said before gets out. */
+static void stay(int ms)
+{
+    zmq_pollitem_t items[] = {{.socket = control.socket, .events = ZMQ_POLLIN}};
+    const uint64_t end_ns = clock_ns() + (uint64_t)ms * 1000000;
+    uint64_t now_ns = clock_ns();
+    do {
+        (void)zmq_poll(items, 1, now_ns < end_ns ? (long)((end_ns - now_ns) / 1000000) : 0);
+        take_part();
+        now_ns = clock_ns();
+    } while (now_ns + 1000000 <= end_ns);
 }
 
 /* Connects to an endpoint. */
