@@ -55,12 +55,15 @@ static uint64_t place_of(const struct window *w, uint64_t id)
 bool window_covers(const struct window *w, struct id_range range, uint64_t places, uint64_t *other)
 {
     const size_t at = id_set_find(w->list, range.first);
-    const uint64_t place = place_of(w, range.first);
     *other = range.first;
-    if (at == w->list->count || w->list->ranges[at].first > range.first || place >= places)
+    if (at == w->list->count || w->list->ranges[at].first > range.first)
         return false;
-    const uint64_t end = w->list->ranges[at].last, issued = places - place;  // from there on
-    const uint64_t last = end - range.first < issued ? end : range.first + (issued - 1);
+    const struct id_range in = w->list->ranges[at];
+    const uint64_t place = w->places.ranges[at].first + (range.first - in.first);
+    if (place >= places)
+        return false;
+    const uint64_t issued = places - place;  // from there on
+    const uint64_t last = in.last - range.first < issued ? in.last : range.first + (issued - 1);
     *other = last + 1;
     return range.last <= last;
 }
