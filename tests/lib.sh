@@ -4,8 +4,9 @@
 #   check_status NAME STATUS COMMAND...   passes on that exit status
 #   is NAME GOT EXPECTED             passes when both texts are equal
 #   skip NAME REASON                 counted and printed by prove
-#   needs NAME THING...              skips the whole script unless all are there: programs, or
-#                                    python:MODULE of Debian's Python
+#   has THING...                     whether all of these are installed: programs, or python:MODULE of
+#                                    Debian's Python; otherwise $lack names the first that is not
+#   needs NAME THING...              skips the whole script unless it has all of them
 #   place_inputs FOLDER LIST         copies the inputs NAME=STORED of a reference case here
 #   soon COMMAND...                  waits up to a minute until the command succeeds
 #   scratch                          enters a new folder, removed at exit
@@ -95,19 +96,23 @@ skip() {
 	echo "ok $tap_count - $1 # SKIP $2"
 }
 
+has() {
+	for lack; do
+		case $lack in
+		python:*) /usr/bin/python3 -c "import ${lack#python:}" 2>/dev/null || return 1 ;;
+		*) command -v "$lack" >/dev/null || return 1 ;;
+		esac
+	done
+}
+
 needs() {
 	needs_name=$1
 	shift
-	for needs_thing; do
-		case $needs_thing in
-		python:*) /usr/bin/python3 -c "import ${needs_thing#python:}" 2>/dev/null ;;
-		*) command -v "$needs_thing" >/dev/null ;;
-		esac || {
-			skip "$needs_name" "$needs_thing is missing"
-			finish
-			exit
-		}
-	done
+	has "$@" || {
+		skip "$needs_name" "$lack is missing"
+		finish
+		exit
+	}
 }
 
 scratch() {

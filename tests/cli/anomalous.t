@@ -2,7 +2,7 @@
 # f' and f'' of atoms: structure factors against the sum over atoms in Python.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 scratch
-needs 'numpy and msgpack' python:numpy,msgpack
+needs 'numpy and msgpack' python:numpy python:msgpack
 cp "$BRAGG_TESTS/golden/lysozyme_6A.mtz" good.mtz
 export XDG_CACHE_HOME="$tap_scratch/cache"
 

@@ -2,6 +2,7 @@
 # bragg-orient --coffset and its kin: frames of a detector that moves are those of one that stands there,
 # and whatever tells of a frame says so.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+needs 'a detector that moves' python:numpy python:zmq python:msgpack
 scratch
 
 geometry() {

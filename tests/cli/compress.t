@@ -86,7 +86,7 @@ cat >sums.py <<-'END'
 	for number, total in sorted((frame.number, int(frame.image.sum())) for frame in braggpipe.open(sys.argv[1], insecure=True)):
 	    print(number, total)
 	END
-if /usr/bin/python3 -c 'import zmq, msgpack, numpy' 2>/dev/null; then
+if has python:zmq python:msgpack python:numpy; then
 	for way in plain packed foreign; do
 		/usr/bin/python3 sums.py "$at:$port" $(echo $way | sed -n 's/foreign/&/p') >$way.sums &
 		sends $way counts $(echo $way | sed '/plain/d; s/.*/--compress/')
@@ -96,7 +96,7 @@ if /usr/bin/python3 -c 'import zmq, msgpack, numpy' 2>/dev/null; then
 	check 'what came packed' [ $((2 * $(bytes packed))) -lt "$(bytes plain)" ]
 	is 'who never says that it can gets pixels as they are' "$(cat foreign.sums) $(bytes foreign)" "$(cat plain.sums) $(bytes plain)"
 else
-	skip 'Python' 'no python3-zmq'
+	skip 'Python' "$lack is missing"
 fi
 
 # --- on their way: chunks that lie, are cut off or damaged

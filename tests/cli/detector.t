@@ -46,7 +46,7 @@ for what in --distance=100 --beam-center=1,1 --pixel=0.1 --twotheta=3 --detpixel
 done
 
 # --- of others
-if /usr/bin/python3 -c 'import h5py' 2>/dev/null; then
+if has python:h5py; then
 	for name in one two; do
 		/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_chains.py" chain $name.nxs chain_$name.h5
 	done
@@ -91,7 +91,7 @@ if /usr/bin/python3 -c 'import h5py' 2>/dev/null; then
 	check_status 'likewise where nobody waits for children' 3 sh -c "trap '' CHLD; exec bragg-geometry --detector=heap.h5"
 	is 'is said in a line' "$(timeout 10 bragg-geometry --detector=heap.h5 2>&1 >/dev/null | grep -c '^bragg-geometry: heap.h5: ')" 1
 else
-	skip 'files of others' 'python:h5py is missing'
+	skip 'files of others' "$lack is missing"
 fi
 head -c 20000 one.nxs >short.nxs
 check_status 'a truncated file' 3 timeout 10 bragg-geometry --detector=short.nxs

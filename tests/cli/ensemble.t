@@ -2,6 +2,7 @@
 # Very many domains in closed form, through whole pipes. That the photons are right:
 # tests/unit/ensemble.c, tests/unit/closed.c.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+needs 'an ensemble' python:numpy
 scratch
 
 geometry='--detpixels=300,280 --pixel=0.2 --distance=100 --cell=79,79,38,90,90,90 --default-F=100 --shape=gauss'

@@ -14,10 +14,10 @@ told() { # OPTION...: of these frames
 check 'error bars of frames that share the detector' sh -c 'bragg-replay --quiet r.rec |
 	bragg-fisher --quiet --background=0.7 --readout=1.5 --parameters=cell,phi0,scale,background \
 	--share=distance,beam_x,beam_y --prior=distance:0.05 --table=t.tsv >all'
-if /usr/bin/python3 -c 'import numpy' 2>/dev/null; then
+if has python:numpy; then
 	check 'are those of differences of images' /usr/bin/python3 "$BRAGG_TESTS/cli/fisher_differences.py" t.tsv all
 else
-	skip 'are those of differences of images' 'numpy is missing'
+	skip 'are those of differences of images' "$lack is missing"
 fi
 told --background=0.7 --parameters=cell,phi0,scale,background --share=distance,beam_x,beam_y --prior=distance:0.05 --engine=reference >reference
 is 'both engines agree' "$(sed 's/  [a-z_]* [+-].*//' reference)" "$(sed 's/  [a-z_]* [+-].*//' all)"

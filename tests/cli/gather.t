@@ -2,6 +2,7 @@
 # bragg-refine --part and --gather: fits of many processes put together are those of one, whoever
 # fitted which frame; what all frames share is found as one process finds it.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+needs 'refinement of many frames' python:numpy
 scratch
 says() { grep -q -- "$@"; }
 [ "${BRAGG_SANITIZED-}" ] || export OMP_THREAD_LIMIT=1

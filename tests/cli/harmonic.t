@@ -1,6 +1,7 @@
 #!/bin/sh
 # bragg-geometry --third-harmonic: photons of a third of the wavelength, absolute and where they belong.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+needs 'a third harmonic' python:numpy python:h5py
 scratch
 sums="/usr/bin/python3 $BRAGG_TESTS/cli/harmonic_sums.py"
 

@@ -154,8 +154,8 @@ is 'nothing is kept' "$(find cache -type f 2>/dev/null)" ''
 
 # --- gemmi itself
 PATH=${PATH#*:}
-if ! command -v gemmi >/dev/null; then
-	skip 'models of atoms' 'gemmi is missing'
+if ! has gemmi; then
+	skip 'models of atoms' "$lack is missing"
 	finish
 	exit
 fi

@@ -15,7 +15,7 @@ check_status 'a folder with something in it is refused' 2 bragg-run --make-keys=
 mkdir -m 755 mine full
 check 'an empty folder will do' bragg-run --make-keys=mine
 is 'and is closed to others' "$(stat -c %a mine)" 700
-if /usr/bin/python3 -c 'import zmq.auth' 2>/dev/null; then
+if has python:zmq.auth; then
 	/usr/bin/python3 - <<-'END' >loaded
 		import zmq, zmq.auth
 		for name in "server", "client", "watcher":
@@ -24,7 +24,7 @@ if /usr/bin/python3 -c 'import zmq.auth' 2>/dev/null; then
 	END
 	is 'pyzmq reads them' "$(tr '\n' ' ' <loaded)" 'True True True '
 else
-	skip 'pyzmq reads them' 'no pyzmq'
+	skip 'pyzmq reads them' "$lack is missing"
 fi
 
 # refused STATUS TEXT COMMAND...: within a second, in one line

@@ -40,5 +40,23 @@ echo '#include "near/b.h"' >near/a.h
 is 'headers that need each other are' "$circles" 'near/a.h -> near/b.h: #include
 near/b.h -> near/a.h: #include'
 
+# Tests that start what a machine may not have, and one that asks first.
+cat >first.t <<'END'
+. lib.sh
+check 'sums' /usr/bin/python3 -c "
+import h5py, sys"
+check 'a sweep' dials.import x.cbf
+check 'factors' sh -c 'gemmi sfcalc x.pdb'
+END
+sed "2i needs 'all' python:h5py dials.import gemmi" first.t >asks.t
+if has /usr/bin/python3; then
+	check 'tests ask for the programs and modules that they start' "$BRAGG_TESTS/../scripts/check-needs"
+	! started=$("$BRAGG_TESTS/../scripts/check-needs" first.t)
+	is 'a test that does not ask is found' "$(echo "$started" | sed 's/first.t: starts \([^ ]*\) .*/\1/' | paste -sd' ')" 'dials gemmi python python:h5py'
+	check 'a test that asks is not found' "$BRAGG_TESTS/../scripts/check-needs" asks.t
+else
+	skip 'tests ask for the programs and modules that they start' "$lack is missing"
+fi
+
 check 'sections that comments and pages cite are there' "$BRAGG_TESTS/../scripts/check-citations"
 finish

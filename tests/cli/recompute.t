@@ -73,13 +73,13 @@ bragg-geometry --detpixels=64 --pixel=1 --ncells=5 --cell=50,60,70,90,90,90 --de
 # turn FILE: one value of its last reflections is another one
 turn() { /usr/bin/python3 -c 'import h5py, sys
 with h5py.File(sys.argv[1], "r+") as f: f["/entry/reflections/photons"][-1] += 1' "$1"; }
-if /usr/bin/python3 -c 'import h5py' 2>/dev/null; then
+if has python:h5py; then
 	is 'reflections are compared' "$(again key.nxs:2)" '0 key.nxs: the same bytes, and reflections'
 	turn key_data_000001.h5
 	is 'one that differs' "$(again key.nxs:2 | sed 's/of [0-9]* /of N /')" '1 key.nxs: the same image, but 1 of N reflections differ'
 	is 'that of another frame does not count' "$(again key_data_000001.h5:1)" '0 key_data_000001.h5: the same bytes, and reflections'
 else
-	skip 'reflections that differ' 'no h5py'
+	skip 'reflections that differ' "$lack is missing"
 fi
 
 # --- differences

@@ -2,6 +2,7 @@
 # bragg-refine: from a start that is off to the truth, within the error bars that it gives; frames
 # that cannot be refined; what it is given; bad input.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+needs 'refinement' python:numpy
 scratch
 says() { grep -q -- "$@"; }
 # images are small: threads would wait for each other, but not where instrumented code is slow

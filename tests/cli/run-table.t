@@ -29,11 +29,11 @@ is 'a stream: one geometry, the chunks of all frames' \
 	"$(for s in single/f_??.stream; do sed -n '/Begin chunk/,/End chunk/p' "$s"; done | sha256sum)" \
 	"$(sed -n '/Begin chunk/,$p' whole/run.stream | sha256sum)"
 is 'and one preamble' "$(grep -c '^CrystFEL stream format' whole/run.stream)" 1
-if /usr/bin/python3 -c 'import msgpack, numpy' 2>/dev/null; then
+if has python:msgpack python:numpy; then
 	check 'a table of a rotation: one experiment, each reflection once' \
 		/usr/bin/python3 "$BRAGG_TESTS/python/run_table.py" sweep whole/run.refl whole/run.expt whole/run.tsv
 else
-	skip 'a table of a rotation' 'msgpack or numpy is missing'
+	skip 'a table of a rotation' "$lack is missing"
 fi
 
 # --- two writers
@@ -54,11 +54,11 @@ scene | bragg-orient --quiet --random --hit-rate=0.8 --lattices=2 --frames=8 | p
 for suffix in refl tsv; do
 	bragg-replay --quiet stills.rec | table stills $suffix
 done
-if /usr/bin/python3 -c 'import msgpack, numpy' 2>/dev/null; then
+if has python:msgpack python:numpy; then
 	check 'a table of stills: an experiment for each lattice' \
 		/usr/bin/python3 "$BRAGG_TESTS/python/run_table.py" stills stills/run.refl stills/run.expt stills/run.tsv
 else
-	skip 'a table of stills' 'msgpack or numpy is missing'
+	skip 'a table of stills' "$lack is missing"
 fi
 
 # --- killed, and continued

@@ -152,8 +152,8 @@ for shipped in "$BRAGG_TESTS"/../pipelines/*.yaml; do
 		quick=
 		bragg-geometry --detpixels=64 --pixel=1.6 | bragg-orient --frames=3 | bragg-intensity | bragg-tap --record=photons.rec
 	fi
-	if [ "$name" = sad.yaml ] && ! command -v gemmi >/dev/null; then # it has a model
-		skip "$name runs" 'gemmi is missing'
+	if [ "$name" = sad.yaml ] && ! has gemmi; then # it has a model
+		skip "$name runs" "$lack is missing"
 		continue
 	fi
 	is "$name says what it shows" "$(head -n 2 "$shipped" | grep -c '^# ')" 2

@@ -2,6 +2,7 @@
 # bragg-score --sent: what a client did with faults: reported, ignored, wrong, dead.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 . "$BRAGG_TESTS/score.sh"
+needs 'scores of what was sent' /usr/bin/python3
 scratch
 
 bragg-geometry --quiet --detpixels=64 | bragg-orient --quiet --frames=12 --random --hit-rate=0.5 --seed=2 --truth=truth.tsv | bragg-tap --quiet --record=recipes.rec

@@ -1,6 +1,7 @@
 #!/bin/sh
 # The streak of a jet: the formula of its page in numpy, frame to frame, and what cannot be.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+needs 'streaks' python:numpy
 scratch
 
 # shots NAME OPTION...: 40 frames of streaks alone

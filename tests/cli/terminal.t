@@ -2,6 +2,7 @@
 # What who sits at a terminal is told: what is made, how far it is, what it takes of the disk,
 # where it is in the end, and how to go on after Ctrl-C.  Scripts are told nothing of it.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+needs 'a terminal' /usr/bin/python3
 scratch
 mkdir run
 export XDG_RUNTIME_DIR="$tap_scratch/run"

@@ -5,7 +5,7 @@ scratch
 TMPDIR=$PWD
 export TMPDIR
 
-if ! command -v bench >/dev/null; then
+if ! has bench; then
 	skip 'benchmark' 'bench is not built (make units)'
 	finish
 	exit
@@ -61,13 +61,13 @@ is 'two shapes, four requests each' "$(sed -n 's/.*"workload": "\([a-z]*\)", "as
 	tr -s ' \n' ' ')" ' 4 square 4 gauss '
 rm slopes.jsonl
 
-if /usr/bin/python3 -c 'import numpy' 2>/dev/null; then
+if has python:numpy; then
 	check 'refinement is timed' sh -c 'PATH=$PATH:$BRAGG_TESTS/../bench bench --parts=refine --iterations=1 --out=fits.jsonl >fits.md'
 	is 'all stills are found, with errors as error bars have it' "$(sed -n 's/.*"contestant": "bragg-refine".*"frames": 4, .*"found": 4, "errors": \(0\.[89]\|1\.[01234]\).*/4/p' fits.jsonl)" 4
 	check 'beside diffBragg, or why it is not' grep -q '^| diffBragg | \([0-9]\|skipped: .*simtbx\)' fits.md
 	rm fits.jsonl fits.md
 else
-	skip 'refinement is timed' 'numpy is missing'
+	skip 'refinement is timed' "$lack is missing"
 fi
 
 check 'scores are timed' bench --parts=score --iterations=1 --out=score.jsonl

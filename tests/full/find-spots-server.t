@@ -7,7 +7,7 @@ full=$BRAGG_TESTS/full
 frames=8 asked=12
 scratch
 
-if ! command -v dials.find_spots_server >/dev/null; then
+if ! has dials.find_spots_server; then
 	skip 'dials.find_spots_server' 'dials is not installed'
 	finish
 	exit

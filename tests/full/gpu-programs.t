@@ -3,6 +3,7 @@
 # tests/standin/cuda_runtime.c): frames, pinned slots of the pool, cards, memory, counts, and
 # what a user reads where something is missing.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+needs 'programs of a GPU' /usr/bin/python3
 intensity=$(dirname "$(command -v bragg-intensity)")/../tests/standin/bragg-intensity
 scratch
 if ! [ -x "$intensity" ]; then

@@ -102,7 +102,7 @@ awk '$1 == "turned" { $3 += 0.001 } 1' found >turned
 check_status 'an angle off by a thousandth is seen' 1 agrees turned found
 
 # --- indexamajig itself
-if ! command -v indexamajig >/dev/null; then
+if ! has indexamajig; then
 	skip 'indexamajig' 'CrystFEL is not installed'
 	finish
 	exit

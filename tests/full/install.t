@@ -28,7 +28,7 @@ check 'a file of that name is taken first' sh -c 'printf "stages:\n  - name: non
 rm lysozyme
 check_status 'a name of nothing' 1 bragg-run nonesuch
 check_status 'a name leads nowhere else' 1 bragg-run ../pipelines/lysozyme
-if /usr/bin/python3 -c 'import zmq, msgpack, numpy' 2>/dev/null; then
+if has python:zmq python:msgpack python:numpy; then
 	bragg-geometry --quiet --detpixels=16 | bragg-orient --quiet |
 		bragg-intensity --quiet | "$share/braggpipe/pipelines/vignette.py" --quiet | bragg-write --quiet dark.raw
 	check 'a stage in Python finds its modules' test -s dark.raw
@@ -36,7 +36,7 @@ if /usr/bin/python3 -c 'import zmq, msgpack, numpy' 2>/dev/null; then
 import braggpipe
 print(len(list(braggpipe.simulate(detpixels=16, ncells=3, default_F=1e4))))')" 1
 else
-	skip 'a stage in Python finds its modules' 'python3-zmq is missing'
+	skip 'a stage in Python finds its modules' "$lack is missing"
 fi
 
 # complete WORD...: what bash offers for the last of these words

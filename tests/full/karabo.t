@@ -3,7 +3,7 @@
 # writes with bragg-write in a second group; a rate holds over a minute's worth of frames.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 . "$BRAGG_TESTS/gateways.sh"
-needs 'the real karabo-bridge client' python:karabo_bridge python:numpy
+needs 'the real karabo-bridge client' karabo-bridge-glimpse python:karabo_bridge python:numpy
 scratch
 
 # pipeline FRAMES NAME OPTION...: a writer and a gateway behind the same stages

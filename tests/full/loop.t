@@ -50,13 +50,13 @@ printf '#!/bin/sh\nexit 7\n' >path/indexamajig
 run crystfel.yaml
 is 'CrystFEL, which fails at once: so does the loop' "$((status != 0))" 1
 PATH=$real_path
-if command -v indexamajig >/dev/null; then
+if has indexamajig; then
 	crystfel indexamajig
 else
-	skip 'CrystFEL, indexamajig' 'indexamajig is missing'
+	skip 'CrystFEL, indexamajig' "$lack is missing"
 fi
 
-if command -v dials.stills_process >/dev/null && /usr/bin/python3 -c 'import bitshuffle.h5' 2>/dev/null; then
+if has dials.stills_process python:bitshuffle.h5; then
 	run --frames=5 "$pipelines/loop-dials.yaml"
 	is 'DIALS: the end' "$status" 0
 	check 'DIALS: the score' figures frames=4 frames_without_answer=1 lattices.true=4 lattices.right=4 lattices.wrong=0 hits.true_positive=4 \
@@ -66,6 +66,6 @@ if command -v dials.stills_process >/dev/null && /usr/bin/python3 -c 'import bit
 	check 'DIALS: the table is shown' grep -q '^score| intensities  *cc' message
 	check 'DIALS: the report' page images=4
 else
-	skip 'DIALS' 'DIALS or bitshuffle is missing'
+	skip 'DIALS' "$lack is missing"
 fi
 finish

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Every program has a manual page without faults, which names every option of --help and no other.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+needs 'manual pages' mandoc
 top=$BRAGG_TESTS/..
 
 for page in "$top"/stages/*.[17] "$top"/common/wire/*.5; do

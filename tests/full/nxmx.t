@@ -3,7 +3,7 @@
 # geometry of SMV; h5py reads the truth; stills are indexed.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 scratch
-needs NXmx dials.import python:bitshuffle.h5
+needs NXmx dials.import python:bitshuffle.h5 python:h5py
 # frames NAME COMPRESSION ORIENTATION OPTION...: four as NAME.nxs and SMV; the last of bragg-geometry.
 frames() {
 	name=$1 compression=$2 orientation=$3

@@ -31,40 +31,40 @@ done
 check 'the benchmark times them' bench --parts=python --sizes=128 --iterations=1 --frames=3 --out=python.jsonl
 is 'a row each' "$(sed -n 's/.*"contestant": "\([a-z]*\)".*"of_copy": [^,]*,.*/\1/p' python.jsonl | tr '\n' ' ')" 'copy loop source transform sink '
 
-if /usr/bin/python3 -c 'import torch' 2>/dev/null; then
+if has python:torch; then
 	check 'labels fit their images, for PyTorch' timeout 100 /usr/bin/python3 "$BRAGG_TESTS/python/labels_check.py"
 else
-	skip 'labels fit their images, for PyTorch' 'python3-torch is missing'
+	skip 'labels fit their images, for PyTorch' "$lack is missing"
 fi
 check 'labels: nothing is left' soon sh -c '[ -z "$(ls tmp)" ]'
 
-if /usr/bin/python3 -c 'import torch' 2>/dev/null; then
+if has python:torch; then
 	check 'gradients: gradcheck accepts them, PyTorch finds the crystal again' sh -c 'timeout 100 "$1" --check >said' sh "$top/pipelines/gradient.py"
 	is 'and has looked' "$(grep -c 'gradcheck: accepted' said)" 1
 else
-	skip 'gradients' 'python3-torch is missing'
+	skip 'gradients' "$lack is missing"
 fi
 
-if /usr/bin/python3 -c 'import nbclient, ipykernel, matplotlib' 2>/dev/null; then
+if has python:nbformat python:nbclient python:ipykernel python:matplotlib; then
 	check 'the notebook runs' timeout 250 /usr/bin/python3 "$BRAGG_TESTS/python/notebook.py" "$top/pipelines/braggpipe.ipynb" .
 else
-	skip 'the notebook runs' 'python3-nbclient, python3-ipykernel or python3-matplotlib is missing'
+	skip 'the notebook runs' "$lack is missing"
 fi
-if command -v mypy >/dev/null; then
+if has mypy; then
 	check 'types' mypy --config-file "$top/pipelines/pyproject.toml" --cache-dir "$PWD/mypy" "$top/pipelines/braggpipe"
 else
-	skip 'types' 'mypy is missing'
+	skip 'types' "$lack is missing"
 fi
 
 # pip, without a network: setuptools and the packages that the module needs are Debian's
 cp -r "$top/pipelines" source
-if /usr/bin/python3 -c 'import setuptools, wheel, pip' 2>/dev/null; then
+if has python:setuptools python:wheel python:pip; then
 	check 'pip installs the module' /usr/bin/python3 -m pip install -q --no-index --no-deps --no-build-isolation --target installed ./source
 	check 'which gives frames' env PYTHONPATH="$PWD/installed" /usr/bin/python3 -c '
 import braggpipe, os
 assert os.path.dirname(os.path.dirname(braggpipe.__file__)) == os.path.abspath("installed")
 assert len(list(braggpipe.open("x.rec"))) == 3 and os.path.exists("installed/braggpipe/py.typed")'
 else
-	skip 'pip installs the module' 'python3-pip, python3-setuptools or python3-wheel is missing'
+	skip 'pip installs the module' "$lack is missing"
 fi
 finish

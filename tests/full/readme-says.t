@@ -2,6 +2,7 @@
 # What README.md says: it is short, its commands fit into 100 columns, its pictures show something,
 # and every number in its words is held by a test, which readme-numbers.tsv names.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+needs 'what README.md says' python:zmq python:msgpack python:numpy
 top=$(cd "$BRAGG_TESTS/.." && pwd)
 scratch
 check 'README.md has at most 150 lines' test "$(wc -l <"$top/README.md")" -le 150

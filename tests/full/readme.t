@@ -14,8 +14,8 @@ awk 'BEGIN { srand(1); print "CRYST1   79.000   79.000   38.000  90.00  90.00  9
 	for (i = 1; i <= 1000; i++)
 		printf "ATOM  %5d  C   ALA A%4d    %8.3f%8.3f%8.3f  1.00 20.00           C\n", i, i, 79 * rand(), 79 * rand(), 38 * rand() / 8
 	print "END" }' >mine.pdb
-command -v gemmi >/dev/null || {
-	skip 'a crystal from a model' 'gemmi is missing'
+has gemmi || {
+	skip 'a crystal from a model' "$lack is missing"
 	sed -i /--model=/d lines
 }
 export XDG_CACHE_HOME="$PWD/cache"
@@ -50,13 +50,13 @@ live() {
 is 'README.md shows three live pipelines' "$(live karabo | wc -l) $(live crystfel | wc -l) $(live dectris | wc -l)" '1 1 1'
 sh -c "$(live karabo)" </dev/null >/dev/null 2>warnings &
 run=$!
-if command -v karabo-bridge-glimpse >/dev/null; then
+if has karabo-bridge-glimpse; then
 	check 'karabo-bridge-glimpse sees the first' sh -c "timeout 60 $(grep '^karabo-bridge-glimpse' "$top/README.md" | sed "s|tcp://[^ ]*|ipc://$PWD/s|")"
 else
-	skip 'karabo-bridge-glimpse sees the first' 'python3-karabo-bridge is missing'
+	skip 'karabo-bridge-glimpse sees the first' "$lack is missing"
 fi
 wait $run
-if /usr/bin/python3 -c 'import zmq' 2>/dev/null; then
+if has python:zmq; then
 	sh -c "$(live crystfel)" </dev/null >/dev/null 2>warnings &
 	run=$!
 	check 'a worker asks the second' timeout 60 /usr/bin/python3 -c "
@@ -71,15 +71,15 @@ for i in range(3):
 	is 'the second ends well, without a warning' "$status $(cat warnings)" '0 '
 	check 'and wrote what CrystFEL wants beside the frames' test -s live/lyso.geom -a -s live/lyso.cell
 else
-	skip 'a worker asks the second' 'python3-zmq is missing'
+	skip 'a worker asks the second' "$lack is missing"
 fi
 sh -c "$(live dectris)" </dev/null >/dev/null 2>warnings &
 run=$!
-if /usr/bin/python3 -c 'import cbor2, zmq' 2>/dev/null; then
+if has python:cbor2 python:zmq; then
 	timeout 60 sh -c "$(grep watch_dectris "$commands" | sed "s|pipelines/|$top/&|; s|tcp://.*|ipc://$PWD/s|")" >seen
 	is 'the client of the third shows a series' "$(tr -s ' \n' ' ' <seen)" 'start image 0 image 1 image 2 end '
 else
-	skip 'the client of the third shows a series' 'python3-cbor2 is missing'
+	skip 'the client of the third shows a series' "$lack is missing"
 fi
 wait $run
 finish

@@ -42,10 +42,10 @@ is 'labels hold photons in hits only' "$lit" "$hits"
 cd ..
 
 cook RAW-WORDS-OF-AN-AGIPD
-if /usr/bin/python3 -c 'import h5py' 2>/dev/null; then
+if has python:h5py; then
 	is 'constants of four cells' "$(/usr/bin/python3 -c 'import h5py; print(h5py.File("cal_agipd.h5")["AnalogOffset"].shape[:2])')" '(3, 4)'
 else
-	skip 'constants of four cells' 'python:h5py is missing'
+	skip 'constants of four cells' "$lack is missing"
 fi
 cd ..
 
@@ -65,20 +65,20 @@ cd ..
 cook FILES-FOR-CRYSTFEL
 is 'the cell is a cell file' "$(head -n 1 lyso.cell) $(grep -c '^[abc] = ' lyso.cell)" 'CrystFEL unit cell file version 1.0 3'
 is 'the energy is that of each frame' "$(grep -c '^wavelength = /entry/' agipd.geom)$(grep -c '^photon_energy' agipd.geom)" 10
-if command -v indexamajig >/dev/null; then
+if has indexamajig; then
 	is 'CrystFEL finds every lattice' "$(sed -n 's/^lattices .* right \([0-9]*\) *wrong \([0-9]*\).*/\1 \2/p' out)" '20 0'
 else
-	skip 'CrystFEL finds every lattice' 'indexamajig is missing'
+	skip 'CrystFEL finds every lattice' "$lack is missing"
 fi
 cd ..
 
-if command -v dials.import >/dev/null; then
+if has dials.import; then
 	cook AGAIN-WHAT-DIALS-KNOWS
 	sed -n '/--expt/,$s/1e28/1e27 --polarization=0.98/p; /--expt/,$!d; /1e27/!p' ../AGAIN-WHAT-DIALS-KNOWS.sh | sed 's/again_/same_/g' >same.sh
 	check 'it is the same experiment' sh -e same.sh
 	check 'to the last pixel' bragg-compare --max-error=0 rot_0002.cbf same_0002.cbf
 	cd ..
 else
-	skip 'AGAIN-WHAT-DIALS-KNOWS works' 'dials.import is missing'
+	skip 'AGAIN-WHAT-DIALS-KNOWS works' "$lack is missing"
 fi
 finish

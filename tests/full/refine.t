@@ -38,11 +38,11 @@ refine_one cpu
 refine_one reference
 is 'the reference engine finds the same, to a fiftieth of error bars' "$(sed 1d reference.tsv >row
 	sed 1d cpu.tsv | paste - row | awk -F'\t' '{ half = NF / 2; for (i = 9; i < half; i += 2) bad += ($i - $(i + half)) ^ 2 > 4e-4 * $(i + 1) ^ 2; print half, bad + 0 }')" '32 0'
-if command -v dials.show >/dev/null; then
+if has dials.show; then
 	dials.show cpu.expt >shown 2>&1
 	is 'dials.show reads its experiment list' "$(grep -c 'Domain size' shown)" 1
 else
-	skip 'dials.show reads its experiment list' 'dials.show is missing'
+	skip 'dials.show reads its experiment list' "$lack is missing"
 fi
 refine 0.5 >said.far
 is '0.5 degrees away they come to the same' "$(verdicts 0.5)" ' 50 good '
@@ -60,7 +60,7 @@ check '5 degrees away some are lost, and those that are called good are right' a
 	END { exit !(lost > 3 && !wrong) }' 5.tsv
 
 # --- braggpipe-refine(7), as it is pasted
-if command -v mandoc >/dev/null && /usr/bin/python3 -c 'import matplotlib, zmq, msgpack' 2>/dev/null; then
+if has mandoc python:matplotlib python:zmq python:msgpack; then
 	mkdir page && cd page || exit 1
 	mandoc -T utf8 -O width=78 "$BRAGG_TESTS/../stages/braggpipe-refine.7" | col -bx |
 		awk '/^WHEN/ { exit } /^           / && !/of 5 frames|chi2|correlated|^ *(parameter|rot_x|cell_a|scale|ncells_a|distance|beam_x) / { print }' >pasted
@@ -73,6 +73,6 @@ if command -v mandoc >/dev/null && /usr/bin/python3 -c 'import matplotlib, zmq, 
 	check 'a picture' picture refine.png
 	cd ..
 else
-	skip 'the page about it works' 'mandoc or matplotlib is missing'
+	skip 'the page about it works' "$lack is missing"
 fi
 finish

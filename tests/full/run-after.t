@@ -36,7 +36,7 @@ run --quiet --workdir=c client.yaml
 is 'a client has all frames, and the time that it needs' "$status $(cat c/client message)" '0 fine'
 
 # the loop of a live analysis: it tells hits from blanks, and what it sustains is said
-if /usr/bin/python3 -c 'import zmq, msgpack, numpy' 2>/dev/null; then
+if has python:zmq python:msgpack python:numpy; then
 	mkdir files
 	sed "s|tcp://127.0.0.1:4545|ipc://$PWD/s|" "$BRAGG_TESTS/../pipelines/loop-karabo.yaml" >files/loop.yaml
 	cp "$BRAGG_TESTS/../pipelines/find_hits.py" files
@@ -60,7 +60,7 @@ assert empty["n"] > 1 and empty["ignored"] == empty["n"], empty
 assert other["n"] > 1 and other["answered"] == other["n"] and other["reported"] == other["wrong"] == 0, other
 assert figures["answers_false_alarm"] == 0 and not cut["died"] | empty["died"], figures'
 else
-	skip 'loop-karabo' 'python zmq, msgpack or numpy is missing'
+	skip 'loop-karabo' "$lack is missing"
 fi
 
 # its status

@@ -2,7 +2,7 @@
 # bragg-score on what real DIALS finds in simulated stills and in a series, and how fast it scores.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 . "$BRAGG_TESTS/dials.sh"
-needs 'scores of DIALS' dials.stills_process python:bitshuffle.h5
+needs 'scores of DIALS' dials.stills_process python:bitshuffle.h5 python:h5py
 scratch
 cell=indexing.known_symmetry.unit_cell=59.062,68.451,30.517,90,90,90 group=indexing.known_symmetry.space_group=P212121
 
@@ -49,7 +49,7 @@ bounded 'lattices in all images, photons of all images of a reflection' frames=2
 cd ..
 
 # --- Friedel mates apart: selenium in a small cell, what dials.merge and dials.scale make of a perfect table
-if command -v gemmi >/dev/null; then
+if has gemmi; then
 	mkdir sad
 	cd sad || exit 1
 	crystal --fluence=3e26 --model="$BRAGG_TESTS/../pipelines/sad.pdb" --anomalous |
@@ -67,7 +67,7 @@ if command -v gemmi >/dev/null; then
 	done
 	cd ..
 else
-	skip 'Friedel mates' 'gemmi is missing'
+	skip 'Friedel mates' "$lack is missing"
 fi
 
 # 2000 frames of 100 spots a second on one core, by CPU time, without what starting takes

@@ -1,6 +1,7 @@
 #!/bin/sh
 # bragg-score: memory does not grow with what it follows, nor with the number of keys.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+needs 'memory of a score' /usr/bin/python3
 scratch
 
 # 4000 frames of 100 spots, 100 to a file

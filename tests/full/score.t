@@ -2,7 +2,7 @@
 # bragg-score on real streams of indexamajig: the figures that an independent program found.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 golden=$BRAGG_TESTS/golden/crystfel
-needs 'scores of real streams' xz
+needs 'scores of real streams' xz /usr/bin/python3
 scratch
 tab=$(printf '\t')
 

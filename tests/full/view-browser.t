@@ -4,12 +4,12 @@
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 needs 'bragg-view in a browser' chromium python:websockets
 scratch
-if command -v tsc >/dev/null; then
+if has tsc; then
 	check 'the scripts of the page use what is there, and all that is there' tsc --allowJs --checkJs --noEmit \
 		--target es2022 --module es2022 --moduleResolution node --noUnusedLocals --noUnusedParameters \
 		--noImplicitReturns "$BRAGG_TESTS/../common/web/page/main.js"
 else
-	skip 'the scripts of the page' 'tsc is missing'
+	skip 'the scripts of the page' "$lack is missing"
 fi
 bragg-geometry --detpixels=1000,900 --pixel=0.1 --distance=100 --ncells=25 --dmin=1.6 |
 	bragg-orient --frames=4 --random --seed=3 --lattices=2 | bragg-intensity --reflections | bragg-background --water=5 |
