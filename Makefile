@@ -17,19 +17,28 @@ Q       := $(if $(filter 1,$(V)),,@)
 FLOAT    := -ffp-contract=off -fno-math-errno -fno-trapping-math
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes $(if $(WERROR),-Werror)
 OPTIMIZE ?= -O3 -g
-HDF5     := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I hdf5-serial 2>/dev/null))
-CPPFLAGS += -Icommon -I. -D_GNU_SOURCE $(HDF5)
+
+# Libraries are found by pkg-config, under the names that releases of Debian and Ubuntu give them.
+# library NAMES,FLAGS: how to link with the first of NAMES that exists; FLAGS where none does.
+# headers NAMES: where its headers are.
+known    = $(firstword $(foreach name,$(1),$(shell pkg-config --exists $(name) 2>/dev/null && echo $(name))))
+library  = $(if $(call known,$(1)),$(shell pkg-config --libs $(call known,$(1))),$(2))
+headers  = $(if $(call known,$(1)),$(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(call known,$(1)))))
+HDF5_NAMES := hdf5-serial hdf5
+MSGPACK_NAMES := msgpack-c msgpack
+HEADERS  := $(call headers,$(HDF5_NAMES)) $(call headers,$(MSGPACK_NAMES))
+CPPFLAGS += -Icommon -I. -D_GNU_SOURCE $(HEADERS)
 CFLAGS_ALL = -std=c11 $(OPTIMIZE) $(FLOAT) $(WARNINGS) -fopenmp -MMD -MP $(SANITIZE) $(CFLAGS)
 LDFLAGS_ALL = -fopenmp $(SANITIZE) $(LDFLAGS)
 
 # What each layer links with, beside the C library.
-LIBS_io    := $(shell pkg-config --libs ccp4c libpng liblz4 hdf5-serial zlib jansson 2>/dev/null || echo -lccp4c -lpng -llz4 -lhdf5 -lz -ljansson)
-LIBS_wire  := -lmsgpackc
-LIBS_gateway := $(shell pkg-config --libs libcbor 2>/dev/null || echo -lcbor)
-LIBS_stage := -lzmq -lpthread
+LIBS_io    := $(call library,ccp4c,-lccp4c) $(call library,libpng,-lpng) $(call library,liblz4,-llz4) $(call library,$(HDF5_NAMES),-lhdf5) $(call library,zlib,-lz) $(call library,jansson,-ljansson)
+LIBS_wire  := $(call library,$(MSGPACK_NAMES),-lmsgpackc)
+LIBS_gateway := $(call library,libcbor,-lcbor)
+LIBS_stage := $(call library,libzmq,-lzmq) -lpthread
 # Only for what serves a page, and for what reads pipeline files.
-LIBS_web   := $(shell pkg-config --libs libwebsockets 2>/dev/null || echo -lwebsockets)
-LIBS_run   := -lyaml
+LIBS_web   := $(call library,libwebsockets,-lwebsockets)
+LIBS_run   := $(call library,yaml-0.1,-lyaml)
 
 LAYERS   := score run page refine stage control link gateway web wire io gpu engine physics model codec base
 PROGRAMS := $(patsubst stages/%.c,$(BUILD)/bin/%,stages/braggpipe.c $(wildcard stages/bragg-*.c))
