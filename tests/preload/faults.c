@@ -176,7 +176,7 @@ FILE *fdopen(int fd, const char *mode)
 int fileno(FILE *stream)
 {
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (stream && streams[i] == stream)
+        if (streams[i] && streams[i] == stream)
             return files[i];
     return REAL(fileno)(stream);
 }
