@@ -7,18 +7,26 @@
 #include "physics/harmonic.h"
 #include "physics/steps.h"
 
-double silicon_absorption_1_m(double energy_eV)
+enum status silicon_absorption(double energy_eV, double *absorption_1_m, struct error *e)
 {
-    static const double keV[] = {3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 50, 60, 80};
-    static const double cm2_g[] = {978.4, 452.9, 245.0,  147.0,  64.68,  33.89, 10.34,
-                                   4.464, 1.436, 0.7012, 0.4385, 0.3207, 0.2228};
+    static const double keV[] = {1, 1.5, 1.8389, 1.8389, 2,  3,  4,  5,   6,   8,
+                                 10, 15, 20,     30,     40, 50, 60, 80, 100, 150, 200};
+    static const double cm2_g[] = {1570,  535.5, 309.2, 3192,   2777,   978.4,  452.9,
+                                   245.0, 147.0, 64.68, 33.89,  10.34,  4.464,  1.436,
+                                   0.7012, 0.4385, 0.3207, 0.2228, 0.1835, 0.1448, 0.1275};
     enum { ROWS = sizeof keV / sizeof *keV };
-    const double x = fmin(fmax(energy_eV / 1e3, keV[0]), keV[ROWS - 1]);
+    const double x = energy_eV / 1e3;
     int i = 0;
+    if (!(x >= keV[0] && x <= keV[ROWS - 1]))
+        return error_set(e, STATUS_INPUT,
+                         "the sensor: the table of what silicon absorbs does not have this energy "
+                         "(got %.6g keV); expected %g to %g keV",
+                         x, keV[0], keV[ROWS - 1]);
     while (i < ROWS - 2 && x > keV[i + 1])
         i++;
     const double part = log(x / keV[i]) / log(keV[i + 1] / keV[i]);
-    return 2.33 * 100.0 * cm2_g[i] * pow(cm2_g[i + 1] / cm2_g[i], part);
+    *absorption_1_m = 2.33 * 100.0 * cm2_g[i] * pow(cm2_g[i + 1] / cm2_g[i], part);
+    return STATUS_OK;
 }
 
 /* Mean depth within a layer at which photons stop that come along the normal. */
@@ -35,10 +43,12 @@ static bool is_silicon(const struct panel *p)
     return strcmp(p->material, "Si") == 0;
 }
 
-double sensor_harmonic_1_m(const struct panel *p, double energy_eV)
+enum status sensor_harmonic(const struct panel *p, double energy_eV, double *absorption_1_m,
+                            struct error *e)
 {
-    return is_silicon(p) ? silicon_absorption_1_m(HARMONIC_ORDER * energy_eV)
-                         : p->absorption_1_m / CUBE;
+    *absorption_1_m = p->absorption_1_m / CUBE;
+    return is_silicon(p) ? silicon_absorption(HARMONIC_ORDER * energy_eV, absorption_1_m, e)
+                         : STATUS_OK;
 }
 
 double sensor_harmonic_depths(const struct panel *p)

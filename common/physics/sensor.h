@@ -8,14 +8,16 @@
 
 #define SENSOR_LAYERS_MAX 16  // that a sensor is divided into without being told
 
-/* Inverse attenuation depth of silicon in 1/m for photons of energy_eV, within 3 to 80 keV
- * (beyond, that of the nearer end): the table of mass attenuation coefficients of Hubbell
- * and Seltzer (NIST SRD 126), straight lines between logarithms, and 2.33 g/cm^3. */
-double silicon_absorption_1_m(double energy_eV);
+/* Inverse attenuation depth of silicon in 1/m for photons of energy_eV: the table of mass
+ * attenuation coefficients of Hubbell and Seltzer (NIST SRD 126), straight lines between
+ * logarithms, and 2.33 g/cm^3.  STATUS_INPUT, and *absorption_1_m as it was, for an energy that the
+ * table does not have: below 1 keV and above 200 keV. */
+enum status silicon_absorption(double energy_eV, double *absorption_1_m, struct error *e);
 
 /* The same of the sensor of a panel for photons of three times the beam's energy: of silicon by the
  * table, of others a 27th of what it is at `energy_eV`, as between absorption edges. */
-double sensor_harmonic_1_m(const struct panel *p, double energy_eV);
+enum status sensor_harmonic(const struct panel *p, double energy_eV, double *absorption_1_m,
+                            struct error *e);
 
 /* How much the depth in which those photons are attenuated grows with that for the beam: 27 times,
  * or 0 where it does not follow from it. */
