@@ -9,10 +9,10 @@
 
 enum status silicon_absorption(double energy_eV, double *absorption_1_m, struct error *e)
 {
-    static const double keV[] = {1, 1.5, 1.8389, 1.8389, 2,  3,  4,  5,   6,   8,
-                                 10, 15, 20,     30,     40, 50, 60, 80, 100, 150, 200};
-    static const double cm2_g[] = {1570,  535.5, 309.2, 3192,   2777,   978.4,  452.9,
-                                   245.0, 147.0, 64.68, 33.89,  10.34,  4.464,  1.436,
+    static const double keV[] = {1,  1.5, 1.8389, 1.8389, 2,  3,  4,  5,   6,   8,  10,
+                                 15, 20,  30,     40,     50, 60, 80, 100, 150, 200};
+    static const double cm2_g[] = {1570,   535.5,  309.2,  3192,   2777,   978.4,  452.9,
+                                   245.0,  147.0,  64.68,  33.89,  10.34,  4.464,  1.436,
                                    0.7012, 0.4385, 0.3207, 0.2228, 0.1835, 0.1448, 0.1275};
     enum { ROWS = sizeof keV / sizeof *keV };
     const double x = energy_eV / 1e3;

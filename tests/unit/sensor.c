@@ -136,8 +136,7 @@ static void layers_keep_the_mean_depth(void **state)
     static const double sold[][3] = {{320e-6, 172e-6, 0.213}, {450e-6, 75e-6, 0.16}};
     for (int i = 0; i < 8; i++) {
         const double *size = sold[i % 2], keV[] = {6, 8, 12.4, 20};
-        const struct detector_request d = {.absorption_1_m =
-                                               silicon(1e3 * keV[i / 2]),
+        const struct detector_request d = {.absorption_1_m = silicon(1e3 * keV[i / 2]),
                                            .thickness = {.range = size[0]}};
         struct panel p = {.pixel_m = size[1], .close_distance_m = 0.3, .normal = {0, 0, 1}};
         p.close_fast_m = p.close_slow_m = size[2];
