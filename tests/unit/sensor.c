@@ -55,6 +55,53 @@ static void silicon_is_not_known_beyond_its_table(void **state)
     assert_int_equal(silicon_absorption(200e3, &value, &e), STATUS_OK);
 }
 
+/* 320 um of silicon catch 0.419, 0.727 and 0.958 at 0.75, 1.0 and 1.35 A by xrayutilities, which
+ * leaves scattering out; 0.4404, 0.7399, 0.9606 by this table. */
+static void each_wavelength_is_absorbed_by_itself(void **state)
+{
+    (void)state;
+    static const double rows[][2] = {{0.75, 0.4404}, {1.0, 0.7399}, {1.35, 0.9606}};
+    struct panel p = {
+        .thickness_m = 320e-6, .absorption_1_m = silicon(m_to_ev(1e-10)), .material = "Si"};
+    struct error e;
+    double ratio;
+    for (int i = 0; i < 3; i++) {
+        const double wavelength_m = rows[i][0] * 1e-10;
+        assert_int_equal(sensor_ratio(&p, 1e-10, wavelength_m, &ratio, &e), STATUS_OK);
+        assert_true(fabs(ratio * p.absorption_1_m / silicon(m_to_ev(wavelength_m)) - 1) < 1e-12);
+        assert_true(fabs(1 - exp(-ratio * p.absorption_1_m * 320e-6) - rows[i][1]) < 2e-4);
+    }
+    assert_int_equal(sensor_ratio(&p, 1e-10, 0.05e-10, &ratio, &e), STATUS_INPUT);
+    (void)strcpy(p.material, "");
+    assert_int_equal(sensor_ratio(&p, 1e-10, 0.8e-10, &ratio, &e), STATUS_OK);
+    assert_true(fabs(ratio - 0.512) < 1e-12);
+    /* 26.7 keV, the edge of cadmium, is 0.464 A */
+    (void)strcpy(p.material, "CdTe");
+    assert_int_equal(sensor_ratio(&p, 0.47e-10, 0.49e-10, &ratio, &e), STATUS_OK);
+    assert_int_equal(sensor_ratio(&p, 0.47e-10, 0.46e-10, &ratio, &e), STATUS_INPUT);
+    assert_non_null(strstr(e.text, "CdTe"));
+}
+
+/* Narrow bands, and faithful mode, absorb by the beam's wavelength, to the bit. */
+static void narrow_bands_are_absorbed_alike(void **state)
+{
+    (void)state;
+    struct panel p = {.thickness_m = 320e-6, .absorption_1_m = 1000, .material = "Si"};
+    struct experiment x = {.npanels = 1, .panels = &p, .beam = {.wavelength_m = 1e-10}};
+    struct source s[2] = {{.wavelength_m = 1.005e-10}, {.wavelength_m = 0.995e-10}};
+    struct error e;
+    double ratios[2];
+    bool differ;
+    assert_int_equal(sensor_ratios(&x, s, 2, ratios, &differ, &e), STATUS_OK);
+    assert_true(!differ && ratios[0] == 1 && ratios[1] == 1);
+    s[0].wavelength_m = 1.05e-10;
+    assert_int_equal(sensor_ratios(&x, s, 2, ratios, &differ, &e), STATUS_OK);
+    assert_true(differ && ratios[0] > 1.13 && ratios[0] < 1.16 && ratios[1] < 0.99);
+    x.physics = PHYSICS_FAITHFUL;
+    assert_int_equal(sensor_ratios(&x, s, 2, ratios, &differ, &e), STATUS_OK);
+    assert_true(!differ && ratios[0] == 1);
+}
+
 /* 2000 pixels of 0.1 mm at 100 mm, hit in the middle: the corners are 141 mm away from there. */
 static struct panel square = {.fast_pixels = 2000,
                               .slow_pixels = 2000,
@@ -177,6 +224,8 @@ int main(void)
         cmocka_unit_test(silicon_absorbs_as_in_tables),
         cmocka_unit_test(silicon_has_its_edge_and_hard_photons),
         cmocka_unit_test(silicon_is_not_known_beyond_its_table),
+        cmocka_unit_test(each_wavelength_is_absorbed_by_itself),
+        cmocka_unit_test(narrow_bands_are_absorbed_alike),
         cmocka_unit_test(rays_move_by_a_pixel_at_most),
         cmocka_unit_test(the_most_slanted_ray_counts),
         cmocka_unit_test(panels_are_divided_alike),
