@@ -23,13 +23,15 @@ static void deep_positions(const struct panel *panel, double first, double slow_
 {
     const struct panel p = *panel;
     const double edge = p.pixel_m;
-    double depth[BACKGROUND_RUN];
+    double depth[BACKGROUND_RUN], exp_x[BACKGROUND_RUN];
     for (int i = 0; i < count; i++) {  // vectorised
         const double front[3] = {r->position[0][i], r->position[1][i], r->position[2][i]};
         depth[i] = background_path(&p, front);
     }
     for (int i = 0; i < count; i++)  // vectorised
-        depth[i] = background_depth(&p, depth[i]);
+        exp_x[i] = portable_exp(depth[i]);
+    for (int i = 0; i < count; i++)  // vectorised
+        depth[i] = background_depth(&p, depth[i], exp_x[i]);
     for (int i = 0; i < count; i++) {  // vectorised
         double position[3];
         pixel_flat_point(&p, edge * (first + (double)i) + edge / 2.0, slow_m, depth[i], position);

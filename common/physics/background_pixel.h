@@ -36,18 +36,20 @@ struct background_scene {
 /* Where a ray that meets the panel's plane at `front` stops in the whole sensor on average: its
  * depth along the normal over the sensor's thickness is 1/x - 1/(e^x - 1), x that thickness along
  * the ray in attenuation depths.  So places do not depend on the number of layers.  These are two
- * functions as compilers do not vectorise one: x, less than 700, and the depth in m. */
+ * functions as compilers do not vectorise one: x, less than 700, and the
+ * depth in m from it and e^x. */
 HD double background_path(const struct panel *p, const double front[3])
 {
-    const double along = fabs(vec_dot(front, p->normal)), r = vec_length(front);
-    const double depth = p->layers * p->layer_m * p->absorption_1_m * r;
-    return depth < 699.0 * along ? depth / along : 699.0;
+    const double thick = p->layers * p->layer_m * p->absorption_1_m;
+    const double along = fabs(vec_dot(front, p->normal)), r = sqrt(vec_dot(front, front));
+    const double path = thick * r / along;
+    return path < 699.0 ? path : 699.0;
 }
 
-HD double background_depth(const struct panel *p, double x)
+HD double background_depth(const struct panel *p, double x, double exp_x)
 {
-    const double share = x < 1e-3 ? 0.5 - x / 12.0 : 1.0 / x - 1.0 / (portable_exp(x) - 1.0);
-    return share * (p->layers * p->layer_m);
+    const double near = 0.5 - x / 12.0, far = 1.0 / x - 1.0 / (exp_x - 1.0);
+    return (x < 1e-3 ? near : far) * (p->layers * p->layer_m);
 }
 
 /* The point that stands for a pixel of a flat panel, in m from the sample: its middle, at that
@@ -59,8 +61,10 @@ HD void background_flat_position(const struct panel *p, int64_t fast, int64_t sl
     const double f = edge * (double)(fast + p->grid_fast) + edge / 2.0;
     const double s = edge * (double)(slow + p->grid_slow) + edge / 2.0;
     pixel_flat_point(p, f, s, 0.0, position);
-    if (p->layer_depth_m > 0.0)
-        pixel_flat_point(p, f, s, background_depth(p, background_path(p, position)), position);
+    if (!(p->layer_depth_m > 0.0))
+        return;
+    const double x = background_path(p, position);
+    pixel_flat_point(p, f, s, background_depth(p, x, portable_exp(x)), position);
 }
 
 /* The same, flat or curved. */
