@@ -34,8 +34,7 @@ static void define(const struct studio *s, float *photons)
     const struct panel *p = s->x.panels;
     for (int64_t i = 0; i < (int64_t)s->count; i++) {
         double position[3];
-        pixel_position(p, s->x.physics, s->scene.beam, i % s->edge, i / s->edge, 0, 0, 0, 1,
-                       position);
+        background_position(&s->scene, p, i % s->edge, i / s->edge, position);
         photons[i] = (float)background_photons(&s->scene, p, position);
     }
 }
@@ -105,7 +104,7 @@ static enum status run_scene(struct studio *s, const char *name,
                                           -s->x.beam.direction[2]},
                             .wavelength_m = s->x.beam.wavelength_m * (1 + 0.03 * (double)i),
                             .weight = 1};
-    s->scene = background_scene(&s->x, sources, nsources, materials, nmaterials);
+    s->scene = background_scene(&s->x, sources, nsources, NULL, materials, nmaterials);
     memset(s->timing, 0, sizeof s->timing);
     enum status status = one_round(s, false, e);
     for (int64_t round = 0; round < s->b->o.iterations && !status; round++)

@@ -54,17 +54,21 @@ static enum status upload_scene(struct plan *p, const struct engine_after *after
     struct gpu_afterwards *a = &p->afterwards;
     const struct beam *beam = &p->experiment->beam;
     struct gpu_pack pack = {0};
-    a->scene = background_scene(p->experiment, beam->sources, beam->nsources, after->materials,
-                                after->nmaterials);
-    gpu_pack_scene(&pack, &a->scene);
-    enum status s = p->device->reserve(p->context, pack.bytes, &a->resident, e);
+    enum status s;
+    mem_free(a->ratios);
+    a->ratios = background_absorb(p->experiment, beam->sources, beam->nsources, &s, e);
     if (s)
+        return s;
+    a->scene = background_scene(p->experiment, beam->sources, beam->nsources, a->ratios,
+                                after->materials, after->nmaterials);
+    gpu_pack_scene(&pack, &a->scene);
+    if ((s = p->device->reserve(p->context, pack.bytes, &a->resident, e)))
         return s;
     pack = gpu_pack_into(p, BLOCK_AFTER, mem_array(pack.bytes, 1), a->resident);
     if (!pack.to)
         return error_memory(e, "the background");
-    a->scene = background_scene(p->experiment, beam->sources, beam->nsources, after->materials,
-                                after->nmaterials);
+    a->scene = background_scene(p->experiment, beam->sources, beam->nsources, a->ratios,
+                                after->materials, after->nmaterials);
     gpu_pack_scene(&pack, &a->scene);
     s = gpu_pack_send(p, &pack, e);
     mem_free(pack.to);
@@ -98,14 +102,20 @@ enum status gpu_after_prepare(struct plan *p, struct engine_after *after, struct
     return STATUS_OK;
 }
 
-void gpu_after_recipe(struct plan *p, struct gpu_pack *pack, const struct recipe *recipe)
+enum status gpu_after_recipe(struct plan *p, struct gpu_pack *pack, const struct recipe *recipe,
+                             struct error *e)
 {
     struct gpu_afterwards *a = &p->afterwards;
     if (!a->scene.nmaterials || !recipe->nsources)
-        return;
+        return STATUS_OK;
+    enum status s;
     const struct source *sources =
         background_sources(&p->experiment->beam, recipe, a->gathered, &a->nsources);
     a->sources = gpu_pack_add(pack, sources, a->nsources, sizeof *a->sources);
+    mem_free(a->ratios);
+    a->ratios = background_absorb(p->experiment, sources, a->nsources, &s, e);
+    a->absorb = gpu_pack_add(pack, a->ratios, a->nsources, sizeof *a->absorb);
+    return s;
 }
 
 /* The scene of a background that has to be made for this frame and its rows, or NULL. */
@@ -124,6 +134,7 @@ static const struct background_scene *scene_of(struct gpu_afterwards *a,
         a->recipe_scene = a->scene;
         a->recipe_scene.sources = a->sources;
         a->recipe_scene.nsources = a->nsources;
+        a->recipe_scene.absorb = a->absorb;
         a->has_background = false;
         return &a->recipe_scene;
     }

@@ -24,7 +24,7 @@ HD void gpu_background_thread(const struct gpu_frame *f, const struct background
     if (!gpu_find_place(f, row, block, thread, &at))
         return;
     if (pixel_is_computed(at.panel, at.fast, at.slow)) {
-        pixel_flat_position(at.panel, at.fast, at.slow, 0, 0, 0, 1, position);
+        background_flat_position(at.panel, at.fast, at.slow, position);
         photons = (float)background_photons(scene, at.panel, position);
     }
     out[at.pixel - first_pixel] = photons;

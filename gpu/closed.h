@@ -48,9 +48,10 @@ HD double gpu_closed_photons(const struct gpu_closed *f, const struct gpu_closed
             const struct closed_points kahn =
                 gpu_closed_pick(each->each_polarization, &now, &front);
             const struct closed_factors factors = {
-                &solid,    &stop,         &kahn,
-                now.layer, b->incident,   b->e,
-                b->b,      f->frame.kahn, f->frame.no_polarization};
+                &solid,      &stop,         &kahn,
+                now.layer,   b->incident,   b->e,
+                b->b,        f->frame.kahn, f->frame.no_polarization,
+                spot->absorb};
             closed_add_at(&now, &factors, spot->scale, photons);
         }
     return photons[0];

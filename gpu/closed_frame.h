@@ -16,6 +16,7 @@ struct gpu_closed_spot {
     struct ensemble_spot spot;
     double scale;  // to photons, but for factors of the pixel
     const struct gpu_closed_beam *beam;
+    double absorb;  // as struct closed_spot has it
 };
 
 /* Columns of a row that a reflection may light. */

@@ -40,8 +40,8 @@ static const struct gpu_closed_spot *pack_spots(struct gpu_pack *pack, const str
     struct gpu_closed_spot *here = memory;
     for (size_t i = 0; here && i < c->nspots; i++) {
         const struct closed_spot *from = &c->spots[i];
-        here[i] =
-            (struct gpu_closed_spot){from->spot, from->scale, beams + c->steps[from->step].beam};
+        here[i] = (struct gpu_closed_spot){from->spot, from->scale,
+                                           beams + c->steps[from->step].beam, from->absorb};
     }
     return there;
 }

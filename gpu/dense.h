@@ -83,7 +83,7 @@ INLINE void gpu_open_row(const struct gpu_frame *f, struct gpu_dense_kind kind, 
     room->half = half_square(&room->row);
     room->half_f = quadratic_f(room->half);
     if (kind.any)
-        room->layer = dense_layer(p, sub.layer, &room->row);
+        room->layer = dense_layer(p, sub.layer, 1.0, &room->row);
     room->once = dense_once(p, f->sources, f->kahn, &room->row, !each->each_solid_angle,
                             !f->culled && !each->each_polarization && !f->no_polarization, scale);
 }
@@ -150,18 +150,25 @@ INLINE float gpu_plain_photons(const struct gpu_frame *f, struct gpu_dense_kind 
 /* ---- all others -------------------------------------------------------------------- */
 
 /* What multiplies all terms of some sources but their weight; all threads together. */
-INLINE double gpu_dense_factor(const struct gpu_frame *f, size_t source, struct gpu_team team,
-                               struct gpu_room *room, struct gpu_dense_pixel *at)
+INLINE double gpu_dense_factor(const struct gpu_frame *f, int layer, size_t source,
+                               struct gpu_team team, struct gpu_room *room,
+                               struct gpu_dense_pixel *at)
 {
     const bool each = f->sampling.each_polarization;
     const struct cpu_source *w = &f->sources[source];
-    double factor = at->capture, kept = 1.0;
+    const struct panel *p = &room->strip.panel->panel;
+    const bool absorbs = f->absorbs && p->thickness_m > 0.0;
     gpu_team_wait(team);
     if (team.thread == 0) {
         room->cull = dense_cull(w, &room->row);
         room->kahn = kahn_quadratic(w, f->kahn, &room->row);
+        if (absorbs)
+            room->layer = dense_layer(p, layer, w->absorb, &room->row);
     }
     gpu_team_wait(team);
+    if (absorbs)
+        at->capture = dense_capture(room->layer, at->j, at->inverse);
+    double factor = at->capture, kept = 1.0;
     if (f->culled)
         factor *= kept = dense_kept(room->cull, at->j, at->inverse);
     if (!f->no_polarization && (each || (f->culled && at->polarization == 0.0))) {
@@ -171,7 +178,7 @@ INLINE double gpu_dense_factor(const struct gpu_frame *f, size_t source, struct 
     if (each)
         factor *= at->polarization;
     if (f->sampling.each_solid_angle)
-        factor *= solid_angle_of(&room->strip.panel->panel, at->inverse);
+        factor *= solid_angle_of(p, at->inverse);
     return factor;
 }
 
@@ -215,14 +222,15 @@ INLINE void gpu_dense_subpixel(const struct gpu_frame *f, struct gpu_dense_kind 
     at->inverse = inverse_of_half(half, rough);
     if (first && !sub.layer)
         at->once = dense_once_at(&room->once, (float)at->j, rough);
-    if (room->strip.panel->panel.thickness_m > 0.0 && (each->each_thickness || first))
+    if (!f->absorbs && room->strip.panel->panel.thickness_m > 0.0 &&
+        (each->each_thickness || first))
         at->capture = dense_capture(room->layer, at->j, at->inverse);
     const size_t most = alike ? DENSE_TERMS : 1;
-    for (size_t i = 0; i < f->nsources; i += most) {
-        const size_t left = f->nsources - i;
-        const struct source_range from = {i, left < most ? left : most};
-        const double factor = gpu_dense_factor(f, i, team, room, at);
+    for (size_t i = 0; i < f->nsources;) {
+        const struct source_range from = {i, cpu_sources_alike(f->sources, i, f->nsources, most)};
+        const double factor = gpu_dense_factor(f, sub.layer, i, team, room, at);
         gpu_add_sources(f, kind, from, factor, team, room, at);
+        i += from.count;
     }
 }
 

@@ -42,6 +42,7 @@ static void plan_destroy(struct plan **plan)
     footprint_destroy(&p->footprint);
     share_room_free(&p->sorting);
     mem_free(p->afterwards.gathered);
+    mem_free(p->afterwards.ratios);
     mem_free(p->panels);
     moved_close(&p->moved);
     mem_free(p);
@@ -150,13 +151,13 @@ static enum status upload_recipe(struct plan *p, const struct cpu_job *job, stru
 {
     struct gpu_pack count = {0};
     pack_recipe(p, &count, job, frame);
-    gpu_after_recipe(p, &count, job->recipe);
-    const enum status status = gpu_grow_recipe(p, count.bytes, e);
-    if (status)
+    enum status status = gpu_after_recipe(p, &count, job->recipe, e);
+    if (status || (status = gpu_grow_recipe(p, count.bytes, e)))
         return status;
     struct gpu_pack pack = gpu_pack_into(p, BLOCK_RECIPE, p->packed, p->recipe);
     pack_recipe(p, &pack, job, frame);
-    gpu_after_recipe(p, &pack, job->recipe);
+    if ((status = gpu_after_recipe(p, &pack, job->recipe, e)))
+        return status;
     const uint64_t start = clock_ns();
     const enum status uploaded = gpu_pack_send(p, &pack, e);
     p->times.upload = (double)(clock_ns() - start) * 1e-6;

@@ -44,6 +44,7 @@ struct gpu_frame {
     double beam[3];                // unit vector of propagation
     double kahn;                   // polarization factor
     bool no_polarization, culled;  // factor 1; dmin is set
+    bool absorbs;                  // of the recipe: as in struct cpu_job
     struct gpu_kind kind;
     int32_t npanels;                 // in the order of their pixels
     const struct gpu_panel *panels;  // [npanels]

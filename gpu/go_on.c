@@ -6,15 +6,14 @@
 static enum status upload_sources(struct plan *p, const struct recipe *recipe, struct error *e)
 {
     struct gpu_pack count = {0};
-    gpu_after_recipe(p, &count, recipe);
-    if (!count.bytes)
-        return STATUS_OK;
-    const enum status status = gpu_grow_recipe(p, count.bytes, e);
-    if (status)
+    enum status status = gpu_after_recipe(p, &count, recipe, e);
+    if (status || !count.bytes)
+        return status;
+    if ((status = gpu_grow_recipe(p, count.bytes, e)))
         return status;
     struct gpu_pack pack = gpu_pack_into(p, BLOCK_RECIPE, p->packed, p->recipe);
-    gpu_after_recipe(p, &pack, recipe);
-    return gpu_pack_send(p, &pack, e);
+    status = gpu_after_recipe(p, &pack, recipe, e);
+    return status ? status : gpu_pack_send(p, &pack, e);
 }
 
 static struct gpu_image place_of(const struct image *image)

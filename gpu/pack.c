@@ -120,6 +120,7 @@ void gpu_pack_recipe(struct gpu_pack *pack, const struct cpu_job *job,
 {
     void *memory;
     frame->water = job->water;
+    frame->absorbs = job->absorbs;
     frame->nsources = job->nsources;
     frame->nlattices = job->nlattices;
     frame->sources = gpu_pack_add(pack, job->sources, job->nsources, sizeof *job->sources);
@@ -162,6 +163,7 @@ void gpu_pack_scene(struct gpu_pack *pack, struct background_scene *scene)
     void *memory;
     const struct background_material *from = scene->materials;
     scene->sources = gpu_pack_add(pack, scene->sources, scene->nsources, sizeof *scene->sources);
+    scene->absorb = gpu_pack_add(pack, scene->absorb, scene->nsources, sizeof *scene->absorb);
     scene->materials = gpu_pack_room(pack, scene->nmaterials * sizeof *from, &memory);
     struct background_material *here = memory;
     for (size_t i = 0; i < scene->nmaterials; i++) {

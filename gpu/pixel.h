@@ -25,8 +25,8 @@ struct gpu_ray {
 
 /* One source seen from the subpixel at hand: *q times INDEX_SCALE, and the factor on its terms;
  * adds water.  False where dmin culls it. */
-INLINE bool gpu_meet_source(const struct gpu_frame *f, size_t index, struct gpu_ray *ray,
-                            struct point *q, double *multiply)
+INLINE bool gpu_meet_source(const struct gpu_frame *f, const struct panel *p, int layer,
+                            size_t index, struct gpu_ray *ray, struct point *q, double *multiply)
 {
     const struct cpu_source *source = &f->sources[index];
     if (f->culled && is_culled(source, ray->x, ray->y, ray->z))
@@ -34,6 +34,8 @@ INLINE bool gpu_meet_source(const struct gpu_frame *f, size_t index, struct gpu_
     const bool each = f->sampling.each_polarization;
     if (!f->no_polarization && (each || ray->polarization == 0.0))
         ray->polarization = kahn_factor(source, f->kahn, ray->x, ray->y, ray->z);
+    if (f->absorbs)
+        ray->capture = capture_of(p, layer, source->absorb, ray->x, ray->y, ray->z);
     double factor = source->weight * ray->capture;
     if (each)
         factor *= ray->polarization;
@@ -50,12 +52,12 @@ INLINE bool gpu_meet_source(const struct gpu_frame *f, size_t index, struct gpu_
     return true;
 }
 
-INLINE void gpu_add_source(const struct gpu_frame *f, struct gpu_kind kind, size_t index,
-                           struct gpu_ray *ray)
+INLINE void gpu_add_source(const struct gpu_frame *f, struct gpu_kind kind, const struct panel *p,
+                           int layer, size_t index, struct gpu_ray *ray)
 {
     struct point q;
     double factor;
-    if (!gpu_meet_source(f, index, ray, &q, &factor))
+    if (!gpu_meet_source(f, p, layer, index, ray, &q, &factor))
         return;
     for (size_t l = 0; l < f->nlattices; l++) {
         gpu_forget();
@@ -93,7 +95,7 @@ INLINE void gpu_meet_subpixel(const struct gpu_frame *f, bool curved, const stru
     if (each->each_solid_angle || (first && !sub.layer))
         ray->solid_angle = solid_angle_of(p, inverse);
     if (each->each_thickness || first)
-        ray->capture = capture_of(p, sub.layer, ray->x, ray->y, ray->z);
+        ray->capture = capture_of(p, sub.layer, 1.0, ray->x, ray->y, ray->z);
 }
 
 INLINE void gpu_add_subpixel(const struct gpu_frame *f, struct gpu_kind kind, const struct panel *p,
@@ -102,7 +104,7 @@ INLINE void gpu_add_subpixel(const struct gpu_frame *f, struct gpu_kind kind, co
     gpu_forget();
     gpu_meet_subpixel(f, kind.shape == GPU_ANY_SHAPE, p, fast, slow, sub, ray);
     for (size_t i = 0; i < f->nsources; i++)
-        gpu_add_source(f, kind, i, ray);
+        gpu_add_source(f, kind, p, sub.layer, i, ray);
 }
 
 /* Photons of a pixel that is computed.  `kind` is a constant where it is called. */

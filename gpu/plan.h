@@ -21,6 +21,8 @@ struct gpu_afterwards {
     const struct source *sources;          // these, on the card
     size_t nsources;
     struct source *gathered;  // room for them here; owned
+    double *ratios;           // what a sensor absorbs of them, here; owned, NULL: all alike
+    const double *absorb;     // the same on the card
     bool has_background;      // that of `scene` for rows from background_row on is there
     int64_t background_row;
 };
@@ -165,8 +167,9 @@ enum status gpu_go_on(struct plan *p, const struct recipe *recipe, uint64_t seed
 /* See struct engine. */
 enum status gpu_after_prepare(struct plan *p, struct engine_after *after, struct error *e);
 
-/* Packs the recipe's own sources if background asks for them. */
-void gpu_after_recipe(struct plan *p, struct gpu_pack *pack, const struct recipe *recipe);
+/* Packs the recipe's own sources if background asks for them; fails as background_absorb. */
+enum status gpu_after_recipe(struct plan *p, struct gpu_pack *pack, const struct recipe *recipe,
+                             struct error *e);
 
 /* Completes *r, whose parts are set, with what comes after photons but their places; *after is
  * r->after.  `seed`:

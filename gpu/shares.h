@@ -121,12 +121,13 @@ INLINE double gpu_pixel_factor(const struct gpu_frame *f, const struct gpu_ray *
            (f->sampling.each_solid_angle ? 1.0 : ray->solid_angle);
 }
 
-INLINE void gpu_share_source(const struct gpu_shares *f, struct gpu_kind kind, size_t index,
-                             struct gpu_ray *ray, struct gpu_sharing *s)
+INLINE void gpu_share_source(const struct gpu_shares *f, struct gpu_kind kind,
+                             const struct panel *p, int layer, size_t index, struct gpu_ray *ray,
+                             struct gpu_sharing *s)
 {
     struct point q;
     double factor;
-    if (!gpu_meet_source(&f->frame, index, ray, &q, &factor))
+    if (!gpu_meet_source(&f->frame, p, layer, index, ray, &q, &factor))
         return;
     const int oversample = f->frame.sampling.oversample;
     const double samples = (double)oversample * oversample * (double)f->frame.nsources;
@@ -156,7 +157,7 @@ INLINE void gpu_shares_thread(const struct gpu_shares *f, struct gpu_kind kind,
         gpu_meet_subpixel(&f->frame, kind.shape == GPU_ANY_SHAPE, p, at % p->fast_pixels,
                           at / p->fast_pixels, subpixel_at(point, oversample), &ray);
         for (size_t source = 0; source < f->frame.nsources; source++)
-            gpu_share_source(f, kind, source, &ray, &s);
+            gpu_share_source(f, kind, p, subpixel_at(point, oversample).layer, source, &ray, &s);
     }
     b->found[i] = s.found;
     for (int32_t k = 0; k < s.found && k < GPU_SHARES; k++) {

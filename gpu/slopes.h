@@ -17,6 +17,7 @@ struct gpu_slopes_pixel {
     double *values;                  // photons, then derivatives, `stride` apart
     size_t stride;
     struct slopes_factors factors;  // of the terms at hand
+    double absorb;                  // of the source at hand, where sources differ in that; else 1
     double solid_angle, polarization;
     double total;        // photons before factors of the pixel
     int64_t capturing;   // number of the subpixel that capture is of
@@ -65,7 +66,7 @@ INLINE double gpu_capture_slope(const struct gpu_slopes *f, const struct gpu_slo
         return 0.0;
     const struct gpu_view v = gpu_view(f, x, x->capturing);
     (void)gpu_turn(f, x, k, &v, turned);
-    return panel_move_capture(x->panel, &x->moves[k], v.layer, v.along, turned);
+    return panel_move_capture(x->panel, &x->moves[k], v.layer, x->absorb, v.along, turned);
 }
 
 /* Of the solid angle of a subpixel. */
@@ -151,6 +152,11 @@ INLINE void gpu_slopes_source(const struct gpu_slopes *f, struct gpu_slopes_pixe
 {
     const struct cpu_source *from = &f->frame.sources[source];
     const bool each = f->frame.sampling.each_polarization;
+    if (f->frame.absorbs) {
+        x->absorb = from->absorb;
+        x->factors.capture =
+            capture_of(x->panel, v->layer, x->absorb, v->along[0], v->along[1], v->along[2]);
+    }
     if (f->frame.culled && is_culled(from, v->along[0], v->along[1], v->along[2]))
         return;
     if (!f->frame.no_polarization && (each || x->polarizing < 0)) {
@@ -170,8 +176,9 @@ INLINE void gpu_slopes_subpixel(const struct gpu_slopes *f, struct gpu_slopes_pi
     const struct gpu_view v = gpu_view(f, x, number);
     if (number == 0 || each->each_solid_angle)
         x->solid_angle = solid_angle_of(x->panel, v.inverse);
-    if (each->each_thickness || number % ((int64_t)each->oversample * each->oversample) == 0) {
-        x->factors.capture = capture_of(x->panel, v.layer, v.along[0], v.along[1], v.along[2]);
+    if (f->frame.absorbs || each->each_thickness ||
+        number % ((int64_t)each->oversample * each->oversample) == 0) {
+        x->factors.capture = capture_of(x->panel, v.layer, 1.0, v.along[0], v.along[1], v.along[2]);
         x->capturing = number;
     }
     x->factors.solid_angle = each->each_solid_angle ? x->solid_angle : 1.0;
@@ -222,6 +229,7 @@ INLINE void gpu_slopes_thread(const struct gpu_slopes *f, const struct gpu_slope
         b->values + i,
         b->count,
         {1.0, 1.0, 1.0, f->frame.sampling.each_solid_angle, f->frame.sampling.each_polarization},
+        1.0,
         0.0,
         f->frame.no_polarization ? 1.0 : 0.0,
         0.0,

@@ -125,6 +125,7 @@ enum status gpu_pack_slopes(struct gpu_pack *pack, const struct cpu_job *job,
     *to = (struct gpu_slopes){.frame = *frame, .count = slopes->set->count};
     vec_copy(to->axis, job->x->beam.polarization);
     to->frame.nsources = job->nsources;
+    to->frame.absorbs = job->absorbs;
     to->frame.sources = gpu_pack_add(pack, job->sources, job->nsources, sizeof *job->sources);
     to->set = pack_set(pack, slopes->set);
     to->moves = pack_moves(pack, slopes);

@@ -9,8 +9,10 @@
 #include "background_state.h"
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/rng.h"
 #include "base/units.h"
+#include "base/vec.h"
 #include "engine/photons.h"
 #include "engine/threads.h"
 #include "io/stol.h"
@@ -54,6 +56,8 @@ static enum status add_file(struct background *o, struct error *e)
         hash = hash_finish(hash_bytes(hash, table.F, table.rows * sizeof *table.F));
         (void)snprintf(o->digest, sizeof o->digest, "%016" PRIx64, hash);
         o->stol = o->digest;
+        o->stol_1_A[0] = table.stol_1_m[0] * 1e-10;
+        o->stol_1_A[1] = table.stol_1_m[table.rows - 1] * 1e-10;
     }
     stol_free(&table);
     return s;
@@ -111,6 +115,63 @@ static enum status add_ice(struct background *o, const struct experiment *x, str
     return s;
 }
 
+/* Least and largest sin(theta)/lambda that the detector sees at this wavelength, from places all
+ * over the panels and from the beam's own. */
+static void see_range(const struct experiment *x, double wavelength_m, double range_1_m[2])
+{
+    enum { STEPS = 16 };
+    range_1_m[0] = INFINITY;
+    range_1_m[1] = 0.0;
+    for (const struct panel *p = x->panels; p < x->panels + x->npanels; p++) {
+        if (p->beam_fast_m > 0 && p->beam_fast_m < p->pixel_m * (double)p->fast_pixels &&
+            p->beam_slow_m > 0 && p->beam_slow_m < p->pixel_m * (double)p->slow_pixels)
+            range_1_m[0] = 0.0;
+        for (int i = 0; i < (STEPS + 1) * (STEPS + 1); i++) {
+            double at[3];
+            pixel_position(p, x->physics, x->beam.direction,
+                           (p->fast_pixels - 1) * (i % (STEPS + 1)) / STEPS,
+                           (p->slow_pixels - 1) * (i / (STEPS + 1)) / STEPS, 0, 0, 0, 1, at);
+            vec_unit(at, at);
+            const double stol = amorphous_stol(x->beam.direction, at, wavelength_m);
+            range_1_m[0] = fmin(range_1_m[0], stol);
+            range_1_m[1] = fmax(range_1_m[1], stol);
+        }
+    }
+}
+
+/* What the tables do not have of what the detector sees at the shortest and longest of these
+ * wavelengths: an error for those that ship, a warning for the rings of ice and a table of the
+ * user, once. */
+static enum status check_range(struct background *o, const struct experiment *x,
+                               const struct source *sources, size_t nsources, struct error *e)
+{
+    double shortest_m = INFINITY, range_1_m[2];
+    const double share = x->beam.harmonic_share > 0 ? HARMONIC_ORDER : 1.0;
+    for (size_t i = 0; i < nsources; i++)
+        shortest_m = fmin(shortest_m, sources[i].wavelength_m / share);
+    see_range(x, shortest_m, range_1_m);
+    const double low_1_A = range_1_m[0] * 1e-10, high_1_A = range_1_m[1] * 1e-10;
+    const double last_1_A = WATER_TABLE_STEP_1_A * (WATER_TABLE_ROWS - 1);
+    if ((o->water_m > 0 || o->air_m > 0) && high_1_A > last_1_A)
+        return error_set(e, STATUS_INPUT,
+                         "%s: its table does not have all that the detector sees (got "
+                         "sin(theta)/lambda up to %.3g 1/A); expected at most %g 1/A",
+                         o->water_m > 0 ? "--water" : "--air", high_1_A, last_1_A);
+    if (o->range_told)
+        return STATUS_OK;
+    if (o->ice_m > 0 && high_1_A > 0.5 / ICE_LEAST_A)
+        log_line(LOG_WARNING,
+                 "--ice: rings below %g A are left out; the detector sees down to %.3g A",
+                 ICE_LEAST_A, 0.5 / high_1_A);
+    if (o->stol && (low_1_A < o->stol_1_A[0] || high_1_A > o->stol_1_A[1]))
+        log_line(LOG_WARNING,
+                 "--stol: the table has sin(theta)/lambda from %.4g to %.4g 1/A, the detector sees "
+                 "%.3g to %.3g: F of the nearer end is taken beyond",
+                 o->stol_1_A[0], o->stol_1_A[1], low_1_A, high_1_A);
+    o->range_told = true;
+    return STATUS_OK;
+}
+
 /* Photons of the third harmonic, whose wavelength is far from all others, on top. */
 static enum status add_harmonic(struct background *o, const struct recipe *r,
                                 const struct source *sources, size_t nsources, size_t materials,
@@ -121,10 +182,11 @@ static enum status add_harmonic(struct background *o, const struct recipe *r,
     if (!its || (!o->extra && !(o->extra = mem_array(count, sizeof *o->extra))))
         return error_memory(e, "the background");
     const struct experiment *x = r ? moved_to(&o->harmonic_moved, r) : &o->harmonic.x;
-    background_image(x, its, nsources, o->materials, materials, (int)o->threads, o->extra);
-    for (size_t i = 0; i < count; i++)
+    const enum status s =
+        background_image(x, its, nsources, o->materials, materials, (int)o->threads, o->extra, e);
+    for (size_t i = 0; i < count && !s; i++)
         photons[i] += o->extra[i];
-    return STATUS_OK;
+    return s;
 }
 
 /* Of the sources, where the detector stands in the frame of *r; NULL: where it always does. */
@@ -133,11 +195,12 @@ static enum status compute(struct background *o, const struct recipe *r,
                            struct error *e)
 {
     const size_t materials = o->nmaterials - (o->ice_m > 0 && !ice);
-    background_image(r ? moved_to(&o->moved, r) : o->experiment, sources, nsources, o->materials,
-                     materials, (int)o->threads, photons);
-    return o->experiment->beam.harmonic_share > 0
+    const enum status s =
+        background_image(r ? moved_to(&o->moved, r) : o->experiment, sources, nsources,
+                         o->materials, materials, (int)o->threads, photons, e);
+    return !s && o->experiment->beam.harmonic_share > 0
                ? add_harmonic(o, r, sources, nsources, materials, photons, e)
-               : STATUS_OK;
+               : s;
 }
 
 enum status background_start(void *state, struct error *e)
@@ -184,8 +247,8 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         (harmonic &&
          (!harmonic_open(&o->harmonic, x) || !moved_open(&o->harmonic_moved, &o->harmonic.x))))
         return error_memory(e, "the panels");
-    const enum status s = o->ice_m > 0 ? add_ice(o, x, e) : STATUS_OK;
-    if (s)
+    enum status s = check_range(o, x, x->beam.sources, x->beam.nsources, e);
+    if (s || (o->ice_m > 0 && (s = add_ice(o, x, e))))
         return s;
     for (size_t i = 0; i < o->nmaterials; i++) {
         const double box_m[3] = {o->thickness_m[i], x->beam.size_m, beam_height_m(&x->beam)};
@@ -300,6 +363,10 @@ static enum status frame(void *state, struct frame *f, struct error *e)
                          "frame %" PRIu64
                          " holds no float32 photons: bragg-background goes before bragg-noise",
                          r->id);
+    const enum status seen =
+        r->nsources ? check_range(o, o->experiment, r->sources, r->nsources, e) : STATUS_OK;
+    if (seen)
+        return seen;
     if (o->card.plan && !f->reflections.npixels)
         return card_work_frame(&o->card, f, 0, e);
     enum status s = card_work_fetch(&o->card, &f->image, e);

@@ -28,8 +28,10 @@ struct background {
     /* state */
     struct background_material materials[MATERIALS_MAX];
     double thickness_m[MATERIALS_MAX], density[MATERIALS_MAX], molar_mass[MATERIALS_MAX];
-    size_t nmaterials;  // ice is the last
-    char digest[17];    // of the table in the file
+    size_t nmaterials;   // ice is the last
+    char digest[17];     // of the table in the file
+    double stol_1_A[2];  // its first and last sin(theta)/lambda
+    bool range_told;     // what tables do not have is told of once
     struct streak streak;
     const struct experiment *experiment;
     struct moved moved;  // that of the frame at hand

@@ -12,11 +12,15 @@
 #include "physics/sensor.h"
 
 /* A sensor is of silicon where nothing else is said. */
-static void set_silicon(struct request *r)
+static enum status set_silicon(struct request *r, struct error *e)
 {
     struct detector_request *d = &r->detector;
+    struct error why;
     (void)snprintf(d->material, sizeof d->material, "Si");
-    d->absorption_1_m = silicon_absorption_1_m(m_to_ev(r->beam.wavelength_m));
+    return silicon_absorption(m_to_ev(r->beam.wavelength_m), &d->absorption_1_m, &why)
+               ? error_set(e, STATUS_INPUT, "%s. --absorption=UM says what the sensor absorbs",
+                           why.text)
+               : STATUS_OK;
 }
 
 /* What of the file is not the detector's. */
@@ -121,9 +125,9 @@ enum status geometry_panels(const struct geometry_options *o, struct request *r,
         s = set_geom(o, r, p, e);
     else if (o->expt)
         s = set_expt(o, r, p, e);
-    if (r->physics == PHYSICS_PHYSICAL && !isnan(r->detector.thickness.range) &&
+    if (!s && r->physics == PHYSICS_PHYSICAL && !isnan(r->detector.thickness.range) &&
         isnan(r->detector.absorption_1_m))
-        set_silicon(r);
+        s = set_silicon(r, e);
     r->detector.places = p->places;
     for (int i = 0; i < 2 && geometry_given(o, "cut"); i++)
         p->layout.count[i] = o->cut[i];

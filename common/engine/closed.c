@@ -11,6 +11,7 @@
 #include "engine/recipe_check.h"
 #include "physics/constants.h"
 #include "physics/polarization.h"
+#include "physics/sensor.h"
 
 const struct closed_kernels *closed_kernels_choose(const char *isa, struct error *e)
 {
@@ -158,6 +159,17 @@ static enum status open_steps(struct closed *c, double photons, struct error *e)
     return s;
 }
 
+/* Whether wavelengths differ in a sensor, and that it is known how. */
+static enum status check_sensor(struct closed *c, const struct source *sources, size_t count,
+                                struct error *e)
+{
+    double *ratios = mem_array(count, sizeof *ratios);
+    const enum status s = ratios ? sensor_ratios(c->x, sources, count, ratios, &c->absorbs, e)
+                                 : error_memory(e, "the channels");
+    mem_free(ratios);
+    return s;
+}
+
 enum status closed_open(struct closed *c, const struct experiment *x, const struct recipe *r,
                         const struct closed_kernels *kernels, int threads, struct error *e)
 {
@@ -169,7 +181,8 @@ enum status closed_open(struct closed *c, const struct experiment *x, const stru
     const size_t count = r->nsources ? r->nsources : x->beam.nsources;
     const double n = x->sampling.oversample;
     const double photons = ELECTRON_RADIUS_SQR_M2 * x->beam.fluence_ph_m2 / ((double)count * n * n);
-    if ((s = open_beams(c, sources, count, e)) || (s = open_steps(c, photons, e)))
+    if ((s = check_sensor(c, sources, count, e)) || (s = open_beams(c, sources, count, e)) ||
+        (s = open_steps(c, photons, e)))
         return s;
     return closed_list(c, threads) ? STATUS_OK : error_memory(e, "the reflections");
 }

@@ -39,7 +39,8 @@ struct closed_spot {
     struct ensemble_spot spot;
     uint32_t step;
     int32_t hkl[3];
-    double scale;  // with |F|^2
+    double scale;   // with |F|^2
+    double absorb;  // as struct cpu_source has it, of the wavelength that it is brightest at
 };
 
 /* Where it does. */
@@ -53,6 +54,7 @@ struct closed {
     const struct experiment *x;
     const struct recipe *recipe;
     const struct closed_kernels *kernels;
+    bool absorbs;  // a sensor absorbs some wavelengths otherwise than the beam's
     struct closed_beam *beams;
     size_t nbeams;
     struct ensemble_channel *channels;

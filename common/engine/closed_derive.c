@@ -74,6 +74,8 @@ static enum status add_image(const struct differences *d, const struct parameter
     enum status s = x.panels && x.crystals && recipe_copy(&r, d->recipe)
                         ? parameter_step_take(&set, &step, &x, &r, e)
                         : error_memory(e, "the derivatives");
+    if (p->kind == PARAMETER_WAVELENGTH)  // the sensor absorbs what it does
+        x.beam.wavelength_m += step * p->unit_SI;
     if (!s)
         s = closed_run(d->kernels, &x, &r, d->threads, d->image, NULL, e);
     for (size_t i = 0; i < d->pixels && !s; i++)

@@ -7,6 +7,7 @@
 
 #include "base/vec.h"
 #include "physics/hkl.h"
+#include "physics/sensor.h"
 
 struct spot_list {
     struct closed_spot *items;
@@ -49,15 +50,31 @@ static bool excited(const struct look *l, const double centre[3], double length_
     return k[0] <= k[1];
 }
 
+/* What the sensor absorbs at the wave number of the sphere through `centre`, of those that the beam
+ * has: for all of these it is known. */
+static double absorb_of(const struct look *l, const double centre[3])
+{
+    const double along = vec_dot(centre, l->step->ensemble.incident);
+    const double per_A = along < 0.0 ? vec_dot(centre, centre) / (-2.0 * along) : l->most;
+    const double wavelength_m = 1e-10 / fmin(fmax(per_A, l->least), l->most);
+    const struct experiment *x = l->c->x;
+    double ratio;
+    return sensor_ratio(sensor_of(x), x->beam.wavelength_m, wavelength_m, &ratio, NULL) ? 1.0
+                                                                                        : ratio;
+}
+
 static bool add_spot(const struct look *l, const int hkl[3], struct spot_list *list)
 {
     const struct crystal *crystal = l->step->ensemble.crystal;
     const double F = hkl_nearest(&crystal->table, (const double[3]){hkl[0], hkl[1], hkl[2]});
     struct closed_spot spot = {.step = (uint32_t)(l->step - l->c->steps),
                                .hkl = {hkl[0], hkl[1], hkl[2]},
-                               .scale = l->step->scale * F * F};
+                               .scale = l->step->scale * F * F,
+                               .absorb = 1.0};
     if (!(spot.scale > 0.0) || !ensemble_spot_open(&l->step->ensemble, hkl, &spot.spot))
         return true;
+    if (l->c->absorbs)
+        spot.absorb = absorb_of(l, spot.spot.centre);
     struct closed_spot *items =
         mem_grow(list->items, list->count, 1, sizeof *items, &list->capacity);
     if (!items)

@@ -27,6 +27,7 @@ struct closed_factors {
     const double *incident, *e, *b;  // as struct cpu_source
     double kahn;
     bool no_polarization;
+    double absorb;  // of the reflection, as struct cpu_source has it
 };
 
 /* Adds to photons[] the sums of *p times `scale` and factors. */

@@ -56,7 +56,7 @@ HD bool closed_sum_at(struct closed_points *p, const struct ensemble_spot *spot,
     return ensemble_sum(spot, (const double(*)[ENSEMBLE_LANES])g, waves, p->sums);
 }
 
-/* See closed_add; as pixel_solid_angle, pixel_capture and polarization_factor. */
+/* See closed_add; as pixel_solid_angle, pixel_capture_of and polarization_factor. */
 HD void closed_add_at(const struct closed_points *p, const struct closed_factors *f, double scale,
                       double photons[ENSEMBLE_LANES])
 {
@@ -64,8 +64,9 @@ HD void closed_add_at(const struct closed_points *p, const struct closed_factors
     double factor[ENSEMBLE_LANES];
     for (int i = 0; i < ENSEMBLE_LANES; i++)
         factor[i] = scale * pixel_solid_angle(of, f->solid_angle->d[3][i]);
-    const double front = -f->layer * of->layer_m * of->absorption_1_m;
-    const double back = -(f->layer + 1) * of->layer_m * of->absorption_1_m;
+    const double mu = of->absorption_1_m * f->absorb;
+    const double front = -f->layer * of->layer_m * mu;
+    const double back = -(f->layer + 1) * of->layer_m * mu;
     for (int i = 0; i < ENSEMBLE_LANES && of->thickness_m > 0.0; i++) {
         const double parallax = f->capture->d[0][i] * of->normal[0] +
                                 f->capture->d[1][i] * of->normal[1] +

@@ -34,7 +34,8 @@ static bool photons_of(const struct row *row, const struct closed_spot *spot, in
         .e = b->e,
         .b = b->b,
         .kahn = c->x->beam.kahn,
-        .no_polarization = c->x->beam.no_polarization};
+        .no_polarization = c->x->beam.no_polarization,
+        .absorb = spot->absorb};
     now.panel = row->panel;
     now.fast = fast;
     now.slow = row->slow;

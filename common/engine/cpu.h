@@ -39,6 +39,7 @@ struct cpu_job {
     size_t ndense;
     double steps;        // for the trace: what the reference divides by
     double water;        // photons of one source and subpixel; 0: no water
+    bool absorbs;        // a sensor absorbs some sources otherwise than the beam's wavelength
     bool lean;           // all lattices are scattered, and nothing else is in the sum
     const double *sums;  // of scattered lattices, one per pixel of the frame; NULL: none
     const struct pixel_trace *trace;  // NULL: nobody watches

@@ -18,11 +18,14 @@
 static void add_lattice(const struct cpu_job *job, size_t index, int n, struct cpu_scratch *s);
 
 /* One source seen from the subpixel at hand. */
-static void add_source(const struct cpu_job *job, size_t index, int n, struct cpu_scratch *s)
+static void add_source(const struct cpu_job *job, const struct panel *p, int layer, size_t index,
+                       int n, struct cpu_scratch *s)
 {
     const struct cpu_source *source = &job->sources[index];
     const struct experiment *x = job->x;
     scattering(source, n, s);
+    if (job->absorbs)
+        captures(p, layer, source->absorb, n, s);
     if (x->dmin_m > 0.0)
         culls(source, n, s);
     if (!x->beam.no_polarization && x->sampling.each_polarization)
@@ -42,7 +45,8 @@ static void add_source(const struct cpu_job *job, size_t index, int n, struct cp
 }
 
 /* One subpixel of one layer.  Solid angle, capture fraction and polarization that are
- * not taken of each are those of the first subpixel, as in the reference engine. */
+ * not taken of each are those of the first subpixel, as in the reference engine; capture is taken
+ * of each where it differs between sources. */
 static void add_subpixel(const struct cpu_job *job, const struct cpu_where *w, struct subpixel sub,
                          int n, struct cpu_scratch *s)
 {
@@ -59,11 +63,11 @@ static void add_subpixel(const struct cpu_job *job, const struct cpu_where *w, s
     if (x->sampling.each_solid_angle || (first && !sub.layer))
         solid_angles(w->panel, n, s);
     if (x->sampling.each_thickness || first)
-        captures(w->panel, sub.layer, n, s);
+        captures(w->panel, sub.layer, 1.0, n, s);
     if (job->trace)
         cpu_trace_direction(job, s);
     for (size_t i = 0; i < (job->lean ? 1 : job->nsources); i++)
-        add_source(job, i, n, s);
+        add_source(job, w->panel, sub.layer, i, n, s);
 }
 
 /* See struct cpu_kernels.  Lanes beyond `count` compute pixels that nobody keeps. */

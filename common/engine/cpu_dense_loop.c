@@ -225,12 +225,15 @@ static void add_lattice(const struct cpu_job *job, const struct dense_lattice *l
 /* ---- sums ---------------------------------------------------------------------- */
 
 /* Sources whose factors are the same. */
-static void add_sources(const struct cpu_job *job, const struct panel *p, struct source_range from,
-                        const struct dense_row *row, int n, struct dense_scratch *s)
+static void add_sources(const struct cpu_job *job, const struct panel *p, int layer,
+                        struct source_range from, const struct dense_row *row, int n,
+                        struct dense_scratch *s)
 {
     const struct experiment *x = job->x;
     const struct cpu_source *sources = job->sources + from.first;
     const bool culled = x->dmin_m > 0.0, each = x->sampling.each_polarization;
+    if (job->absorbs && p->thickness_m > 0.0)
+        captures(p, layer, sources->absorb, row, n, s);
     if (culled)
         culls(sources, row, n, s);
     if (!x->beam.no_polarization && each)
@@ -250,7 +253,8 @@ static void add_sources(const struct cpu_job *job, const struct panel *p, struct
 }
 
 /* One subpixel of one layer.  Solid angle, capture fraction and polarization that are
- * not taken of each are those of the first subpixel, as in the reference engine. */
+ * not taken of each are those of the first subpixel, as in the reference engine; capture is taken
+ * of each where it differs between sources. */
 static void add_subpixel(const struct cpu_job *job, const struct cpu_where *w, struct subpixel sub,
                          int n, struct dense_scratch *s)
 {
@@ -266,12 +270,14 @@ static void add_subpixel(const struct cpu_job *job, const struct cpu_where *w, s
     if (first && !sub.layer)
         once(job, w->panel, &row, !each->each_solid_angle, alike && !x->beam.no_polarization,
              s->alone ? job->dense[0].scale : 1.0, n, s);
-    if (w->panel->thickness_m > 0.0 && (each->each_thickness || first))
-        captures(w->panel, sub.layer, &row, n, s);
+    if (!job->absorbs && w->panel->thickness_m > 0.0 && (each->each_thickness || first))
+        captures(w->panel, sub.layer, 1.0, &row, n, s);
     const size_t most = alike ? DENSE_TERMS : 1;
-    for (size_t i = 0; i < job->nsources; i += most) {
-        const size_t left = job->nsources - i;
-        add_sources(job, w->panel, (struct source_range){i, left < most ? left : most}, &row, n, s);
+    for (size_t i = 0; i < job->nsources;) {
+        const struct source_range from = {i,
+                                          cpu_sources_alike(job->sources, i, job->nsources, most)};
+        add_sources(job, w->panel, sub.layer, from, &row, n, s);
+        i += from.count;
     }
 }
 

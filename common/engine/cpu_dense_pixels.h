@@ -52,11 +52,11 @@ static void once(const struct cpu_job *job, const struct panel *p, const struct 
 
 /* ---- factors ------------------------------------------------------------------- */
 
-/* Capture fractions of a sensor layer. */
-static void captures(const struct panel *p, int layer, const struct dense_row *row, int n,
-                     struct dense_scratch *s)
+/* Capture fractions of a sensor layer, see struct cpu_source. */
+static void captures(const struct panel *p, int layer, double absorb, const struct dense_row *row,
+                     int n, struct dense_scratch *s)
 {
-    const struct dense_layer l = dense_layer(p, layer, row);
+    const struct dense_layer l = dense_layer(p, layer, absorb, row);
     for (int i = 0; i < n; i++)  // vectorised
         s->capture[i] = dense_capture(l, s->j[i], s->inverse[i]);
 }

@@ -11,6 +11,7 @@
 #include "engine/recipe_check.h"
 #include "physics/constants.h"
 #include "physics/polarization.h"
+#include "physics/sensor.h"
 #include "physics/shape_fast.h"
 
 /* ---- structure factors ------------------------------------------------------- */
@@ -109,6 +110,18 @@ static void source_open(struct cpu_source *to, const struct source *from,
     const double reach = x->dmin_m > 0.0 ? from->wavelength_m / x->dmin_m : HUGE_VAL;
     to->reach_sqr = reach * reach;
     polarization_axes(to->incident, x->beam.polarization, to->e, to->b);
+}
+
+static enum status absorb_open(struct cpu_job *job, const struct source *sources, struct error *e)
+{
+    double *ratios = mem_array(job->nsources, sizeof *ratios);
+    const enum status s =
+        ratios ? sensor_ratios(job->x, sources, job->nsources, ratios, &job->absorbs, e)
+               : error_memory(e, "the frame");
+    for (size_t i = 0; i < job->nsources && !s; i++)
+        job->sources[i].absorb = ratios[i];
+    mem_free(ratios);
+    return s;
 }
 
 /* ---- lattices ---------------------------------------------------------------- */
@@ -222,6 +235,8 @@ enum status cpu_job_open_slopes(struct cpu_job *job, const struct experiment *x,
         return error_memory(e, "the frame");
     for (size_t i = 0; i < job->nsources; i++)
         source_open(&job->sources[i], &sources[i], x);
+    if ((status = absorb_open(job, sources, e)))
+        return status;
     const double samples = (double)job->nsources * x->sampling.oversample * x->sampling.oversample;
     const double photons = ELECTRON_RADIUS_SQR_M2 * x->beam.fluence_ph_m2 / samples;
     const double w = x->water_m;

@@ -71,12 +71,12 @@ static void solid_angles(const struct panel *p, int n, struct cpu_scratch *s)
         s->solid_angle[i] = solid_angle_of(p, s->inverse_airpath[i]);
 }
 
-/* Capture fractions of a sensor layer. */
-static void captures(const struct panel *p, int layer, int n, struct cpu_scratch *s)
+/* Capture fractions of a sensor layer, see struct cpu_source. */
+static void captures(const struct panel *p, int layer, double absorb, int n, struct cpu_scratch *s)
 {
     if (p->thickness_m > 0.0)
         for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
-            s->capture[i] = layer_capture(p, layer, s->x[i], s->y[i], s->z[i]);
+            s->capture[i] = layer_capture(p, layer, absorb, s->x[i], s->y[i], s->z[i]);
     else
         for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
             s->capture[i] = 1.0;

@@ -154,18 +154,21 @@ INLINE double solid_angle_of(const struct panel *p, double inverse_airpath)
     return p->point_pixel ? square : square * inverse_airpath;
 }
 
-/* Capture fraction of a layer of a thick sensor along a unit vector, as pixel_capture. */
-INLINE double layer_capture(const struct panel *p, int layer, double x, double y, double z)
+/* Capture fraction of a layer of a thick sensor along a unit vector, as pixel_capture_of. */
+INLINE double layer_capture(const struct panel *p, int layer, double absorb, double x, double y,
+                            double z)
 {
-    const double front = -layer * p->layer_m * p->absorption_1_m;
-    const double back = -(layer + 1) * p->layer_m * p->absorption_1_m;
+    const double mu = p->absorption_1_m * absorb;
+    const double front = -layer * p->layer_m * mu;
+    const double back = -(layer + 1) * p->layer_m * mu;
     const double parallax = fused(x, p->normal[0], fused(y, p->normal[1], z * p->normal[2]));
     return exp_fast(front / parallax) - exp_fast(back / parallax);
 }
 
-INLINE double capture_of(const struct panel *p, int layer, double x, double y, double z)
+INLINE double capture_of(const struct panel *p, int layer, double absorb, double x, double y,
+                         double z)
 {
-    return p->thickness_m > 0.0 ? layer_capture(p, layer, x, y, z) : 1.0;
+    return p->thickness_m > 0.0 ? layer_capture(p, layer, absorb, x, y, z) : 1.0;
 }
 
 /* Whether dmin keeps this direction from seeing the source. */

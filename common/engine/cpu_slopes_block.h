@@ -116,13 +116,16 @@ static void add_changes(const struct cpu_slopes *job, size_t index, bool changin
     }
 }
 
-static void add_source(const struct cpu_slopes *job, size_t index, bool sensor, int n,
-                       struct cpu_slopes_scratch *s)
+static void add_source(const struct cpu_slopes *job, const struct panel *p, int layer, size_t index,
+                       int n, struct cpu_slopes_scratch *s)
 {
     const struct cpu_source *source = &job->job->sources[index];
     const struct sampling *each = &job->frame.x->sampling;
     const double water = job->job->water;
+    const bool sensor = p->thickness_m > 0.0;
     scattering(source, n, s);
+    if (job->job->absorbs && sensor)
+        absorb_source(job, p, layer, source->absorb, n, s);
     if (job->frame.x->dmin_m > 0.0)
         culls(source, n, s);
     if (s->polarized)
@@ -148,16 +151,16 @@ static void add_subpixel(const struct cpu_slopes *job, const struct panel *p, st
     const struct sampling *each = &job->frame.x->sampling;
     const bool first = !sub.slow && !sub.fast;
     const bool new_solid_angle = each->each_solid_angle || (first && !sub.layer);
-    const bool new_capture = each->each_thickness || first;
+    const bool new_capture = each->each_thickness || first || job->job->absorbs;
     positions(p, each->oversample, sub, n, s);
     directions(n, s);
     if (new_solid_angle)
         solid_angles(p, n, s);
     if (new_capture)
-        captures(p, sub.layer, n, s);
+        captures(p, sub.layer, 1.0, n, s);
     move_points(job, p, sub.layer, new_solid_angle, new_capture, n, s);
     for (size_t i = 0; i < job->job->nsources; i++)
-        add_source(job, i, p->thickness_m > 0.0, n, s);
+        add_source(job, p, sub.layer, i, n, s);
 }
 
 static void begin(const struct cpu_slopes *job, int n, struct cpu_slopes_scratch *s)

@@ -67,12 +67,14 @@ static void solid_angles(const struct panel *p, int n, struct cpu_slopes_scratch
         s->solid_angle[i] = solid_angle_of(p, s->inverse[i]);
 }
 
-static void captures(const struct panel *p, int layer, int n, struct cpu_slopes_scratch *s)
+static void captures(const struct panel *p, int layer, double absorb, int n,
+                     struct cpu_slopes_scratch *s)
 {
     if (!(p->thickness_m > 0.0))
         return;
     for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
-        s->capture[i] = layer_capture(p, layer, s->along[0][i], s->along[1][i], s->along[2][i]);
+        s->capture[i] =
+            layer_capture(p, layer, absorb, s->along[0][i], s->along[1][i], s->along[2][i]);
 }
 
 /* ---- moves ----------------------------------------------------------------------------- */
@@ -108,16 +110,17 @@ static void turn_solid_angles(const struct panel *p, const struct panel_move *m,
 }
 
 /* As panel_move_capture. */
-static void turn_captures(const struct panel *p, const struct panel_move *m, int layer, int n,
-                          const struct cpu_slopes_scratch *s, struct cpu_slopes_of *of)
+static void turn_captures(const struct panel *p, const struct panel_move *m, int layer,
+                          double absorb, int n, const struct cpu_slopes_scratch *s,
+                          struct cpu_slopes_of *of)
 {
     if (!(p->thickness_m > 0.0))
         return;
     double tilted[3];
     vec_cross(m->tilt, p->normal, tilted);
     const double normal[3] = {p->normal[0], p->normal[1], p->normal[2]};
-    const double depth = p->layer_m * p->absorption_1_m;
-    const double more = m->layer * p->absorption_1_m + p->layer_m * m->absorption;
+    const double mu = p->absorption_1_m * absorb, depth = p->layer_m * mu;
+    const double more = m->layer * mu + p->layer_m * (m->absorption * absorb);
     const double front = layer, back = layer + 1;
     for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
         const double x = s->along[0][i], y = s->along[1][i], z = s->along[2][i];
@@ -148,8 +151,22 @@ static void move_points(const struct cpu_slopes *job, const struct panel *p, int
         if (new_solid_angle)
             turn_solid_angles(p, &moves[k], n, s, &s->of[k]);
         if (new_capture)
-            turn_captures(p, &moves[k], layer, n, s, &s->of[k]);
+            turn_captures(p, &moves[k], layer, 1.0, n, s, &s->of[k]);
     }
+}
+
+/* What a sensor catches of a source by itself, and how that changes: of the point at hand, whose
+ * directions have turned. */
+static void absorb_source(const struct cpu_slopes *job, const struct panel *p, int layer,
+                          double absorb, int n, struct cpu_slopes_scratch *s)
+{
+    const struct parameters *set = job->frame.set;
+    const struct panel_move *moves =
+        job->frame.moves + (size_t)(p - job->frame.x->panels) * set->count;
+    captures(p, layer, absorb, n, s);
+    for (size_t k = 0; k < set->count; k++)
+        if (moves_points(&set->items[k]))
+            turn_captures(p, &moves[k], layer, absorb, n, s, &s->of[k]);
 }
 
 /* ---- sources --------------------------------------------------------------------------- */

@@ -61,14 +61,14 @@ INLINE double factor_at(const struct site *at, int64_t fast, int64_t slow, const
     const struct sampling *each = &x->sampling;
     const struct cpu_source *source = &at->job->sources[at->spot->source];
     double first[3] = {d[0], d[1], d[2]};
-    if (at->panel->thickness_m > 0.0 && !each->each_thickness) {
+    if (at->panel->thickness_m > 0.0 && !each->each_thickness && !at->job->absorbs) {
         struct site corner = *at;
         corner.sub.fast = corner.sub.slow = 0;
         const struct flat_row row = flat_row(at->panel, slow, each->oversample, corner.sub);
         (void)direction_to(&corner, &row, fast, first);
     }
-    double factor =
-        source->weight * capture_of(at->panel, at->sub.layer, first[0], first[1], first[2]);
+    double factor = source->weight * capture_of(at->panel, at->sub.layer, source->absorb, first[0],
+                                                first[1], first[2]);
     if (each->each_polarization && !x->beam.no_polarization)
         factor *= kahn_factor(source, x->beam.kahn, d[0], d[1], d[2]);
     if (each->each_solid_angle)

@@ -41,6 +41,8 @@ void cpu_trace_source(const struct cpu_job *job, const struct cpu_scratch *s, si
     report_one(job, "source", (double)source, "");
     report_one(job, "wavelength", INDEX_SCALE / job->sources[source].index_per_m, "m");
     report(job, "q", 3, (double[]){s->qx[0] * scale, s->qy[0] * scale, s->qz[0] * scale}, "1/m");
+    if (job->absorbs)
+        report_one(job, "capture", s->capture[0], "");
     report_one(job, "polarization", s->polarization[0], "");
     report_one(job, "factor", s->factor[0], "");
 }

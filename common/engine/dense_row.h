@@ -166,21 +166,22 @@ INLINE float dense_once_at(const struct dense_once *o, float j, float inverse)
 
 /* ---- factors --------------------------------------------------------------------- */
 
-/* What a layer of a sensor catches: depths of its front and back over the attenuation length,
- * negative, and the row along the normal. */
+/* What a layer of a sensor catches, of a source with `absorb`: depths of its front and back over
+ * the attenuation length, negative, and the row along the normal. */
 struct dense_layer {
     double front, back, start, step;
 };
 
-INLINE struct dense_layer dense_layer(const struct panel *p, int layer, const struct dense_row *row)
+INLINE struct dense_layer dense_layer(const struct panel *p, int layer, double absorb,
+                                      const struct dense_row *row)
 {
-    const struct dense_layer l = {-layer * p->layer_m * p->absorption_1_m,
-                                  -(layer + 1) * p->layer_m * p->absorption_1_m,
+    const double mu = p->absorption_1_m * absorb;
+    const struct dense_layer l = {-layer * p->layer_m * mu, -(layer + 1) * p->layer_m * mu,
                                   vec_dot(row->start, p->normal), vec_dot(row->step, p->normal)};
     return l;
 }
 
-/* As pixel_capture. */
+/* As pixel_capture_of. */
 INLINE double dense_capture(struct dense_layer l, double j, double inverse)
 {
     const double parallax = fused(l.step, j, l.start) * inverse;

@@ -12,6 +12,7 @@
 #include "engine/recipe_check.h"
 #include "engine/slopes.h"
 #include "physics/pixel.h"
+#include "physics/sensor.h"
 
 enum { GROUP = 8 };  // blocks whose sums are of one thread
 _Static_assert(DERIVE_BATCH % (GROUP * DERIVE_BLOCK) == 0, "batches are whole groups");
@@ -42,6 +43,26 @@ static enum status check_parameter(const struct experiment *x, const struct reci
     return STATUS_OK;
 }
 
+/* Sources that move apart change what a sensor catches of them, which no derivative knows. */
+static enum status check_dispersion(const struct experiment *x, const struct recipe *r,
+                                    struct error *e)
+{
+    const struct source *sources = r->nsources ? r->sources : x->beam.sources;
+    const size_t count = r->nsources ? r->nsources : x->beam.nsources;
+    double *ratios = mem_array(count, sizeof *ratios);
+    bool differ = false;
+    enum status s = ratios ? sensor_ratios(x, sources, count, ratios, &differ, e)
+                           : error_memory(e, "the derivatives");
+    mem_free(ratios);
+    if (!s && differ)
+        s = error_set(e, STATUS_INPUT,
+                      "the derivative by 'dispersion' is not known where a sensor absorbs each "
+                      "wavelength by itself; expected wavelengths within %g %% of the beam's, or "
+                      "no --thickness",
+                      100.0 * SENSOR_WAVE_NEAR);
+    return s;
+}
+
 enum status derive_check(const struct experiment *x, const struct recipe *recipe,
                          const struct derive_request *request, struct error *e)
 {
@@ -49,6 +70,9 @@ enum status derive_check(const struct experiment *x, const struct recipe *recipe
     enum status s = diffuse_refuse(x, "derivatives have", e);
     for (size_t i = 0; i < request->set->count && !s; i++)
         s = check_parameter(x, recipe, &request->set->items[i], e);
+    for (size_t i = 0; i < request->set->count && !s; i++)
+        if (request->set->items[i].kind == PARAMETER_DISPERSION)
+            s = check_dispersion(x, recipe, e);
     for (size_t i = 0; i < request->npixels && request->listed && !s; i++)
         if (request->listed[i] < 0 || request->listed[i] >= pixels)
             s = error_set(e, STATUS_INPUT, "there is no pixel %lld, must be less than %lld",

@@ -13,6 +13,7 @@
 #include "physics/constants.h"
 #include "physics/pixel.h"
 #include "physics/polarization.h"
+#include "physics/sensor.h"
 
 struct diffuse {
     const struct experiment *x;
@@ -39,6 +40,7 @@ struct halo_beam {
     double incident[3], e[3], b[3];
     double per_m;    // wave number
     double photons;  // r_e^2 times fluence
+    double absorb;   // as struct cpu_source has it
 };
 
 bool diffuse_wanted(const struct experiment *x)
@@ -156,12 +158,22 @@ double diffuse_at(const struct diffuse *d, size_t crystal, const double hkl[3])
     return halo_at(d, &d->halos[crystal], hkl);
 }
 
+/* What the sensor absorbs of the mean wavelength; where that is not known reflections say so. */
+static double absorb_of(const struct experiment *x, double wavelength_m)
+{
+    const struct source mean = {.wavelength_m = wavelength_m};
+    double ratio;
+    bool differs;
+    return sensor_ratios(x, &mean, 1, &ratio, &differs, NULL) ? 1.0 : ratio;
+}
+
 static void open_beam(struct halo_beam *b, const struct experiment *x, const struct recipe *r)
 {
     const struct mean_beam mean = mean_beam(x, r);
     memcpy(b->incident, mean.incident, sizeof b->incident);
     polarization_axes(b->incident, x->beam.polarization, b->e, b->b);
     b->per_m = mean.weight / mean.weighted_m;
+    b->absorb = absorb_of(x, 1.0 / b->per_m);
     b->photons = ELECTRON_RADIUS_SQR_M2 * x->beam.fluence_ph_m2 *
                  (mean.weight > 0.0 ? mean.weight / (double)mean.count : 0.0);
 }
@@ -225,7 +237,7 @@ static double photons_of(const void *frame, const struct panel *p, int64_t fast,
         sum += f->poses[i].weight * halo_at(f->d, f->poses[i].halo, hkl);
     }
     for (int layer = 0; layer < p->layers; layer++)
-        factor += pixel_capture(p, d, layer);
+        factor += pixel_capture_of(p, d, layer, b->absorb);
     factor *= b->photons * pixel_solid_angle(p, distance);
     return x->beam.no_polarization
                ? sum * factor

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hd.h"
 #include "model/experiment.h"
 
 /* Structure factors of one crystal, for gathering. */
@@ -29,7 +30,18 @@ struct cpu_source {
     double weight;
     double reach_sqr;   // |diffracted - incident|^2 beyond which dmin culls
     double e[3], b[3];  // polarization_axes
+    double absorb;      // what a sensor absorbs of it, in parts of that of the beam's wavelength
 };
+
+/* How many sources from `first` on, at most `most`, the sensor absorbs alike. */
+HD size_t cpu_sources_alike(const struct cpu_source *sources, size_t first, size_t count,
+                            size_t most)
+{
+    size_t n = 1;
+    while (n < most && first + n < count && sources[first + n].absorb == sources[first].absorb)
+        n++;
+    return n;
+}
 
 struct cpu_lattice {
     const struct crystal *crystal;

@@ -226,12 +226,25 @@ static void add_source(struct pixel *p, size_t index, double diffracted[3])
 
 /* What `layer` stops.  Faithful: asked for every term, a sensor without thickness is
  * a layer of no depth that stops nothing, and the image is dark. */
-static double capture_fraction(const struct pixel *p, const double diffracted[3], int layer)
+static double capture_fraction(const struct pixel *p, const double diffracted[3], int layer,
+                               double absorb)
 {
     const bool empty = p->scene->faithful && p->scene->x->sampling.each_thickness;
     if (empty && !(p->panel->thickness_m > 0.0))
         return 0.0;
-    return pixel_capture(p->panel, diffracted, layer);
+    return pixel_capture_of(p->panel, diffracted, layer, absorb);
+}
+
+/* The same of one source, where they differ. */
+static void find_capture(struct pixel *p, size_t index, const double position[3], int layer)
+{
+    const double absorb = p->scene->absorb[index];
+    double diffracted[3];
+    vec_unit(position, diffracted);
+    p->capture = capture_fraction(p, diffracted, layer, absorb);
+    if (p->slopes)
+        slopes_capture(p->slopes, p->panel, layer, absorb, diffracted);
+    report_one(p, "capture", p->capture, "");
 }
 
 /* One subpixel of one layer. */
@@ -245,11 +258,11 @@ static void add_subpixel(struct pixel *p, int64_t fast, int64_t slow, int layer,
                    sub_slow, sampling->oversample, position);
     const double airpath = vec_unit(position, diffracted);
     const bool new_solid_angle = p->solid_angle == 0.0 || sampling->each_solid_angle;
-    const bool new_capture = p->capture == 0.0 || sampling->each_thickness;
+    const bool new_capture = p->capture == 0.0 || sampling->each_thickness || s->absorbs;
     if (new_solid_angle)
         p->solid_angle = pixel_solid_angle(p->panel, airpath);
     if (new_capture)
-        p->capture = capture_fraction(p, diffracted, layer);
+        p->capture = capture_fraction(p, diffracted, layer, 1.0);
     if (p->slopes)
         slopes_point(p->slopes, p->panel, layer, position, new_solid_angle, new_capture);
     report(p, "layer sub_slow sub_fast", 3, (double[]){layer, sub_slow, sub_fast}, "");
@@ -260,6 +273,8 @@ static void add_subpixel(struct pixel *p, int64_t fast, int64_t slow, int layer,
     for (size_t i = 0; i < s->nsources; i++) {
         report_one(p, "source", (double)i, "");
         report_one(p, "wavelength", s->sources[i].wavelength_m, "m");
+        if (s->absorbs)
+            find_capture(p, i, position, layer);
         add_source(p, i, diffracted);
     }
 }

@@ -3,6 +3,7 @@
 #include "engine/recipe_check.h"
 #include "engine/reference_pixel.h"
 #include "physics/constants.h"
+#include "physics/sensor.h"
 
 /* Water as nanoBragg has it: forward scattering of 2.57 electrons a molecule.  The
  * start of a pixel's sum in units of photons (faithful: r_e^2 and fluence come
@@ -35,8 +36,12 @@ enum status reference_scene_open(struct reference_scene *s, const struct experim
     else
         s->water = water_intensity(s) * (s->steps / samples);
     s->carry = mem_array(recipe->nlattices, sizeof *s->carry);
-    if (!s->carry)
+    s->absorb = mem_array(s->nsources, sizeof *s->absorb);
+    if (!s->carry || !s->absorb)
         return error_memory(e, "the lattices");
+    const enum status known = sensor_ratios(x, s->sources, s->nsources, s->absorb, &s->absorbs, e);
+    if (known)
+        return known;
     for (size_t i = 0; i < recipe->nlattices; i++) {
         const struct lattice *l = &recipe->lattices[i];
         s->carry[i] = (struct reference_carry){l->cells_m, x->crystals[l->crystal].interpolate};
@@ -47,5 +52,7 @@ enum status reference_scene_open(struct reference_scene *s, const struct experim
 void reference_scene_close(struct reference_scene *s)
 {
     mem_free(s->carry);
+    mem_free(s->absorb);
     s->carry = NULL;
+    s->absorb = NULL;
 }

@@ -72,6 +72,11 @@ void slopes_begin(struct slopes *s, const struct slopes_frame *frame, size_t pan
 void slopes_point(struct slopes *s, const struct panel *p, int layer, const double position[3],
                   bool new_solid_angle, bool new_capture);
 
+/* What a sensor catches of the source at hand, see struct cpu_source, at the point at hand, whose
+ * direction is `diffracted`. */
+void slopes_capture(struct slopes *s, const struct panel *p, int layer, double absorb,
+                    const double diffracted[3]);
+
 /* The polarization factor was set anew for source number `source`. */
 void slopes_polarization(struct slopes *s, size_t source, const double incident[3],
                          const double diffracted[3]);

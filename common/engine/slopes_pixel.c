@@ -28,8 +28,17 @@ void slopes_point(struct slopes *s, const struct panel *p, int layer, const doub
             s->solid_angle[k] = pixel_solid_angle(p, r) *
                                 panel_move_solid_angle(p, panel_move_closer(p, m), farther);
         if (new_capture)
-            s->capture[k] = panel_move_capture(p, m, layer, diffracted, turned);
+            s->capture[k] = panel_move_capture(p, m, layer, 1.0, diffracted, turned);
     }
+}
+
+void slopes_capture(struct slopes *s, const struct panel *p, int layer, double absorb,
+                    const double diffracted[3])
+{
+    for (size_t k = 0; k < s->frame->set->count; k++)
+        if (parameter_moves_points(s->frame->set->items[k].kind))
+            s->capture[k] =
+                panel_move_capture(p, &s->moves[k], layer, absorb, diffracted, s->turned[k]);
 }
 
 void slopes_polarization(struct slopes *s, size_t source, const double incident[3],

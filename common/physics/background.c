@@ -3,11 +3,26 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/isa.h"
 #include "physics/background_loop.h"
+#include "physics/sensor.h"
+
+double *background_absorb(const struct experiment *x, const struct source *sources, size_t nsources,
+                          enum status *s, struct error *e)
+{
+    double *absorb = mem_array(nsources, sizeof *absorb);
+    bool differ = false;
+    *s = absorb ? sensor_ratios(x, sources, nsources, absorb, &differ, e)
+                : error_memory(e, "the background");
+    if (!*s && differ)
+        return absorb;
+    mem_free(absorb);
+    return NULL;
+}
 
 struct background_scene background_scene(const struct experiment *x, const struct source *sources,
-                                         size_t nsources,
+                                         size_t nsources, const double *absorb,
                                          const struct background_material *materials,
                                          size_t nmaterials)
 {
@@ -17,6 +32,7 @@ struct background_scene background_scene(const struct experiment *x, const struc
                                      .fluence_ph_m2 = x->beam.fluence_ph_m2,
                                      .sources = sources,
                                      .nsources = nsources,
+                                     .absorb = absorb,
                                      .materials = materials,
                                      .nmaterials = nmaterials};
     memcpy(scene.beam, x->beam.direction, sizeof scene.beam);
@@ -74,18 +90,24 @@ static void fill_row(const struct background_kernels *kernels, const struct back
             photons[fast] = 0.0f;
 }
 
-void background_image(const struct experiment *x, const struct source *sources, size_t nsources,
-                      const struct background_material *materials, size_t nmaterials, int threads,
-                      float *photons)
+enum status background_image(const struct experiment *x, const struct source *sources,
+                             size_t nsources, const struct background_material *materials,
+                             size_t nmaterials, int threads, float *photons, struct error *e)
 {
+    enum status s;
+    double *absorb = background_absorb(x, sources, nsources, &s, e);
+    if (s)
+        return s;
     static const struct background_kernels *const all[ISA_COUNT] = ISA_TABLE(background_kernels_);
     const struct background_kernels *kernels = all[isa_best()];
     const struct background_scene scene =
-        background_scene(x, sources, nsources, materials, nmaterials);
+        background_scene(x, sources, nsources, absorb, materials, nmaterials);
     for (size_t i = 0; i < x->npanels; i++) {
         const struct panel *p = &x->panels[i];
 #pragma omp parallel for num_threads(threads) schedule(static)
         for (int64_t slow = 0; slow < p->slow_pixels; slow++)
             fill_row(kernels, &scene, p, slow, photons + p->first_pixel + slow * p->fast_pixels);
     }
+    mem_free(absorb);
+    return STATUS_OK;
 }

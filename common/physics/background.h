@@ -8,9 +8,14 @@
 #include "model/recipe.h"
 #include "physics/background_pixel.h"
 
-/* What all pixels share, for sources of the experiment or of a recipe. */
+/* What sensors absorb of each source for struct background_scene: an array that the caller frees by
+ * mem_free; NULL where all are alike, and after an error. */
+double *background_absorb(const struct experiment *x, const struct source *sources, size_t nsources,
+                          enum status *s, struct error *e);
+
+/* What all pixels share, for sources of the experiment or of a recipe; `absorb` is borrowed. */
 struct background_scene background_scene(const struct experiment *x, const struct source *sources,
-                                         size_t nsources,
+                                         size_t nsources, const double *absorb,
                                          const struct background_material *materials,
                                          size_t nmaterials);
 
@@ -26,12 +31,13 @@ const struct source *background_sources(const struct beam *beam, const struct re
  *
  *   fluence r_e^2 sum_materials molecules  mean_sources weight I(s) P  omega  capture
  *
- * at the centre of every pixel, s = sin(theta)/lambda, I the coherent intensity of
- * a molecule, P Kahn's factor, omega the solid angle and capture the share that stops in
- * the whole sensor.  0 outside the ROI, where masked, and where I is negative.
- * `sources` are those of the experiment or of a recipe.  Same bytes for any `threads`. */
-void background_image(const struct experiment *x, const struct source *sources, size_t nsources,
-                      const struct background_material *materials, size_t nmaterials, int threads,
-                      float *photons);
+ * at the centre of every pixel, in the depth of background_position, s = sin(theta)/lambda, I the
+ * coherent intensity of a molecule, P Kahn's factor, omega the solid angle and capture the share
+ * that stops in the whole sensor, of each source by its wavelength.  0 outside the ROI, where
+ * masked, and where I is negative. `sources` are those of the experiment or of a recipe.  Same
+ * bytes for any `threads`. Fails as sensor_ratios does, before anything is written. */
+enum status background_image(const struct experiment *x, const struct source *sources,
+                             size_t nsources, const struct background_material *materials,
+                             size_t nmaterials, int threads, float *photons, struct error *e);
 
 #endif

@@ -12,22 +12,47 @@ struct run {
     double diffracted[3][BACKGROUND_RUN], airpath[BACKGROUND_RUN];
     double stol_1_m[BACKGROUND_RUN];
     double scattered[BACKGROUND_RUN];  // by all materials, of the source at hand
+    double caught[BACKGROUND_RUN];     // of it, by the sensor, where sources differ in that; else 1
     double sum[BACKGROUND_RUN];        // of the sources so far
     int32_t row[BACKGROUND_RUN];       // of the table at hand
 };
+
+/* Moves points from the front of the sensor to where photons stop in it. */
+static void deep_positions(const struct panel *panel, double first, double slow_m, int count,
+                           struct run *r)
+{
+    const struct panel p = *panel;
+    const double edge = p.pixel_m;
+    double depth[BACKGROUND_RUN], exp_x[BACKGROUND_RUN];
+    for (int i = 0; i < count; i++) {  // vectorised
+        const double front[3] = {r->position[0][i], r->position[1][i], r->position[2][i]};
+        depth[i] = background_path(&p, front);
+    }
+    for (int i = 0; i < count; i++)  // vectorised
+        exp_x[i] = portable_exp(depth[i]);
+    for (int i = 0; i < count; i++)  // vectorised
+        depth[i] = background_depth(&p, depth[i], exp_x[i]);
+    for (int i = 0; i < count; i++) {  // vectorised
+        double position[3];
+        pixel_flat_point(&p, edge * (first + (double)i) + edge / 2.0, slow_m, depth[i], position);
+        for (int k = 0; k < 3; k++)
+            r->position[k][i] = position[k];
+    }
+}
 
 static void flat_positions(const struct panel *p, int64_t fast, int64_t slow, int count,
                            struct run *r)
 {
     const double first = (double)(fast + p->grid_fast), edge = p->pixel_m;
     const double s = edge * (double)(slow + p->grid_slow) + edge / 2.0;
-    const double depth = pixel_layer_depth(p, 0);
     for (int i = 0; i < count; i++) {  // vectorised
         double position[3];
-        pixel_flat_point(p, edge * (first + (double)i) + edge / 2.0, s, depth, position);
+        pixel_flat_point(p, edge * (first + (double)i) + edge / 2.0, s, 0.0, position);
         for (int k = 0; k < 3; k++)
             r->position[k][i] = position[k];
     }
+    if (p->layer_depth_m > 0.0)
+        deep_positions(p, first, s, count, r);
 }
 
 static void curved_positions(const struct background_scene *scene, const struct panel *p,
@@ -50,6 +75,7 @@ static void directions(int count, struct run *r)
         for (int k = 0; k < 3; k++)
             r->diffracted[k][i] = diffracted[k];
         r->sum[i] = 0.0;
+        r->caught[i] = 1.0;
     }
 }
 
@@ -106,13 +132,13 @@ static void add_source(const struct background_scene *scene, const struct source
     polarization_axes(incident, scene->polarization, e, b);
     if (scene->no_polarization)
         for (int i = 0; i < count; i++)  // vectorised
-            r->sum[i] += weight * r->scattered[i];
+            r->sum[i] += weight * r->scattered[i] * r->caught[i];
     else
         for (int i = 0; i < count; i++) {  // vectorised
             const double diffracted[3] = {r->diffracted[0][i], r->diffracted[1][i],
                                           r->diffracted[2][i]};
-            r->sum[i] +=
-                weight * r->scattered[i] * polarization_factor(kahn, along, diffracted, e, b);
+            r->sum[i] += weight * r->scattered[i] *
+                         polarization_factor(kahn, along, diffracted, e, b) * r->caught[i];
         }
 }
 
@@ -127,17 +153,17 @@ static void take_solid_angles(const struct background_scene *scene, const struct
 }
 
 /* Two loops, since compilers do not vectorise one. */
-static void stop_in_sensor(const struct panel *panel, int count, struct run *r)
+static void stop_in_sensor(const struct panel *panel, double absorb, int count, struct run *r)
 {
     const struct panel p = *panel;
     double passed[BACKGROUND_RUN];
     for (int i = 0; i < count; i++) {  // vectorised
         const double diffracted[3] = {r->diffracted[0][i], r->diffracted[1][i],
                                       r->diffracted[2][i]};
-        passed[i] = background_passed(&p, diffracted);
+        passed[i] = background_passed(&p, diffracted, absorb);
     }
     for (int i = 0; i < count; i++)  // vectorised
-        r->sum[i] *= 1.0 - portable_exp(passed[i]);
+        r->caught[i] = 1.0 - portable_exp(passed[i]);
 }
 
 static void run(const struct background_scene *scene, const struct panel *p, int64_t fast,
@@ -156,11 +182,17 @@ static void run(const struct background_scene *scene, const struct panel *p, int
         stols(incident, source->wavelength_m, count, &r);
         for (size_t m = 0; m < scene->nmaterials; m++)
             add_material(&scene->materials[m], count, &r);
+        if (scene->absorb && p->thickness_m > 0.0 &&
+            (s == 0 || scene->absorb[s] != scene->absorb[s - 1]))
+            stop_in_sensor(p, scene->absorb[s], count, &r);
         add_source(scene, source, incident, count, &r);
     }
     take_solid_angles(scene, p, count, &r);
-    if (p->thickness_m > 0.0)
-        stop_in_sensor(p, count, &r);
+    if (!scene->absorb && p->thickness_m > 0.0) {
+        stop_in_sensor(p, 1.0, count, &r);
+        for (int i = 0; i < count; i++)  // vectorised
+            r.sum[i] *= r.caught[i];
+    }
     for (int i = 0; i < count; i++)  // vectorised
         photons[i] = (float)r.sum[i];
 }

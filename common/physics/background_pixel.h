@@ -27,22 +27,69 @@ struct background_scene {
     double fluence_ph_m2;
     const struct source *sources;
     size_t nsources;
+    const double *absorb;  // what a sensor absorbs of each source in parts of that of the beam's
+                           // wavelength, see physics/sensor.h; NULL: all alike
     const struct background_material *materials;
     size_t nmaterials;
 };
 
+/* Where a ray that meets the panel's plane at `front` stops in the whole sensor on average: its
+ * depth along the normal over the sensor's thickness is 1/x - 1/(e^x - 1), x that thickness along
+ * the ray in attenuation depths.  So places do not depend on the number of layers.  These are two
+ * functions as compilers do not vectorise one: x, less than 700, and the
+ * depth in m from it and e^x. */
+HD double background_path(const struct panel *p, const double front[3])
+{
+    const double thick = p->layers * p->layer_m * p->absorption_1_m;
+    const double along = fabs(vec_dot(front, p->normal)), r = sqrt(vec_dot(front, front));
+    const double path = thick * r / along;
+    return path < 699.0 ? path : 699.0;
+}
+
+HD double background_depth(const struct panel *p, double x, double exp_x)
+{
+    const double near = 0.5 - x / 12.0, far = 1.0 / x - 1.0 / (exp_x - 1.0);
+    return (x < 1e-3 ? near : far) * (p->layers * p->layer_m);
+}
+
+/* The point that stands for a pixel of a flat panel, in m from the sample: its middle, at that
+ * depth; at the front in faithful mode. */
+HD void background_flat_position(const struct panel *p, int64_t fast, int64_t slow,
+                                 double position[3])
+{
+    const double edge = p->pixel_m;
+    const double f = edge * (double)(fast + p->grid_fast) + edge / 2.0;
+    const double s = edge * (double)(slow + p->grid_slow) + edge / 2.0;
+    pixel_flat_point(p, f, s, 0.0, position);
+    if (!(p->layer_depth_m > 0.0))
+        return;
+    const double x = background_path(p, position);
+    pixel_flat_point(p, f, s, background_depth(p, x, portable_exp(x)), position);
+}
+
+/* The same, flat or curved. */
+HD void background_position(const struct background_scene *scene, const struct panel *p,
+                            int64_t fast, int64_t slow, double position[3])
+{
+    if (p->curved)
+        pixel_position(p, scene->physics, scene->beam, fast, slow, 0, 0, 0, 1, position);
+    else
+        background_flat_position(p, fast, slow, position);
+}
+
 /* Logarithm of the share of photons along `diffracted` that pass the sensor, above -700. */
-HD double background_passed(const struct panel *p, const double diffracted[3])
+HD double background_passed(const struct panel *p, const double diffracted[3], double absorb)
 {
     const double parallax = fabs(vec_dot(diffracted, p->normal));
-    const double depth = p->layers * p->layer_m * p->absorption_1_m;
+    const double depth = p->layers * p->layer_m * (p->absorption_1_m * absorb);
     return depth < 700.0 * parallax ? -depth / parallax : -699.0;
 }
 
 /* Share of photons along `diffracted` that stop in the sensor, over all layers. */
-HD double background_capture(const struct panel *p, const double diffracted[3])
+HD double background_capture(const struct panel *p, const double diffracted[3], double absorb)
 {
-    return p->thickness_m > 0.0 ? 1.0 - portable_exp(background_passed(p, diffracted)) : 1.0;
+    return p->thickness_m > 0.0 ? 1.0 - portable_exp(background_passed(p, diffracted, absorb))
+                                : 1.0;
 }
 
 /* One source: molecules times intensity, with polarization and weight. */
@@ -62,16 +109,18 @@ HD double background_from_source(const struct background_scene *scene, const str
     return source->weight * sum * polarization_factor(scene->kahn, incident, diffracted, e, b);
 }
 
-/* Photons of a pixel of which `position` is the centre, in m from the sample. */
+/* Photons of a pixel for which `position` stands, in m from the sample. */
 HD double background_photons(const struct background_scene *scene, const struct panel *p,
                              const double position[3])
 {
     double diffracted[3], sum = 0.0;
     const double airpath = vec_unit(position, diffracted);
     for (size_t i = 0; i < scene->nsources; i++)
-        sum += background_from_source(scene, &scene->sources[i], diffracted);
+        sum += background_from_source(scene, &scene->sources[i], diffracted) *
+               (scene->absorb ? background_capture(p, diffracted, scene->absorb[i]) : 1.0);
     return ELECTRON_RADIUS_SQR_M2 * scene->fluence_ph_m2 * (sum / (double)scene->nsources) *
-           pixel_solid_angle(p, airpath) * background_capture(p, diffracted);
+           pixel_solid_angle(p, airpath) *
+           (scene->absorb ? 1.0 : background_capture(p, diffracted, 1.0));
 }
 
 #endif

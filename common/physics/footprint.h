@@ -152,7 +152,7 @@ HD void footprint_kernel(double variance, int reach, float *weight)
 
 /* Row-major covariance lit[9] in m^2 of the part of the crystals of a recipe that the beam
  * lights: boxes with the edges of struct crystal along a, b, c as the lattices lie, in the
- * mean over rotation and, by their shares, over lattices, cut across the beam to its size.
+ * mean over rotation and, by their shares, over lattices, cut exactly by the beam.
  * False, and nothing in lit, where no crystal has a size. */
 bool footprint_lit(const struct experiment *x, const struct recipe *r, double lit[9]);
 

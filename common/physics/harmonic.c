@@ -7,14 +7,23 @@
 #include "physics/check.h"
 #include "physics/sensor.h"
 
-void harmonic_sensors(const struct detector_request *d, struct experiment *x)
+enum status harmonic_sensors(const struct detector_request *d, struct experiment *x,
+                             struct error *e)
 {
-    for (struct panel *p = x->panels; p < x->panels + x->npanels; p++)
-        if (p->thickness_m > 0.0)
-            p->harmonic_absorption_1_m =
-                d->harmonic_absorption_1_m > 0.0
-                    ? d->harmonic_absorption_1_m
-                    : sensor_harmonic_1_m(p, m_to_ev(x->beam.wavelength_m));
+    const double energy_eV = m_to_ev(x->beam.wavelength_m);
+    for (struct panel *p = x->panels; p < x->panels + x->npanels; p++) {
+        struct error why;
+        if (!(p->thickness_m > 0.0))
+            continue;
+        p->harmonic_absorption_1_m = d->harmonic_absorption_1_m;
+        if (!(p->harmonic_absorption_1_m > 0.0) &&
+            sensor_harmonic(p, energy_eV, &p->harmonic_absorption_1_m, &why))
+            return error_set(e, STATUS_INPUT,
+                             "--third-harmonic: %s. --harmonic-absorption=UM says what the sensor "
+                             "absorbs of three times the energy",
+                             why.text);
+    }
+    return STATUS_OK;
 }
 
 static void shorten(struct source *sources, size_t n)

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "base/error.h"
 #include "model/experiment.h"
 #include "model/recipe.h"
 #include "physics/request.h"
@@ -28,8 +29,9 @@ struct harmonic {
     size_t room;
 };
 
-/* Sets what the sensors of *x absorb of it. */
-void harmonic_sensors(const struct detector_request *d, struct experiment *x);
+/* Sets what the sensors of *x absorb of it.  STATUS_INPUT where that is not known. */
+enum status harmonic_sensors(const struct detector_request *d, struct experiment *x,
+                             struct error *e);
 
 /* That of an experiment whose beam has one, and which must outlive it; false when memory is out.
  * harmonic_close frees it, after an error too. */

@@ -5,13 +5,16 @@
  *     F^2(s) = sum over rings  m F_ring^2 g(s - 1/d) / (4 pi s^2 V n),   s = 2 sin(theta)/lambda
  *
  * m is the multiplicity, V the volume of the cell, n its molecules, and g a Gaussian with an area
- * of 1.  Rings are smooth, as many crystals make them.
+ * of 1.  Rings are smooth, as many crystals make them.  F_ring follows from oxygen in 4f, z =
+ * 0.0623, and half hydrogens in 4f, z = 0.1963, and 12k, x = 0.4551 and z = 0.0183 (as Kuhs and
+ * Lehmann, J. Phys. Chem. 87, 4312, 1983, have them), down to ICE_LEAST_A.
  */
 #ifndef BRAGG_PHYSICS_ICE_H
 #define BRAGG_PHYSICS_ICE_H
 
 #include <stddef.h>
 
+#define ICE_LEAST_A 0.85
 #define ICE_CELL_A3 128.23
 #define ICE_MOLECULES 4.0
 #define ICE_MOLAR_MASS_G_MOL 18.0153

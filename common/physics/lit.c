@@ -50,42 +50,63 @@ static void take_face(const double edges[9], int number, struct face *f)
                           around[i][1] * edges[3 * ((out + 2) % 3) + k];
 }
 
-/* Six volumes of the pyramid from the point `top` to the face; negative where seen from inside. */
-static double pyramid(const struct face *f, const double top[3])
+/* Of a body: its volume, and the integrals of the products of coordinates over it; signed. */
+struct body {
+    double volume, square[9];
+};
+
+/* Adds `sign` times what *more is. */
+static void add_body(const struct body *more, double sign, struct body *to)
 {
-    double sum = 0.0;
-    for (int i = 1; i + 1 < f->corners; i++) {
-        double to[9];
-        for (int k = 0; k < 3; k++) {
-            to[k] = f->at[0][k] - top[k];
-            to[3 + k] = f->at[i][k] - top[k];
-            to[6 + k] = f->at[i + 1][k] - top[k];
-        }
-        sum += mat_determinant(to);
-    }
-    return sum;
+    to->volume += sign * more->volume;
+    for (int i = 0; i < 9; i++)
+        to->square[i] += sign * more->square[i];
 }
 
-/* Volume, with the sign of the box's hand, of what lies below x along axis 0 and y along axis 1:
- * the faces that the two planes cut have no height over a point on both. */
-static double wedge(const double edges[9], double x, double y)
+/* Adds a tetrahedron, negative where it is seen from inside: over it the mean of x y is a twentieth
+ * of the sum over its corners of x y plus the product of the sums of x and y. */
+static void add_tetrahedron(const double *const corner[4], struct body *to)
+{
+    double from_first[9], sum[3];
+    for (int k = 0; k < 3; k++) {
+        sum[k] = corner[0][k] + corner[1][k] + corner[2][k] + corner[3][k];
+        for (int i = 0; i < 3; i++)
+            from_first[3 * i + k] = corner[1 + i][k] - corner[0][k];
+    }
+    const double volume = mat_determinant(from_first) / 6.0;
+    to->volume += volume;
+    for (int i = 0; i < 9; i++) {
+        double products = sum[i / 3] * sum[i % 3];
+        for (int c = 0; c < 4; c++)
+            products += corner[c][i / 3] * corner[c][i % 3];
+        to->square[i] += volume * products / 20.0;
+    }
+}
+
+/* What lies of the box below x along axis 0 and y along axis 1, with the sign of the box's hand:
+ * pyramids from a point on both planes to the faces; those that the two planes cut have no height
+ * over it. */
+static struct body wedge(const double edges[9], double x, double y)
 {
     const double top[3] = {x, y, 0.0};
-    double sum = 0.0;
+    struct body sum = {0};
     for (int i = 0; i < 6; i++) {
         struct face f;
         take_face(edges, i, &f);
         cut(&f, 0, x);
         cut(&f, 1, y);
-        sum += pyramid(&f, top);
+        for (int k = 1; k + 1 < f.corners; k++)
+            add_tetrahedron((const double *const[4]){top, f.at[0], f.at[k], f.at[k + 1]}, &sum);
     }
-    return sum / 6.0;
+    return sum;
 }
 
-double lit_share(const struct beam *b, const double edges[9])
+/* The lit part of a box in the axes of `frame`, with the sign of the box's hand, and the box there;
+ * false where all of it is lit. */
+static bool cut_to_beam(const struct beam *b, const double frame[9], const double edges[9],
+                        double box[9], struct body *lit)
 {
-    double frame[9], box[9], reach[2] = {0.0, 0.0};
-    lit_frame(b, frame);
+    double reach[2] = {0.0, 0.0};
     for (int i = 0; i < 3; i++) {
         mat_apply(frame, edges + 3 * i, box + 3 * i);
         for (int k = 0; k < 2; k++)
@@ -93,11 +114,40 @@ double lit_share(const struct beam *b, const double edges[9])
     }
     const double width = b->size_m, height = beam_height_m(b);
     if (!(width > 0.0) || (width >= reach[0] && height >= reach[1]))
+        return false;
+    *lit = (struct body){0};
+    for (int i = 0; i < 4; i++) {
+        const struct body part =
+            wedge(box, (i & 1 ? -0.5 : 0.5) * width, (i & 2 ? -0.5 : 0.5) * height);
+        add_body(&part, i == 0 || i == 3 ? 1.0 : -1.0, lit);
+    }
+    return true;
+}
+
+double lit_share(const struct beam *b, const double edges[9])
+{
+    double frame[9], box[9];
+    struct body lit;
+    lit_frame(b, frame);
+    if (!cut_to_beam(b, frame, edges, box, &lit))
         return 1.0;
-    const double x = 0.5 * width, y = 0.5 * height;
-    const double lit =
-        wedge(box, x, y) - wedge(box, -x, y) - wedge(box, x, -y) + wedge(box, -x, -y);
-    return fmin(1.0, fmax(0.0, lit / mat_determinant(box)));
+    return fmin(1.0, fmax(0.0, lit.volume / mat_determinant(box)));
+}
+
+bool lit_moments(const struct beam *b, const double edges[9], double moments[9])
+{
+    double frame[9], back[9], box[9], turned[9];
+    struct body lit;
+    lit_frame(b, frame);
+    if (!cut_to_beam(b, frame, edges, box, &lit) || !(fabs(lit.volume) > 0.0))
+        return false;
+    for (int i = 0; i < 9; i++) {
+        lit.square[i] /= lit.volume;
+        back[i] = frame[3 * (i % 3) + i / 3];
+    }
+    mat_multiply(back, lit.square, turned);
+    mat_multiply(turned, frame, moments);
+    return true;
 }
 
 double lit_blocks(const struct crystal *c, const struct beam *b, const double cell[9])

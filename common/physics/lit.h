@@ -13,6 +13,10 @@ void lit_frame(const struct beam *b, double frame[9]);
  * size. */
 double lit_share(const struct beam *b, const double edges[9]);
 
+/* Second moments in m^2, row-major in the lab, of the part of that box that is lit, about its
+ * middle; false, and nothing in moments, where the beam does not cut the box. */
+bool lit_moments(const struct beam *b, const double edges[9], double moments[9]);
+
 /* How many blocks of the crystal are lit when its cell lies as the rows a, b, c of `cell`, of any
  * length; 1 for a crystal that is one block, as it was made. */
 double lit_blocks(const struct crystal *c, const struct beam *b, const double cell[9]);

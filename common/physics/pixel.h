@@ -122,14 +122,22 @@ HD double pixel_solid_angle(const struct panel *p, double airpath)
     return p->pixel_m * p->pixel_m / airpath / airpath * p->close_distance_m / airpath;
 }
 
-/* Fraction of the photons along unit vector `diffracted` that stop in `layer`. */
-HD double pixel_capture(const struct panel *p, const double diffracted[3], int layer)
+/* Fraction of the photons along unit vector `diffracted` that stop in `layer`, which absorbs
+ * `absorb` times what it does of the beam's wavelength. */
+HD double pixel_capture_of(const struct panel *p, const double diffracted[3], int layer,
+                           double absorb)
 {
     if (!(p->thickness_m > 0.0))
         return 1.0;
     const double parallax = vec_dot(diffracted, p->normal);
-    const double step = p->layer_m, mu = p->absorption_1_m;
+    const double step = p->layer_m, mu = p->absorption_1_m * absorb;
     return exp(-layer * step * mu / parallax) - exp(-(layer + 1) * step * mu / parallax);
+}
+
+/* The same of the beam's wavelength. */
+HD double pixel_capture(const struct panel *p, const double diffracted[3], int layer)
+{
+    return pixel_capture_of(p, diffracted, layer, 1.0);
 }
 
 #endif

@@ -91,9 +91,9 @@ HD double panel_move_solid_angle(const struct panel *p, double closer, double fa
     return p->point_pixel ? -2.0 * farther : closer - 3.0 * farther;
 }
 
-/* Change of pixel_capture when the unit vector `diffracted` changes by `turned`. */
+/* Change of pixel_capture_of when the unit vector `diffracted` changes by `turned`. */
 HD double panel_move_capture(const struct panel *p, const struct panel_move *m, int layer,
-                             const double diffracted[3], const double turned[3])
+                             double absorb, const double diffracted[3], const double turned[3])
 {
     if (!(p->thickness_m > 0.0))
         return 0.0;
@@ -101,9 +101,10 @@ HD double panel_move_capture(const struct panel *p, const struct panel_move *m, 
     vec_cross(m->tilt, p->normal, normal);
     const double parallax = vec_dot(diffracted, p->normal);
     const double more = vec_dot(turned, p->normal) + vec_dot(diffracted, normal);
-    const double step = p->layer_m, mu = p->absorption_1_m;
+    const double step = p->layer_m, mu = p->absorption_1_m * absorb;
     const double y = step * mu / parallax;
-    const double dy = (m->layer * mu + step * m->absorption) / parallax - y * more / parallax;
+    const double dy =
+        (m->layer * mu + step * (m->absorption * absorb)) / parallax - y * more / parallax;
     return dy * ((layer + 1) * exp(-(layer + 1) * y) - layer * exp(-layer * y));
 }
 

@@ -8,18 +8,43 @@
 
 #define SENSOR_LAYERS_MAX 16  // that a sensor is divided into without being told
 
-/* Inverse attenuation depth of silicon in 1/m for photons of energy_eV, within 3 to 80 keV
- * (beyond, that of the nearer end): the table of mass attenuation coefficients of Hubbell
- * and Seltzer (NIST SRD 126), straight lines between logarithms, and 2.33 g/cm^3. */
-double silicon_absorption_1_m(double energy_eV);
+/* Inverse attenuation depth of silicon in 1/m for photons of energy_eV: the table of mass
+ * attenuation coefficients of Hubbell and Seltzer (NIST SRD 126), straight lines between
+ * logarithms, and 2.33 g/cm^3.  STATUS_INPUT, and *absorption_1_m as it was, for an energy that the
+ * table does not have: below 1 keV and above 200 keV. */
+enum status silicon_absorption(double energy_eV, double *absorption_1_m, struct error *e);
 
 /* The same of the sensor of a panel for photons of three times the beam's energy: of silicon by the
  * table, of others a 27th of what it is at `energy_eV`, as between absorption edges. */
-double sensor_harmonic_1_m(const struct panel *p, double energy_eV);
+enum status sensor_harmonic(const struct panel *p, double energy_eV, double *absorption_1_m,
+                            struct error *e);
 
 /* How much the depth in which those photons are attenuated grows with that for the beam: 27 times,
  * or 0 where it does not follow from it. */
 double sensor_harmonic_depths(const struct panel *p);
+
+/* Where all wavelengths of a frame are so near to that of the beam, relative to it, a sensor
+ * absorbs them alike: 1.8 % of it at most.  Otherwise they differ in steps of the second, that is
+ * 0.08 %. */
+#define SENSOR_WAVE_NEAR 0.006
+#define SENSOR_WAVE_STEP 0.0005
+
+/* What the sensor of *p absorbs of photons of `wavelength_m` in parts of what it absorbs of those
+ * of `beam_m`, of which absorption_1_m is: of silicon by the table, of others by the third power of
+ * the wavelength.  Exactly 1 where both are alike to 1e-9.  The same bits on all machines.
+ * STATUS_INPUT where it is not known: beyond the table, or across an absorption edge of the
+ * material. */
+enum status sensor_ratio(const struct panel *p, double beam_m, double wavelength_m, double *ratio,
+                         struct error *e);
+
+/* The panel whose sensor stands for all of *x; NULL where no sensor differs between wavelengths: in
+ * faithful mode, and where all photons are caught. */
+const struct panel *sensor_of(const struct experiment *x);
+
+/* Sets ratios[n] of n sources and *differ, whether one of them is not 1.  Fails as sensor_ratio
+ * does, and for panels of different materials. */
+enum status sensor_ratios(const struct experiment *x, const struct source *sources, size_t n,
+                          double *ratios, bool *differ, struct error *e);
 
 /* Makes the sensor of *p absorb so much, in physical mode. */
 void sensor_absorb(struct panel *p, double absorption_1_m);

@@ -130,9 +130,7 @@ enum status setup_laboratory(const struct request *r, struct experiment *x, stru
         (r->detector.places && (s = panels_place(&r->detector, x, e))))
         return s;
     sensor_divide(&r->detector, x);
-    if (x->beam.harmonic_share > 0.0)
-        harmonic_sensors(&r->detector, x);
-    return STATUS_OK;
+    return x->beam.harmonic_share > 0.0 ? harmonic_sensors(&r->detector, x, e) : STATUS_OK;
 }
 
 enum status setup_crystals(const struct request *r, struct experiment *x, struct error *e)

@@ -41,11 +41,11 @@ static inline void after_set_brightest(const struct experiment *x, struct backgr
     const struct beam *beam = &x->beam;
     double brightest = 0.0;
     m->molecules = 1.0;
-    background_image(x, beam->sources, beam->nsources, m, 1, 2, photons);
+    background_image(x, beam->sources, beam->nsources, m, 1, 2, photons, NULL);
     for (int64_t i = 0; i < experiment_pixels(x); i++)
         brightest = (double)photons[i] > brightest ? (double)photons[i] : brightest;
     m->molecules = brightest > 0.0 ? most / brightest : 0.0;
-    background_image(x, beam->sources, beam->nsources, m, 1, 2, photons);
+    background_image(x, beam->sources, beam->nsources, m, 1, 2, photons, NULL);
 }
 
 #endif

@@ -25,7 +25,8 @@ static struct panel panel = {.fast_pixels = EDGE,
 static struct source sources[2] = {{{-1, 0, 0}, 1e-10, 1}, {{-1, 0, 0}, 1e-10, 1}};
 static struct experiment experiment = {.npanels = 1,
                                        .panels = &panel,
-                                       .beam = {.direction = {1, 0, 0},
+                                       .beam = {.wavelength_m = 1e-10,
+                                                .direction = {1, 0, 0},
                                                 .polarization = {0, 0, 1},
                                                 .fluence_ph_m2 = 1e24,
                                                 .nsources = 1,
@@ -47,7 +48,7 @@ static void centre_is_the_formula(void **state)
 {
     (void)state;
     struct background_material m = constant(1e12);
-    background_image(&experiment, sources, 1, &m, 1, 1, image);
+    background_image(&experiment, sources, 1, &m, 1, 1, image, NULL);
     const double expected = 1e24 * 7.94079248018965e-30 * 1e12 * 9 * 1e-4;
     assert_true(fabs(image[5 * EDGE + 5] / expected - 1) < 1e-6);
     /* the corner: unpolarized (1 + cos^2)/2, and cos^3 of the solid angle */
@@ -61,9 +62,9 @@ static void fluence_counts_once(void **state)
 {
     (void)state;
     struct background_material m = constant(1e12);
-    background_image(&experiment, sources, 1, &m, 1, 1, image);
+    background_image(&experiment, sources, 1, &m, 1, 1, image, NULL);
     experiment.beam.fluence_ph_m2 *= 2;
-    background_image(&experiment, sources, 1, &m, 1, 1, other);
+    background_image(&experiment, sources, 1, &m, 1, 1, other, NULL);
     experiment.beam.fluence_ph_m2 /= 2;
     assert_true(other[7] == 2 * image[7]);
     amorphous_free(&m.table);
@@ -73,12 +74,12 @@ static void materials_and_source_weights_add_up(void **state)
 {
     (void)state;
     struct background_material m[2] = {constant(1e12), constant(3e12)};
-    background_image(&experiment, sources, 1, m, 1, 1, image);
-    background_image(&experiment, sources, 1, m, 2, 1, other);
+    background_image(&experiment, sources, 1, m, 1, 1, image, NULL);
+    background_image(&experiment, sources, 1, m, 2, 1, other, NULL);
     assert_true(fabs(other[3] / image[3] - 4) < 1e-6);
     sources[0].weight = 1.5;
     sources[1].weight = 0.5;
-    background_image(&experiment, sources, 2, m, 1, 1, other);
+    background_image(&experiment, sources, 2, m, 1, 1, other, NULL);
     assert_true(fabs(other[3] / image[3] - 1) < 1e-6);
     sources[0].weight = sources[1].weight = 1;
     amorphous_free(&m[0].table);
@@ -90,7 +91,7 @@ static void polarization_is_along_the_e_vector(void **state)
     (void)state;
     struct background_material m = constant(1e12);
     experiment.beam.kahn = 1;
-    background_image(&experiment, sources, 1, &m, 1, 1, image);
+    background_image(&experiment, sources, 1, &m, 1, 1, image, NULL);
     experiment.beam.kahn = 0;
     /* E lies along fast: less light there than along slow */
     assert_true(image[5 * EDGE] < image[5]);
@@ -103,15 +104,62 @@ static void thin_sensors_catch_their_share(void **state)
 {
     (void)state;
     struct background_material m = constant(1e12);
-    background_image(&experiment, sources, 1, &m, 1, 1, image);
+    background_image(&experiment, sources, 1, &m, 1, 1, image, NULL);
     panel.thickness_m = 450e-6;
     panel.layers = 3;
     panel.layer_m = 150e-6;
     panel.absorption_1_m = 1 / 300e-6;
-    background_image(&experiment, sources, 1, &m, 1, 1, other);
+    background_image(&experiment, sources, 1, &m, 1, 1, other, NULL);
     panel.thickness_m = 0;
     assert_true(fabs(other[60] / image[60] - (1 - exp(-1.5))) < 1e-6);
     amorphous_free(&m.table);
+}
+
+/* Two sources, 0.75 and 1.35 A about a beam of 1 A: each is caught by itself. */
+static void sources_are_caught_by_their_wavelengths(void **state)
+{
+    (void)state;
+    struct background_material m = constant(1e12);
+    struct source two[2] = {{{-1, 0, 0}, 0.75e-10, 1}, {{-1, 0, 0}, 1.35e-10, 1}};
+    const struct panel before = panel;
+    background_image(&experiment, two, 2, &m, 1, 1, image, NULL);
+    panel.layers = 1;
+    panel.thickness_m = panel.layer_m = 320e-6;
+    panel.absorption_1_m = 4208;
+    (void)strcpy(panel.material, "Si");
+    background_image(&experiment, two, 2, &m, 1, 1, other, NULL);
+    panel = before;
+    assert_true(fabs(other[60] / image[60] - (0.4404 + 0.9606) / 2) < 2e-3);
+    amorphous_free(&m.table);
+}
+
+/* Where a pixel stands in a sensor does not depend on layers: as far as rays along it go on average
+ * that stop, by a sum over thin slices. */
+static void places_do_not_depend_on_layers(void **state)
+{
+    (void)state;
+    const struct background_scene scene = {.physics = PHYSICS_PHYSICAL};
+    for (int layers = 1; layers <= 16; layers *= 4)
+        for (int64_t fast = 0; fast < 400; fast += 100) {
+            enum { SLICES = 20000 };
+            struct panel p = panel;
+            double at[3], sum = 0, caught = 0;
+            p.pixel_m = 3e-4;
+            p.thickness_m = 320e-6;
+            p.layers = layers;
+            p.layer_m = 320e-6 / layers;
+            p.layer_depth_m = 1e-6;
+            p.absorption_1_m = 4208;
+            background_position(&scene, &p, fast, 5, at);
+            const double depth = vec_dot(at, p.normal) - vec_dot(p.origin_m, p.normal);
+            const double slant = vec_length(at) / vec_dot(at, p.normal);
+            for (int i = 0; i < SLICES; i++) {
+                const double z = 320e-6 * (i + 0.5) / SLICES, stops = exp(-4208 * slant * z);
+                sum += z * stops;
+                caught += stops;
+            }
+            assert_true(fabs(depth - sum / caught) < 0.3e-6);
+        }
 }
 
 static void roi_mask_and_threads(void **state)
@@ -123,8 +171,8 @@ static void roi_mask_and_threads(void **state)
     mask[60] = 0;
     panel.mask = mask;
     panel.roi.fast_min = 2;
-    background_image(&experiment, sources, 1, &m, 1, 1, image);
-    background_image(&experiment, sources, 1, &m, 1, 3, other);
+    background_image(&experiment, sources, 1, &m, 1, 1, image, NULL);
+    background_image(&experiment, sources, 1, &m, 1, 3, other, NULL);
     panel.mask = NULL;
     panel.roi.fast_min = 0;
     assert_memory_equal(image, other, sizeof image);
@@ -150,8 +198,8 @@ static void narrow_spectra_are_one_source(void **state)
     size_t n;
     assert_ptr_equal(background_sources(&beam, &r, gathered, &n), gathered);
     assert_int_equal(n, 2);
-    background_image(&experiment, channels, 18, &m, 1, 1, image);
-    background_image(&experiment, gathered, 2, &m, 1, 1, other);
+    background_image(&experiment, channels, 18, &m, 1, 1, image, NULL);
+    background_image(&experiment, gathered, 2, &m, 1, 1, other, NULL);
     for (int i = 0; i < PIXELS; i++)
         assert_true(fabs(other[i] / image[i] - 1) < 3e-5);
     /* wider ones, and what is no list of channels, stay as they are */
@@ -192,7 +240,7 @@ static void assert_run(const struct background_kernels *kernels,
     kernels->run(scene, p, fast, 3, count, run);
     for (int i = 0; i < count; i++) {
         double position[3];
-        pixel_position(p, scene->physics, scene->beam, fast + i, 3, 0, 0, 0, 1, position);
+        background_position(scene, p, fast + i, 3, position);
         alone[i] = (float)background_photons(scene, p, position);
     }
     assert_memory_equal(run, alone, (size_t)count * sizeof *run);
@@ -232,8 +280,8 @@ static void instruction_sets_have_the_same_bytes(void **state)
             print_message("skipped: no %s\n", isa_name(isa));
             continue;
         }
-        assert_scenes(all[isa], background_scene(&x, three, 3, m, 2));
-        assert_scenes(all[isa], background_scene(&x, three, 1, m + 1, 1));
+        assert_scenes(all[isa], background_scene(&x, three, 3, NULL, m, 2));
+        assert_scenes(all[isa], background_scene(&x, three, 1, NULL, m + 1, 1));
     }
     amorphous_free(&m[0].table);
     amorphous_free(&m[1].table);
@@ -247,6 +295,8 @@ int main(void)
         cmocka_unit_test(materials_and_source_weights_add_up),
         cmocka_unit_test(polarization_is_along_the_e_vector),
         cmocka_unit_test(thin_sensors_catch_their_share),
+        cmocka_unit_test(sources_are_caught_by_their_wavelengths),
+        cmocka_unit_test(places_do_not_depend_on_layers),
         cmocka_unit_test(roi_mask_and_threads),
         cmocka_unit_test(narrow_spectra_are_one_source),
         cmocka_unit_test(instruction_sets_have_the_same_bytes),

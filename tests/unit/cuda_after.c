@@ -30,7 +30,7 @@ static void *by_stages(const struct experiment *x, const struct recipe *r,
         size_t nsources = x->beam.nsources;
         const struct source *sources =
             r->nsources ? background_sources(&x->beam, r, gathered, &nsources) : x->beam.sources;
-        background_image(x, sources, nsources, after->materials, after->nmaterials, 1, more);
+        background_image(x, sources, nsources, after->materials, after->nmaterials, 1, more, NULL);
         mem_free(gathered);
         for (size_t i = 0; i < count; i++)
             photons[i] = photons[i] + more[i];
@@ -269,7 +269,7 @@ static void too_many_photons_are_an_error(void **state)
     assert_int_equal(engine_cuda_host.create(&plan, &x, &OPTIONS, &e), STATUS_OK);
     assert_int_equal(engine_cuda_host.prepare(plan, &after, &e), STATUS_OK);
     assert_int_equal(engine_cuda_host.develop(plan, &r, 1, image, NULL, &e), STATUS_INPUT);
-    background_image(&x, x.beam.sources, x.beam.nsources, &material, 1, 1, photons);
+    background_image(&x, x.beam.sources, x.beam.nsources, &material, 1, 1, photons, NULL);
     assert_int_equal(noise_create(&noise, &after_noises[0], &x, &other), STATUS_OK);
     assert_int_equal(noise_apply(noise, 1, 12, photons, &adu, &other), STATUS_INPUT);
     print_message("# %s\n", e.text);

@@ -12,6 +12,7 @@
 #include "physics/hkl.h"
 #include "physics/pixel.h"
 #include "physics/polarization.h"
+#include "physics/sensor.h"
 #include "physics/shape.h"
 
 static inline double moved_F_sqr(const struct crystal *c, const struct lattice *l,
@@ -82,6 +83,12 @@ static inline double moved_photons(const struct experiment *x, const struct reci
 {
     const int n = x->sampling.oversample;
     struct moved_pixel out = {0};
+    struct error e;
+    double absorb[1024];
+    bool differ;
+    if (x->beam.nsources > 1024 ||
+        sensor_ratios(x, x->beam.sources, x->beam.nsources, absorb, &differ, &e))
+        return NAN;
     for (int layer = 0; layer < p->layers; layer++) {
         double capture = 0.0;
         for (int sub = 0; sub < n * n; sub++) {
@@ -93,9 +100,11 @@ static inline double moved_photons(const struct experiment *x, const struct reci
                 capture = pixel_capture(p, d, layer);
             if (out.solid_angle == 0.0)
                 out.solid_angle = omega;
-            const double factor = capture * (x->sampling.each_solid_angle ? omega : 1.0);
-            for (size_t i = 0; i < x->beam.nsources; i++)
+            for (size_t i = 0; i < x->beam.nsources; i++) {
+                capture = differ ? pixel_capture_of(p, d, layer, absorb[i]) : capture;
+                const double factor = capture * (x->sampling.each_solid_angle ? omega : 1.0);
                 moved_source(x, r, &x->beam.sources[i], d, factor, move, &out);
+            }
         }
     }
     double photons = ELECTRON_RADIUS_SQR_M2 * x->beam.fluence_ph_m2 * out.sum /

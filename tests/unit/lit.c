@@ -10,6 +10,7 @@
 #include "near.h"
 #include "physics/cell.h"
 #include "physics/lit.h"
+#include "physics/random_rotation.h"
 #include "physics/setup.h"
 #include "physics_request.h"
 
@@ -81,6 +82,51 @@ static void skew_boxes_hold_the_points_that_are_lit(void **state)
         const double want = (double)lit / POINTS, share = lit_share(&b, edges);
         assert_near(share, want, 5.0 * sqrt(want * (1.0 - want) / POINTS) + 1e-5);
         assert_true(share >= 0.0 && share <= 1.0);
+    }
+}
+
+/* Of points drawn at random, as many as 1 % needs: 300 um in 100 um, a long one in a slit, and
+ * boxes of any shape. */
+static void moments_are_those_of_the_lit_points(void **state)
+{
+    (void)state;
+    enum { POINTS = 200000 };
+    struct rng r = rng_stream(6, RNG_FLICKER, 0, 0);
+    for (int n = 0; n < 12; n++) {
+        const struct beam b = n == 0   ? beam_of(100e-6, 100e-6)
+                              : n == 1 ? beam_of(50e-6, 300e-6)
+                                       : beam_of(30e-6, 30e-6 * exp(2 * rng_uniform(&r) - 1));
+        static const double cube[3] = {300e-6, 300e-6, 300e-6}, rod[3] = {400e-6, 200e-6, 300e-6};
+        double edges[9], v[3], sums[9] = {0}, found[9], turned[9];
+        for (int i = 0; i < 9; i++)
+            edges[i] = 100e-6 * (rng_uniform(&r) - 0.5);
+        random_rotation(&r, turned);
+        for (int i = 0; i < 9 && n < 2; i++)
+            edges[i] = (n ? rod : cube)[i / 3] * turned[i];
+        vec_cross(b.direction, b.polarization, v);
+        int lit = 0;
+        for (int tries = 0; lit < POINTS && tries < 100 * POINTS; tries++) {
+            double at[3] = {0, 0, 0};
+            for (int k = 0; k < 3; k++) {
+                const double u = rng_uniform(&r) - 0.5;
+                for (int j = 0; j < 3; j++)
+                    at[j] += u * edges[3 * k + j];
+            }
+            if (fabs(vec_dot(at, b.polarization)) >= b.size_m / 2 ||
+                fabs(vec_dot(at, v)) >= b.height_m / 2)
+                continue;
+            lit++;
+            for (int i = 0; i < 9; i++)
+                sums[i] += at[i / 3] * at[i % 3];
+        }
+        if (lit < POINTS || !lit_moments(&b, edges, found)) {
+            assert_true(n >= 2);
+            continue;
+        }
+        const double trace = found[0] + found[4] + found[8];
+        for (int i = 0; i < 9; i++)
+            assert_near(found[i] / trace, sums[i] / lit / trace, 0.005);
+        assert_near(trace / ((sums[0] + sums[4] + sums[8]) / lit), 1.0, 0.01);
     }
 }
 
@@ -159,6 +205,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(straight_boxes_are_cut_to_the_beam),
         cmocka_unit_test(skew_boxes_hold_the_points_that_are_lit),
+        cmocka_unit_test(moments_are_those_of_the_lit_points),
         cmocka_unit_test(a_lattice_weighs_its_blocks_in_the_beam),
         cmocka_unit_test(a_block_must_fit),
     };

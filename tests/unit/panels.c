@@ -140,8 +140,8 @@ static void background_is_cut_alike(void **state)
     cut(&cuts[1], &y);
     float *whole = mem_array((size_t)experiment_pixels(&x), sizeof *whole);
     float *parts = mem_array((size_t)experiment_pixels(&x), sizeof *parts);
-    background_image(&x, x.beam.sources, x.beam.nsources, &water, 1, 2, whole);
-    background_image(&y, x.beam.sources, x.beam.nsources, &water, 1, 2, parts);
+    background_image(&x, x.beam.sources, x.beam.nsources, &water, 1, 2, whole, NULL);
+    background_image(&y, x.beam.sources, x.beam.nsources, &water, 1, 2, parts, NULL);
     assert_true(whole[0] > 0.0f);
     same_pixels("background", &y, x.panels[0].fast_pixels, whole, parts);
     amorphous_free(&water.table);

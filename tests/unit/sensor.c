@@ -2,10 +2,19 @@
 #include "unit.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/units.h"
 #include "physics/pixel.h"
 #include "physics/sensor.h"
+
+static double silicon(double energy_eV)
+{
+    struct error e;
+    double absorption_1_m;
+    assert_int_equal(silicon_absorption(energy_eV, &absorption_1_m, &e), STATUS_OK);
+    return absorption_1_m;
+}
 
 /* 1/cm by cctbx.eltbx.attenuation_coefficient, which DIALS corrects positions with. */
 static void silicon_absorbs_as_in_tables(void **state)
@@ -16,9 +25,81 @@ static void silicon_absorbs_as_in_tables(void **state)
                                      {15, 24.09}, {17, 16.717}, {20, 10.401}, {22, 7.96696},
                                      {25, 5.5718}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        assert_true(fabs(silicon_absorption_1_m(1e3 * rows[i][0]) / (100 * rows[i][1]) - 1) < 0.01);
-    assert_true(silicon_absorption_1_m(1) == silicon_absorption_1_m(3000));
-    assert_true(fabs(silicon_absorption_1_m(1e9) / 51.9 - 1) < 0.01);
+        assert_true(fabs(silicon(1e3 * rows[i][0]) / (100 * rows[i][1]) - 1) < 0.01);
+}
+
+/* cm2/g by xraydb.mu_elam, which has other tables: around the edge, and beyond 80 keV. */
+static void silicon_has_its_edge_and_hard_photons(void **state)
+{
+    (void)state;
+    static const double rows[][2] = {{1000, 1570.0},   {1500, 535.57},   {1838, 309.66},
+                                     {1840, 3190.0},   {2000, 2776.7},   {80e3, 0.22279},
+                                     {100e3, 0.18353}, {150e3, 0.14484}, {200e3, 0.12754}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_true(fabs(silicon(rows[i][0]) / (233 * rows[i][1]) - 1) < 0.003);
+}
+
+/* A value of an end would be wrong beyond it. */
+static void silicon_is_not_known_beyond_its_table(void **state)
+{
+    (void)state;
+    struct error e;
+    double value = 7;
+    for (int i = 0; i < 4; i++) {
+        const double eV[] = {999, 200001, 494e3, NAN};
+        assert_int_equal(silicon_absorption(eV[i], &value, &e), STATUS_INPUT);
+        assert_non_null(strstr(e.text, "1 to 200 keV"));
+        assert_true(value == 7);
+    }
+    assert_int_equal(silicon_absorption(1000, &value, &e), STATUS_OK);
+    assert_int_equal(silicon_absorption(200e3, &value, &e), STATUS_OK);
+}
+
+/* 320 um of silicon catch 0.419, 0.727 and 0.958 at 0.75, 1.0 and 1.35 A by xrayutilities, which
+ * leaves scattering out; 0.4404, 0.7399, 0.9606 by this table. */
+static void each_wavelength_is_absorbed_by_itself(void **state)
+{
+    (void)state;
+    static const double rows[][2] = {{0.75, 0.4404}, {1.0, 0.7399}, {1.35, 0.9606}};
+    struct panel p = {
+        .thickness_m = 320e-6, .absorption_1_m = silicon(m_to_ev(1e-10)), .material = "Si"};
+    struct error e;
+    double ratio;
+    for (int i = 0; i < 3; i++) {
+        const double wavelength_m = rows[i][0] * 1e-10;
+        assert_int_equal(sensor_ratio(&p, 1e-10, wavelength_m, &ratio, &e), STATUS_OK);
+        assert_true(fabs(ratio * p.absorption_1_m / silicon(m_to_ev(wavelength_m)) - 1) < 1e-12);
+        assert_true(fabs(1 - exp(-ratio * p.absorption_1_m * 320e-6) - rows[i][1]) < 2e-4);
+    }
+    assert_int_equal(sensor_ratio(&p, 1e-10, 0.05e-10, &ratio, &e), STATUS_INPUT);
+    (void)strcpy(p.material, "");
+    assert_int_equal(sensor_ratio(&p, 1e-10, 0.8e-10, &ratio, &e), STATUS_OK);
+    assert_true(fabs(ratio - 0.512) < 1e-12);
+    /* 26.7 keV, the edge of cadmium, is 0.464 A */
+    (void)strcpy(p.material, "CdTe");
+    assert_int_equal(sensor_ratio(&p, 0.47e-10, 0.49e-10, &ratio, &e), STATUS_OK);
+    assert_int_equal(sensor_ratio(&p, 0.47e-10, 0.46e-10, &ratio, &e), STATUS_INPUT);
+    assert_non_null(strstr(e.text, "CdTe"));
+}
+
+/* Narrow bands, and faithful mode, absorb by the beam's wavelength, to the bit. */
+static void narrow_bands_are_absorbed_alike(void **state)
+{
+    (void)state;
+    struct panel p = {.thickness_m = 320e-6, .absorption_1_m = 1000, .material = "Si"};
+    struct experiment x = {.npanels = 1, .panels = &p, .beam = {.wavelength_m = 1e-10}};
+    struct source s[2] = {{.wavelength_m = 1.005e-10}, {.wavelength_m = 0.995e-10}};
+    struct error e;
+    double ratios[2];
+    bool differ;
+    assert_int_equal(sensor_ratios(&x, s, 2, ratios, &differ, &e), STATUS_OK);
+    assert_true(!differ && ratios[0] == 1 && ratios[1] == 1);
+    s[0].wavelength_m = 1.05e-10;
+    assert_int_equal(sensor_ratios(&x, s, 2, ratios, &differ, &e), STATUS_OK);
+    assert_true(differ && ratios[0] > 1.13 && ratios[0] < 1.16 && ratios[1] < 0.99);
+    x.physics = PHYSICS_FAITHFUL;
+    assert_int_equal(sensor_ratios(&x, s, 2, ratios, &differ, &e), STATUS_OK);
+    assert_true(!differ && ratios[0] == 1);
 }
 
 /* 2000 pixels of 0.1 mm at 100 mm, hit in the middle: the corners are 141 mm away from there. */
@@ -102,8 +183,7 @@ static void layers_keep_the_mean_depth(void **state)
     static const double sold[][3] = {{320e-6, 172e-6, 0.213}, {450e-6, 75e-6, 0.16}};
     for (int i = 0; i < 8; i++) {
         const double *size = sold[i % 2], keV[] = {6, 8, 12.4, 20};
-        const struct detector_request d = {.absorption_1_m =
-                                               silicon_absorption_1_m(1e3 * keV[i / 2]),
+        const struct detector_request d = {.absorption_1_m = silicon(1e3 * keV[i / 2]),
                                            .thickness = {.range = size[0]}};
         struct panel p = {.pixel_m = size[1], .close_distance_m = 0.3, .normal = {0, 0, 1}};
         p.close_fast_m = p.close_slow_m = size[2];
@@ -142,6 +222,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(silicon_absorbs_as_in_tables),
+        cmocka_unit_test(silicon_has_its_edge_and_hard_photons),
+        cmocka_unit_test(silicon_is_not_known_beyond_its_table),
+        cmocka_unit_test(each_wavelength_is_absorbed_by_itself),
+        cmocka_unit_test(narrow_bands_are_absorbed_alike),
         cmocka_unit_test(rays_move_by_a_pixel_at_most),
         cmocka_unit_test(the_most_slanted_ray_counts),
         cmocka_unit_test(panels_are_divided_alike),

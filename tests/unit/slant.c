@@ -50,7 +50,7 @@ static void a_slanted_ray_loses_more(void **state)
                 assert_near(pixel_capture(&p, ray, layer), before - behind, 1e-12);
                 caught += before - behind;
             }
-            assert_near(background_capture(&p, ray), caught, 1e-12);
+            assert_near(background_capture(&p, ray, 1.0), caught, 1e-12);
         }
 }
 
