@@ -19,11 +19,29 @@ static void set_silicon(struct request *r)
     d->absorption_1_m = silicon_absorption_1_m(m_to_ev(r->beam.wavelength_m));
 }
 
+void geometry_take_wavelength(const struct geometry_options *o, const char *path,
+                              double wavelength_m, struct request *r)
+{
+    if (geometry_given(o, "wavelength|energy"))
+        return;
+    if (wavelength_m > 0)
+        r->beam.wavelength_m = wavelength_m;
+    else
+        log_line(LOG_WARNING,
+                 "%s: does not say the wavelength: %g A is used. Give --wavelength or --energy",
+                 path, m_to_angstrom(r->beam.wavelength_m));
+}
+
+void geometry_report_unused(const char *path, const char *unused)
+{
+    if (*unused)
+        log_line(LOG_WARNING, "%s: without effect here: %s", path, unused);
+}
+
 /* What of the file is not the detector's. */
 static void report(const struct geometry_options *o, const struct geom *g, double gain)
 {
-    if (*g->unused)
-        log_line(LOG_WARNING, "%s: without effect here: %s", o->geom, g->unused);
+    geometry_report_unused(o->geom, g->unused);
     if (gain != 1)
         log_line(LOG_INFO, "%s: %g ADU per photon are for bragg-noise --gain", o->geom, gain);
 }
@@ -36,9 +54,8 @@ static enum status set_geom(const struct geometry_options *o, struct request *r,
         geom_read(o->geom, geometry_given(o, "distance") ? r->detector.distance_m : 0, &g, e);
     if (!s)
         s = geometry_take_panels(g.panels, g.npanels, r, p, e);
-    if (!s && g.wavelength_m > 0 && !geometry_given(o, "wavelength|energy"))
-        r->beam.wavelength_m = g.wavelength_m;
     if (!s) {
+        geometry_take_wavelength(o, o->geom, g.wavelength_m, r);
         const double gain = geom_gain(&g, r->beam.wavelength_m);
         p->saturation = isfinite(g.max_adu) ? (g.max_adu + 1) / gain : 0;
         report(o, &g, gain);
