@@ -9,6 +9,7 @@
 #include "base/input.h"
 #include "base/log.h"
 #include "base/nearest.h"
+#include "base/units.h"
 #include "geometry_panels.h"
 #include "io/nxmx_geometry.h"
 #include "io/poni.h"
@@ -250,6 +251,11 @@ static enum status set_nxmx(const struct geometry_options *o, struct request *r,
     if (!s && g.mask_unread)
         log_line(LOG_WARNING, "%s: its pixel_mask cannot be read here: no pixel is masked",
                  o->detector);
+    if (!s && g.other_wavelength_m > 0 && !geometry_given(o, "wavelength|energy"))
+        s = error_set(e, STATUS_INPUT,
+                      "%s: says two wavelengths, %.6g and %.6g A. Give --wavelength or --energy",
+                      o->detector, m_to_angstrom(g.wavelength_m),
+                      m_to_angstrom(g.other_wavelength_m));
     s = s ? s : geometry_take_panels(g.panels, g.npanels, r, p, e);
     if (!s) {
         p->saturation = g.saturation;

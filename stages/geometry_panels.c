@@ -42,6 +42,14 @@ void geometry_report_unused(const char *path, const char *unused)
 static void report(const struct geometry_options *o, const struct geom *g, double gain)
 {
     geometry_report_unused(o->geom, g->unused);
+    if (*g->hidden)
+        log_line(LOG_WARNING, "%s: panels %s lie one behind the other as seen from the sample",
+                 o->geom, g->hidden);
+    if (g->gains_differ)
+        log_line(LOG_WARNING,
+                 "%s: the panels differ in their ADU per photon: those of the first "
+                 "one are used",
+                 o->geom);
     if (gain != 1)
         log_line(LOG_INFO, "%s: %g ADU per photon are for bragg-noise --gain", o->geom, gain);
 }
@@ -52,6 +60,8 @@ static enum status set_geom(const struct geometry_options *o, struct request *r,
     struct geom g;
     enum status s =
         geom_read(o->geom, geometry_given(o, "distance") ? r->detector.distance_m : 0, &g, e);
+    if (!s && *g.wavelength_unread && !geometry_given(o, "wavelength|energy"))
+        s = error_set(e, STATUS_INPUT, "%s. Give --energy or --wavelength", g.wavelength_unread);
     if (!s)
         s = geometry_take_panels(g.panels, g.npanels, r, p, e);
     if (!s) {

@@ -25,11 +25,11 @@ struct key {
 
 #define AT(member) offsetof(struct poni, member)
 static const struct key keys[] = {
-    {"Distance", AT(distance_m), 1e-6, 1e3},  {"Dist", AT(distance_m), 1e-6, 1e3},
-    {"Poni1", AT(poni_m[0]), -1e3, 1e3},      {"Poni2", AT(poni_m[1]), -1e3, 1e3},
+    {"Distance", AT(distance_m), 1e-6, 1e3},    {"Dist", AT(distance_m), 1e-6, 1e3},
+    {"Poni1", AT(poni_m[0]), -1e3, 1e3},        {"Poni2", AT(poni_m[1]), -1e3, 1e3},
     {"Rot1", AT(rotation_rad[0]), -TURN, TURN}, {"Rot2", AT(rotation_rad[1]), -TURN, TURN},
     {"Rot3", AT(rotation_rad[2]), -TURN, TURN}, {"Wavelength", AT(wavelength_m), 1e-14, 1e-6},
-    {"PixelSize1", AT(pixel_m[0]), 1e-7, 1},  {"PixelSize2", AT(pixel_m[1]), 1e-7, 1},
+    {"PixelSize1", AT(pixel_m[0]), 1e-7, 1},    {"PixelSize2", AT(pixel_m[1]), 1e-7, 1},
 };
 
 static enum status take_number(const struct text_file *t, const struct key *key, const char *value,

@@ -75,6 +75,23 @@ if /usr/bin/python3 -c 'import h5py' 2>/dev/null; then
 	refused spectrum 'is a spectrum, must be one wavelength'
 	refused no-module 'has no NXdetector_module'
 	refused no-detector 'is no NXmx file'
+	refused beam-odd "units 'furlong' are not known, must be eV, keV or J"
+	refused beam-two 'says two wavelengths, 1.0332[0-9]* and 1.3776[0-9]* A. Give --wavelength or --energy'
+	# beam WHAT: the wavelength of a file that says it so, or what is said
+	beam() {
+		/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_chains.py" bad one.nxs beam.h5 "beam-$1"
+		shift
+		bragg-geometry --detector=beam.h5 --ncells=5 "$@" 2>said | bragg-tap --print | grep -o 'wavelength_A=[0-9.]*'
+		sed 's/^bragg-geometry: //' said
+	}
+	is 'the energy of an NXbeam' "$(beam eV)" wavelength_A=1.37760222
+	is 'in keV, the first of several' "$(beam keV)" wavelength_A=1.37760222
+	is 'and of a monochromator, in J' "$(beam J)" wavelength_A=1.37760222
+	is 'its wavelength, in nm' "$(beam mono)" wavelength_A=1.3
+	is 'or without a unit' "$(beam bare)" wavelength_A=1.25
+	is 'of two that contradict each other an option chooses' "$(beam two --wavelength=1.1)" wavelength_A=1.1
+	is 'a file that does not say it' "$(beam none)" "$(printf '%s\n' wavelength_A=1 \
+		'warning: beam.h5: does not say the wavelength: 1 A is used. Give --wavelength or --energy')"
 	/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_chains.py" bad one.nxs bad.h5 huge-mask
 	check 'a mask far larger than the modules is read in part' timeout 10 sh -c \
 		'bragg-geometry --detector=bad.h5 --ncells=5 | bragg-tap --print'
