@@ -137,11 +137,29 @@ static enum status set_expt(const struct geometry_options *o, struct request *r,
     return s;
 }
 
+/* A thickness of 0 takes away the sensor that a file or a named detector has. */
+static enum status remove_sensor(const struct geometry_options *o, struct request *r,
+                                 struct error *e)
+{
+    static const char *const parts[] = {"absorption", "layers", "harmonic-absorption"};
+    if (!geometry_given(o, "thickness") || r->detector.thickness.range > 0)
+        return STATUS_OK;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (geometry_given(o, parts[i]))
+            return error_set(e, STATUS_USAGE,
+                             "--thickness=0 means that there is no sensor, and --%s describes one",
+                             parts[i]);
+    r->detector.thickness.range = NAN;
+    return STATUS_OK;
+}
+
 enum status geometry_panels(const struct geometry_options *o, struct request *r,
                             struct geometry_panels *p, struct error *e)
 {
     *p = (struct geometry_panels){0};
-    enum status s = STATUS_OK;
+    enum status s = remove_sensor(o, r, e);
+    if (s)
+        return s;
     if (geometry_given(o, "detector"))
         s = geometry_detector(o, r, p, e);
     else if (o->geom)

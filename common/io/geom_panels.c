@@ -32,7 +32,7 @@ static enum status check_panel(const struct geom_reader *r, const struct geom_en
     if (fabs(f[0] * s[0] + f[1] * s[1] + f[2] * s[2]) > 0.5 ||
         (f[0] == 0 && f[1] == 0 && f[2] == 0) || (s[0] == 0 && s[1] == 0 && s[2] == 0))
         return refuse(r, p, "has no fs and ss, or they are not about at right angles");
-    if (!p->has_clen && !(r->clen_m > 0))
+    if (!p->has_clen && !r->defaults.has_clen && !(r->clen_m > 0))
         return refuse(r, p, "has no clen that is a number with a unit: give the distance");
     return STATUS_OK;
 }
@@ -144,9 +144,11 @@ static enum status make_panel(const struct geom_reader *r, const struct geom_ent
     out->pixel_m = 1.0 / p->res_1_m;
     memcpy(out->fast, p->axes[0], sizeof out->fast);
     memcpy(out->slow, p->axes[1], sizeof out->slow);
-    out->corner_m[0] = p->corner_px[0] * out->pixel_m;
-    out->corner_m[1] = p->corner_px[1] * out->pixel_m;
-    out->corner_m[2] = (r->clen_m > 0 ? r->clen_m : p->clen_m) + p->coffset_m;
+    for (int i = 0; i < 2; i++)
+        out->corner_m[i] = p->corner_px[i] * out->pixel_m + r->shift_m[i];
+    out->corner_m[2] = p->coffset_m + (r->clen_m > 0 ? r->clen_m
+                                       : p->has_clen ? p->clen_m
+                                                     : r->defaults.clen_m);
     return make_mask(r, p, out);
 }
 
@@ -243,6 +245,12 @@ enum status geom_make_panels(struct geom_reader *r)
         s = make_panel(r, &r->panels[i], &g->panels[i], &pixels);
         g->max_adu = fmin(g->max_adu, r->panels[i].max_adu);
     }
+    if (!s && *r->late)
+        s = error_set(
+            r->e, STATUS_INPUT,
+            "%s: '%s' stands behind all panels, where it has no effect, must stand before "
+            "them",
+            r->text.path, r->late);
     take_gain(r);
     return s ? s : compare_panels(r);
 }

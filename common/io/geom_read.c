@@ -168,11 +168,37 @@ static enum status set_beam(struct geom_reader *r, const char *key, const char *
     return set_wavelength(r, key, value, energy ? ev_to_m(x) : x);
 }
 
+/* All panels are moved along x or y, where the file says by how much: a number without a unit is
+ * in m. */
+static enum status set_shift(struct geom_reader *r, const char *key, const char *value)
+{
+    static const char *const units[] = {"", "m", "mm", NULL};
+    static const double sizes[] = {1, 1, 1e-3};
+    bool known;
+    double *to_m = &r->shift_m[key[strlen("detector_shift_")] == 'y'];
+    *to_m = geom_quantity(value, units, sizes, &known);
+    if (!known)
+        unused(r, key);
+    return known && !(fabs(*to_m) <= 1e3) ? geom_bad_value(r, key, value, "from -1000 to 1000 m")
+                                          : STATUS_OK;
+}
+
+/* Remembers a setting of panels, unless it is one that holds for all of them. */
+static void note_late(struct geom_reader *r, const char *key)
+{
+    if (!*r->late && r->npanels && strcmp(key, "clen") != 0 && !begins(key, "adu_per_"))
+        (void)snprintf(r->late, sizeof r->late, "%s", key);
+}
+
 /* A setting of the whole file. */
 static enum status set_top(struct geom_reader *r, const char *key, const char *value)
 {
     bool mine;
+    if (strcmp(key, "detector_shift_x") == 0 || strcmp(key, "detector_shift_y") == 0)
+        return set_shift(r, key, value);
     const enum status s = set_panel(r, &r->defaults, key, value, &mine);
+    if (mine)
+        note_late(r, key);
     if (s || mine || begins(key, "rigid_group") || begins(key, "group") || begins(key, "peak_"))
         return s;
     if (strcmp(key, "photon_energy") == 0 || strcmp(key, "wavelength") == 0)
@@ -233,6 +259,7 @@ static enum status find_panel(struct geom_reader *r, const char *name, struct ge
         return error_memory(r->e, "the panels");
     r->panels = more;
     *panel = &more[r->npanels++];
+    *r->late = 0;
     memcpy(*panel, &r->defaults, sizeof **panel);
     (void)snprintf((*panel)->name, GEOM_NAME_SIZE, "%s", name);
     return STATUS_OK;

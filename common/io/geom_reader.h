@@ -38,7 +38,9 @@ struct geom_reader {
     struct geom_entry *panels;  // owned
     struct geom_bad *bad;       // owned
     size_t npanels, nbad, panels_room, bad_room;
-    double clen_m;  // in place of what the file says; 0: none
+    double clen_m;      // in place of what the file says; 0: none
+    double shift_m[2];  // of all panels along x and y
+    char late[32];      // the first setting of panels that stands behind the last one
     struct error *e;
 };
 

@@ -131,6 +131,20 @@ static void wavelengths_need_a_unit(void **state)
                            "a.geom:1: photon_energy = '/a eV' is not a number with a unit"));
 }
 
+static void the_detector_can_be_shifted(void **state)
+{
+    (void)state;
+    assert_int_equal(read_text("res = 10000\ndetector_shift_x = 1.5 mm\n" PANEL(
+                         "a") "detector_shift_y = -0.002\n"
+                              "clen = 120 mm\n"),
+                     STATUS_OK);
+    assert_true(fabs(geom.panels[0].corner_m[0] - 1e-3) < 1e-15);
+    assert_true(fabs(geom.panels[0].corner_m[1] + 1.75e-3) < 1e-15);
+    assert_true(geom.panels[0].corner_m[2] == 0.12);
+    assert_int_equal(read_text(TOP "detector_shift_x = /motor/x mm\n" PANEL("a")), STATUS_OK);
+    assert_string_equal(geom.unused, "detector_shift_x");
+}
+
 static void panels_that_hide_others_are_named(void **state)
 {
     (void)state;
@@ -190,6 +204,7 @@ static void bad_files_are_refused(void **state)
     refused("photon_energy = 9 keV\nwavelength = 1 A\n", "wavelength = '1 A' is 1 A, which");
     refused("clen = 0x1 m\nres = 1e4\n" PANEL("a"), "panel a has no clen");
     refused("clen = 10 cm\nres = 1e4\n" PANEL("a"), "panel a has no clen");
+    refused(TOP PANEL("a") "coffset = 0.1\n", "'coffset' stands behind all panels");
     refused(TOP "a/dim = 3\n", "'dim' is not a dimension");
     refused(TOP "data = /d\n" BARE("a") BARE("b"), "panels a and b have the same pixels");
     refused(TOP "max_adu = -1\n", "max_adu = '-1', must be a number from 0");
@@ -314,6 +329,7 @@ int main(void)
         cmocka_unit_test(what_pixels_can_hold_is_read),
         cmocka_unit_test(bad_files_are_refused),
         cmocka_unit_test(wavelengths_need_a_unit),
+        cmocka_unit_test(the_detector_can_be_shifted),
         cmocka_unit_test(panels_that_hide_others_are_named),
         cmocka_unit_test(what_is_never_computed_is_bad),
         cmocka_unit_test(writing_is_the_way_back),
