@@ -39,6 +39,25 @@ enum status geometry_take_panels(struct geom_panel *panels, size_t count, struct
     return STATUS_OK;
 }
 
+void geometry_take_wavelength(const struct geometry_options *o, const char *path,
+                              double wavelength_m, struct request *r)
+{
+    if (geometry_given(o, "wavelength|energy"))
+        return;
+    if (wavelength_m > 0)
+        r->beam.wavelength_m = wavelength_m;
+    else
+        log_line(LOG_WARNING,
+                 "%s: does not say the wavelength: %g A is used. Give --wavelength or --energy",
+                 path, m_to_angstrom(r->beam.wavelength_m));
+}
+
+void geometry_report_unused(const char *path, const char *unused)
+{
+    if (*unused)
+        log_line(LOG_WARNING, "%s: without effect here: %s", path, unused);
+}
+
 /* --- the list ------------------------------------------------------------------------ */
 
 bool geometry_wants_list(int argc, char *const *argv)

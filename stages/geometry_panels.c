@@ -19,25 +19,6 @@ static void set_silicon(struct request *r)
     d->absorption_1_m = silicon_absorption_1_m(m_to_ev(r->beam.wavelength_m));
 }
 
-void geometry_take_wavelength(const struct geometry_options *o, const char *path,
-                              double wavelength_m, struct request *r)
-{
-    if (geometry_given(o, "wavelength|energy"))
-        return;
-    if (wavelength_m > 0)
-        r->beam.wavelength_m = wavelength_m;
-    else
-        log_line(LOG_WARNING,
-                 "%s: does not say the wavelength: %g A is used. Give --wavelength or --energy",
-                 path, m_to_angstrom(r->beam.wavelength_m));
-}
-
-void geometry_report_unused(const char *path, const char *unused)
-{
-    if (*unused)
-        log_line(LOG_WARNING, "%s: without effect here: %s", path, unused);
-}
-
 /* What of the file is not the detector's. */
 static void report(const struct geometry_options *o, const struct geom *g, double gain)
 {
