@@ -42,9 +42,11 @@ static enum status count_listed(struct orient *o, uint64_t lattices, struct erro
     if (!known)
         p->frames = (int64_t)(o->nlisted / lattices);
     if ((uint64_t)p->frames * lattices > o->nlisted)
-        return error_set(e, STATUS_INPUT, "%s: has %zu orientations, --frames=%" PRId64 " needs %s",
-                         p->orientations, o->nlisted, p->frames,
-                         lattices == 1 ? "as many" : "one for each lattice");
+        return error_set(e, STATUS_INPUT,
+                         "%s: has %zu orientations, but %" PRId64 " frames need %" PRIu64
+                         ": one for each %s. --misset gives all frames the same one",
+                         p->orientations, o->nlisted, p->frames, (uint64_t)p->frames * lattices,
+                         lattices == 1 ? "frame" : "lattice of a frame");
     return STATUS_OK;
 }
 

@@ -9,6 +9,7 @@
 #include "base/input.h"
 #include "base/log.h"
 #include "base/nearest.h"
+#include "base/units.h"
 #include "geometry_panels.h"
 #include "io/nxmx_geometry.h"
 #include "io/poni.h"
@@ -36,6 +37,25 @@ enum status geometry_take_panels(struct geom_panel *panels, size_t count, struct
     r->detector.pixel_m = p->places[0].pixel_m;
     r->detector.pixels[0] = r->detector.pixels[1] = 1;
     return STATUS_OK;
+}
+
+void geometry_take_wavelength(const struct geometry_options *o, const char *path,
+                              double wavelength_m, struct request *r)
+{
+    if (geometry_given(o, "wavelength|energy"))
+        return;
+    if (wavelength_m > 0)
+        r->beam.wavelength_m = wavelength_m;
+    else
+        log_line(LOG_WARNING,
+                 "%s: does not say the wavelength: %g A is used. Give --wavelength or --energy",
+                 path, m_to_angstrom(r->beam.wavelength_m));
+}
+
+void geometry_report_unused(const char *path, const char *unused)
+{
+    if (*unused)
+        log_line(LOG_WARNING, "%s: without effect here: %s", path, unused);
 }
 
 /* --- the list ------------------------------------------------------------------------ */
@@ -130,6 +150,26 @@ static enum status unknown(const char *name, struct error *e)
 
 /* --- files of pyFAI ------------------------------------------------------------------ */
 
+/* The detector that the file names has pixels of one size, and so many. */
+static enum status compare_named(const char *path, const struct preset_detector *d,
+                                 const struct poni *f, struct error *e)
+{
+    for (int i = 0; i < 2; i++) {
+        const int64_t pixels = layout_pixels(&d->layout, 1 - i);
+        if (f->pixel_m[i] > 0 && !(fabs(f->pixel_m[i] / d->pixel_m - 1) < 1e-3))
+            return error_set(e, STATUS_INPUT,
+                             "%s: pixels of %.6g um, but those of its detector '%s' have %.6g um. "
+                             "'Detector: Detector' is for any other",
+                             path, f->pixel_m[i] * 1e6, f->detector, d->pixel_m * 1e6);
+        if (f->pixels[i] && f->pixels[i] != pixels)
+            return error_set(e, STATUS_INPUT,
+                             "%s: %" PRId64 " pixels along %s, but its detector '%s' has %" PRId64
+                             ". 'Detector: Detector' is for any other",
+                             path, f->pixels[i], i ? "fast" : "slow", f->detector, pixels);
+    }
+    return STATUS_OK;
+}
+
 /* Pixels and their number, by the detector that the file names or by options where it does not say
  * them. */
 static enum status complete(const struct geometry_options *o, const struct preset_detector *named,
@@ -138,6 +178,9 @@ static enum status complete(const struct geometry_options *o, const struct prese
     if (geometry_given(o, "detpixels") && (named || (f->pixels[0] && f->pixels[1])))
         return error_set(e, STATUS_USAGE, "%s: says how many pixels there are, --detpixels cannot",
                          o->detector);
+    const enum status s = named ? compare_named(o->detector, named, f, e) : STATUS_OK;
+    if (s)
+        return s;
     for (int i = 0; i < 2; i++) {
         const int along = 1 - i;  // slow comes first in the file
         if (!f->pixels[i])
@@ -178,6 +221,21 @@ static enum status use_preset(const struct geometry_options *o, const struct pre
     return layout_mask(&d->layout, &panel->mask, e);
 }
 
+/* Silicon of the thickness that a file says; other sensors have no mu there. */
+static void take_sensor(const struct geometry_options *o, double thickness_m, const char *material,
+                        struct request *r)
+{
+    if (geometry_given(o, "thickness") || !(thickness_m > 0))
+        return;
+    if (strcmp(material, "Si") == 0)
+        r->detector.thickness.range = thickness_m;
+    else
+        log_line(LOG_WARNING,
+                 "%s: a sensor of '%s' catches all photons, because its mu is not known. Give "
+                 "--thickness and --absorption",
+                 o->detector, material);
+}
+
 static enum status set_poni(const struct geometry_options *o, struct request *r,
                             struct geometry_panels *p, struct error *e)
 {
@@ -191,30 +249,18 @@ static enum status set_poni(const struct geometry_options *o, struct request *r,
     s = s ? s : complete(o, named, &f, e);
     if (s)
         return s;
+    geometry_report_unused(o->detector, f.unused);
     poni_panel(&f, &panel);
-    if (named && f.pixels[1] == layout_pixels(&named->layout, 0) &&
-        f.pixels[0] == layout_pixels(&named->layout, 1))
+    if (named)
         s = use_preset(o, named, &panel, r, p, e);
     s = s ? s : geometry_take_panels(&panel, 1, r, p, e);
     mem_free(panel.mask);
-    if (f.wavelength_m > 0 && !geometry_given(o, "wavelength|energy"))
-        r->beam.wavelength_m = f.wavelength_m;
+    take_sensor(o, f.thickness_m, f.material, r);
+    geometry_take_wavelength(o, o->detector, f.wavelength_m, r);
     return s;
 }
 
 /* --- NXmx ------------------------------------------------------------------------------ */
-
-static void take_sensor(const struct geometry_options *o, const struct nxmx_geometry *g,
-                        struct request *r)
-{
-    if (geometry_given(o, "thickness") || !(g->thickness_m > 0))
-        return;
-    if (strcmp(g->material, "Si") == 0)
-        r->detector.thickness.range = g->thickness_m;
-    else
-        log_line(LOG_WARNING, "%s: a sensor of '%s' catches all photons, its mu is not known",
-                 o->detector, g->material);
-}
 
 static enum status set_nxmx(const struct geometry_options *o, struct request *r,
                             struct geometry_panels *p, struct error *e)
@@ -224,12 +270,16 @@ static enum status set_nxmx(const struct geometry_options *o, struct request *r,
     if (!s && g.mask_unread)
         log_line(LOG_WARNING, "%s: its pixel_mask cannot be read here: no pixel is masked",
                  o->detector);
+    if (!s && g.other_wavelength_m > 0 && !geometry_given(o, "wavelength|energy"))
+        s = error_set(e, STATUS_INPUT,
+                      "%s: says two wavelengths, %.6g and %.6g A. Give --wavelength or --energy",
+                      o->detector, m_to_angstrom(g.wavelength_m),
+                      m_to_angstrom(g.other_wavelength_m));
     s = s ? s : geometry_take_panels(g.panels, g.npanels, r, p, e);
     if (!s) {
         p->saturation = g.saturation;
-        if (g.wavelength_m > 0 && !geometry_given(o, "wavelength|energy"))
-            r->beam.wavelength_m = g.wavelength_m;
-        take_sensor(o, &g, r);
+        geometry_take_wavelength(o, o->detector, g.wavelength_m, r);
+        take_sensor(o, g.thickness_m, g.material, r);
     }
     nxmx_geometry_free(&g);
     return s;

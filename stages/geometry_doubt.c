@@ -169,7 +169,7 @@ static void doubt_lengths(const struct geometry_options *o, const struct experim
                {&thickness, from_si(SI_UM, d->thickness.range)},
                {&beam, m_to_mm(o->request.beam.size_m)}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (geometry_given(o, all[i].usual->option))
+        if (geometry_given(o, all[i].usual->option) && all[i].typed != 0)
             doubt_unit(all[i].usual, all[i].typed);
     for (size_t i = 0; i < x->ncrystals; i++) {
         const double *edge_A = x->crystals[i].cell_A;

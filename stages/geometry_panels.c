@@ -26,8 +26,15 @@ static enum status set_silicon(struct request *r, struct error *e)
 /* What of the file is not the detector's. */
 static void report(const struct geometry_options *o, const struct geom *g, double gain)
 {
-    if (*g->unused)
-        log_line(LOG_WARNING, "%s: without effect here: %s", o->geom, g->unused);
+    geometry_report_unused(o->geom, g->unused);
+    if (*g->hidden)
+        log_line(LOG_WARNING, "%s: panels %s lie one behind the other as seen from the sample",
+                 o->geom, g->hidden);
+    if (g->gains_differ)
+        log_line(LOG_WARNING,
+                 "%s: the panels differ in their ADU per photon: those of the first "
+                 "one are used",
+                 o->geom);
     if (gain != 1)
         log_line(LOG_INFO, "%s: %g ADU per photon are for bragg-noise --gain", o->geom, gain);
 }
@@ -38,11 +45,12 @@ static enum status set_geom(const struct geometry_options *o, struct request *r,
     struct geom g;
     enum status s =
         geom_read(o->geom, geometry_given(o, "distance") ? r->detector.distance_m : 0, &g, e);
+    if (!s && *g.wavelength_unread && !geometry_given(o, "wavelength|energy"))
+        s = error_set(e, STATUS_INPUT, "%s. Give --energy or --wavelength", g.wavelength_unread);
     if (!s)
         s = geometry_take_panels(g.panels, g.npanels, r, p, e);
-    if (!s && g.wavelength_m > 0 && !geometry_given(o, "wavelength|energy"))
-        r->beam.wavelength_m = g.wavelength_m;
     if (!s) {
+        geometry_take_wavelength(o, o->geom, g.wavelength_m, r);
         const double gain = geom_gain(&g, r->beam.wavelength_m);
         p->saturation = isfinite(g.max_adu) ? (g.max_adu + 1) / gain : 0;
         report(o, &g, gain);
@@ -114,11 +122,29 @@ static enum status set_expt(const struct geometry_options *o, struct request *r,
     return s;
 }
 
+/* A thickness of 0 takes away the sensor that a file or a named detector has. */
+static enum status remove_sensor(const struct geometry_options *o, struct request *r,
+                                 struct error *e)
+{
+    static const char *const parts[] = {"absorption", "layers", "harmonic-absorption"};
+    if (!geometry_given(o, "thickness") || r->detector.thickness.range > 0)
+        return STATUS_OK;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (geometry_given(o, parts[i]))
+            return error_set(e, STATUS_USAGE,
+                             "--thickness=0 means that there is no sensor, and --%s describes one",
+                             parts[i]);
+    r->detector.thickness.range = NAN;
+    return STATUS_OK;
+}
+
 enum status geometry_panels(const struct geometry_options *o, struct request *r,
                             struct geometry_panels *p, struct error *e)
 {
     *p = (struct geometry_panels){0};
-    enum status s = STATUS_OK;
+    enum status s = remove_sensor(o, r, e);
+    if (s)
+        return s;
     if (geometry_given(o, "detector"))
         s = geometry_detector(o, r, p, e);
     else if (o->geom)

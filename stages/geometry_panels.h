@@ -10,6 +10,14 @@
 enum status geometry_take_panels(struct geom_panel *panels, size_t count, struct request *r,
                                  struct geometry_panels *p, struct error *e);
 
+/* The wavelength that a file says where no option does; a warning with the default where the file
+ * `path` does not say it either (wavelength_m 0). */
+void geometry_take_wavelength(const struct geometry_options *o, const char *path,
+                              double wavelength_m, struct request *r);
+
+/* A warning for what a file says and we do not use; nothing where `unused` is "". */
+void geometry_report_unused(const char *path, const char *unused);
+
 /* --detector: a name, or a file of pyFAI or NXmx, whose kind its content says. */
 enum status geometry_detector(const struct geometry_options *o, struct request *r,
                               struct geometry_panels *p, struct error *e);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/units.h"
 #include "doubt.h"
 
@@ -206,6 +207,10 @@ void orient_doubt(const struct orient_options *o)
 {
     /* nobody turns by so little in a frame; 0.0087 are 0.5 degrees */
     static const struct usual osc = {"osc", "deg", 0.01, 360, "rad", 180 / M_PI, "", 0};
+    if (o->random && o->osc_deg != 0 && (o->frames > 1 || o->only > 0))
+        log_line(LOG_WARNING,
+                 "--random draws a new orientation for every frame, so --osc gives no rotation "
+                 "series of one crystal. --misset=X,Y,Z keeps one orientation for all frames");
     doubt_angles("misset", o->misset_rad, 3);
     const double phi0_rad = deg_to_rad(o->phi0_deg);
     doubt_angles("phi0", &phi0_rad, 1);

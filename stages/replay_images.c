@@ -1,12 +1,14 @@
 #include "replay_images.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/units.h"
 #include "io/filetype.h"
 #include "io/image_file.h"
@@ -30,6 +32,7 @@ struct replay_images {
     double axes[9];           // NeXus' axes in the lab
     struct experiment setup;  // as replay_images_open found it, until replay_images_begin
     char digest[17];
+    bool warned;  // of an image with another beam or distance
 };
 
 static enum filetype type_of(const char *path)
@@ -229,7 +232,24 @@ static enum status read_nxmx(const struct replay_images *r, const struct experim
     return take_lattices(r, x, frame, &f->recipe, e);
 }
 
-static enum status read_image(const struct replay_images *r, const struct experiment *x,
+/* Detector and beam of the stream are those of the first image: warns once of another one. */
+static void doubt_header(struct replay_images *r, const struct experiment *x, const char *path,
+                         const struct image_header *h)
+{
+    const double wavelength_m = x->beam.wavelength_m, distance_m = x->panels->distance_m;
+    const bool other_beam =
+        h->wavelength_m > 0 && !(fabs(h->wavelength_m / wavelength_m - 1) < 0.05);
+    const bool other_place = h->distance_m > 0 && !(fabs(h->distance_m / distance_m - 1) < 0.05);
+    if ((!other_beam && !other_place) || r->warned || strcmp(path, r->entries->path) == 0)
+        return;
+    r->warned = true;
+    log_line(LOG_WARNING,
+             "%s: says %.6g A and %.6g mm, but frames are sent with %.6g A and %.6g mm of %s", path,
+             m_to_angstrom(h->wavelength_m), m_to_mm(h->distance_m), m_to_angstrom(wavelength_m),
+             m_to_mm(distance_m), r->entries->path);
+}
+
+static enum status read_image(struct replay_images *r, const struct experiment *x,
                               const struct entry *entry, struct frame *f, struct error *e)
 {
     struct image_header h;
@@ -243,6 +263,7 @@ static enum status read_image(const struct replay_images *r, const struct experi
                          " as in %s",
                          entry->path, h.fast, h.slow, x->panels->fast_pixels,
                          x->panels->slow_pixels, r->entries->path);
+    doubt_header(r, x, entry->path, &h);
     s = image_file_read(entry->path, &file, e);
     if (s)
         return s;

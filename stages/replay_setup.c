@@ -166,6 +166,12 @@ static enum status use_nxmx(const char *path, const struct nxmx_rows *rows, stru
     s = s ? s : geometry_take_panels(g.panels, g.npanels, q, p, e);
     q->detector.places = p->places;
     q->beam.wavelength_m = g.wavelength_m > 0 ? g.wavelength_m : WAVELENGTH_M;
+    if (!s && !(g.wavelength_m > 0))
+        log_line(LOG_WARNING,
+                 "%s: does not say the wavelength: resolutions are wrong (1 A is taken)", path);
+    if (!s && g.other_wavelength_m > 0)
+        log_line(LOG_WARNING, "%s: says two wavelengths, %.6g and %.6g A: the first is taken", path,
+                 m_to_angstrom(g.wavelength_m), m_to_angstrom(g.other_wavelength_m));
     s = s ? s : setup_laboratory(q, x, e);
     x->saturation = s ? 0.0 : g.saturation;
     s = s ? s : take_reasons(&g, x, e);

@@ -53,7 +53,7 @@ enum status expt_read_scan(const char *path, struct expt_scan *scan, struct erro
  * the goniometer's scan axis is at 0. */
 enum status expt_read_crystal(const char *path, double reciprocal_A[9], struct error *e);
 
-/* Whether `path` is called like an experiment list, .expt. */
+/* Whether `path` is called like an experiment list, .expt in any capitals. */
 bool expt_is_named(const char *path);
 
 #endif

@@ -125,11 +125,14 @@ static enum status read_sensor(const struct json_at *at, struct sensor *sensor, 
         s = json_at_real(&member, 0, 1e9, &per_mm, e);
     const bool thick = mm_to_m(mm) >= THIN_M;
     *sensor = (struct sensor){.thickness_m = thick ? mm_to_m(mm) : 0,
-                              .absorption_1_m = thick ? per_mm * 1e3 : 0,
-                              .material = json_at_optional(at, "material", &member)
-                                              ? json_string_value(member.value)
-                                              : NULL};
-    return s;
+                              .absorption_1_m = thick ? per_mm * 1e3 : 0};
+    if (s || !json_at_optional(at, "material", &member))
+        return s;
+    sensor->material = json_string_value(member.value);
+    return sensor->material && strlen(sensor->material) < MATERIAL_SIZE
+               ? STATUS_OK
+               : json_at_error(&member, e, "must be a name of at most %d bytes, such as \"Si\"",
+                               MATERIAL_SIZE - 1);
 }
 
 /* Sensors of a detector are alike: panel 0 sets it. */
@@ -143,7 +146,7 @@ static enum status take_sensor(const struct json_at *at, size_t number, struct e
     if (number == 0) {
         x->thickness_m = sensor.thickness_m;
         x->absorption_1_m = sensor.absorption_1_m;
-        if (sensor.material && strlen(sensor.material) < sizeof x->material)
+        if (sensor.material)
             strcpy(x->material, sensor.material);
     }
     if (sensor.thickness_m != x->thickness_m || sensor.absorption_1_m != x->absorption_1_m)
@@ -154,18 +157,38 @@ static enum status take_sensor(const struct json_at *at, size_t number, struct e
     return STATUS_OK;
 }
 
-/* The largest value that a panel is trusted with, in photons. */
+/* Pixels that lie elsewhere than on a grid cannot be simulated; a correction for the depth of the
+ * sensor moves what is computed from pixels, and no pixel. */
+static enum status check_strategy(const struct json_at *at, struct error *e)
+{
+    struct json_at strategy, type;
+    if (!json_at_optional(at, "px_mm_strategy", &strategy) ||
+        !json_at_optional(&strategy, "type", &type))
+        return STATUS_OK;
+    const char *name = json_string_value(type.value);
+    return name && (strcmp(name, "SimplePxMmStrategy") == 0 ||
+                    strcmp(name, "ParallaxCorrectedPxMmStrategy") == 0)
+               ? STATUS_OK
+               : json_at_error(
+                     &type, e,
+                     "must be SimplePxMmStrategy or ParallaxCorrectedPxMmStrategy: offsets "
+                     "of pixels cannot be simulated");
+}
+
+/* The largest value that a panel is trusted with, in photons: values hold gain and pedestal. */
 static enum status take_trusted(const struct json_at *at, struct expt *x, struct error *e)
 {
     struct json_at member;
-    double range[2] = {0, 0}, gain = 1;
+    double range[2] = {0, 0}, gain = 1, pedestal = 0;
     enum status s = STATUS_OK;
     if (json_at_optional(at, "trusted_range", &member))
         s = json_at_reals(&member, 2, -TRUSTED_MAX, TRUSTED_MAX, range, e);
     if (!s && json_at_optional(at, "gain", &member))
         s = json_at_real(&member, 0, 1e9, &gain, e);
+    if (!s && json_at_optional(at, "pedestal", &member))
+        s = json_at_real(&member, -1e9, 1e9, &pedestal, e);
     if (!s && range[1] > 0 && range[1] <= COUNT_MAX)
-        x->saturation = fmax(x->saturation, range[1] / (gain > 0 ? gain : 1));
+        x->saturation = fmax(x->saturation, (range[1] - pedestal) / (gain > 0 ? gain : 1));
     return s;
 }
 
@@ -179,6 +202,7 @@ static enum status read_panel(const struct json_at *at, const struct stand *pare
     s = s ? s : read_size(at, p, e);
     s = s ? s : take_sensor(at, number, x, e);
     s = s ? s : take_trusted(at, x, e);
+    s = s ? s : check_strategy(at, e);
     if (s)
         return s;
     expt_to_lab(stand.fast, p->fast);

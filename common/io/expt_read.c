@@ -1,6 +1,7 @@
 /* Experiment lists: which models belong to the first experiment, beam, scan and crystal. */
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/alloc.h"
 #include "base/units.h"
@@ -11,7 +12,7 @@
 bool expt_is_named(const char *path)
 {
     const size_t length = strlen(path);
-    return length > 5 && strcmp(path + length - 5, ".expt") == 0;
+    return length > 5 && strcasecmp(path + length - 5, ".expt") == 0;
 }
 
 void expt_free(struct expt *x)

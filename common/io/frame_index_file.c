@@ -32,7 +32,9 @@ enum status index_file_open(struct frame_index *x, struct error *e)
     static bool warned;
     struct stat st;
     while (true) {
-        x->file = open(x->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+        x->file = open(x->path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (x->file < 0 && errno == ELOOP)  // what it leads to is somebody else's
+            return error_set(e, STATUS_FAILED, "%s: is a link, must be a file", x->path);
         if (x->file < 0 || fstat(x->file, &st))
             return error_errno(e, STATUS_FAILED, "%s: cannot open", x->path);
         x->special = !S_ISREG(st.st_mode);

@@ -33,21 +33,27 @@ struct geom_panel {
 
 struct geom {
     size_t npanels;
-    struct geom_panel *panels;  // owned
-    double wavelength_m;        // 0: not in the file
-    double adu_per_photon;      // 0: not in the file
-    double adu_per_eV;          // in its place; 0: not in the file
-    double max_adu;             // largest value that is not saturated, the least of all panels;
-                                // INFINITY: not in the file
-    char unused[256];           // settings without effect here, parted by commas
+    struct geom_panel *panels;    // owned
+    double wavelength_m;          // 0: not in the file
+    char wavelength_unread[256];  // what is wrong with the line that should say it, as in errors;
+                                  // "": nothing is
+    double adu_per_photon;        // of panel 0; 0: not in the file
+    double adu_per_eV;            // in its place; 0: not in the file
+    bool gains_differ;            // other panels have others
+    double max_adu;               // largest value that is not saturated, the least of all panels;
+                                  // INFINITY: not in the file
+    char unused[256];             // settings without effect here, parted by commas
+    char hidden[160];             // "NAME and NAME": two panels, one behind the other; "": none
 };
 
 /* Reads `path`: panels with corner_x, corner_y, fs, ss, min_ and max_fs and ss, res, coffset;
- * clen or, if `distance_m` is not 0, that; photon_energy or wavelength where it is a number;
- * adu_per_photon or adu_per_eV; max_adu; bad regions, in data or lab coordinates;
- * mask_edge_pixels.  Rigid groups,
+ * clen or, if `distance_m` is not 0, that; photon_energy or wavelength where it is a number with
+ * a unit, else `wavelength_unread` says why it is not taken; adu_per_photon or adu_per_eV;
+ * max_adu; bad regions, in data or lab coordinates; mask_edge_pixels.  Rigid groups,
  * data locations and the peak list say nothing about the detector and are passed over;
- * what else has no effect is listed in `unused`.  Errors carry "FILE:LINE: ":
+ * what else has no effect is listed in `unused`.  A setting of a panel that stands there twice with
+ * two values, and panels that share pixels of the data, are refused; panels that hide others are
+ * listed in `hidden`.  Errors carry "FILE:LINE: ":
  * STATUS_INPUT, STATUS_FAILED when the file cannot be read.  geom_free frees *g, also
  * after an error. */
 enum status geom_read(const char *path, double distance_m, struct geom *g, struct error *e);

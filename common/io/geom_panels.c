@@ -1,8 +1,10 @@
 /* What was read, made into panels and their masks. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/vec.h"
 #include "io/geom_reader.h"
 
 static const double PIXELS_MAX = 1 << 28;
@@ -30,7 +32,7 @@ static enum status check_panel(const struct geom_reader *r, const struct geom_en
     if (fabs(f[0] * s[0] + f[1] * s[1] + f[2] * s[2]) > 0.5 ||
         (f[0] == 0 && f[1] == 0 && f[2] == 0) || (s[0] == 0 && s[1] == 0 && s[2] == 0))
         return refuse(r, p, "has no fs and ss, or they are not about at right angles");
-    if (!p->has_clen && !(r->clen_m > 0))
+    if (!p->has_clen && !r->defaults.has_clen && !(r->clen_m > 0))
         return refuse(r, p, "has no clen that is a number with a unit: give the distance");
     return STATUS_OK;
 }
@@ -54,6 +56,8 @@ static enum status check_bad(const struct geom_reader *r, const struct geom_bad 
     else if (*b->panel && !find(r, b->panel))
         return error_set(r->e, STATUS_INPUT, "%s: bad region %s: there is no panel %s",
                          r->text.path, b->name, b->panel);
+    else if (b->has_pixels && b->given != 15)
+        what = "has not all of min_fs, max_fs, min_ss, max_ss";  // CrystFEL takes 0 for the others
     return what ? error_set(r->e, STATUS_INPUT, "%s: bad region %s %s", r->text.path, b->name, what)
                 : STATUS_OK;
 }
@@ -140,10 +144,88 @@ static enum status make_panel(const struct geom_reader *r, const struct geom_ent
     out->pixel_m = 1.0 / p->res_1_m;
     memcpy(out->fast, p->axes[0], sizeof out->fast);
     memcpy(out->slow, p->axes[1], sizeof out->slow);
-    out->corner_m[0] = p->corner_px[0] * out->pixel_m;
-    out->corner_m[1] = p->corner_px[1] * out->pixel_m;
-    out->corner_m[2] = (r->clen_m > 0 ? r->clen_m : p->clen_m) + p->coffset_m;
+    for (int i = 0; i < 2; i++)
+        out->corner_m[i] = p->corner_px[i] * out->pixel_m + r->shift_m[i];
+    out->corner_m[2] = p->coffset_m + (r->clen_m > 0 ? r->clen_m
+                                       : p->has_clen ? p->clen_m
+                                                     : r->defaults.clen_m);
     return make_mask(r, p, out);
+}
+
+/* --- panels beside one another -------------------------------------------------------- */
+
+/* Whether two panels are stored in the same pixels of the same array. */
+static bool shares_data(const struct geom_entry *a, const struct geom_entry *b)
+{
+    return a->data == b->data && memcmp(a->dims, b->dims, sizeof a->dims) == 0 &&
+           a->span[0] <= b->span[1] && b->span[0] <= a->span[1] && a->span[2] <= b->span[3] &&
+           b->span[2] <= a->span[3];
+}
+
+/* Whether the line from the sample to `point_m` meets a panel. */
+static bool meets(const struct geom_panel *p, const double point_m[3])
+{
+    double normal[3], to[3], fast[3], slow[3];
+    vec_cross(p->fast, p->slow, normal);
+    const double ahead = vec_dot(normal, point_m), away = vec_dot(normal, p->corner_m);
+    if (ahead == 0 || !(away / ahead > 0))
+        return false;
+    for (int k = 0; k < 3; k++)
+        to[k] = point_m[k] * away / ahead - p->corner_m[k];
+    /* fs and ss may be a little off right angles */
+    vec_cross(p->slow, normal, fast);
+    vec_cross(normal, p->fast, slow);
+    const double f = vec_dot(to, fast) / vec_dot(p->fast, fast) / p->pixel_m;
+    const double s = vec_dot(to, slow) / vec_dot(p->slow, slow) / p->pixel_m;
+    return f > 0 && f < (double)p->fast_pixels && s > 0 && s < (double)p->slow_pixels;
+}
+
+/* Whether one of the panels hides a good part of the other: a point inside of its middle half.
+ * Refined panels may overlap by a pixel or so at their edges. */
+static bool hides(const struct geom_panel *a, const struct geom_panel *b)
+{
+    for (int i = 0; i < 9; i++) {
+        const double f = 0.25 * (1 + i % 3) * (double)b->fast_pixels * b->pixel_m;
+        const double s = 0.25 * (1 + i / 3) * (double)b->slow_pixels * b->pixel_m;
+        double point_m[3];
+        for (int k = 0; k < 3; k++)
+            point_m[k] = b->corner_m[k] + f * b->fast[k] + s * b->slow[k];
+        if (meets(a, point_m))
+            return true;
+    }
+    return false;
+}
+
+static enum status compare_panels(struct geom_reader *r)
+{
+    struct geom *g = r->geom;
+    for (size_t i = 1; i < r->npanels; i++)
+        for (size_t k = 0; k < i; k++) {
+            const struct geom_entry *a = &r->panels[k], *b = &r->panels[i];
+            if (shares_data(a, b))
+                return error_set(r->e, STATUS_INPUT,
+                                 "%s: panels %s and %s have the same pixels of the data: their "
+                                 "min_fs to max_ss overlap",
+                                 r->text.path, a->name, b->name);
+            if (!*g->hidden &&
+                (hides(&g->panels[k], &g->panels[i]) || hides(&g->panels[i], &g->panels[k])))
+                (void)snprintf(g->hidden, sizeof g->hidden, "%s and %s", a->name, b->name);
+        }
+    return STATUS_OK;
+}
+
+/* One gain is taken for all: that of panel 0, or what stands behind all panels. */
+static void take_gain(struct geom_reader *r)
+{
+    const struct geom_entry *first = r->panels;
+    struct geom *g = r->geom;
+    const bool said = first->adu_per_photon > 0 || first->adu_per_eV > 0;
+    g->adu_per_photon = said ? first->adu_per_photon : r->defaults.adu_per_photon;
+    g->adu_per_eV = said ? first->adu_per_eV : r->defaults.adu_per_eV;
+    for (size_t i = 1; i < r->npanels; i++)
+        if (r->panels[i].adu_per_photon != first->adu_per_photon ||
+            r->panels[i].adu_per_eV != first->adu_per_eV)
+            g->gains_differ = true;
 }
 
 enum status geom_make_panels(struct geom_reader *r)
@@ -163,5 +245,12 @@ enum status geom_make_panels(struct geom_reader *r)
         s = make_panel(r, &r->panels[i], &g->panels[i], &pixels);
         g->max_adu = fmin(g->max_adu, r->panels[i].max_adu);
     }
-    return s;
+    if (!s && *r->late)
+        s = error_set(
+            r->e, STATUS_INPUT,
+            "%s: '%s' stands behind all panels, where it has no effect, must stand before "
+            "them",
+            r->text.path, r->late);
+    take_gain(r);
+    return s ? s : compare_panels(r);
 }

@@ -6,7 +6,7 @@
 #include "io/geom.h"
 #include "io/textfile.h"
 
-enum { GEOM_EDGE_MAX = 65536 };
+enum { GEOM_EDGE_MAX = 65536, GEOM_DIMS = 10 };
 
 /* What the file says about a panel. */
 struct geom_entry {
@@ -15,15 +15,19 @@ struct geom_entry {
     int64_t span[4];
     bool has_x, has_y, has_res, has_clen;
     double corner_px[2], res_1_m, clen_m, coffset_m;
-    double axes[2][3];  // fs, ss; all 0: not given
-    int64_t edge;       // mask_edge_pixels
-    double max_adu;     // INFINITY: not given
+    double axes[2][3];                  // fs, ss; all 0: not given
+    int64_t edge;                       // mask_edge_pixels
+    double max_adu;                     // INFINITY: not given
+    double adu_per_photon, adu_per_eV;  // 0: not given
+    uint64_t data, dims[GEOM_DIMS];     // sums of the texts that say which array of which file
+    uint32_t own;                       // settings that stand with the panel's own name, as bits
 };
 
 /* A bad region. */
 struct geom_bad {
     char name[GEOM_NAME_SIZE], panel[GEOM_NAME_SIZE];
     bool has_pixels, has_lab;
+    unsigned given;  // limits, as bits in the order of `span`
     double span[4];  // min and max along fs, then ss, as in the data; or x, then y, in pixels
 };
 
@@ -34,7 +38,9 @@ struct geom_reader {
     struct geom_entry *panels;  // owned
     struct geom_bad *bad;       // owned
     size_t npanels, nbad, panels_room, bad_room;
-    double clen_m;  // in place of what the file says; 0: none
+    double clen_m;      // in place of what the file says; 0: none
+    double shift_m[2];  // of all panels along x and y
+    char late[32];      // the first setting of panels that stands behind the last one
     struct error *e;
 };
 

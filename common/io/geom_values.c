@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/opt.h"
 #include "io/geom_reader.h"
 
@@ -67,10 +68,12 @@ enum status geom_vector(struct geom_reader *r, const char *key, const char *valu
 double geom_quantity(const char *value, const char *const units[], const double sizes[],
                      bool *known)
 {
-    char *end;
-    const double number = strtod(value, &end);
+    const char *end;
+    const double number = number_real(value, &end);
     const char *unit = end + strspn(end, " \t");
     *known = false;
+    if (memchr(value, 'x', (size_t)(end - value)) || memchr(value, 'X', (size_t)(end - value)))
+        return 0;  // hexadecimal
     for (size_t i = 0; end != value && isfinite(number) && units[i]; i++)
         if (strcmp(unit, units[i]) == 0) {
             *known = true;

@@ -6,34 +6,139 @@
 
 #include "base/alloc.h"
 #include "base/number.h"
-#include "base/units.h"
 #include "io/filetype.h"
 #include "io/smv.h"
 
 enum { CBF_HEADER_MAX = 1 << 18 };
 
-/* ---- SMV ------------------------------------------------------------------------------ */
+/* ---- numbers with units ----------------------------------------------------------------- */
 
-static double smv_number(const struct smv *smv, const char *key, double otherwise)
+/* What a unit is in the unit of the format; the list ends with NULL. */
+struct unit {
+    const char *name;
+    double factor;
+};
+
+/* A header, and what was wrong with the first value that cannot be taken. */
+struct header {
+    const char *path, *text;
+    bool smv;
+    struct error *e;
+    enum status status;
+};
+
+static void refuse(struct header *h, const char *key, const char *value, const char *what)
 {
-    (void)smv_value(smv, key, &otherwise);
-    return otherwise;
+    if (!h->status)
+        h->status = error_set(h->e, STATUS_INPUT, "%s: header: %s %.*s: %s", h->path, key,
+                              (int)strcspn(value, ";\r\n"), value, what);
 }
 
-static void take_smv_beam(const struct smv *smv, struct image_header *h)
+static bool is_of_name(char c)
 {
-    double x_mm, y_mm;
-    if (smv_value(smv, "DENZO_X_BEAM", &x_mm) && smv_value(smv, "DENZO_Y_BEAM", &y_mm)) {
-        h->beam_fast_m = mm_to_m(y_mm);
-        h->beam_slow_m = mm_to_m(x_mm);
-    } else if (!smv_value(smv, "BEAM_CENTER_X", &x_mm) || !smv_value(smv, "BEAM_CENTER_Y", &y_mm)) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* What stands behind a whole key, from `at` on: "KEY=" in SMV, "# KEY" in CBF; NULL: nothing. */
+static const char *find_value(const struct header *h, const char *at, const char *key)
+{
+    const size_t length = strlen(key);
+    for (; (at = strstr(at, key)); at++) {
+        const char *end = at + length;
+        if ((at > h->text && is_of_name(at[-1])) || is_of_name(*end))
+            continue;
+        end += strspn(end, " \t");
+        if (!h->smv)
+            return end + strspn(end, ":=( \t");
+        if (*end == '=')
+            return end + 1 + strspn(end + 1, " \t");
+    }
+    return NULL;
+}
+
+/* The number of a value with a unit of the list; *end behind both. */
+static bool take_quantity(const char *value, const struct unit units[], double *number,
+                          const char **end)
+{
+    const char *behind;
+    const double x = number_real(value, &behind);
+    if (behind == value || !isfinite(x))
+        return false;
+    const char *unit = behind + strspn(behind, " \t");
+    const size_t length = strcspn(unit, " \t\r\n;,()");
+    *end = unit + length;
+    if (!length && *unit == ',')
+        return false;  // of a decimal comma
+    if (!length || strncmp(unit, "x", length) == 0) {
+        *end = behind;
+        *number = x * units[0].factor;
+        return true;
+    }
+    for (size_t i = 0; units[i].name; i++)
+        if (strlen(units[i].name) == length && strncmp(unit, units[i].name, length) == 0) {
+            *number = x * units[i].factor;
+            return true;
+        }
+    return false;
+}
+
+static const struct unit none[] = {{"", 1}, {"counts", 1}, {NULL, 0}};
+static const struct unit mm[] = {{"mm", 1e-3}, {"m", 1}, {"um", 1e-6}, {NULL, 0}};
+static const struct unit metres[] = {{"m", 1}, {"mm", 1e-3}, {"um", 1e-6}, {NULL, 0}};
+static const struct unit angstroms[] = {{"A", 1e-10},        {"Angstrom", 1e-10},
+                                        {"angstrom", 1e-10}, {"Angstroms", 1e-10},
+                                        {"nm", 1e-9},        {NULL, 0}};
+static const struct unit degrees[] = {{"deg.", M_PI / 180},
+                                      {"deg", M_PI / 180},
+                                      {"degrees", M_PI / 180},
+                                      {"degree", M_PI / 180},
+                                      {NULL, 0}};
+
+/* The number of a key in SI units, 0 where the header does not have it; all that it says must be
+ * the same.  *said: it is there. */
+static double value_of(struct header *h, const char *key, const struct unit units[], bool *said)
+{
+    double first = 0.0, number;
+    const char *at = h->text, *value, *end;
+    *said = false;
+    for (; (value = find_value(h, at, key)) && !h->status; at = value) {
+        if (!take_quantity(value, units, &number, &end))
+            refuse(h, key, value, "is not a number with a unit that is known");
+        else if (*said && number != first)
+            refuse(h, key, value, "contradicts another value of the same key");
+        else if (!*said)
+            first = number;
+        *said = true;
+    }
+    return first;
+}
+
+static double real_of(struct header *h, const char *key, const struct unit units[])
+{
+    bool said;
+    return value_of(h, key, units, &said);
+}
+
+/* ---- SMV ------------------------------------------------------------------------------ */
+
+static void take_smv_beam(struct header *text, struct image_header *h)
+{
+    bool has[4];
+    const double x_m = value_of(text, "DENZO_X_BEAM", mm, &has[0]);
+    const double y_m = value_of(text, "DENZO_Y_BEAM", mm, &has[1]);
+    const double center_x_m = value_of(text, "BEAM_CENTER_X", mm, &has[2]);
+    const double center_y_m = value_of(text, "BEAM_CENTER_Y", mm, &has[3]);
+    if (has[0] && has[1]) {
+        h->beam_fast_m = y_m;
+        h->beam_slow_m = x_m;
+    } else if (!has[2] || !has[3]) {
         return;
-    } else if (strstr(smv->header, "BEAMLINE=fake")) {
-        h->beam_fast_m = mm_to_m(x_mm);
-        h->beam_slow_m = (double)h->slow * h->pixel_m - mm_to_m(y_mm);
+    } else if (strstr(text->text, "BEAMLINE=fake")) {
+        h->beam_fast_m = center_x_m;
+        h->beam_slow_m = (double)h->slow * h->pixel_m - center_y_m;
     } else {
-        h->beam_fast_m = mm_to_m(y_mm);
-        h->beam_slow_m = mm_to_m(x_mm);
+        h->beam_fast_m = center_y_m;
+        h->beam_slow_m = center_x_m;
     }
     h->has_beam = true;
 }
@@ -41,21 +146,23 @@ static void take_smv_beam(const struct smv *smv, struct image_header *h)
 static enum status read_smv(const char *path, struct image_header *h, struct error *e)
 {
     struct smv smv;
-    const enum status s = smv_read(path, false, &smv, e);
+    enum status s = smv_read(path, false, &smv, e);
     if (s == STATUS_OK) {
+        struct header text = {.path = path, .text = smv.header, .smv = true, .e = e};
         *h = (struct image_header){
             .fast = smv.fast_pixels,
             .slow = smv.slow_pixels,
-            .pixel_m = mm_to_m(smv_number(&smv, "PIXEL_SIZE", 0.0)),
-            .distance_m = mm_to_m(smv_number(&smv, "DISTANCE", 0.0)),
-            .wavelength_m = angstrom_to_m(smv_number(&smv, "WAVELENGTH", 0.0)),
-            .phi_rad = deg_to_rad(smv_number(&smv, "OSC_START", 0.0)),
-            .osc_rad = deg_to_rad(smv_number(&smv, "OSC_RANGE", 0.0)),
-            .twotheta_rad = deg_to_rad(smv_number(&smv, "TWOTHETA", 0.0)),
-            .adc_offset = smv_number(&smv, "ADC_OFFSET", 0.0),
-            .saturation = smv_number(&smv, "CCD_IMAGE_SATURATION", 0.0),
+            .pixel_m = real_of(&text, "PIXEL_SIZE", mm),
+            .distance_m = real_of(&text, "DISTANCE", mm),
+            .wavelength_m = real_of(&text, "WAVELENGTH", angstroms),
+            .phi_rad = real_of(&text, "OSC_START", degrees),
+            .osc_rad = real_of(&text, "OSC_RANGE", degrees),
+            .twotheta_rad = real_of(&text, "TWOTHETA", degrees),
+            .adc_offset = real_of(&text, "ADC_OFFSET", none),
+            .saturation = real_of(&text, "CCD_IMAGE_SATURATION", none),
         };
-        take_smv_beam(&smv, h);
+        take_smv_beam(&text, h);
+        s = text.status;
     }
     smv_free(&smv);
     return s;
@@ -63,64 +170,68 @@ static enum status read_smv(const char *path, struct image_header *h, struct err
 
 /* ---- mini-CBF ------------------------------------------------------------------------- */
 
-/* The number behind a key of the header, and perhaps a bracket; false when there is none. */
-static bool cbf_number(const char *text, const char *key, double *value, const char **behind)
+/* "(FAST, SLOW) pixels" */
+static void take_cbf_beam(struct header *text, struct image_header *h)
 {
-    const char *at = strstr(text, key);
-    if (!at)
-        return false;
-    at += strlen(key);
-    at += strspn(at, " :=(");
-    const char *end;
-    const double x = number_real(at, &end);
-    if (end == at)
-        return false;
-    *value = x;
-    *behind = end;
-    return true;
-}
-
-/* A length in m, of which mm may be said. */
-static double cbf_length_m(const char *text, const char *key)
-{
-    const char *behind;
-    double value = 0.0;
-    if (!cbf_number(text, key, &value, &behind))
-        return 0.0;
-    return strncmp(behind, " mm", 3) == 0 ? mm_to_m(value) : value;
-}
-
-static double cbf_value(const char *text, const char *key)
-{
-    const char *behind;
-    double value = 0.0;
-    (void)cbf_number(text, key, &value, &behind);
-    return value;
-}
-
-static void take_cbf(const char *text, struct image_header *h)
-{
-    const char *behind;
-    double fast_px, slow_px;
-    *h = (struct image_header){
-        .fast = (int64_t)cbf_value(text, "X-Binary-Size-Fastest-Dimension:"),
-        .slow = (int64_t)cbf_value(text, "X-Binary-Size-Second-Dimension:"),
-        .pixel_m = cbf_length_m(text, "# Pixel_size"),
-        .distance_m = cbf_length_m(text, "# Detector_distance"),
-        .wavelength_m = angstrom_to_m(cbf_value(text, "# Wavelength")),
-        .phi_rad = deg_to_rad(cbf_value(text, "# Start_angle")),
-        .osc_rad = deg_to_rad(cbf_value(text, "# Angle_increment")),
-        .twotheta_rad = deg_to_rad(cbf_value(text, "# Detector_2theta")),
-        .adc_offset = cbf_value(text, "# ADC_offset"),
-        .saturation = cbf_value(text, "# Count_cutoff"),
-    };
-    if (cbf_number(text, "# Beam_xy", &fast_px, &behind) && *behind == ',') {
-        const char *end;
-        slow_px = number_real(behind + 1, &end);
-        h->has_beam = end != behind + 1;
-        h->beam_fast_m = fast_px * h->pixel_m;
-        h->beam_slow_m = slow_px * h->pixel_m;
+    const char *value = find_value(text, text->text, "# Beam_xy"), *end = value;
+    double px[2] = {0, 0};
+    for (int i = 0; value && i < 2; i++) {
+        const char *at = end + (i ? strspn(end, ", \t") : 0);
+        px[i] = number_real(at, &end);
+        if (end == at || !isfinite(px[i]) || (i == 0 && *end != ',')) {
+            refuse(text, "# Beam_xy", value, "is not two numbers in pixels");
+            return;
+        }
     }
+    if (!value)
+        return;
+    end += strspn(end, ") \t");
+    if (strcspn(end, "\r\n") && strncmp(end, "pixel", 5) != 0)
+        refuse(text, "# Beam_xy", value, "is not two numbers in pixels");
+    h->has_beam = true;
+    h->beam_fast_m = px[0] * h->pixel_m;
+    h->beam_slow_m = px[1] * h->pixel_m;
+}
+
+/* "A m x B m": a pixel must be a square. */
+static double take_cbf_pixel(struct header *text)
+{
+    const char *value = find_value(text, text->text, "# Pixel_size"), *end;
+    double edge_m[2] = {0, 0};
+    if (!value)
+        return 0.0;
+    if (!take_quantity(value, metres, &edge_m[0], &end)) {
+        refuse(text, "# Pixel_size", value, "is not a number with a unit that is known");
+        return 0.0;
+    }
+    end += strspn(end, " \t");
+    if (*end != 'x')
+        return edge_m[0];
+    end += 1 + strspn(end + 1, " \t");
+    if (!take_quantity(end, metres, &edge_m[1], &end) ||
+        !(fabs(edge_m[1] - edge_m[0]) <= 1e-6 * edge_m[0]))
+        refuse(text, "# Pixel_size", value, "is not a square");
+    return edge_m[0];
+}
+
+static enum status take_cbf(const char *path, const char *bytes, struct image_header *h,
+                            struct error *e)
+{
+    struct header text = {.path = path, .text = bytes, .e = e};
+    *h = (struct image_header){
+        .fast = (int64_t)real_of(&text, "X-Binary-Size-Fastest-Dimension", none),
+        .slow = (int64_t)real_of(&text, "X-Binary-Size-Second-Dimension", none),
+        .pixel_m = take_cbf_pixel(&text),
+        .distance_m = real_of(&text, "# Detector_distance", metres),
+        .wavelength_m = real_of(&text, "# Wavelength", angstroms),
+        .phi_rad = real_of(&text, "# Start_angle", degrees),
+        .osc_rad = real_of(&text, "# Angle_increment", degrees),
+        .twotheta_rad = real_of(&text, "# Detector_2theta", degrees),
+        .adc_offset = real_of(&text, "# ADC_offset", none),
+        .saturation = real_of(&text, "# Count_cutoff", none),
+    };
+    take_cbf_beam(&text, h);
+    return text.status;
 }
 
 static enum status read_cbf(FILE *in, const char *path, struct image_header *h, struct error *e)
@@ -131,9 +242,10 @@ static enum status read_cbf(FILE *in, const char *path, struct image_header *h, 
     const size_t got = fread(text, 1, CBF_HEADER_MAX, in);
     char *mark = memmem(text, got, "\x0c\x1a\x04\xd5", 4);
     enum status s = STATUS_OK;
+    text[got] = 0;
     if (mark) {
         *mark = 0;
-        take_cbf(text, h);
+        s = take_cbf(path, text, h, e);
     } else {
         s = error_set(e, STATUS_INPUT, "%s: no CBF: no binary part", path);
     }

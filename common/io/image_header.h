@@ -27,8 +27,9 @@ struct image_header {
     double saturation;  // largest value that is trusted
 };
 
-/* Reads the header of `path`.  STATUS_INPUT for a file that is neither SMV nor mini-CBF, and for
- * numbers that cannot be; STATUS_FAILED when it cannot be opened. */
+/* Reads the header of `path`.  STATUS_INPUT for a file that is neither SMV nor mini-CBF, for
+ * values that are no numbers with a known unit, for keys with two values, and for numbers that
+ * cannot be; STATUS_FAILED when it cannot be opened. */
 enum status image_header_read(const char *path, struct image_header *h, struct error *e);
 
 #endif

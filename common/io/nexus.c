@@ -172,6 +172,15 @@ static enum status apply_units(const struct nexus *n, const char *path, const ch
     return STATUS_OK;
 }
 
+enum status nexus_number(const struct nexus *n, const char *path, double *value, struct error *e)
+{
+    const hid_t data = H5Dopen2(n->file, path, H5P_DEFAULT);
+    const bool good = data >= 0 && first_of(data, value) && isfinite(*value);
+    if (data >= 0)
+        (void)H5Dclose(data);
+    return good ? STATUS_OK : nexus_error(n, path, e, "holds no number");
+}
+
 enum status nexus_real(const struct nexus *n, const char *path, double *value, struct error *e)
 {
     const hid_t data = H5Dopen2(n->file, path, H5P_DEFAULT);

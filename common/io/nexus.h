@@ -41,6 +41,9 @@ bool nexus_text(const struct nexus *n, const char *path, const char *attribute,
  * where there is none, for unknown units, and for what is not finite. */
 enum status nexus_real(const struct nexus *n, const char *path, double *value, struct error *e);
 
+/* The same in whatever units it has. */
+enum status nexus_number(const struct nexus *n, const char *path, double *value, struct error *e);
+
 /* All whole numbers of a data set of `most` at most; *count says how many. */
 enum status nexus_wholes(const struct nexus *n, const char *path, size_t most, int64_t *values,
                          size_t *count, struct error *e);

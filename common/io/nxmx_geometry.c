@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "io/hdf5_file.h"
 #include "io/nexus.h"
@@ -18,6 +19,7 @@ enum { EDGE_MAX = 65536, MODULES_MAX = 1000 };
 static const double PIXELS_MAX = 1 << 28;
 /* What is trusted up to there, or more, has no limit; a sensor so thin stands for none. */
 static const double COUNT_MAX = 4294967294.0, THIN_M = 1e-6;
+static const double EV_J = 1.602176634e-19;
 
 bool nxmx_is_hdf5(const char *path)
 {
@@ -239,28 +241,82 @@ static enum status read_sensor(const struct nexus *n, const char *detector, stru
     return s;
 }
 
-/* Of the beam of the instrument, or else of the sample. */
+/* --- wavelength ------------------------------------------------------------------------ */
+
+/* What a unit of energy is in eV; 0: unknown.  NeXus' own unit is J. */
+static double energy_eV(const char *units)
+{
+    static const struct {
+        const char *name;
+        double eV;
+    } known[] = {{"eV", 1}, {"keV", 1e3}, {"MeV", 1e6}, {"J", 1 / EV_J}, {"joule", 1 / EV_J}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcasecmp(units, known[i].name) == 0)
+            return known[i].eV;
+    return 0;
+}
+
+/* A wavelength or an energy at `path`, in m. */
+static enum status read_length_m(const struct nexus *n, const char *path, bool energy, double *m,
+                                 struct error *e)
+{
+    char units[NEXUS_TEXT] = "";
+    const bool has_units = nexus_text(n, path, "units", units);
+    if (!energy) {
+        const enum status s = nexus_real(n, path, m, e);
+        *m *= has_units ? 1 : 1e-10;  // NeXus' own unit
+        return s;
+    }
+    const double eV = energy_eV(units);
+    double value = 0;
+    if (!(eV > 0))
+        return nexus_error(n, path, e, "units '%.40s' are not known, must be eV, keV or J", units);
+    const enum status s = nexus_number(n, path, &value, e);
+    *m = value > 0 ? ev_to_m(value * eV) : 0;
+    return s;
+}
+
+/* The field of a group, if it is there: the first one counts. */
+static enum status take_wavelength(const struct nexus *n, const char *group, const char *name,
+                                   struct nxmx_geometry *g, struct error *e)
+{
+    char path[NEXUS_PATH], weights[NEXUS_PATH];
+    double found_m = 0;
+    if (!nexus_has(n, group, name, path))
+        return STATUS_OK;
+    if (nexus_has(n, group, "incident_wavelength_weights", weights))
+        return nexus_error(n, path, e, "is a spectrum, must be one wavelength");
+    const enum status s = read_length_m(n, path, strstr(name, "energy"), &found_m, e);
+    if (s)
+        return s;
+    if (!(found_m >= 1e-14 && found_m <= 1e-6))
+        return nexus_error(n, path, e, "a wavelength of %g m, must be from 1e-14 to 1e-6 m",
+                           found_m);
+    if (g->wavelength_m > 0 && !(fabs(found_m / g->wavelength_m - 1) < 1e-3))
+        g->other_wavelength_m = found_m;
+    g->wavelength_m = g->wavelength_m > 0 ? g->wavelength_m : found_m;
+    return STATUS_OK;
+}
+
+/* Of the beam of the instrument, or else of the sample, or else of the monochromator. */
 static enum status read_wavelength(const struct nexus *n, const char *entry,
                                    struct nxmx_geometry *g, struct error *e)
 {
-    static const char *const classes[] = {"NXinstrument", "NXsample"};
-    for (int i = 0; i < 2; i++) {
-        char group[NEXUS_PATH], beam[NEXUS_PATH], path[NEXUS_PATH], units[NEXUS_TEXT];
+    static const char *const places[][4] = {
+        {"NXinstrument", "NXbeam", "incident_wavelength", "incident_energy"},
+        {"NXsample", "NXbeam", "incident_wavelength", "incident_energy"},
+        {"NXinstrument", "NXmonochromator", "wavelength", "energy"}};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        char group[NEXUS_PATH], below[NEXUS_PATH];
         hsize_t at[2] = {0, 0};
-        if (!nexus_child(n, entry, classes[i], &at[0], group) ||
-            !nexus_child(n, group, "NXbeam", &at[1], beam) ||
-            !nexus_has(n, beam, "incident_wavelength", path))
+        if (!nexus_child(n, entry, places[i][0], &at[0], group) ||
+            !nexus_child(n, group, places[i][1], &at[1], below))
             continue;
-        char weights[NEXUS_PATH];
-        if (nexus_has(n, beam, "incident_wavelength_weights", weights))
-            return nexus_error(n, path, e, "is a spectrum, must be one wavelength");
-        const enum status s = nexus_real(n, path, &g->wavelength_m, e);
-        if (!s && !nexus_text(n, path, "units", units))
-            g->wavelength_m *= 1e-10;  // NeXus' own unit
-        if (!s && !(g->wavelength_m >= 1e-14 && g->wavelength_m <= 1e-6))
-            return nexus_error(n, path, e, "a wavelength of %g m, must be from 1e-14 to 1e-6 m",
-                               g->wavelength_m);
-        return s;
+        for (int k = 2; k < 4; k++) {
+            const enum status s = take_wavelength(n, below, places[i][k], g, e);
+            if (s)
+                return s;
+        }
     }
     return STATUS_OK;
 }

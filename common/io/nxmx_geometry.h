@@ -20,8 +20,9 @@ struct nxmx_geometry {
     double thickness_m;         // of the sensor
     char material[MATERIAL_SIZE];  // "Si"; "": not said
     double saturation;             // largest value that is trusted
-    double wavelength_m;
-    bool mask_unread;  // there is a mask that cannot be unpacked here
+    double wavelength_m;           // 0: not said by an NXbeam or NXmonochromator
+    double other_wavelength_m;     // another field says this one; 0: all agree
+    bool mask_unread;              // there is a mask that cannot be unpacked here
 };
 
 /* Whether a file is HDF5. */

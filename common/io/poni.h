@@ -1,8 +1,9 @@
 /*
- * Geometry files of pyFAI (.poni, versions 1, 2 and 2.1): where a flat detector stands.
+ * Geometry files of pyFAI (.poni, versions 1, 2, 2.1 and 3): where a flat detector stands.
  *
  * pyFAI's lab has axis 1 up, 2 to the right as seen from the sample, and 3 along the beam; lengths
- * in m, angles in rad.  Row 0 of an image is its lowest one, unless an orientation says otherwise.
+ * in m, angles in rad.  Row 0 of an image is its lowest one and column 0 its leftmost one as seen
+ * from the sample (orientation 3); 1 and 2 have row 0 on top, 1 and 4 column 0 on the right.
  */
 #ifndef BRAGG_IO_PONI_H
 #define BRAGG_IO_PONI_H
@@ -21,7 +22,10 @@ struct poni {
     char detector[64];       // pyFAI's name; "": not said
     double pixel_m[2];       // along slow and fast; 0: not said
     int64_t pixels[2];       // slow, fast; 0: not said
-    int orientation;         // 1 to 4 as in EXIF, 3 where nothing is said
+    int orientation;         // 1 to 4, 3 where nothing is said
+    double thickness_m;      // of the sensor; 0: not said
+    char material[16];       // of the sensor; "": not said
+    char unused[256];        // keys without effect here, separated by commas
 };
 
 /* Reads the last geometry of the file.  STATUS_INPUT with "FILE:LINE: " for what cannot be,

@@ -130,13 +130,21 @@ static enum status open_temporary(struct recorder *r, enum recorder_mode mode, s
     }
     r->renamed = mode == RECORDER_RESUME && access(r->temporary, F_OK) != 0 &&
                  rename(r->path, r->temporary) == 0;
-    const int file = open(r->temporary, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    /* nobody typed this name: what another user puts there must not lead to a file of ours */
+    const int follow = r->renamed ? 0 : O_NOFOLLOW;
+    const int file = open(r->temporary, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | follow, 0666);
     struct stat st = {0};
     enum status s = STATUS_OK;
-    if (file < 0 || fstat(file, &st))
+    if (file < 0 && errno == ELOOP)
+        s = error_set(e, STATUS_FAILED, "%s: is a link, must be a file", r->temporary);
+    else if (file < 0 || fstat(file, &st))
         s = error_errno(e, STATUS_FAILED, "%s: cannot create", r->temporary);
     else if (!S_ISREG(st.st_mode))
         s = error_set(e, STATUS_FAILED, "%s: is no regular file", r->temporary);
+    else if (!r->renamed && (st.st_uid != geteuid() || st.st_nlink != 1))
+        s = error_set(e, STATUS_FAILED,
+                      "%s: belongs to another user or has another name, too: remove it first",
+                      r->temporary);
     else if (flock(file, LOCK_EX | LOCK_NB))
         s = error_set(e, STATUS_FAILED, "%s: another process writes into it", r->temporary);
     else if (!(r->stream = fdopen(file, "r+b")))

@@ -93,6 +93,8 @@ expt nan.expt 's/1\.0/NaN/'
 expt axis.expt 's/"fast_axis": ./&"x", /'
 expt lacks.expt 's/origin/origins/'
 expt behind.expt 's/-1, 1, -50/-1, 1, 0/'
+expt metal.expt 's/"image_size"/"thickness": 1, "material": 14, &/'
+expt offset.expt 's/"image_size"/"px_mm_strategy": {"type": "OffsetPxMmStrategy"}, &/'
 expt flat.expt 's/0, 60, 0/100, 0, 0/'
 expt scan.expt 's/"scan": null/"scan": 0/; s/"crystal": \[/"scan": [{"image_range": [-3, 4]}], &/'
 head -c 300 good.expt > half.expt

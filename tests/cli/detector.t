@@ -75,6 +75,23 @@ if has python:h5py; then
 	refused spectrum 'is a spectrum, must be one wavelength'
 	refused no-module 'has no NXdetector_module'
 	refused no-detector 'is no NXmx file'
+	refused beam-odd "units 'furlong' are not known, must be eV, keV or J"
+	refused beam-two 'says two wavelengths, 1.0332[0-9]* and 1.3776[0-9]* A. Give --wavelength or --energy'
+	# beam WHAT: the wavelength of a file that says it so, or what is said
+	beam() {
+		/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_chains.py" bad one.nxs beam.h5 "beam-$1"
+		shift
+		bragg-geometry --detector=beam.h5 --ncells=5 "$@" 2>said | bragg-tap --print | grep -o 'wavelength_A=[0-9.]*'
+		sed 's/^bragg-geometry: //' said
+	}
+	is 'the energy of an NXbeam' "$(beam eV)" wavelength_A=1.37760222
+	is 'in keV, the first of several' "$(beam keV)" wavelength_A=1.37760222
+	is 'and of a monochromator, in J' "$(beam J)" wavelength_A=1.37760222
+	is 'its wavelength, in nm' "$(beam mono)" wavelength_A=1.3
+	is 'or without a unit' "$(beam bare)" wavelength_A=1.25
+	is 'of two that contradict each other an option chooses' "$(beam two --wavelength=1.1)" wavelength_A=1.1
+	is 'a file that does not say it' "$(beam none)" "$(printf '%s\n' wavelength_A=1 \
+		'warning: beam.h5: does not say the wavelength: 1 A is used. Give --wavelength or --energy')"
 	/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_chains.py" bad one.nxs bad.h5 huge-mask
 	check 'a mask far larger than the modules is read in part' timeout 10 sh -c \
 		'bragg-geometry --detector=bad.h5 --ncells=5 | bragg-tap --print'
@@ -117,6 +134,26 @@ is 'but an option may' "$(bragg-geometry --detector=open.poni --detpixels=40,30 
 check_status 'and not what the file says' 2 bragg-geometry --detector=plain.poni --detpixels=40,30
 poni Perkin >perkin.poni
 check_status 'a detector that is not known' 3 bragg-geometry --detector=perkin.poni --detpixels=40,30
+poni Eiger1M '{"pixel1": 0.000172, "pixel2": 0.000172}' >sizes.poni
+poni Eiger1M '{"max_shape": [2167, 2070]}' >shape.poni
+check_status 'pixels of another size than those of the named detector' 3 bragg-geometry --detector=sizes.poni
+check_status 'another number of pixels' 3 bragg-geometry --detector=shape.poni
+# said FILE OPTION...: warnings of bragg-geometry, and the wavelength
+said() {
+	file=$1
+	shift
+	bragg-geometry "$@" --ncells=5 2>said | bragg-tap --print >printed
+	sed "s/^bragg-geometry: warning: $file: //" said
+	grep -o 'wavelength_A=[0-9.]*' printed
+}
+poni Detector '{"pixel1": 0.001, "pixel2": 0.001, "max_shape": [30, 40]}' | sed 's/^Wavelength.*/Wavelength: None/' >none.poni
+is 'a wavelength that is not said' "$(said none.poni --detector=none.poni)" "$(printf \
+	'does not say the wavelength: 1 A is used. Give --wavelength or --energy\nwavelength_A=1')"
+is 'an option says it' "$(said none.poni --detector=none.poni --wavelength=1.3)" 'wavelength_A=1.3'
+sed 's/^Rot1/Rott1/' plain.poni >slip.poni
+is 'a key that is not known' "$(said slip.poni --detector=slip.poni)" "$(printf 'without effect here: Rott1\nwavelength_A=1.1')"
+poni Detector '{"pixel1": 0.001, "pixel2": 0.001, "max_shape": [30, 40], "sensor": {"material": "CdTe", "thickness": 0.001}}' >cdte.poni
+check 'a sensor without mu' sh -c "bragg-geometry --detector=cdte.poni --ncells=5 2>&1 >/dev/null | grep -q \"sensor of 'CdTe' catches\""
 poni CSPAD >cspad.poni
 check_status 'a detector that is not flat' 3 bragg-geometry --detector=cspad.poni
 finish

@@ -140,6 +140,28 @@ def pack(source, path, number):
         f.create_dataset(f"{DETECTOR}/pixel_mask", data=mask, chunks=mask.shape, **how)
 
 
+def beam_says(entry, what):
+    """Another field than NXbeam/incident_wavelength says the wavelength, or none does."""
+    old = entry["instrument/beam"]
+    if what != "two":
+        del old["incident_wavelength"]
+    mono = entry["instrument"].create_group("mono")
+    mono.attrs["NX_class"] = np.array("NXmonochromator", dtype="S")
+    where, name, value, units = {
+        "none": (mono, "d_spacing", 3.1, "angstrom"),
+        "two": (old, "incident_energy", 9000.0, "eV"),
+        "eV": (old, "incident_energy", 9000.0, "eV"),
+        "keV": (old, "incident_energy", [9.0, 9.1], "keV"),
+        "J": (mono, "energy", 9000 * 1.602176634e-19, "J"),
+        "mono": (mono, "wavelength", 0.13, "nm"),
+        "odd": (mono, "energy", 9.0, "furlong"),
+        "bare": (mono, "wavelength", 1.25, None),
+    }[what]
+    where[name] = value
+    if units:
+        where[name].attrs["units"] = units
+
+
 def bad(source, path, what):
     shutil.copy(source, path)
     with h5py.File(path, "r+") as f:
@@ -184,6 +206,8 @@ def bad(source, path, what):
             module["data_origin"][...] = [60000, 0]
         elif what == "wavelength":
             f["entry/instrument/beam/incident_wavelength"][...] = -1
+        elif what.startswith("beam-"):
+            beam_says(f["entry"], what[5:])
         elif what == "no-module":
             for name in [k for k in detector if k.startswith("module")]:
                 del detector[name]

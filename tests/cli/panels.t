@@ -96,6 +96,12 @@ bragg-geometry --detector=agipd-1m --distance=200 --ncells=5 | bragg-orient --fr
 	bragg-write --log a.png 2>err || true
 check 'but into no picture' grep -q 'panels 0 and 8 of 128 do not lie on one grid' err
 
+sensor() { bragg-geometry --ncells=5 --oversample=1 "$@" | bragg-orient --misset=10,20,30 | bragg-intensity --threads=1; }
+sensor --detector=pilatus-300k --distance=100 --thickness=0 --write-geom=bare.geom | bragg-write bare.raw
+sensor --geom=bare.geom --wavelength=1 | bragg-write again.raw
+check '--thickness=0 takes away the sensor of a named detector' bragg-compare bare.raw again.raw --max-error=1e-3
+is 'and no file tells of one' "$(grep -c sensor bare.geom)" 0
+
 bragg-geometry --detector=agipd-1m --distance=200 --write-geom=one.geom | bragg-tap --print >/dev/null
 is 'it says how NXmx holds its panels' "$(sed -n 's/^p127.d[ai][mt]//p' one.geom | tr '\n' ' ')" 'a = /entry/data/data 0 = % 1 = ss 2 = fs '
 bragg-geometry --geom=one.geom --write-geom=two.geom | bragg-tap --print >/dev/null
@@ -111,7 +117,7 @@ bragg-geometry $plain --ncells=5 --write-geom=plain.geom | bragg-orient --misset
 bragg-geometry --geom=plain.geom --ncells=5 | bragg-orient --misset=10,20,30 | bragg-intensity | bragg-write file.raw
 check 'a geometry file gives the image of the options that made it' bragg-compare direct.raw file.raw --max-error=1e-3
 note "$tap_output"
-printf 'flag_equal = 100\nmax_adu = 99\nbad1/min_fs = 0\nbad1/max_fs = 63\n' >bad.geom
+printf 'flag_equal = 100\nmax_adu = 99\nbad1/min_fs = 0\nbad1/max_fs = 63\nbad1/min_ss = 0\nbad1/max_ss = 127\n' >bad.geom
 sed 's/adu_per_photon = 1/adu_per_photon = 4/' plain.geom >>bad.geom
 bragg-geometry --geom=bad.geom --ncells=5 --fluence=1e30 --write-geom=again.geom 2>err | bragg-orient --misset=10,20,30 |
 	bragg-intensity | bragg-tap --record=bad.rec

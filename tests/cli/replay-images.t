@@ -75,6 +75,39 @@ is 'nothing is missing there' "$(grep -c 'does not say' err)" 0
 smv bare.img PIXEL_SIZE=0.1
 bragg-replay bare.img 2>err | bragg-write --quiet bare_%d.img
 check 'what a header does not say is said' says 'bare.img: does not say the distance, the wavelength, where the beam hits,:* *resolutions are wrong' err
+# unread WHAT FILE: it is refused, in one line
+unread() {
+	check_status "$2: $1" 3 bragg-replay "$2"
+	is "$2 says so" "$(bragg-replay "$2" 2>&1 >/dev/null | grep -c "^bragg-replay: $2: header: .*$1")" 1
+}
+smv metres.img PIXEL_SIZE=0.1 'DISTANCE=0.17 m' 'WAVELENGTH=0.09 nm' BEAM_CENTER_X=0.15 BEAM_CENTER_Y=0.25
+bragg-replay metres.img 2>err | bragg-write --quiet metres_%d.img
+is 'units of an SMV header' "$(keys metres_0.img | grep -E '^(DIST|WAVE)' | tr '\n' ' ')" 'DISTANCE=170; WAVELENGTH=0.9; '
+smv comma.img PIXEL_SIZE=0.1 DISTANCE=170 WAVELENGTH=0,9
+unread 'WAVELENGTH 0,9: is not a number with a unit' comma.img
+smv volt.img PIXEL_SIZE=0.1 DISTANCE=170 'WAVELENGTH=12000 eV'
+unread 'WAVELENGTH 12000 eV: is not a number with a unit' volt.img
+smv words.img PIXEL_SIZE=0.1 'DISTANCE=170 or so' WAVELENGTH=0.9
+unread 'DISTANCE 170 or so: is not a number' words.img
+smv twice.img PIXEL_SIZE=0.1 DISTANCE=170 DISTANCE=180 WAVELENGTH=0.9
+unread 'DISTANCE 180: contradicts another value' twice.img
+smv close.img PIXEL_SIZE=0.1 DISTANCE=170 CLOSE_DISTANCE=150 WAVELENGTH=0.9 XPHI=3
+bragg-replay close.img 2>err | bragg-write --quiet close_%d.img
+is 'DISTANCE is not CLOSE_DISTANCE' "$(keys close_0.img | grep '^DISTANCE')" 'DISTANCE=170;'
+smv other.img PIXEL_SIZE=0.1024 DISTANCE=270 WAVELENGTH=0.9 BEAM_CENTER_X=0.15 BEAM_CENTER_Y=0.25
+bragg-replay adsc.img other.img other.img 2>err | bragg-write --quiet other_%d.img
+is 'an image at another distance is named once' "$(grep -c 'warning: other.img: says 0.9 A and 270 mm, but frames are sent with 0.9 A and 170 mm' err)" 1
+cbf() { # FILE SED-COMMAND
+	sed "$2" a_0.cbf >"$1"
+}
+cbf inch.cbf 's/# Detector_distance [0-9.]* m/# Detector_distance 4.7 inch/'
+unread '# Detector_distance 4.7 inch: is not a number with a unit' inch.cbf
+cbf unset.cbf 's/# Wavelength [0-9.]* A/# Wavelength not set/'
+unread '# Wavelength not set: is not a number' unset.cbf
+cbf oblong.cbf 's/# Pixel_size \([^x]*\) x .* m/# Pixel_size \1 x 2e-3 m/'
+unread '# Pixel_size .*: is not a square' oblong.cbf
+cbf beam.cbf 's/# Beam_xy (.*)/# Beam_xy (31 52)/'
+unread '# Beam_xy .*: is not two numbers in pixels' beam.cbf
 sed 's/# Beam_xy (\([^)]*\))/# Beam_xy (\1)/; s/# Detector_distance [0-9.]* m/# Detector_distance 120 mm/' a_0.cbf >mm.cbf
 bragg-replay mm.cbf | bragg-write --quiet mm_%d.img
 is 'a distance in mm' "$(keys mm_0.img | grep '^DISTANCE')" 'DISTANCE=120;'

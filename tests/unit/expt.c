@@ -83,7 +83,8 @@ static void groups_carry_their_panels(void **state)
     (void)state;
     static const char detector[] = "{\"panels\": [{" PLACE("[1, 0, 0]", "[0, 1, 0]", "[0, 2, 0]")
         SIZE "}, {" PLACE("[1, 0, 0]", "[0, 1, 0]", "[10, 2, 0]") SIZE
-        ", \"mask\": [[3, 4, 20, 6], [0, 0, 1, 1]], \"trusted_range\": [0, 500], \"gain\": 2}], "
+        ", \"mask\": [[3, 4, 20, 6], [0, 0, 1, 1]], \"trusted_range\": [0, 520], \"gain\": 2, "
+        "\"pedestal\": 20}], "
         "\"hierarchy\": {" PLACE(
             "[1, 0, 0]", "[0, -1, 0]",
             "[0, 0, -100]") ", \"children\": ["

@@ -17,9 +17,12 @@ static enum status read_text(const char *text)
     return geom_read(scratch_text(scratch_path("a.geom"), text), 0, &geom, &error);
 }
 
-#define PANEL(name)                                                                          \
-    name "/min_fs = 0\n" name "/max_fs = 9\n" name "/min_ss = 0\n" name "/max_ss = 4\n" name \
-         "/corner_x = -5\n" name "/corner_y = 2.5\n" name "/fs = x\n" name "/ss = y\n"
+#define SPAN(name, max_fs, min_ss)                                                        \
+    name "/min_fs = 0\n" name "/max_fs = " max_fs "\n" name "/min_ss = " min_ss "\n" name \
+         "/max_ss = 4\n"
+#define CORNER(name) name "/corner_x = -5\n" name "/corner_y = 2.5\n"
+#define BARE(name) SPAN(name, "9", "0") CORNER(name) name "/fs = x\n" name "/ss = y\n"
+#define PANEL(name) BARE(name) name "/data = /" name "\n"
 #define TOP "clen = 120 mm\nres = 10000\n"
 
 static void panels_stand_where_the_file_says(void **state)
@@ -31,7 +34,9 @@ static void panels_stand_where_the_file_says(void **state)
                   "rigid_group_collection_all = q0\ndata = /entry/data\na/dim0 = %\n"
                   "a/min_fs = 0\na/max_fs = 9\na/min_ss = 10\na/max_ss = 14\n"
                   "a/corner_x = -10.5\na/corner_y = +20\na/fs = +0.0x -1.0y\na/ss = x\n"
-                  "coffset = 0\n" PANEL("b") "b/clen = 250 mm\nb/fs = 0.8 x + 0.6 z\n"),
+                  "coffset = 0\n" SPAN("b", "9", "0")
+                      CORNER("b") "b/ss = y\n"
+                                  "b/clen = 250 mm\nb/fs = 0.8 x + 0.6 z\n"),
         STATUS_OK);
     assert_int_equal(geom.npanels, 2);
     const struct geom_panel *a = &geom.panels[0], *b = &geom.panels[1];
@@ -95,6 +100,65 @@ static void what_pixels_can_hold_is_read(void **state)
     assert_true(geom_gain(&geom, 1e-10) == 1);
 }
 
+static void wavelengths_need_a_unit(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        double m;
+    } rows[] = {{"photon_energy = 9500", 1.30509682e-10},
+                {"photon_energy = 9.5 keV", 1.30509682e-10},
+                {"photon_energy = 0.0095 MeV", 1.30509682e-10},
+                {"wavelength = 1.3 A", 1.3e-10},
+                {"wavelength = 1.3e-10 m", 1.3e-10},
+                {"wavelength = 1.3051", 0},
+                {"wavelength = 1,3 A", 0},
+                {"wavelength = 0.13 nm", 0},
+                {"photon_energy = /LCLS/photon_energy_eV eV", 0},
+                {"photon_energy = 9500 J", 0},
+                {"photon_energy = 1e400 eV", 0},
+                {"photon_energy =", 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[1000];
+        (void)snprintf(text, sizeof text, "%s\n" TOP PANEL("a"), rows[i].line);
+        assert_int_equal(read_text(text), STATUS_OK);
+        if (fabs(geom.wavelength_m - rows[i].m) > 1e-16 ||
+            !*geom.wavelength_unread != (rows[i].m > 0))
+            fail_msg("%s: %g, %s", rows[i].line, geom.wavelength_m, geom.wavelength_unread);
+    }
+    assert_int_equal(read_text("photon_energy = /a eV\n" TOP PANEL("a")), STATUS_OK);
+    assert_non_null(strstr(geom.wavelength_unread,
+                           "a.geom:1: photon_energy = '/a eV' is not a number with a unit"));
+}
+
+static void the_detector_can_be_shifted(void **state)
+{
+    (void)state;
+    assert_int_equal(read_text("res = 10000\ndetector_shift_x = 1.5 mm\n" PANEL(
+                         "a") "detector_shift_y = -0.002\n"
+                              "clen = 120 mm\n"),
+                     STATUS_OK);
+    assert_true(fabs(geom.panels[0].corner_m[0] - 1e-3) < 1e-15);
+    assert_true(fabs(geom.panels[0].corner_m[1] + 1.75e-3) < 1e-15);
+    assert_true(geom.panels[0].corner_m[2] == 0.12);
+    assert_int_equal(read_text(TOP "detector_shift_x = /motor/x mm\n" PANEL("a")), STATUS_OK);
+    assert_string_equal(geom.unused, "detector_shift_x");
+}
+
+static void panels_that_hide_others_are_named(void **state)
+{
+    (void)state;
+    assert_int_equal(read_text(TOP PANEL("a") PANEL("b")), STATUS_OK);
+    assert_string_equal(geom.hidden, "a and b");
+    assert_int_equal(read_text(TOP PANEL("a") "b/min_fs = 10\nb/max_fs = 19\nb/min_ss = 0\n"
+                                              "b/max_ss = 4\nb/corner_x = 4.8\nb/corner_y = 2.5\n"
+                                              "b/fs = x\nb/ss = y\n"),
+                     STATUS_OK);
+    assert_string_equal(geom.hidden, "");
+    assert_int_equal(read_text(TOP PANEL("a") PANEL("b") "b/adu_per_photon = 2\n"), STATUS_OK);
+    assert_true(geom.gains_differ);
+}
+
 static void refused(const char *text, const char *why)
 {
     if (read_text(text) != STATUS_INPUT || !strstr(error.text, why))
@@ -123,15 +187,26 @@ static void bad_files_are_refused(void **state)
     refused("res = 10000\n" PANEL("a"), "panel a has no clen");
     refused("res = 10000\nclen = /LCLS/encoder\n" PANEL("a"), "panel a has no clen");
     refused("clen = 0.1\n" PANEL("a"), "panel a has no res");
-    refused(TOP PANEL("a") "a/max_fs = 70000\n", "65536 pixels");
-    refused(TOP PANEL("a") "a/min_ss = 5\n", "is empty");
-    refused(TOP PANEL("a") "a/ss = x\n", "right angles");
+    refused(TOP SPAN("a", "70000", "0") CORNER("a"), "65536 pixels");
+    refused(TOP SPAN("a", "9", "5") CORNER("a"), "is empty");
+    refused(TOP SPAN("a", "9", "0") CORNER("a") "a/fs = x\na/ss = x\n", "right angles");
     refused(TOP "a/min_fs = 0\n", "has no max_fs");
     refused(TOP PANEL("a") "badx/min_x = 0\nbadx/min_fs = 0\n", "must have one pair");
     refused(TOP PANEL("a") "badx/min_fs = 0\nbadx/panel = c\n", "badx: there is no panel c");
     refused(TOP PANEL("a") "badx/panel = a\n", "badx has no min_fs");
     refused(TOP PANEL("a") "badx/min_ss = 3\nbadx/max_ss = 2\n", "badx ends before it begins");
     refused(TOP PANEL("a") "badx/min_fs = one\n", "must be a number");
+    refused(TOP PANEL("a") "bad1/min_fs = 2\nbad1/max_fs = 3\n", "bad1 has not all of min_fs");
+    refused(TOP PANEL("a") "bad1/min_fs = 2\nbad1/min_fs = 3\n", "bad1/min_fs = '3' contradicts");
+    refused(TOP PANEL("a") "a/corner_x = -4\n", "a/corner_x = '-4' contradicts an earlier line");
+    refused(TOP PANEL("a") "a/fs = -x\n", "a/fs = '-x' contradicts an earlier line");
+    refused(TOP PANEL("a") PANEL("b") "b/corner_y = 9\n", "b/corner_y = '9' contradicts");
+    refused("photon_energy = 9 keV\nwavelength = 1 A\n", "wavelength = '1 A' is 1 A, which");
+    refused("clen = 0x1 m\nres = 1e4\n" PANEL("a"), "panel a has no clen");
+    refused("clen = 10 cm\nres = 1e4\n" PANEL("a"), "panel a has no clen");
+    refused(TOP PANEL("a") "coffset = 0.1\n", "'coffset' stands behind all panels");
+    refused(TOP "a/dim = 3\n", "'dim' is not a dimension");
+    refused(TOP "data = /d\n" BARE("a") BARE("b"), "panels a and b have the same pixels");
     refused(TOP "max_adu = -1\n", "max_adu = '-1', must be a number from 0");
     refused(TOP "a/adu_per_photon = 0\n", "must be a number from 1e-09");
     refused(TOP "adu_per_eV = much\n", "must be a number");
@@ -253,6 +328,9 @@ int main(void)
         cmocka_unit_test(bad_regions_are_masked),
         cmocka_unit_test(what_pixels_can_hold_is_read),
         cmocka_unit_test(bad_files_are_refused),
+        cmocka_unit_test(wavelengths_need_a_unit),
+        cmocka_unit_test(the_detector_can_be_shifted),
+        cmocka_unit_test(panels_that_hide_others_are_named),
         cmocka_unit_test(what_is_never_computed_is_bad),
         cmocka_unit_test(writing_is_the_way_back),
     };

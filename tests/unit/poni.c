@@ -50,54 +50,68 @@ static void versions_are_read(void **state)
     assert_true(p.pixel_m[0] == 7e-5);
 }
 
-/* Turns v about an axis, with the hand that pyFAI's manual says ("Geometry"): 1 and 2 left. */
-static void turn(double v[3], int axis, double rad)
-{
-    const int a = (axis + 1) % 3, b = (axis + 2) % 3;
-    const double s = axis == 2 ? sin(rad) : -sin(rad), x = v[a], y = v[b];
-    v[a] = x * cos(rad) - y * s;
-    v[b] = x * s + y * cos(rad);
-}
-
-/* Corner (slow, fast) of pixels in pyFAI's lab: numbers are reordered by the orientation before the
- * rotations, axes 1 and 2 turned round behind them. */
-static void expected(const struct poni *p, double slow, double fast, double lab[3])
-{
-    const bool flip1 = p->orientation == 1 || p->orientation == 2;
-    const bool flip2 = p->orientation == 1 || p->orientation == 4;
-    lab[0] = (flip1 ? (double)p->pixels[0] - slow : slow) * p->pixel_m[0] - p->poni_m[0];
-    lab[1] = (flip2 ? (double)p->pixels[1] - fast : fast) * p->pixel_m[1] - p->poni_m[1];
-    lab[2] = p->distance_m;
-    for (int i = 0; i < 3; i++)
-        turn(lab, i, p->rotation_rad[i]);
-    lab[0] *= flip1 ? -1 : 1;
-    lab[1] *= flip2 ? -1 : 1;
-}
+/* Centres of pixels in pyFAI's lab, m, for CONFIG, as pyFAI 2026.9.0 computes them
+ * (AzimuthalIntegrator.calc_pos_zyx): four orders in which one and the same detector is stored. */
+static const struct {
+    int orientation, slow, fast;
+    double lab_m[3];
+} by_pyfai[] = {
+    {1, 0, 0, {0.001129117, 0.041807236, 0.116277597}},
+    {1, 29, 0, {-0.000771559, 0.041219288, 0.116680896}},
+    {1, 0, 39, {0.001983585, 0.039228198, 0.116544710}},
+    {1, 12, 7, {0.000495996, 0.041101043, 0.116492423}},
+    {2, 0, 0, {0.001983585, 0.039228198, 0.116544710}},
+    {2, 29, 0, {0.000082909, 0.038640250, 0.116948008}},
+    {2, 0, 39, {0.001129117, 0.041807236, 0.116277597}},
+    {2, 12, 7, {0.001043732, 0.039447813, 0.116663649}},
+    {3, 0, 0, {0.000082909, 0.038640250, 0.116948008}},
+    {3, 29, 0, {0.001983585, 0.039228198, 0.116544710}},
+    {3, 0, 39, {-0.000771559, 0.041219288, 0.116680896}},
+    {3, 12, 7, {0.000716030, 0.039346443, 0.116733183}},
+    {4, 0, 0, {-0.000771559, 0.041219288, 0.116680896}},
+    {4, 29, 0, {0.001129117, 0.041807236, 0.116277597}},
+    {4, 0, 39, {0.000082909, 0.038640250, 0.116948008}},
+    {4, 12, 7, {0.000168294, 0.040999672, 0.116561957}},
+};
 
 static void pixels_lie_where_pyfai_puts_them(void **state)
 {
     (void)state;
-    static const double at[][2] = {{0, 0}, {30, 0}, {0, 40}, {12.5, 7}};
-    for (int orientation = 1; orientation <= 4; orientation++) {
+    for (size_t i = 0; i < sizeof by_pyfai / sizeof *by_pyfai; i++) {
         char text[1000];
         struct poni p;
         struct error e;
         struct geom_panel panel;
-        (void)snprintf(text, sizeof text, CONFIG, orientation);
+        (void)snprintf(text, sizeof text, CONFIG, by_pyfai[i].orientation);
         assert_int_equal(read_text(text, &p, &e), STATUS_OK);
         poni_panel(&p, &panel);
         assert_true(panel.fast_pixels == 40 && panel.slow_pixels == 30 && panel.pixel_m == 7e-5);
-        for (int i = 0; i < 4; i++) {
-            double want[3], got[3];
-            expected(&p, at[i][0], at[i][1], want);
-            for (int k = 0; k < 3; k++)
-                got[k] = panel.corner_m[k] +
-                         7e-5 * (at[i][0] * panel.slow[k] + at[i][1] * panel.fast[k]);
-            assert_near(got[0], want[1], 1e-15);
-            assert_near(got[1], -want[0], 1e-15);
-            assert_near(got[2], want[2], 1e-15);
-        }
+        double got[3];
+        for (int k = 0; k < 3; k++)
+            got[k] = panel.corner_m[k] + 7e-5 * ((by_pyfai[i].slow + 0.5) * panel.slow[k] +
+                                                 (by_pyfai[i].fast + 0.5) * panel.fast[k]);
+        const double *want = by_pyfai[i].lab_m;
+        assert_near(got[0], want[1], 1e-9);
+        assert_near(got[1], -want[0], 1e-9);
+        assert_near(got[2], want[2], 1e-9);
     }
+}
+
+static void what_is_not_known_is_kept(void **state)
+{
+    (void)state;
+    struct poni p;
+    struct error e;
+    assert_int_equal(
+        read_text("poni_version: 3\nDetector: Detector\nDetector_config: {\"pixel1\": 1e-4, "
+                  "\"pixel2\": 1e-4, \"binning\": [2, 2], \"sensor\": {\"material\": \"Si\", "
+                  "\"thickness\": 0.00032}}\nDistance: 0.1\nPoni1: 0\nPoni2: 0\nRott1: 0.1\n"
+                  "Rott1: 0.2\nParallax: True\n",
+                  &p, &e),
+        STATUS_OK);
+    assert_string_equal(p.unused, "binning, Rott1");
+    assert_string_equal(p.material, "Si");
+    assert_true(p.thickness_m == 0.00032);
 }
 
 /* Each with a part of what must be said. */
@@ -120,6 +134,17 @@ static void what_cannot_be_is_said(void **state)
         {"Detector_config: {\"max_shape\": [70000, 3]}\n", "max_shape must be two whole numbers"},
         {"Detector_config: {\"max_shape\": [3]}\n", "max_shape must be two whole numbers"},
         {"Detector_config: {\"orientation\": 5}\n", "orientation must be"},
+        {"Distance: 0.1\nPoni1 = 0\n", ":2: 'Poni1 = 0' has no ':'"},
+        {"Rot1: 45\n", ":1: Rot1: '45' is out of range"},
+        {"Rot1: 0,1\n", ":1: Rot1: '0,1' is no finite number"},
+        {"Rot1:\n", ":1: Rot1: '' is no finite number"},
+        {"Rot1: 1e400\n", ":1: Rot1: '1e400' is no finite number"},
+        {"poni_version: 4\n", ":1: poni_version: '4' is out of range"},
+        {"Detector: Aarhus\n", ":1: Detector: Aarhus is curved"},
+        {"Detector_config: {\"splineFile\": \"a.spline\"}\n", "splineFile: pixels that lie"},
+        {"Detector_config: {\"radius\": 0.3}\n", "radius: a curved detector"},
+        {"Detector_config: {\"sensor\": {\"thickness\": \"thin\"}}\n",
+         "thickness of the sensor must be from 0 to 1 m"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct poni p;
@@ -135,6 +160,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(versions_are_read),
         cmocka_unit_test(pixels_lie_where_pyfai_puts_them),
+        cmocka_unit_test(what_is_not_known_is_kept),
         cmocka_unit_test(what_cannot_be_is_said),
     };
     return unit_run_within(tests, scratch_enter, scratch_leave);
