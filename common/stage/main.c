@@ -89,6 +89,8 @@ static int run_open(struct worker *w)
     s = runtime_open(&w->rt, &e);
     if (s == STATUS_OK)
         s = run_connected(w, &e);
+    if (!s && w->rt.run.ending == ENDING_COMPLETE && !atomic_load(&w->rt.run.status))
+        log_tell(LOG_COMPLETE);
     progress_end(w, !s && w->rt.run.ending == ENDING_COMPLETE && !atomic_load(&w->rt.run.status));
     if (s)
         report(w, s, &e);
