@@ -15,9 +15,9 @@ enum log_level { LOG_ERROR, LOG_NOTICE, LOG_WARNING, LOG_TELL, LOG_INFO, LOG_DEB
 #define LOG_TERMINAL "BRAGG_TERMINAL"
 enum { LOG_MARK = '\1' };
 
-/* In the environment of a process whose stderr bragg-run reads: which file that is, DEVICE:INODE, as
- * log_mark_stderr writes it.  A line there that is no error begins with LOG_ASIDE, so that it is not
- * taken for the cause of a failure.  Where stderr leads elsewhere lines have no such mark. */
+/* In the environment of a process whose stderr bragg-run reads: which file that is, DEVICE:INODE,
+ * as log_mark_stderr writes it.  A line there that is no error begins with LOG_ASIDE, so that it is
+ * not taken for the cause of a failure.  Where stderr leads elsewhere lines have no such mark. */
 #define LOG_SUPERVISED "BRAGG_STDERR"
 enum { LOG_ASIDE = '\2' };
 

@@ -118,6 +118,7 @@ enum status process_start(struct process *p, const struct environment *env, stru
     p->begun_ns = clock_ns();
     p->asked = p->life.forgiven = p->life.starved = p->life.seen = false;
     p->life.reason = NULL;
+    p->complete = false;
     p->spoke_ns = p->failed_ns = 0;
     p->error[0] = 0;
     p->life.frames = p->life.doubt_ns = p->cut_ns = 0;
@@ -165,8 +166,8 @@ static bool is_warning(const char *line)
     return name && strncmp(line + name, warning, sizeof warning - 1) == 0;
 }
 
-/* A line that may tell why the process fails: no warning or summary, not what bragg-tap has counted,
- * which it also tells where others failed, nor how srun saw its task end. */
+/* A line that may tell why the process fails: no warning or summary, not what bragg-tap has
+ * counted, which it also tells where others failed, nor how srun saw its task end. */
 static bool is_message(const struct process *p)
 {
     static const char tap[] = "bragg-tap", srun[] = "srun: ";

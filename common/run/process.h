@@ -46,10 +46,10 @@ struct process {
     bool asked;            // we have asked it to end
     bool leaving;          // it is not needed any more: it ends when it likes, and none follows
     struct life life;
-    bool ready;         // clients may connect to it, or might
-    bool unheard;       // it offers frames on its stdout, where no stage listens
-    int status;         // as waitpid gave it, once it has ended
-    uint64_t ended_ns;  // 0 while it never did
+    bool ready;          // clients may connect to it, or might
+    bool unheard;        // it offers frames on its stdout, where no stage listens
+    int status;          // as waitpid gave it, once it has ended
+    uint64_t ended_ns;   // 0 while it never did
     bool complete;       // it has said that all frames of the run are acknowledged
     uint64_t spoke_ns;   // when the last line came that may be a cause; 0: none since its start
     uint64_t failed_ns;  // when the first line of error came, 0: none since its start
@@ -65,7 +65,7 @@ struct environment {
     char killed[KEEPER_FOLDER_SIZE + 16];  // the file of those that were killed from outside
     sigset_t mask;                         // of signals, as it was at the start
     bool verbose, quiet;                   // show lines as they come; say nothing
-    const struct process *latest;          // whose first line of error was shown last; NULL: another
+    const struct process *latest;  // whose first line of error was shown last; NULL: another
     struct bar bar;
 };
 

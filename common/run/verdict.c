@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -102,7 +103,8 @@ static void show_warnings(const struct ending *end)
         process_show_tail(&r->processes[i]);
 }
 
-/* What else went wrong, and then who is to blame: the last line on the screen is the first error. */
+/* What else went wrong, and then who is to blame: the last line on the screen is the first error.
+ */
 static void show_failure(const struct ending *end, const struct process *culprit)
 {
     const struct restarts *r = end->restarts;
@@ -143,6 +145,20 @@ static enum status blame_process(const struct ending *end, const struct process 
                      hopeless ? ", ten times in a row without a finished frame" : "");
 }
 
+/* Nobody has failed, but the source has not said that all frames are acknowledged. */
+static enum status blame_deserter(const struct ending *end, struct error *e)
+{
+    const struct restarts *r = end->restarts;
+    const struct process *p = end->deserter;
+    char total[32] = "";
+    const uint64_t planned = restarts_planned(r);
+    if (planned != UINT64_MAX)
+        (void)snprintf(total, sizeof total, " of %" PRIu64, planned);
+    show_failure(end, p);
+    return error_set(e, STATUS_FAILED, "stage %s ended after %" PRIu64 "%s frames, with status 0",
+                     p->command->name, r->acknowledged, total);
+}
+
 enum status verdict(const struct ending *end, struct error *e)
 {
     const struct process *culprit = find_culprit(end), *unheard = verdict_unheard(end->restarts);
@@ -157,6 +173,8 @@ enum status verdict(const struct ending *end, struct error *e)
     if (end->interrupts > 1 || (culprit && status_of(culprit) == STATUS_INTERRUPTED) ||
         (end->interrupts && culprit && !end->restarts->hopeless && was_interrupted(culprit)))
         return STATUS_INTERRUPTED;
+    if (end->deserter && (!culprit || culprit->asked || !culprit->spoke_ns))
+        return blame_deserter(end, e);
     if (!culprit) {
         show_warnings(end);
         return end->interrupts && !is_done(end) ? STATUS_INTERRUPTED : STATUS_OK;
