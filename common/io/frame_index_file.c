@@ -36,7 +36,13 @@ enum status index_file_open(struct frame_index *x, struct error *e)
         if (x->file < 0 || fstat(x->file, &st))
             return error_errno(e, STATUS_FAILED, "%s: cannot open", x->path);
         x->special = !S_ISREG(st.st_mode);
-        if (!x->special && !owners_lock(x->file) && !warned) {
+        const enum owners_lock lock =
+            x->special ? OWNERS_LOCKED : owners_lock(x->file, x->path, e);
+        if (lock == OWNERS_BUSY) {
+            index_file_close(x);
+            return STATUS_FAILED;
+        }
+        if (lock == OWNERS_UNLOCKED && !warned) {
             warned = true;
             log_line(LOG_WARNING,
                      "%s: there are no locks on this file system: see to it that no two runs write "
@@ -49,10 +55,10 @@ enum status index_file_open(struct frame_index *x, struct error *e)
     }
 }
 
-void index_file_lock(struct frame_index *x)
+enum status index_file_lock(struct frame_index *x, struct error *e)
 {
-    if (!x->special)
-        (void)owners_lock(x->file);
+    return x->special || owners_lock(x->file, x->path, e) != OWNERS_BUSY ? STATUS_OK
+                                                                         : STATUS_FAILED;
 }
 
 void index_file_unlock(struct frame_index *x)
@@ -157,7 +163,8 @@ enum status index_file_put_head(struct frame_index *x, struct error *e)
 void index_file_withdraw(struct frame_index *x)
 {
     struct stat st;
-    index_file_lock(x);
+    if (index_file_lock(x, NULL))
+        return;
     if (!x->special && (x->fresh || x->fellows || x->former) && is_in_place(x) &&
         !owners_has_fellow(x->file, x->settings.run) && fstat(x->file, &st) == 0 &&
         st.st_size <= (off_t)strlen(x->head)) {

@@ -130,7 +130,8 @@ static enum status open_locked(struct spool *s, struct error *e)
             return failed(s, "open", e);
         if (!S_ISREG(st.st_mode))
             return error_set(e, STATUS_FAILED, "%s: is no file", s->path);
-        (void)owners_lock(s->file);
+        if (owners_lock(s->file, s->path, e) == OWNERS_BUSY)
+            return STATUS_FAILED;
         if (fstat(s->file, &st) == 0 && st.st_nlink > 0)
             return STATUS_OK;
         (void)close(s->file);
@@ -245,7 +246,8 @@ void spool_remove(struct spool *s)
 enum status spool_hold(struct spool *s, bool *gone, struct error *e)
 {
     struct stat st;
-    (void)owners_lock(s->file);
+    if (owners_lock(s->file, s->path, e) == OWNERS_BUSY)
+        return STATUS_FAILED;
     *gone = fstat(s->file, &st) == 0 && st.st_nlink == 0;
     const enum status status = scan(s, e);
     if (status)
@@ -308,7 +310,8 @@ static int by_id(const void *a, const void *b)
 
 enum status spool_gather(struct spool *s, bool *last, struct error *e)
 {
-    (void)owners_lock(s->file);
+    if (owners_lock(s->file, s->path, e) == OWNERS_BUSY)
+        return STATUS_FAILED;
     const enum status status = scan(s, e);
     size_t kept = 0;
     if (s->count)
