@@ -64,6 +64,11 @@ const char *log_aside(void)
     return is_supervised() ? aside : "";
 }
 
+bool log_is_part(void)
+{
+    return getenv(LOG_AGAIN) || getenv("BRAGG_WORKER");
+}
+
 void log_tell(const char *word)
 {
     if (is_supervised())

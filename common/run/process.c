@@ -62,6 +62,7 @@ static void become_here(const struct command *c, const struct environment *env, 
     (void)setenv("BRAGG_KILLED", env->killed, 1);
     set_or_not(LOG_TERMINAL, env->bar.on ? "1" : NULL);
     log_mark_stderr(STDERR_FILENO);
+    set_or_not(LOG_AGAIN, again ? "1" : NULL);
     if (c->worker[0])
         (void)setenv("BRAGG_WORKER", c->worker, 1);
     if (again && c->again)
@@ -205,6 +206,27 @@ static void take_start(struct process *p)
     p->error[0] = 0;
 }
 
+/* As it comes, without the mark in front. */
+static void show_line(const struct process *p, struct environment *env, size_t mark)
+{
+    bar_say(&env->bar, "%s| %s", p->command->name, p->line + mark);
+}
+
+/* Cuts the secret out of addresses such as http://HOST/?token=SECRET: a line may go into files. */
+static void cut_tokens(char *line)
+{
+    static const char name[] = "token=";
+    for (char *at = line; (at = strstr(at, name));) {
+        const bool asked = at > line && (at[-1] == '?' || at[-1] == '&' || at[-1] == ';');
+        at += sizeof name - 1;
+        char *end = at + strcspn(at, " \t&;#\"'<>)");
+        if (!asked || end - at < 3)
+            continue;
+        memcpy(at, "...", 3);
+        memmove(at + 3, end, strlen(end) + 1);
+    }
+}
+
 static void take_line(struct process *p, struct environment *env)
 {
     p->line[p->length] = 0;
@@ -230,6 +252,8 @@ static void take_line(struct process *p, struct environment *env)
         return;
     }
     const bool told = p->line[0] == LOG_MARK;
+    if (told && !isatty(STDERR_FILENO))
+        cut_tokens(p->line);
     if (told && !env->verbose) {
         bar_say(&env->bar, "%s", p->line + 1);
         return;
@@ -239,16 +263,19 @@ static void take_line(struct process *p, struct environment *env)
         take_word(p, p->line + 2);
         return;
     }
-    const bool first = !p->failed_ns;
+    const bool first = !p->failed_ns, live = env->verbose || p->command->wrapped;
+    if (live && isatty(STDERR_FILENO))
+        show_line(p, env, told || aside);
+    cut_tokens(p->line);
     if (!p->asked && !told) {
         if (!aside && is_message(p))
             note_message(p);
         memcpy(p->tail[p->lines++ % TAIL_LINES], p->line + aside, sizeof p->line - aside);
     }
-    if (!env->verbose && !p->command->wrapped)
-        return;
-    env->latest = first && p->failed_ns ? p : NULL;
-    bar_say(&env->bar, "%s| %s", p->command->name, p->line + (told || aside));
+    if (live && !isatty(STDERR_FILENO))
+        show_line(p, env, told || aside);
+    if (live)
+        env->latest = first && p->failed_ns ? p : NULL;
 }
 
 void process_listen(struct process *p, struct environment *env)
