@@ -270,7 +270,8 @@ static enum status ask(const struct run_options *o, const char *where, struct er
     return s;
 }
 
-/* A name without a folder may be meant as that of a shipped pipeline, with the end of its file, too. */
+/* A name without a folder may be meant as that of a shipped pipeline, with the end of its file,
+ * too. */
 static enum status no_pipeline(const char *file, struct error *e)
 {
     char name[SHIPPED_NAME_SIZE], meant[SHIPPED_NAME_SIZE];

@@ -30,12 +30,12 @@ const char *log_aside(void);
 /* Tells bragg-run a word that is not for people; nothing where bragg-run does not read stderr. */
 void log_tell(const char *word);
 
-/* In the environment of a process that bragg-run has started again: what it counts is not all that its
- * stage did. */
+/* In the environment of a process that bragg-run has started again: what it counts is not all that
+ * its stage did. */
 #define LOG_AGAIN "BRAGG_AGAIN"
 
-/* Whether this process makes a part of the frames of its stage: it is one of several, or was started
- * again. */
+/* Whether this process makes a part of the frames of its stage: it is one of several, or was
+ * started again. */
 bool log_is_part(void);
 
 /* Says that the source has acknowledged all frames of the run, as far as this process knows. */

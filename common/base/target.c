@@ -50,7 +50,8 @@ enum status target_open(const char *path, int flags, int *file, struct error *e)
 {
     const struct timespec pause = {.tv_nsec = 10000000};
     flags |= O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-    for (int left = 100; (*file = steady_open(path, flags, 0666)) < 0 && left && is_unread(path); left--)
+    for (int left = 100; (*file = steady_open(path, flags, 0666)) < 0 && left && is_unread(path);
+         left--)
         (void)nanosleep(&pause, NULL);
     if (*file < 0 && is_unread(path))
         return error_set(e, STATUS_FAILED, "%s: nobody reads this pipe", path);

@@ -37,8 +37,7 @@ enum status index_file_open(struct frame_index *x, struct error *e)
         if (x->file < 0 || fstat(x->file, &st))
             return error_errno(e, STATUS_FAILED, "%s: cannot open", x->path);
         x->special = !S_ISREG(st.st_mode);
-        const enum owners_lock lock =
-            x->special ? OWNERS_LOCKED : owners_lock(x->file, x->path, e);
+        const enum owners_lock lock = x->special ? OWNERS_LOCKED : owners_lock(x->file, x->path, e);
         if (lock == OWNERS_BUSY) {
             index_file_close(x);
             return STATUS_FAILED;
@@ -169,8 +168,9 @@ void index_file_withdraw(struct frame_index *x)
     if (!x->special && (x->fresh || x->fellows || x->former) && is_in_place(x) &&
         !owners_has_fellow(x->file, x->settings.run) && fstat(x->file, &st) == 0 &&
         st.st_size <= (off_t)strlen(x->head)) {
-        const bool put_back = x->former_size && steady_truncate(x->file, 0) == 0 &&
-                              steady_write(x->file, x->former, x->former_size) == (ssize_t)x->former_size;
+        const bool put_back =
+            x->former_size && steady_truncate(x->file, 0) == 0 &&
+            steady_write(x->file, x->former, x->former_size) == (ssize_t)x->former_size;
         if (!put_back)
             (void)unlink(x->path);
     }

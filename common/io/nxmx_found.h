@@ -5,8 +5,8 @@
 #include "io/nxmx_series.h"
 
 /* Others that fill the same series wait until it is unlocked, where the file system has such locks.
- * *lock is what nxmx_series_unlock takes, -1 for none.  An error names the folder, whose lock another
- * process does not give back. */
+ * *lock is what nxmx_series_unlock takes, -1 for none.  An error names the folder, whose lock
+ * another process does not give back. */
 enum status nxmx_series_lock(const struct nxmx_series *s, int *lock, struct error *e);
 void nxmx_series_unlock(int lock);
 

@@ -55,8 +55,8 @@ static bool has_open(const char *process, const struct stat *file)
     return found;
 }
 
-/* Locks of descriptors do not tell their process: the first other one of this user that has the file
- * open; 0 when there is none. */
+/* Locks of descriptors do not tell their process: the first other one of this user that has the
+ * file open; 0 when there is none. */
 static long find_user_of(int file)
 {
     struct stat st;

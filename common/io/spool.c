@@ -264,7 +264,8 @@ void spool_release(struct spool *s)
 /* With the first record, its name, too. */
 static bool is_on_disk(const struct spool *s)
 {
-    return steady_sync(s->file) == 0 && (s->end > sizeof(struct header) || replace_sync_folder(s->path));
+    return steady_sync(s->file) == 0 &&
+           (s->end > sizeof(struct header) || replace_sync_folder(s->path));
 }
 
 /* What a process that died has begun goes.  The head comes last: without it there is no record. */

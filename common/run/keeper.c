@@ -75,8 +75,8 @@ static void keep(const char *folder, int fd)
 
 static const char lock_name[] = "alive", new_lock_name[] = "alive.new";
 
-/* A file in the folder that is locked as long as this process lives.  It has its name only when it is
- * locked, so that a folder that has just been made is never taken for one that was left. */
+/* A file in the folder that is locked as long as this process lives.  It has its name only when it
+ * is locked, so that a folder that has just been made is never taken for one that was left. */
 static int hold_lock(const char *folder)
 {
     char path[KEEPER_FOLDER_SIZE + sizeof new_lock_name + 1], name[sizeof path];

@@ -28,7 +28,8 @@ void keeper_started(const struct keeper *k, pid_t group);
 void keeper_ended(const struct keeper *k, pid_t group);
 
 /* Ends what is left, removes the folder with all that is in it, and waits for that.  A keeper that
- * was stopped is woken; one that does not end within five seconds is killed, and its work done here. */
+ * was stopped is woken; one that does not end within five seconds is killed, and its work done
+ * here. */
 void keeper_close(struct keeper *k);
 
 #endif

@@ -56,21 +56,23 @@ static enum status check_text(const char *what, const char *text, struct error *
 {
     for (const char *c = text; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f || *c == '\\')
-            return error_set(e, STATUS_USAGE,
-                             "--launcher=slurm: %s has a line break, another control character or a "
-                             "backslash in it (got '%.200s'); expected a name without those",
-                             what, text);
+            return error_set(
+                e, STATUS_USAGE,
+                "--launcher=slurm: %s has a line break, another control character or a "
+                "backslash in it (got '%.200s'); expected a name without those",
+                what, text);
     return STATUS_OK;
 }
 
 /* Quotes hold a line break for the shell, but sbatch would read the next line by itself. */
 static enum status check_word(const char *word, struct error *e)
 {
-    return strpbrk(word, "\n\r") ? error_set(e, STATUS_USAGE,
-                                             "--launcher=slurm: the option '%.200s' has a line break "
-                                             "in it; expected an option in one line",
-                                             word)
-                                 : STATUS_OK;
+    return strpbrk(word, "\n\r")
+               ? error_set(e, STATUS_USAGE,
+                           "--launcher=slurm: the option '%.200s' has a line break "
+                           "in it; expected an option in one line",
+                           word)
+               : STATUS_OK;
 }
 
 /* A value for sbatch, in quotes where it holds more than plain characters.  In the name of a file a

@@ -247,8 +247,8 @@ void recorder_withdraw(struct recorder *r, size_t count)
         return;
     r->size = r->frames.entries[count].offset;
     r->frames.count = count;
-    if (r->temporary && (fseeko(r->stream, (off_t)r->size, SEEK_SET) ||
-                         steady_truncate(r->file, (off_t)r->size)))
+    if (r->temporary &&
+        (fseeko(r->stream, (off_t)r->size, SEEK_SET) || steady_truncate(r->file, (off_t)r->size)))
         errno = 0;  // recorder_close cuts it, too
 }
 

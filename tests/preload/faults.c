@@ -38,7 +38,8 @@
 static const struct {
     const char *name;
     int number;
-} errors[] = {{"ENOSPC", ENOSPC}, {"EIO", EIO}, {"EDQUOT", EDQUOT}, {"EMFILE", EMFILE}, {"EINTR", EINTR}};
+} errors[] = {
+    {"ENOSPC", ENOSPC}, {"EIO", EIO}, {"EDQUOT", EDQUOT}, {"EMFILE", EMFILE}, {"EINTR", EINTR}};
 
 enum { TEMPORARY_MAX = 16 };
 
