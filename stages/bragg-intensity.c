@@ -190,7 +190,7 @@ static void print_value(void *context, const char *name, int count, const double
                         const char *unit)
 {
     (void)context;
-    fprintf(stderr, "%s: trace: %s", log_program(), name);
+    fprintf(stderr, "%s%s: trace: %s", log_aside(), log_program(), name);
     for (int i = 0; i < count; i++)
         fprintf(stderr, " %.17g", values[i]);
     fprintf(stderr, "%s%s\n", *unit ? " " : "", unit);

@@ -270,17 +270,34 @@ static enum status ask(const struct run_options *o, const char *where, struct er
     return s;
 }
 
+/* A name without a folder may be meant as that of a shipped pipeline, with the end of its file,
+ * too. */
+static enum status no_pipeline(const char *file, struct error *e)
+{
+    char name[SHIPPED_NAME_SIZE], meant[SHIPPED_NAME_SIZE];
+    const char *dot = strrchr(file, '.');
+    const bool ends = dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
+    (void)snprintf(name, sizeof name, "%.*s", ends ? (int)(dot - file) : (int)strlen(file), file);
+    if (program_pipeline_meant(name, meant))
+        return error_set(e, STATUS_FAILED,
+                         "there is no file '%s', did you mean the pipeline %s? 'braggpipe list' "
+                         "shows all shipped pipelines",
+                         file, meant);
+    return error_set(e, STATUS_FAILED,
+                     "there is no file '%s', and no shipped pipeline has this name; 'braggpipe "
+                     "list' shows all shipped pipelines",
+                     file);
+}
+
 static enum status load_and_run(struct pipeline *p, const char *file, struct run_options *o,
                                 struct error *e)
 {
     struct hosts hosts = {0};
     const bool is_there = access(file, F_OK) == 0;
-    char *shipped = is_there ? NULL : program_pipeline(file), meant[SHIPPED_NAME_SIZE];
-    enum status s =
-        !is_there && !shipped && program_pipeline_meant(file, meant)
-            ? error_set(e, STATUS_FAILED, "there is no file '%s', did you mean the pipeline %s?",
-                        file, meant)
-            : pipeline_load(p, shipped ? shipped : file, e);
+    char *shipped = is_there ? NULL : program_pipeline(file);
+    enum status s = !is_there && !shipped && !strchr(file, '/')
+                        ? no_pipeline(file, e)
+                        : pipeline_load(p, shipped ? shipped : file, e);
     if (s == STATUS_OK)
         s = change(p, o, &hosts, e);
     if (s == STATUS_OK)

@@ -1,17 +1,21 @@
 #include "score_output.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/steady.h"
 #include "io/replace.h"
 #include "score/report.h"
 
 static enum status write_json(const struct figures *f, const char *path, struct error *e)
 {
     const bool is_stdout = strcmp(path, "-") == 0;
-    FILE *out = is_stdout ? stdout : fopen(path, "w");
+    const int file =
+        is_stdout ? -1 : steady_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    FILE *out = is_stdout ? stdout : file < 0 ? NULL : steady_stream(file, "w");
     if (!out)
         return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
     figures_json(f, out);

@@ -16,8 +16,9 @@ void clipped_say(const struct clipped *c, const char *where)
 {
     if (c->clipped)
         log_line(LOG_NOTICE,
-                 "%s%s%" PRIu64 " of %" PRIu64 " frames: %" PRIu64
+                 "%s%s%" PRIu64 " of %" PRIu64 " frames%s: %" PRIu64
                  " pixel%s saturated (%.12g ADU), %" PRIu64 " below 0",
-                 where ? where : "", where ? ": " : "", c->clipped, c->frames, c->saturated,
+                 where ? where : "", where ? ": " : "", c->clipped, c->frames,
+                 log_is_part() ? " of this process" : "", c->saturated,
                  c->saturated == 1 ? "" : "s", c->largest_adu, c->below);
 }

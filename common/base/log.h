@@ -15,6 +15,32 @@ enum log_level { LOG_ERROR, LOG_NOTICE, LOG_WARNING, LOG_TELL, LOG_INFO, LOG_DEB
 #define LOG_TERMINAL "BRAGG_TERMINAL"
 enum { LOG_MARK = '\1' };
 
+/* In the environment of a process whose stderr bragg-run reads: which file that is, DEVICE:INODE,
+ * as log_mark_stderr writes it.  A line there that is no error begins with LOG_ASIDE, so that it is
+ * not taken for the cause of a failure.  Where stderr leads elsewhere lines have no such mark. */
+#define LOG_SUPERVISED "BRAGG_STDERR"
+enum { LOG_ASIDE = '\2' };
+
+/* Sets LOG_SUPERVISED in the environment for the file behind `fd`. */
+void log_mark_stderr(int fd);
+
+/* What a line that is no error begins with: the mark that the reader of stderr wants, or "". */
+const char *log_aside(void);
+
+/* Tells bragg-run a word that is not for people; nothing where bragg-run does not read stderr. */
+void log_tell(const char *word);
+
+/* In the environment of a process that bragg-run has started again: what it counts is not all that
+ * its stage did. */
+#define LOG_AGAIN "BRAGG_AGAIN"
+
+/* Whether this process makes a part of the frames of its stage: it is one of several, or was
+ * started again. */
+bool log_is_part(void);
+
+/* Says that the source has acknowledged all frames of the run, as far as this process knows. */
+#define LOG_COMPLETE "complete"
+
 /* Names the program (kept, not copied) and starts at LOG_WARNING. */
 void log_open(const char *program);
 

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/steady.h"
+
 enum status target_check(const char *path, struct error *e)
 {
     struct stat st;
@@ -48,7 +50,8 @@ enum status target_open(const char *path, int flags, int *file, struct error *e)
 {
     const struct timespec pause = {.tv_nsec = 10000000};
     flags |= O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-    for (int left = 100; (*file = open(path, flags, 0666)) < 0 && left && is_unread(path); left--)
+    for (int left = 100; (*file = steady_open(path, flags, 0666)) < 0 && left && is_unread(path);
+         left--)
         (void)nanosleep(&pause, NULL);
     if (*file < 0 && is_unread(path))
         return error_set(e, STATUS_FAILED, "%s: nobody reads this pipe", path);
@@ -65,7 +68,11 @@ static bool lacks(int cause)
 int target_rename_new(const char *from, const char *to)
 {
     struct stat st;
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+    int renamed;
+    while ((renamed = renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE)) < 0 &&
+           errno == EINTR)
+        continue;
+    if (renamed == 0)
         return 0;
     if (!lacks(errno))
         return -1;
@@ -77,5 +84,5 @@ int target_rename_new(const char *from, const char *to)
         errno = EEXIST;
         return -1;
     }
-    return rename(from, to);
+    return steady_rename(from, to);
 }

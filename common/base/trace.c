@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/steady.h"
 #include "base/target.h"
 
 struct span {
@@ -90,7 +91,7 @@ enum status trace_write(const char *path, const char *process, struct error *e)
     int file;
     if (target_open(path, O_CREAT | O_TRUNC, &file, e))
         return STATUS_FAILED;
-    FILE *out = fdopen(file, "w");
+    FILE *out = steady_stream(file, "w");
     if (!out) {
         (void)close(file);
         return error_memory(e, "the trace");

@@ -211,7 +211,9 @@ enum status frame_index_add(struct frame_index *x, const struct index_entry *ent
     s = frame_index_hold(x, e);
     if (s)
         return s;
-    index_file_lock(x);
+    s = index_file_lock(x, e);
+    if (s)
+        return s;
     s = append(x, entry, e);
     index_file_unlock(x);
     return s;

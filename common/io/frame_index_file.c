@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/steady.h"
 #include "io/frame_index_read.h"
 #include "io/owners.h"
 
@@ -32,13 +33,18 @@ enum status index_file_open(struct frame_index *x, struct error *e)
     static bool warned;
     struct stat st;
     while (true) {
-        x->file = open(x->path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+        x->file = steady_open(x->path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
         if (x->file < 0 && errno == ELOOP)  // what it leads to is somebody else's
             return error_set(e, STATUS_FAILED, "%s: is a link, must be a file", x->path);
         if (x->file < 0 || fstat(x->file, &st))
             return error_errno(e, STATUS_FAILED, "%s: cannot open", x->path);
         x->special = !S_ISREG(st.st_mode);
-        if (!x->special && !owners_lock(x->file) && !warned) {
+        const enum owners_lock lock = x->special ? OWNERS_LOCKED : owners_lock(x->file, x->path, e);
+        if (lock == OWNERS_BUSY) {
+            index_file_close(x);
+            return STATUS_FAILED;
+        }
+        if (lock == OWNERS_UNLOCKED && !warned) {
             warned = true;
             log_line(LOG_WARNING,
                      "%s: there are no locks on this file system: see to it that no two runs write "
@@ -51,10 +57,10 @@ enum status index_file_open(struct frame_index *x, struct error *e)
     }
 }
 
-void index_file_lock(struct frame_index *x)
+enum status index_file_lock(struct frame_index *x, struct error *e)
 {
-    if (!x->special)
-        (void)owners_lock(x->file);
+    return x->special || owners_lock(x->file, x->path, e) != OWNERS_BUSY ? STATUS_OK
+                                                                         : STATUS_FAILED;
 }
 
 void index_file_unlock(struct frame_index *x)
@@ -78,7 +84,7 @@ bool index_file_is_whole(const struct frame_index *x)
         return true;
     if (!is_in_place(x) || fstat(x->file, &st) || st.st_size < x->size)
         return false;
-    const ssize_t n = pread(x->file, title, sizeof title - 1, 0);
+    const ssize_t n = steady_read_at(x->file, title, sizeof title - 1, 0);
     title[n > 0 ? n : 0] = 0;
     return index_is_of(title, x->settings.lineage);
 }
@@ -88,7 +94,7 @@ bool index_file_is_whole(const struct frame_index *x)
 bool index_file_clear(struct frame_index *x)
 {
     x->size = 0;
-    return x->special || ftruncate(x->file, 0) == 0;
+    return x->special || steady_truncate(x->file, 0) == 0;
 }
 
 bool index_file_trim(struct frame_index *x)
@@ -100,13 +106,13 @@ bool index_file_trim(struct frame_index *x)
     if (fstat(x->file, &st))
         return false;
     const size_t want = st.st_size < TAIL_MAX ? (size_t)st.st_size : TAIL_MAX;
-    if (pread(x->file, tail, want, st.st_size - (off_t)want) != (ssize_t)want)
+    if (steady_read_at(x->file, tail, want, st.st_size - (off_t)want) != (ssize_t)want)
         return false;
     size_t torn = 0;
     while (torn < want && tail[want - 1 - torn] != '\n')
         torn++;
     x->size = st.st_size - (off_t)torn;
-    return !torn || ftruncate(x->file, x->size) == 0;
+    return !torn || steady_truncate(x->file, x->size) == 0;
 }
 
 enum status index_file_keep(struct frame_index *x, struct error *e)
@@ -120,7 +126,7 @@ enum status index_file_keep(struct frame_index *x, struct error *e)
     x->former = malloc(x->former_size + 1);
     if (!x->former)
         return error_memory(e, "the index");
-    if (pread(x->file, x->former, x->former_size, 0) != st.st_size)
+    if (steady_read_at(x->file, x->former, x->former_size, 0) != st.st_size)
         return error_errno(e, STATUS_FAILED, "%s: cannot read", x->path);
     return index_file_clear(x) ? STATUS_OK
                                : error_errno(e, STATUS_FAILED, "%s: cannot write", x->path);
@@ -133,16 +139,16 @@ enum status index_file_append(struct frame_index *x, const char *line, size_t le
         return error_errno(e, STATUS_FAILED, "%s: cannot write", x->path);
     const off_t before = x->size;
     errno = 0;
-    const ssize_t n = write(x->file, line, length);
-    if (n == (ssize_t)length && (!x->settings.sync || fsync(x->file) == 0)) {
+    const ssize_t n = steady_write(x->file, line, length);
+    if (n == (ssize_t)length && (!x->settings.sync || steady_sync(x->file) == 0)) {
         x->size += x->special ? 0 : n;
         return STATUS_OK;
     }
-    if (n >= 0 && (size_t)n < length)
+    if (n >= 0 && (size_t)n < length && !errno)
         errno = ENOSPC;
     error_errno(e, STATUS_FAILED, "%s: cannot write", x->path);
     /* Should this fail too, the next reader removes the unfinished line. */
-    if (n > 0 && !x->special && ftruncate(x->file, before))
+    if (n > 0 && !x->special && steady_truncate(x->file, before))
         errno = 0;
     return STATUS_FAILED;
 }
@@ -159,12 +165,14 @@ enum status index_file_put_head(struct frame_index *x, struct error *e)
 void index_file_withdraw(struct frame_index *x)
 {
     struct stat st;
-    index_file_lock(x);
+    if (index_file_lock(x, NULL))
+        return;
     if (!x->special && (x->fresh || x->fellows || x->former) && is_in_place(x) &&
         !owners_has_fellow(x->file, x->settings.run) && fstat(x->file, &st) == 0 &&
         st.st_size <= (off_t)strlen(x->head)) {
-        const bool put_back = x->former_size && ftruncate(x->file, 0) == 0 &&
-                              write(x->file, x->former, x->former_size) == (ssize_t)x->former_size;
+        const bool put_back =
+            x->former_size && steady_truncate(x->file, 0) == 0 &&
+            steady_write(x->file, x->former, x->former_size) == (ssize_t)x->former_size;
         if (!put_back)
             (void)unlink(x->path);
     }

@@ -9,7 +9,7 @@ enum status index_remember(struct frame_index *x, const struct index_entry *entr
 
 /* Opens the file at the path, made if there is none, and locks it. */
 enum status index_file_open(struct frame_index *x, struct error *e);
-void index_file_lock(struct frame_index *x);
+enum status index_file_lock(struct frame_index *x, struct error *e);
 void index_file_unlock(struct frame_index *x);
 void index_file_close(struct frame_index *x);  // the process leaves those who write it
 

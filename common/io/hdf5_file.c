@@ -40,10 +40,12 @@ enum status hdf5_create(struct hdf5_file *f, const char *path, bool sync, struct
     }
     f->replace.sync = sync;
     const hid_t access = access_list();
-    errno = f->replace.temporary ? 0 : ESPIPE;
-    f->id = f->replace.temporary
-                ? H5Fcreate(f->replace.temporary, H5F_ACC_TRUNC, H5P_DEFAULT, access)
-                : -1;
+    do {  // the library gives up an open or a truncation that a signal interrupts
+        errno = f->replace.temporary ? 0 : ESPIPE;
+        f->id = f->replace.temporary
+                    ? H5Fcreate(f->replace.temporary, H5F_ACC_TRUNC, H5P_DEFAULT, access)
+                    : -1;
+    } while (f->id < 0 && errno == EINTR);
     (void)hdf5_good(f, f->id);
     (void)H5Pclose(access);
     return STATUS_OK;
@@ -59,6 +61,9 @@ bool hdf5_open(struct hdf5_file *f, const char *path)
 
 static void close_it(struct hdf5_file *f)
 {
+    do
+        errno = 0;
+    while (f->id >= 0 && H5Fflush(f->id, H5F_SCOPE_LOCAL) < 0 && errno == EINTR);
     errno = 0;
     if (f->id >= 0)
         (void)hdf5_good(f, H5Fclose(f->id));

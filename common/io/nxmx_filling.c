@@ -25,8 +25,10 @@ static enum status note_held(struct nxmx_series *s, struct nxmx_filling *g, stru
     template_name(&s->data, g->file, path);
     if (!s->typed || access(path, F_OK) != 0)
         return STATUS_OK;
-    const int lock = nxmx_series_lock(s);
-    const enum status status = nxmx_series_look(s, e);
+    int lock;
+    enum status status = nxmx_series_lock(s, &lock, e);
+    if (status == STATUS_OK)
+        status = nxmx_series_look(s, e);
     nxmx_series_unlock(lock);
     for (size_t i = 0; i < s->known.rows.nframes && noted; i++)
         if (s->known.rows.frames[i].file == g->file)

@@ -175,12 +175,16 @@ static enum status write_and_name(struct nxmx_series *s, struct origin *o, struc
     struct nxmx_written *file = NULL;
     char path[TEMPLATE_PATH_MAX];
     template_name(&s->data, o->filling->file, path);
-    int lock = nxmx_series_lock(s);
-    enum status status = choose(s, path, o, e);
+    int lock;
+    enum status status = nxmx_series_lock(s, &lock, e);
+    if (status == STATUS_OK)
+        status = choose(s, path, o, e);
     nxmx_series_unlock(lock);
     if (status == STATUS_OK && o->rows.nframes)
         status = nxmx_write(path, &s->kind, &o->rows, give_images, o, &file, e);
-    lock = nxmx_series_lock(s);
+    lock = -1;
+    if (status == STATUS_OK)
+        status = nxmx_series_lock(s, &lock, e);
     if (status == STATUS_OK)
         status = name_file(s, path, o, &file, e);
     if (status == STATUS_OK)

@@ -3,21 +3,25 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
+
+#include "io/owners.h"
 
 /* ---- one at a time ----------------------------------------------------- */
 
-int nxmx_series_lock(const struct nxmx_series *s)
+enum status nxmx_series_lock(const struct nxmx_series *s, int *lock, struct error *e)
 {
     char folder[TEMPLATE_PATH_MAX];
     const char *slash = strrchr(s->master, '/');
     (void)snprintf(folder, sizeof folder, "%.*s.", slash ? (int)(slash + 1 - s->master) : 0,
                    s->master);
-    const int lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (lock >= 0)
-        (void)flock(lock, LOCK_EX);
-    return lock;
+    *lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const enum status status = *lock < 0 ? STATUS_OK : owners_lock_whole(*lock, folder, e);
+    if (status) {
+        nxmx_series_unlock(*lock);
+        *lock = -1;
+    }
+    return status;
 }
 
 void nxmx_series_unlock(int lock)

@@ -5,8 +5,9 @@
 #include "io/nxmx_series.h"
 
 /* Others that fill the same series wait until it is unlocked, where the file system has such locks.
- * Returns what nxmx_series_unlock takes. */
-int nxmx_series_lock(const struct nxmx_series *s);
+ * *lock is what nxmx_series_unlock takes, -1 for none.  An error names the folder, whose lock
+ * another process does not give back. */
+enum status nxmx_series_lock(const struct nxmx_series *s, int *lock, struct error *e);
 void nxmx_series_unlock(int lock);
 
 /* The series is locked: takes in what is in it by now. */

@@ -239,8 +239,10 @@ static enum status check_given(struct nxmx_series *s, struct error *e)
     char path[TEMPLATE_PATH_MAX];
     if (!s->given.count)
         return STATUS_OK;
-    const int lock = nxmx_series_lock(s);
-    enum status status = nxmx_series_look(s, e);
+    int lock;
+    enum status status = nxmx_series_lock(s, &lock, e);
+    if (status == STATUS_OK)
+        status = nxmx_series_look(s, e);
     nxmx_series_unlock(lock);
     for (size_t i = 0; i < s->given.count && !status; i++)
         for (uint64_t n = s->given.ranges[i].first, end = s->given.ranges[i].last; !status; n++) {

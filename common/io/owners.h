@@ -10,10 +10,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Waits until no other process is at work on the file; false when its bytes cannot be locked: then
- * the whole file is, where that can be. */
-bool owners_lock(int file);
+#include "base/error.h"
+
+enum owners_lock {
+    OWNERS_LOCKED,    // no other process is at work on the file
+    OWNERS_UNLOCKED,  // nothing can be locked on this file system, or by the whole file only
+    OWNERS_BUSY,      // another process has held its lock for too long
+};
+
+/* Waits until no other process is at work on the file: for half a minute, but only for three
+ * seconds where the other process holds a lock for reading, as processes of a run never do.  `what`
+ * is the name of the file for *e, which is set, with status 1, when the answer is OWNERS_BUSY. */
+enum owners_lock owners_lock(int file, const char *what, struct error *e);
 void owners_unlock(int file);
+
+/* As owners_lock, for the lock of flock() on a file or a folder.  STATUS_OK, too, where there are
+ * no locks. */
+enum status owners_lock_whole(int file, const char *what, struct error *e);
 
 /* Counts this process to a run, until the descriptor is closed. */
 void owners_join(int file, uint64_t run);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/steady.h"
 #include "base/target.h"
 
 static void forget(struct replace *r)
@@ -36,7 +37,7 @@ static int make_temporary(struct replace *r)
             r->temporary = NULL;
             return -1;
         }
-        file = mkstemp(r->temporary);
+        file = steady_make(r->temporary);
         if (file >= 0 && !is_gone(file))
             return file;
         free(r->temporary);
@@ -55,7 +56,8 @@ static FILE *open_temporary(struct replace *r)
         return NULL;
     mode_t mask = umask(0);
     umask(mask);
-    FILE *stream = fchmod(file, 0666 & ~mask) == 0 ? fdopen(file, "wb") : NULL;
+    FILE *stream = fchmod(file, 0666 & ~mask) == 0 ? steady_stream(file, "wb") : NULL;
+    r->file = file;
     if (!stream) {
         int cause = errno;
         close(file);
@@ -75,7 +77,9 @@ enum status replace_open(struct replace *r, const char *path, struct error *e)
     int file = -1;
     const enum status s = special ? target_open(path, O_TRUNC, &file, e) : STATUS_OK;
     if (!s)
-        r->stream = special ? fdopen(file, "wb") : open_temporary(r);
+        r->stream = special ? steady_stream(file, "wb") : open_temporary(r);
+    if (special)
+        r->file = file;
     if (r->stream)
         return STATUS_OK;
     if (!s)
@@ -90,9 +94,9 @@ bool replace_sync_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
     char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    int file = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    int file = folder ? steady_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0) : -1;
     free(folder);
-    bool done = file >= 0 && fsync(file) == 0;
+    bool done = file >= 0 && steady_sync(file) == 0;
     if (file >= 0)
         close(file);
     return done;
@@ -109,7 +113,7 @@ enum status replace_flush(struct replace *r, struct error *e)
     errno = 0;
     /* After a failed write, flushing fails again and tells why. */
     r->flushed = fflush(r->stream) == 0 && !ferror(r->stream) &&
-                 (!r->sync || !r->temporary || fsync(fileno(r->stream)) == 0);
+                 (!r->sync || !r->temporary || steady_sync(r->file) == 0);
     return r->flushed ? STATUS_OK : cannot_write(r, e);
 }
 
@@ -139,7 +143,7 @@ static enum status give_name(const struct replace *r, struct error *e)
         if (!loses_nothing(r))
             return replace_refuse(r->path, e);
     }
-    return rename(r->temporary, r->path) == 0 ? STATUS_OK : cannot_write(r, e);
+    return steady_rename(r->temporary, r->path) == 0 ? STATUS_OK : cannot_write(r, e);
 }
 
 enum status replace_refuse(const char *path, struct error *e)
@@ -155,7 +159,7 @@ enum status replace_refuse(const char *path, struct error *e)
 enum status replace_commit(struct replace *r, struct error *e)
 {
     enum status s = r->flushed ? STATUS_OK : replace_flush(r, e);
-    const int locked = dup(fileno(r->stream));  // until it has its name it is no leftover
+    const int locked = dup(r->file);  // until it has its name it is no leftover
     errno = 0;
     if (fclose(r->stream) != 0 && s == STATUS_OK)
         s = cannot_write(r, e);

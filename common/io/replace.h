@@ -18,6 +18,7 @@ enum { REPLACE_RANDOM = 6 };
 
 struct replace {
     FILE *stream;     // to write to
+    int file;         // below it
     char *path;       // final name, owned
     char *temporary;  // name until then, owned; NULL: written in place
     bool sync;        // may be set after replace_open: wait for the disk

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/crc32c.h"
+#include "base/steady.h"
 #include "io/owners.h"
 #include "io/replace.h"
 
@@ -123,14 +124,15 @@ static enum status open_locked(struct spool *s, struct error *e)
 {
     while (true) {
         struct stat st;
-        s->file = open(s->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+        s->file = steady_open(s->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
         if (s->file < 0 && errno == ELOOP)  // what it leads to is somebody else's
             return error_set(e, STATUS_FAILED, "%s: is a link, must be a file", s->path);
         if (s->file < 0 || fstat(s->file, &st) != 0)
             return failed(s, "open", e);
         if (!S_ISREG(st.st_mode))
             return error_set(e, STATUS_FAILED, "%s: is no file", s->path);
-        (void)owners_lock(s->file);
+        if (owners_lock(s->file, s->path, e) == OWNERS_BUSY)
+            return STATUS_FAILED;
         if (fstat(s->file, &st) == 0 && st.st_nlink > 0)
             return STATUS_OK;
         (void)close(s->file);
@@ -161,7 +163,7 @@ static bool drop_torn(struct spool *s)
     if (!s->count || is_whole(s, s->count - 1))
         return true;
     s->end = s->entries[--s->count].offset;
-    return ftruncate(s->file, (off_t)s->end) == 0;
+    return steady_truncate(s->file, (off_t)s->end) == 0;
 }
 
 /* Nothing of a new one stays when its header cannot be written. */
@@ -169,7 +171,7 @@ static enum status begin_header(struct spool *s, const struct header *ours, bool
                                 struct error *e)
 {
     errno = 0;
-    if ((goes_on || ftruncate(s->file, 0) == 0) && write_at(s, ours, sizeof *ours, 0))
+    if ((goes_on || steady_truncate(s->file, 0) == 0) && write_at(s, ours, sizeof *ours, 0))
         return STATUS_OK;
     (void)failed(s, "write", e);
     if (!goes_on)
@@ -245,7 +247,8 @@ void spool_remove(struct spool *s)
 enum status spool_hold(struct spool *s, bool *gone, struct error *e)
 {
     struct stat st;
-    (void)owners_lock(s->file);
+    if (owners_lock(s->file, s->path, e) == OWNERS_BUSY)
+        return STATUS_FAILED;
     *gone = fstat(s->file, &st) == 0 && st.st_nlink == 0;
     const enum status status = scan(s, e);
     if (status)
@@ -261,7 +264,8 @@ void spool_release(struct spool *s)
 /* With the first record, its name, too. */
 static bool is_on_disk(const struct spool *s)
 {
-    return fsync(s->file) == 0 && (s->end > sizeof(struct header) || replace_sync_folder(s->path));
+    return steady_sync(s->file) == 0 &&
+           (s->end > sizeof(struct header) || replace_sync_folder(s->path));
 }
 
 /* What a process that died has begun goes.  The head comes last: without it there is no record. */
@@ -275,12 +279,12 @@ enum status spool_append(struct spool *s, uint64_t id, const struct iovec *piece
     }
     h.check = crc32c(0, &h, offsetof(struct head, check));
     errno = 0;
-    if (ftruncate(s->file, (off_t)s->end) == 0 &&
+    if (steady_truncate(s->file, (off_t)s->end) == 0 &&
         write_pieces(s, pieces, count, s->end + sizeof h) && write_at(s, &h, sizeof h, s->end) &&
         (!sync || is_on_disk(s)))
         return scan(s, e);
     (void)failed(s, "write", e);
-    (void)!ftruncate(s->file, (off_t)s->end);
+    (void)!steady_truncate(s->file, (off_t)s->end);
     return STATUS_FAILED;
 }
 
@@ -308,7 +312,8 @@ static int by_id(const void *a, const void *b)
 
 enum status spool_gather(struct spool *s, bool *last, struct error *e)
 {
-    (void)owners_lock(s->file);
+    if (owners_lock(s->file, s->path, e) == OWNERS_BUSY)
+        return STATUS_FAILED;
     const enum status status = scan(s, e);
     size_t kept = 0;
     if (s->count)

@@ -2,12 +2,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -22,6 +25,7 @@ enum {
     GROUPS_MAX = PIPELINE_STAGES_MAX * PIPELINE_COUNT_MAX,
     PATIENCE_MS = 1200,  // between asking and killing
     STEP_MS = 20,
+    END_MS = 5000,  // for its end
 };
 
 static pid_t groups[GROUPS_MAX];  // of the keeper's process only
@@ -67,6 +71,59 @@ static void keep(const char *folder, int fd)
     _exit(0);
 }
 
+/* --- what killed runs left ----------------------------------------------- */
+
+static const char lock_name[] = "alive", new_lock_name[] = "alive.new";
+
+/* A file in the folder that is locked as long as this process lives.  It has its name only when it
+ * is locked, so that a folder that has just been made is never taken for one that was left. */
+static int hold_lock(const char *folder)
+{
+    char path[KEEPER_FOLDER_SIZE + sizeof new_lock_name + 1], name[sizeof path];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, new_lock_name);
+    (void)snprintf(name, sizeof name, "%s/%s", folder, lock_name);
+    const int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file >= 0 && flock(file, LOCK_EX | LOCK_NB) == 0 && rename(path, name) == 0)
+        return file;
+    if (file >= 0)
+        (void)close(file);
+    (void)unlink(path);
+    return -1;
+}
+
+/* A private folder of this user whose run holds its lock no more. */
+static bool is_left(const char *folder)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    if (lstat(folder, &st) != 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
+        (st.st_mode & 077) || snprintf(path, sizeof path, "%s/%s", folder, lock_name) >= PATH_MAX)
+        return false;
+    const int file = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const bool left = file >= 0 && fstat(file, &st) == 0 && S_ISREG(st.st_mode) &&
+                      flock(file, LOCK_EX | LOCK_NB) == 0;
+    if (file >= 0)
+        (void)close(file);
+    return left;
+}
+
+/* Those beside this folder. */
+static void clear_left(const char *folder)
+{
+    char pattern[KEEPER_FOLDER_SIZE + 16];
+    glob_t found;
+    const char *slash = strrchr(folder, '/');
+    (void)snprintf(pattern, sizeof pattern, "%.*s/bragg-run-????????????????",
+                   (int)(slash - folder), folder);
+    if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            if (strcmp(found.gl_pathv[i], folder) != 0 && is_left(found.gl_pathv[i]))
+                folder_remove(found.gl_pathv[i]);
+    globfree(&found);
+}
+
+/* --- its life ------------------------------------------------------------ */
+
 /* A name that nobody can guess, short enough for sockets in it. */
 static enum status choose_folder(char folder[KEEPER_FOLDER_SIZE], const char *given,
                                  struct error *e)
@@ -86,7 +143,7 @@ static enum status choose_folder(char folder[KEEPER_FOLDER_SIZE], const char *gi
 enum status keeper_open(struct keeper *k, const char *base, struct error *e)
 {
     int fd[2];
-    *k = (struct keeper){.pipe = -1};
+    *k = (struct keeper){.pipe = -1, .lock = -1};
     const enum status s = choose_folder(k->folder, base, e);
     if (s)
         return s;
@@ -96,6 +153,7 @@ enum status keeper_open(struct keeper *k, const char *base, struct error *e)
     }
     /* The keeper is there first: a folder without one could stay behind. */
     k->pipe = fd[1];
+    (void)fcntl(k->pipe, F_SETFL, O_NONBLOCK);
     k->process = fork();
     if (k->process == 0)
         keep(k->folder, fd[0]);
@@ -105,9 +163,14 @@ enum status keeper_open(struct keeper *k, const char *base, struct error *e)
                            k->folder);
     if (mkdir(k->folder, 0700) != 0)
         return error_errno(e, STATUS_FAILED, "cannot make the folder %s", k->folder);
+    if (!base) {
+        k->lock = hold_lock(k->folder);
+        clear_left(k->folder);
+    }
     return STATUS_OK;
 }
 
+/* A keeper that was stopped does not read: what no longer fits is not waited for. */
 static void tell(const struct keeper *k, pid_t group)
 {
     while (write(k->pipe, &group, sizeof group) < 0 && errno == EINTR)
@@ -124,13 +187,30 @@ void keeper_ended(const struct keeper *k, pid_t group)
     tell(k, -group);
 }
 
+/* Somebody may have stopped it (SIGSTOP), and do so again: false when it does not end in time. */
+static bool wait_for(pid_t keeper)
+{
+    for (int ms = 0; ms < END_MS; ms += STEP_MS) {
+        const pid_t ended = waitpid(keeper, NULL, WNOHANG);
+        if (ended == keeper || (ended < 0 && errno != EINTR))
+            return true;
+        (void)kill(keeper, SIGCONT);
+        (void)nanosleep(&(struct timespec){.tv_nsec = (ms ? STEP_MS : 1) * 1000000L}, NULL);
+    }
+    return false;
+}
+
 void keeper_close(struct keeper *k)
 {
     if (!k->folder[0])
         return;
     (void)close(k->pipe);
-    while (k->process > 0 && waitpid(k->process, NULL, 0) < 0 && errno == EINTR)
-        continue;
-    (void)rmdir(k->folder);  // when there is no keeper
-    *k = (struct keeper){.pipe = -1};
+    if (k->process > 0 && !wait_for(k->process)) {
+        (void)kill(k->process, SIGKILL);
+        (void)waitpid(k->process, NULL, 0);
+    }
+    folder_remove(k->folder);  // when there is no keeper
+    if (k->lock >= 0)
+        (void)close(k->lock);
+    *k = (struct keeper){.pipe = -1, .lock = -1};
 }

@@ -103,8 +103,9 @@ static void put_setting(FILE *out, const char *name, const char *value)
 static bool is_shared(const char *setting)
 {
     static const char *const shared[] = {"OMP_", "SOURCE_DATE_EPOCH="},
-                             *const own[] = {LOG_TERMINAL "=", INPUT_FROM "=", INPUT_BESIDE "=",
-                                             "BRAGG_KILLED=", "BRAGG_WORKER="};
+                             *const own[] = {LOG_TERMINAL "=", LOG_SUPERVISED "=", LOG_AGAIN "=",
+                                             INPUT_FROM "=",   INPUT_BESIDE "=",   "BRAGG_KILLED=",
+                                             "BRAGG_WORKER="};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (strncmp(setting, own[i], strlen(own[i])) == 0)
             return false;
@@ -122,6 +123,8 @@ static void put_all(FILE *out, const struct command *c, const struct launch_orde
     put_setting(out, "BRAGG_KILLED", o->killed);
     if (o->terminal)
         put_setting(out, LOG_TERMINAL, "1");
+    if (o->again)
+        put_setting(out, LOG_AGAIN, "1");
     if (c->worker[0])
         put_setting(out, "BRAGG_WORKER", c->worker);
     if (c->hosts->from)

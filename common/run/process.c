@@ -61,6 +61,8 @@ static void become_here(const struct command *c, const struct environment *env, 
     (void)setenv("XDG_RUNTIME_DIR", env->keeper->folder, 1);
     (void)setenv("BRAGG_KILLED", env->killed, 1);
     set_or_not(LOG_TERMINAL, env->bar.on ? "1" : NULL);
+    log_mark_stderr(STDERR_FILENO);
+    set_or_not(LOG_AGAIN, again ? "1" : NULL);
     if (c->worker[0])
         (void)setenv("BRAGG_WORKER", c->worker, 1);
     if (again && c->again)
@@ -117,6 +119,9 @@ enum status process_start(struct process *p, const struct environment *env, stru
     p->begun_ns = clock_ns();
     p->asked = p->life.forgiven = p->life.starved = p->life.seen = false;
     p->life.reason = NULL;
+    p->complete = false;
+    p->spoke_ns = p->failed_ns = 0;
+    p->error[0] = 0;
     p->life.frames = p->life.doubt_ns = p->cut_ns = 0;
     p->moves += p->life.cut && p->command->movable;
     p->life.cut = false;
@@ -154,15 +159,72 @@ static bool is_endpoint(const char *line)
            !strpbrk(line, " \t");
 }
 
-/* A line that may tell why the process fails: not what bragg-tap has counted, which it also tells
- * where others failed, nor how srun saw its task end. */
+/* "NAME: warning: ...", as stages in other languages write it. */
+static bool is_warning(const char *line)
+{
+    static const char warning[] = ": warning: ";
+    const size_t name = strcspn(line, ": ");
+    return name && strncmp(line + name, warning, sizeof warning - 1) == 0;
+}
+
+/* A line that may tell why the process fails: no warning or summary, not what bragg-tap has
+ * counted, which it also tells where others failed, nor how srun saw its task end. */
 static bool is_message(const struct process *p)
 {
     static const char tap[] = "bragg-tap", srun[] = "srun: ";
+    if (is_warning(p->line))
+        return false;
     if (p->command->hosts && strncmp(p->line, srun, sizeof srun - 1) == 0)
         return !strstr(p->line, ": task ");
     return !pipeline_is_program(p->command->stage, tap) ||
            strncmp(p->line, tap, sizeof tap - 1) == 0;
+}
+
+/* The first line of error of one of these programs is the cause, whatever it says after that. */
+static void note_message(struct process *p)
+{
+    static const char ours[] = "bragg-";
+    p->spoke_ns = clock_ns();
+    if (p->failed_ns || strncmp(p->line, ours, sizeof ours - 1) != 0)
+        return;
+    p->failed_ns = p->spoke_ns;
+    memcpy(p->error, p->line, sizeof p->error);
+}
+
+/* What a process tells bragg-run alone. */
+static void take_word(struct process *p, const char *word)
+{
+    p->complete |= strcmp(word, LOG_COMPLETE) == 0;
+}
+
+/* From here on the process itself speaks: what its launcher said is no cause. */
+static void take_start(struct process *p)
+{
+    if (sscanf(p->line + 1, "run %64s %d", p->host, &p->there) != 2)
+        return;
+    p->spoke_ns = p->failed_ns = 0;
+    p->error[0] = 0;
+}
+
+/* As it comes, without the mark in front. */
+static void show_line(const struct process *p, struct environment *env, size_t mark)
+{
+    bar_say(&env->bar, "%s| %s", p->command->name, p->line + mark);
+}
+
+/* Cuts the secret out of addresses such as http://HOST/?token=SECRET: a line may go into files. */
+static void cut_tokens(char *line)
+{
+    static const char name[] = "token=";
+    for (char *at = line; (at = strstr(at, name));) {
+        const bool asked = at > line && (at[-1] == '?' || at[-1] == '&' || at[-1] == ';');
+        at += sizeof name - 1;
+        char *end = at + strcspn(at, " \t&;#\"'<>)");
+        if (!asked || end - at < 3)
+            continue;
+        memcpy(at, "...", 3);
+        memmove(at + 3, end, strlen(end) + 1);
+    }
 }
 
 static void take_line(struct process *p, struct environment *env)
@@ -172,7 +234,7 @@ static void take_line(struct process *p, struct environment *env)
     if (!p->line[0])
         return;
     if (p->command->hosts && p->line[0] == REMOTE_MARK) {
-        (void)sscanf(p->line + 1, "run %64s %d", p->host, &p->there);
+        take_start(p);
         (void)sscanf(p->line + 1, "ended %d", &p->told);
         return;
     }
@@ -190,17 +252,30 @@ static void take_line(struct process *p, struct environment *env)
         return;
     }
     const bool told = p->line[0] == LOG_MARK;
+    if (told && !isatty(STDERR_FILENO))
+        cut_tokens(p->line);
     if (told && !env->verbose) {
         bar_say(&env->bar, "%s", p->line + 1);
         return;
     }
-    if (!p->asked && !told) {
-        if (is_message(p))
-            p->spoke_ns = clock_ns();
-        memcpy(p->tail[p->lines++ % TAIL_LINES], p->line, sizeof p->line);
+    const bool aside = p->line[0] == LOG_ASIDE;
+    if (aside && p->line[1] == LOG_ASIDE) {
+        take_word(p, p->line + 2);
+        return;
     }
-    if (env->verbose || p->command->wrapped)
-        bar_say(&env->bar, "%s| %s", p->command->name, p->line + told);
+    const bool first = !p->failed_ns, live = env->verbose || p->command->wrapped;
+    if (live && isatty(STDERR_FILENO))
+        show_line(p, env, told || aside);
+    cut_tokens(p->line);
+    if (!p->asked && !told) {
+        if (!aside && is_message(p))
+            note_message(p);
+        memcpy(p->tail[p->lines++ % TAIL_LINES], p->line + aside, sizeof p->line - aside);
+    }
+    if (live && !isatty(STDERR_FILENO))
+        show_line(p, env, told || aside);
+    if (live)
+        env->latest = first && p->failed_ns ? p : NULL;
 }
 
 void process_listen(struct process *p, struct environment *env)
@@ -221,13 +296,24 @@ void process_listen(struct process *p, struct environment *env)
     }
 }
 
+void process_show_error(const struct process *p)
+{
+    if (p->failed_ns)
+        fprintf(stderr, "%s| %s\n", p->command->name, p->error);
+}
+
 void process_show_tail(const struct process *p)
 {
-    if (p->command->wrapped)
-        return;  // shown already
     const size_t first = p->lines > TAIL_LINES ? p->lines - TAIL_LINES : 0;
-    for (size_t i = first; i < p->lines; i++)
-        fprintf(stderr, "%s| %s\n", p->command->name, p->tail[i % TAIL_LINES]);
+    bool passed = !p->failed_ns;
+    for (size_t i = first; i < p->lines && !p->command->wrapped; i++) {
+        const char *line = p->tail[i % TAIL_LINES];
+        if (!passed && strcmp(line, p->error) == 0)
+            passed = true;
+        else
+            fprintf(stderr, "%s| %s\n", p->command->name, line);
+    }
+    process_show_error(p);
 }
 
 /* --- end ----------------------------------------------------------------- */

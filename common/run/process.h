@@ -46,13 +46,16 @@ struct process {
     bool asked;            // we have asked it to end
     bool leaving;          // it is not needed any more: it ends when it likes, and none follows
     struct life life;
-    bool ready;         // clients may connect to it, or might
-    bool unheard;       // it offers frames on its stdout, where no stage listens
-    int status;         // as waitpid gave it, once it has ended
-    uint64_t ended_ns;  // 0 while it never did
-    uint64_t spoke_ns;  // when the last message of `tail` came; 0 for never
+    bool ready;          // clients may connect to it, or might
+    bool unheard;        // it offers frames on its stdout, where no stage listens
+    int status;          // as waitpid gave it, once it has ended
+    uint64_t ended_ns;   // 0 while it never did
+    bool complete;       // it has said that all frames of the run are acknowledged
+    uint64_t spoke_ns;   // when the last line came that may be a cause; 0: none since its start
+    uint64_t failed_ns;  // when the first line of error came, 0: none since its start
     size_t length, lines;
     char line[TAIL_BYTES];
+    char error[TAIL_BYTES];             // that line
     char tail[TAIL_LINES][TAIL_BYTES];  // ring of its last lines, before it was asked to end
 };
 
@@ -62,6 +65,7 @@ struct environment {
     char killed[KEEPER_FOLDER_SIZE + 16];  // the file of those that were killed from outside
     sigset_t mask;                         // of signals, as it was at the start
     bool verbose, quiet;                   // show lines as they come; say nothing
+    const struct process *latest;  // whose first line of error was shown last; NULL: another
     struct bar bar;
 };
 
@@ -83,7 +87,10 @@ void process_kill(struct process *p);
 /* True when it has just ended; then its group is gone and its output read. */
 bool process_reap(struct process *p, struct environment *env);
 
-/* Writes its last lines to stderr. */
+/* Writes its first line of error to stderr, if there is one. */
+void process_show_error(const struct process *p);
+
+/* Writes its last lines to stderr, the first line of error at the end. */
 void process_show_tail(const struct process *p);
 
 /* It ended other than with status 0. */

@@ -61,6 +61,7 @@ static _Noreturn void become(struct remote *r)
     const enum status shared = share_take(&r->share, &e);
     printf("%crun %s %d\n", REMOTE_MARK, host_name(), (int)getpid());
     (void)fflush(stdout);
+    log_mark_stderr(STDOUT_FILENO);
     if (dup2(STDOUT_FILENO, STDERR_FILENO) < 0 || (r->dir && chdir(r->dir) != 0))
         log_line(LOG_ERROR, "%s: %s", r->dir ? r->dir : "stderr", strerror(errno));
     else if (shared)

@@ -30,6 +30,12 @@ static const char *option_text(const struct command *c, const char *name)
     return text;
 }
 
+uint64_t restarts_planned(const struct restarts *r)
+{
+    const char *frames = r->source ? option_text(r->source->command, "frames") : NULL;
+    return r->known ? r->total : frames ? strtoull(frames, NULL, 10) : UINT64_MAX;
+}
+
 static double option_s(const struct command *c, const char *name, double otherwise)
 {
     const char *text = c ? option_text(c, name) : NULL;

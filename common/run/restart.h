@@ -26,6 +26,8 @@ struct restarts {
     uint64_t silence_ns;                 // a source that does not answer for so long is frozen
     uint64_t heard_ns;                   // when the present one answered last, 0: it has not yet
     uint64_t turned_ns;                  // when this was looked at last
+    bool known;                          // the source has told how many frames there are ...
+    uint64_t total;                      // ... so many
     uint64_t acknowledged;               // frames, as told last
     struct given_up given_up;
     const struct process *killed_last;  // by the frame that was given up, NULL: unknown
@@ -55,6 +57,10 @@ enum restart_verdict {
 
 /* A process that has failed, while the run goes on. */
 enum restart_verdict restarts_try(struct restarts *r, struct process *p, uint64_t now_ns);
+
+/* How many frames the run has, as the source has told, else as its --frames says; UINT64_MAX: not
+ * known. */
+uint64_t restarts_planned(const struct restarts *r);
 
 /* How it ended, for people: "was killed by signal 9". */
 void restarts_fate(const struct process *p, char *text, size_t size);

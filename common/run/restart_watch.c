@@ -120,6 +120,8 @@ void restarts_hear(struct restarts *r, const struct run_status *s, uint64_t now_
 {
     const uint64_t more = s->acknowledged > r->acknowledged ? s->acknowledged - r->acknowledged : 0;
     r->acknowledged = s->acknowledged;
+    r->known = s->known;
+    r->total = s->total;
     if (s->nprocesses && r->source &&
         find_running(r, s->processes[0].pid, s->processes[0].host) == r->source)
         r->heard_ns = now_ns;

@@ -1,9 +1,12 @@
 #include "run/slurm.h"
 
+#include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -48,6 +51,43 @@ struct job {
     const char *const *argv;  // of bragg-run, ended by NULL
 };
 
+/* What a line of the script cannot hold, or what sbatch and its file names take in another way. */
+static enum status check_text(const char *what, const char *text, struct error *e)
+{
+    for (const char *c = text; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f || *c == '\\')
+            return error_set(
+                e, STATUS_USAGE,
+                "--launcher=slurm: %s has a line break, another control character or a "
+                "backslash in it (got '%.200s'); expected a name without those",
+                what, text);
+    return STATUS_OK;
+}
+
+/* Quotes hold a line break for the shell, but sbatch would read the next line by itself. */
+static enum status check_word(const char *word, struct error *e)
+{
+    return strpbrk(word, "\n\r")
+               ? error_set(e, STATUS_USAGE,
+                           "--launcher=slurm: the option '%.200s' has a line break "
+                           "in it; expected an option in one line",
+                           word)
+               : STATUS_OK;
+}
+
+/* A value for sbatch, in quotes where it holds more than plain characters.  In the name of a file a
+ * percent sign stands for more than itself, unless it is doubled. */
+static void print_value(const char *text, bool is_file, FILE *out)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-+./:,=@";
+    const bool quoted = text[strspn(text, plain)] != 0;
+    fputs(quoted ? "\"" : "", out);
+    for (; *text; text++)
+        fprintf(out, "%s%c", *text == '"' ? "\\" : is_file && *text == '%' ? "%" : "", *text);
+    fputs(quoted ? "\"" : "", out);
+}
+
 static bool is_for_job(const char *word)
 {
     return strncmp(word, "--slurm", 7) != 0 && strcmp(word, "--dry-run") != 0;
@@ -66,8 +106,11 @@ static void write_script(const struct job *job, FILE *out)
     char self[PATH_MAX];
     const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     self[length > 0 ? length : 0] = 0;
-    fprintf(out, "#!/bin/sh\n#SBATCH --job-name=%s\n#SBATCH --output=%s\n", job->name, job->log);
-    fputs("#SBATCH --open-mode=append\n#SBATCH --requeue\n", out);
+    fputs("#!/bin/sh\n#SBATCH --job-name=", out);
+    print_value(job->name, false, out);
+    fputs("\n#SBATCH --output=", out);
+    print_value(job->log, true, out);
+    fputs("\n#SBATCH --open-mode=append\n#SBATCH --requeue\n", out);
     for (const char *word = job->options; word && *(word += strspn(word, " \t"));) {
         const size_t size = strcspn(word, " \t");
         fprintf(out, "#SBATCH %.*s\n", (int)size, word);
@@ -92,15 +135,38 @@ static void write_script(const struct job *job, FILE *out)
     putc('\n', out);
 }
 
+/* A new file in place of a former one: no link is followed, and no other user's file is filled. */
+static FILE *open_script(const char *path)
+{
+    (void)unlink(path);
+    const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    FILE *script = file < 0 ? NULL : fdopen(file, "w");
+    if (file >= 0 && !script)
+        (void)close(file);
+    return script;
+}
+
+/* The log grows from job to job: Slurm would follow a link, or fill a file of another kind. */
+static enum status check_log(const char *log, struct error *e)
+{
+    struct stat st;
+    return lstat(log, &st) != 0 || (S_ISREG(st.st_mode) && st.st_uid == geteuid())
+               ? STATUS_OK
+               : error_set(e, STATUS_FAILED,
+                           "%s: is no ordinary file of this user; remove it, or choose another "
+                           "--workdir",
+                           log);
+}
+
 /* What sbatch says last, "Submitted batch job 12", goes to stdout and into `last`. */
 static enum status submit(const struct job *job, const char *path, char last[WORDS_SIZE],
                           struct error *e)
 {
     char line[WORDS_SIZE] = "";
     (void)snprintf(last, WORDS_SIZE, "sbatch says nothing");
-    FILE *script = fopen(path, "we");
+    FILE *script = open_script(path);
     if (!script)
-        return error_errno(e, STATUS_FAILED, "%s", path);
+        return error_errno(e, STATUS_FAILED, "%s: cannot make this file", path);
     write_script(job, script);
     if (fclose(script) != 0)
         return error_errno(e, STATUS_FAILED, "%s", path);
@@ -146,11 +212,24 @@ enum status slurm_begin(const char *path, const char *workdir, const char *optio
                             .log = log,
                             .options = options,
                             .argv = argv};
+    enum status s = check_text("the name of the pipeline file", job.name, e);
+    if (s == STATUS_OK)
+        s = check_text("the working folder", here, e);
+    if (s == STATUS_OK)
+        s = check_text("--workdir", dir, e);
+    if (s == STATUS_OK && options)
+        s = check_text("--slurm", options, e);
+    for (const char *const *word = argv; *word && s == STATUS_OK; word++)
+        s = check_word(*word, e);
+    if (s)
+        return s;
     if (dry) {
         write_script(&job, stdout);
         return STATUS_OK;
     }
-    enum status s = workdir_make(dir, &made, e);
+    s = workdir_make(dir, &made, e);
+    if (s == STATUS_OK)
+        s = check_log(log, e);
     if (s == STATUS_OK)
         s = submit(&job, script, words, e);
     if (s == STATUS_OK) {

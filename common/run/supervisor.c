@@ -16,6 +16,8 @@
 
 enum { TICK_MS = 100 };
 static const uint64_t WORD_NS = 500 * MS;       // a stage that ends tells the others itself
+static const uint64_t DONE_NS = 2000 * MS;      // other last stages may have work left
+static const uint64_t BEGUN_NS = 10000 * MS;    // a source may think about its experiment
 static const uint64_t LATE_NS = 10000 * MS;     // who only watches may end what it does
 static const uint64_t PATIENCE_NS = 3000 * MS;  // between asking and killing
 
@@ -25,12 +27,14 @@ struct supervisor {
     size_t count;
     struct process *processes;
     struct restarts restarts;
-    struct pollfd *polls;  // one per process, then the signals
-    int signals;           // signalfd
-    unsigned interrupts;   // Ctrl-C so far
-    int ended_by;          // SIGTERM or SIGHUP, 0 for none
-    bool stopping;         // nothing is started again
-    bool broken;           // a process has failed, or the user wants the end
+    struct pollfd *polls;            // one per process, then the signals
+    int signals;                     // signalfd
+    unsigned interrupts;             // Ctrl-C so far
+    int ended_by;                    // SIGTERM or SIGHUP, 0 for none
+    bool stopping;                   // nothing is started again
+    bool broken;                     // a process has failed, or the user wants the end
+    bool late;                       // who comes only now was told to leave
+    const struct process *deserter;  // it ended with status 0 before all frames were acknowledged
     bool complete;         // all last stages that frames wait for ended well: these are there
     uint64_t complete_ns;  // since when
     uint64_t term_ns;      // when to ask those that are left; 0 for never
@@ -117,7 +121,21 @@ static void on_signals(struct supervisor *s)
 
 /* --- ends of processes --------------------------------------------------- */
 
-static bool is_complete(const struct supervisor *s)
+/* The source has told, or a last stage has learned from it, that all frames are acknowledged.  A
+ * pipeline without frames has nobody who could. */
+static bool is_confirmed(const struct supervisor *s)
+{
+    const struct restarts *r = &s->restarts;
+    bool told = !r->source || (r->known && r->acknowledged == r->total);
+    for (size_t i = 0; i < s->count && !told; i++) {
+        const struct process *p = &s->processes[i];
+        told = p->complete && (p == r->source || (p->command->last && !p->command->watches));
+    }
+    return told;
+}
+
+/* All last stages that frames wait for have ended with status 0. */
+static bool is_drained(const struct supervisor *s)
 {
     for (size_t i = 0; i < s->count; i++) {
         const struct process *p = &s->processes[i];
@@ -128,11 +146,14 @@ static bool is_complete(const struct supervisor *s)
     return true;
 }
 
-/* Once the last stages have ended well, a worker, or who only watches, may have come too late and
+/* The last stages have ended well.  A worker, or who only watches, may have come too late and
  * still wait for the others: it is asked to end.  A command that wraps a stage may have work left.
  */
-static void after_complete(struct supervisor *s)
+static void complete(struct supervisor *s)
 {
+    if (!s->complete)
+        s->complete_ns = clock_ns();
+    s->complete = true;
     bool wrapped = false, watched = false;
     for (size_t i = 0; i < s->count; i++) {
         const struct process *p = &s->processes[i];
@@ -161,10 +182,12 @@ static void on_failure(struct supervisor *s, struct process *p)
     }
 }
 
-/* The source has ended well: one of several last stages that comes only now would wait for it.  Who
- * took frames does not listen any more; who was started again may have files to finish. */
+/* The source has ended with all frames acknowledged: one of several last stages that comes only now
+ * would wait for it.  Who took frames does not listen any more; who was started again may have
+ * files to finish. */
 static void tell_late(struct supervisor *s)
 {
+    s->late = true;
     for (size_t i = 0; i < s->count; i++) {
         struct process *p = &s->processes[i];
         const struct command *c = p->command;
@@ -175,14 +198,8 @@ static void tell_late(struct supervisor *s)
 
 static void on_end(struct supervisor *s, struct process *p)
 {
-    if (p->command->source && !process_failed(p) && !s->stopping)
-        tell_late(s);
-    if (!s->complete && !s->stopping && is_complete(s)) {
-        s->complete = true;
-        s->complete_ns = clock_ns();
-    }
-    if (s->complete && !s->stopping)
-        after_complete(s);
+    if (!s->stopping && (s->complete || (is_drained(s) && is_confirmed(s))))
+        complete(s);
     p->life.forgiven |= p->leaving;
     if (!p->start_ns && process_failed(p) && !p->leaving)
         on_failure(s, p);
@@ -194,6 +211,55 @@ static void check_doubts(struct supervisor *s)
     for (size_t i = 0; i < s->count; i++)
         if (s->processes[i].life.doubt_ns)
             on_failure(s, &s->processes[i]);
+}
+
+/* All processes of that stage have ended with status 0, and nobody asked them to. */
+static bool has_deserted(const struct supervisor *s, const struct pipeline_stage *stage)
+{
+    bool deserted = true;
+    for (size_t i = 0; i < s->count && deserted; i++) {
+        const struct process *p = &s->processes[i];
+        deserted = p->command->stage != stage || (p->ended_ns && !p->pid && !p->start_ns &&
+                                                  !p->status && !p->asked && !p->leaving);
+    }
+    return deserted;
+}
+
+/* How long after its end with status 0 the word may come that all frames are acknowledged. */
+static uint64_t word_ns(const struct supervisor *s, const struct process *p)
+{
+    const struct process *source = s->restarts.source;
+    const struct command *c = p->command;
+    if (c->last)
+        return is_drained(s) ? WORD_NS : DONE_NS;
+    if (c->source || c->stage > source->command->stage)
+        return DONE_NS;
+    return p->complete || s->restarts.known ? UINT64_MAX : BEGUN_NS;  // it has given its experiment
+}
+
+/* A stage that ended with status 0 has not done its work unless the source says so. */
+static void check_deserters(struct supervisor *s, uint64_t now)
+{
+    if (s->complete || s->stopping || s->interrupts)
+        return;
+    const struct process *source = s->restarts.source;
+    if (is_confirmed(s)) {
+        if (is_drained(s))
+            complete(s);
+        else if (!s->late && source && source->ended_ns && !source->pid && !source->status)
+            tell_late(s);
+        return;
+    }
+    for (size_t i = 0; i < s->count && !s->deserter; i++) {
+        const struct process *p = &s->processes[i];
+        if (!p->command->after && !p->command->watches && p->ended_ns && now > p->ended_ns &&
+            now - p->ended_ns > word_ns(s, p) && has_deserted(s, p->command->stage))
+            s->deserter = p;
+    }
+    if (s->deserter) {
+        s->broken = true;
+        stop(s, 0);
+    }
 }
 
 static void check_times(struct supervisor *s, uint64_t now)
@@ -277,6 +343,7 @@ static void turn(struct supervisor *s)
     growth_turn(s->settings->growth, &s->restarts, s->stopping || s->interrupts, clock_ns());
     s->count = s->restarts.count;
     check_doubts(s);
+    check_deserters(s, clock_ns());
     check_times(s, clock_ns());
 }
 
@@ -298,6 +365,7 @@ static enum status run(struct supervisor *s, struct error *e)
                                .settings = s->settings,
                                .interrupts = s->interrupts,
                                .ended_by = s->ended_by,
+                               .deserter = s->deserter,
                                .complete = s->complete,
                                .complete_ns = s->complete_ns};
     status = status ? status : verdict(&end, e);

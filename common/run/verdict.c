@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -26,10 +27,19 @@ static bool came_late(const struct ending *end, const struct process *p)
     return p->ended_ns >= end->complete_ns && forgiven;
 }
 
-/* One that was killed, else the last one that said something (the others follow
- * it without a word), else the first that failed; NULL when none did. */
+/* When it failed: with its first line of error, which comes before the others hear of it, else with
+ * its end. */
+static uint64_t failed_ns(const struct process *p)
+{
+    return p->failed_ns ? p->failed_ns : p->ended_ns;
+}
+
+/* The first that was killed, unless another said long before that why it fails; else the first that
+ * failed and said something (the others follow it without a word), else the first that failed; NULL
+ * when none did. */
 static const struct process *find_culprit(const struct ending *end)
 {
+    static const uint64_t LONG_NS = UINT64_C(200000000);  // so long a death may stay unseen
     const struct restarts *r = end->restarts;
     const struct process *killed = NULL, *speaker = NULL, *first = NULL;
     if (r->hopeless)
@@ -40,11 +50,13 @@ static const struct process *find_culprit(const struct ending *end)
             continue;
         if (WIFSIGNALED(p->status) && !p->asked && (!killed || p->ended_ns < killed->ended_ns))
             killed = p;
-        if (p->spoke_ns && (!speaker || p->spoke_ns > speaker->spoke_ns))
+        if (p->spoke_ns && (!speaker || failed_ns(p) < failed_ns(speaker)))
             speaker = p;
         if (!first || p->ended_ns < first->ended_ns)
             first = p;
     }
+    if (killed && speaker && speaker->failed_ns && speaker->failed_ns + LONG_NS < killed->ended_ns)
+        return speaker;
     return killed ? killed : speaker ? speaker : first;
 }
 
@@ -91,13 +103,28 @@ static void show_warnings(const struct ending *end)
         process_show_tail(&r->processes[i]);
 }
 
+/* What else went wrong, and then who is to blame: the last line on the screen is the first error.
+ */
+static void show_failure(const struct ending *end, const struct process *culprit)
+{
+    const struct restarts *r = end->restarts;
+    for (size_t i = 0; i < r->count && !end->settings->verbose; i++)
+        if (&r->processes[i] != culprit && process_failed(&r->processes[i]) &&
+            !r->processes[i].life.forgiven)
+            process_show_error(&r->processes[i]);
+    if (!end->settings->verbose)
+        process_show_tail(culprit);
+    else if (r->env->latest != culprit)
+        process_show_error(culprit);
+}
+
 /* All that failed did so because of a frame that killed others. */
 static enum status blame_frame(const struct ending *end, struct error *e)
 {
     const struct given_up *g = &end->restarts->given_up;
     const struct process *p = end->restarts->killed_last;
-    if (p && !end->settings->verbose)
-        process_show_tail(p);
+    if (p)
+        show_failure(end, p);
     return error_set(e, STATUS_FAILED,
                      "frame %" PRIu64 " is given up: %" PRIu64 " process%s%s%s died at work on it",
                      g->frame, g->deaths, g->deaths > 1 ? "es" : "", p ? " of stage " : "",
@@ -112,11 +139,24 @@ static enum status blame_process(const struct ending *end, const struct process 
     const bool named =
         WIFSIGNALED(p->status) && !p->life.reason && !p->life.starved && !p->life.cut;
     restarts_fate(p, fate, sizeof fate);
-    if (!end->settings->verbose)
-        process_show_tail(p);
+    show_failure(end, p);
     return error_set(e, status_of(p), "stage %s %s%s%s%s%s", p->command->name, fate,
                      named ? " (" : "", named ? name : "", named ? ")" : "",
                      hopeless ? ", ten times in a row without a finished frame" : "");
+}
+
+/* Nobody has failed, but the source has not said that all frames are acknowledged. */
+static enum status blame_deserter(const struct ending *end, struct error *e)
+{
+    const struct restarts *r = end->restarts;
+    const struct process *p = end->deserter;
+    char total[32] = "";
+    const uint64_t planned = restarts_planned(r);
+    if (planned != UINT64_MAX)
+        (void)snprintf(total, sizeof total, " of %" PRIu64, planned);
+    show_failure(end, p);
+    return error_set(e, STATUS_FAILED, "stage %s ended after %" PRIu64 "%s frames, with status 0",
+                     p->command->name, r->acknowledged, total);
 }
 
 enum status verdict(const struct ending *end, struct error *e)
@@ -133,6 +173,8 @@ enum status verdict(const struct ending *end, struct error *e)
     if (end->interrupts > 1 || (culprit && status_of(culprit) == STATUS_INTERRUPTED) ||
         (end->interrupts && culprit && !end->restarts->hopeless && was_interrupted(culprit)))
         return STATUS_INTERRUPTED;
+    if (end->deserter && (!culprit || culprit->asked || !culprit->spoke_ns))
+        return blame_deserter(end, e);
     if (!culprit) {
         show_warnings(end);
         return end->interrupts && !is_done(end) ? STATUS_INTERRUPTED : STATUS_OK;

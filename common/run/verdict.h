@@ -8,10 +8,11 @@
 struct ending {
     const struct restarts *restarts;  // and the processes, none of which runs any more
     const struct supervisor_settings *settings;
-    unsigned interrupts;   // Ctrl-C
-    int ended_by;          // SIGTERM or SIGHUP, 0 for none
-    bool complete;         // all last stages ended well ...
-    uint64_t complete_ns;  // ... then
+    unsigned interrupts;             // Ctrl-C
+    int ended_by;                    // SIGTERM or SIGHUP, 0 for none
+    const struct process *deserter;  // it ended with status 0 before all frames were acknowledged
+    bool complete;                   // all last stages ended well ...
+    uint64_t complete_ns;            // ... then
 };
 
 /* The first stage that gives what no other takes; NULL when there is none. */

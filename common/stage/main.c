@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/program.h"
+#include "base/steady.h"
 #include "base/target.h"
 #include "base/trace.h"
 #include "stage/options.h"
@@ -71,7 +72,7 @@ static enum status write_stats(const struct worker *w, const struct work *work, 
         fd = dup(STDERR_FILENO);
     else if (target_open(path, O_CREAT | O_APPEND, &fd, e))
         return STATUS_FAILED;
-    const ssize_t written = write(fd, line, (size_t)length);
+    const ssize_t written = steady_write(fd, line, (size_t)length);
     if (close(fd) != 0 || written != length)
         return error_errno(e, STATUS_FAILED, "%s: cannot write the statistics", path);
     return STATUS_OK;
@@ -89,6 +90,8 @@ static int run_open(struct worker *w)
     s = runtime_open(&w->rt, &e);
     if (s == STATUS_OK)
         s = run_connected(w, &e);
+    if (!s && w->rt.run.ending == ENDING_COMPLETE && !atomic_load(&w->rt.run.status))
+        log_tell(LOG_COMPLETE);
     progress_end(w, !s && w->rt.run.ending == ENDING_COMPLETE && !atomic_load(&w->rt.run.status));
     if (s)
         report(w, s, &e);

@@ -121,7 +121,8 @@ void progress_end(struct worker *w, bool whole)
     if (p->images)
         say_light(p, &w->experiment, light, sizeof light);
     (void)rate(p, frames, speed);
-    log_line(LOG_TELL, "%" PRIu64 " frame%s%s%s", frames, frames == 1 ? "" : "s", speed, light);
+    log_line(LOG_TELL, "%" PRIu64 " frame%s%s%s%s", frames, frames == 1 ? "" : "s",
+             log_is_part() ? " of this process" : "", speed, light);
     const struct made made = made_so_far(w, 0);
     readable_bytes((double)made.bytes, bytes);
     if (made.bytes)

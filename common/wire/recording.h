@@ -72,6 +72,7 @@ struct recorder {
     char *path;                    // owned: the file in the end
     char *temporary;               // owned: its name until then, PATH.part; NULL: written in place
     FILE *stream;                  // NULL: not open
+    int file;                      // below it
     bool ours;                     // what the file holds is of this recording
     bool replaces;                 // in the end: whatever has that name
     bool renamed;                  // PATH was finished before, and became PATH.part again

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/steady.h"
 #include "wire/recording_layout.h"
 
 enum status recorder_failed(const struct recorder *r, struct error *e)
@@ -25,7 +26,7 @@ static bool pad(struct recorder *r, uint64_t size)
 /* What was put is out of this process, `size` bytes of records more. */
 bool recorder_commit(struct recorder *r, uint64_t size)
 {
-    if (fflush(r->stream) || (r->sync && fdatasync(fileno(r->stream)) && errno != EINVAL))
+    if (fflush(r->stream) || (r->sync && steady_sync_data(r->file) && errno != EINVAL))
         return false;
     r->size += size;
     return true;
@@ -73,5 +74,5 @@ bool recorder_put_index(struct recorder *r)
     end.crc = layout_sum(&end);
     return recorder_put(r, &head, sizeof head) && recorder_put(r, r->frames.entries, bytes) &&
            pad(r, bytes) && recorder_put(r, &end, sizeof end) && fflush(r->stream) == 0 &&
-           (!r->sync || fsync(fileno(r->stream)) == 0 || errno == EINVAL);
+           (!r->sync || steady_sync(r->file) == 0 || errno == EINVAL);
 }

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/history.h"
+#include "base/steady.h"
 #include "base/target.h"
 #include "wire/codec.h"
 #include "wire/recording_layout.h"
@@ -116,7 +117,7 @@ static enum status resume(struct recorder *r, const struct route *route,
     }
     r->ours = true;
     r->size = r->before.whole;
-    if (ftruncate(fileno(r->stream), (off_t)r->size) || fseeko(r->stream, (off_t)r->size, SEEK_SET))
+    if (steady_truncate(r->file, (off_t)r->size) || fseeko(r->stream, (off_t)r->size, SEEK_SET))
         return recorder_failed(r, e);
     return STATUS_OK;
 }
@@ -129,12 +130,14 @@ static enum status open_temporary(struct recorder *r, enum recorder_mode mode, s
         return error_memory(e, "a file name");
     }
     r->renamed = mode == RECORDER_RESUME && access(r->temporary, F_OK) != 0 &&
-                 rename(r->path, r->temporary) == 0;
+                 steady_rename(r->path, r->temporary) == 0;
     /* nobody typed this name: what another user puts there must not lead to a file of ours */
     const int follow = r->renamed ? 0 : O_NOFOLLOW;
-    const int file = open(r->temporary, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | follow, 0666);
+    const int file =
+        steady_open(r->temporary, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | follow, 0666);
     struct stat st = {0};
     enum status s = STATUS_OK;
+    r->file = file;
     if (file < 0 && errno == ELOOP)
         s = error_set(e, STATUS_FAILED, "%s: is a link, must be a file", r->temporary);
     else if (file < 0 || fstat(file, &st))
@@ -147,7 +150,7 @@ static enum status open_temporary(struct recorder *r, enum recorder_mode mode, s
                       r->temporary);
     else if (flock(file, LOCK_EX | LOCK_NB))
         s = error_set(e, STATUS_FAILED, "%s: another process writes into it", r->temporary);
-    else if (!(r->stream = fdopen(file, "r+b")))
+    else if (!(r->stream = steady_stream(file, "r+b")))
         s = error_memory(e, "a file");
     if (s && file >= 0)
         (void)close(file);
@@ -172,7 +175,8 @@ enum status recorder_open(struct recorder *r, const char *path, enum recorder_mo
         int file;
         if ((s = target_open(path, 0, &file, e)) != STATUS_OK)
             return s;
-        if ((r->stream = fdopen(file, "wb")))
+        r->file = file;
+        if ((r->stream = steady_stream(file, "wb")))
             return begin(r, route, experiment, e);
         (void)close(file);
         return recorder_failed(r, e);
@@ -182,7 +186,7 @@ enum status recorder_open(struct recorder *r, const char *path, enum recorder_mo
         return s;
     if (mode != RECORDER_REPLACE && fseeko(r->stream, 0, SEEK_END) == 0 && ftello(r->stream) > 0)
         return resume(r, route, experiment, e);
-    if (ftruncate(fileno(r->stream), 0) || fseeko(r->stream, 0, SEEK_SET))
+    if (steady_truncate(r->file, 0) || fseeko(r->stream, 0, SEEK_SET))
         return recorder_failed(r, e);
     return begin(r, route, experiment, e);
 }
@@ -252,8 +256,8 @@ void recorder_withdraw(struct recorder *r, size_t count)
         return;
     r->size = r->frames.entries[count].offset;
     r->frames.count = count;
-    if (r->temporary && (fseeko(r->stream, (off_t)r->size, SEEK_SET) ||
-                         ftruncate(fileno(r->stream), (off_t)r->size)))
+    if (r->temporary &&
+        (fseeko(r->stream, (off_t)r->size, SEEK_SET) || steady_truncate(r->file, (off_t)r->size)))
         errno = 0;  // recorder_close cuts it, too
 }
 
@@ -268,7 +272,7 @@ enum status recorder_finish(struct recorder *r, struct error *e)
     errno = 0;
     const int named = fclose(stream)  ? -1
                       : !r->temporary ? 0
-                      : r->replaces   ? rename(r->temporary, r->path)
+                      : r->replaces   ? steady_rename(r->temporary, r->path)
                                       : target_rename_new(r->temporary, r->path);
     if (named && errno == EEXIST)
         return error_set(e, STATUS_FAILED, EXISTS ", %s keeps the frames", r->path, r->temporary);
@@ -281,7 +285,7 @@ bool recorder_close(struct recorder *r)
     const bool kept = unfinished && r->frames.count;
     if (r->stream)
         (void)fclose(r->stream);  // may flush a part of a record that did not fit
-    if (r->renamed && !r->ours && rename(r->temporary, r->path))
+    if (r->renamed && !r->ours && steady_rename(r->temporary, r->path))
         errno = 0;  // it can be read by either name
     if (unfinished && (kept ? truncate(r->temporary, (off_t)r->size) : unlink(r->temporary)))
         errno = 0;  // the reader drops what is too much

@@ -12,6 +12,7 @@
  *           process to others of this host break before it is sent
  *     CALL  exec (another program in place of this one)
  *     HOW   slow: three seconds pass before
+ *   FAULT_INTERRUPTS=yes      every second call on a file ends with EINTR
  *   FAULT_LOCKS=none          no file can be locked by its bytes
  *   FAULT_ONCE=FILE           made when that happens; it does not when the file is there
  */
@@ -28,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -36,9 +38,14 @@
 static const struct {
     const char *name;
     int number;
-} errors[] = {{"ENOSPC", ENOSPC}, {"EIO", EIO}, {"EDQUOT", EDQUOT}, {"EMFILE", EMFILE}};
+} errors[] = {
+    {"ENOSPC", ENOSPC}, {"EIO", EIO}, {"EDQUOT", EDQUOT}, {"EMFILE", EMFILE}, {"EINTR", EINTR}};
+
+enum { TEMPORARY_MAX = 16 };
 
 static int index_file = -1;
+static int temporary[TEMPORARY_MAX];  // files made by mkstemp, 0: none
+static unsigned ntemporary;
 
 #define REAL(function) ((__typeof__(&(function)))real(#function))
 
@@ -67,9 +74,21 @@ static const char *fault(const char *call)
     return how;
 }
 
+/* Whether a signal interrupts this call: every second one. */
+static bool is_interrupted(void)
+{
+    static unsigned count;
+    if (!getenv("FAULT_INTERRUPTS") || count++ % 2)
+        return false;
+    errno = EINTR;
+    return true;
+}
+
 /* True when the call must not be made; errno says why. */
 static bool refuse(const char *how)
 {
+    if (is_interrupted())
+        return true;
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
         if (strcmp(how, errors[i].name) == 0) {
             errno = errors[i].number;
@@ -90,25 +109,79 @@ int mkstemp(char *template)
     if (refuse(how))
         return -1;
     const int fd = REAL(mkstemp)(template);
+    if (fd >= 0)
+        temporary[ntemporary++ % TEMPORARY_MAX] = fd;
     after(how);
     return fd;
 }
 
+/* After half of it no more can be written. */
 static ssize_t write_faulty(const char *call, int fd, const void *bytes, size_t size)
 {
+    static bool is_full;
     const char *how = fault(call);
-    if (refuse(how))
+    if (is_full)
+        errno = ENOSPC;
+    if (is_full || refuse(how))
         return -1;
     const bool half = strcmp(how, "short") == 0 || strcmp(how, "killed") == 0;
     const ssize_t n = REAL(write)(fd, bytes, half ? size / 2 : size);
+    is_full = strcmp(how, "short") == 0;
     after(how);
     return n;
 }
 
+static bool is_temporary(int fd)
+{
+    bool found = false;
+    for (size_t i = 0; i < TEMPORARY_MAX; i++)
+        found |= fd >= 0 && temporary[i] == fd;
+    return found;
+}
+
+static bool is_file(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 ssize_t write(int fd, const void *bytes, size_t size)
 {
-    return fd == index_file ? write_faulty("append", fd, bytes, size)
-                            : REAL(write)(fd, bytes, size);
+    if (fd == index_file || is_temporary(fd))
+        return write_faulty(fd == index_file ? "append" : "write", fd, bytes, size);
+    if (is_file(fd) && is_interrupted())
+        return -1;
+    return REAL(write)(fd, bytes, size);
+}
+
+int close(int fd)
+{
+    for (size_t i = 0; i < TEMPORARY_MAX; i++)
+        if (temporary[i] == fd)
+            temporary[i] = 0;
+    if (fd == index_file)
+        index_file = -1;
+    return REAL(close)(fd);
+}
+
+ssize_t pread(int fd, void *to, size_t size, off_t offset)
+{
+    return is_interrupted() ? -1 : REAL(pread)(fd, to, size, offset);
+}
+
+ssize_t pwrite(int fd, const void *from, size_t size, off_t offset)
+{
+    return is_interrupted() ? -1 : REAL(pwrite)(fd, from, size, offset);
+}
+
+int ftruncate(int fd, off_t size)
+{
+    return is_file(fd) && is_interrupted() ? -1 : REAL(ftruncate)(fd, size);
+}
+
+int fdatasync(int fd)
+{
+    return is_interrupted() ? -1 : REAL(fdatasync)(fd);
 }
 
 /* Half of a record are half of its pieces. */
@@ -123,62 +196,6 @@ ssize_t pwritev(int fd, const struct iovec *pieces, int count, off_t offset)
     after(how);
     errno = ENOSPC;
     return is_short ? -1 : n;
-}
-
-/* The C library writes streams by a call that cannot be replaced: temporary files become
- * streams whose functions are these. */
-static FILE *streams[16];
-static int files[16];
-
-static ssize_t stream_write(void *cookie, const char *bytes, size_t size)
-{
-    const int fd = *(int *)cookie;
-    size_t done = 0;
-    while (done < size) {
-        const ssize_t n = write_faulty("write", fd, bytes + done, size - done);
-        if (n < 0)
-            return 0;  // what a cookie's function says for an error
-        if ((size_t)n < size - done) {
-            errno = ENOSPC;
-            return 0;
-        }
-        done += (size_t)n;
-    }
-    return (ssize_t)done;
-}
-
-static int stream_seek(void *cookie, off64_t *offset, int whence)
-{
-    *offset = lseek(*(int *)cookie, *offset, whence);
-    return *offset < 0 ? -1 : 0;
-}
-
-static int stream_close(void *cookie)
-{
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (cookie == &files[i])
-            streams[i] = NULL;
-    return close(*(int *)cookie);
-}
-
-FILE *fdopen(int fd, const char *mode)
-{
-    const cookie_io_functions_t functions = {
-        .write = stream_write, .seek = stream_seek, .close = stream_close};
-    for (size_t i = 0; i < sizeof files / sizeof *files && *mode == 'w'; i++)
-        if (!streams[i]) {
-            files[i] = fd;
-            return streams[i] = fopencookie(&files[i], mode, functions);
-        }
-    return REAL(fdopen)(fd, mode);
-}
-
-int fileno(FILE *stream)
-{
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (streams[i] && streams[i] == stream)
-            return files[i];
-    return REAL(fileno)(stream);
 }
 
 int fsync(int fd)
@@ -218,7 +235,7 @@ int open(const char *path, int flags, ...)
     const mode_t mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
     va_end(args);
     if (!(flags & O_APPEND))
-        return REAL(open)(path, flags, mode);
+        return flags & O_CREAT && is_interrupted() ? -1 : REAL(open)(path, flags, mode);
     const char *how = fault("index");
     if (refuse(how))
         return -1;
