@@ -89,6 +89,24 @@ static void write_set(void *state, const struct dials_sweep *sweep)
           s->out);
 }
 
+static void note_backwards(void *backwards, const struct dials_sweep *sweep)
+{
+    *(bool *)backwards |= sweep->start->osc_rad < 0.0;
+}
+
+enum status dials_choose_images(struct dials_images *images, const struct records *all,
+                                struct error *e)
+{
+    bool backwards = false;
+    const struct dials_visitor visitor = {.state = &backwards, .sweep = note_backwards};
+    if (!images->files || !template_is_numbered(images->files))
+        return STATUS_OK;
+    const enum status s = dials_walk(all, &visitor, e);
+    if (backwards)
+        images->files = images->instead;
+    return s;
+}
+
 enum status dials_write_images(FILE *out, struct dials_images images, const struct records *all,
                                const char *path, struct error *e)
 {
