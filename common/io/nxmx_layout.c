@@ -139,6 +139,7 @@ static void put_spectrum(struct hdf5_file *f, const struct beam *b)
     for (size_t i = 0; i < n; i++)
         values[i] = b->sources[i].weight;
     hdf5_reals(f, WAVELENGTH "_spectrum_weights", 1, &n, values);
+    hdf5_reals(f, WAVELENGTH "_spectrum_weight", 1, &n, values);  // as dxtbx calls them
     hdf5_note_text(f, WAVELENGTH, "variant", "incident_wavelength_spectrum");
     mem_free(values);
 }
