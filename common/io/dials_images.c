@@ -52,10 +52,13 @@ static void write_template(const struct sets *s)
     const struct template *t = s->images.files;
     const size_t own = folder_of(t->text);
     write_folder(s);
+    if (!template_is_numbered(t)) {  // start and end tell nothing then
+        write_text(s->out, t->text + own, strlen(t->text + own));
+        return;
+    }
     write_text(s->out, t->text + own, t->start - own);
-    if (template_is_numbered(t))
-        for (int i = 0; i < (t->width ? t->width : 1); i++)
-            fputc('#', s->out);
+    for (int i = 0; i < (t->width ? t->width : 1); i++)
+        fputc('#', s->out);
     write_text(s->out, t->text + t->end, strlen(t->text + t->end));
 }
 
