@@ -12,6 +12,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/input.h"
+#include "base/log.h"
 #include "base/opt.h"
 #include "base/units.h"
 #include "io/nanobragg_files.h"
@@ -19,7 +21,6 @@
 #include "legacy_options.h"
 #include "physics/check.h"
 #include "physics/constants.h"
-#include "physics/legacy_images.h"
 #include "physics/noisify.h"
 
 struct options {
@@ -29,10 +30,12 @@ struct options {
     double size_m[2];
     double beam_m[2];  // NaN: the middle
     double psf_fwhm_m;
+    double phi_deg, osc_deg;
     int64_t psf_radius, bits;
     int64_t seed, calibration_seed;  // as given
     bool no_noise, no_pgm;
     const char *input, *header, *int_path, *noise_path, *pgm_path;
+    struct smv copied;  // owned; the header of `header`, if it was given
 };
 
 /* Flags that store one value: X(tag, flag, type, unit, member of struct options). */
@@ -50,6 +53,8 @@ struct options {
     X(LAMBDA, "-lambda", REAL, ANGSTROM, wavelength_m)            \
     X(XBEAM, "-Xbeam", REAL, MM, beam_m[0])                       \
     X(YBEAM, "-Ybeam", REAL, MM, beam_m[1])                       \
+    X(PHI, "-phi", REAL, SAME, phi_deg)                           \
+    X(OSC, "-osc", REAL, SAME, osc_deg)                           \
     X(SCALE, "-scale", REAL, SAME, model.scale)                   \
     X(FLUENCE, "-fluence", REAL, SAME, model.fluence_ph_m2)       \
     X(GAIN, "-gain", REAL, SAME, model.gain)                      \
@@ -115,7 +120,8 @@ static const struct opt_program program = {
                 "bragg-noisify -bin floatimage.bin -detpixels 128 -psf fiber -psf_fwhm 80",
     .details = "Flags are noisify's: -bin FILE -detpixels N -pixel MM -scale X -gain X -adc ADU "
                "-readout ADU -flicker X -calibration X -seed N -calib_seed N -psf gauss|fiber "
-               "-psf_fwhm UM -psf_radius N -bits 16|32 -header FILE -nonoise -nopgm -intfile FILE "
+               "-psf_fwhm UM -psf_radius N -bits 16|32 -header FILE -phi DEG -osc DEG -nonoise "
+               "-nopgm -intfile FILE "
                "-noisefile FILE -pgmfile FILE and others: see bragg-noisify(1).",
 };
 
@@ -134,6 +140,7 @@ static void set_defaults(struct options *o)
         .size_m = {0.1024, 0.1024},
         .beam_m = {(double)NAN, (double)NAN},
         .psf_fwhm_m = 46e-6,
+        .osc_deg = 1.0,
         .bits = 16,
         .seed = 1,
         .calibration_seed = -1,  // kept positive: it never fills the table anew
@@ -168,7 +175,7 @@ static enum status take_flag(struct options *o, const struct legacy_option *f, s
     return STATUS_OK;
 }
 
-static enum status take_flags(struct options *o, int argc, char **argv, bool warn, struct error *e)
+static enum status take_flags(struct options *o, int argc, char **argv, struct error *e)
 {
     struct legacy_args args = legacy_args(flags, argc, argv);
     struct legacy_option f;
@@ -176,36 +183,87 @@ static enum status take_flags(struct options *o, int argc, char **argv, bool war
     while (!(status = legacy_next(&args, &f, e)) && f.id)
         if ((status = take_flag(o, &f, e)))
             return status;
-    if (!status && warn)
+    if (!status)
         legacy_warn(&args);
     return status;
 }
 
-static void take_length(const struct smv *smv, const char *key, double *to_m)
+/* The flags that only describe the image in a header. */
+static bool is_of_header(int id)
 {
-    double mm;
-    if (smv_value(smv, key, &mm))
-        *to_m = mm_to_m(mm);
+    static const int ids[] = {FLAG_DETPIXELS, FLAG_DETPIXELS_X, FLAG_DETPIXELS_Y, FLAG_DETSIZE,
+                              FLAG_DETSIZE_X, FLAG_DETSIZE_Y,   FLAG_DISTANCE,    FLAG_LAMBDA,
+                              FLAG_XBEAM,     FLAG_YBEAM,       FLAG_PHI,         FLAG_OSC,
+                              FLAG_PIXEL};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        if (ids[i] == id)
+            return true;
+    return false;
 }
 
-/* What a header says comes before the command line. */
-static enum status take_header(struct options *o, const char *path, struct error *e)
+/* Names the flags that a copied header overrules, as in noisify. */
+static void warn_of_overruled(int argc, char **argv)
 {
-    struct smv smv;
-    double wavelength_A;
-    enum status status = smv_read(path, false, &smv, e);
-    if (!status) {
-        o->pixels[0] = smv.fast_pixels;
-        o->pixels[1] = smv.slow_pixels;
-        take_length(&smv, "PIXEL_SIZE", &o->pixel_m);
-        take_length(&smv, "DISTANCE", &o->distance_m);
-        take_length(&smv, "BEAM_CENTER_X", &o->beam_m[0]);
-        take_length(&smv, "BEAM_CENTER_Y", &o->beam_m[1]);
-        if (smv_value(&smv, "WAVELENGTH", &wavelength_A))
-            o->wavelength_m = angstrom_to_m(wavelength_A);
+    struct legacy_args args = legacy_args(flags, argc, argv);
+    struct legacy_option f;
+    struct error ignored;
+    char names[256] = "";
+    while (!legacy_next(&args, &f, &ignored) && f.id) {
+        const size_t used = strlen(names);
+        if (is_of_header(f.id) && used + strlen(f.name) + 2 < sizeof names)
+            (void)snprintf(names + used, sizeof names - used, " %s", f.name);
     }
-    smv_free(&smv);
-    return status;
+    if (*names)
+        log_line(LOG_WARNING, "-header overrules these flags:%s", names);
+}
+
+/* The header is copied as it is: warns where it says something else than the pixels are. */
+static void warn_of_lies(const struct options *o)
+{
+    const char *header = o->copied.header, *type = strstr(header, "\nTYPE=");
+    const bool narrow = o->bits == 16;
+    if (type && narrow != !strncmp(type + 6, "unsigned_short", 14))
+        log_line(LOG_WARNING,
+                 "-header %s: the header that is copied says TYPE=%.*s, and the pixels have "
+                 "%" PRId64 " bits (-bits)",
+                 o->header, (int)strcspn(type + 6, ";\n"), type + 6, o->bits);
+    if (strstr(header,
+               __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "=big_endian" : "=little_endian"))
+        log_line(LOG_WARNING,
+                 "-header %s: the header that is copied says another BYTE_ORDER than the pixels "
+                 "have",
+                 o->header);
+}
+
+/* The bytes of the header as they are in the file: smv_read ends its text at the brace. */
+static enum status read_bytes(struct options *o, struct error *e)
+{
+    FILE *in = input_open(o->header);
+    if (!in)
+        return error_errno(e, STATUS_FAILED, "%s: cannot open", o->header);
+    const bool good =
+        fread(o->copied.header, 1, o->copied.header_bytes, in) == o->copied.header_bytes;
+    (void)fclose(in);
+    return good ? STATUS_OK
+                : error_set(e, STATUS_INPUT, "%s: ends inside its SMV header", o->header);
+}
+
+/* A header describes the image: it overrules flags, and goes into the files as it is. */
+static enum status take_header(struct options *o, struct error *e)
+{
+    double mm;
+    enum status status = smv_read(o->header, false, &o->copied, e);
+    if (status)
+        return status;
+    if (o->copied.header_bytes > sizeof((struct header_text *)0)->text)
+        return error_set(e, STATUS_INPUT, "%s: a header of %zu bytes; expected at most %zu",
+                         o->header, o->copied.header_bytes, sizeof((struct header_text *)0)->text);
+    o->pixels[0] = o->copied.fast_pixels;
+    o->pixels[1] = o->copied.slow_pixels;
+    if (smv_value(&o->copied, "PIXEL_SIZE", &mm))
+        o->pixel_m = mm_to_m(mm);
+    warn_of_lies(o);
+    return read_bytes(o, e);
 }
 
 /* Resolves counts and sizes and refuses what cannot be. */
@@ -244,15 +302,33 @@ static enum status check_options(struct options *o, struct error *e)
     return STATUS_OK;
 }
 
+static void make_header(const struct options *o, struct header_text *h)
+{
+    const struct noisify *m = &o->model;
+    if (o->header) {
+        memcpy(h->text, o->copied.header, o->copied.header_bytes);
+        h->length = o->copied.header_bytes;
+        return;
+    }
+    smv_header_noisify(h, &(struct smv_noisify){.fast_pixels = m->nx,
+                                                .slow_pixels = m->ny,
+                                                .pixel_m = o->pixel_m,
+                                                .distance_m = o->distance_m,
+                                                .wavelength_m = o->wavelength_m,
+                                                .beam_x_m = o->beam_m[0],
+                                                .beam_y_m = o->size_m[1] - o->beam_m[1],
+                                                .bits = m->bits,
+                                                .phi_deg = o->phi_deg,
+                                                .osc_deg = o->osc_deg});
+}
+
 /* Writes counts as 16- or 32-bit pixels; narrows them in place. */
 static enum status write_counts(const struct options *o, const char *path, uint32_t *image,
                                 struct error *e)
 {
     const struct noisify *m = &o->model;
     static struct header_text header;  // too large for a stack
-    smv_header_noisify(&header,
-                       &(struct smv_noisify){m->nx, m->ny, o->pixel_m, o->distance_m,
-                                             o->wavelength_m, o->beam_m[0], o->beam_m[1], m->bits});
+    make_header(o, &header);
     size_t count = (size_t)(m->nx * m->ny);
     if (m->bits == 16) {
         uint16_t *narrow = (uint16_t *)(void *)image;
@@ -264,15 +340,22 @@ static enum status write_counts(const struct options *o, const char *path, uint3
     return nanobragg_write_smv(path, &header, image, count, (size_t)m->bits / 8, e);
 }
 
-static enum status write_preview(const struct options *o, const float *photons, uint8_t *image,
-                                 struct error *e)
+/* Of the ideal counts, which write_counts has narrowed: up to 255, in their place. */
+static enum status write_preview(const struct options *o, uint32_t *image, struct error *e)
 {
-    int64_t nx = o->model.nx, ny = o->model.ny;
-    struct panel panel = {.fast_pixels = nx, .slow_pixels = ny, .roi = {0, nx - 1, 0, ny - 1}};
-    struct legacy_statistics st = legacy_statistics(&panel, photons);
-    double scale = legacy_preview_scale(0.0, legacy_scale(0.0, &st), &st);
-    legacy_preview(&panel, photons, scale, image);
-    return nanobragg_write_pgm(o->pgm_path, image, nx, ny, scale, e);
+    uint8_t *preview = (uint8_t *)image;
+    const size_t count = (size_t)(o->model.nx * o->model.ny);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t wide = 0;
+        uint16_t narrow = 0;
+        if (o->bits == 16)
+            memcpy(&narrow, preview + i * sizeof narrow, sizeof narrow);
+        else
+            memcpy(&wide, preview + i * sizeof wide, sizeof wide);
+        const uint32_t value = o->bits == 16 ? narrow : wide;
+        preview[i] = value < 255 ? (uint8_t)value : 255;
+    }
+    return nanobragg_write_pgm(o->pgm_path, preview, o->model.nx, o->model.ny, 1.0, e);
 }
 
 static enum status make_images(struct options *o, float *photons, uint32_t *image, struct error *e)
@@ -287,7 +370,7 @@ static enum status make_images(struct options *o, float *photons, uint32_t *imag
     noisify_ideal(m, photons, image);
     if ((s = write_counts(o, o->int_path, image, e)))
         return s;
-    if (!o->no_pgm && (s = write_preview(o, photons, (uint8_t *)image, e)))
+    if (!o->no_pgm && (s = write_preview(o, image, e)))
         return s;
     if (o->no_noise)
         return STATUS_OK;
@@ -296,27 +379,32 @@ static enum status make_images(struct options *o, float *photons, uint32_t *imag
     return s ? s : write_counts(o, o->noise_path, image, e);
 }
 
+static enum status make_all(struct options *o, struct error *e)
+{
+    const size_t count = (size_t)(o->model.nx * o->model.ny);
+    enum status s = nanobragg_check_float(o->input, count, e);
+    if (s)
+        return s;
+    float *photons = mem_array(count, sizeof *photons);
+    uint32_t *image = mem_array(count, sizeof *image);
+    s = photons && image ? make_images(o, photons, image, e) : error_memory(e, "image");
+    mem_free(photons);
+    mem_free(image);
+    return s;
+}
+
 static enum status run(int argc, char **argv, struct error *e)
 {
     struct options o;
     set_defaults(&o);
-    enum status s = take_flags(&o, argc, argv, true, e);
+    enum status s = take_flags(&o, argc, argv, e);
     if (!s && o.header) {
-        const char *header = o.header;
-        set_defaults(&o);
-        if (!(s = take_header(&o, header, e)))
-            s = take_flags(&o, argc, argv, false, e);
+        warn_of_overruled(argc, argv);
+        s = take_header(&o, e);
     }
-    if (s || (s = check_options(&o, e)))
-        return s;
-    size_t count = (size_t)(o.model.nx * o.model.ny);
-    if ((s = nanobragg_check_float(o.input, count, e)))
-        return s;
-    float *photons = mem_array(count, sizeof *photons);
-    uint32_t *image = mem_array(count, sizeof *image);
-    s = photons && image ? make_images(&o, photons, image, e) : error_memory(e, "image");
-    mem_free(photons);
-    mem_free(image);
+    s = s ? s : check_options(&o, e);
+    s = s ? s : make_all(&o, e);
+    smv_free(&o.copied);
     return s;
 }
 

@@ -11,6 +11,7 @@
 #include "io/leftovers.h"
 #include "output_lineage.h"
 #include "output_planes.h"
+#include "outputs_unsaid.h"
 
 enum status outputs_add(struct outputs *o, const char *text, enum format format, int64_t edge_max,
                         struct error *e)
@@ -79,7 +80,8 @@ static struct dials_images images_for_dials(const struct outputs *o)
         const bool numbered = out->format == FORMAT_SMV || out->format == FORMAT_CBF;
         if (out == o->series ||
             (numbered && template_is_numbered(&out->name) && has_number_for_dials(&out->name)))
-            return (struct dials_images){.files = &out->name};
+            return (struct dials_images){.files = &out->name,
+                                         .instead = o->series ? &o->series->name : NULL};
     }
     return (struct dials_images){0};
 }
@@ -178,14 +180,58 @@ bool outputs_keep_planes(const struct outputs *o)
     return o->series || outputs_have(o, FORMAT_RAW);
 }
 
+static bool keeps_reflections(const struct outputs *o)
+{
+    for (int i = 0; i < o->count; i++)
+        if (format_is_reflections(o->all[i].format))
+            return true;
+    return false;
+}
+
 /* Of one whose images do not keep planes, once. */
 static void warn_of_planes(struct outputs *o, const struct frame *f)
 {
     if (f->planes.count && !o->named && !outputs_keep_planes(o))
         log_line(LOG_WARNING, "the planes of derivatives are in no file: .raw and NXmx keep them");
+    if (f->reflections.nlabels && !o->named && !o->series)
+        log_line(LOG_WARNING, "the labels of pixels are in no file: NXmx (run.nxs) keeps them");
+    if (f->reflections.present && !o->named && !o->series && !keeps_reflections(o))
+        log_line(LOG_WARNING, "the reflections are in no file: give --reflections, or write NXmx "
+                              "(run.nxs)");
     if (f->reflections.has_slopes && !o->named)
         log_line(LOG_WARNING, "the derivatives by F are in no file: streams and recordings keep "
                               "them");
+}
+
+/* DIALS takes names of one length for one series. */
+static void warn_of_numbers(struct outputs *o, uint64_t id)
+{
+    for (int i = 0; i < o->count && !(o->said & OUTPUTS_SAID_NUMBERS); i++) {
+        const struct template *t = &o->all[i].name;
+        uint64_t longer = 10;
+        for (int digits = 1; digits < t->width; digits++)
+            longer *= 10;
+        if (!is_for_dials(&o->all[i]) || !template_is_numbered(t) || id < longer)
+            continue;
+        o->said |= OUTPUTS_SAID_NUMBERS;
+        log_line(LOG_WARNING,
+                 "'%.60s': the number %" PRIu64 " has more digits than the names before: DIALS "
+                 "takes the files for another series; give more digits, as in 'lyso_%%06d.cbf'",
+                 t->text, id);
+    }
+}
+
+/* What the files cannot say, once they are there. */
+static void warn_of_unsaid(struct outputs *o, const struct output_settings *settings,
+                           const struct experiment *x, const struct frame *f)
+{
+    const struct unsaid_frame u = {.image = moved_to(&o->moved, &f->recipe),
+                                   .x = x,
+                                   .f = f,
+                                   .scale = settings->scale,
+                                   .kind = settings->cbf_header};
+    warn_of_numbers(o, f->recipe.id);
+    outputs_warn_of_unsaid(o, &u, &o->said);
 }
 
 /* Gives a file its name, after those of its planes. */
@@ -225,6 +271,8 @@ enum status outputs_write(struct outputs *o, const struct output_settings *setti
         else
             replace_abort(&files[i]);
     }
+    if (s == STATUS_OK)
+        warn_of_unsaid(o, settings, x, f);
     return s;
 }
 

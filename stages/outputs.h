@@ -24,6 +24,7 @@ struct outputs {
     bool named;                // files, not of the series, were to get their names
     struct assembly assembly;  // of several panels, where some output holds one image
     struct moved moved;        // of that, or else of the panels: as the frame at hand saw it
+    uint32_t said;             // see outputs_unsaid.h
 };
 
 /* Adds one, see output_parse; at most OUTPUTS_MAX.  STATUS_USAGE for a name that is there, and for

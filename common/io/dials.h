@@ -57,8 +57,10 @@ enum status dials_pack(const struct experiment *x, const struct frame *f, const 
 /* Images of the frames: a file for each, with its number, or one for all.  Numbers of images are
  * those of files; else they count frames from 1 on. */
 struct dials_images {
-    const struct template *files;  // NULL: none
-    bool alone;                    // a table of one frame of a run: it has no scaled intensities
+    const struct template *files;    // NULL: none
+    const struct template *instead;  // of a rotation backwards, where `files` are SMV or CBF: DIALS
+                                     // cannot read their headers.  NULL: none
+    bool alone;                      // a table of one frame of a run: it has no scaled intensities
 };
 
 /* Beam, detector, crystals in P 1, images and, of a rotation, goniometer and scan.  STATUS_FAILED
@@ -116,6 +118,10 @@ static inline int32_t dials_first_image(struct dials_images images)
     return images.files && template_is_numbered(images.files) ? 0 : 1;
 }
 
+/* The images that DIALS can read: `instead` becomes `files` where a sweep demands it. */
+enum status dials_choose_images(struct dials_images *images, const struct records *all,
+                                struct error *e);
+
 /* "imageset": [...] with an item for each sweep, in the list of experiments at `path`. */
 enum status dials_write_images(FILE *out, struct dials_images images, const struct records *all,
                                const char *path, struct error *e);
@@ -130,6 +136,10 @@ extern const struct dials_column {
 } dials_columns[];
 
 enum { DIALS_NAME_SIZE = 64 };
+
+/* An angle about the axis that DIALS gets, which is inverted for a negative width `osc`: DIALS
+ * takes no such width.  In the unit of `angle`. */
+double dials_forwards(double osc, double angle);
 
 /* The identifier of the experiment of a lattice. */
 void dials_identifier(const struct experiment *x, const struct dials_sweep *s, uint64_t lattice,

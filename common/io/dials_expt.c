@@ -15,6 +15,11 @@ void dials_turn(const struct experiment *x, const double v[3], double out[3])
     out[2] = -out[2];
 }
 
+double dials_forwards(double osc, double angle)
+{
+    return osc < 0.0 ? 0.0 - angle : angle;
+}
+
 void dials_identifier(const struct experiment *x, const struct dials_sweep *s, uint64_t lattice,
                       char name[DIALS_NAME_SIZE])
 {
@@ -34,6 +39,7 @@ struct list {
     const struct experiment *x;
     struct dials_images images;
     uint64_t sweeps;  // so far
+    bool turned[2];   // which directions there are so far: forwards, backwards
 };
 
 /* "name": [x, y, z] of our lab, times `scale`; without a comma behind it. */
@@ -115,13 +121,28 @@ static bool rotates(const struct dials_sweep *s)
     return s->start->osc_rad != 0.0;
 }
 
+/* DIALS takes no negative width: a rotation backwards is one forwards about the inverted axis. */
+static bool is_backwards(const struct dials_sweep *s)
+{
+    return s->start->osc_rad < 0.0;
+}
+
+/* There is a goniometer for each direction: number 0 is that of the first sweep which rotates. */
+static int goniometer_of(struct list *l, const struct dials_sweep *s)
+{
+    if (!l->turned[0] && !l->turned[1])
+        l->turned[is_backwards(s)] = true;
+    return !l->turned[is_backwards(s)];
+}
+
 static void write_goniometer(void *state, const struct dials_sweep *s)
 {
     struct list *l = state;
-    if (!rotates(s) || l->sweeps++)
+    if (!rotates(s) || l->turned[is_backwards(s)])
         return;
-    fputc('{', l->out);
-    write_vector(l->out, l->x, "rotation_axis", l->x->spindle, 1.0);
+    l->turned[is_backwards(s)] = true;
+    fputs(l->turned[!is_backwards(s)] ? ",\n  {" : "{", l->out);
+    write_vector(l->out, l->x, "rotation_axis", l->x->spindle, is_backwards(s) ? -1.0 : 1.0);
     fputs(", \"fixed_rotation\": [1, 0, 0, 0, 1, 0, 0, 0, 1], "
           "\"setting_rotation\": [1, 0, 0, 0, 1, 0, 0, 0, 1]}",
           l->out);
@@ -146,8 +167,8 @@ static void write_scan(void *state, const struct dials_sweep *s)
     fprintf(l->out,
             "%s{\"image_range\": [%" PRIu64 ", %" PRIu64
             "], \"batch_offset\": 0, \"oscillation\": [%.17g, %.17g], ",
-            l->sweeps++ ? ",\n  " : "", first, first + s->count - 1, rad_to_deg(f->phi_rad),
-            rad_to_deg(f->osc_rad));
+            l->sweeps++ ? ",\n  " : "", first, first + s->count - 1,
+            dials_forwards(f->osc_rad, rad_to_deg(f->phi_rad)), fabs(rad_to_deg(f->osc_rad)));
     write_images(l->out, "exposure_time", s, false);
     write_images(l->out, "epochs", s, true);
     fputs("\"valid_image_ranges\": {}}", l->out);
@@ -184,7 +205,6 @@ static void write_crystals(void *state, const struct dials_sweep *s)
     }
 }
 
-/* Of all sweeps of a rotation one goniometer. */
 static void write_experiments(void *state, const struct dials_sweep *s)
 {
     struct list *l = state;
@@ -199,7 +219,8 @@ static void write_experiments(void *state, const struct dials_sweep *s)
         if (l->images.files)
             fprintf(l->out, "\"imageset\": %" PRIu64 ", ", l->sweeps);
         if (rotates(s))
-            fprintf(l->out, "\"goniometer\": 0, \"scan\": %" PRIu64 ", ", l->sweeps);
+            fprintf(l->out, "\"goniometer\": %d, \"scan\": %" PRIu64 ", ", goniometer_of(l, s),
+                    l->sweeps);
         fprintf(l->out, "\"crystal\": %" PRIu64 "}", s->experiment + i);
     }
     l->sweeps++;
@@ -221,9 +242,10 @@ static enum status write_list(struct list l, const char *name,
 enum status dials_write_expt(FILE *out, const struct experiment *x, struct dials_images images,
                              const struct records *all, const char *path, struct error *e)
 {
+    enum status s = dials_choose_images(&images, all, e);
     const struct list l = {.out = out, .x = x, .images = images};
     fputs("{\"__id__\": \"ExperimentList\",\n", out);
-    enum status s = write_list(l, "experiment", write_experiments, all, e);
+    s = s ? s : write_list(l, "experiment", write_experiments, all, e);
     s = s ? s : dials_write_images(out, images, all, path, e);
     s = s ? s : write_list(l, "beam", write_beam, all, e);
     s = s ? s : write_list(l, "detector", write_detector, all, e);

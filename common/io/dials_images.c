@@ -52,10 +52,13 @@ static void write_template(const struct sets *s)
     const struct template *t = s->images.files;
     const size_t own = folder_of(t->text);
     write_folder(s);
+    if (!template_is_numbered(t)) {  // start and end tell nothing then
+        write_text(s->out, t->text + own, strlen(t->text + own));
+        return;
+    }
     write_text(s->out, t->text + own, t->start - own);
-    if (template_is_numbered(t))
-        for (int i = 0; i < (t->width ? t->width : 1); i++)
-            fputc('#', s->out);
+    for (int i = 0; i < (t->width ? t->width : 1); i++)
+        fputc('#', s->out);
     write_text(s->out, t->text + t->end, strlen(t->text + t->end));
 }
 
@@ -87,6 +90,24 @@ static void write_set(void *state, const struct dials_sweep *sweep)
     fputs("\"mask\": null, \"gain\": null, \"pedestal\": null, \"dx\": null, \"dy\": null, "
           "\"params\": {\"dynamic_shadowing\": \"Auto\", \"multi_panel\": false}}",
           s->out);
+}
+
+static void note_backwards(void *backwards, const struct dials_sweep *sweep)
+{
+    *(bool *)backwards |= sweep->start->osc_rad < 0.0;
+}
+
+enum status dials_choose_images(struct dials_images *images, const struct records *all,
+                                struct error *e)
+{
+    bool backwards = false;
+    const struct dials_visitor visitor = {.state = &backwards, .sweep = note_backwards};
+    if (!images->files || !template_is_numbered(images->files))
+        return STATUS_OK;
+    const enum status s = dials_walk(all, &visitor, e);
+    if (backwards)
+        images->files = images->instead;
+    return s;
 }
 
 enum status dials_write_images(FILE *out, struct dials_images images, const struct records *all,

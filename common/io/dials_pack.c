@@ -61,7 +61,7 @@ static struct dials_spot spot_of(const struct experiment *x, const struct frame 
     struct dials_spot s = {.fast = row->fast,
                            .slow = row->slow,
                            .image = first + 0.5,
-                           .phi_rad = deg_to_rad(row->phi_deg),
+                           .phi_rad = dials_forwards(r->osc_rad, deg_to_rad(row->phi_deg)),
                            .osc_rad = r->osc_rad,
                            .photons = row->photons,
                            .background = (double)row->background,

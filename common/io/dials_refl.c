@@ -119,10 +119,11 @@ static enum status write_identifiers(struct table *t, const struct records *all,
 enum status dials_write_refl(FILE *out, const struct experiment *x, struct dials_images images,
                              const struct records *all, const char *path, struct error *e)
 {
+    enum status s = dials_choose_images(&images, all, e);
     struct table t = {
         .out = out, .x = x, .shift = dials_first_image(images) - 1, .alone = images.alone};
     const struct dials_visitor counter = {.state = &t, .spot = count_spot};
-    enum status s = dials_walk(all, &counter, e);
+    s = s ? s : dials_walk(all, &counter, e);
     if (s == STATUS_OK && t.rows > UINT32_MAX / DIALS_WIDTH_MAX)
         s = error_set(e, STATUS_FAILED, "%s: has %" PRIu64 " reflections, a table holds %" PRIu32,
                       path, t.rows, UINT32_MAX / DIALS_WIDTH_MAX);

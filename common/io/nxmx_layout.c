@@ -46,6 +46,19 @@ static double *column(struct hdf5_file *f, const struct nxmx_rows *rows, size_t 
     return values;
 }
 
+/* Whether all frames that rotate do so backwards.  DIALS takes no negative width, so the series is
+ * written as a rotation forwards about the inverted axis. */
+static bool is_backwards(const struct nxmx_rows *rows)
+{
+    bool backwards = false;
+    for (size_t i = 0; i < rows->nframes; i++) {
+        if (rows->frames[i].rotation_width > 0.0)
+            return false;
+        backwards |= rows->frames[i].rotation_width < 0.0;
+    }
+    return backwards;
+}
+
 static void put_omega(struct hdf5_file *f, const struct experiment *x, const struct nxmx_rows *rows)
 {
     double *start = column(f, rows, offsetof(struct nxmx_frame, rotation_start)),
@@ -54,6 +67,14 @@ static void put_omega(struct hdf5_file *f, const struct experiment *x, const str
     const hsize_t n = rows->nframes;
     nxmx_axes(x, axes);
     mat_apply(axes, x->spindle, spindle);
+    if (is_backwards(rows)) {
+        for (int i = 0; i < 3; i++)
+            spindle[i] = 0.0 - spindle[i];
+        for (size_t i = 0; start && width && i < n; i++) {
+            start[i] = 0.0 - start[i];
+            width[i] = 0.0 - width[i];
+        }
+    }
     if (start && width) {
         hdf5_reals(f, OMEGA, 1, &n, start);
         nxmx_note_axis(f, OMEGA, "rotation", spindle, "deg", ".");
@@ -118,6 +139,7 @@ static void put_spectrum(struct hdf5_file *f, const struct beam *b)
     for (size_t i = 0; i < n; i++)
         values[i] = b->sources[i].weight;
     hdf5_reals(f, WAVELENGTH "_spectrum_weights", 1, &n, values);
+    hdf5_reals(f, WAVELENGTH "_spectrum_weight", 1, &n, values);  // as dxtbx calls them
     hdf5_note_text(f, WAVELENGTH, "variant", "incident_wavelength_spectrum");
     mem_free(values);
 }

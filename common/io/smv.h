@@ -61,8 +61,9 @@ void smv_header_nonbragg(struct header_text *h, const struct panel *p, double sl
 struct smv_noisify {
     int64_t fast_pixels, slow_pixels;
     double pixel_m, distance_m, wavelength_m;
-    double beam_x_m, beam_y_m;
-    int bits;  // 16 or 32, for TYPE
+    double beam_x_m, beam_y_m;  // from the left and the bottom edge
+    int bits;                   // 16 or 32, for TYPE
+    double phi_deg, osc_deg;
 };
 
 /* noisify's own; padded likewise. */

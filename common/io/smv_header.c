@@ -99,11 +99,11 @@ void smv_header_nonbragg(struct header_text *h, const struct panel *p, double sl
 
 void smv_header_noisify(struct header_text *h, const struct smv_noisify *n)
 {
-    begin_legacy(h, n->bits == 32 ? "unsigned_long" : "unsigned_short", n->fast_pixels,
+    begin_legacy(h, n->bits == 32 ? "long_integer" : "unsigned_short", n->fast_pixels,
                  n->slow_pixels, n->pixel_m, n->distance_m, n->wavelength_m);
     header_append(h, "BEAM_CENTER_X=%g;\nBEAM_CENTER_Y=%g;\n", m_to_mm(n->beam_x_m),
                   m_to_mm(n->beam_y_m));
-    header_append(h, "PHI=0;\nOSC_START=0;\nOSC_RANGE=1;\n");
+    header_append(h, "PHI=%g;\nOSC_START=%g;\nOSC_RANGE=%g;\n", n->phi_deg, n->phi_deg, n->osc_deg);
     end_legacy(h);
 }
 

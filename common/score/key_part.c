@@ -18,7 +18,7 @@ static enum status read_spindle(struct key_part *k, struct error *e)
 {
     struct hdf5_file file;
     char path[NEXUS_PATH];
-    double length;
+    double length, step = 0.0;
     enum status s = STATUS_OK;
     vec_set(k->spindle, -1.0, 0.0, 0.0);
     if (!hdf5_open(&file, k->path))
@@ -26,9 +26,14 @@ static enum status read_spindle(struct key_part *k, struct error *e)
     const struct nexus n = {file.id, k->path};
     if (nexus_has(&n, "/entry/sample/transformations", "omega", path))
         s = nexus_vector(&n, path, k->spindle, &length, e);
+    if (!s && nexus_has(&n, "/entry/sample/transformations", "omega_increment_set", path))
+        s = nexus_real(&n, path, &step, e);
     hdf5_abort(&file);
     for (int i = 0; i < 2; i++)  // NeXus' x and y seen from the other side: the frame of the beam
         k->spindle[i] = 0.0 - k->spindle[i];
+    if (step * k->rows.frames->rotation_width < 0.0)  // bragg-write has inverted the axis
+        for (int i = 0; i < 3; i++)
+            k->spindle[i] = 0.0 - k->spindle[i];
     return s;
 }
 

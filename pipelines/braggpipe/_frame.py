@@ -88,6 +88,10 @@ class Experiment:
     history: str  #: a line for each stage: its name and options
     keys: Keys  #: all that bragg-wire(5) says; of a file: nothing
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields alone: what else is kept here follows from them, and may be large."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
     @cached_property
     def count(self) -> int:
         """Pixels of a frame."""
@@ -122,6 +126,9 @@ class Frame:
 
     .image is read only, and may lie in memory that the pipeline waits for: who keeps many frames copies what they need;
     copies are made anyway when more than a few are kept.
+
+    Frames can be pickled and copied, and so pass between processes (multiprocessing.Pool, PyTorch's DataLoader).  The copy owns
+    its pixels and holds the truth.
     """
 
     def __init__(self, number: int, experiment: Experiment, pixels: Array, recipe: Callable[[], Truth], is_adu: bool,
@@ -141,6 +148,25 @@ class Frame:
         self.F_derivatives = F_derivatives
         self._labels, self._derivatives, self._derivative_pixels = labels, derivatives, derivative_pixels
         self._recipe = recipe
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All that the frame is, in memory of its own: shared memory would be used again under the copy."""
+        derivatives = None if self._derivatives is None else {name: numpy.array(one) for name, one in self._derivatives.items()}
+        arrays = {name: None if one is None else numpy.array(one) for name, one in self._arrays().items()}
+        F_derivatives = None if self.F_derivatives is None else tuple(numpy.array(one) for one in self.F_derivatives)
+        return {"number": self.number, "experiment": self.experiment, "unit": self.unit, "truth": self.truth,
+                "F_derivatives": F_derivatives, "_derivatives": derivatives, **arrays}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        truth = self.truth
+        self._recipe = lambda: truth
+        for one in [*self._arrays().values(), *(self.F_derivatives or ()), *(self._derivatives or {}).values()]:
+            if one is not None:
+                one.flags.writeable = False
+
+    def _arrays(self) -> dict[str, Array | None]:
+        return {name: getattr(self, name) for name in ("pixels", "reflections", "_labels", "_derivative_pixels")}
 
     def __repr__(self) -> str:
         return f"<braggpipe.Frame {self.number}: {' x '.join(map(str, self.image.shape))} {self.image.dtype} {self.unit}>"
@@ -337,6 +363,23 @@ def frame_of(number: int, keys: Keys, payload: Sequence[Any], experiment: Experi
 
 
 # --- sources of frames --------------------------------------------------------
+
+
+class Loop:
+    """An iterator over frames."""
+
+    def __init__(self, frames: Iterator[Frame]) -> None:
+        self._frames = frames
+
+    def __iter__(self) -> Loop:
+        return self
+
+    def __next__(self) -> Frame:
+        return next(self._frames)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a loop over frames cannot be pickled or copied: pickle its frames, or call braggpipe.open in the other "
+                        "process")
 
 
 class Frames:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import queue
 import sys
 import tempfile
@@ -12,7 +13,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from braggpipe._frame import Experiment, Frame, Frames, experiment_of, frame_of
+from braggpipe._frame import Experiment, Frame, Frames, Loop, experiment_of, frame_of
 from braggpipe._link import Held
 from braggpipe._pipeline import Child, FilePipeline
 from braggpipe._stream import Anew, Stream
@@ -88,7 +89,7 @@ class _Stay:
     def __init__(self, taker: _Taker, options: argparse.Namespace, child: Child | None, clean: Callable[[], None]) -> None:
         self.taker, self.options, self.child, self.clean = taker, options, child, clean
         self.stream: Stream | None = None
-        self.left, self.lock = False, threading.Lock()
+        self.left, self.lock, self.pid = False, threading.Lock(), os.getpid()
         self.thread = threading.Thread(target=self.main, daemon=True, name="braggpipe")
         self.thread.start()
 
@@ -110,7 +111,9 @@ class _Stay:
         self.taker.known.set()
 
     def close(self) -> None:
-        """Stops the pipeline that runs for the loop; leaves any other."""
+        """Stops the pipeline that runs for the loop; leaves any other.  A forked process has only a copy of all this."""
+        if self.pid != os.getpid():
+            return
         with self.lock:
             self.left = True
             if self.stream:
@@ -134,8 +137,20 @@ class Live(Frames):
         self._stay = _Stay(self._taker, options, child, clean)
         self.close = weakref.finalize(self, self._stay.close)  # type: ignore[assignment]
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a stream of frames runs in the process that opened it and cannot be pickled or copied: call braggpipe.open "
+                        "in the other process (with the same group= the frames are shared out), or pickle the frames")
+
+    def _check_process(self) -> None:
+        """The thread of the stream does not exist in a forked process: a loop there would wait for ever."""
+        if self._stay.pid != os.getpid():
+            raise Error(f"this stream of frames was opened in process {self._stay.pid}, which this process, {os.getpid()}, was forked "
+                        "from: call braggpipe.open in this process, or pass it the frames")
+
     @property
     def experiment(self) -> Experiment:
+        if not self._taker.experiment:
+            self._check_process()
         self._taker.known.wait()
         if not self._taker.experiment:
             end = self._taker.came_queue.get()
@@ -161,6 +176,10 @@ class Live(Frames):
         return frame_of(message.frame, message.keys, message.payload, taker.experiment, held.array(taker))
 
     def __iter__(self) -> Iterator[Frame]:
+        self._check_process()
+        return Loop(self._loop())
+
+    def _loop(self) -> Iterator[Frame]:
         taker = self._taker
         try:
             while isinstance(held := taker.take(), Held):

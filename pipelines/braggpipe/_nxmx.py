@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import numpy
 
-from braggpipe._frame import ROW, Array, Crystal, Experiment, Frame, Frames, Lattice, Panel, Truth
+from braggpipe._frame import ROW, Array, Crystal, Experiment, Frame, Frames, Lattice, Loop, Panel, Truth
 
 
 _LENGTHS_M = {"m": 1.0, "mm": 1e-3, "um": 1e-6}
@@ -66,6 +67,15 @@ class NXmx(Frames):
         self.first_m = numpy.array(self.shift_m[numbers[0]] if numbers else numpy.zeros(3))
         self._experiment = self._read_experiment()
 
+    def __reduce__(self) -> Any:
+        """Another process opens the file itself."""
+        return NXmx, (os.path.abspath(self.path),)
+
+    @functools.cached_property
+    def _lattices(self) -> Any:
+        """Read once: frames outlive the file."""
+        return self.own["lattices"][()]
+
     @property
     def experiment(self) -> Experiment:
         return self._experiment
@@ -81,8 +91,13 @@ class NXmx(Frames):
     def _spindle(self) -> Array:
         """(3,) of a rotation series; not a number for stills."""
         path = _text(self.file["entry/sample/depends_on"][()])
-        vector = self.file[path].attrs["vector"] if path != "." else [numpy.nan] * 3
-        return numpy.array(self.to_lab @ numpy.array(vector, "f8"))
+        if path == ".":
+            return numpy.full(3, numpy.nan)
+        axis = numpy.array(self.file[path].attrs["vector"], "f8")
+        step = numpy.ravel(self.file[f"{path}_increment_set"][()])[0] if f"{path}_increment_set" in self.file else 0.0
+        if step * self.own["frames"]["rotation_width"][0] < 0:  # bragg-write has inverted the axis of a rotation backwards
+            axis = -axis
+        return numpy.array(self.to_lab @ axis)
 
     def _read_experiment(self) -> Experiment:
         wavelengths_A = self.file["entry/instrument/beam/incident_wavelength"][()]
@@ -97,7 +112,7 @@ class NXmx(Frames):
                           _text(self.own["lineage"][()]), _text(self.own["history"][()]), {})
 
     def _truth(self, row: Any) -> Truth:
-        table = self.own["lattices"][()]
+        table = self._lattices
         crystals = self._experiment.crystals
         lattices = []
         for one in table[table["frame"] == row["number"]]:
@@ -141,6 +156,10 @@ class NXmx(Frames):
         return labels
 
     def __iter__(self) -> Iterator[Frame]:
+        return Loop(self._loop())
+
+    def _loop(self) -> Iterator[Frame]:
+        self._lattices  # before the file may be closed
         data = self.file["entry/data/data"]
         for index, (row, reflections) in enumerate(zip(self.own["frames"][()], self._reflections())):
             pixels = data[index].reshape(-1)

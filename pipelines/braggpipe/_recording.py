@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from braggpipe._frame import Experiment, Frame, Frames, experiment_of, frame_of
+from braggpipe._frame import Experiment, Frame, Frames, Loop, experiment_of, frame_of
 from braggpipe._wire import EXPERIMENT, FRAME, Message
 
 MAGIC = b"\x89bragg\r\n"
@@ -24,6 +24,10 @@ class Recording(Frames):
         if self.data[:8] != MAGIC or not first or first.kind != EXPERIMENT:
             raise ValueError(f"{path}: is no whole recording of bragg-tap")
         self._experiment = experiment_of(first.keys)
+
+    def __reduce__(self) -> Any:
+        """Another process opens the file itself."""
+        return Recording, (os.path.abspath(self.path),)
 
     @property
     def experiment(self) -> Experiment:
@@ -47,6 +51,9 @@ class Recording(Frames):
             at += length
 
     def __iter__(self) -> Iterator[Frame]:
+        return Loop(self._loop())
+
+    def _loop(self) -> Iterator[Frame]:
         for message in self._messages():
             if message.kind == FRAME:
                 if not message.is_whole():

@@ -54,9 +54,38 @@ check 'another calibration seed' test "$(run -calib_seed 2)" != "$default"
 is 'dead calibration seed' "$(run -flicker 0.1 -calib_seed 2)" "$(run -flicker 0.1 -calib_seed 3)"
 check 'another seed' test "$(run -seed 2)" != "$default"
 
-# A header gives sizes, flags overrule it.
-check 'header' bragg-noisify -header noiseimage.img -bin in.bin -nonoise -distance 70 -intfile h.img
-is 'pixels of the header' "$(head -c 512 h.img | grep -c -e '^SIZE1=5;$' -e '^DISTANCE=70;$')" 2
+# A header gives sizes, overrules flags and is copied as it is, here nanoBragg's own (tests/cli/golden.t).
+check 'an image of nanoBragg' bragg-nanobragg -cell 70 80 90 90 90 90 -default_F 1 -N 2 -lambda 1.1 -distance 70 \
+	-pixel 0.1 -detpixels 5 -phi 17.5 -osc 1 -twotheta 10 -seed 1 -nopgm -noisefile nano.img
+check 'header' bragg-noisify -header nano.img -bin in.bin -intfile h.img -noisefile g.img -pixel 0.1
+is 'the header names the rotation' "$(head -c 512 nano.img | grep -c -e '^PHI=17.5;$' -e '^TWOTHETA=10;$')" 2
+for name in h g; do
+	head -c 512 nano.img >expected
+	head -c 512 $name.img >got
+	check "the header of $name.img is a copy" cmp expected got
+	is "$name.img holds 25 pixels" "$(wc -c <$name.img)" 562
+done
+is 'a header overrules flags' "$(bragg-noisify -header nano.img -bin in.bin -nonoise -nopgm -distance 7 -phi 3 -intfile h.img 2>&1)" \
+	'bragg-noisify: warning: -header overrules these flags: -distance -phi'
+check 'so its sizes count' cmp -s -n 512 nano.img h.img
+check 'a header of other bits is said' sh -c 'bragg-noisify -header nano.img -bin in.bin -nonoise -nopgm -bits 32 -intfile h.img 2>&1 |
+	grep -q "says TYPE=unsigned_short, and the pixels have 32 bits (-bits)"'
+check 'as is another byte order' sh -c 'sed "s/little_endian/big_endian/;s/=512/=509/" nano.img >big.img &&
+	bragg-noisify -header big.img -bin in.bin -nonoise -nopgm -intfile h.img 2>&1 | grep -q "another BYTE_ORDER"'
+
+# What noisify writes into headers of its own.
+check 'header of its own' noisify -nonoise -nopgm -bits 32 -pixel 0.2 -Xbeam 0.3 -Ybeam 0.2 -phi 3 -osc 0.5
+is 'BEAM_CENTER_Y counts from the other edge' "$(head -c 512 intimage.img | sed -n 's/^BEAM_CENTER_Y=//p')" '0.8;'
+is 'TYPE of 32 bits, and the rotation' "$(head -c 512 intimage.img | sed -n 's/^\(TYPE\|PHI\|OSC_RANGE\)=//p' | tr -d '\n')" \
+	'long_integer;3;0.5;'
+
+# The preview shows the ideal counts up to 255.
+for bits in 16 32; do
+	check "preview, $bits bits" bragg-noisify -bin in.bin -detpixels 5 -nonoise -scale 2 -adc 60 -bits $bits
+	is "preview, $bits bits: its head" "$(head -n 4 image.pgm | tr '\n' ' ')" 'P5 5 5 # pixels scaled by 1 255 '
+	is "preview, $bits bits: its pixels" "$(tail -c 25 image.pgm | od -An -tu1 -v | tr -s ' \n' ' ')" \
+		' 60 60 60 60 60 60 60 60 60 60 60 60 255 60 60 60 60 60 60 60 60 60 60 60 60 '
+done
 
 # Bad input: one line, a status, no file.
 rm -f ./*.img ./*.pgm

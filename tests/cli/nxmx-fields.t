@@ -33,6 +33,21 @@ check 'a rotation series' fields rotation.nxs 0 0 5
 SOURCE_DATE_EPOCH=1700000000 series dated --beam-size=0.02 -- --random
 check 'SOURCE_DATE_EPOCH is when the first frame begins' fields dated.nxs 1700000000 0 5
 check 'of each file' fields dated_data_000003.h5 1700000000 4 5
+series backwards -- --osc=-0.5 --phi0=20
+check 'a rotation backwards is one forwards about the inverted axis; the truth stays as it was asked for' /usr/bin/python3 -c '
+import h5py, numpy
+file, forwards = h5py.File("backwards.nxs"), h5py.File("rotation.nxs")
+omega, other = (one["entry/sample/transformations/omega"] for one in (file, forwards))
+assert numpy.allclose(omega.attrs["vector"], -other.attrs["vector"])
+assert numpy.allclose(omega[()], -20 + 0.5 * numpy.arange(5)) and numpy.allclose(file["entry/sample/transformations/omega_end"][()], omega[()] + 0.5)
+frames = file["entry/braggpipe/frames"]
+assert numpy.allclose(frames["rotation_width"], -0.5) and numpy.allclose(frames["rotation_start"], 20 - 0.5 * numpy.arange(5))'
+series band --dispersion=2 --dispersion-steps=5 -- --random
+check 'weights of a spectrum have the names of NeXus and of dxtbx' /usr/bin/python3 -c '
+import h5py, numpy
+beam = h5py.File("band.nxs")["entry/instrument/beam"]
+weights = beam["incident_wavelength_spectrum_weight"][()]
+assert weights.size == beam["incident_wavelength_spectrum"].size == 5 and numpy.array_equal(weights, beam["incident_wavelength_spectrum_weights"][()])'
 is 'nothing is said' "$(cat message)" ''
 
 # sums FILE: of the pixels of each image, as a reader without plugins finds them

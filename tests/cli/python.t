@@ -5,4 +5,5 @@
 loop 'frames of a pipeline are those of its recording, and a loop that is left stops its pipeline' same left
 loop 'a stage that fails is quoted; options by their names, and the nearest for a wrong one' failed options
 loop 'a stage gives back what it was lent: nobody sees what is done to it later' lent
+loop 'frames, their truth and recordings survive pickling and copying; a stream says what to do instead' pickled
 finish

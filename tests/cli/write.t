@@ -177,4 +177,71 @@ counts 1 7 | (limited) || status=$?
 is "disk full on the way: status" "$status" 1
 check "disk full on the way: message" grep -q "^bragg-write: bad/a_0.raw: cannot write" message
 is "disk full on the way: no file" "$(files bad)" ""
+
+# --- what a format cannot say is said, once a run
+# unsaid NAME LINES PATTERN GEOMETRY ORIENT NOISE FILE...: options as one word each; the warnings of the writer
+unsaid() {
+	unsaid_name=$1 unsaid_lines=$2 unsaid_pattern=$3 geometry=$4 orient=$5 noise=$6
+	shift 6
+	# shellcheck disable=SC2086 # lists
+	bragg-geometry --quiet --detpixels=32 --pixel=3.2 --distance=120 --ncells=5 --fluence=$fluence $geometry |
+		bragg-orient --quiet --frames=$frames $orient | bragg-intensity --quiet --threads=1 $intensity |
+		{ if [ "$noise" ]; then bragg-noise --quiet $noise; else cat; fi; } |
+		bragg-write --overwrite "$@" 2>message
+	is "$unsaid_name" "$(grep -c -e "$unsaid_pattern" message) of $(grep -c . message)" "1 of $unsaid_lines"
+	grep -q -e "$unsaid_pattern" message || note "$(cat message)"
+}
+all='u_%02d.img u_%02d.cbf u.nxs'
+none=--adc-offset=0
+intensity= frames=2 fluence=1e26
+# shellcheck disable=SC2086 # $all is a list
+{
+	unsaid 'negative rotation' 1 'SMV and CBF cannot say a negative rotation (--osc=-0.5): .*NXmx' '' --osc=-0.5 $none $all
+	unsaid 'tilt' 1 'SMV and CBF cannot say that the detector is tilted (by 5 degrees: --rotate' --rotate=0,5,0 '' $none $all
+	unsaid 'two theta' 1 'tilted (by 10 degrees: .*--twotheta' --twotheta=10 '' $none $all
+	unsaid 'a beam aslant' 1 'tilted (by 5' '--convention=custom --beam-vector=0.9962,0.0872,0' '' $none $all
+	unsaid 'a mirrored image' 1 'mirrored (--convention' --convention=adxv '' $none $all
+	unsaid 'a spindle along slow' 1 'axis other than the fast axis (--convention' --convention=dials --osc=1 $none $all
+	unsaid 'a curved detector' 1 'SMV, CBF and NXmx cannot say that the detector is curved (--curved)' --curved '' $none $all
+	unsaid 'wavelengths' 1 'SMV and CBF can say only the mean of several wavelengths (0.985 to 1.015 A)' --dispersion=3 '' $none $all
+	unsaid 'a spectrum of each frame' 1 'only the mean of several wavelengths' '' '--spectrum=gauss --bandwidth=0.5' $none $all
+	unsaid 'divergence' 1 'SMV, CBF and NXmx cannot say the divergence' --divergence=2 '' $none $all
+	unsaid 'a beam that wanders' 1 'SMV, CBF and NXmx cannot say that the direction of the beam varies (--beam-jitter' '' '--random --beam-jitter=500' $none $all
+	unsaid 'third harmonic' 1 'cannot say the third harmonic (--third-harmonic=1)' --third-harmonic=1 '' $none $all
+	unsaid 'an E field aslant' 1 'CBF cannot say an E field aslant' '--convention=custom --polarization-vector=0,1,1' '' $none $all
+	unsaid 'offset' 1 'CBF and NXmx cannot say the offset of the pixels (40 ADU): .*--adc-offset=0' '' '' --gain=1 $all
+	unsaid 'gain' 1 'SMV, CBF and NXmx cannot say the gain (--gain=3)' '' '' "$none --gain=3" $all
+	unsaid '--scale' 1 'cannot say the gain (--scale=3)' '' '' '' --scale=3 $all
+	unsaid '32 bits in SMV' 1 'SMV holds pixels of 32 bits that DIALS reads as 16 bits (--bits=32)' '' '' "$none --bits=32" $all
+	fluence=1e34
+	unsaid 'whole numbers in float32' 1 'raw cannot hold whole numbers above 16777216 exactly (pixel' '' '' "$none --bits=32" 'u_%02d.raw'
+	fluence=1e26
+	unsaid 'sensor' 1 'SMV cannot say the thickness of the sensor (320 um)' --thickness=320 '' $none $all
+	unsaid 'lattices' 1 'CBF cannot hold the ground truth of all lattices (1[0-9] of 30 in frame [01])' '' '--random --lattices=30' $none $all
+	frames=11
+	unsaid 'longer numbers' 1 "'u_%01d.cbf': the number 10 has more digits" '' '' $none 'u_%01d.cbf'
+	frames=2
+	intensity=--reflections
+	unsaid 'reflections' 1 'the reflections are in no file: give --reflections' '' '' $none 'u_%02d.cbf'
+	unsaid 'a rotation in a stream' 1 'a .stream cannot say that the crystal rotates (--osc=1)' '' --osc=1 $none u.nxs --reflections=u.stream
+	unsaid 'a detector that moves in a stream' 1 'a .stream cannot say that the detector moves across' '' \
+		'--random --shift-jitter=100' $none u.nxs --reflections=u.stream
+	unsaid 'wavelengths in an experiment list' 1 '^bragg-write: warning: an .expt can say only the mean' --dispersion=3 '' $none u.nxs --reflections=u.refl
+	intensity='--reflections --labels'
+	unsaid 'labels' 1 'the labels of pixels are in no file: NXmx' '' '' $none 'u_%02d.cbf' --reflections=u.tsv
+}
+intensity=
+# shellcheck disable=SC2086 # a list
+bragg-geometry --quiet --detpixels=32 --pixel=3.2 --ncells=5 | bragg-orient --quiet --osc=0.5 | bragg-intensity --quiet | bragg-noise --quiet $none |
+	bragg-write --overwrite $all 2>message
+is 'a plain rotation needs no warning' "$(cat message)" ''
+bragg-geometry --quiet --detpixels=32 --pixel=3.2 --ncells=5 --rotate=0,5,0 | bragg-orient --quiet --osc=-0.5 | bragg-intensity --quiet |
+	bragg-noise --quiet | bragg-write --format=cbf /dev/null 2>message
+is 'nor does a device' "$(cat message)" ''
+printf '{\nHEADER_BYTES=512;\nDIM=2;\nBYTE_ORDER=little_endian;\nTYPE=unsigned_short;\nSIZE1=2;\nSIZE2=2;\nPIXEL_SIZE=1;\n}' |
+	dd bs=512 conv=sync of=mask.img 2>/dev/null
+printf '\001\000\000\000\001\000\001\000' >>mask.img
+bragg-geometry --quiet --detpixels=2 --pixel=1 --ncells=5 --mask=mask.img --fluence=1e30 | bragg-orient --quiet | bragg-intensity --quiet |
+	bragg-noise --quiet $none | bragg-write --overwrite 'u_%02d.img' 2>message
+is 'a mask in SMV' "$(grep -c 'SMV cannot say which pixels are masked (gaps, --mask)' message)" 1
 finish

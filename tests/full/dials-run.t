@@ -41,6 +41,28 @@ for name in merged scaled; do
 	check "$name: R below 0.02" awk -v r="$(value merged_r)" 'BEGIN { exit !(r != "" && r < 0.02) }'
 done
 
+# a rotation backwards: DIALS takes no negative width
+mkdir back
+crystal --fluence=3e26 | bragg-orient --frames=6 --phi0=20 --osc=-0.5 --phi-steps=5 --misset=10,5,3 |
+	bragg-intensity --reflections=1 | bragg-noise --seed=3 --adc-offset=0 |
+	bragg-write --compression=gzip --reflections=back/run.refl 'back/b_%04d.cbf' back/b.nxs 2>write.log
+check 'backwards: CBF is warned of' grep -q 'CBF cannot say a negative rotation (--osc=-0.5)' write.log
+check 'backwards: DIALS imports NXmx' quiet dials.import back/b.nxs output.experiments=back/imported.expt
+check 'backwards: table and file have the same inverted axis, and spots are where DIALS has them' /usr/bin/python3 -c '
+from dials.array_family import flex
+from dxtbx.model.experiment_list import ExperimentListFactory
+import numpy as np
+table = flex.reflection_table.from_file("back/run.refl")
+experiments = ExperimentListFactory.from_json_file("back/run.expt", check_format=True)
+imported = ExperimentListFactory.from_json_file("back/imported.expt", check_format=False)
+for one in (experiments[0], imported[0]):
+    assert np.allclose(one.goniometer.get_rotation_axis(), (-1, 0, 0)) and np.allclose(one.scan.get_oscillation(), (-20, 0.5))
+table.map_centroids_to_reciprocal_space(experiments)
+A = np.array(experiments[0].crystal.get_A()).reshape(3, 3)
+away = np.array(table["rlp"]) @ np.linalg.inv(A).T - np.array(table["miller_index"])
+assert len(table) > 300 and (abs(np.median(away, axis=0)) < 0.02).all() and np.median(abs(away)) < 0.06
+'
+
 # stills in NXmx: experiments name their images
 mkdir stills
 crystal --fluence=3e26 | bragg-orient --frames=4 --random --lattices=2 | bragg-intensity --reflections=5 |

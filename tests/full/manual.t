@@ -3,6 +3,7 @@
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 needs 'manual pages' mandoc
 top=$BRAGG_TESTS/..
+scratch
 
 for page in "$top"/stages/*.[17] "$top"/common/wire/*.5; do
 	faults=$(mandoc -T lint -W warning "$page" 2>&1 | grep -v 'referenced manual not found' || true)
@@ -10,6 +11,28 @@ for page in "$top"/stages/*.[17] "$top"/common/wire/*.5; do
 	wide=$(mandoc -T ascii -O width=78 "$page" | col -bx | grep -E '.{81}' || true)
 	is "$(basename "$page") fits into 80 columns" "$wide" ''
 done
+
+# A macro encloses the rest of its line: after a comma another line is needed.
+is 'each literal has quotes of its own' "$(grep -nE '^\.(.* )?Ql .*( [,;:)] +[^ ]*[^ ,;:.)]| Ql )' "$top"/stages/*.[17] "$top"/common/wire/*.5)" ''
+
+# Rules that bragg-wire(5) refers to, by a word that each has.
+rules=$(awk '/^\.Ss What happens/ { p = 1 } p && /^\.It/ { n++ } p && /^\.El/ { exit } p && n { print n, $0 }' "$top/common/wire/bragg-wire.5")
+referred() {
+	is "bragg-wire(5): '$1' is rule $2" "$(echo "$rules" | grep -c "^$2 .*$3")" 1
+	check "bragg-wire(5): $1 refers to it" grep -q "$1.*$4" "$top/common/wire/bragg-wire.5"
+}
+referred 'not kept twice' 11 'It drops a frame that it has' '(rule 11)'
+referred '1 and its number at DATA' 9 'Credit returns, naming the frame' '(rules 9 and 11)'
+referred 'rule 12 says who decides' 12 'When all are acknowledged' ''
+
+# default PAGE TEXT PROGRAM OPTION VALUE: the page has the text, and the program the value
+default() {
+	check "$(basename "$1") has the default of --$4" grep -q -e "$2" "$1"
+	is "which is that of $3" "$("$3" --help | tr '\n' ' ' | sed -n "s/.*--$4=[^(]*(\([^)]*\)).*/\1/p")" "$5"
+}
+default "$top/stages/braggpipe-physics.7" '^.It fluence by default Ta 1e25 1/m^2' bragg-geometry fluence 1e25
+check 'bragg-run(1) has a complete file' sh -c 'sed -n "/^stages:/,/^\.Ed/p" "$1" | sed "/^\.Ed/d" >"$2" && bragg-run --dry-run "$2"' sh \
+	"$top/stages/bragg-run.1" "$tap_scratch/page.yaml"
 
 # two_examples PROGRAM: its help ends with them
 two_examples() {

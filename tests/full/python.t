@@ -19,6 +19,8 @@ loop 'a source in Python, and a sink' stages
 loop 'a second loop over the same frames ends, too' again
 loop 'a function may use its memory again' memory
 loop 'images with pixels that are not finite do not pass' unsound
+bragg-replay --quiet x.rec | bragg-write --quiet --compression=gzip x.nxs
+loop 'frames pass between processes: multiprocessing, PyTorch, by fork and by spawn' processes
 loop 'Ctrl-C ends what a source in Python started' source
 
 # ratios to a plain copy, with room for other programs on this machine: half of what is reached there and less

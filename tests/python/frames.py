@@ -1,6 +1,9 @@
 """frames.py NAME...: these checks of the module braggpipe, in a folder with the recording x.rec."""
 import contextlib
+import copy
+import multiprocessing
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -58,6 +61,117 @@ def same():
         wavelengths.add(frame.truth.wavelength_A)
         count += 1
     assert count == 3 and len(wavelengths) == 3 and all(0.9 < w < 1.1 for w in wavelengths), wavelengths
+
+
+def is_same(one, two):
+    """Whether two frames say the same, and the second has memory of its own."""
+    def arrays(frame):
+        found = {"pixels": frame.pixels, "reflections": frame.reflections, "labels": frame.labels, **(frame.derivatives or {})}
+        found.update(zip(("F pixels", "F values"), frame.F_derivatives or ()))
+        return {name: array for name, array in found.items() if array is not None}
+
+    def numbers(value):
+        return value.tolist() if isinstance(value, numpy.ndarray) else value
+
+    mine, others = arrays(one), arrays(two)
+    assert mine.keys() == others.keys() and all(numpy.array_equal(mine[name], others[name]) for name in mine), (mine, others)
+    assert not any(numpy.shares_memory(mine[name], others[name]) for name in mine) and not two.image.flags.writeable
+    for name in ("seed", "wavelength_A", "fluence", "phi_deg", "osc_deg", "cell"):
+        assert getattr(one.truth, name) == getattr(two.truth, name), name
+    for a, b in zip(one.truth.lattices, two.truth.lattices, strict=True):
+        assert {name: numbers(value) for name, value in vars(a).items()} == {name: numbers(value) for name, value in vars(b).items()}
+    assert (one.number, one.unit, one.experiment.lineage, one.experiment.shape) == (two.number, two.unit, two.experiment.lineage, two.experiment.shape)
+    assert numbers(one.experiment.panels[0].fast) == numbers(two.experiment.panels[0].fast) and repr(one) == repr(two)
+    return True
+
+
+def pickled():
+    script = SMALL.format(3, "--mosaic=0.1") + " --reflections --labels --derivatives=rot,F"
+    sources = [braggpipe.open(script), braggpipe.open(SMALL.format(60, "--seed=2")), braggpipe.open("x.rec")]
+    for source in sources:
+        for frame in source:
+            for other in (pickle.loads(pickle.dumps(frame)), copy.copy(frame), copy.deepcopy(frame), pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(frame))))):
+                assert is_same(frame, other)
+            buffers = []
+            pickle.dumps(frame, 5, buffer_callback=buffers.append)
+            assert not any(numpy.shares_memory(frame.pixels, numpy.frombuffer(one, "u1")) for one in buffers if one.raw().nbytes)
+        for part in (frame.truth, frame.truth.lattices[0], frame.experiment.panels[0], frame.experiment.crystals[0]):
+            assert type(pickle.loads(pickle.dumps(part))) is type(copy.deepcopy(part)) is type(part)
+    assert frame.assembled.any() and frame.experiment.places and "places" not in frame.experiment.__getstate__()
+    kept = [pickle.dumps(frame) for frame in braggpipe.open(SMALL.format(60, "--seed=2"))]  # many more than slots of shared memory
+    assert {one.number: int(one.image.sum()) for one in map(pickle.loads, kept)} == \
+        {one.number: int(one.image.sum()) for one in braggpipe.open(SMALL.format(60, "--seed=2"))}
+    recording = pickle.loads(pickle.dumps(braggpipe.open("x.rec")))  # a file is opened again
+    assert all(is_same(one, two) for one, two in zip(braggpipe.open("x.rec"), recording))
+    stream = braggpipe.open(SMALL.format(3, ""))
+    for one in (stream, iter(stream)):
+        for how in (pickle.dumps, copy.copy, copy.deepcopy):
+            try:
+                how(one)
+            except TypeError as error:
+                assert "braggpipe.open" in str(error), error
+            else:
+                raise AssertionError(how)
+    assert len(list(stream)) == 3  # and goes on
+
+
+def total(frame):
+    return os.getpid(), frame.number, int(frame.image.sum()), frame.truth.lattices[0].rotation.tolist(), frame.image.flags.writeable
+
+
+def total_at(frames, index):
+    return total(frames[index])
+
+
+class Images:
+    """A data set of PyTorch."""
+
+    def __init__(self, source):
+        self.source = source
+
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, index):
+        frames = sorted(self.source, key=lambda frame: frame.number)
+        return frames[index].image.copy()
+
+
+def processes():
+    frames = {frame.number: frame for frame in braggpipe.open("x.rec")}
+    expected = {number: total(frame)[2:] for number, frame in frames.items()}
+    for method in ("fork", "spawn"):
+        with multiprocessing.get_context(method).Pool(2) as pool:
+            for source in (braggpipe.open("x.rec"), braggpipe.open(SMALL.format(3, "--mosaic=0.1 --wavelength-jitter=1"))):
+                found = list(pool.imap(total, source))
+                assert {number: tuple(rest) for _, number, *rest in found} == expected, method
+                assert os.getpid() not in [pid for pid, *_ in found]
+            back = pool.map(copy.copy, frames.values())  # and back again
+            assert all(is_same(frames[one.number], one) for one in back)
+    stream = braggpipe.open(SMALL.format(20, ""))
+    first = next(iter_of := iter(stream))
+    child = os.fork()
+    if not child:  # neither waits for ever nor stops the pipeline of its parent
+        try:
+            next(iter(stream))
+        except braggpipe.Error as error:
+            status = 0 if "call braggpipe.open in this process" in str(error) and first.image.any() else 2
+        del stream, iter_of, first
+        os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert 1 + sum(1 for _ in iter_of) == 20
+    try:
+        from torch.utils.data import DataLoader
+    except ImportError:
+        print("# PyTorch is missing")
+        return
+    for source in ("x.rec", "x.nxs"):
+        if not os.path.exists(source):
+            continue
+        for what in (braggpipe.open(source), list(braggpipe.open(source))):
+            for method in ("fork", "spawn"):
+                loaded = [batch[0].numpy() for batch in DataLoader(Images(what), num_workers=2, multiprocessing_context=method)]
+                assert [int(one.sum()) for one in loaded] == [expected[number][0] for number in range(3)], (source, method)
 
 
 def file():

@@ -95,7 +95,8 @@ static void noisify_header(void **unused)
         "BEAM_CENTER_X=6.4;\nBEAM_CENTER_Y=6.5;\nPHI=0;\nOSC_START=0;\nOSC_RANGE=1;\n"
         "DETECTOR_SN=000;\nBEAMLINE=fake;\n}\f   ";
     struct header_text h;
-    smv_header_noisify(&h, &(struct smv_noisify){3, 2, 1e-4, 0.1, 1.5e-10, 0.0064, 0.0065, 16});
+    smv_header_noisify(
+        &h, &(struct smv_noisify){3, 2, 1e-4, 0.1, 1.5e-10, 0.0064, 0.0065, 16, 0.0, 1.0});
     assert_int_equal(h.length, 512);
     assert_memory_equal(h.text, expected, sizeof expected - 1);
 }
