@@ -31,6 +31,7 @@ struct answer_lattice {
     double a_matrix[9];   // row-major; columns a*, b*, c* in 1/A, in the frame of the beam
     size_t first, count;  // of the answer's reflections
     uint64_t crystal;     // in a key: the kind that it is of, from 0
+    char centring;        // of its cell (bases.h), as the analysis says; 0: it does not
 };
 
 struct answer {

@@ -210,6 +210,18 @@ static enum status read_axis(const struct crystfel_stream *s, int column, const 
     return STATUS_OK;
 }
 
+/* What CrystFEL calls H is a hexagonal cell with the obverse setting; R, with rhombohedral axes, is
+ * primitive. */
+static enum status read_centring(const struct crystfel_stream *s, const char *text, char *centring,
+                                 struct error *e)
+{
+    if (!*text || text[1] || !strchr("PABCIFHR?", *text))
+        return lines_fail(&s->lines, e,
+                          "the centering is '%.40s'; expected P, A, B, C, I, F, H or R", text);
+    *centring = (char)(*text == 'H' ? 'R' : *text == 'R' ? 'P' : *text == '?' ? 0 : *text);
+    return STATUS_OK;
+}
+
 static enum status read_crystal(struct crystfel_stream *s, struct answer *a, struct error *e)
 {
     static const char *const names[] = {"astar = ", "bstar = ", "cstar = "};
@@ -230,6 +242,9 @@ static enum status read_crystal(struct crystfel_stream *s, struct answer *a, str
                 status = read_axis(s, i, text, l->a_matrix, e);
             axes |= text ? 1u << i : 0u;
         }
+        const char *centring = behind(s, "centering = ");
+        if (!status && centring)
+            status = read_centring(s, centring, &l->centring, e);
         if (!status && is(s, "Reflections measured after indexing"))
             status = read_table(s, a, "End of reflections", read_reflection, e);
     }

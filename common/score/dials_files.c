@@ -178,7 +178,10 @@ static enum status take_lattice(const struct expt_experiment *x, int64_t place, 
     if (x->has_crystal && !l)
         return error_memory(e, "lattices");
     if (l)
+    {
         lattice_at(x, place, l->a_matrix);
+        l->centring = x->centring;
+    }
     return STATUS_OK;
 }
 

@@ -13,6 +13,39 @@ static const double PLACED_PHOTONS = 100.0;
 
 /* --- begin and end ------------------------------------------------------------ */
 
+/* Frames of the key whose reflections are looked at. */
+enum { FRAMES_LOOKED = 50 };
+
+/* The centring that the reflections of each crystal meet, or that of the group. */
+static enum status find_centrings(struct score *s, struct error *e)
+{
+    struct bases_count *counts = mem_array(s->ncrystals, sizeof *counts);
+    enum status status = counts ? STATUS_OK : error_memory(e, "the symmetry of crystals");
+    for (size_t i = 0; i < s->key->rows.nframes && i < FRAMES_LOOKED && !status; i++) {
+        struct key_frame f;
+        status = key_frame(s->key, i, 0, &f, e);
+        for (size_t r = 0; !status && r < f.nrows; r++)
+            bases_count(&counts[f.lattices[f.rows[r].lattice].crystal], f.rows[r].hkl);
+    }
+    for (size_t i = 0; i < s->ncrystals && !status; i++) {
+        s->centrings[i] = bases_counted(&counts[i]);
+        if (!s->centrings[i] && s->settings->centring != 'R')
+            s->centrings[i] = s->settings->centring;
+    }
+    mem_free(counts);
+    return status;
+}
+
+/* Leaves the rotations that a centred lattice has. */
+static void keep_centring(bases_centring centring, struct symmetry *y)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < y->count; i++)
+        if (bases_keep(centring, y->operators[i]))
+            memmove(y->operators[kept++], y->operators[i], sizeof *y->operators);
+    y->count = kept;
+}
+
 /* What the cell of each crystal allows, or the group; the first lattice stands for its crystal. */
 static enum status find_rotations(struct score *s, struct error *e)
 {
@@ -26,14 +59,19 @@ static enum status find_rotations(struct score *s, struct error *e)
                          s->key->path, s->ncrystals - 1);
     s->rotations = mem_array(s->ncrystals, sizeof *s->rotations);
     s->ambiguities = mem_array(s->ncrystals, sizeof *s->ambiguities);
-    if (!s->rotations || !s->ambiguities)
+    s->centrings = mem_array(s->ncrystals, sizeof *s->centrings);
+    if (!s->rotations || !s->ambiguities || !s->centrings)
         return error_memory(e, "the symmetry of crystals");
+    const enum status status = known ? find_centrings(s, e) : STATUS_OK;
+    if (status)
+        return status;
     for (size_t i = 0; i < known; i++) {
         const struct nxmx_lattice *l = &rows->lattices[i];
         struct symmetry *y = &s->rotations[l->crystal];
         if (y->count)
             continue;
         lattices_rotations(l->a_matrix, &s->ambiguities[l->crystal]);
+        keep_centring(s->centrings[l->crystal], &s->ambiguities[l->crystal]);
         *y = s->ambiguities[l->crystal];
         if (s->settings->group)
             lattices_group(s->settings->group, y);
@@ -57,6 +95,7 @@ void score_end(struct score *s)
 {
     mem_free(s->rotations);
     mem_free(s->ambiguities);
+    mem_free(s->centrings);
     mem_free(s->frames);
     mem_free(s->partner);
     values_free(&s->centroid_px);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "score/answer.h"
+#include "score/bases.h"
 #include "score/detectors.h"
 #include "score/figures.h"
 #include "score/intensities.h"
@@ -24,6 +25,7 @@ struct score_settings {
     int64_t hit_spots;             // a hit holds a lattice with at least so many reflections ...
     double strong_photons;         // ... above these photons
     const struct symmetry *group;  // borrowed; NULL: what the true cell allows
+    bases_centring centring;       // of the group; 0 or R, which says nothing of the axes: not known
     bool again;  // a frame may have further answers, and an answer no number: these only count
 };
 
@@ -44,6 +46,7 @@ struct score {
     struct shown *shown;                    // borrowed; NULL: no report is made
     struct symmetry *rotations;             // owned: of each crystal, by its number
     struct symmetry *ambiguities;           // owned: with what the cell allows beyond the group
+    bases_centring *centrings;              // owned: of their cells
     size_t ncrystals;
     struct score_frame *frames;  // owned: of the key
     size_t nanswered, nagain, nnameless;
@@ -60,7 +63,7 @@ struct score {
     struct offsets found, geometry, predicted;
     size_t lattices_true, lattices_found, lattices_right, lattices_twice;
     size_t strong_lattices[SCORE_BINS], strong_right[SCORE_BINS];  // by their strong reflections
-    size_t left_handed, ambiguous;
+    size_t left_handed, ambiguous, other_basis;
     bool has_known_cell;  // some found lattice has a cell of the key
     struct values angle_deg, turn_deg[3];
     struct mean cell[7], cell_error[7];  // a, b, c, alpha, beta, gamma, volume

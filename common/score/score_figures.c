@@ -151,6 +151,7 @@ static void add_lattices(struct score *s, struct figures *f)
     add_known(f, "lattices", "twice", s->lattices_twice, no);
     add_known(f, "lattices", "ambiguous", s->ambiguous, no);
     add_known(f, "lattices", "left_handed", s->left_handed, no);
+    add_known(f, "lattices", "other_basis", s->other_basis, no);
     add_known(f, "lattices", "missed", s->lattices_true - s->lattices_right, no);
     add(f, "lattices", "share", no ? NAN : ratio(s->lattices_right, s->lattices_true),
         because(no, "the key has no lattices"));
@@ -171,6 +172,11 @@ static void add_lattices(struct score *s, struct figures *f)
     add_count(f, "angle_deg", "n", s->angle_deg.n);
     if (s->left_handed)
         figures_note(f, "%zu lattices are left-handed: the hand is inverted", s->left_handed);
+    if (s->other_basis)
+        figures_note(f,
+                     "%zu right lattices have another basis than the key (other axes, or another "
+                     "cell of the same lattice): metrics are for the axes of the key",
+                     s->other_basis);
     if (s->ambiguous)
         figures_note(f, "%zu lattices are indexed in the other way that the cell allows",
                      s->ambiguous);

@@ -89,12 +89,14 @@ check 'is named' grep -q 'the hand is inverted' table
 known 'half a turn that the symmetry allows' key.nxs twofold.stream '' lattices.wrong=0 angle_deg.max=0 intensities.cc=1 predicted_px.fast=0 \
 	intensities.n="$true_spots"
 known 'but P 1 does not: counted apart' key.nxs twofold.stream --symmetry=P1 lattices.ambiguous=3 lattices.wrong=0 lattices.right=0
-known 'axes in another order' key.nxs cyclic.stream '' lattices.wrong=3 angle_deg.n=0
+known 'axes in another order' key.nxs cyclic.stream '' lattices.right=3 lattices.wrong=0 lattices.other_basis=3 angle_deg.max=0 intensities.cc=1 \
+	intensities.slope=1 cell.a.mean=59.062 intensities.n="$true_spots"
+check 'are named' grep -q '^3 right lattices have another basis than the key' table
 known 'axes a and b swapped in a square cell' square/key.nxs square/swap.stream '' lattices.wrong=0 lattices.right=4 angle_deg.max=0 \
 	intensities.cc=1 cell.a.mean=60 cell.c.mean=35
 known 'which 4/m does not allow' square/key.nxs square/swap.stream --symmetry=P4 lattices.right=0 lattices.ambiguous=4
 known 'and P 43 21 2 does' square/key.nxs square/swap.stream --symmetry=P43212 lattices.right=4 intensities.cc=1
-known 'no axes that are longer' square/key.nxs square/cyclic.stream '' lattices.wrong=4
+known 'of a square cell, too' square/key.nxs square/cyclic.stream '' lattices.right=4 lattices.other_basis=4 cell.c.mean=35
 
 # --- a series
 known 'lattices that turn are right in the middle of their frames' turning/key.nxs turning/perfect.stream '' lattices.right=3 angle_deg.max=0 \
@@ -123,7 +125,7 @@ page 'spots half a pixel off' shifted.stream 'places of found spots: half a pixe
 page 'no spots' silent.stream 'No found spot is a true one.' 'No spots were found.' images=3 missed="$strong" wrong=0 lattices=0
 page 'wrong lattices' turned2.stream 'No right lattice was found.' missed=0 lattices=3 marks=right
 page 'sigmas halved' halved.stream 'chi2 4 of'
-page 'spots that are none' cyclic.stream lattices=3 images=3
+page 'spots that are none' hand.stream lattices=3 images=3
 # roc STREAM: whether its ROC curve goes through the corner or by chance, and ends below left
 roc() {
 	bragg-score --report=page.html key.nxs "$1" >/dev/null
