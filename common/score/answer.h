@@ -67,6 +67,10 @@ struct answer_spot *answer_add_spot(struct answer *a);
 struct answer_lattice *answer_add_lattice(struct answer *a);
 struct answer_reflection *answer_add_reflection(struct answer *a);
 
+/* Joins lattices that are one (lattices.h), with the sum of the intensities of their reflections, and
+ * spots in the same place.  False when memory is out. */
+bool answer_join(struct answer *a);
+
 void answer_free(struct answer *a);
 
 #endif

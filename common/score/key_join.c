@@ -197,25 +197,6 @@ static enum status take_entries(struct key *k, const struct entry *list, size_t 
     return s;
 }
 
-/* deg and, of the scalar products of edges, relative: lattices that differ by less are one. */
-static const double ONE_DEG = 0.01, ONE_METRIC = 0.02;
-
-static bool is_one(const double a[9], const double b[9])
-{
-    static const int same[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
-    double own[9], g[9], apart = 0.0, size = 0.0;
-    for (int i = 0; i < 9; i++) {
-        apart += (a[i] - b[i]) * (a[i] - b[i]);
-        size += a[i] * a[i];
-    }
-    if (!(apart <= ONE_METRIC * ONE_METRIC * size))
-        return false;
-    lattices_metric(a, own);
-    lattices_metric(b, g);
-    return lattices_metric_off(same, g, own, ONE_METRIC) <= ONE_METRIC &&
-           lattices_angle_deg(a, b) <= ONE_DEG;
-}
-
 /* Numbers the lattices of a frame so that those which are one have the same number. */
 static bool number_lattices(const struct nxmx_lattice *l, size_t n, int32_t *one_of)
 {
@@ -223,7 +204,7 @@ static bool number_lattices(const struct nxmx_lattice *l, size_t n, int32_t *one
     for (size_t i = 0; i < n; i++) {
         one_of[i] = -1;
         for (size_t j = 0; j < i && one_of[i] < 0; j++)
-            if (is_one(l[j].a_matrix, l[i].a_matrix))
+            if (lattices_are_one(l[j].a_matrix, l[i].a_matrix))
                 one_of[i] = one_of[j];
         if (one_of[i] < 0)
             one_of[i] = next++;

@@ -111,6 +111,25 @@ bool lattices_cell(const double a_matrix[9], double cell[6])
     return true;
 }
 
+/* deg and, of the scalar products of edges, relative: lattices that differ by less are one. */
+static const double ONE_DEG = 0.01, ONE_METRIC = 0.02;
+
+bool lattices_are_one(const double a[9], const double b[9])
+{
+    static const int same[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    double own[9], g[9], apart = 0.0, size = 0.0;
+    for (int i = 0; i < 9; i++) {
+        apart += (a[i] - b[i]) * (a[i] - b[i]);
+        size += a[i] * a[i];
+    }
+    if (!(apart <= ONE_METRIC * ONE_METRIC * size))
+        return false;
+    lattices_metric(a, own);
+    lattices_metric(b, g);
+    return lattices_metric_off(same, g, own, ONE_METRIC) <= ONE_METRIC &&
+           lattices_angle_deg(a, b) <= ONE_DEG;
+}
+
 bool lattices_same_edges(const double a[6], const double b[6], double tolerance)
 {
     static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},

@@ -32,6 +32,10 @@ bool lattices_compare(const double truth[9], const double found[9], const struct
  * squares of edges; INFINITY for a lattice that cannot be: left-handed or flat. */
 double lattices_setting(const double truth[9], const double found[9], double rotation[9]);
 
+/* Whether lattices with the same names of their axes are one for an analysis, such as the dark and
+ * the pumped part of a crystal: turned by at most 0.01 deg, edges the same to 1 %. */
+bool lattices_are_one(const double a[9], const double b[9]);
+
 /* --- for other bases (bases.h) --- */
 
 /* The scalar products of the axes. */

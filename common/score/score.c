@@ -321,7 +321,7 @@ static size_t reach_of(const struct answer *a)
     return (size_t)reach;
 }
 
-enum status score_take(struct score *s, const struct answer *a, const struct detectors *d,
+enum status score_take(struct score *s, struct answer *a, const struct detectors *d,
                        const char *path, struct error *e)
 {
     struct key_frame f;
@@ -341,6 +341,8 @@ enum status score_take(struct score *s, const struct answer *a, const struct det
     status = status ? status : key_frame(s->key, place, reach_of(a), &f, e);
     if (status)
         return status;
+    if (f.has_ones && !answer_join(a))
+        return error_memory(e, "an answer");
     const struct key *k = s->key;
     const size_t found = s->lattices_found, right = s->lattices_right;
     const bool hit =

@@ -80,10 +80,11 @@ struct score {
 enum status score_begin(struct score *s, const struct score_settings *settings, struct key *key,
                         struct error *e);
 
-/* Takes what file `path` says about a frame, on the detectors *d.  STATUS_INPUT, with
+/* Takes what file `path` says about a frame, on the detectors *d; where lattices of the key are one,
+ * those of the answer are joined as well.  STATUS_INPUT, with
  * "PATH:LINE: ", for an answer without a number of a frame and for a second one unless these are
  * allowed, for a frame that is not the key's, and for a panel that is not. */
-enum status score_take(struct score *s, const struct answer *a, const struct detectors *d,
+enum status score_take(struct score *s, struct answer *a, const struct detectors *d,
                        const char *path, struct error *e);
 
 /* Counts what must be found in a frame where `nspots` were found, with a score, -INFINITY without
