@@ -190,6 +190,18 @@ static enum status read_shift(const struct expt_json *l, const struct expt *setu
     return s;
 }
 
+static enum status read_wavelength(const struct expt_json *l, struct expt_experiment *x,
+                                   struct error *e)
+{
+    struct json_at beam, at;
+    double wavelength_A = 0.0;
+    enum status s = expt_model(&l->chosen, &l->root, "beam", &beam, e);
+    if (!s && beam.value && json_at_optional(&beam, "wavelength", &at))
+        s = json_at_real(&at, 1e-4, 1e4, &wavelength_A, e);
+    x->wavelength_m = 1e-10 * wavelength_A;
+    return s;
+}
+
 static enum status read_items(struct expt_json *l, struct expt_list *list, struct error *e)
 {
     struct json_at all, first;
@@ -203,6 +215,7 @@ static enum status read_items(struct expt_json *l, struct expt_list *list, struc
         json_at_item(&all, i, &l->chosen);
         copy_text(&l->chosen, "identifier", x->identifier);
         s = read_shift(l, &list->setup, &first, x, e);
+        s = s ? s : read_wavelength(l, x, e);
         s = s ? s : read_images(l, list, x, e);
         s = s ? s : read_crystal(l, list, x, e);
     }

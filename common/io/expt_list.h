@@ -24,6 +24,7 @@ struct expt_experiment {
     const int64_t *indices;     // ... and their places in it; of the list
     struct expt_scan scan;      // images 0: a still
     double spindle[3];          // unit vector, in our lab
+    double wavelength_m;        // of its beam, 0: not said
     double shift_m[3];          // how far its detector stands from that of the first, likewise
     bool has_crystal;
     double reciprocal_A[9];  // rows a*, b*, c* in 1/A, where the scan axis is at 0

@@ -372,6 +372,7 @@ static enum status read_chunk(struct crystfel_stream *s, struct answer *a, struc
     while (!status && lines_next(&s->lines)) {
         if (is(s, "----- End chunk -----")) {
             a->time_s = lines_now(&s->lines);
+            a->wavelength_A = s->energy_eV > 0.0 ? 1e10 * ev_to_m(s->energy_eV) : 0.0;
             if (!a->has_frame && *s->event)
                 return lines_fail(&s->lines, e,
                                   "the event '%.40s' is no number of an image; expected //NUMBER, "

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/units.h"
 
 /* Photons of spots whose places are compared. */
 static const double PLACED_PHOTONS = 100.0;
@@ -282,9 +283,15 @@ static enum status take_geometry(struct score *s, const struct key_frame *f, con
     /* from NeXus to the frame of the beam */
     const double *nexus_m = f->frame->shift_m;
     const double true_m[3] = {-nexus_m[0], -nexus_m[1], nexus_m[2]};
+    const double wavelength_A = f->frame->wavelength;
+    if (wavelength_A > 0.0 && a->wavelength_A > 0.0)
+        mean_add(&s->wavelength_error, a->wavelength_A / wavelength_A - 1.0, 1.0);
+    s->axes_turn_deg = rad_to_deg(d->turn_rad);
     for (size_t i = 0; i < f->nrows && d->model != d->truth; i++) {
         const struct reflection_row *r = &f->rows[i];
-        double at[2];
+        double at[2], truth[3], model[3];
+        if (detectors_places(d, true_m, a->shift_m, r->panel, r->fast, r->slow, truth, model))
+            alignment_add(&s->alignment, truth, model, d->truth[r->panel].pixel_m);
         if (detectors_project(d, true_m, a->shift_m, r->panel, r->fast, r->slow, at) &&
             !offsets_add(&s->geometry, r->fast - at[0], r->slow - at[1], 1.0))
             return error_memory(e, "the places of reflections");

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "score/alignment.h"
 #include "score/answer.h"
 #include "score/bases.h"
 #include "score/detectors.h"
@@ -61,6 +62,9 @@ struct score {
     struct values centroid_px, predicted_away_px;
     /* Those of spots weigh as their photons, which is 1 / variance of a centroid. */
     struct offsets found, geometry, predicted;
+    struct alignment alignment;
+    struct mean wavelength_error;  // of answers that say one: relative
+    double axes_turn_deg;          // by which the model was turned (detectors.h)
     size_t lattices_true, lattices_found, lattices_right, lattices_twice;
     size_t strong_lattices[SCORE_BINS], strong_right[SCORE_BINS];  // by their strong reflections
     size_t left_handed, ambiguous, other_basis;
