@@ -28,9 +28,9 @@ struct expt_experiment {
     double shift_m[3];          // how far its detector stands from that of the first, likewise
     bool has_crystal;
     double reciprocal_A[9];  // rows a*, b*, c* in 1/A, where the scan axis is at 0
-    char centring;           // of its cell, as its Hall symbol says: P, A, B, C, I, R, F; 0: not said
-    size_t npoints;          // of a crystal that changes, 0: it does not
-    const double *points;    // [npoints * 9] the same at the edges of the images; of the list
+    char centring;         // of its cell, as its Hall symbol says: P, A, B, C, I, R, F; 0: not said
+    size_t npoints;        // of a crystal that changes, 0: it does not
+    const double *points;  // [npoints * 9] the same at the edges of the images; of the list
 };
 
 struct expt_list {

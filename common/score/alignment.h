@@ -25,11 +25,11 @@ void alignment_add(struct alignment *a, const double truth_m[3], const double mo
 
 /* What the model is off by; NaN where too few places tell. */
 struct alignment_off {
-    double distance_m;         // mean true distance along the beam
-    double camera_length;      // model / truth - 1
-    double turn_deg;           // about the beam, from x to y
-    double tilt_deg[2];        // about x and y
-    double radius_px;          // root of the mean square of distances from the beam centre
+    double distance_m;     // mean true distance along the beam
+    double camera_length;  // model / truth - 1
+    double turn_deg;       // about the beam, from x to y
+    double tilt_deg[2];    // about x and y
+    double radius_px;      // root of the mean square of distances from the beam centre
 };
 struct alignment_off alignment_solve(const struct alignment *a);
 

@@ -45,8 +45,8 @@ struct answer {
     uint64_t event;      // number of the image in that file, from 0
     bool says_hit, hit;  // whether the analysis says it is one, and what it says
     bool has_score;
-    double score;       // how sure the analysis is of a hit, in any unit; more is surer
-    double time_s;      // when the result came, Unix time; 0: not known
+    double score;         // how sure the analysis is of a hit, in any unit; more is surer
+    double time_s;        // when the result came, Unix time; 0: not known
     double wavelength_A;  // as the analysis has it; 0: it does not say
     double shift_m[3];  // how far its detector stands from that of the results, in the frame of the
                         // beam
@@ -68,8 +68,8 @@ struct answer_spot *answer_add_spot(struct answer *a);
 struct answer_lattice *answer_add_lattice(struct answer *a);
 struct answer_reflection *answer_add_reflection(struct answer *a);
 
-/* Joins lattices that are one (lattices.h), with the sum of the intensities of their reflections, and
- * spots in the same place.  False when memory is out. */
+/* Joins lattices that are one (lattices.h), with the sum of the intensities of their reflections,
+ * and spots in the same place.  False when memory is out. */
 bool answer_join(struct answer *a);
 
 void answer_free(struct answer *a);

@@ -17,10 +17,10 @@ static const struct {
     bases_centring name;
     int allowed[9];
 } centrings[BASES_CENTRINGS] = {
-    {'P', {1, 0, 0, 0, 1, 0, 0, 0, 1}},    {'A', {1, 0, 0, 0, 1, -1, 0, 1, 1}},
-    {'B', {1, 0, -1, 0, 1, 0, 1, 0, 1}},   {'C', {1, -1, 0, 1, 1, 0, 0, 0, 1}},
-    {'I', {0, 1, 1, 1, 0, 1, 1, 1, 0}},    {'R', {1, -1, 0, 0, 1, -1, 1, 1, 1}},
-    {'S', {-1, 1, 0, 0, -1, 1, 1, 1, 1}},  {'F', {-1, 1, 1, 1, -1, 1, 1, 1, -1}},
+    {'P', {1, 0, 0, 0, 1, 0, 0, 0, 1}},   {'A', {1, 0, 0, 0, 1, -1, 0, 1, 1}},
+    {'B', {1, 0, -1, 0, 1, 0, 1, 0, 1}},  {'C', {1, -1, 0, 1, 1, 0, 0, 0, 1}},
+    {'I', {0, 1, 1, 1, 0, 1, 1, 1, 0}},   {'R', {1, -1, 0, 0, 1, -1, 1, 1, 1}},
+    {'S', {-1, 1, 0, 0, -1, 1, 1, 1, 1}}, {'F', {-1, 1, 1, 1, -1, 1, 1, 1, -1}},
 };
 
 static const int *allowed_of(bases_centring centring)
@@ -76,9 +76,8 @@ bool bases_keep(bases_centring centring, const int operator[9])
     for (int column = 0; column < 3; column++) {
         int32_t hkl[3];
         for (int i = 0; i < 3; i++)
-            hkl[i] = operator[3 * i] * q[column] + operator[3 * i + 1] *
-                     q[3 + column] +
-                     operator[3 * i + 2] * q[6 + column];
+            hkl[i] = operator[3 * i] * q[column] + operator[3 * i + 1] * q[3 + column] +
+            operator[3 * i + 2] * q[6 + column];
         if (!allows(centring, hkl))
             return false;
     }
@@ -114,8 +113,12 @@ static bool shorten(struct basis *b, int i)
         rint(product(b->vectors, i, k) / product(b->vectors, k, k)),
     };
     for (int n = 0; n < 15; n++) {
-        const double x = n < 9 ? n % 3 - 1.0 : (n - 9) % 2 ? -along[0] : 0.0,
-                     y = n < 9 ? n / 3 - 1.0 : (n - 9) % 2 ? 0.0 : -along[1];
+        const double x = n < 9         ? n % 3 - 1.0
+                         : (n - 9) % 2 ? -along[0]
+                                       : 0.0,
+                     y = n < 9         ? n / 3 - 1.0
+                         : (n - 9) % 2 ? 0.0
+                                       : -along[1];
         double v[3];
         for (int m = 0; m < 3; m++)
             v[m] = b->vectors[3 * m + i] + x * b->vectors[3 * m + j] + y * b->vectors[3 * m + k];

@@ -194,11 +194,10 @@ static bool same_words(const char *a, const char *b)
     }
 }
 
-static enum status read_table(struct crystfel_stream *s, struct answer *a, const char *end,
-                              const char *columns,
-                              enum status (*row)(struct crystfel_stream *, struct answer *,
-                                                 struct error *),
-                              struct error *e)
+static enum status
+read_table(struct crystfel_stream *s, struct answer *a, const char *end, const char *columns,
+           enum status (*row)(struct crystfel_stream *, struct answer *, struct error *),
+           struct error *e)
 {
     enum status status = need_detector(s, e);
     bool heading = true;
@@ -383,8 +382,8 @@ static enum status read_chunk(struct crystfel_stream *s, struct answer *a, struc
             return STATUS_OK;
         }
         if (is(s, "Peaks from peak search"))
-            status = read_table(s, a, "End of peak list",
-                                "fs/px ss/px (1/d)/nm^-1 Intensity Panel", read_peak, e);
+            status = read_table(s, a, "End of peak list", "fs/px ss/px (1/d)/nm^-1 Intensity Panel",
+                                read_peak, e);
         else if (is(s, "--- Begin crystal"))
             status = read_crystal(s, a, e);
         else

@@ -47,7 +47,8 @@ void detectors_turn(const struct detectors *d, struct answer *a);
 bool detectors_project(const struct detectors *d, const double true_m[3], const double model_m[3],
                        int32_t panel, double fast, double slow, double out[2]);
 
-/* Where a place on a true panel is, and where the model has this pixel, with the shifts as above. */
+/* Where a place on a true panel is, and where the model has this pixel, with the shifts as above.
+ */
 bool detectors_places(const struct detectors *d, const double true_m[3], const double model_m[3],
                       int32_t panel, double fast, double slow, double truth[3], double model[3]);
 

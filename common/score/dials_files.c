@@ -177,8 +177,7 @@ static enum status take_lattice(const struct expt_experiment *x, int64_t place, 
     struct answer_lattice *l = x->has_crystal ? answer_add_lattice(a) : NULL;
     if (x->has_crystal && !l)
         return error_memory(e, "lattices");
-    if (l)
-    {
+    if (l) {
         lattice_at(x, place, l->a_matrix);
         l->centring = x->centring;
     }

@@ -276,9 +276,8 @@ bool key_find(const struct key *k, size_t place, int32_t lattice, const int32_t 
     const size_t all = (size_t)k->rows.frames[place].lattices;
     const bool ones = has_ones(k, place);
     for (size_t i = ones ? 0 : (size_t)lattice; i < (ones ? all : (size_t)lattice + 1); i++) {
-        const struct reflection_row *its = number_of(k, place, i) == lattice
-                                               ? find_row(rows, nrows, (int32_t)i, hkl)
-                                               : NULL;
+        const struct reflection_row *its =
+            number_of(k, place, i) == lattice ? find_row(rows, nrows, (int32_t)i, hkl) : NULL;
         if (its && found)
             add_row(row, its);
         else if (its)

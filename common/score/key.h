@@ -21,8 +21,8 @@ struct key {
     struct key_place *places;  // owned: [rows.nframes]
     int32_t *one_of;           // owned: [rows.nlattices], see key_frame; NULL: all are different
     struct nxmx_frame one;     // the frame with lattices that are one, as key_frame gives it
-    size_t one_rows, one_lattices;       // room
-    struct reflection_row *rows_of_one;  // owned
+    size_t one_rows, one_lattices;         // room
+    struct reflection_row *rows_of_one;    // owned
     struct nxmx_lattice *lattices_of_one;  // owned
     const struct nxmx_geometry *detector;  // of the parts
     double spindle[3];                     // in the frame of the beam

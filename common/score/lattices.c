@@ -70,7 +70,8 @@ void lattices_rotations(const double a_matrix[9], struct symmetry *y)
     y->count = 0;
     for (int number = 0; number < LATTICES_OPERATORS; number++) {
         int m[9];
-        if (lattices_operator(number, m) && lattices_metric_off(m, g, g, METRIC_TOLERANCE) <= METRIC_TOLERANCE &&
+        if (lattices_operator(number, m) &&
+            lattices_metric_off(m, g, g, METRIC_TOLERANCE) <= METRIC_TOLERANCE &&
             y->count < SYMMETRY_OPERATORS_MAX)
             memcpy(y->operators[y->count++], m, sizeof m);
     }
@@ -210,7 +211,8 @@ double lattices_setting(const double truth[9], const double found[9], double rot
     double off = lattices_metric_off(same, g, own, INFINITY);
     const int operators = off > SETTING_TOLERANCE ? LATTICES_OPERATORS : 0;
     for (int number = 0; number < operators; number++) {
-        const double its = lattices_operator(number, m) ? lattices_metric_off(m, g, own, off) : INFINITY;
+        const double its =
+            lattices_operator(number, m) ? lattices_metric_off(m, g, own, off) : INFINITY;
         if (its < off) {
             off = its;
             memcpy(chosen, m, sizeof chosen);

@@ -26,7 +26,7 @@ struct score_settings {
     int64_t hit_spots;             // a hit holds a lattice with at least so many reflections ...
     double strong_photons;         // ... above these photons
     const struct symmetry *group;  // borrowed; NULL: what the true cell allows
-    bases_centring centring;       // of the group; 0 or R, which says nothing of the axes: not known
+    bases_centring centring;  // of the group; 0 or R, which says nothing of the axes: not known
     bool again;  // a frame may have further answers, and an answer no number: these only count
 };
 
@@ -84,10 +84,10 @@ struct score {
 enum status score_begin(struct score *s, const struct score_settings *settings, struct key *key,
                         struct error *e);
 
-/* Takes what file `path` says about a frame, on the detectors *d; where lattices of the key are one,
- * those of the answer are joined as well.  STATUS_INPUT, with
- * "PATH:LINE: ", for an answer without a number of a frame and for a second one unless these are
- * allowed, for a frame that is not the key's, and for a panel that is not. */
+/* Takes what file `path` says about a frame, on the detectors *d; where lattices of the key are
+ * one, those of the answer are joined as well.  STATUS_INPUT, with "PATH:LINE: ", for an answer
+ * without a number of a frame and for a second one unless these are allowed, for a frame that is
+ * not the key's, and for a panel that is not. */
 enum status score_take(struct score *s, struct answer *a, const struct detectors *d,
                        const char *path, struct error *e);
 

@@ -186,19 +186,20 @@ static void tell_alignment(const struct score *s, struct figures *f,
         figures_note(f, "the wavelength of the analysis is off by %+.3f %%", 100.0 * wavelength);
     const double quarter = remainder(s->axes_turn_deg, 90.0);
     if (fabs(quarter) > 0.01)
-        figures_note(f,
-                     "the axes of the analysis are turned about the beam by %+.2f deg against those "
-                     "of the key: its lattices are compared after this turn",
-                     s->axes_turn_deg);
+        figures_note(
+            f,
+            "the axes of the analysis are turned about the beam by %+.2f deg against those "
+            "of the key: its lattices are compared after this turn",
+            s->axes_turn_deg);
 }
 
 static void add_alignment(const struct score *s, struct figures *f)
 {
     const struct alignment_off off = alignment_solve(&s->alignment);
-    const char *why =
-        because(s->key->tells.no_detector,
-                s->alignment.n ? "too few places on the detector have reflections"
-                               : "the results have no geometry, or none of the frames a reflection");
+    const char *why = because(
+        s->key->tells.no_detector,
+        s->alignment.n ? "too few places on the detector have reflections"
+                       : "the results have no geometry, or none of the frames a reflection");
     add(f, "geometry", "distance_mm", 1e3 * off.distance_m * off.camera_length, why);
     add(f, "geometry", "distance_relative", off.camera_length, why);
     add(f, "geometry", "turn_deg", off.turn_deg, why);

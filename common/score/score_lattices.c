@@ -128,8 +128,7 @@ static void note_cell(struct score *s, const struct target *targets, size_t n,
 static double photons_of(const struct score *s, const struct key_frame *f, int32_t lattice,
                          const int32_t hkl[3], const struct answer_reflection *r)
 {
-    const size_t place = f->place,
-                 before = (size_t)r->before < place ? (size_t)r->before : place,
+    const size_t place = f->place, before = (size_t)r->before < place ? (size_t)r->before : place,
                  left = s->key->rows.nframes - 1 - place,
                  after = (size_t)r->after < left ? (size_t)r->after : left;
     double photons = 0.0;
@@ -202,9 +201,9 @@ static enum status take_reflection(struct score *s, const struct key_frame *f,
 }
 
 static enum status take_reflections(struct score *s, const struct key_frame *f,
-                                    const struct choice *c, int32_t lattice,
-                                    const struct answer *a, const struct answer_lattice *l,
-                                    const struct detectors *d, struct error *e)
+                                    const struct choice *c, int32_t lattice, const struct answer *a,
+                                    const struct answer_lattice *l, const struct detectors *d,
+                                    struct error *e)
 {
     enum status status = STATUS_OK;
     for (size_t i = 0; i < f->nrows; i++)
@@ -272,8 +271,7 @@ static enum status take_lattice(struct score *s, const struct key_frame *f, stru
     const int32_t number = (int32_t)(c.target - targets);
     s->strong_right[score_bin((double)score_strong(s, f, number))]++;
     enum status status = take_cell(s, c.target->cell, c.turn.cell, e);
-    status =
-        status ? status : take_reflections(s, f, &c, number, a, l, d, e);
+    status = status ? status : take_reflections(s, f, &c, number, a, l, d, e);
     return status ? status : take_turn(s, &c.turn, e);
 }
 
