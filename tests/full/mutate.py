@@ -102,6 +102,8 @@ def run(file):
         return f"killed by signal {number}" + (" (CPU time)" if number == signal.SIGXCPU else "")
     if usage.ru_maxrss > MEMORY_KB:
         return f"took {usage.ru_maxrss >> 10} MiB of memory"
+    if file == PATH and code:
+        return f"status {code}: {text[:300]}"
     if code and len(lines) != 1:
         return f"failed with status {code} and {len(lines)} lines: {lines[:3]}"
     return None

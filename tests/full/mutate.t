@@ -26,8 +26,8 @@ crystal='--cell=40,45,50,90,90,90 --default-F=100 --ncells=5'
 # shellcheck disable=SC2086 # words
 source_of() { bragg-geometry --quiet --detpixels=60 --pixel=1 $crystal "$@" | bragg-orient --quiet --random --frames=3 --seed=3 | bragg-intensity --quiet --reflections=1; }
 source_of | bragg-write --quiet --frames-per-file=2 n.nxs
-source_of | bragg-write --quiet --reflections=run.refl a_%d.img
-source_of | bragg-write --quiet --reflections=run.stream b_%d.cbf
+source_of | bragg-write --quiet --scale=10 --reflections=run.refl a_%d.img
+source_of | bragg-write --quiet --scale=10 --reflections=run.stream b_%d.cbf
 source_of | bragg-write --quiet --reflections=run.tsv c_%d.raw
 source_of | bragg-tap --record=r.rec >/dev/null
 cp n.nxs one.nxs
@@ -38,9 +38,8 @@ printf '0 2.5\n0.1 2.4\n0.2 2\n0.5 1\n1 0.1\n' >water.stol
 printf 'p0/min_fs = 0\np0/max_fs = 59\np0/min_ss = 0\np0/max_ss = 59\np0/corner_x = -30\np0/corner_y = -30\np0/fs = +1x\np0/ss = +1y\nclen = 0.1 m\nres = 1000\nphoton_energy = 9000 eV\nbadx/min_x = 1\nbadx/max_x = 3\nbadx/min_y = 2\nbadx/max_y = 4\n' >d.geom
 printf 'poni_version: 2.1\nDetector: Detector\nDetector_config: {"pixel1": 1e-3, "pixel2": 1e-3, "max_shape": [60, 60], "orientation": 3}\nDistance: 0.1\nPoni1: 0.03\nPoni2: 0.03\nRot1: 0\nRot2: 0\nRot3: 0\nWavelength: 1e-10\n' >d.poni
 printf 'stages:\n  - {name: geometry, program: bragg-geometry, args: ["--detpixels=20"]}\n  - {name: orient, program: bragg-orient}\n  - {name: intensity, program: bragg-intensity, count: 2}\n  - {name: tap, program: bragg-tap, args: ["--count"]}\n' >p.yaml
-printf '0.1 0.2 0.3\n-0.1 0.2 0.4\n' >o.txt
-printf '10 10\n11 12\n20 3\n' >bad.txt
 cp a_0.img mask.img
+cp a_0.img bad.img
 
 # --- what reads them
 sink='bragg-orient --quiet --random --frames=1 | bragg-intensity --quiet --threads=1 | bragg-tap --count'
@@ -48,7 +47,7 @@ piped() { echo "bragg-geometry --quiet $* | $sink; exit \${PIPESTATUS[0]}"; }
 square="--detpixels=60 --pixel=1 $crystal"
 list() {
 	cat <<-END
-		nximg|n_data_000001.h5|cp \$FILE m_data.h5; bragg-replay --quiet m_data.h5 | bragg-tap --count; exit \${PIPESTATUS[0]}
+		nximg|n_data_000001.h5|mkdir -p m; cp n.nxs m; cp n_data_000002.h5 m; cp \$FILE m/n_data_000001.h5; bragg-replay --quiet m/n.nxs | bragg-tap --count; exit \${PIPESTATUS[0]}
 		nxdet|n.nxs|$(piped --detector=\$FILE "$crystal")
 		nxscore|one.nxs|bragg-score \$FILE run.refl
 		expt|run.expt|$(piped --expt=\$FILE --matrix=\$FILE --default-F=100 --ncells=5)
@@ -67,6 +66,7 @@ list() {
 		sites|s.sites|$(piped "$square" --hkl=list.hkl --sites=\$FILE)
 		spectra|s.spectra|bragg-geometry --quiet $square | bragg-orient --quiet --frames=2 --spectra=\$FILE | bragg-intensity --quiet --threads=1 | bragg-tap --count; exit \${PIPESTATUS[1]}
 		stol|water.stol|bragg-geometry --quiet $square | bragg-orient --quiet --frames=1 | bragg-background --quiet --stol=\$FILE --thickness=0.1 | bragg-tap --count; exit \${PIPESTATUS[2]}
+		bad|bad.img|bragg-replay --quiet r.rec | bragg-noise --quiet --bad-pixels=\$FILE | bragg-tap --count; exit \${PIPESTATUS[1]}
 		recompute|a_0.img|bragg-replay --quiet --recompute \$FILE | bragg-tap --count; exit \${PIPESTATUS[0]}
 	END
 }
@@ -78,7 +78,7 @@ one() {
 	grep "^$1|" formats | {
 		IFS='|' read -r name file command
 		(
-			cp -r n.nxs n_data_* one.nxs run.* r.rec list.hkl s.* d.* p.yaml mask.img a_0.* b_0.* water.stol "work-$name" 2>/dev/null
+			cp -r n.nxs n_data_* one.nxs run.* r.rec list.hkl s.* d.* p.yaml mask.img bad.img a_0.* b_0.* water.stol "work-$name" 2>/dev/null
 			cd "work-$name" || exit 1
 			PATH=$programs /usr/bin/python3 "$BRAGG_TESTS/full/mutate.py" "$name" "$file" "$seconds" "$seed" "$keep" "$(grep "^$name|" ../formats | cut -d'|' -f3-)"
 		) >"$name.log" 2>&1
