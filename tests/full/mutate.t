@@ -22,7 +22,7 @@ echo "# MUTATE_SEED=$seed, $seconds s each" >&2
 scratch
 
 # --- the files as they are, by our own programs
-crystal='--cell=40,45,50,90,90,90 --default-F=100 --ncells=5'
+crystal='--cell=40,45,50,90,90,90 --default-F=300 --ncells=20'
 # shellcheck disable=SC2086 # words
 source_of() { bragg-geometry --quiet --detpixels=60 --pixel=1 $crystal "$@" | bragg-orient --quiet --random --frames=3 --seed=3 | bragg-intensity --quiet --reflections=1; }
 source_of | bragg-write --quiet --frames-per-file=2 n.nxs
@@ -32,14 +32,14 @@ source_of | bragg-write --quiet --reflections=run.tsv c_%d.raw
 source_of | bragg-tap --record=r.rec >/dev/null
 cp n.nxs one.nxs
 awk 'BEGIN { for (h = -3; h < 4; h++) for (k = -3; k < 4; k++) for (l = -3; l < 4; l++) print h, k, l, 10 + h * h + k }' >list.hkl
-printf '9000 1 2\n9010 2 1\n9020 1 0.5\n' >s.spectra
-printf 'Se 0.1 0.2 0.3 -8 4\nSe 0.4 0.2 0.6 -8 4\n' >s.sites
+printf '12390 1 2\n12400 2 1\n12410 1 0.5\n' >s.spectra
 printf '0 2.5\n0.1 2.4\n0.2 2\n0.5 1\n1 0.1\n' >water.stol
-printf 'p0/min_fs = 0\np0/max_fs = 59\np0/min_ss = 0\np0/max_ss = 59\np0/corner_x = -30\np0/corner_y = -30\np0/fs = +1x\np0/ss = +1y\nclen = 0.1 m\nres = 1000\nphoton_energy = 9000 eV\nbadx/min_x = 1\nbadx/max_x = 3\nbadx/min_y = 2\nbadx/max_y = 4\n' >d.geom
+printf 'p0/min_fs = 0\np0/max_fs = 59\np0/min_ss = 0\np0/max_ss = 59\np0/corner_x = -30\np0/corner_y = -30\np0/fs = +1x\np0/ss = +1y\np0/clen = 0.1\np0/res = 1000\nphoton_energy = 9000 eV\nbadx/min_x = 1\nbadx/max_x = 3\nbadx/min_y = 2\nbadx/max_y = 4\n' >d.geom
 printf 'poni_version: 2.1\nDetector: Detector\nDetector_config: {"pixel1": 1e-3, "pixel2": 1e-3, "max_shape": [60, 60], "orientation": 3}\nDistance: 0.1\nPoni1: 0.03\nPoni2: 0.03\nRot1: 0\nRot2: 0\nRot3: 0\nWavelength: 1e-10\n' >d.poni
-printf 'stages:\n  - {name: geometry, program: bragg-geometry, args: ["--detpixels=20"]}\n  - {name: orient, program: bragg-orient}\n  - {name: intensity, program: bragg-intensity, count: 2}\n  - {name: tap, program: bragg-tap, args: ["--count"]}\n' >p.yaml
+printf 'stages:\n  - {name: geometry, program: bragg-geometry, args: ["--detpixels=20"]}\n  - {name: orient, program: bragg-orient}\n  - {name: intensity, program: bragg-intensity, count: 2}\n  - {name: tap, program: bragg-tap, args: ["--count", "--hold=yes"]}\n' >p.yaml
 cp a_0.img mask.img
-cp a_0.img bad.img
+bragg-geometry --quiet --detpixels=60 --pixel=1 --cell=40,45,50,90,90,90 --default-F=0 | bragg-orient --quiet | bragg-intensity --quiet | bragg-write --quiet --scale=1 bad_%d.img
+cp bad_0.img bad.img
 
 # --- what reads them
 sink='bragg-orient --quiet --random --frames=1 | bragg-intensity --quiet --threads=1 | bragg-tap --count'
@@ -63,11 +63,10 @@ list() {
 		smv|a_0.img|bragg-replay --quiet \$FILE | bragg-tap --count; exit \${PIPESTATUS[0]}
 		cbf|b_0.cbf|bragg-replay --quiet \$FILE | bragg-tap --count; exit \${PIPESTATUS[0]}
 		mask|mask.img|$(piped "$square" --mask=\$FILE)
-		sites|s.sites|$(piped "$square" --hkl=list.hkl --sites=\$FILE)
 		spectra|s.spectra|bragg-geometry --quiet $square | bragg-orient --quiet --frames=2 --spectra=\$FILE | bragg-intensity --quiet --threads=1 | bragg-tap --count; exit \${PIPESTATUS[1]}
-		stol|water.stol|bragg-geometry --quiet $square | bragg-orient --quiet --frames=1 | bragg-background --quiet --stol=\$FILE --thickness=0.1 | bragg-tap --count; exit \${PIPESTATUS[2]}
+		stol|water.stol|bragg-geometry --quiet $square | bragg-orient --quiet --frames=1 | bragg-intensity --quiet --threads=1 | bragg-background --quiet --stol=\$FILE --thickness=0.1 --density=1 --molecular-weight=18 | bragg-tap --count; exit \${PIPESTATUS[3]}
 		bad|bad.img|bragg-replay --quiet r.rec | bragg-noise --quiet --bad-pixels=\$FILE | bragg-tap --count; exit \${PIPESTATUS[1]}
-		recompute|a_0.img|bragg-replay --quiet --recompute \$FILE | bragg-tap --count; exit \${PIPESTATUS[0]}
+		recompute|one.nxs|bragg-replay --recompute \$FILE:0
 	END
 }
 list >formats
