@@ -169,6 +169,12 @@ static enum status check_options(const struct options *o, struct symmetry *group
     return status || !o->symmetry ? status : symmetry_find(o->symmetry, group, e);
 }
 
+/* The letter of a symbol; none for the number of a group. */
+static char centring_of(const char *symmetry)
+{
+    return (char)(symmetry && *symmetry && strchr("PABCIRF", *symmetry) ? *symmetry : 0);
+}
+
 static enum status run(const struct options *o, const char *const paths[], int npaths,
                        struct error *e)
 {
@@ -187,6 +193,7 @@ static enum status run(const struct options *o, const char *const paths[], int n
                                             .hit_spots = (int64_t)o->hit[0],
                                             .strong_photons = o->hit[1],
                                             .group = o->symmetry ? &group : NULL,
+                                            .centring = centring_of(o->symmetry),
                                             .again = o->sent.count || key.tells.sent};
     if (!status)
         status = score_begin(&score, &settings, &key, e);

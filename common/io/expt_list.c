@@ -117,6 +117,20 @@ static enum status read_points(const struct expt_json *l, const struct expt_goni
     return s;
 }
 
+/* " C 2y" is centred.  A symbol with a change of basis in brackets, or with the rhombohedral axes
+ * of " P 3*", does not say with its letter what its cell is. */
+static char centring_of(const struct json_at *crystal)
+{
+    struct json_at at;
+    const char *text = json_at_optional(crystal, "space_group_hall_symbol", &at)
+                           ? json_string_value(at.value)
+                           : NULL;
+    if (!text || strchr(text, '('))
+        return 0;
+    text += strspn(text, " -");
+    return (char)(*text && strchr("PABCIRF", *text) ? *text : 0);
+}
+
 static enum status read_crystal(const struct expt_json *l, struct expt_list *list,
                                 struct expt_experiment *x, struct error *e)
 {
@@ -133,6 +147,7 @@ static enum status read_crystal(const struct expt_json *l, struct expt_list *lis
         return s;
     mat_apply(g.setting, g.axis, axis);
     expt_to_lab(axis, x->spindle);
+    x->centring = centring_of(&crystal);
     s = expt_json_crystal(l, x->reciprocal_A, e);
     return s ? s : read_points(l, &g, list, x, e);
 }
@@ -175,6 +190,18 @@ static enum status read_shift(const struct expt_json *l, const struct expt *setu
     return s;
 }
 
+static enum status read_wavelength(const struct expt_json *l, struct expt_experiment *x,
+                                   struct error *e)
+{
+    struct json_at beam, at;
+    double wavelength_A = 0.0;
+    enum status s = expt_model(&l->chosen, &l->root, "beam", &beam, e);
+    if (!s && beam.value && json_at_optional(&beam, "wavelength", &at))
+        s = json_at_real(&at, 1e-4, 1e4, &wavelength_A, e);
+    x->wavelength_m = 1e-10 * wavelength_A;
+    return s;
+}
+
 static enum status read_items(struct expt_json *l, struct expt_list *list, struct error *e)
 {
     struct json_at all, first;
@@ -188,6 +215,7 @@ static enum status read_items(struct expt_json *l, struct expt_list *list, struc
         json_at_item(&all, i, &l->chosen);
         copy_text(&l->chosen, "identifier", x->identifier);
         s = read_shift(l, &list->setup, &first, x, e);
+        s = s ? s : read_wavelength(l, x, e);
         s = s ? s : read_images(l, list, x, e);
         s = s ? s : read_crystal(l, list, x, e);
     }

@@ -24,11 +24,13 @@ struct expt_experiment {
     const int64_t *indices;     // ... and their places in it; of the list
     struct expt_scan scan;      // images 0: a still
     double spindle[3];          // unit vector, in our lab
+    double wavelength_m;        // of its beam, 0: not said
     double shift_m[3];          // how far its detector stands from that of the first, likewise
     bool has_crystal;
     double reciprocal_A[9];  // rows a*, b*, c* in 1/A, where the scan axis is at 0
-    size_t npoints;          // of a crystal that changes, 0: it does not
-    const double *points;    // [npoints * 9] the same at the edges of the images; of the list
+    char centring;         // of its cell, as its Hall symbol says: P, A, B, C, I, R, F; 0: not said
+    size_t npoints;        // of a crystal that changes, 0: it does not
+    const double *points;  // [npoints * 9] the same at the edges of the images; of the list
 };
 
 struct expt_list {

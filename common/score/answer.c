@@ -1,8 +1,11 @@
 #include "score/answer.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "score/lattices.h"
 
 void answer_clear(struct answer *a)
 {
@@ -46,6 +49,92 @@ struct answer_reflection *answer_add_reflection(struct answer *a)
     a->reflections = more;
     more[a->nreflections] = (struct answer_reflection){0};
     return &more[a->nreflections++];
+}
+
+/* --- what is one -------------------------------------------------------------- */
+
+static int by_hkl(const void *a, const void *b)
+{
+    const struct answer_reflection *x = a, *y = b;
+    for (int i = 0; i < 3; i++)
+        if (x->hkl[i] != y->hkl[i])
+            return x->hkl[i] < y->hkl[i] ? -1 : 1;
+    return 0;
+}
+
+/* Copies the reflections of both behind the others, those with the same index as one. */
+static bool join_lattices(struct answer *a, struct answer_lattice *l,
+                          const struct answer_lattice *more)
+{
+    const size_t first = a->nreflections, count = l->count + more->count;
+    for (size_t i = 0; i < count; i++) {
+        struct answer_reflection *new = answer_add_reflection(a);
+        if (!new)
+            return false;
+        *new = a->reflections[i < l->count ? l->first + i : more->first + i - l->count];
+    }
+    if (count)
+        qsort(a->reflections + first, count, sizeof *a->reflections, by_hkl);
+    size_t n = first;
+    for (size_t i = first; i < first + count; i++) {
+        const struct answer_reflection *r = &a->reflections[i];
+        struct answer_reflection *last = n > first ? &a->reflections[n - 1] : NULL;
+        if (last && by_hkl(last, r) == 0 && last->measured == r->measured) {
+            last->intensity += r->intensity;
+            last->sigma = hypot(last->sigma, r->sigma);
+        } else {
+            a->reflections[n++] = *r;
+        }
+    }
+    a->nreflections = n;
+    l->first = first;
+    l->count = n - first;
+    return true;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct answer_spot *x = a, *y = b;
+    if (x->panel != y->panel)
+        return x->panel < y->panel ? -1 : 1;
+    if (x->slow != y->slow)
+        return x->slow < y->slow ? -1 : 1;
+    return (x->fast > y->fast) - (x->fast < y->fast);
+}
+
+static void join_spots(struct answer *a)
+{
+    static const double SAME_PX = 1e-3;
+    size_t n = 0;
+    if (a->nspots)
+        qsort(a->spots, a->nspots, sizeof *a->spots, by_place);
+    for (size_t i = 0; i < a->nspots; i++) {
+        const struct answer_spot *x = &a->spots[i];
+        struct answer_spot *last = n ? &a->spots[n - 1] : NULL;
+        if (last && last->panel == x->panel &&
+            hypot(last->fast - x->fast, last->slow - x->slow) < SAME_PX)
+            last->intensity += x->intensity;
+        else
+            a->spots[n++] = *x;
+    }
+    a->nspots = n;
+}
+
+bool answer_join(struct answer *a)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < a->nlattices; i++) {
+        size_t j = 0;
+        while (j < n && !lattices_are_one(a->lattices[j].a_matrix, a->lattices[i].a_matrix))
+            j++;
+        if (j == n)
+            a->lattices[n++] = a->lattices[i];
+        else if (!join_lattices(a, &a->lattices[j], &a->lattices[i]))
+            return false;
+    }
+    a->nlattices = n;
+    join_spots(a);
+    return true;
 }
 
 void answer_free(struct answer *a)

@@ -31,6 +31,7 @@ struct answer_lattice {
     double a_matrix[9];   // row-major; columns a*, b*, c* in 1/A, in the frame of the beam
     size_t first, count;  // of the answer's reflections
     uint64_t crystal;     // in a key: the kind that it is of, from 0
+    char centring;        // of its cell (bases.h), as the analysis says; 0: it does not
 };
 
 struct answer {
@@ -44,8 +45,9 @@ struct answer {
     uint64_t event;      // number of the image in that file, from 0
     bool says_hit, hit;  // whether the analysis says it is one, and what it says
     bool has_score;
-    double score;       // how sure the analysis is of a hit, in any unit; more is surer
-    double time_s;      // when the result came, Unix time; 0: not known
+    double score;         // how sure the analysis is of a hit, in any unit; more is surer
+    double time_s;        // when the result came, Unix time; 0: not known
+    double wavelength_A;  // as the analysis has it; 0: it does not say
     double shift_m[3];  // how far its detector stands from that of the results, in the frame of the
                         // beam
     size_t nspots, nlattices, nreflections;
@@ -65,6 +67,10 @@ bool answer_frame_of_name(const char *path, uint64_t *frame);
 struct answer_spot *answer_add_spot(struct answer *a);
 struct answer_lattice *answer_add_lattice(struct answer *a);
 struct answer_reflection *answer_add_reflection(struct answer *a);
+
+/* Joins lattices that are one (lattices.h), with the sum of the intensities of their reflections,
+ * and spots in the same place.  False when memory is out. */
+bool answer_join(struct answer *a);
 
 void answer_free(struct answer *a);
 

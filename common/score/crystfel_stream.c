@@ -1,5 +1,6 @@
 #include "score/crystfel_stream.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -155,7 +156,8 @@ static enum status read_reflection(struct crystfel_stream *s, struct answer *a, 
     const char *at = s->lines.line;
     double hkl[3], value[4], at_px[2];
     if (!take_reals(&at, 3, hkl) || !take_any(&at, 4, value) || !take_reals(&at, 2, at_px) ||
-        hkl[0] * hkl[0] + hkl[1] * hkl[1] + hkl[2] * hkl[2] > 1e9)
+        hkl[0] * hkl[0] + hkl[1] * hkl[1] + hkl[2] * hkl[2] > 1e9 || hkl[0] != rint(hkl[0]) ||
+        hkl[1] != rint(hkl[1]) || hkl[2] != rint(hkl[2]))
         return lines_fail(
             &s->lines, e,
             "'%.60s' is no reflection, must be h k l I sigma(I) peak background fs ss "
@@ -176,10 +178,26 @@ static enum status read_reflection(struct crystfel_stream *s, struct answer *a, 
     return place(s, at, &r->panel, &r->fast, &r->slow, e);
 }
 
-static enum status read_table(struct crystfel_stream *s, struct answer *a, const char *end,
-                              enum status (*row)(struct crystfel_stream *, struct answer *,
-                                                 struct error *),
-                              struct error *e)
+static bool same_words(const char *a, const char *b)
+{
+    static const char blanks[] = " \t";
+    for (;;) {
+        a += strspn(a, blanks);
+        b += strspn(b, blanks);
+        const size_t length = strcspn(a, blanks);
+        if (length != strcspn(b, blanks) || strncmp(a, b, length) != 0)
+            return false;
+        if (!length)
+            return true;
+        a += length;
+        b += length;
+    }
+}
+
+static enum status
+read_table(struct crystfel_stream *s, struct answer *a, const char *end, const char *columns,
+           enum status (*row)(struct crystfel_stream *, struct answer *, struct error *),
+           struct error *e)
 {
     enum status status = need_detector(s, e);
     bool heading = true;
@@ -188,7 +206,10 @@ static enum status read_table(struct crystfel_stream *s, struct answer *a, const
     while (!status && lines_next(&s->lines)) {
         if (is(s, end))
             return STATUS_OK;
-        if (!heading)
+        if (heading && !same_words(s->lines.line, columns))
+            status = lines_fail(&s->lines, e, "the columns are '%.80s'; expected %s", s->lines.line,
+                                columns);
+        else if (!heading)
             status = row(s, a, e);
         heading = false;
     }
@@ -207,6 +228,18 @@ static enum status read_axis(const struct crystfel_stream *s, int column, const 
                           s->lines.line);
     for (int i = 0; i < 3; i++)
         a_matrix[3 * i + column] = 0.1 * v[i];
+    return STATUS_OK;
+}
+
+/* What CrystFEL calls H is a hexagonal cell with the obverse setting; R, with rhombohedral axes, is
+ * primitive. */
+static enum status read_centring(const struct crystfel_stream *s, const char *text, char *centring,
+                                 struct error *e)
+{
+    if (!*text || text[1] || !strchr("PABCIFHR?", *text))
+        return lines_fail(&s->lines, e,
+                          "the centering is '%.40s'; expected P, A, B, C, I, F, H or R", text);
+    *centring = (char)(*text == 'H' ? 'R' : *text == 'R' ? 'P' : *text == '?' ? 0 : *text);
     return STATUS_OK;
 }
 
@@ -230,10 +263,80 @@ static enum status read_crystal(struct crystfel_stream *s, struct answer *a, str
                 status = read_axis(s, i, text, l->a_matrix, e);
             axes |= text ? 1u << i : 0u;
         }
+        const char *centring = behind(s, "centering = ");
+        if (!status && centring)
+            status = read_centring(s, centring, &l->centring, e);
         if (!status && is(s, "Reflections measured after indexing"))
-            status = read_table(s, a, "End of reflections", read_reflection, e);
+            status = read_table(s, a, "End of reflections",
+                                "h k l I sigma(I) peak background fs/px ss/px panel",
+                                read_reflection, e);
     }
     return status ? status : lines_end_early(&s->lines, "a crystal", e);
+}
+
+/* The number of the frame as --copy-header gives it back: header/TYPE/frame_id, with the path of a
+ * data set in HDF5 header/TYPE//entry_1/frame_id, before version 0.10 hdf5/entry_1/frame_id.  What
+ * stands behind "frame_id = ", or NULL. */
+static const char *frame_header(const struct crystfel_stream *s)
+{
+    static const char wanted[] = "frame_id = ";
+    const char *line = s->lines.line, *equals = strchr(line, '=');
+    const size_t length = sizeof wanted - 1;
+    if (!equals || (!behind(s, "header/") && !behind(s, "hdf5/")))
+        return NULL;
+    const char *name = equals + 2 - length;
+    return name > line && name[-1] == '/' && strncmp(name, wanted, length) == 0 ? name + length
+                                                                                : NULL;
+}
+
+/* A whole number, which a header of floats has with zeros behind its point; text where the message
+ * was damaged. */
+static enum status read_frame(const struct crystfel_stream *s, const char *text, struct answer *a,
+                              struct error *e)
+{
+    uint64_t frame;
+    const char *end;
+    const double real = number_real(text, &end);
+    bool good = take_whole(text, &frame);
+    if (behind(s, "header/str/frame_id")) {  // of a message that was damaged
+        a->no_number = true;
+        return STATUS_OK;
+    }
+    if (!good && end != text && !*end && real >= 0.0 && real < 0x1p53 && real == rint(real)) {
+        frame = (uint64_t)real;
+        good = true;
+    }
+    if (!good)
+        return lines_fail(&s->lines, e, "frame_id is '%.40s', must be a whole number from 0", text);
+    if (a->has_frame && a->frame != frame)
+        return lines_fail(&s->lines, e,
+                          "frame_id is %" PRIu64 " and was %" PRIu64
+                          " before in this chunk; expected one number",
+                          frame, a->frame);
+    a->has_frame = true;
+    a->frame = frame;
+    return STATUS_OK;
+}
+
+/* "//3" is image 3 of its file, "//" one of a file with one image.  A number of other axes, and
+ * the name of a data set before //, do not say which image it is. */
+static void read_event(struct crystfel_stream *s, const char *text, struct answer *a)
+{
+    const bool only = strcmp(text, "//") == 0 || strcmp(text, "(none)") == 0;
+    a->has_event = strncmp(text, "//", 2) == 0 && take_whole(text + 2, &a->event);
+    if (!a->has_event && !only)
+        (void)snprintf(s->event, sizeof s->event, "%s", text);
+}
+
+static enum status read_amount(const struct crystfel_stream *s, const char *name, const char *text,
+                               const char *unit, double *value, struct error *e)
+{
+    const char *end;
+    *value = number_real(text, &end);
+    if (end == text || !isfinite(*value) || *value < 0.0 || strcmp(end, unit) != 0)
+        return lines_fail(&s->lines, e, "%s is '%.40s'; expected a number from 0%s%s", name, text,
+                          *unit ? " in" : "", unit);
+    return STATUS_OK;
 }
 
 /* A line of the head of a chunk; what says nothing about the figures is passed over. */
@@ -242,24 +345,21 @@ static enum status read_setting(struct crystfel_stream *s, struct answer *a, str
     const char *text;
     if ((text = behind(s, "Image filename: ")))
         (void)snprintf(a->file, sizeof a->file, "%s", text);
-    else if ((text = behind(s, "Event: //")))
-        a->has_event = take_whole(text, &a->event);
+    else if ((text = behind(s, "Event: ")))
+        read_event(s, text, a);
     else if ((text = behind(s, "hit = "))) {
         a->says_hit = true;
         a->hit = strcmp(text, "1") == 0;
+        if (!a->hit && strcmp(text, "0") != 0)
+            return lines_fail(&s->lines, e, "hit is '%.40s'; expected 1 or 0", text);
     } else if ((text = behind(s, "average_camera_length = ")))
-        s->distance_m = number_real(text, &text);
+        return read_amount(s, "average_camera_length", text, " m", &s->distance_m, e);
     else if ((text = behind(s, "photon_energy_eV = ")))
-        s->energy_eV = number_real(text, &text);
+        return read_amount(s, "photon_energy_eV", text, "", &s->energy_eV, e);
     else if (behind(s, "header/str/fate = "))
         s->tells_fate = true;
-    else if ((text = behind(s, "header/int/frame_id = "))) {
-        a->has_frame = take_whole(text, &a->frame);
-        if (!a->has_frame)
-            return lines_fail(&s->lines, e, "frame_id is '%.40s', must be a whole number from 0",
-                              text);
-    } else if (behind(s, "header/str/frame_id = "))
-        a->no_number = true;
+    else if ((text = frame_header(s)))
+        return read_frame(s, text, a, e);
     return STATUS_OK;
 }
 
@@ -267,15 +367,23 @@ static enum status read_chunk(struct crystfel_stream *s, struct answer *a, struc
 {
     enum status status = STATUS_OK;
     a->line = s->lines.number;
+    s->event[0] = 0;
     while (!status && lines_next(&s->lines)) {
         if (is(s, "----- End chunk -----")) {
             a->time_s = lines_now(&s->lines);
+            a->wavelength_A = s->energy_eV > 0.0 ? 1e10 * ev_to_m(s->energy_eV) : 0.0;
+            if (!a->has_frame && *s->event)
+                return lines_fail(&s->lines, e,
+                                  "the event '%.40s' is no number of an image; expected //NUMBER, "
+                                  "or header/int/frame_id from indexamajig --copy-header",
+                                  s->event);
             if (!a->has_frame && !a->has_event && !a->no_number)
                 a->has_frame = answer_frame_of_name(a->file, &a->frame);
             return STATUS_OK;
         }
         if (is(s, "Peaks from peak search"))
-            status = read_table(s, a, "End of peak list", read_peak, e);
+            status = read_table(s, a, "End of peak list", "fs/px ss/px (1/d)/nm^-1 Intensity Panel",
+                                read_peak, e);
         else if (is(s, "--- Begin crystal"))
             status = read_crystal(s, a, e);
         else

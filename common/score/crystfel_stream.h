@@ -22,6 +22,7 @@ struct crystfel_stream {
     struct geom detector;
     /* Of the chunk that is read; 0: not said. */
     double distance_m, energy_eV;
+    char event[64];   // a name of the event that is no number; "": none
     double gain;      // ADU of a photon
     bool tells_fate;  // some chunk is of bragg-serve --key
 };

@@ -109,7 +109,8 @@ static double find_turn(const struct detectors *d, size_t ntruth)
             best = rad;
         }
     }
-    return least < 0.25 * as_it_is ? best : 0.0;
+    best = remainder(best, 2.0 * M_PI);
+    return least < 0.25 * as_it_is && fabs(best) > OTHER_AXES_RAD ? best : 0.0;
 }
 
 static enum status turn_model(struct detectors *d, double rad, struct error *e)
@@ -222,6 +223,23 @@ bool detectors_project(const struct detectors *d, const double true_m[3], const 
                  fs = vec_dot(m->fast, m->slow), cf = vec_dot(c, m->fast), cs = vec_dot(c, m->slow);
     out[0] = (cf * ss - cs * fs) / (ff * ss - fs * fs);
     out[1] = (cs * ff - cf * fs) / (ff * ss - fs * fs);
+    return true;
+}
+
+bool detectors_places(const struct detectors *d, const double true_m[3], const double model_m[3],
+                      int32_t panel, double fast, double slow, double truth[3], double model[3])
+{
+    if (d->model_of[panel] < 0)
+        return false;
+    double shift[3];
+    vec_copy(shift, model_m);
+    turn_about_beam(shift, d->turn_rad);
+    point_of(&d->truth[panel], fast, slow, truth);
+    point_of(&d->model[d->model_of[panel]], fast, slow, model);
+    for (int i = 0; i < 3; i++) {
+        truth[i] += true_m[i];
+        model[i] += shift[i];
+    }
     return true;
 }
 

@@ -23,8 +23,9 @@ struct detectors {
 /* Finds, where `model` is not NULL, for each panel of the model the true one of the same size that
  * is nearest.  STATUS_INPUT, naming `path`, when a panel has none, or two have the same.  Without a
  * model the panels are those of the truth, and d->model is d->truth.  A model that is far off, and
- * less than a quarter as far when it is turned about the beam, has other axes across the beam than
- * the key (which has the spindle's, CrystFEL the detector's): it is turned.  detectors_free frees
+ * less than a quarter as far when it is turned about the beam by more than a detector may be off,
+ * has other axes across the beam than the key (which has the spindle's, CrystFEL the detector's):
+ * it is turned.  detectors_free frees
  * *d in any case. */
 enum status detectors_match(struct detectors *d, const struct geom_panel *truth, size_t ntruth,
                             const struct geom_panel *model, size_t nmodel, const char *path,
@@ -45,6 +46,11 @@ void detectors_turn(const struct detectors *d, struct answer *a);
  * the model lacks the panel or it faces away. */
 bool detectors_project(const struct detectors *d, const double true_m[3], const double model_m[3],
                        int32_t panel, double fast, double slow, double out[2]);
+
+/* Where a place on a true panel is, and where the model has this pixel, with the shifts as above.
+ */
+bool detectors_places(const struct detectors *d, const double true_m[3], const double model_m[3],
+                      int32_t panel, double fast, double slow, double truth[3], double model[3]);
 
 void detectors_free(struct detectors *d);
 

@@ -177,8 +177,10 @@ static enum status take_lattice(const struct expt_experiment *x, int64_t place, 
     struct answer_lattice *l = x->has_crystal ? answer_add_lattice(a) : NULL;
     if (x->has_crystal && !l)
         return error_memory(e, "lattices");
-    if (l)
+    if (l) {
         lattice_at(x, place, l->a_matrix);
+        l->centring = x->centring;
+    }
     return STATUS_OK;
 }
 
@@ -195,6 +197,7 @@ enum status dials_next(struct dials_files *f, struct answer *a, bool *more, stru
     a->frame = a->event = image;
     (void)snprintf(a->file, sizeof a->file, "%s", f->list.items->file);
     to_beam(f->list.items[f->entries[f->next].experiment].shift_m, a->shift_m);
+    a->wavelength_A = 1e10 * f->list.items[f->entries[f->next].experiment].wavelength_m;
     for (; f->next < f->nentries && f->entries[f->next].image == image && !s; f->next++) {
         const struct dials_entry *n = &f->entries[f->next];
         const struct expt_experiment *x = &f->list.items[n->experiment];

@@ -78,6 +78,9 @@ void key_close(struct key *k)
     nxmx_rows_free(&k->rows);
     mem_free(k->parts);
     mem_free(k->places);
+    mem_free(k->one_of);
+    mem_free(k->rows_of_one);
+    mem_free(k->lattices_of_one);
     mem_free(k->path);
     *k = (struct key){0};
 }
@@ -147,23 +150,6 @@ static enum status reach_all(struct key *k, size_t first, size_t last, struct er
     return s;
 }
 
-enum status key_frame(struct key *k, size_t place, size_t reach, struct key_frame *f,
-                      struct error *e)
-{
-    const size_t first = place > reach ? place - reach : 0,
-                 last = reach < k->rows.nframes - 1 - place ? place + reach : k->rows.nframes - 1;
-    const struct key_place *at = &k->places[place];
-    const enum status s = reach_all(k, first, last, e);
-    if (s)
-        return s;
-    const struct key_part *p = &k->parts[at->part];
-    f->frame = &k->rows.frames[place];
-    f->path = p->path;
-    f->lattices = k->rows.lattices + at->lattice;
-    f->rows = key_part_rows(p, at->frame, &f->nrows);
-    return check_rows(k, f, e);
-}
-
 /* Order of the rows of a frame. */
 static int compare(const struct reflection_row *r, int32_t lattice, const int32_t hkl[3])
 {
@@ -175,12 +161,98 @@ static int compare(const struct reflection_row *r, int32_t lattice, const int32_
     return 0;
 }
 
-const struct reflection_row *key_find(const struct key *k, size_t place, int32_t lattice,
-                                      const int32_t hkl[3])
+static int by_place(const void *a, const void *b)
 {
-    size_t low = 0, high;
+    const struct reflection_row *x = a, *y = b;
+    return compare(x, y->lattice, y->hkl);
+}
+
+/* The photons of both, at their centre. */
+static void add_row(struct reflection_row *to, const struct reflection_row *more)
+{
+    const double part = more->photons / (to->photons + more->photons);
+    if (to->panel == more->panel) {
+        to->fast += part * (more->fast - to->fast);
+        to->slow += part * (more->slow - to->slow);
+    }
+    to->phi_deg += part * (more->phi_deg - to->phi_deg);
+    to->s_1_A += part * (more->s_1_A - to->s_1_A);
+    to->F2 += (float)part * (more->F2 - to->F2);
+    to->peak += more->peak;
+    to->photons += more->photons;
+}
+
+/* The number that a lattice has where lattices that are one are counted once. */
+static int32_t number_of(const struct key *k, size_t place, size_t lattice)
+{
+    return k->one_of ? k->one_of[k->places[place].lattice + lattice] : (int32_t)lattice;
+}
+
+static bool has_ones(const struct key *k, size_t place)
+{
+    const size_t n = (size_t)k->rows.frames[place].lattices;
+    return n && number_of(k, place, n - 1) + 1 < (int32_t)n;
+}
+
+static enum status join_lattices(struct key *k, size_t place, struct key_frame *f, struct error *e)
+{
+    const size_t n = (size_t)f->frame->lattices;
+    struct nxmx_lattice *lattices =
+        mem_grow(k->lattices_of_one, 0, n, sizeof *lattices, &k->one_lattices);
+    k->lattices_of_one = lattices ? lattices : k->lattices_of_one;
+    struct reflection_row *rows =
+        mem_grow(k->rows_of_one, 0, f->nrows + 1, sizeof *rows, &k->one_rows);
+    k->rows_of_one = rows ? rows : k->rows_of_one;
+    if (!lattices || !rows)
+        return error_memory(e, "the answer key");
+    k->one = *f->frame;
+    k->one.lattices = 0;
+    for (size_t i = 0; i < n; i++)
+        if (number_of(k, place, i) == (int32_t)k->one.lattices)
+            lattices[k->one.lattices++] = f->lattices[i];
+    for (size_t i = 0; i < f->nrows; i++) {
+        rows[i] = f->rows[i];
+        rows[i].lattice = number_of(k, place, (size_t)rows[i].lattice);
+    }
+    if (f->nrows)
+        qsort(rows, f->nrows, sizeof *rows, by_place);
+    size_t count = 0;
+    for (size_t i = 0; i < f->nrows; i++)
+        if (count && by_place(&rows[count - 1], &rows[i]) == 0)
+            add_row(&rows[count - 1], &rows[i]);
+        else
+            rows[count++] = rows[i];
+    f->frame = &k->one;
+    f->lattices = lattices;
+    f->rows = rows;
+    f->nrows = count;
+    f->has_ones = true;
+    return STATUS_OK;
+}
+
+enum status key_frame(struct key *k, size_t place, size_t reach, struct key_frame *f,
+                      struct error *e)
+{
+    const size_t first = place > reach ? place - reach : 0,
+                 last = reach < k->rows.nframes - 1 - place ? place + reach : k->rows.nframes - 1;
     const struct key_place *at = &k->places[place];
-    const struct reflection_row *rows = key_part_rows(&k->parts[at->part], at->frame, &high);
+    const enum status s = reach_all(k, first, last, e);
+    if (s)
+        return s;
+    const struct key_part *p = &k->parts[at->part];
+    *f = (struct key_frame){.place = place,
+                            .frame = &k->rows.frames[place],
+                            .path = p->path,
+                            .lattices = k->rows.lattices + at->lattice};
+    f->rows = key_part_rows(p, at->frame, &f->nrows);
+    const enum status bad = check_rows(k, f, e);
+    return bad || !has_ones(k, place) ? bad : join_lattices(k, place, f, e);
+}
+
+static const struct reflection_row *find_row(const struct reflection_row *rows, size_t nrows,
+                                             int32_t lattice, const int32_t hkl[3])
+{
+    size_t low = 0, high = nrows;
     while (low < high) {
         const size_t middle = (low + high) / 2;
         const int order = compare(&rows[middle], lattice, hkl);
@@ -192,6 +264,27 @@ const struct reflection_row *key_find(const struct key *k, size_t place, int32_t
             high = middle;
     }
     return NULL;
+}
+
+bool key_find(const struct key *k, size_t place, int32_t lattice, const int32_t hkl[3],
+              struct reflection_row *row)
+{
+    size_t nrows;
+    bool found = false;
+    const struct key_place *at = &k->places[place];
+    const struct reflection_row *rows = key_part_rows(&k->parts[at->part], at->frame, &nrows);
+    const size_t all = (size_t)k->rows.frames[place].lattices;
+    const bool ones = has_ones(k, place);
+    for (size_t i = ones ? 0 : (size_t)lattice; i < (ones ? all : (size_t)lattice + 1); i++) {
+        const struct reflection_row *its =
+            number_of(k, place, i) == lattice ? find_row(rows, nrows, (int32_t)i, hkl) : NULL;
+        if (its && found)
+            add_row(row, its);
+        else if (its)
+            *row = *its;
+        found = found || its;
+    }
+    return found;
 }
 
 /* --- names ------------------------------------------------------------------------ */

@@ -19,13 +19,22 @@ struct key {
     struct key_part *parts;    // owned
     struct nxmx_rows rows;     // frames and lattices of all; a number may be there twice
     struct key_place *places;  // owned: [rows.nframes]
+    int32_t *one_of;           // owned: [rows.nlattices], see key_frame; NULL: all are different
+    struct nxmx_frame one;     // the frame with lattices that are one, as key_frame gives it
+    size_t one_rows, one_lattices;         // room
+    struct reflection_row *rows_of_one;    // owned
+    struct nxmx_lattice *lattices_of_one;  // owned
     const struct nxmx_geometry *detector;  // of the parts
     double spindle[3];                     // in the frame of the beam
     struct key_tells tells;
 };
 
-/* A frame of the key; pointers last until the next one is asked for. */
+/* A frame of the key; pointers last until the next one is asked for.  Lattices with the same
+ * rotation and cell, such as the dark and the pumped part of one crystal, are one: the first, with
+ * the photons of all. */
 struct key_frame {
+    size_t place;
+    bool has_ones;  // some of its lattices were several
     const struct nxmx_frame *frame;
     const char *path;                     // of its file
     const struct nxmx_lattice *lattices;  // [frame->lattices]
@@ -45,9 +54,9 @@ void key_close(struct key *k);
 enum status key_frame(struct key *k, size_t place, size_t reach, struct key_frame *f,
                       struct error *e);
 
-/* A reflection of frame `place`, which key_frame reached; NULL: there is none. */
-const struct reflection_row *key_find(const struct key *k, size_t place, int32_t lattice,
-                                      const int32_t hkl[3]);
+/* A reflection of frame `place`, which key_frame reached; false: there is none. */
+bool key_find(const struct key *k, size_t place, int32_t lattice, const int32_t hkl[3],
+              struct reflection_row *row);
 
 /* The place of the only frame with this number, or of the one in the part that is `named` (NULL:
  * none); -1: there is none.  STATUS_INPUT when there are several, naming two files. */

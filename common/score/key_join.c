@@ -197,6 +197,39 @@ static enum status take_entries(struct key *k, const struct entry *list, size_t 
     return s;
 }
 
+/* Numbers the lattices of a frame so that those which are one have the same number. */
+static bool number_lattices(const struct nxmx_lattice *l, size_t n, int32_t *one_of)
+{
+    int32_t next = 0;
+    for (size_t i = 0; i < n; i++) {
+        one_of[i] = -1;
+        for (size_t j = 0; j < i && one_of[i] < 0; j++)
+            if (lattices_are_one(l[j].a_matrix, l[i].a_matrix))
+                one_of[i] = one_of[j];
+        if (one_of[i] < 0)
+            one_of[i] = next++;
+    }
+    return next < (int32_t)n;
+}
+
+static enum status find_ones(struct key *k, struct error *e)
+{
+    bool some = false;
+    k->one_of = mem_array(k->rows.nlattices + 1, sizeof *k->one_of);
+    if (!k->one_of)
+        return error_memory(e, "the answer key");
+    for (size_t i = 0; i < k->rows.nframes; i++) {
+        const size_t first = k->places[i].lattice;
+        some |= number_lattices(k->rows.lattices + first, (size_t)k->rows.frames[i].lattices,
+                                k->one_of + first);
+    }
+    if (!some) {
+        mem_free(k->one_of);
+        k->one_of = NULL;
+    }
+    return STATUS_OK;
+}
+
 enum status key_join(struct key *k, struct error *e)
 {
     size_t count, nlattices;
@@ -208,6 +241,7 @@ enum status key_join(struct key *k, struct error *e)
                         ? check_crystals(k, e)
                         : error_memory(e, "the answer key");
     s = s ? s : take_entries(k, list, count, e);
+    s = s || k->tells.no_lattices ? s : find_ones(k, e);
     mem_free(list);
     for (size_t i = 0; i < k->nparts; i++)
         nxmx_rows_free(&k->parts[i].rows);

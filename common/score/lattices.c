@@ -35,16 +35,14 @@ static int determinant_of(const int m[9])
 
 /* --- symmetry ---------------------------------------------------------------- */
 
-static void metric_of(const double a[9], double g[9])
+void lattices_metric(const double a[9], double g[9])
 {
     double t[9];
     transpose(a, t);
     mat_multiply(t, a, g);
 }
 
-/* The largest difference between g, of another lattice, in the setting of an operator and `own`,
- * relative to the squares of edges; not above `enough` means that it is the largest. */
-static double metric_off(const int m[9], const double g[9], const double own[9], double enough)
+double lattices_metric_off(const int m[9], const double g[9], const double own[9], double enough)
 {
     double off = 0.0;
     for (int i = 0; i < 3; i++)
@@ -58,10 +56,7 @@ static double metric_off(const int m[9], const double g[9], const double own[9],
     return off;
 }
 
-enum { OPERATORS = 19683 };  // 3^9
-
-/* One with items -1, 0 and 1; false where it is none: its determinant is not 1. */
-static bool operator_of(int number, int m[9])
+bool lattices_operator(int number, int m[9])
 {
     for (int i = 0; i < 9; i++, number /= 3)
         m[i] = number % 3 - 1;
@@ -71,11 +66,12 @@ static bool operator_of(int number, int m[9])
 void lattices_rotations(const double a_matrix[9], struct symmetry *y)
 {
     double g[9];
-    metric_of(a_matrix, g);
+    lattices_metric(a_matrix, g);
     y->count = 0;
-    for (int number = 0; number < OPERATORS; number++) {
+    for (int number = 0; number < LATTICES_OPERATORS; number++) {
         int m[9];
-        if (operator_of(number, m) && metric_off(m, g, g, METRIC_TOLERANCE) <= METRIC_TOLERANCE &&
+        if (lattices_operator(number, m) &&
+            lattices_metric_off(m, g, g, METRIC_TOLERANCE) <= METRIC_TOLERANCE &&
             y->count < SYMMETRY_OPERATORS_MAX)
             memcpy(y->operators[y->count++], m, sizeof m);
     }
@@ -114,6 +110,25 @@ bool lattices_cell(const double a_matrix[9], double cell[6])
         cell[3 + i] = rad_to_deg(acos(fmax(-1.0, fmin(1.0, along))));
     }
     return true;
+}
+
+/* deg and, of the scalar products of edges, relative: lattices that differ by less are one. */
+static const double ONE_DEG = 0.01, ONE_METRIC = 0.02;
+
+bool lattices_are_one(const double a[9], const double b[9])
+{
+    static const int same[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    double own[9], g[9], apart = 0.0, size = 0.0;
+    for (int i = 0; i < 9; i++) {
+        apart += (a[i] - b[i]) * (a[i] - b[i]);
+        size += a[i] * a[i];
+    }
+    if (!(apart <= ONE_METRIC * ONE_METRIC * size))
+        return false;
+    lattices_metric(a, own);
+    lattices_metric(b, g);
+    return lattices_metric_off(same, g, own, ONE_METRIC) <= ONE_METRIC &&
+           lattices_angle_deg(a, b) <= ONE_DEG;
 }
 
 bool lattices_same_edges(const double a[6], const double b[6], double tolerance)
@@ -177,6 +192,12 @@ static bool turn_between(const double truth[9], const double found[9], double r[
     return true;
 }
 
+double lattices_angle_deg(const double truth[9], const double found[9])
+{
+    double r[9];
+    return turn_between(truth, found, r) ? angle_deg(r) : INFINITY;
+}
+
 double lattices_setting(const double truth[9], const double found[9], double rotation[9])
 {
     static const int same[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
@@ -184,13 +205,14 @@ double lattices_setting(const double truth[9], const double found[9], double rot
     int m[9], chosen[9];
     if (!(mat_determinant(found) > 0.0) || !(mat_determinant(truth) > 0.0))
         return INFINITY;
-    metric_of(truth, own);
-    metric_of(found, g);
+    lattices_metric(truth, own);
+    lattices_metric(found, g);
     memcpy(chosen, same, sizeof chosen);
-    double off = metric_off(same, g, own, INFINITY);
-    const int operators = off > SETTING_TOLERANCE ? OPERATORS : 0;
+    double off = lattices_metric_off(same, g, own, INFINITY);
+    const int operators = off > SETTING_TOLERANCE ? LATTICES_OPERATORS : 0;
     for (int number = 0; number < operators; number++) {
-        const double its = operator_of(number, m) ? metric_off(m, g, own, off) : INFINITY;
+        const double its =
+            lattices_operator(number, m) ? lattices_metric_off(m, g, own, off) : INFINITY;
         if (its < off) {
             off = its;
             memcpy(chosen, m, sizeof chosen);

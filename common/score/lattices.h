@@ -32,6 +32,28 @@ bool lattices_compare(const double truth[9], const double found[9], const struct
  * squares of edges; INFINITY for a lattice that cannot be: left-handed or flat. */
 double lattices_setting(const double truth[9], const double found[9], double rotation[9]);
 
+/* Whether lattices with the same names of their axes are one for an analysis, such as the dark and
+ * the pumped part of a crystal: turned by at most 0.01 deg, edges the same to 1 %. */
+bool lattices_are_one(const double a[9], const double b[9]);
+
+/* --- for other bases (bases.h) --- */
+
+/* The scalar products of the axes. */
+void lattices_metric(const double a_matrix[9], double g[9]);
+
+/* The largest difference between g, of another lattice, in the setting of an operator and `own`,
+ * relative to the squares of edges; not above `enough` means that it is the largest. */
+double lattices_metric_off(const int m[9], const double g[9], const double own[9], double enough);
+
+enum { LATTICES_OPERATORS = 19683 };  // 3^9
+
+/* One with items -1, 0 and 1; false where it is none: its determinant is not 1. */
+bool lattices_operator(int number, int m[9]);
+
+/* The angle of the rotation nearest to what turns one lattice into the other, whose axes belong
+ * together; INFINITY for a flat truth. */
+double lattices_angle_deg(const double truth[9], const double found[9]);
+
 /* a, b, c in A and alpha, beta, gamma in deg; false for a flat lattice. */
 bool lattices_cell(const double a_matrix[9], double cell[6]);
 

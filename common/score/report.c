@@ -24,6 +24,11 @@ static const struct {
     {"geometry_px", "The detector: where?",
      "True place minus the place where the detector model of the analysis puts the same ray, in "
      "pixels. It should be 0."},
+    {"geometry", "The detector: how far, how turned?",
+     "What the camera length of the detector model of the analysis is off by, and how the model is "
+     "turned about the beam and tilted about x and y. All should be 0."},
+    {"wavelength", "Is the wavelength right?",
+     "Mean of the wavelength of the analysis divided by the true one, minus 1."},
     {"predicted_px", "Predicted spots: where?",
      "Mean of predicted minus true place, in pixels, of the lattices that are right."},
     {"predicted", "Are spots predicted?",

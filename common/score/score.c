@@ -7,11 +7,45 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/units.h"
 
 /* Photons of spots whose places are compared. */
 static const double PLACED_PHOTONS = 100.0;
 
 /* --- begin and end ------------------------------------------------------------ */
+
+/* Frames of the key whose reflections are looked at. */
+enum { FRAMES_LOOKED = 50 };
+
+/* The centring that the reflections of each crystal meet, or that of the group. */
+static enum status find_centrings(struct score *s, struct error *e)
+{
+    struct bases_count *counts = mem_array(s->ncrystals, sizeof *counts);
+    enum status status = counts ? STATUS_OK : error_memory(e, "the symmetry of crystals");
+    for (size_t i = 0; i < s->key->rows.nframes && i < FRAMES_LOOKED && !status; i++) {
+        struct key_frame f;
+        status = key_frame(s->key, i, 0, &f, e);
+        for (size_t r = 0; !status && r < f.nrows; r++)
+            bases_count(&counts[f.lattices[f.rows[r].lattice].crystal], f.rows[r].hkl);
+    }
+    for (size_t i = 0; i < s->ncrystals && !status; i++) {
+        s->centrings[i] = bases_counted(&counts[i]);
+        if (!s->centrings[i] && s->settings->centring != 'R')
+            s->centrings[i] = s->settings->centring;
+    }
+    mem_free(counts);
+    return status;
+}
+
+/* Leaves the rotations that a centred lattice has. */
+static void keep_centring(bases_centring centring, struct symmetry *y)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < y->count; i++)
+        if (bases_keep(centring, y->operators[i]))
+            memmove(y->operators[kept++], y->operators[i], sizeof *y->operators);
+    y->count = kept;
+}
 
 /* What the cell of each crystal allows, or the group; the first lattice stands for its crystal. */
 static enum status find_rotations(struct score *s, struct error *e)
@@ -26,14 +60,19 @@ static enum status find_rotations(struct score *s, struct error *e)
                          s->key->path, s->ncrystals - 1);
     s->rotations = mem_array(s->ncrystals, sizeof *s->rotations);
     s->ambiguities = mem_array(s->ncrystals, sizeof *s->ambiguities);
-    if (!s->rotations || !s->ambiguities)
+    s->centrings = mem_array(s->ncrystals, sizeof *s->centrings);
+    if (!s->rotations || !s->ambiguities || !s->centrings)
         return error_memory(e, "the symmetry of crystals");
+    const enum status status = known ? find_centrings(s, e) : STATUS_OK;
+    if (status)
+        return status;
     for (size_t i = 0; i < known; i++) {
         const struct nxmx_lattice *l = &rows->lattices[i];
         struct symmetry *y = &s->rotations[l->crystal];
         if (y->count)
             continue;
         lattices_rotations(l->a_matrix, &s->ambiguities[l->crystal]);
+        keep_centring(s->centrings[l->crystal], &s->ambiguities[l->crystal]);
         *y = s->ambiguities[l->crystal];
         if (s->settings->group)
             lattices_group(s->settings->group, y);
@@ -57,6 +96,7 @@ void score_end(struct score *s)
 {
     mem_free(s->rotations);
     mem_free(s->ambiguities);
+    mem_free(s->centrings);
     mem_free(s->frames);
     mem_free(s->partner);
     values_free(&s->centroid_px);
@@ -243,9 +283,15 @@ static enum status take_geometry(struct score *s, const struct key_frame *f, con
     /* from NeXus to the frame of the beam */
     const double *nexus_m = f->frame->shift_m;
     const double true_m[3] = {-nexus_m[0], -nexus_m[1], nexus_m[2]};
+    const double wavelength_A = f->frame->wavelength;
+    if (wavelength_A > 0.0 && a->wavelength_A > 0.0)
+        mean_add(&s->wavelength_error, a->wavelength_A / wavelength_A - 1.0, 1.0);
+    s->axes_turn_deg = rad_to_deg(d->turn_rad);
     for (size_t i = 0; i < f->nrows && d->model != d->truth; i++) {
         const struct reflection_row *r = &f->rows[i];
-        double at[2];
+        double at[2], truth[3], model[3];
+        if (detectors_places(d, true_m, a->shift_m, r->panel, r->fast, r->slow, truth, model))
+            alignment_add(&s->alignment, truth, model, d->truth[r->panel].pixel_m);
         if (detectors_project(d, true_m, a->shift_m, r->panel, r->fast, r->slow, at) &&
             !offsets_add(&s->geometry, r->fast - at[0], r->slow - at[1], 1.0))
             return error_memory(e, "the places of reflections");
@@ -282,7 +328,7 @@ static size_t reach_of(const struct answer *a)
     return (size_t)reach;
 }
 
-enum status score_take(struct score *s, const struct answer *a, const struct detectors *d,
+enum status score_take(struct score *s, struct answer *a, const struct detectors *d,
                        const char *path, struct error *e)
 {
     struct key_frame f;
@@ -302,6 +348,8 @@ enum status score_take(struct score *s, const struct answer *a, const struct det
     status = status ? status : key_frame(s->key, place, reach_of(a), &f, e);
     if (status)
         return status;
+    if (f.has_ones && !answer_join(a))
+        return error_memory(e, "an answer");
     const struct key *k = s->key;
     const size_t found = s->lattices_found, right = s->lattices_right;
     const bool hit =

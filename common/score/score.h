@@ -6,7 +6,9 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "score/alignment.h"
 #include "score/answer.h"
+#include "score/bases.h"
 #include "score/detectors.h"
 #include "score/figures.h"
 #include "score/intensities.h"
@@ -24,6 +26,7 @@ struct score_settings {
     int64_t hit_spots;             // a hit holds a lattice with at least so many reflections ...
     double strong_photons;         // ... above these photons
     const struct symmetry *group;  // borrowed; NULL: what the true cell allows
+    bases_centring centring;  // of the group; 0 or R, which says nothing of the axes: not known
     bool again;  // a frame may have further answers, and an answer no number: these only count
 };
 
@@ -44,6 +47,7 @@ struct score {
     struct shown *shown;                    // borrowed; NULL: no report is made
     struct symmetry *rotations;             // owned: of each crystal, by its number
     struct symmetry *ambiguities;           // owned: with what the cell allows beyond the group
+    bases_centring *centrings;              // owned: of their cells
     size_t ncrystals;
     struct score_frame *frames;  // owned: of the key
     size_t nanswered, nagain, nnameless;
@@ -58,9 +62,12 @@ struct score {
     struct values centroid_px, predicted_away_px;
     /* Those of spots weigh as their photons, which is 1 / variance of a centroid. */
     struct offsets found, geometry, predicted;
+    struct alignment alignment;
+    struct mean wavelength_error;  // of answers that say one: relative
+    double axes_turn_deg;          // by which the model was turned (detectors.h)
     size_t lattices_true, lattices_found, lattices_right, lattices_twice;
     size_t strong_lattices[SCORE_BINS], strong_right[SCORE_BINS];  // by their strong reflections
-    size_t left_handed, ambiguous;
+    size_t left_handed, ambiguous, other_basis;
     bool has_known_cell;  // some found lattice has a cell of the key
     struct values angle_deg, turn_deg[3];
     struct mean cell[7], cell_error[7];  // a, b, c, alpha, beta, gamma, volume
@@ -77,10 +84,11 @@ struct score {
 enum status score_begin(struct score *s, const struct score_settings *settings, struct key *key,
                         struct error *e);
 
-/* Takes what file `path` says about a frame, on the detectors *d.  STATUS_INPUT, with
- * "PATH:LINE: ", for an answer without a number of a frame and for a second one unless these are
- * allowed, for a frame that is not the key's, and for a panel that is not. */
-enum status score_take(struct score *s, const struct answer *a, const struct detectors *d,
+/* Takes what file `path` says about a frame, on the detectors *d; where lattices of the key are
+ * one, those of the answer are joined as well.  STATUS_INPUT, with "PATH:LINE: ", for an answer
+ * without a number of a frame and for a second one unless these are allowed, for a frame that is
+ * not the key's, and for a panel that is not. */
+enum status score_take(struct score *s, struct answer *a, const struct detectors *d,
                        const char *path, struct error *e);
 
 /* Counts what must be found in a frame where `nspots` were found, with a score, -INFINITY without

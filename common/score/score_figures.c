@@ -1,6 +1,7 @@
 /* The figures of a score, each with how many numbers it is made of. */
 #include <math.h>
 
+#include "base/units.h"
 #include "score/score.h"
 
 /* px: beyond it an offset is said in words. */
@@ -118,6 +119,100 @@ static void add_offset(struct offsets *o, struct figures *f, const char *name, c
     tell_offset(f, what, "slow", mean_value(&o->slow));
 }
 
+/* --- what is radial, or goes round the beam ------------------------------------- */
+
+/* Relative: edges of found cells that differ by less are all off by the same factor. */
+static const double SAME_FACTOR = 1e-3;
+
+/* Whether a factor on all distances from the beam centre moves spots by as much as is said. */
+static bool is_told(double factor, const struct alignment_off *off)
+{
+    return fabs(factor) * off->radius_px > OFFSET_TOLD_PX;
+}
+
+/* The factor by which all edges of found cells are too long; NaN: there is no common one. */
+static double common_factor(const struct score *s)
+{
+    const double a = mean_value(&s->cell_error[0]);
+    for (int i = 1; i < 3; i++)
+        if (!(fabs(mean_value(&s->cell_error[i]) - a) < SAME_FACTOR))
+            return NAN;
+    return a;
+}
+
+/* Positions give the product of wavelength, distance and 1 / edge: two of them must be known. */
+static void tell_cell(const struct score *s, struct figures *f, const struct alignment_off *off)
+{
+    const double cell = common_factor(s), wavelength = mean_value(&s->wavelength_error),
+                 known = off->camera_length + wavelength;
+    if (!(fabs(cell) > 2.0 * SAME_FACTOR))
+        return;
+    if (!isfinite(known))
+        figures_note(f,
+                     "all edges of found cells are off by %+.2f %%: positions alone cannot tell a "
+                     "wrong cell from a wrong camera length or wavelength",
+                     100.0 * cell);
+    else if (fabs(cell - known) < fmax(SAME_FACTOR, 0.3 * fabs(cell)))
+        figures_note(f,
+                     "all edges of found cells are off by %+.2f %%, as the camera length and the "
+                     "wavelength of the analysis make them",
+                     100.0 * cell);
+    else
+        figures_note(f,
+                     "all edges of found cells are off by %+.2f %%: %+.2f %% are from the camera "
+                     "length and the wavelength, the rest is from the cell that was given",
+                     100.0 * cell, 100.0 * known);
+}
+
+static void tell_alignment(const struct score *s, struct figures *f,
+                           const struct alignment_off *off)
+{
+    static const char *const geometry = "the geometry of the analysis";
+    const double wavelength = mean_value(&s->wavelength_error);
+    if (is_told(off->camera_length, off))
+        figures_note(f, "%s: the camera length is off by %+.3f mm (%+.3f %%)", geometry,
+                     1e3 * off->distance_m * off->camera_length, 100.0 * off->camera_length);
+    if (is_told(deg_to_rad(off->turn_deg), off))
+        figures_note(f, "%s: the detector is turned about the beam by %+.3f deg", geometry,
+                     off->turn_deg);
+    for (int i = 0; i < 2; i++) {
+        const double moves =
+            deg_to_rad(off->tilt_deg[i]) * off->radius_px * s->alignment.pixel_m / off->distance_m;
+        if (is_told(moves, off))
+            figures_note(f, "%s: the detector is tilted about %s by %+.3f deg", geometry,
+                         i ? "y" : "x", off->tilt_deg[i]);
+    }
+    if (isfinite(off->radius_px) ? is_told(wavelength, off) : fabs(wavelength) > SAME_FACTOR)
+        figures_note(f, "the wavelength of the analysis is off by %+.3f %%", 100.0 * wavelength);
+    const double quarter = remainder(s->axes_turn_deg, 90.0);
+    if (fabs(quarter) > 0.01)
+        figures_note(
+            f,
+            "the axes of the analysis are turned about the beam by %+.2f deg against those "
+            "of the key: its lattices are compared after this turn",
+            s->axes_turn_deg);
+}
+
+static void add_alignment(const struct score *s, struct figures *f)
+{
+    const struct alignment_off off = alignment_solve(&s->alignment);
+    const char *why = because(
+        s->key->tells.no_detector,
+        s->alignment.n ? "too few places on the detector have reflections"
+                       : "the results have no geometry, or none of the frames a reflection");
+    add(f, "geometry", "distance_mm", 1e3 * off.distance_m * off.camera_length, why);
+    add(f, "geometry", "distance_relative", off.camera_length, why);
+    add(f, "geometry", "turn_deg", off.turn_deg, why);
+    add(f, "geometry", "tilt_x_deg", off.tilt_deg[0], why);
+    add(f, "geometry", "tilt_y_deg", off.tilt_deg[1], why);
+    add_count(f, "geometry", "n", s->alignment.n);
+    add(f, "wavelength", "relative_error", mean_value(&s->wavelength_error),
+        "the key or the results do not say wavelengths");
+    add_count(f, "wavelength", "n", s->wavelength_error.n);
+    tell_alignment(s, f, &off);
+    tell_cell(s, f, &off);
+}
+
 static void add_offsets(struct score *s, struct figures *f)
 {
     const struct key *k = s->key;
@@ -129,6 +224,7 @@ static void add_offsets(struct score *s, struct figures *f)
     add_offset(&s->geometry, f, "geometry_px", "the geometry of the analysis",
                because(k->tells.no_detector,
                        "the results have no geometry, or none of the frames a reflection"));
+    add_alignment(s, f);
     add_offset(&s->predicted, f, "predicted_px", "predicted places",
                because(rows, "no right lattice has a predicted reflection of the key"));
     add(f, "predicted", "share", ratio(s->was_predicted, s->predictable),
@@ -151,6 +247,7 @@ static void add_lattices(struct score *s, struct figures *f)
     add_known(f, "lattices", "twice", s->lattices_twice, no);
     add_known(f, "lattices", "ambiguous", s->ambiguous, no);
     add_known(f, "lattices", "left_handed", s->left_handed, no);
+    add_known(f, "lattices", "other_basis", s->other_basis, no);
     add_known(f, "lattices", "missed", s->lattices_true - s->lattices_right, no);
     add(f, "lattices", "share", no ? NAN : ratio(s->lattices_right, s->lattices_true),
         because(no, "the key has no lattices"));
@@ -171,6 +268,11 @@ static void add_lattices(struct score *s, struct figures *f)
     add_count(f, "angle_deg", "n", s->angle_deg.n);
     if (s->left_handed)
         figures_note(f, "%zu lattices are left-handed: the hand is inverted", s->left_handed);
+    if (s->other_basis)
+        figures_note(f,
+                     "%zu right lattices have another basis than the key (other axes, or another "
+                     "cell of the same lattice): metrics are for the axes of the key",
+                     s->other_basis);
     if (s->ambiguous)
         figures_note(f, "%zu lattices are indexed in the other way that the cell allows",
                      s->ambiguous);

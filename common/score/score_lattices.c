@@ -20,8 +20,8 @@ size_t score_strong(const struct score *s, const struct key_frame *f, int32_t la
     return strong;
 }
 
-/* Cells whose edges differ by more are of other crystals. */
-static const double EDGE_TOLERANCE = 0.1;
+/* Cells whose edges differ by more are of other crystals; a lattice is right up to the second. */
+static const double EDGE_TOLERANCE = 0.1, RIGHT_EDGE_TOLERANCE = 0.04;
 /* Photons of reflections that should be predicted. */
 static const double PREDICTED_PHOTONS = 10.0;
 
@@ -29,6 +29,7 @@ static const double PREDICTED_PHOTONS = 10.0;
 struct target {
     double a_matrix[9], cell[6];
     const struct symmetry *rotations, *ambiguities;
+    bases_centring centring;
     bool taken;
 };
 
@@ -36,14 +37,16 @@ struct target {
 struct choice {
     struct target *target;  // NULL: none
     struct lattices_turn turn;
-    bool ambiguous;  // only beyond the group
+    bool ambiguous;    // only beyond the group
+    bool other_basis;  // only with other axes
+    double index[9];   // ... true h = turn.operator * index * found h
 };
 
 static bool same_cell(const double truth[6], const double found[6])
 {
     bool same = true;
     for (int i = 0; i < 3; i++)
-        same = same && fabs(found[i] / truth[i] - 1.0) <= EDGE_TOLERANCE;
+        same = same && fabs(found[i] / truth[i] - 1.0) <= RIGHT_EDGE_TOLERANCE;
     return same;
 }
 
@@ -61,18 +64,49 @@ static void consider(struct choice *c, struct target *t, const double found[9],
     }
 }
 
+/* The same with other axes: in another order, of a reduced cell, of one that is centred. */
+static void consider_bases(struct choice *c, struct target *t, const double found[9],
+                           bases_centring centring)
+{
+    struct bases_match m;
+    struct choice its = {.other_basis = true};
+    if (!bases_match(t->a_matrix, t->centring, found, centring, &m))
+        return;
+    consider(&its, t, m.found, t->rotations);
+    if (!its.target || (c->target && its.turn.angle_deg >= c->turn.angle_deg))
+        return;
+    *c = its;
+    memcpy(c->index, m.index, sizeof c->index);
+}
+
+/* A cell that is centred as R says with its reflections in which of the two settings it is. */
+static bases_centring centring_of(const struct answer *a, const struct answer_lattice *l)
+{
+    struct bases_count count = {0};
+    if (l->centring != 'R')
+        return l->centring;
+    for (size_t i = l->first; i < l->first + l->count; i++)
+        bases_count(&count, a->reflections[i].hkl);
+    return bases_counted(&count) == 'S' ? 'S' : 'R';
+}
+
 static struct choice choose(const struct score *s, struct target *targets, size_t n,
-                            const double found[9])
+                            const double found[9], bases_centring centring)
 {
     struct choice c = {0};
     for (size_t i = 0; i < n; i++)
         consider(&c, &targets[i], found, targets[i].rotations);
-    if (!s->settings->group || (c.target && c.turn.angle_deg < s->settings->angle_deg))
+    if (c.target && c.turn.angle_deg < s->settings->angle_deg)
         return c;
     struct choice beyond = {.ambiguous = true};
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && s->settings->group; i++)
         consider(&beyond, &targets[i], found, targets[i].ambiguities);
-    return beyond.target && beyond.turn.angle_deg < s->settings->angle_deg ? beyond : c;
+    if (beyond.target && beyond.turn.angle_deg < s->settings->angle_deg)
+        return beyond;
+    struct choice other = {0};
+    for (size_t i = 0; i < n; i++)
+        consider_bases(&other, &targets[i], found, centring);
+    return other.target && (!c.target || other.turn.angle_deg < s->settings->angle_deg) ? other : c;
 }
 
 /* Whether a found lattice may be one of the key's crystals at all. */
@@ -94,32 +128,49 @@ static void note_cell(struct score *s, const struct target *targets, size_t n,
 static double photons_of(const struct score *s, const struct key_frame *f, int32_t lattice,
                          const int32_t hkl[3], const struct answer_reflection *r)
 {
-    const size_t place = (size_t)(f->frame - s->key->rows.frames),
-                 before = (size_t)r->before < place ? (size_t)r->before : place,
+    const size_t place = f->place, before = (size_t)r->before < place ? (size_t)r->before : place,
                  left = s->key->rows.nframes - 1 - place,
                  after = (size_t)r->after < left ? (size_t)r->after : left;
     double photons = 0.0;
     for (size_t i = place - before; i <= place + after; i++) {
-        const struct reflection_row *row = key_find(s->key, i, lattice, hkl);
-        photons += row ? row->photons : 0.0;
+        struct reflection_row row;
+        photons += key_find(s->key, i, lattice, hkl, &row) ? row.photons : 0.0;
     }
     return photons;
 }
 
 /* The true reflection of an answer: in its frame, and where the key has each reflection in one
  * frame alone, in those beside it, which its middle may be in. */
-static const struct reflection_row *row_of(const struct score *s, size_t place, int32_t lattice,
-                                           const int32_t hkl[3], bool elsewhere)
+static bool find_row(const struct score *s, size_t place, int32_t lattice, const int32_t hkl[3],
+                     bool elsewhere, struct reflection_row *row)
 {
     const struct key *k = s->key;
-    const struct reflection_row *row = NULL;
+    bool found = false;
     if (!k->tells.summed)
-        return key_find(k, place, lattice, hkl);
-    for (int i = 0; i < 3 && !row && !elsewhere; i++) {
+        return key_find(k, place, lattice, hkl, row);
+    for (int i = 0; i < 3 && !found && !elsewhere; i++) {
         const size_t near = i == 0 ? place : i == 1 ? place - 1 : place + 1;
-        row = near < k->rows.nframes ? key_find(k, near, lattice, hkl) : NULL;
+        found = near < k->rows.nframes && key_find(k, near, lattice, hkl, row);
     }
-    return row;
+    return found;
+}
+
+/* The true index of a found one; false for one that the truth cannot have. */
+static bool true_index(const struct choice *c, const int32_t found[3], int32_t hkl[3])
+{
+    static const double WHOLE = 1e-6;
+    double own[3] = {found[0], found[1], found[2]};
+    for (int i = 0; i < 3 && c->other_basis; i++)
+        own[i] = c->index[3 * i] * found[0] + c->index[3 * i + 1] * found[1] +
+                 c->index[3 * i + 2] * found[2];
+    for (int i = 0; i < 3; i++) {
+        const int *o = c->turn.operator+ 3 * i;
+        const double value = o[0] * own[0] + o[1] * own[1] + o[2] * own[2];
+        if (!(fabs(value - rint(value)) < WHOLE))
+            return false;
+        hkl[i] = (int32_t)rint(value);
+    }
+    return true;
 }
 
 static enum status take_reflection(struct score *s, const struct key_frame *f,
@@ -150,25 +201,19 @@ static enum status take_reflection(struct score *s, const struct key_frame *f,
 }
 
 static enum status take_reflections(struct score *s, const struct key_frame *f,
-                                    const struct target *target, int32_t lattice,
-                                    const int operator[9], const struct answer *a,
+                                    const struct choice *c, int32_t lattice, const struct answer *a,
                                     const struct answer_lattice *l, const struct detectors *d,
                                     struct error *e)
 {
     enum status status = STATUS_OK;
-    const size_t place = (size_t)(f->frame - s->key->rows.frames);
     for (size_t i = 0; i < f->nrows; i++)
         s->predictable += f->rows[i].lattice == lattice && f->rows[i].photons > PREDICTED_PHOTONS;
     for (size_t i = l->first; i < l->first + l->count && !status; i++) {
         const struct answer_reflection *r = &a->reflections[i];
         int32_t hkl[3];
-        for (int k = 0; k < 3; k++)
-            hkl[k] = operator[3 * k] * r->hkl[0] + operator[3 * k + 1] *
-                     r->hkl[1] +
-                     operator[3 * k + 2] * r->hkl[2];
-        const struct reflection_row *row = row_of(s, place, lattice, hkl, r->elsewhere);
-        if (row)
-            status = take_reflection(s, f, target->a_matrix, row, r, d, e);
+        struct reflection_row row;
+        if (true_index(c, r->hkl, hkl) && find_row(s, f->place, lattice, hkl, r->elsewhere, &row))
+            status = take_reflection(s, f, c->target->a_matrix, &row, r, d, e);
     }
     return status;
 }
@@ -208,9 +253,11 @@ static enum status take_lattice(struct score *s, const struct key_frame *f, stru
                                 const struct answer *a, const struct answer_lattice *l,
                                 const struct detectors *d, struct error *e)
 {
-    struct choice c = choose(s, targets, (size_t)f->frame->lattices, l->a_matrix);
+    struct choice c =
+        choose(s, targets, (size_t)f->frame->lattices, l->a_matrix, centring_of(a, l));
     s->lattices_found++;
     s->left_handed += mat_determinant(l->a_matrix) < 0.0;
+    s->has_known_cell |= c.target != NULL;
     note_cell(s, targets, (size_t)f->frame->lattices, l->a_matrix);
     if (!c.target || !(c.turn.angle_deg < s->settings->angle_deg))
         return STATUS_OK;
@@ -220,11 +267,11 @@ static enum status take_lattice(struct score *s, const struct key_frame *f, stru
     }
     c.target->taken = true;
     s->lattices_right++;
+    s->other_basis += c.other_basis;
     const int32_t number = (int32_t)(c.target - targets);
     s->strong_right[score_bin((double)score_strong(s, f, number))]++;
     enum status status = take_cell(s, c.target->cell, c.turn.cell, e);
-    status =
-        status ? status : take_reflections(s, f, c.target, number, c.turn.operator, a, l, d, e);
+    status = status ? status : take_reflections(s, f, &c, number, a, l, d, e);
     return status ? status : take_turn(s, &c.turn, e);
 }
 
@@ -239,6 +286,7 @@ enum status score_lattices(struct score *s, const struct key_frame *f, const str
         key_a_matrix(s->key, f->frame, &f->lattices[i], targets[i].a_matrix);
         targets[i].rotations = &s->rotations[crystal];
         targets[i].ambiguities = &s->ambiguities[crystal];
+        targets[i].centring = s->centrings[crystal];
         if (!lattices_cell(targets[i].a_matrix, targets[i].cell))
             status = error_set(e, STATUS_INPUT, "%s: holds a lattice that is flat", s->key->path);
     }

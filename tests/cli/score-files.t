@@ -57,7 +57,8 @@ known 'a tenth of the spots dropped' key.nxs 'dropped_*.refl' '' spots.precision
 known 'the hand inverted' key.nxs 'hand_*.refl' '' lattices.wrong=3 lattices.left_handed=3 angle_deg.n=0
 known 'half a turn that the symmetry allows' key.nxs 'twofold_*.refl' '' lattices.right=3 angle_deg.max=0 intensities.cc=1 intensities.n="$true_spots"
 known 'but P 1 does not: counted apart' key.nxs 'twofold_*.refl' --symmetry=P1 lattices.ambiguous=3 lattices.right=0
-known 'axes in another order' key.nxs 'cyclic_*.refl' '' lattices.wrong=3 lattices.right=0 intensities.n=0
+known 'axes in another order' key.nxs 'cyclic_*.refl' '' lattices.wrong=0 lattices.right=3 lattices.other_basis=3 angle_deg.max=0 \
+	intensities.cc=1 intensities.n="$true_spots"
 
 one=$(echo "$full" | head -n 1)
 refused 'another cell' 3 'another crystal: the first has edges of 88.59' key.nxs "other_$one.refl"

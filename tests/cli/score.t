@@ -70,6 +70,32 @@ known 'spots half a pixel off' key.nxs shifted.stream '' found_px.fast=0.5 found
 check 'which is said' grep -q 'found spots: half a pixel off, +0.50 px along fast' table
 known 'a detector half a pixel off' key.nxs corner.stream '' geometry_px.fast=-0.5 geometry_px.slow=0 found_px.fast=0
 check 'which is said, too' grep -q 'geometry of the analysis: half a pixel off, -0.50 px along fast' table
+known 'nothing is off in a perfect answer' key.nxs perfect.stream '' geometry.distance_mm=0 geometry.distance_relative=0 geometry.turn_deg=0 \
+	geometry.tilt_x_deg=0 geometry.tilt_y_deg=0 wavelength.relative_error=0
+check 'and nothing is said' sh -c '! grep -q " off\|turned\|tilted" table'
+known 'a camera length of 111 in place of 110' key.nxs far.stream '' geometry.distance_mm=1.090909 geometry.distance_relative=0.00909091 geometry.turn_deg=0
+check 'is said' grep -q '^the geometry of the analysis: the camera length is off by +1.091 mm (+0.909 %)$' table
+known 'one that is 2 % short' key.nxs near.stream '' geometry.distance_mm=-2.4 geometry.distance_relative=-0.02
+known 'one on a detector that is shifted' key.nxs far_off.stream '' geometry.distance_mm=1.2 geometry.turn_deg=0
+check 'both are said' sh -c 'grep -q "off by -2.02 px along fast" table && grep -q "the camera length is off by +1.200 mm" table'
+known 'a detector that is turned about the beam' key.nxs about.stream '' geometry.turn_deg=0.5 geometry.distance_mm=0 geometry.tilt_x_deg=0
+check 'which is said by degrees' grep -q '^the geometry of the analysis: the detector is turned about the beam by +0.500 deg$' table
+known 'turned and near' key.nxs far_about.stream '' geometry.turn_deg=-1 geometry.distance_relative=-0.01
+known 'turned by more than a detector may be off' key.nxs about_6.stream '' geometry.turn_deg=0 lattices.wrong=3
+check 'is an axis of the analysis, and said' grep -q '^the axes of the analysis are turned about the beam by -6.00 deg' table
+known 'a detector that is tilted about x' key.nxs tilt_x.stream '' geometry.tilt_x_deg=0.5~1e-3 geometry.tilt_y_deg=0~1e-3
+known 'or y' key.nxs tilt_y.stream '' geometry.tilt_y_deg=-0.4~1e-3 geometry.tilt_x_deg=0~1e-3
+known 'a wavelength that is off' key.nxs blue.stream '' wavelength.relative_error=-0.00990099 geometry.distance_mm=0
+check 'is said, too' grep -q '^the wavelength of the analysis is off by -0.990 %$' table
+known 'a cell by a wrong camera length' key.nxs far_cell.stream '' geometry.distance_relative=0.01 cell.b.relative_error=0.01
+check 'is told from a wrong cell' grep -q '^all edges of found cells are off by +1.00 %, as the camera length and the wavelength' table
+known 'a cell by a wrong wavelength' key.nxs blue_cell.stream '' wavelength.relative_error=-0.01 cell.b.relative_error=-0.01
+check 'as well' grep -q '^all edges of found cells are off by -1.00 %, as the camera length and the wavelength' table
+known 'a wrong cell' key.nxs cell.stream '' geometry.distance_mm=0 wavelength.relative_error=0
+check 'is told from both' grep -q '^all edges of found cells are off by +1.00 %: +0.00 % are from the camera length and the wavelength' table
+sed '/^photon_energy_eV/d' cell.stream >cell_alone.stream
+known 'without a wavelength' key.nxs cell_alone.stream '' wavelength.relative_error=absent cell.a.relative_error=0.01
+check 'it is not' grep -q 'positions alone cannot tell a wrong cell from a wrong camera length or wavelength' table
 known 'a tenth of the strong spots dropped' key.nxs dropped.stream '' spots.precision=1 \
 	spots.recall="$(awk "BEGIN { printf \"%.9f\", 1 - int(($strong + 9) / 10) / $strong }")"
 known 'errors of one sigma' key.nxs noisy.stream '' intensities.chi2=1
@@ -89,12 +115,14 @@ check 'is named' grep -q 'the hand is inverted' table
 known 'half a turn that the symmetry allows' key.nxs twofold.stream '' lattices.wrong=0 angle_deg.max=0 intensities.cc=1 predicted_px.fast=0 \
 	intensities.n="$true_spots"
 known 'but P 1 does not: counted apart' key.nxs twofold.stream --symmetry=P1 lattices.ambiguous=3 lattices.wrong=0 lattices.right=0
-known 'axes in another order' key.nxs cyclic.stream '' lattices.wrong=3 angle_deg.n=0
+known 'axes in another order' key.nxs cyclic.stream '' lattices.right=3 lattices.wrong=0 lattices.other_basis=3 angle_deg.max=0 intensities.cc=1 \
+	intensities.slope=1 cell.a.mean=59.062 intensities.n="$true_spots"
+check 'are named' grep -q '^3 right lattices have another basis than the key' table
 known 'axes a and b swapped in a square cell' square/key.nxs square/swap.stream '' lattices.wrong=0 lattices.right=4 angle_deg.max=0 \
 	intensities.cc=1 cell.a.mean=60 cell.c.mean=35
 known 'which 4/m does not allow' square/key.nxs square/swap.stream --symmetry=P4 lattices.right=0 lattices.ambiguous=4
 known 'and P 43 21 2 does' square/key.nxs square/swap.stream --symmetry=P43212 lattices.right=4 intensities.cc=1
-known 'no axes that are longer' square/key.nxs square/cyclic.stream '' lattices.wrong=4
+known 'of a square cell, too' square/key.nxs square/cyclic.stream '' lattices.right=4 lattices.other_basis=4 cell.c.mean=35
 
 # --- a series
 known 'lattices that turn are right in the middle of their frames' turning/key.nxs turning/perfect.stream '' lattices.right=3 angle_deg.max=0 \
@@ -123,7 +151,7 @@ page 'spots half a pixel off' shifted.stream 'places of found spots: half a pixe
 page 'no spots' silent.stream 'No found spot is a true one.' 'No spots were found.' images=3 missed="$strong" wrong=0 lattices=0
 page 'wrong lattices' turned2.stream 'No right lattice was found.' missed=0 lattices=3 marks=right
 page 'sigmas halved' halved.stream 'chi2 4 of'
-page 'spots that are none' cyclic.stream lattices=3 images=3
+page 'spots that are none' hand.stream lattices=3 images=3
 # roc STREAM: whether its ROC curve goes through the corner or by chance, and ends below left
 roc() {
 	bragg-score --report=page.html key.nxs "$1" >/dev/null

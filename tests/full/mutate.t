@@ -1,0 +1,99 @@
+#!/bin/sh
+# Damaged files of every kind that programs read: each ends with a status, in time, in bounds of memory, and in one line.
+#
+# MUTATE_SECONDS is the time for each kind (60; 10 from prove, as in make check-full), MUTATE_SEED what a run
+# is repeated with (the clock), MUTATE_FORMATS those that are mutated (all), MUTATE_JOBS how many at once (2),
+# MUTATE_KEEP where files that fail are kept (build/mutate).
+# BRAGG_MUTATE is the build whose programs run (build/sanitize where it is, else those on PATH).
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+needs 'mutated files' /usr/bin/python3 /bin/bash
+top=$(realpath "$BRAGG_TESTS/..")
+usual=60
+[ "${HARNESS_ACTIVE:-}" ] && usual=10
+seconds=${MUTATE_SECONDS:-$usual} seed=${MUTATE_SEED:-$(date +%s)} jobs=${MUTATE_JOBS:-2}
+keep=${MUTATE_KEEP:-$top/build/mutate} build=${BRAGG_MUTATE:-$top/build/sanitize}
+programs=$PATH
+if [ -x "$build/bin/bragg-score" ] && [ -x "$build/bin/bragg-geometry" ]; then
+	programs=$build/bin:$PATH
+	export BRAGG_SANITIZED=1
+	note "programs are those of $build"
+fi
+echo "# MUTATE_SEED=$seed, $seconds s each" >&2
+scratch
+
+# --- the files as they are, by our own programs
+crystal='--cell=40,45,50,90,90,90 --default-F=300 --ncells=20'
+# shellcheck disable=SC2086 # words
+source_of() { bragg-geometry --quiet --detpixels=60 --pixel=1 $crystal "$@" | bragg-orient --quiet --random --frames=3 --seed=3 | bragg-intensity --quiet --reflections=1; }
+source_of | bragg-write --quiet --frames-per-file=2 n.nxs
+source_of | bragg-write --quiet --scale=10 --reflections=run.refl a_%d.img
+source_of | bragg-write --quiet --scale=10 --reflections=run.stream b_%d.cbf
+source_of | bragg-write --quiet --reflections=run.tsv c_%d.raw
+source_of | bragg-tap --record=r.rec >/dev/null
+cp n.nxs one.nxs
+awk 'BEGIN { for (h = -3; h < 4; h++) for (k = -3; k < 4; k++) for (l = -3; l < 4; l++) print h, k, l, 10 + h * h + k }' >list.hkl
+printf '12390 1 2\n12400 2 1\n12410 1 0.5\n' >s.spectra
+printf '0 2.5\n0.1 2.4\n0.2 2\n0.5 1\n1 0.1\n' >water.stol
+printf 'p0/min_fs = 0\np0/max_fs = 59\np0/min_ss = 0\np0/max_ss = 59\np0/corner_x = -30\np0/corner_y = -30\np0/fs = +1x\np0/ss = +1y\np0/clen = 0.1\np0/res = 1000\nphoton_energy = 9000 eV\nbadx/min_x = 1\nbadx/max_x = 3\nbadx/min_y = 2\nbadx/max_y = 4\n' >d.geom
+printf 'poni_version: 2.1\nDetector: Detector\nDetector_config: {"pixel1": 1e-3, "pixel2": 1e-3, "max_shape": [60, 60], "orientation": 3}\nDistance: 0.1\nPoni1: 0.03\nPoni2: 0.03\nRot1: 0\nRot2: 0\nRot3: 0\nWavelength: 1e-10\n' >d.poni
+printf 'stages:\n  - {name: geometry, program: bragg-geometry, args: ["--detpixels=20"]}\n  - {name: orient, program: bragg-orient}\n  - {name: intensity, program: bragg-intensity, count: 2}\n  - {name: tap, program: bragg-tap, args: ["--count", "--hold=yes"]}\n' >p.yaml
+cp a_0.img mask.img
+bragg-geometry --quiet --detpixels=60 --pixel=1 --cell=40,45,50,90,90,90 --default-F=0 | bragg-orient --quiet | bragg-intensity --quiet | bragg-write --quiet --scale=1 bad_%d.img
+cp bad_0.img bad.img
+
+# --- what reads them
+sink='bragg-orient --quiet --random --frames=1 | bragg-intensity --quiet --threads=1 | bragg-tap --count'
+piped() { echo "bragg-geometry --quiet $* | $sink; exit \${PIPESTATUS[0]}"; }
+square="--detpixels=60 --pixel=1 $crystal"
+list() {
+	cat <<-END
+		nximg|n_data_000001.h5|mkdir -p m; cp n.nxs m; cp n_data_000002.h5 m; cp \$FILE m/n_data_000001.h5; bragg-replay --quiet m/n.nxs | bragg-tap --count; exit \${PIPESTATUS[0]}
+		nxdet|n.nxs|$(piped --detector=\$FILE "$crystal")
+		nxscore|one.nxs|bragg-score \$FILE run.refl
+		expt|run.expt|$(piped --expt=\$FILE --matrix=\$FILE --default-F=100 --ncells=5)
+		rec|r.rec|bragg-replay --quiet \$FILE | bragg-tap --count; exit \${PIPESTATUS[0]}
+		refl|run.refl|cp run.expt mutated-run.expt; bragg-score r.rec \$FILE
+		stream|run.stream|bragg-score r.rec \$FILE
+		key|run.tsv|bragg-score \$FILE run.stream
+		peaks|run.tsv|bragg-score r.rec \$FILE
+		hkl|list.hkl|$(piped "$square" --hkl=\$FILE)
+		poni|d.poni|$(piped "$crystal" --detector=\$FILE)
+		geom|d.geom|$(piped "$crystal" --geom=\$FILE)
+		yaml|p.yaml|bragg-run --quiet --dry-run \$FILE
+		smv|a_0.img|bragg-replay --quiet \$FILE | bragg-tap --count; exit \${PIPESTATUS[0]}
+		cbf|b_0.cbf|bragg-replay --quiet \$FILE | bragg-tap --count; exit \${PIPESTATUS[0]}
+		mask|mask.img|$(piped "$square" --mask=\$FILE)
+		spectra|s.spectra|bragg-geometry --quiet $square | bragg-orient --quiet --frames=2 --spectra=\$FILE | bragg-intensity --quiet --threads=1 | bragg-tap --count; exit \${PIPESTATUS[1]}
+		stol|water.stol|bragg-geometry --quiet $square | bragg-orient --quiet --frames=1 | bragg-intensity --quiet --threads=1 | bragg-background --quiet --stol=\$FILE --thickness=0.1 --density=1 --molecular-weight=18 | bragg-tap --count; exit \${PIPESTATUS[3]}
+		bad|bad.img|bragg-replay --quiet r.rec | bragg-noise --quiet --bad-pixels=\$FILE | bragg-tap --count; exit \${PIPESTATUS[1]}
+		recompute|one.nxs|bragg-replay --recompute \$FILE:0
+	END
+}
+list >formats
+
+# one NAME: mutates files of a format for its time; its answer is in NAME.log
+one() {
+	mkdir "work-$1"
+	grep "^$1|" formats | {
+		IFS='|' read -r name file command
+		(
+			cp -r n.nxs n_data_* one.nxs run.* r.rec list.hkl s.* d.* p.yaml mask.img bad.img a_0.* b_0.* water.stol "work-$name" 2>/dev/null
+			cd "work-$name" || exit 1
+			PATH=$programs /usr/bin/python3 "$BRAGG_TESTS/full/mutate.py" "$name" "$file" "$seconds" "$seed" "$keep" "$(grep "^$name|" ../formats | cut -d'|' -f3-)"
+		) >"$name.log" 2>&1
+		echo $? >"$name.status"
+	}
+}
+[ "${MUTATE_FORMATS:-}" ] || MUTATE_FORMATS=$(cut -d'|' -f1 formats)
+running=0
+for name in $MUTATE_FORMATS; do
+	one "$name" &
+	running=$((running + 1))
+	[ $((running % jobs)) = 0 ] && wait
+done
+wait
+for name in $MUTATE_FORMATS; do
+	is "$name: $(tail -n 1 "$name.log")" "$(cat "$name.status")" 0
+	[ "$(cat "$name.status")" = 0 ] || complain "$(cat "$name.log")"
+done
+finish
