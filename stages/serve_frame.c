@@ -93,7 +93,7 @@ static void climb(struct serve *v, const uint64_t spent[PACE_PARTS])
         ramp_start(r, clock_ns());
     }
     const struct gateway_counts n = gateway_counts(v->gateway);
-    if (!ramp_turn(r, clock_ns(), n.taken, n.dropped, spent))
+    if (!ramp_turn(r, clock_ns(), n.taken, n.dropped + n.some, spent))
         return;
     v->pace = (struct pace){.period_ns = r->sustained_hz > 0 ? 1e9 / r->sustained_hz : 0};
     pace_out(&v->pace, clock_ns());

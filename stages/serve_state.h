@@ -31,7 +31,7 @@ struct serve {
     bool announced;                // clients were told that it begins
     bool concluded;                // the gateway is closed
     struct gateway_counts counts;  // then
-    char figures[256];             // for --stats
+    char figures[300];             // for --stats
 };
 
 /* Sends a frame when it is due, with the faults of --inject, and tells before the first one that
