@@ -28,6 +28,7 @@ struct serve {
     struct serve_key key;
     struct serve_ramp_result ramp_result;  // --ramp, at the end
     struct sender sender;
+    bool warned_masked;            // pixels without data were mentioned
     bool announced;                // clients were told that it begins
     bool concluded;                // the gateway is closed
     struct gateway_counts counts;  // then
