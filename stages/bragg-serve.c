@@ -196,7 +196,7 @@ static const char *serve_report(void *state)
     struct serve *v = state;
     conclude(v);
     const struct gateway_counts n = v->counts;
-    char rate[PACE_TEXT] = "", lost[96] = "", away[64] = "";
+    char rate[PACE_TEXT] = "", lost[96] = "", away[64] = "", some[64] = "";
     const bool slow = pace_falls_short(&v->pace, rate);
     if (n.perhaps_lost)
         (void)snprintf(lost, sizeof lost,
@@ -204,13 +204,20 @@ static const char *serve_report(void *state)
                        n.perhaps_lost);
     if (n.turned_away)
         (void)snprintf(away, sizeof away, "; %" PRIu64 " connections were too many", n.turned_away);
+    if (n.some)
+        (void)snprintf(some, sizeof some, "; %" PRIu64 " may have missed some clients", n.some);
     (void)snprintf(v->figures, sizeof v->figures,
-                   "\"taken\":%" PRIu64 ",\"dropped\":%" PRIu64 ",\"late\":%" PRIu64
-                   ",\"rejected\":%" PRIu64 ",\"perhaps_lost\":%" PRIu64 ",\"refused\":%" PRIu64,
-                   n.taken, n.dropped, v->pace.late, n.rejected, n.perhaps_lost, n.refused);
-    log_line(n.dropped || v->pace.late || *lost || *away ? LOG_WARNING : LOG_INFO,
-             "clients took %" PRIu64 " frames, %" PRIu64 " were dropped, %" PRIu64 " late%s%s%s%s",
-             n.taken, n.dropped, v->pace.late, slow ? "; " : "", rate, lost, away);
+                   "\"taken\":%" PRIu64 ",\"some\":%" PRIu64 ",\"dropped\":%" PRIu64
+                   ",\"late\":%" PRIu64 ",\"rejected\":%" PRIu64 ",\"perhaps_lost\":%" PRIu64
+                   ",\"refused\":%" PRIu64,
+                   n.taken, n.some, n.dropped, v->pace.late, n.rejected, n.perhaps_lost, n.refused);
+    log_line(n.dropped || n.some || v->pace.late || *lost || *away ? LOG_WARNING : LOG_INFO,
+             "clients took %" PRIu64 " frames, %" PRIu64 " were dropped, %" PRIu64
+             " late%s%s%s%s%s",
+             n.taken + n.some, n.dropped, v->pace.late, some, slow ? "; " : "", rate, lost, away);
+    if (n.cut_off)
+        log_line(LOG_WARNING, "%" PRIu64 " connections subscribed to too much and were cut off",
+                 n.cut_off);
     if (n.refused)
         log_line(LOG_WARNING, "refused %" PRIu64 " connections of clients without a good key",
                  n.refused);

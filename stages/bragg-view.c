@@ -80,6 +80,14 @@ static enum status take_token(struct view *v, struct error *e)
                                    : web_token_make(v->secret, e);
 }
 
+/* Of files, once they can be read. */
+static enum status print_address(const struct view *v, struct error *e)
+{
+    if (printf("%s\n", v->address) < 0 || fflush(stdout) != 0)
+        return error_errno(e, STATUS_FAILED, "cannot write the address to stdout");
+    return STATUS_OK;
+}
+
 static enum status view_open(void *state, const char **operands, int noperands, struct error *e)
 {
     struct view *v = state;
@@ -103,9 +111,7 @@ static enum status view_open(void *state, const char **operands, int noperands, 
         s = view_files_play(operands, noperands, &v->player, e);
     s = s ? s : web_open(&v->web, &settings, v->address, e);
     v->start_ns = clock_ns();
-    if (s == STATUS_OK && (printf("%s\n", v->address) < 0 || fflush(stdout) != 0))
-        s = error_errno(e, STATUS_FAILED, "cannot write the address to stdout");
-    return s;
+    return s || noperands ? s : print_address(v, e);
 }
 
 static enum status view_settle(void *state, const struct start *start, struct stage *self,
@@ -140,6 +146,8 @@ static enum status view_begin(void *state, struct experiment *x, struct error *e
     s = story ? web_begin(v->web, preview_panel(&v->preview), story, e)
               : error_memory(e, "what pages are told");
     free(story);
+    if (s == STATUS_OK && v->player)
+        s = print_address(v, e);
     return s ? s : view_pipeline_open(&v->pipeline, v->web, v->control, e);
 }
 

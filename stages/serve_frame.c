@@ -37,6 +37,17 @@ static enum status announce(struct serve *v, const struct frame *f, struct error
     return s;
 }
 
+/* Says once that pixels without data leave as such. */
+static void warn_masked(struct serve *v, const struct frame *f, enum pixel_type type)
+{
+    static const char *const forms[] = {"", "65535", "4294967295", "-1"};
+    if (!v->warned_masked)
+        log_line(LOG_WARNING, "frame %" PRIu64 ": pixels of %s are taken as masked: clients get %s",
+                 f->recipe.id, f->image.type == PIXEL_I32 ? "-1 and -2" : "4294967295",
+                 forms[type]);
+    v->warned_masked = true;
+}
+
 /* The frame as a message, its pixels as --dtype and the protocol want them. */
 static enum status make_message(struct serve *v, const struct frame *f, uint64_t due_ns,
                                 struct spoil *spoil, struct message *m, struct error *e)
@@ -49,8 +60,11 @@ static enum status make_message(struct serve *v, const struct frame *f, uint64_t
     if (opens)
         series_start(&v->series, unix_time_ns(due_ns), v->experiment->lineage);
     if (type != f->image.type) {
-        s = pixels_convert(&f->image, type, &converted, e);
+        bool masked = false;
+        s = pixels_convert(&f->image, type, &converted, &masked, e);
         copy.image = converted;
+        if (s == STATUS_OK && masked)
+            warn_masked(v, f, type);
     }
     if (s == STATUS_OK && v->assembly.of) {
         s = assembly_image(&v->assembly, &copy.image, e);
@@ -93,7 +107,7 @@ static void climb(struct serve *v, const uint64_t spent[PACE_PARTS])
         ramp_start(r, clock_ns());
     }
     const struct gateway_counts n = gateway_counts(v->gateway);
-    if (!ramp_turn(r, clock_ns(), n.taken, n.dropped, spent))
+    if (!ramp_turn(r, clock_ns(), n.taken, n.dropped + n.some, spent))
         return;
     v->pace = (struct pace){.period_ns = r->sustained_hz > 0 ? 1e9 / r->sustained_hz : 0};
     pace_out(&v->pace, clock_ns());

@@ -166,8 +166,10 @@ enum status serve_key_withhold(struct serve_key *k, struct key_row *row, struct 
     return s;
 }
 
-void serve_key_passed(void *key, uint64_t number, bool taken)
+void serve_key_passed(void *key, uint64_t number, enum gateway_fate fate)
 {
+    static const char *const names[] = {
+        [GATEWAY_TAKEN] = "taken", [GATEWAY_SOME] = "some", [GATEWAY_DROPPED] = "dropped"};
     struct serve_key *k = key;
     (void)pthread_mutex_lock(&k->mutex);
     struct key_row **at = &k->waiting;
@@ -178,7 +180,7 @@ void serve_key_passed(void *key, uint64_t number, bool taken)
         *at = row->next;
         if (k->end == &row->next)
             k->end = at;
-        put_row(k, row->truth, &row->note, taken ? "taken" : "dropped");
+        put_row(k, row->truth, &row->note, names[fate]);
         key_row_free(row);
     }
     (void)pthread_mutex_unlock(&k->mutex);

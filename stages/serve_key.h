@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "gateway/gateway.h"
 #include "gateway/spoil.h"
 #include "io/replace.h"
 #include "model/experiment.h"
@@ -55,7 +56,7 @@ enum status serve_key_offer(struct serve_key *k, struct key_row *row, struct err
 enum status serve_key_withhold(struct serve_key *k, struct key_row *row, struct error *e);
 
 /* For gateway_settings.passed: its row is written. */
-void serve_key_passed(void *key, uint64_t number, bool taken);
+void serve_key_passed(void *key, uint64_t number, enum gateway_fate fate);
 
 /* The file gets its name.  STATUS_FAILED when it cannot be written. */
 enum status serve_key_commit(struct serve_key *k, struct error *e);

@@ -28,10 +28,11 @@ struct serve {
     struct serve_key key;
     struct serve_ramp_result ramp_result;  // --ramp, at the end
     struct sender sender;
+    bool warned_masked;            // pixels without data were mentioned
     bool announced;                // clients were told that it begins
     bool concluded;                // the gateway is closed
     struct gateway_counts counts;  // then
-    char figures[256];             // for --stats
+    char figures[300];             // for --stats
 };
 
 /* Sends a frame when it is due, with the faults of --inject, and tells before the first one that

@@ -7,10 +7,10 @@
 
 enum { SEND_BUFFER_MAX = 1 << 20 };  // bytes; of larger messages the system keeps few by itself
 
-bool clients_open(struct clients *c, bool sparing)
+bool clients_open(struct clients *c, bool sparing, bool speak)
 {
     struct rlimit files;
-    *c = (struct clients){.sparing = sparing, .most = CLIENTS_MAX};
+    *c = (struct clients){.sparing = sparing, .most = CLIENTS_MAX, .speak = speak};
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / 2 < c->most)
         c->most = files.rlim_cur / 2;
     c->list = mem_array(c->most, sizeof *c->list);
@@ -32,33 +32,96 @@ static void bound_buffer(const struct clients *c, int fd)
         (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
 }
 
+static struct client *find(const struct clients *c, int fd)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (c->list[i].fd == fd)
+            return &c->list[i];
+    return NULL;
+}
+
+static void cut_off(const struct client *one)
+{
+    (void)shutdown(one->fd, SHUT_RDWR);  // libzmq closes it
+}
+
+static void forget(struct clients *c, struct client *one)
+{
+    *one = c->list[--c->count];
+}
+
+/* The oldest connection that never spoke; NULL: all have, or need not. */
+static struct client *oldest_silent(const struct clients *c)
+{
+    struct client *oldest = NULL;
+    for (size_t i = 0; i < c->count && c->speak; i++) {
+        struct client *one = &c->list[i];
+        if (!one->spoke && (!oldest || one->turn < oldest->turn))
+            oldest = one;
+    }
+    return oldest;
+}
+
 void clients_came(struct clients *c, int fd)
 {
+    struct client one = {.fd = fd, .before = c->frames, .turn = c->turns++};
     if (c->count == c->most) {
-        (void)shutdown(fd, SHUT_RDWR);  // libzmq closes it
+        struct client *silent = oldest_silent(c);
+        cut_off(silent ? silent : &one);
         c->turned_away++;
-        return;
+        if (!silent)
+            return;
+        forget(c, silent);
     }
-    c->list[c->count++] = (struct client){fd, c->frames};
+    c->list[c->count++] = one;
     bound_buffer(c, fd);
 }
 
 void clients_left(struct clients *c, int fd)
 {
-    size_t i = 0;
-    while (i < c->count && c->list[i].fd != fd)
-        i++;
-    if (i == c->count)
+    struct client *one = find(c, fd);
+    if (!one)
         return;
-    const uint64_t frames = c->frames - c->list[i].before;
+    const uint64_t frames = c->frames - one->before;
     c->perhaps_lost += frames < CLIENT_FRAMES_MAX ? frames : CLIENT_FRAMES_MAX;
-    c->list[i] = c->list[--c->count];
+    forget(c, one);
+}
+
+void clients_asked(struct clients *c, int fd)
+{
+    struct client *one = find(c, fd);
+    if (one)
+        one->spoke = true;
+}
+
+void clients_subscribed(struct clients *c, int fd, size_t size, bool all)
+{
+    struct client *one = find(c, fd);
+    if (!one)
+        return;
+    one->spoke = true;
+    one->gets_all |= all;
+    one->subscriptions++;
+    one->subscribed_bytes += size;
+    if (one->subscriptions <= SUBSCRIPTIONS_MAX && one->subscribed_bytes <= SUBSCRIBED_BYTES_MAX)
+        return;
+    cut_off(one);
+    c->cut_off++;
+    forget(c, one);
+}
+
+size_t clients_subscribers(const struct clients *c)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->count; i++)
+        n += c->list[i].gets_all;
+    return n;
 }
 
 void clients_cut(const struct clients *c)
 {
     for (size_t i = 0; i < c->count; i++)
-        (void)shutdown(c->list[i].fd, SHUT_RDWR);  // libzmq closes it
+        cut_off(&c->list[i]);
 }
 
 void clients_expect(struct clients *c, size_t bytes)

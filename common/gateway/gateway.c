@@ -62,18 +62,19 @@ static void await(struct gateway *g, uint64_t until_ns)
 }
 
 /* A frame has left the backlog. */
-static void pass(struct gateway *g, uint64_t number, bool taken)
+static void pass(struct gateway *g, uint64_t number, enum gateway_fate fate)
 {
-    ++*(taken ? &g->counts.taken : &g->counts.dropped);
+    uint64_t *const counts[] = {&g->counts.taken, &g->counts.some, &g->counts.dropped};
+    ++*counts[fate];
     if (g->settings.passed)
-        g->settings.passed(g->settings.owner, number, taken);
+        g->settings.passed(g->settings.owner, number, fate);
 }
 
 static void drop_first(struct gateway *g)
 {
     const uint64_t number = backlog_next_frame(&g->backlog)->number;
     backlog_drop_first(&g->backlog);
-    pass(g, number, false);
+    pass(g, number, GATEWAY_DROPPED);
 }
 
 static void drop_all(struct gateway *g)
@@ -83,6 +84,13 @@ static void drop_all(struct gateway *g)
 }
 
 /* --- the thread --------------------------------------------------------------- */
+
+static enum gateway_fate fate_of(enum outlet_sent sent)
+{
+    return sent == OUTLET_TAKEN  ? GATEWAY_TAKEN
+           : sent == OUTLET_SOME ? GATEWAY_SOME
+                                 : GATEWAY_DROPPED;
+}
 
 /* Hands the next message over; false when nobody can take it now.  Announcements wait for all
  * subscribers, whatever the policy. */
@@ -99,7 +107,7 @@ static bool hand_over(struct gateway *g, struct packet *p)
     const uint64_t number = p->number;
     backlog_pass(&g->backlog, p);
     if (frame)
-        pass(g, number, sent == OUTLET_TAKEN);
+        pass(g, number, fate_of(sent));
     else
         g->counts.notes++;
     (void)pthread_cond_broadcast(&g->changed);
@@ -119,6 +127,7 @@ static bool pump(struct gateway *g)
     g->counts.rejected = g->outlet.rejected;
     g->counts.refused = g->keyed ? g->outlet.accepted - g->outlet.admitted : 0;
     g->counts.turned_away = g->outlet.clients.turned_away;
+    g->counts.cut_off = g->outlet.clients.cut_off;
     if (!g->draining)
         g->counts.perhaps_lost = g->outlet.clients.perhaps_lost;
     if (g->nconnected != g->outlet.clients.count)
@@ -263,7 +272,7 @@ static bool is_over(const struct gateway *g)
 void gateway_await_client(struct gateway *g)
 {
     (void)pthread_mutex_lock(&g->mutex);
-    while (!g->counts.taken && !is_over(g))
+    while (!g->counts.taken && !g->counts.some && !is_over(g))
         await(g, UINT64_MAX);
     (void)pthread_mutex_unlock(&g->mutex);
 }
@@ -295,7 +304,7 @@ enum status gateway_offer(struct gateway *g, struct message *m, struct error *e)
             await(g, UINT64_MAX);
     } else {
         packet_free(&p);
-        pass(g, p.number, false);
+        pass(g, p.number, GATEWAY_DROPPED);
     }
     (void)pthread_mutex_unlock(&g->mutex);
     return STATUS_OK;

@@ -28,6 +28,13 @@ enum gateway_policy {
     GATEWAY_DROP_OLD,  // likewise, but the oldest in the queue is dropped
 };
 
+/* What became of a message that was offered. */
+enum gateway_fate {
+    GATEWAY_TAKEN,    // handed to the connection of a client; PUB: of every subscriber
+    GATEWAY_SOME,     // PUB: of one subscriber at least, and perhaps not of all
+    GATEWAY_DROPPED,  // handed to nobody
+};
+
 struct gateway_settings {
     enum gateway_socket socket;
     enum gateway_policy policy;
@@ -40,21 +47,21 @@ struct gateway_settings {
     void *context;  // of ZeroMQ, taken over; NULL: one of its own.  With keys one where
                     // somebody looks who may connect
 
-    /* Told of every message that was offered, when a client took it or it was dropped: `number`
+    /* Told of every message that was offered, when its fate is known: `number`
      * counts offers from 0.  From any thread, one at a time; must not call the gateway.  NULL:
      * nobody wants to know. */
-    void (*passed)(void *owner, uint64_t number, bool taken);
+    void (*passed)(void *owner, uint64_t number, enum gateway_fate fate);
     void *owner;
 };
 
-/* Every frame that was offered is in one of the first two at the end. */
+/* Every frame that was offered is in one of the first three at the end, by its fate. */
 struct gateway_counts {
-    uint64_t taken;         // handed to the connection of a client; PUB: of every subscriber
-    uint64_t dropped;       // PUB: also those that some subscriber may have missed
+    uint64_t taken, some, dropped;
     uint64_t notes;         // of gateway_announce and gateway_conclude, likewise taken
     uint64_t rejected;      // requests that were none
     uint64_t perhaps_lost;  // PUSH that waits: of those taken, with clients that left; at most
     uint64_t turned_away;   // connections beyond what there is room for
+    uint64_t cut_off;       // PUB: connections that subscribed to more than they may
     uint64_t refused;       // connections without a good key
 };
 

@@ -8,6 +8,8 @@
 
 enum {
     REQUEST_MAX = 4096,  // bytes; a client that sends more is disconnected
+    TOPIC_MAX = 1024,    // likewise, where clients subscribe: less is needed for keys
+    TOPICS_AT_ONCE = 2,  // subscriptions of a client that wait until they are counted
     RECEIVE_MAX = 256,   // messages read in one go
     PART_TIMEOUT_MS = 1000,
     HANDSHAKE_MS = 5000,  // who connects and says nothing for so long is cut off
@@ -75,9 +77,10 @@ static void set_int(void *socket, int option, int value)
 
 static void set_options(const struct outlet *o, const char *endpoint)
 {
-    const int64_t most = REQUEST_MAX;
+    const bool publishes = o->settings.kind == GATEWAY_PUB;
+    const int64_t most = publishes ? TOPIC_MAX : REQUEST_MAX;
     set_int(o->socket, ZMQ_SNDHWM, 1);  // frames are large: one a client is on its way
-    set_int(o->socket, ZMQ_RCVHWM, ASKS_MAX);
+    set_int(o->socket, ZMQ_RCVHWM, publishes ? TOPICS_AT_ONCE : ASKS_MAX);
     set_int(o->socket, ZMQ_SNDTIMEO, PART_TIMEOUT_MS);
     set_int(o->socket, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS);
     set_int(o->socket, ZMQ_TCP_KEEPALIVE, 1);
@@ -86,8 +89,9 @@ static void set_options(const struct outlet *o, const char *endpoint)
     if (o->settings.kind == GATEWAY_REP) {
         set_int(o->socket, ZMQ_ROUTER_MANDATORY, 1);  // who has vanished is no silent loss
         set_int(o->socket, ZMQ_ROUTER_HANDOVER, 1);
-    } else if (o->settings.kind == GATEWAY_PUB) {
-        set_int(o->socket, ZMQ_XPUB_NODROP, true);  // it tells that somebody has no room
+    } else if (publishes) {
+        set_int(o->socket, ZMQ_XPUB_NODROP, true);   // it tells that somebody has no room
+        set_int(o->socket, ZMQ_XPUB_VERBOSE, true);  // and what each client subscribes to
     }
 }
 
@@ -108,7 +112,8 @@ enum status outlet_open(struct outlet *o, void *context, const struct outlet_set
     static const int types[] = {ZMQ_ROUTER, ZMQ_PUSH, ZMQ_XPUB};
     *o = (struct outlet){.settings = *settings};
     turnaround_open(&o->turnaround);
-    const bool room = clients_open(&o->clients, settings->hold && settings->kind == GATEWAY_PUSH);
+    const bool room = clients_open(&o->clients, settings->hold && settings->kind == GATEWAY_PUSH,
+                                   settings->kind != GATEWAY_PUSH);
     o->askers = mem_array(ASKERS_MAX, sizeof *o->askers);
     o->socket = zmq_socket(context, types[settings->kind]);
     if (!room || !o->askers || !o->socket)
@@ -144,28 +149,40 @@ void outlet_close(struct outlet *o, int linger_ms)
 
 /* The parts of one message that matter; what is longer or more is cut off. */
 struct incoming {
-    size_t nparts;
+    int fd;  // of the connection, as far as libzmq says; else -1
+    size_t bytes, nparts;
     struct {
         size_t size;
         uint8_t bytes[256];
     } parts[3];
 };
 
+static void add_part(struct incoming *in, zmq_msg_t *part)
+{
+    const size_t size = zmq_msg_size(part), most = sizeof in->parts[0].bytes;
+    if (in->nparts < 3) {
+        in->parts[in->nparts].size = size;
+        memcpy(in->parts[in->nparts].bytes, zmq_msg_data(part), size < most ? size : most);
+    }
+    in->nparts++;
+    in->bytes += size;
+    in->fd = zmq_msg_get(part, ZMQ_SRCFD);
+}
+
 static bool receive(void *socket, struct incoming *in)
 {
-    int more = 1;
-    size_t size = sizeof more;
-    for (in->nparts = 0; more; in->nparts++) {
-        uint8_t rest[1];
-        const bool kept = in->nparts < 3;
-        const int got = zmq_recv(socket, kept ? in->parts[in->nparts].bytes : rest,
-                                 kept ? sizeof in->parts[0].bytes : 0, ZMQ_DONTWAIT);
-        if (got < 0)
+    bool more = true;
+    in->nparts = in->bytes = 0;
+    while (more) {
+        zmq_msg_t part;
+        (void)zmq_msg_init(&part);
+        if (zmq_msg_recv(&part, socket, ZMQ_DONTWAIT) < 0) {
+            (void)zmq_msg_close(&part);
             return false;
-        if (kept)
-            in->parts[in->nparts].size = (size_t)got;
-        if (zmq_getsockopt(socket, ZMQ_RCVMORE, &more, &size) != 0)
-            return false;
+        }
+        add_part(in, &part);
+        more = zmq_msg_more(&part);
+        (void)zmq_msg_close(&part);
     }
     return true;
 }
@@ -223,6 +240,7 @@ static void on_request(struct outlet *o, const struct incoming *in)
     const bool good = in->nparts == text + 1 && in->parts[text].size == length &&
                       memcmp(in->parts[text].bytes, o->settings.request, length) == 0;
     if (good && asks_of(o, &a) < ASKS_MAX) {
+        clients_asked(&o->clients, in->fd);
         add_asker(o, &a);
         turnaround_asked(&o->turnaround, a.address, a.size, clock_ns());
         return;
@@ -232,17 +250,32 @@ static void on_request(struct outlet *o, const struct incoming *in)
         (void)zmq_send(o->socket, refusal, sizeof refusal - 1, 0);
 }
 
+static void receive_connections(struct outlet *o)
+{
+    struct incoming in;
+    while (receive(o->monitor, &in))
+        on_connection(o, &in);
+}
+
+/* A subscription, or the end of the last one to a prefix.  The connection that it came through is
+ * known before it is counted: libzmq reports connections first. */
 static void on_subscription(struct outlet *o, const struct incoming *in)
 {
-    if (in->nparts == 1 && in->parts[0].size == 1 && in->parts[0].bytes[0] <= 1)
-        o->subscribed = in->parts[0].bytes[0];
+    const bool whole = in->nparts == 1 && in->parts[0].size == 1 && in->parts[0].bytes[0] <= 1;
+    const bool all = whole && in->parts[0].bytes[0] == 1;
+    receive_connections(o);
+    clients_subscribed(&o->clients, in->fd, in->bytes, all);
+    o->strays += all && in->fd < 0;
+    if (whole)
+        o->subscribed = all;
+    if (whole && !all)
+        o->strays = 0;
 }
 
 void outlet_receive(struct outlet *o)
 {
     struct incoming in;
-    while (receive(o->monitor, &in))
-        on_connection(o, &in);
+    receive_connections(o);
     for (int i = 0; i < RECEIVE_MAX && o->settings.kind != GATEWAY_PUSH; i++) {
         if (!receive(o->socket, &in))
             return;
@@ -257,14 +290,58 @@ void outlet_receive(struct outlet *o)
 
 /* --- frames ------------------------------------------------------------------ */
 
-/* False when not even the first part was taken. */
-static bool send_parts(void *socket, const struct packet *p, bool started)
+/* The first part of a message that is being published, as libzmq holds it. */
+struct probe {
+    zmq_msg_t part;
+};
+
+/* What this thread publishes, and whether libzmq has given it back while it did: then no connection
+ * has taken it.  A connection gives it back later, or in a thread of libzmq. */
+static _Thread_local struct {
+    const struct probe *sent;
+    bool returned;
+} probing;
+
+static void release_probe(void *data, void *hint)
+{
+    (void)data;
+    struct probe *probe = hint;
+    if (probing.sent == probe)
+        probing.returned = true;
+    (void)zmq_msg_close(&probe->part);
+    mem_free(probe);
+}
+
+/* *copy becomes one of `part`; of the first one while a message is published, a probe. */
+static bool copy_part(zmq_msg_t *copy, const zmq_msg_t *part, bool probes)
+{
+    zmq_msg_t *from = (zmq_msg_t *)(uintptr_t)part;
+    struct probe *probe = probes ? mem_array(1, sizeof *probe) : NULL;
+    (void)zmq_msg_init(copy);
+    if (!probes)
+        return zmq_msg_copy(copy, from) == 0;
+    if (!probe)
+        return false;
+    (void)zmq_msg_init(&probe->part);
+    if (zmq_msg_copy(&probe->part, from) != 0 ||
+        zmq_msg_init_data(copy, zmq_msg_data(&probe->part), zmq_msg_size(from), release_probe,
+                          probe) != 0) {
+        (void)zmq_msg_close(&probe->part);
+        mem_free(probe);
+        return false;
+    }
+    probing.sent = probe;
+    probing.returned = false;
+    return true;
+}
+
+/* False when not even the first part was taken.  `probes`: notes whether a connection took it. */
+static bool send_parts(void *socket, const struct packet *p, bool started, bool probes)
 {
     for (size_t i = 0; i < p->nparts; i++) {
         zmq_msg_t copy;
-        (void)zmq_msg_init(&copy);
         const int flags = (i + 1 < p->nparts ? ZMQ_SNDMORE : 0) | (i || started ? 0 : ZMQ_DONTWAIT);
-        if (zmq_msg_copy(&copy, (zmq_msg_t *)(uintptr_t)&p->parts[i]) == 0 &&
+        if (copy_part(&copy, &p->parts[i], probes && i == 0) &&
             zmq_msg_send(&copy, socket, flags) >= 0)
             continue;
         (void)zmq_msg_close(&copy);
@@ -280,7 +357,7 @@ static bool push(struct outlet *o, const struct packet *p)
     for (size_t i = 0; i < p->nparts; i++)
         bytes += zmq_msg_size(&p->parts[i]);
     clients_expect(&o->clients, bytes);
-    const bool sent = send_parts(o->socket, p, false);
+    const bool sent = send_parts(o->socket, p, false, false);
     o->clients.frames += sent;
     return sent;
 }
@@ -293,7 +370,7 @@ static bool answer(struct outlet *o, const struct packet *p)
         drop_first(o);
         if (send_address(o->socket, &a)) {
             turnaround_answered(&o->turnaround, a.address, a.size, clock_ns());
-            return send_parts(o->socket, p, true);
+            return send_parts(o->socket, p, true, false);
         }
         if (errno == EAGAIN)
             add_asker(o, &a);
@@ -303,19 +380,39 @@ static bool answer(struct outlet *o, const struct packet *p)
 
 /* ZeroMQ leaves subscribers that missed a message alone, without a word, until they have read
  * what they have: then nothing is on its way. */
+static bool publish_now(struct outlet *o, const struct packet *p, bool *reached)
+{
+    const bool sent = send_parts(o->socket, p, false, true);
+    *reached = sent && !probing.returned;
+    probing.sent = NULL;
+    return sent;
+}
+
+/* Who got a message that has reached a subscriber.  One that is alone has all that was sent. */
+static enum outlet_sent reached_whom(struct outlet *o)
+{
+    if (clients_subscribers(&o->clients) + o->strays == 1)
+        o->behind = false;
+    return o->behind ? OUTLET_SOME : OUTLET_TAKEN;
+}
+
 static enum outlet_sent publish(struct outlet *o, const struct packet *p, struct outlet_send how)
 {
+    bool reached;
     outlet_receive(o);  // the last one may have left
     o->behind = o->behind && !how.idle;
     if (!o->subscribed || (how.hold && o->behind))
         return OUTLET_HELD;
-    if (send_parts(o->socket, p, false))
-        return o->behind ? OUTLET_MISSED : OUTLET_TAKEN;
+    if (publish_now(o, p, &reached))
+        return reached ? reached_whom(o) : how.hold ? OUTLET_HELD : OUTLET_MISSED;
     if (how.hold)
         return OUTLET_HELD;
     set_int(o->socket, ZMQ_XPUB_NODROP, false);
-    o->behind = send_parts(o->socket, p, false) || o->behind;
+    const bool sent = publish_now(o, p, &reached);
     set_int(o->socket, ZMQ_XPUB_NODROP, true);
+    o->behind = o->behind || sent;
+    if (reached)
+        return reached_whom(o);
     return o->behind ? OUTLET_MISSED : OUTLET_HELD;
 }
 

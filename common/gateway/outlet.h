@@ -40,6 +40,7 @@ struct outlet {
     struct clients clients;  // and others who found the port
     bool subscribed;         // PUB: somebody wants everything
     bool behind;             // PUB: a subscriber has missed something and may miss more
+    size_t strays;           // PUB: subscribers of unknown connections, at most
     uint64_t rejected;       // REP: messages that were no request
     uint64_t accepted;       // connections so far ...
     uint64_t admitted;       // ... and among them those with a good key, where that is needed
@@ -80,7 +81,8 @@ struct outlet_send {
 enum outlet_sent {
     OUTLET_HELD,    // nobody can take it now
     OUTLET_TAKEN,   // by a client; PUB: by all subscribers
-    OUTLET_MISSED,  // PUB: perhaps not by all: one has missed something and may be behind still
+    OUTLET_SOME,    // PUB: by one at least, and perhaps not by all
+    OUTLET_MISSED,  // PUB: by nobody
 };
 
 /* Gives *p, which stays the caller's, to a client, or to all subscribers. */

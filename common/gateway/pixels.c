@@ -37,19 +37,43 @@ static bool store(struct image *image, size_t first, size_t count, const double 
     return good;
 }
 
+/* How "no data" is written in whole numbers of a type. */
+static double blank_of(enum pixel_type type)
+{
+    return type == PIXEL_U16 ? (double)UINT16_MAX : type == PIXEL_U32 ? (double)UINT32_MAX : -1.0;
+}
+
+/* Gives values that say "no data" the form that this has in another type of whole numbers. */
+static bool translate_blanks(enum pixel_type from, enum pixel_type to, double *values, size_t count)
+{
+    const bool is_signed = from == PIXEL_I32;
+    bool any = false;
+    if (from == PIXEL_F32 || from == PIXEL_U16 || to == PIXEL_F32)
+        return false;  // a real number, or a value that fits
+    for (size_t i = 0; i < count; i++)
+        if (is_signed ? values[i] == -1 || values[i] == -2 : values[i] == UINT32_MAX) {
+            values[i] = blank_of(to);
+            any = true;
+        }
+    return any;
+}
+
 /* Names the first pixel from `first` on that has no exact form. */
 static enum status refuse(const struct image *from, size_t first, struct image *to, struct error *e)
 {
     const char *type = delivery_dtype(to->type);
-    double value = image_value(from, first);
-    while (store(to, first, 1, &value))
-        value = image_value(from, ++first);
+    double value = image_value(from, first), stored = value;
+    (void)translate_blanks(from->type, to->type, &stored, 1);
+    while (store(to, first, 1, &stored)) {
+        stored = value = image_value(from, ++first);
+        (void)translate_blanks(from->type, to->type, &stored, 1);
+    }
     image_free(to);
     return error_set(e, STATUS_INPUT, "pixel %zu is %g, which %s cannot hold", first, value, type);
 }
 
 enum status pixels_convert(const struct image *from, enum pixel_type type, struct image *to,
-                           struct error *e)
+                           bool *masked, struct error *e)
 {
     *to = (struct image){0};
     if (!image_reserve(to, type, from->unit, from->count))
@@ -58,6 +82,7 @@ enum status pixels_convert(const struct image *from, enum pixel_type type, struc
         double values[RUN];
         const size_t left = from->count - first, count = left < RUN ? left : RUN;
         image_values(from, first, count, values);
+        *masked |= translate_blanks(from->type, type, values, count);
         if (!store(to, first, count, values))
             return refuse(from, first, to, e);
     }

@@ -162,6 +162,32 @@ bool endpoint_is_refused(const char *endpoint)
     return cause == ECONNREFUSED;
 }
 
+static enum status check_user(const char *endpoint, uid_t owner, struct error *e)
+{
+    if (owner == geteuid() || owner == 0)
+        return STATUS_OK;
+    return error_set(e, STATUS_FAILED,
+                     "%s: the socket belongs to user %ld; expected your own (user %ld) or root's. "
+                     "Use a folder that only you can write to, such as $XDG_RUNTIME_DIR",
+                     endpoint, (long)owner, (long)geteuid());
+}
+
+enum status endpoint_check_owner(const char *endpoint, struct error *e)
+{
+    const char *path = ipc_path(endpoint);
+    struct stat what;
+    return !path || stat(path, &what) != 0 ? STATUS_OK : check_user(endpoint, what.st_uid, e);
+}
+
+enum status endpoint_check_peer(const char *endpoint, int fd, struct error *e)
+{
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    return !ipc_path(endpoint) || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0
+               ? STATUS_OK
+               : check_user(endpoint, peer.uid, e);
+}
+
 enum status endpoint_clear(const char *endpoint, struct error *e)
 {
     const char *path = ipc_path(endpoint);

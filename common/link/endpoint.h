@@ -36,6 +36,13 @@ bool endpoint_is_refused(const char *endpoint);
  * the data endpoint through which it was learned. */
 void endpoint_resolve(char endpoint[ENDPOINT_SIZE], const char *via);
 
+/* STATUS_FAILED for an ipc endpoint whose socket belongs to another user, who is not root: frames
+ * from there would be that user's.  One that is not there yet passes, as do other transports. */
+enum status endpoint_check_owner(const char *endpoint, struct error *e);
+
+/* Likewise for the process at the other end of a connected socket; what cannot be told passes. */
+enum status endpoint_check_peer(const char *endpoint, int fd, struct error *e);
+
 /* True for an endpoint that only this host can reach. */
 bool endpoint_is_local(const char *endpoint);
 

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <zmq.h>
 
 #include "base/alloc.h"
@@ -33,8 +34,9 @@ static void set_int(void *socket, int option, int value)
  * (!_io_error).  NULL when there are no more sockets. */
 static void *watch_socket(void *context, void *socket, bool bound)
 {
-    static const int events = ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CONNECT_RETRIED |
-                              ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
+    static const int events = ZMQ_EVENT_CONNECTED | ZMQ_EVENT_DISCONNECTED |
+                              ZMQ_EVENT_CONNECT_RETRIED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED |
+                              ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
                               ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
     static const int bound_events = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
     static atomic_uint count;
@@ -53,12 +55,21 @@ static void *watch_socket(void *context, void *socket, bool bound)
     return NULL;
 }
 
+/* Frames come from this user and root only: libzmq asks the kernel whose process connects.  Who
+ * gets frames is up to the permissions of the socket's file. */
+static void admit_user(void *socket)
+{
+    set_int(socket, ZMQ_IPC_FILTER_UID, (int)geteuid());
+    set_int(socket, ZMQ_IPC_FILTER_UID, 0);
+}
+
 enum status port_open(struct port *p, void *context, const struct curve *c, int64_t part_max,
                       struct error *e)
 {
     const bool network = endpoint_is_network(p->endpoint);
     void *socket = p->socket = zmq_socket(context, p->bound ? ZMQ_ROUTER : ZMQ_DEALER);
     p->watch = NULL;
+    p->cut = false;
     if (!socket)
         return error_set(e, STATUS_FAILED, "cannot make a socket: %s", zmq_strerror(errno));
     set_int(socket, ZMQ_LINGER, LINGER_MS);
@@ -75,7 +86,11 @@ enum status port_open(struct port *p, void *context, const struct curve *c, int6
     }
     if (p->bound)
         set_int(socket, ZMQ_ROUTER_MANDATORY, 1);
-    const enum status s = curve_guard(c, socket, p->bound, p->endpoint, e);
+    if (p->bound && p->up && !network)
+        admit_user(socket);
+    enum status s = curve_guard(c, socket, p->bound, p->endpoint, e);
+    if (!s && !p->bound)
+        s = endpoint_check_owner(p->endpoint, e);
     if (s)
         return s;
     if (!p->bound || (c->keyed && network))
@@ -90,9 +105,14 @@ enum status port_open(struct port *p, void *context, const struct curve *c, int6
 }
 
 /* True when a connection ended. */
-static bool note_event(struct trial *t, unsigned event)
+static bool note_event(struct port *p, unsigned event, int fd)
 {
+    struct trial *t = &p->trial;
     switch (event) {
+    case ZMQ_EVENT_CONNECTED:
+        if (!p->foreign.status)
+            (void)endpoint_check_peer(p->endpoint, fd, &p->foreign);
+        break;
     case ZMQ_EVENT_ACCEPTED:
         t->accepted++;
         break;
@@ -120,21 +140,38 @@ static bool note_event(struct trial *t, unsigned event)
 }
 
 /* Each event is two parts: what and which, then the endpoint. */
-bool port_happened(struct port *p)
+static void take_events(struct port *p)
 {
     char part[ENDPOINT_SIZE];
-    bool cut = false;
     int more = 0;
     size_t size = sizeof more;
     for (bool first = true; p->watch && zmq_recv(p->watch, part, sizeof part, ZMQ_DONTWAIT) >= 0;
          first = !more) {
         uint16_t event;
+        int32_t value;
         memcpy(&event, part, sizeof event);
-        cut |= first && note_event(&p->trial, event);
+        memcpy(&value, part + sizeof event, sizeof value);
+        p->cut |= first && note_event(p, event, value);
         if (zmq_getsockopt(p->watch, ZMQ_RCVMORE, &more, &size) != 0)
             break;
     }
+}
+
+bool port_happened(struct port *p)
+{
+    take_events(p);
+    const bool cut = p->cut;
+    p->cut = false;
     return cut;
+}
+
+/* Whether what comes from a port is another user's.  That a connection was made is told before what
+ * comes through it. */
+static bool is_foreign(struct port *p)
+{
+    if (!p->bound && !endpoint_is_network(p->endpoint))
+        take_events(p);
+    return p->foreign.status != STATUS_OK;
 }
 
 void port_set_linger(struct port *p, int ms)
@@ -304,7 +341,7 @@ static bool receive_part(void *socket, struct message *m, bool *good, bool *more
     return true;
 }
 
-enum port_got port_receive(const struct port *p, struct address *from, struct message *m)
+enum port_got port_receive(struct port *p, struct address *from, struct message *m)
 {
     bool more = true, good = true;
     from->size = 0;
@@ -319,10 +356,11 @@ enum port_got port_receive(const struct port *p, struct address *from, struct me
     bool any = p->bound;
     while (more && receive_part(p->socket, m, &good, &more, from))
         any = true;
-    if (any && good && !more)
+    const bool foreign = any && is_foreign(p);
+    if (any && good && !more && !foreign)
         return PORT_MESSAGE;
     message_free(m);
-    return any ? PORT_DAMAGED : PORT_NOTHING;
+    return any && !foreign ? PORT_DAMAGED : PORT_NOTHING;
 }
 
 void *port_context_open(void)

@@ -19,14 +19,16 @@ struct address {
 
 /* A socket with what is known of it. */
 struct port {
-    void *socket;         // NULL while it is to connect anew
-    bool bound;           // ROUTER with any number of peers; else DEALER with one
-    bool up;              // data plane: towards the source
-    uint64_t greeted_ns;  // data plane, connecting: when hello was sent, 0 for never
-    void *watch;          // tells what happens to its connections; NULL: nothing does
-    struct trial trial;   // how they went
-    uint64_t opened_ns;   // connecting: when it did so last, 0 for never
-    bool stirred;         // may have messages of which its descriptor does not tell
+    void *socket;          // NULL while it is to connect anew
+    bool bound;            // ROUTER with any number of peers; else DEALER with one
+    bool up;               // data plane: towards the source
+    uint64_t greeted_ns;   // data plane, connecting: when hello was sent, 0 for never
+    void *watch;           // tells what happens to its connections; NULL: nothing does
+    struct trial trial;    // how they went
+    uint64_t opened_ns;    // connecting: when it did so last, 0 for never
+    bool stirred;          // may have messages of which its descriptor does not tell
+    bool cut;              // a connection ended since port_happened was asked last
+    struct error foreign;  // it led to a process of another user: status and reason; else 0
     char endpoint[ENDPOINT_SIZE];
 };
 
@@ -44,12 +46,13 @@ void port_context_close(void *context);
 
 /* Binds p->endpoint or connects to it, as p->bound says, guarded as *c says.  When the number of a
  * port was left open, p->endpoint gets the real one.  Who sends a part of more than `part_max`
- * bytes is cut off.  Closed by port_close also after an error. */
+ * bytes is cut off.  Of ipc, frames come from processes of this user or root only; STATUS_FAILED
+ * where the socket to connect to is another user's.  Closed by port_close also after an error. */
 enum status port_open(struct port *p, void *context, const struct curve *c, int64_t part_max,
                       struct error *e);
 
-/* Adds what has happened to its connections since the last question to p->trial, nothing where that
- * is not watched; true when one ended. */
+/* Adds what has happened to its connections since the last question to p->trial and p->foreign,
+ * nothing where that is not watched; true when one ended. */
 bool port_happened(struct port *p);
 
 /* What is still to be sent keeps a socket for so long at most when it is closed (500 ms). */
@@ -78,7 +81,8 @@ enum port_got { PORT_NOTHING, PORT_MESSAGE, PORT_DAMAGED };
 bool port_has_messages(const struct port *p);
 
 /* Receives without waiting.  Stops to keep parts beyond the limits of a message,
- * which is then PORT_DAMAGED (and *m empty). */
-enum port_got port_receive(const struct port *p, struct address *from, struct message *m);
+ * which is then PORT_DAMAGED (and *m empty).  Messages of another user are dropped: PORT_NOTHING,
+ * and p->foreign says whose they were. */
+enum port_got port_receive(struct port *p, struct address *from, struct message *m);
 
 #endif

@@ -28,6 +28,8 @@ bool reconnect_is_cut(struct links *ls, struct port *p, uint64_t now_ns)
         endpoint_is_network(p->endpoint) ? curve_verdict(&ls->run->curve, &p->trial, now_ns) : NULL;
     if (why)
         run_stop(ls->run, STATUS_FAILED, "%s: %s", p->endpoint, why);
+    if (p->foreign.status)
+        run_stop(ls->run, p->foreign.status, "%s", p->foreign.text);
     return cut;
 }
 

@@ -18,7 +18,8 @@ struct kind {
 /* What was counted over all messages. */
 struct tally {
     size_t fates[SENT_FATES];
-    size_t by_sender, by_client;  // frames without an answer, by who lost them
+    size_t by_sender, by_client;  // frames without an answer, by who lost them ...
+    size_t by_either;             // ... and those that some clients took, perhaps not this one
     size_t false_alarms;          // frames that were called damaged without a fault
     uint64_t last_frame;          // that a client took before it answered no more, if it did
     size_t nkinds;
@@ -82,6 +83,9 @@ static void count_death(const struct score *s, const struct sent *sent, struct t
     t->last_frame = fault->frame;
 }
 
+/* Fates of messages that a client took, as bits. */
+enum { REACHED = 1u << SENT_TAKEN | 1u << SENT_SOME };
+
 /* The first message of a frame that was taken tells how long the answer took. */
 static enum status count_messages(const struct score *s, const struct sent *sent, uint8_t *taken,
                                   struct tally *t, struct error *e)
@@ -99,7 +103,7 @@ static enum status count_messages(const struct score *s, const struct sent *sent
         t->false_alarms += is_good(m) && f->reported;
         t->fates[m->fate]++;
         count_fault(t, m, f);
-        const bool first = m->fate == SENT_TAKEN && !(taken[at] & 1u << SENT_TAKEN);
+        const bool first = (1u << m->fate & REACHED) && !(taken[at] & REACHED);
         taken[at] = (uint8_t)(taken[at] | 1u << m->fate);
         if (first && f->result_s > 0.0 && !values_add(&t->latency_s, f->result_s - m->time_s))
             return error_memory(e, "latencies");
@@ -112,7 +116,8 @@ static void count_lost(const struct score *s, const uint8_t *fates, struct tally
     for (size_t i = 0; i < s->key->rows.nframes; i++) {
         const bool lost = !s->frames[i].answered;
         t->by_client += lost && fates[i] & 1u << SENT_TAKEN;
-        t->by_sender += lost && fates[i] && !(fates[i] & 1u << SENT_TAKEN);
+        t->by_either += lost && (fates[i] & REACHED) == 1u << SENT_SOME;
+        t->by_sender += lost && fates[i] && !(fates[i] & REACHED);
     }
 }
 
@@ -141,12 +146,14 @@ static void add_figures(struct tally *t, double nameless, struct figures *f)
     figures_add(f, "latency_s.max", values_percentile(&t->latency_s, 100.0), why);
     figures_add(f, "latency_s.n", (double)t->latency_s.n, NULL);
     figures_add(f, "sent.taken", (double)t->fates[SENT_TAKEN], NULL);
+    figures_add(f, "sent.some", (double)t->fates[SENT_SOME], NULL);
     figures_add(f, "sent.dropped", (double)t->fates[SENT_DROPPED], NULL);
     figures_add(f, "sent.withheld", (double)t->fates[SENT_WITHHELD], NULL);
     figures_add(f, "answers_without_frame", nameless, NULL);
     figures_add(f, "answers_false_alarm", (double)t->false_alarms, NULL);
     figures_add(f, "lost.by_sender", (double)t->by_sender, NULL);
     figures_add(f, "lost.by_client", (double)t->by_client, NULL);
+    figures_add(f, "lost.by_either", (double)t->by_either, NULL);
     for (size_t i = 0; i < t->nkinds; i++)
         add_kind(t, &t->kinds[i], f);
 }

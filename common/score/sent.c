@@ -11,7 +11,7 @@
 
 enum { FRAME, TIME, FATE, FAULT, COLUMNS };
 static const char *const names[COLUMNS] = {"frame", "sent_s", "fate", "fault"};
-static const char *const fates[SENT_FATES] = {"taken", "dropped", "withheld"};
+static const char *const fates[SENT_FATES] = {"taken", "some", "dropped", "withheld"};
 
 static enum status read_title(struct lines *l, int at[COLUMNS], struct error *e)
 {
@@ -42,7 +42,8 @@ static enum status read_message(const struct lines *l, const char *const said[CO
     while (m->fate < SENT_FATES && strcmp(said[FATE], fates[m->fate]) != 0)
         m->fate++;
     if (m->fate == SENT_FATES)
-        return lines_fail(l, e, "fate is '%.20s', must be taken, dropped or withheld", said[FATE]);
+        return lines_fail(l, e, "fate is '%.20s', must be taken, some, dropped or withheld",
+                          said[FATE]);
     const size_t length = strcspn(said[FAULT], ":");
     if (strspn(said[FAULT], "abcdefghijklmnopqrstuvwxyz-") != length || length >= SENT_FAULT_SIZE)
         return lines_fail(l, e, "fault is '%.20s', must be the name of one", said[FAULT]);

@@ -11,7 +11,8 @@
 
 enum { SENT_FAULT_SIZE = 16 };
 
-enum sent_fate { SENT_TAKEN, SENT_DROPPED, SENT_WITHHELD, SENT_FATES };
+/* SENT_SOME: one client took it, and perhaps not all. */
+enum sent_fate { SENT_TAKEN, SENT_SOME, SENT_DROPPED, SENT_WITHHELD, SENT_FATES };
 
 struct sent_message {
     uint64_t frame;

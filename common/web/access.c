@@ -9,17 +9,24 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-/* The host without its port; false when there is none, or it is too long. */
-static bool without_port(const char *host, char *name, size_t size)
+/* Nothing, or a colon and a port. */
+static bool is_port(const char *text)
 {
-    const char *end = host[0] == '[' ? strchr(host, ']') : strchr(host, ':');
-    const size_t length = end ? (size_t)(end - host) : strlen(host);
-    if (!length || length >= size)
+    const size_t digits = text[0] == ':' ? strspn(text + 1, "0123456789") : 0;
+    return !text[0] || (digits >= 1 && digits <= 5 && !text[1 + digits]);
+}
+
+/* The host without its port; false when there is none, it is too long, or more is behind it. */
+static bool without_port(const char *host, char *name, size_t size, bool *bracketed)
+{
+    *bracketed = host[0] == '[';
+    const char *first = host + *bracketed;
+    const size_t length = strcspn(first, *bracketed ? "]" : ":");
+    const char *behind = first + length;
+    if (!length || length >= size || (*bracketed && *behind++ != ']') || !is_port(behind))
         return false;
-    memcpy(name, host, length);
+    memcpy(name, first, length);
     name[length] = '\0';
-    if (name[0] == '[')
-        memmove(name, name + 1, length);
     return true;
 }
 
@@ -27,10 +34,13 @@ bool web_host_is_good(const char *host, const char *name)
 {
     char bare[256];
     unsigned char address[16];
-    if (!without_port(host, bare, sizeof bare))
+    bool bracketed;
+    if (!without_port(host, bare, sizeof bare, &bracketed))
         return false;
+    if (bracketed)
+        return inet_pton(AF_INET6, bare, address) == 1;
     return strcasecmp(bare, "localhost") == 0 || (name && strcasecmp(bare, name) == 0) ||
-           inet_pton(AF_INET, bare, address) == 1 || inet_pton(AF_INET6, bare, address) == 1;
+           inet_pton(AF_INET, bare, address) == 1;
 }
 
 bool web_origin_is_good(const char *origin, const char *host)

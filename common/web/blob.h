@@ -45,6 +45,9 @@ struct web_blob *web_blob_new(size_t size);
 /* The same as text. */
 struct web_blob *web_blob_text(const char *text);
 
+/* Bytes of all blobs that are there. */
+size_t web_blob_bytes(void);
+
 /* One user less; the last one frees it.  NULL is fine. */
 void web_blob_drop(struct web_blob *b);
 

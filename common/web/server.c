@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,6 +20,27 @@ enum { LEAVE_MS = 500, FDS_MAX = 512 };
 
 /* --- libwebsockets --------------------------------------------------------- */
 
+static void stop_waiting(struct web *web, const struct lws *wsi)
+{
+    for (size_t i = 0; i < web->nwaiting; i++)
+        if (web->waiting[i] == wsi) {
+            memmove(&web->waiting[i], &web->waiting[i + 1],
+                    (--web->nwaiting - i) * sizeof *web->waiting);
+            return;
+        }
+}
+
+/* A connection has come; whoever opens many and says nothing loses the oldest. */
+static void start_waiting(struct web *web, struct lws *wsi)
+{
+    if (web->nwaiting == WEB_WAITING_MAX) {
+        struct lws *oldest = web->waiting[0];
+        stop_waiting(web, oldest);
+        lws_set_timeout(oldest, PENDING_TIMEOUT_HTTP_CONTENT, LWS_TO_KILL_ASYNC);
+    }
+    web->waiting[web->nwaiting++] = wsi;
+}
+
 static int on_socket(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
                      size_t length)
 {
@@ -29,9 +51,13 @@ static int on_socket(struct lws *wsi, enum lws_callback_reasons reason, void *us
         return http_allows_socket(web, wsi) ? 0 : -1;
     case LWS_CALLBACK_ESTABLISHED:
         (void)lws_callback_on_writable(wsi);
-        return session_open(s, web) ? 0 : -1;
+        stop_waiting(web, wsi);
+        return session_open(s, web, wsi) ? 0 : -1;
     case LWS_CALLBACK_RECEIVE:
         return session_take(s, wsi, in, length) ? 0 : -1;
+    case LWS_CALLBACK_TIMER:
+        (void)lws_callback_on_writable(wsi);
+        return 0;
     case LWS_CALLBACK_SERVER_WRITEABLE:
         return session_send(s, wsi) ? 0 : -1;
     case LWS_CALLBACK_CLOSED:
@@ -49,8 +75,22 @@ static int on_http(struct lws *wsi, enum lws_callback_reasons reason, void *user
                    size_t length)
 {
     struct web *web = lws_context_user(lws_get_context(wsi));
-    if (reason == LWS_CALLBACK_HTTP)
+    switch (reason) {
+    case LWS_CALLBACK_HTTP:
         return http_answer(web, wsi, in);
+    case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
+        return -1;  // a websocket that does not name the protocol of the page
+    case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
+        return in && strcasecmp(in, "websocket") == 0 ? 0 : -1;  // nor HTTP/2
+    case LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED:
+        start_waiting(web, wsi);
+        break;
+    case LWS_CALLBACK_WSI_DESTROY:
+        stop_waiting(web, wsi);
+        break;
+    default:
+        break;
+    }
     return lws_callback_http_dummy(wsi, reason, user, in, length);
 }
 
@@ -126,8 +166,8 @@ static enum status listen_at(struct web *web, const char *address, int *port, st
         .alpn = "http/1.1",
         .server_string = "bragg-view",
         .fd_limit_per_thread = FDS_MAX,
-        .timeout_secs = 20,
-        .keepalive_timeout = 20,
+        .timeout_secs = 10,
+        .keepalive_timeout = 10,
         .retry_and_idle_policy = &alive,
         .options = LWS_SERVER_OPTION_EXPLICIT_VHOSTS | LWS_SERVER_OPTION_DISABLE_IPV6 |
                    LWS_SERVER_OPTION_FAIL_UPON_UNABLE_TO_BIND};
@@ -165,7 +205,8 @@ enum status web_open(struct web **opened, const struct web_settings *settings,
         return s;
     if (!web)
         return error_memory(e, "the server");
-    web_store_open(&web->store, settings->store_bytes);
+    web->answers_max = settings->store_bytes / 4;
+    web_store_open(&web->store, settings->store_bytes - web->answers_max);
     (void)pthread_mutex_init(&web->lock, NULL);
     (void)snprintf(web->token, sizeof web->token, "%s", settings->token ? settings->token : "");
     (void)snprintf(web->host, sizeof web->host, "%s", settings->host ? settings->host : "");

@@ -25,10 +25,10 @@ enum {
 struct web;
 
 struct web_settings {
-    const char *bind;   // IPv4 address:port; port 0 is any free one
-    const char *host;   // one more name in Host headers; NULL for none
-    const char *token;  // that pages must know; NULL: all may come
-    size_t store_bytes;
+    const char *bind;    // IPv4 address:port; port 0 is any free one
+    const char *host;    // one more name in Host headers; NULL for none
+    const char *token;   // that pages must know; NULL: all may come
+    size_t store_bytes;  // of frames and of answers on their way: three quarters and one
 };
 
 /* Takes "ADDRESS:PORT" or "localhost:PORT" apart; *loopback says whether it is this host alone.

@@ -5,16 +5,21 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { STALL_S = 30 };  // how long a page may take nothing
+#include "base/clock.h"
 
-bool session_open(struct session *s, struct web *web)
+enum { STALL_S = 30, RETRY_US = 100000 };  // how long a page may take nothing; see make_room
+static const uint64_t STALL_CROWDED_NS = 2000000000;  // likewise, while answers have no room
+
+bool session_open(struct session *s, struct web *web, struct lws *wsi)
 {
-    *s = (struct session){.web = web};
+    *s = (struct session){.web = web, .wsi = wsi};
     if (atomic_fetch_add(&web->pages, 1) >= WEB_PAGES_MAX) {
         (void)atomic_fetch_sub(&web->pages, 1);
         return false;
     }
     s->counted = true;
+    s->next = web->sessions;
+    web->sessions = s;
     return true;
 }
 
@@ -30,6 +35,11 @@ void session_close(struct session *s)
     if (!s->counted)
         return;
     set_looks(s, false);
+    struct session **at = &s->web->sessions;
+    while (*at && *at != s)
+        at = &(*at)->next;
+    if (*at)
+        *at = s->next;
     (void)atomic_fetch_sub(&s->web->pages, 1);
     web_blob_drop(s->blob);
     *s = (struct session){0};
@@ -139,6 +149,24 @@ static struct web_blob *answer_frame(struct web *web, const struct panel *panel,
     return b;
 }
 
+/* Whether there is room for one more answer.  If not, pages that have taken nothing for long are
+ * let go, and the one that asks is served when the others have taken theirs. */
+static bool make_room(struct session *s)
+{
+    struct web *web = s->web;
+    for (size_t i = 0; i < TILES_KEPT && web_blob_bytes() >= web->answers_max; i++) {
+        web_blob_drop(web->tiles[i].blob);
+        web->tiles[i].blob = NULL;
+    }
+    if (web_blob_bytes() < web->answers_max)
+        return true;
+    for (struct session *other = web->sessions; other; other = other->next)
+        if (other->blob && clock_ns() - other->took_ns > STALL_CROWDED_NS)
+            lws_set_timeout(other->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
+    lws_set_timer_usecs(s->wsi, RETRY_US);
+    return false;
+}
+
 /* What it asked for and has not got; NULL for nothing. */
 static struct web_blob *next_answer(struct session *s)
 {
@@ -148,7 +176,7 @@ static struct web_blob *next_answer(struct session *s)
     int verb = 0;
     while (verb < WEB_VERBS && !s->asked[verb])
         verb++;
-    if (!panel || verb == WEB_VERBS)
+    if (!panel || verb == WEB_VERBS || !make_room(s))
         return NULL;
     struct web_request *r = &s->request[verb];
     s->asked[verb] = false;
@@ -183,6 +211,7 @@ static bool send_chunk(struct session *s, struct lws *wsi)
     if (lws_write(wsi, room + LWS_PRE, n, (enum lws_write_protocol)flags) < (int)n)
         return false;
     s->sent += n;
+    s->took_ns = clock_ns();
     lws_set_timeout(wsi, PENDING_TIMEOUT_USER_OK, STALL_S);
     return true;
 }
@@ -192,6 +221,7 @@ bool session_send(struct session *s, struct lws *wsi)
     if (!s->blob) {
         s->blob = next_blob(s);
         s->sent = 0;
+        s->took_ns = clock_ns();
     }
     if (!s->blob)
         return !(atomic_load(&s->web->leave));

@@ -10,6 +10,9 @@
 #include "web/server.h"
 #include "web/tile.h"
 
+/* Connections that are no pages; one more closes the oldest of them. */
+enum { WEB_WAITING_MAX = 256 };
+
 enum { TILES_KEPT = 4, SESSION_CHUNK = 1 << 17 };  // of tiles; bytes in a write
 
 struct kept_tile {
@@ -33,12 +36,19 @@ struct web {
     struct web_blob *stream, *end, *pipeline;
     uint64_t pipelines;  // how often that was told
     /* of the thread */
+    struct lws *waiting[WEB_WAITING_MAX];  // connections that are no pages, the oldest first
+    size_t nwaiting;
+    struct session *sessions;  // pages
+    size_t answers_max;        // bytes of answers that are on their way, or kept
     struct kept_tile tiles[TILES_KEPT];
     size_t next_tile;
 };
 
 struct session {
     struct web *web;
+    struct session *next;  // in web->sessions
+    struct lws *wsi;
+    uint64_t took_ns;  // when it last took a piece of an answer
     bool counted, looks;
     bool told_stream, told_end;
     uint64_t told_number;        // newest frame that it knows
@@ -52,7 +62,7 @@ struct session {
 };
 
 /* Websocket: begins, takes what came, sends what is next, ends.  false: let go of it. */
-bool session_open(struct session *s, struct web *web);
+bool session_open(struct session *s, struct web *web, struct lws *wsi);
 bool session_take(struct session *s, struct lws *wsi, const char *text, size_t length);
 bool session_send(struct session *s, struct lws *wsi);
 void session_close(struct session *s);

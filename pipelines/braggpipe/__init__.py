@@ -34,7 +34,7 @@ def open(source: str | _os.PathLike[str], *, group: str | None = None, keys: str
       "bragg-replay ..." alone is one, too;
     - a pipeline file of bragg-run, or the name of one that ships ("lysozyme"): the loop stands in the place of its last
       stages, no file is written; set={"orient.frames": 5} is --set;
-    - an endpoint ("ipc:///tmp/frames", "tcp://host:5555", "@..." binds): a pipeline that somebody else started; it waits
+    - an endpoint ("ipc:///run/user/1000/frames", "tcp://host:5555", "@..." binds): a pipeline that somebody else started; it waits
       for this loop if it is the last stage, or one of those, that the run asks for (bragg-orient --groups), and ends when that
       leaves early; hold=False only looks on, and may leave at any time; `keys` is the folder of the keys for tcp, `insecure` does without; `group` shares the frames
       with other loops of that name, else each gets all;

@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import struct
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -21,7 +22,7 @@ Address = tuple[bytes, ...]  # of a neighbour behind a bound socket; empty behin
 PART_MAX, NOTICE_MAX = 1 << 33, 1 << 20  # bytes of a part: from the stage before; where no pixels come
 COPIED = 1 << 16  # bytes of a part that stays where it is when it is sent, and is held until then
 LINGER_MS = 500  # that a last word may take
-WATCHED = zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+WATCHED = zmq.EVENT_CONNECTED | zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 _DONTWAIT, _SNDMORE, _POLLIN = int(zmq.DONTWAIT), int(zmq.SNDMORE), int(zmq.POLLIN)  # to join enums costs more than to send
 
 # --- endpoints ----------------------------------------------------------------
@@ -64,6 +65,22 @@ def parse_endpoint(text: str) -> tuple[bool, str]:
     elif not host or not (bound and port == "*" or port.isdecimal() and 1 - bound <= int(port) <= 65535):
         raise End(2, f"endpoint '{name}' must end with a port, :1 to :65535" + ", or with :* for a free one" * bound)
     return bound, name
+
+
+def _check_user(endpoint: str, owner: int) -> None:
+    """Refuses a socket of another user than this one and root: frames from there would be that user's."""
+    if owner not in (os.geteuid(), 0):
+        raise End(1, f"{endpoint}: the socket belongs to user {owner}; expected your own (user {os.geteuid()}) or root's. "
+                     "Use a folder that only you can write to, such as $XDG_RUNTIME_DIR")
+
+
+def _peer_user(fd: int) -> int | None:
+    """The user of the process at the other end of a local connection; None if nothing says so."""
+    try:
+        with socket.socket(fileno=os.dup(fd)) as peer:
+            return int(struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1])
+    except OSError:
+        return None
 
 
 def _clear(path: str) -> None:
@@ -149,7 +166,7 @@ class Port:
 
     def __init__(self, sockets: Sockets, endpoint: str, bound: bool, up: bool, part_max: int) -> None:
         self.sockets, self.endpoint, self.bound, self.up, self.part_max = sockets, endpoint, bound, up, part_max
-        self.network, self.cuts = is_network(endpoint), 0
+        self.network, self.cuts, self.ended = is_network(endpoint), 0, False
         self.open()
 
     def open(self) -> None:
@@ -167,9 +184,13 @@ class Port:
                 new.router_mandatory = 1
                 if not self.network:
                     _clear(self.endpoint[len("ipc://"):])
+                    for user in (os.geteuid(), 0) if self.up else ():  # frames come from these: the kernel says who connects
+                        new.setsockopt(zmq.IPC_FILTER_UID, user)
                 new.bind(self.endpoint)
                 self.endpoint = str(new.get_string(zmq.LAST_ENDPOINT)).rstrip("\0")
             else:
+                if not self.network and os.path.exists(self.endpoint[len("ipc://"):]):
+                    _check_user(self.endpoint, os.stat(self.endpoint[len("ipc://"):]).st_uid)
                 self.watch = new.get_monitor_socket(WATCHED)
                 new.connect(self.endpoint)
         except zmq.ZMQError as error:
@@ -215,6 +236,8 @@ class Port:
                 parts.append(self.socket.recv(copy=False))
             if self.bound and self.network and self.sockets.folder and parts[-1].get("User-Id") != "client":
                 continue  # a watcher has no business where frames flow
+            if not self.bound and not self.network:
+                self.ended = self.was_cut()  # an event that comes before says whose process sent it
             address = (parts.pop(0).bytes,) if self.bound else ()
             try:
                 yield address, Message([part.buffer for part in parts], self.network)
@@ -223,9 +246,15 @@ class Port:
 
     def was_cut(self) -> bool:
         """Whether its connection ended since this was last asked: where the watch has something to read."""
-        cut = False
+        cut, self.ended = self.ended, False
         while self.watch and self.watch.events & zmq.POLLIN:
+            what = parse_monitor_message(self.watch.recv_multipart())
+            if what["event"] == zmq.EVENT_CONNECTED:
+                user = None if self.network else _peer_user(what["value"])
+                if user is not None:
+                    _check_user(self.endpoint, user)
+                continue
             cut, self.cuts = True, self.cuts + 1
-            if parse_monitor_message(self.watch.recv_multipart())["event"] == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+            if what["event"] == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
                 raise End(1, f"{self.endpoint}: my keys are refused")
         return cut

@@ -254,7 +254,7 @@ class Stream(Links):
             self.worker.interrupted()
 
     def listen(self, port: Port, events: dict[Any, int], handle: Callable[..., None]) -> None:
-        cut = port.watch in events and port.was_cut()
+        cut = (port.ended or port.watch in events) and port.was_cut()
         if cut or port.socket in events:
             for address, message in port.receive():
                 try:

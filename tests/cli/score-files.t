@@ -210,6 +210,12 @@ known 'a frame that was answered twice' key.nxs twice.tsv --sent=sent.tsv frames
 refused 'is wrong where nothing is known of it' 3 'has a second answer' key.nxs twice.tsv
 known 'who lost frames' key.nxs half.stream --sent=sent.tsv lost.by_client=1 lost.by_sender=1 latency_s.median=absent faults.duplicate.ignored=2
 sed '/^Event/d; s|^header/int/frame_id = 3$|header/str/frame_id = damaged|' perfect.stream >damaged.stream
+sed 's/^1	\(.*\)taken/1	\1some/' sent.tsv >some.tsv
+known 'a frame that some clients took, with an answer' key.nxs peaks.tsv --sent=some.tsv sent.taken=3 sent.some=1 latency_s.median=0.2 latency_s.n=3
+sed 's/taken/some/' sent.tsv >some.tsv
+known 'frames that some clients took, without one' key.nxs half.stream --sent=some.tsv sent.some=4 lost.by_client=0 lost.by_sender=1 lost.by_either=1
+sed 's/taken/perhaps/' sent.tsv >perhaps.tsv
+refused 'a fate that there is not' 3 "perhaps.tsv:2: fate is 'perhaps', must be taken, some, dropped or withheld" --sent=perhaps.tsv key.nxs half.stream
 known 'an answer whose number was damaged' key.nxs damaged.stream --sent=sent.tsv answers_without_frame=1 lost.by_client=1 frames_without_answer=1
 refused 'which is an error where nothing is known of faults' 3 'a chunk has no number of a frame' key.nxs damaged.stream
 refused 'no key of what was sent' 3 'names no column frame' --sent=perfect key.nxs perfect.stream

@@ -339,4 +339,80 @@ client=$!
 ended 'after kill -9 another one goes on to the end' 0
 kill $client 2>/dev/null
 check 'after kill -9: the client has all frames' same again 20
+
+# --- published: the key says of each frame who got it
+# fates NAME...: frames that the key of `published` gives one of these fates
+fates() {
+	for fate; do awk -F'\t' -v fate="$fate" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+		$at["fate"] == fate { printf "1%010d\n", $at["frame"] }' key.tsv; done | sort -n
+}
+# published POLICY CLIENTS: a fast stream for slow clients, whose frames are in the folders 1, 2
+published() {
+	rm -rf key.tsv stats endpoint 1 2
+	bragg-geometry --detpixels=192 --ncells=5 | bragg-orient --quiet --frames=60 --random | bragg-intensity --threads=1 |
+		bragg-noise --quiet | bragg-serve --bind='tcp://127.0.0.1:*' --socket=pub --policy="$1" --queue=3 --rate=200 --linger=3 \
+		--stats=stats --key=key.tsv >endpoint 2>message &
+	pipe=$!
+	soon test -s endpoint
+	listeners=
+	for listener in $(seq "$2"); do
+		mkdir "$listener"
+		testclient slow "$(cat endpoint)" 60 "$listener" >/dev/null &
+		listeners="$listeners $!"
+	done
+	ended "pub, $1, $2 clients: the end" 0
+	# shellcheck disable=SC2086 # several
+	wait $listeners
+}
+published drop-new 1
+is 'pub: the key has the frames that the only client got' "$(fates taken | tr '\n' ' ')" "$(ls 1 | tr '\n' ' ')"
+is 'pub: and no frame that perhaps somebody got' "$(fates some | wc -l) $(figure some)" '0 0'
+check 'pub: others are dropped' test "$(fates dropped | wc -l)" -gt 0
+published drop-old 2
+ls 1 | sort >1.list
+ls 2 | sort >2.list
+sort -u 1.list 2.list >got
+is 'pub, two clients: both got what is taken' "$(fates taken | comm -23 - 1.list; fates taken | comm -23 - 2.list)" ''
+is 'pub, two clients: somebody got what some took' "$(fates some | comm -23 - got)" ''
+is 'pub, two clients: nobody got what was dropped' "$(fates dropped | comm -12 - got)" ''
+is 'pub, two clients: every frame has one fate' "$(fates taken some dropped | wc -l) $(($(figure taken) + $(figure some) + $(figure dropped)))" '60 60'
+
+# --- one client that subscribes to more than it may: it is cut off, memory stays small, others are served
+high_kB() { sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$1/status"; }
+S=tcp://127.0.0.1:*
+serve 40 --socket=pub --rate=40 --key="$PWD/topics.tsv"
+soon test -s endpoint
+S=$(cat endpoint)
+server=$(pids serve)
+testclient topics "$S" 20000 1 &
+mkdir beside
+check 'pub: beside a client that subscribes to much, others are served' testclient sub "$S" 30 beside
+high=$(high_kB "$server")
+check 'pub: and later ones' testclient sub "$S" 10 beside
+ended 'pub: the end' 0
+check "pub: 20 MB of subscriptions take little memory: $high kB" test "${high:-999999}" -lt 40000
+check 'pub: that they were cut off is said' grep -q '[1-9][0-9]* connections subscribed to too much and were cut off$' message
+wait
+
+# --- idle connections that fill all the room: one that asks gets in
+S=tcp://127.0.0.1:*
+for kind in rep:req:REQ pub:sub:SUB; do
+	type=${kind##*:} kind=${kind%:*}
+	(
+		ulimit -S -n 200
+		serve 20 --socket=${kind%:*}
+		soon test -s endpoint
+		(ulimit -S -n 400; exec testclient idle "$(cat endpoint)" 300 "$type" >crowd) &
+		crowd=$!
+		soon grep -q idle crowd
+		sleep 0.3
+		timeout 10 testclient ${kind#*:} "$(cat endpoint)" 20 >taken
+		kill $crowd
+		ended "${kind%:*}: behind a crowd of idle connections" 0
+		echo "$tap_count $tap_failed" >counts
+	)
+	read -r tap_count tap_failed <counts
+	is "${kind%:*}: a client behind 300 idle connections in 100 places" "$(tail -n 1 taken)" 20
+	check "${kind%:*}: the crowd is counted" grep -q '; [1-9][0-9]* connections were too many$' message
+done
 finish

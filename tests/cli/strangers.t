@@ -173,4 +173,54 @@ soon test -S run/gateway
 is 'a huge request' "$(stranger part "ipc://$d/gateway" bytes=2000000)" cut
 check 'its clients get their frames' testclient req "ipc://$d/gateway" 3
 
+# --- sockets of another user, whose frames would be taken for one's own
+another() { timeout 3 setpriv --reuid="$1" --regid="$1" --clear-groups sh -c "umask 0; $2"; }
+foreign='belongs to user 61234; expected your own (user [0-9]*) or root'"'"'s\. Use a folder that only you can write to, such as \$XDG_RUNTIME_DIR$'
+frames_of() { # frames_of ENDPOINT: the end of a pipe that another user's frames come from
+	another 61234 "bragg-geometry --quiet --detpixels=16 | bragg-orient --quiet --frames=2 | bragg-intensity --quiet --threads=1 $1" 2>/dev/null &
+}
+if [ "$(id -u)" = 0 ] && setpriv --reuid=61234 --regid=61234 --clear-groups "$(command -v bragg-geometry)" --version >/dev/null 2>&1; then
+	chmod 711 . run
+	mkdir -m 1777 open
+	open=$PWD/open
+	frames_of "--out=@ipc://$open/frames"
+	soon test -S open/frames
+	check_status 'the frames of another user are refused' 1 sh -c "timeout 20 bragg-write --in=ipc://$open/frames 'theirs_%d.img' 2>said.theirs"
+	check 'with the reason, in one line' grep -q "^bragg-write: ipc://$open/frames: the socket $foreign" said.theirs
+	is 'and no other line' "$(wc -l <said.theirs)" 1
+	is 'and none is written' "$(ls | grep -c theirs_)" 0
+	check_status 'bragg-view refuses them' 1 sh -c "timeout 20 bragg-view --bind=127.0.0.1:0 --in=ipc://$open/frames >said.address 2>said.theirs"
+	is 'with the reason' "$(grep -c "^bragg-view: ipc://$open/frames: the socket $foreign" said.theirs)" 1
+	check_status 'bragg-serve refuses them' 1 sh -c "timeout 20 bragg-serve --in=ipc://$open/frames --bind=ipc://$PWD/own >/dev/null 2>said.theirs"
+	is 'with the reason' "$(grep -c "^bragg-serve: ipc://$open/frames: the socket $foreign" said.theirs)" 1
+	if /usr/bin/python3 -c 'import zmq, msgpack, numpy' 2>/dev/null; then
+		check_status 'the Python module refuses them' 1 sh -c "PYTHONPATH='$BRAGG_TESTS/../pipelines' timeout 20 /usr/bin/python3 -c '
+import braggpipe
+with braggpipe.open(\"ipc://$open/frames\") as frames:
+    for frame in frames: print(frame.id)' >said.frames 2>said.theirs"
+		is 'with the reason' "$(tail -n 1 said.theirs | grep -c "^braggpipe.*: ipc://$open/frames: the socket $foreign") $(wc -l <said.frames)" '1 0'
+	else
+		skip 'the Python module refuses them' 'python3-zmq, -msgpack or -numpy is missing'
+	fi
+	# the one who waits is there first
+	timeout 20 bragg-write --in="ipc://$open/late" 'theirs_%d.img' 2>said.theirs &
+	waits=$!
+	sleep 0.3
+	frames_of "--out=@ipc://$open/late"
+	status=0
+	wait "$waits" || status=$?
+	is 'nor are they taken when they come late' "$status $(grep -c "^bragg-write: ipc://$open/late: the socket $foreign" said.theirs) $(ls | grep -c theirs_)" '1 1 0'
+	# a socket of one's own that all may connect to
+	(umask 0; exec timeout 20 bragg-write --in="@ipc://$open/mine" 'theirs_%d.img' 2>said.mine) &
+	waits=$!
+	soon test -S open/mine
+	knock() { # whether a connection of a user is answered
+		another "$1" "exec perl -MSocket -e 'socket(S, PF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un(\"$open/mine\")) or die; print sysread(S, \$b, 10) ? \"yes\" : \"no\"'"
+	}
+	is 'another user cannot bring frames to a socket that all may open' "$(knock 61234) $(knock 0)" 'no yes'
+	kill $waits
+	wait
+else
+	skip 'sockets of another user' 'it takes root, and programs that others can start'
+fi
 finish

@@ -71,8 +71,20 @@ leave 'it ends'
 files a.rec
 part 'of a recording' values "$(cat address)" 'a_%d.img'
 leave 'it ends'
-check_status 'a file that is none' 1 timeout 5 bragg-view --bind=127.0.0.1:0 /dev/null
+mkdir folder
+: >empty.cbf
+for bad in /dev/null nosuch.cbf folder empty.cbf 'nosuch_*.cbf'; do
+	status=0
+	timeout 5 bragg-view --bind=127.0.0.1:0 "$bad" >address 2>said || status=$?
+	is "$bad is no file to show: one line, and no address" "$((status > 0)) $(wc -l <said) $(wc -c <address)" '1 1 0'
+done
 check_status 'files and --in' 2 bragg-view --bind=127.0.0.1:0 --in=ipc:///tmp/x a_0.img
+
+# --- connections that are no pages
+files a_0.img
+check 'websockets of other protocols, HTTP/2 and odd names are refused; silent connections make room' \
+	timeout 30 /usr/bin/python3 "$BRAGG_TESTS/cli/view_strangers.py" "$(cat address)"
+leave 'it ends'
 
 # --- who may look
 view a.rec --token

@@ -128,7 +128,7 @@ static void listen_to(const struct route *r, const struct message *m)
 }
 
 /* The next message, if there is one. */
-static bool receive(const struct port *port, struct route *r, struct message *m)
+static bool receive(struct port *port, struct route *r, struct message *m)
 {
     struct address from;
     if (port_receive(port, &from, m) != PORT_MESSAGE)

@@ -10,10 +10,14 @@
  * peaks  asks for COUNT frames as CrystFEL does; prints how many peaks each has
  * vanish asks COUNT times, each time on a new connection that is cut at once
  * stall  asks, pulls and subscribes, and never reads (COUNT seconds)
- * hoard  pulls, has small buffers, and never reads (COUNT seconds)
- * crowd  opens COUNT connections that say nothing, where the endpoint is tcp://127.0.0.1:PORT,
- *        says when one of them is turned away and keeps them for a second
- * rubbish sends COUNT messages that are no requests, and bytes that are no ZeroMQ
+ * slow   is subscribed to everything, has small buffers, and takes 20 ms for a frame; ends half a
+ *        second after the last one
+ * topics subscribes to COUNT prefixes of 1000 bytes, within FOLDER seconds
+ * idle   opens COUNT connections of a REQ, or the type FOLDER, that say no more than that; says
+ * when all are there, and keeps them until it is ended hoard  pulls, has small buffers, and never
+ * reads (COUNT seconds) crowd  opens COUNT connections that say nothing, where the endpoint is
+ * tcp://127.0.0.1:PORT, says when one of them is turned away and keeps them for a second rubbish
+ * sends COUNT messages that are no requests, and bytes that are no ZeroMQ
  *
  * Where CLIENT_KEYS names a folder with keys, it uses them.
  * Prints how many frames it took; ends with 1 when 20 s pass without one, with 3 when
@@ -187,17 +191,79 @@ static void crowd(const char *endpoint, long count)
     free(all);
 }
 
-static void hoard(const char *endpoint, long seconds)
+/* A socket with little room for frames. */
+static void *open_narrow(int type, const char *endpoint, int patience)
 {
-    const int bytes = 4096;
-    void *s = zmq_socket(context, ZMQ_PULL);
-    const int one = 1;
+    const int bytes = 4096, one = 1;
+    void *s = zmq_socket(context, type);
     (void)zmq_setsockopt(s, ZMQ_RCVHWM, &one, sizeof one);
     (void)zmq_setsockopt(s, ZMQ_RCVBUF, &bytes, sizeof bytes);
+    (void)zmq_setsockopt(s, ZMQ_RCVTIMEO, &patience, sizeof patience);
+    if (type == ZMQ_SUB)
+        (void)zmq_setsockopt(s, ZMQ_SUBSCRIBE, "", 0);
     if (zmq_connect(s, endpoint) != 0)
         exit(2);
+    return s;
+}
+
+static void hoard(const char *endpoint, long seconds)
+{
+    void *s = open_narrow(ZMQ_PULL, endpoint, PATIENCE_MS);
     (void)sleep((unsigned)seconds);
     (void)zmq_close(s);
+}
+
+static void dawdle(const char *endpoint, long count, const char *folder)
+{
+    const int soon = 500;
+    void *s = open_narrow(ZMQ_SUB, endpoint, PATIENCE_MS);
+    for (long taken = 0; taken < count; taken++) {
+        zmq_pollitem_t item = {.socket = s, .events = ZMQ_POLLIN};
+        if (zmq_poll(&item, 1, taken ? soon : PATIENCE_MS) <= 0)
+            break;
+        take(s, folder);
+        (void)usleep(20000);
+    }
+    (void)zmq_close(s);
+}
+
+/* Subscriptions as bytes, of which a socket of ZeroMQ would keep a list itself. */
+static void subscribe_to_much(const char *endpoint, long count, long seconds)
+{
+    static char topic[1001];
+    void *s = zmq_socket(context, ZMQ_XSUB);
+    const int none = 0;
+    (void)zmq_setsockopt(s, ZMQ_LINGER, &none, sizeof none);
+    (void)zmq_setsockopt(s, ZMQ_SNDHWM, &none, sizeof none);
+    if (zmq_connect(s, endpoint) != 0)
+        exit(2);
+    for (long i = 0; i < count; i++) {
+        unsigned noise = (unsigned)i * 2654435761u;
+        topic[0] = 1;
+        for (size_t k = 1; k < sizeof topic; k++)
+            topic[k] = (char)((noise = noise * 1664525u + 1013904223u) >> 24);
+        (void)zmq_send(s, topic, sizeof topic, 0);
+        if (i % 10 == 9)
+            (void)usleep((unsigned)(seconds * 10000000 / count));
+    }
+    (void)zmq_close(s);
+}
+
+static void idle(const char *endpoint, long count, const char *type)
+{
+    static const unsigned char greeting[64] = {0xff, 0,    0, 0, 0,   0,   0,   0,
+                                               1,    0x7f, 3, 0, 'N', 'U', 'L', 'L'};
+    char ready[] = "\x04\x19\x05READY\x0bSocket-Type\0\0\0\x03...";
+    memcpy(ready + sizeof ready - 4, type, 3);
+    for (long i = 0; i < count; i++) {
+        const int fd = open_bare(endpoint);
+        if (fd < 0 || write(fd, greeting, sizeof greeting) < 0 ||
+            write(fd, ready, sizeof ready - 1) < 0)
+            exit(2);
+    }
+    (void)puts("idle");
+    (void)fflush(stdout);
+    (void)pause();
 }
 
 static void send_rubbish(const char *endpoint, long count)
@@ -298,6 +364,12 @@ int main(int argc, char **argv)
         stall(endpoint, count);
     else if (strcmp(kind, "hoard") == 0)
         hoard(endpoint, count);
+    else if (strcmp(kind, "slow") == 0)
+        dawdle(endpoint, count, argc > 4 ? argv[4] : NULL);
+    else if (strcmp(kind, "topics") == 0)
+        subscribe_to_much(endpoint, count, argc > 4 ? strtol(argv[4], NULL, 10) : 1);
+    else if (strcmp(kind, "idle") == 0)
+        idle(endpoint, count, argc > 4 ? argv[4] : "REQ");
     else if (strcmp(kind, "crowd") == 0)
         crowd(endpoint, count);
     else if (strcmp(kind, "rubbish") == 0)

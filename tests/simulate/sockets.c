@@ -120,7 +120,7 @@ bool port_has_messages(const struct port *p)
     return s->inbox.head;
 }
 
-enum port_got port_receive(const struct port *p, struct address *from, struct message *m)
+enum port_got port_receive(struct port *p, struct address *from, struct message *m)
 {
     from->size = 0;
     from->watches = false;

@@ -181,7 +181,7 @@ static struct message receive(struct producer *w, size_t i, struct route *r)
 {
     struct message m;
     struct address from;
-    const struct port other = {.socket = w->sockets[i]};
+    struct port other = {.socket = w->sockets[i]};
     while (!port_has_messages(&other))
         continue;
     assert_int_equal(port_receive(&other, &from, &m), PORT_MESSAGE);

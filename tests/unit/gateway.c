@@ -134,7 +134,8 @@ static void guard_wants_distinct_keys(void **state)
 static enum status convert(enum pixel_type from, void *value, enum pixel_type to, struct image *out)
 {
     const struct image image = {.type = from, .count = 1, .pixels = value};
-    return pixels_convert(&image, to, out, NULL);
+    bool masked = false;
+    return pixels_convert(&image, to, out, &masked, NULL);
 }
 
 static void conversion_is_exact_or_refused(void **state)
@@ -150,7 +151,17 @@ static void conversion_is_exact_or_refused(void **state)
     assert_int_equal(convert(PIXEL_F32, &(float){4000000000.0f}, PIXEL_U32, &out), STATUS_OK);
     assert_true(*(uint32_t *)out.pixels == 4000000000u);
     image_free(&out);
-    assert_int_equal(convert(PIXEL_I32, &(int32_t){-1}, PIXEL_U16, &out), STATUS_INPUT);
+    assert_int_equal(convert(PIXEL_I32, &(int32_t){-1}, PIXEL_U16, &out), STATUS_OK);
+    assert_int_equal(*(uint16_t *)out.pixels, UINT16_MAX);  // no data stays no data
+    image_free(&out);
+    assert_int_equal(convert(PIXEL_I32, &(int32_t){-2}, PIXEL_U32, &out), STATUS_OK);
+    assert_int_equal(*(uint32_t *)out.pixels, UINT32_MAX);
+    image_free(&out);
+    assert_int_equal(convert(PIXEL_U32, &(uint32_t){UINT32_MAX}, PIXEL_I32, &out), STATUS_OK);
+    assert_int_equal(*(int32_t *)out.pixels, -1);
+    image_free(&out);
+    assert_int_equal(convert(PIXEL_I32, &(int32_t){-3}, PIXEL_U32, &out), STATUS_INPUT);
+    assert_int_equal(convert(PIXEL_F32, &(float){-1}, PIXEL_U32, &out), STATUS_INPUT);
     assert_int_equal(convert(PIXEL_U32, &(uint32_t){65536}, PIXEL_U16, &out), STATUS_INPUT);
     assert_int_equal(convert(PIXEL_U32, &(uint32_t){1u << 31}, PIXEL_I32, &out), STATUS_INPUT);
     assert_int_equal(convert(PIXEL_U32, &(uint32_t){16777217}, PIXEL_F32, &out), STATUS_INPUT);
@@ -166,15 +177,16 @@ static void conversion_keeps_places(void **state)
     enum { COUNT = 5000, BAD = 3001 };
     static uint32_t values[COUNT];
     struct error e;
+    bool masked = false;
     struct image out, image = {.type = PIXEL_U32, .count = COUNT, .pixels = values};
     for (uint32_t i = 0; i < COUNT; i++)
         values[i] = 13 * i;
-    assert_int_equal(pixels_convert(&image, PIXEL_U16, &out, &e), STATUS_OK);
+    assert_int_equal(pixels_convert(&image, PIXEL_U16, &out, &masked, &e), STATUS_OK);
     for (uint32_t i = 0; i < COUNT; i++)
         assert_int_equal(((uint16_t *)out.pixels)[i], 13 * i);
     image_free(&out);
     values[BAD] = values[BAD + 1] = values[COUNT - 1] = 70000;
-    assert_int_equal(pixels_convert(&image, PIXEL_U16, &out, &e), STATUS_INPUT);
+    assert_int_equal(pixels_convert(&image, PIXEL_U16, &out, &masked, &e), STATUS_INPUT);
     assert_string_equal(e.text, "pixel 3001 is 70000, which uint16 cannot hold");
 }
 

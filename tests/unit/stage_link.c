@@ -57,7 +57,7 @@ static uint32_t first_credit(size_t image_bytes)
     struct notice n;
     struct address from;
     world_open(&w, image_bytes, endpoint);
-    const struct port other = {.socket = zmq_socket(w.run.context, ZMQ_ROUTER), .bound = true};
+    struct port other = {.socket = zmq_socket(w.run.context, ZMQ_ROUTER), .bound = true};
     assert_int_equal(zmq_bind(other.socket, endpoint), 0);
     const struct exchange_view view = exchange_look(&w.links.exchange);
     credit_pump(&w.links, &view, 1);
