@@ -152,6 +152,16 @@ static double model_dmin_A(const struct geometry_options *o, const struct experi
     return fmin(MODEL_COARSEST_A, fmax(MODEL_FINEST_A, floor(seen_A * 99.0) / 100.0));
 }
 
+/* Complete as far as the image goes. */
+static enum status read_model(const struct geometry_options *o, const struct experiment *x,
+                              struct hkl_table *table, double cell_A[3], double cell_rad[3],
+                              struct error *e)
+{
+    const double grid_A = model_dmin_A(o, x);
+    return sfcalc_read(o->model, grid_A, fmax(grid_A, m_to_angstrom(o->request.dmin_m)),
+                       o->crystal.table.default_F, table, cell_A, cell_rad, e);
+}
+
 static enum status read_hands(const struct geometry_options *o, struct hkl_table *table,
                               double cell_A[3], double cell_rad[3], struct error *e)
 {
@@ -180,8 +190,7 @@ static enum status read_factors(const struct geometry_options *o, const struct e
         return mtz_read(o->mtz, o->column, o->crystal.table.default_F, &c->table, cell_A, cell_rad,
                         e);
     if (geometry_given(o, "model"))
-        return sfcalc_read(o->model, model_dmin_A(o, x), o->crystal.table.default_F, &c->table,
-                           cell_A, cell_rad, e);
+        return read_model(o, x, &c->table, cell_A, cell_rad, e);
     const enum status s = lysozyme_table(cell_A, cell_rad, &c->table, e);
     c->table.default_F = o->crystal.table.default_F;
     if (!o->name)
