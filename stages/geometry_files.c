@@ -198,6 +198,34 @@ static enum status read_factors(const struct geometry_options *o, const struct e
     return s;
 }
 
+/* F are those of the cell that they come with: another one is a mistake, or meant. */
+static enum status compare_cells(const struct geometry_options *o, const struct experiment *x,
+                                 const struct crystal_request *c, const double cell_A[3],
+                                 const double cell_rad[3], struct error *e)
+{
+    static const double alike = 0.02;  // of an edge, and of a radian
+    double given_A[3], given_rad[3];
+    enum status s = STATUS_OK;
+    memcpy(given_A, c->cell_A, sizeof given_A);
+    memcpy(given_rad, c->cell_rad, sizeof given_rad);
+    if (geometry_given(o, "matrix"))
+        s = cell_of_matrix(c->matrix, x->beam.wavelength_m, given_A, given_rad, e);
+    bool same = true;
+    for (int i = 0; i < 3; i++)
+        same = same && fabs(given_A[i] - cell_A[i]) <= alike * cell_A[i] &&
+               fabs(given_rad[i] - cell_rad[i]) <= alike;
+    if (!s && !same)
+        log_line(
+            LOG_WARNING,
+            "--%s has the cell %.5g %.5g %.5g A, %.4g %.4g %.4g deg, but %s has %.5g %.5g %.5g "
+            "A, %.4g %.4g %.4g deg: structure factors of another crystal are used",
+            geometry_given(o, "matrix") ? "matrix" : "cell", given_A[0], given_A[1], given_A[2],
+            rad_to_deg(given_rad[0]), rad_to_deg(given_rad[1]), rad_to_deg(given_rad[2]),
+            geometry_given(o, "mtz") ? o->mtz : o->model, cell_A[0], cell_A[1], cell_A[2],
+            rad_to_deg(cell_rad[0]), rad_to_deg(cell_rad[1]), rad_to_deg(cell_rad[2]));
+    return s;
+}
+
 enum status geometry_read_crystal(const struct geometry_options *o, const struct experiment *x,
                                   struct crystal_request *c, struct error *e)
 {
@@ -213,6 +241,8 @@ enum status geometry_read_crystal(const struct geometry_options *o, const struct
     if (geometry_given(o, "hkl"))
         return read_hkl(o, x->physics, &c->table, e);
     s = read_factors(o, x, c, cell_A, cell_rad, e);
+    if (!s && placed)
+        s = compare_cells(o, x, c, cell_A, cell_rad, e);
     if (!s && !placed) {
         c->has_cell = true;
         memcpy(c->cell_A, cell_A, sizeof cell_A);

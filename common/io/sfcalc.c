@@ -195,12 +195,11 @@ static void set_resolution(struct job *j, const struct molecule *m, double grid_
     double most = 1.0;
     for (int i = 0; i < 3; i++) {
         const double *row = m->fraction + 4 * i;
-        most = fmax(most, m->cell_A[i] *
-                              sqrt(row[0] * row[0] + row[1] * row[1] + row[2] * row[2]));
+        most = fmax(most, m->cell_A[i] * sqrt(row[0] * row[0] + row[1] * row[1] + row[2] * row[2]));
     }
-    const double beyond = m->small             ? fmax(1.05, 1.001 * most)
+    const double beyond = m->small               ? fmax(1.05, 1.001 * most)
                           : most < 0.99 * BEYOND ? BEYOND
-                                               : FAR_BEYOND;
+                                                 : FAR_BEYOND;
     const double rate = OWN_RATE / beyond;
     double dmin_A = grid_A / beyond;
     for (int i = 0; i < 8 && dmin_A / (2.0 * rate) != grid_A / (2.0 * OWN_RATE); i++)
