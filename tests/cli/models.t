@@ -139,7 +139,18 @@ refused 'nothing.cif: no space group' --model=nothing.cif
 cif number.cif '_space_group_IT_number 14'
 refused 'number.cif: no space group' --model=number.cif
 cif old.cif "_symmetry_space_group_name_H-M 'F d 3 m'"
-refused "old.cif: gemmi does not know the space group 'F d 3 m'" --model=old.cif
+refused "space group 'F d 3 m'" --model=old.cif
 cif wrong.cif "_symmetry_space_group_name_H-M 'P 21/n'" '_space_group_IT_number 15'
 refused 'wrong.cif: space group' --model=wrong.cif
+
+# --- MTZ files: a column has the cell and the name of its data set
+changed() { # NAME PERL: the records of the file
+	perl -e 'my ($perl) = @ARGV; local $/; binmode STDIN; binmode STDOUT; $_ = <STDIN>; eval $perl; print' "$2" <"$BRAGG_TESTS/golden/lysozyme_6A.mtz" >"$1"
+}
+changed set.mtz 's/(DCELL +1 +)59\.0620/${1}59.9620/'
+is 'the cell of a data set' "$(bragg-geometry --mtz=set.mtz --cell=58,68.451,30.517,90,90,90 --detpixels=8 2>&1 >ignored | grep -c 'set.mtz has 59.962')" 1
+changed twice.mtz 's/COLUMN PHIC( +)P/COLUMN FC  $1F/'
+refused "twice.mtz: 2 columns have the label 'FC'; expected the name of a data set before it, as DATASET/FC" --mtz=twice.mtz --column=FC
+changed angle.mtz 's/(CELL [0-9. ]*?)90\.0000/${1}97.0000/g'
+refused 'angle.mtz: its 4 symmetry operators do not fit its cell' --mtz=angle.mtz
 finish
