@@ -152,6 +152,16 @@ static double model_dmin_A(const struct geometry_options *o, const struct experi
     return fmin(MODEL_COARSEST_A, fmax(MODEL_FINEST_A, floor(seen_A * 99.0) / 100.0));
 }
 
+/* Complete as far as the image goes. */
+static enum status read_model(const struct geometry_options *o, const struct experiment *x,
+                              struct hkl_table *table, double cell_A[3], double cell_rad[3],
+                              struct error *e)
+{
+    const double grid_A = model_dmin_A(o, x);
+    return sfcalc_read(o->model, grid_A, fmax(grid_A, m_to_angstrom(o->request.dmin_m)),
+                       o->crystal.table.default_F, table, cell_A, cell_rad, e);
+}
+
 static enum status read_hands(const struct geometry_options *o, struct hkl_table *table,
                               double cell_A[3], double cell_rad[3], struct error *e)
 {
@@ -180,12 +190,39 @@ static enum status read_factors(const struct geometry_options *o, const struct e
         return mtz_read(o->mtz, o->column, o->crystal.table.default_F, &c->table, cell_A, cell_rad,
                         e);
     if (geometry_given(o, "model"))
-        return sfcalc_read(o->model, model_dmin_A(o, x), o->crystal.table.default_F, &c->table,
-                           cell_A, cell_rad, e);
+        return read_model(o, x, &c->table, cell_A, cell_rad, e);
     const enum status s = lysozyme_table(cell_A, cell_rad, &c->table, e);
     c->table.default_F = o->crystal.table.default_F;
     if (!o->name)
         (void)snprintf(c->name, sizeof c->name, "lysozyme");
+    return s;
+}
+
+/* F are those of the cell that they come with: another one is a mistake, or meant. */
+static enum status compare_cells(const struct geometry_options *o, const struct experiment *x,
+                                 const struct crystal_request *c, const double cell_A[3],
+                                 const double cell_rad[3], struct error *e)
+{
+    static const double alike = 0.02;  // of an edge, and of a radian
+    double given_A[3], given_rad[3];
+    enum status s = STATUS_OK;
+    memcpy(given_A, c->cell_A, sizeof given_A);
+    memcpy(given_rad, c->cell_rad, sizeof given_rad);
+    if (geometry_given(o, "matrix"))
+        s = cell_of_matrix(c->matrix, x->beam.wavelength_m, given_A, given_rad, e);
+    bool same = true;
+    for (int i = 0; i < 3; i++)
+        same = same && fabs(given_A[i] - cell_A[i]) <= alike * cell_A[i] &&
+               fabs(given_rad[i] - cell_rad[i]) <= alike;
+    if (!s && !same)
+        log_line(
+            LOG_WARNING,
+            "--%s has the cell %.5g %.5g %.5g A, %.4g %.4g %.4g deg, but %s has %.5g %.5g %.5g "
+            "A, %.4g %.4g %.4g deg: structure factors of another crystal are used",
+            geometry_given(o, "matrix") ? "matrix" : "cell", given_A[0], given_A[1], given_A[2],
+            rad_to_deg(given_rad[0]), rad_to_deg(given_rad[1]), rad_to_deg(given_rad[2]),
+            geometry_given(o, "mtz") ? o->mtz : o->model, cell_A[0], cell_A[1], cell_A[2],
+            rad_to_deg(cell_rad[0]), rad_to_deg(cell_rad[1]), rad_to_deg(cell_rad[2]));
     return s;
 }
 
@@ -204,6 +241,8 @@ enum status geometry_read_crystal(const struct geometry_options *o, const struct
     if (geometry_given(o, "hkl"))
         return read_hkl(o, x->physics, &c->table, e);
     s = read_factors(o, x, c, cell_A, cell_rad, e);
+    if (!s && placed)
+        s = compare_cells(o, x, c, cell_A, cell_rad, e);
     if (!s && !placed) {
         c->has_cell = true;
         memcpy(c->cell_A, cell_A, sizeof cell_A);

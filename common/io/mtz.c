@@ -7,8 +7,8 @@
 #include "base/alloc.h"
 #include "io/hkl.h"
 
-enum { HANDS = 2 };  // h and -h
-enum { LABELS_SIZE = 2 * MTZ_LABEL_MAX + 2 };
+enum { HANDS = 2 };          // h and -h
+enum { LABELS_SIZE = 256 };  // of two, with the names of their data sets
 
 /* --- reflections ----------------------------------------------------------- */
 

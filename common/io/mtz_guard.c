@@ -7,12 +7,30 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/alloc.h"
 #include "base/opt.h"
 #include "io/filetype.h"
 #include "io/hkl.h"
 #include "io/mtz_rows.h"
 
-enum { RECORD = 80, FIRST_WORD = 20, HEADER_MAX = 16 << 20, WORDS = 12 };
+enum { RECORD = 80, FIRST_WORD = 20, HEADER_MAX = 16 << 20, WORDS = 12, NAMED = 16, SETS = 64 };
+
+/* A column whose label is wanted. */
+struct named {
+    int64_t column, set;
+    char type;
+    bool whole;  // the whole label, without the name of a data set before it, says so
+};
+
+/* A data set: its number, its name, and its cell, if there is one. */
+struct set {
+    int64_t number;
+    char name[RECORD];
+    double cell[6];
+    bool has_cell;
+};
+
+enum { FIRST, SECOND };
 
 /* The header while it is being read. */
 struct guard {
@@ -21,7 +39,11 @@ struct guard {
     struct mtz_layout *m;
     int64_t columns, symm;  // records seen
     bool vers, ncol, cell, syminf, end;
-    bool wrong_type;                             // a label is there, with another type
+    bool wrong_type;               // a label is there, with another type
+    struct named named[2][NAMED];  // FIRST and SECOND
+    size_t nnamed[2], nsets;
+    struct set sets[SETS];
+    int64_t *set_of;                             // owned: data set of each column
     int64_t pair[2], mates[2];                   // the first two of types G and K; -1: none
     int64_t first_F, first_D, first_P, first_J;  // of these types
     bool amplitudes, intensities;                // there are columns of them
@@ -59,17 +81,56 @@ static enum status take_int(const struct guard *g, int i, int64_t min, int64_t m
     return STATUS_OK;
 }
 
-static enum status take_cell(struct guard *g, struct error *e)
+/* Six numbers from a word on. */
+static enum status take_six(const struct guard *g, int first, double cell[6], struct error *e)
 {
     struct error cause;
-    if (g->nwords < 7)
-        return damaged(g, e, "CELL is too short");
+    if (g->nwords < first + 6)
+        return error_set(e, STATUS_INPUT, "%s: damaged MTZ (%s is too short)", g->path, g->word[0]);
     for (int i = 0; i < 6; i++)
-        if (parse_real(g->word[i + 1], 1.0, i < 3 ? 100000.0 : 179.0, "CELL", &g->m->cell[i],
+        if (parse_real(g->word[first + i], 1.0, i < 3 ? 100000.0 : 179.0, g->word[0], &cell[i],
                        &cause))
             return damaged(g, e, cause.text);
-    g->cell = true;
     return STATUS_OK;
+}
+
+static enum status take_cell(struct guard *g, struct error *e)
+{
+    g->cell = true;
+    return take_six(g, 1, g->m->cell, e);
+}
+
+/* The data set of a number, which is made where there is room. */
+static struct set *find_set(struct guard *g, int64_t number)
+{
+    for (size_t i = 0; i < g->nsets; i++)
+        if (g->sets[i].number == number)
+            return &g->sets[i];
+    if (g->nsets == SETS)
+        return NULL;
+    g->sets[g->nsets] = (struct set){.number = number};
+    return &g->sets[g->nsets++];
+}
+
+/* DATASET: number, name; DCELL: number, cell, where zeros say nothing. */
+static enum status take_set(struct guard *g, bool cell, struct error *e)
+{
+    int64_t number;
+    enum status s = take_int(g, 1, 0, INT32_MAX, &number, e);
+    struct set *set = s ? NULL : find_set(g, number);
+    if (s)
+        return s;
+    if (!set)
+        return damaged(g, e, "too many data sets");
+    if (!cell) {
+        (void)snprintf(set->name, sizeof set->name, "%s", g->nwords > 2 ? g->word[2] : "");
+        return STATUS_OK;
+    }
+    bool zero = g->nwords >= 8;
+    for (int i = 2; i < 8 && zero; i++)
+        zero = strspn(g->word[i], "0.") == strlen(g->word[i]);
+    set->has_cell = !zero;
+    return zero ? STATUS_OK : take_six(g, 2, set->cell, e);
 }
 
 /* NCOL: columns, reflections, batches (0 in a merged file). */
@@ -88,7 +149,8 @@ static enum status take_ncol(struct guard *g, struct error *e)
         return error_set(e, STATUS_INPUT,
                          "%s: unmerged MTZ (%lld batches), must be merged, as by aimless", g->path,
                          (long long)batches);
-    return STATUS_OK;
+    g->set_of = mem_array((size_t)g->m->ncol, sizeof *g->set_of);
+    return g->set_of ? STATUS_OK : error_memory(e, g->path);
 }
 
 /* Keeps a column where it is the first of its kind. */
@@ -97,21 +159,70 @@ static void keep_first(int64_t *first, int64_t column)
     *first = *first < 0 ? column : *first;
 }
 
-/* A column, if its label is one of those that are wanted. */
+/* A column, if its label is one of those that are wanted: alone, or behind the name of its data set
+ * and a slash. */
 static void take_labelled(struct guard *g, int64_t column, char type)
 {
-    const struct mtz_labels *l = g->labels;
-    const bool amplitude = type == 'F' || type == 'G';
-    const bool goes_with = l->wanted == MTZ_PHASES ? type == 'P' : amplitude || type == 'D';
-    const bool first = strcmp(g->word[1], l->F) == 0;
-    const bool second = l->second && strcmp(g->word[1], l->second) == 0;
-    g->wrong_type |= (first && !amplitude) || (second && !goes_with);
-    if (first && amplitude)
-        keep_first(&g->m->F_column, column);
-    if (second && goes_with) {
-        keep_first(&g->m->second, column);
-        g->m->difference = type == 'D';
+    const char *const labels[2] = {g->labels->F, g->labels->second};
+    for (int which = FIRST; which <= SECOND; which++) {
+        const char *label = labels[which], *slash = label ? strrchr(label, '/') : NULL;
+        const bool whole = label && strcmp(g->word[1], label) == 0;
+        if ((whole || (slash && strcmp(g->word[1], slash + 1) == 0)) && g->nnamed[which] < NAMED)
+            g->named[which][g->nnamed[which]++] =
+                (struct named){column, g->set_of[column], type, whole};
     }
+}
+
+static bool is_wanted(const struct guard *g, int which, char type)
+{
+    const bool amplitude = type == 'F' || type == 'G';
+    if (which == FIRST)
+        return amplitude;
+    return g->labels->wanted == MTZ_PHASES ? type == 'P' : amplitude || type == 'D';
+}
+
+/* Whether a column is the one that the label means. */
+static bool is_meant(const struct guard *g, const struct named *n, const char *label, bool whole)
+{
+    const char *slash = strrchr(label, '/');
+    if (whole || !slash)
+        return n->whole;
+    for (size_t i = 0; i < g->nsets; i++)
+        if (g->sets[i].number == n->set && strlen(g->sets[i].name) == (size_t)(slash - label) &&
+            strncmp(g->sets[i].name, label, (size_t)(slash - label)) == 0)
+            return true;
+    return false;
+}
+
+/* The one column of a label; a label that several data sets have is refused. */
+static enum status choose_labelled(struct guard *g, int which, const char *label, struct error *e)
+{
+    const struct named *found = NULL;
+    size_t meant = 0;
+    for (int whole = 1; whole >= 0 && !meant; whole--)
+        for (const struct named *n = g->named[which]; n < g->named[which] + g->nnamed[which]; n++)
+            if (is_meant(g, n, label, whole)) {
+                found = n;
+                meant++;
+            }
+    if (meant > 1)
+        return error_set(e, STATUS_INPUT,
+                         "%s: %zu columns have the label '%.*s'; expected the name of a data set "
+                         "before it, as DATASET/%.*s",
+                         g->path, meant, MTZ_LABEL_MAX, label, MTZ_LABEL_MAX, label);
+    if (!found)
+        return STATUS_OK;
+    if (!is_wanted(g, which, found->type)) {
+        g->wrong_type = true;
+        return STATUS_OK;
+    }
+    if (which == FIRST)
+        g->m->F_column = found->column;
+    else {
+        g->m->second = found->column;
+        g->m->difference = found->type == 'D';
+    }
+    return STATUS_OK;
 }
 
 /* Likewise where types say what is wanted. */
@@ -161,6 +272,12 @@ static enum status take_column(struct guard *g, struct error *e)
     if (g->nwords < 5 || strlen(g->word[1]) >= MTZ_LABEL_MAX || strlen(g->word[2]) != 1)
         return damaged(g, e, "COLUMN must have a label, a type and a range");
     const char type = g->word[2][0];
+    enum status s = STATUS_OK;
+    if (!g->set_of || column >= g->m->ncol)
+        return damaged(g, e, "NCOL and COLUMN differ");
+    g->set_of[column] = -1;
+    if (g->nwords > 5 && (s = take_int(g, 5, 0, INT32_MAX, &g->set_of[column], e)))
+        return s;
     if (column < 3 && type != 'H')
         return damaged(g, e, "the first three columns must be indices");
     g->amplitudes |= type == 'F' || type == 'G';
@@ -184,6 +301,8 @@ static enum status take_record(struct guard *g, struct error *e)
         return take_ncol(g, e);
     else if (strncmp(key, "CELL", 4) == 0)
         return take_cell(g, e);
+    else if (strncmp(key, "DCEL", 4) == 0 || strncmp(key, "DATA", 4) == 0)
+        return take_set(g, *key == 'D' && key[1] == 'C', e);
     else if (strncmp(key, "SYMI", 4) == 0) {
         if (g->syminf)
             return damaged(g, e, "SYMINF twice");
@@ -226,8 +345,37 @@ static enum status refuse_columns(const struct guard *g, struct error *e)
                                         "bragg-geometry --model");
 }
 
+/* The cell of the data set of a column; that of the file where the set has none. */
+static const double *cell_of(const struct guard *g, int64_t column)
+{
+    for (size_t i = 0; i < g->nsets && column >= 0; i++)
+        if (g->sets[i].number == g->set_of[column] && g->sets[i].has_cell)
+            return g->sets[i].cell;
+    return g->m->cell;
+}
+
+/* The cell of the columns that are read: those of other data sets may differ. */
+static enum status choose_cell(struct guard *g, struct error *e)
+{
+    struct mtz_layout *m = g->m;
+    const int64_t columns[] = {m->F_column >= 0 ? m->F_column : m->mates[0], m->second, m->mates[0],
+                               m->mates[1]};
+    const double *cell = cell_of(g, columns[0]);
+    for (size_t i = 1; i < sizeof columns / sizeof *columns; i++) {
+        const double *other = columns[i] >= 0 ? cell_of(g, columns[i]) : cell;
+        for (int k = 0; k < 6; k++)
+            if (fabs(other[k] - cell[k]) > 1e-3 * cell[k])
+                return error_set(e, STATUS_INPUT,
+                                 "%s: the columns belong to data sets with different cells (got %g "
+                                 "and %g); expected one cell",
+                                 g->path, cell[k], other[k]);
+    }
+    memmove(m->cell, cell, sizeof m->cell);
+    return STATUS_OK;
+}
+
 /* What only the whole header can tell. */
-static enum status check_counts(const struct guard *g, int64_t data_words, struct error *e)
+static enum status check_counts(struct guard *g, int64_t data_words, struct error *e)
 {
     const struct mtz_layout *m = g->m;
     if (!g->vers || !g->ncol || !g->cell || !g->syminf || !g->end)
@@ -244,6 +392,13 @@ static enum status check_counts(const struct guard *g, int64_t data_words, struc
     if (m->ncol * m->nref != data_words)
         return damaged(g, e, "NCOL and the place of the header differ");
     choose_typed(g);
+    enum status s = g->labels->F ? choose_labelled(g, FIRST, g->labels->F, e) : STATUS_OK;
+    if (!s && g->labels->second)
+        s = choose_labelled(g, SECOND, g->labels->second, e);
+    if (!s)
+        s = choose_cell(g, e);
+    if (s)
+        return s;
     const enum mtz_wanted wanted = g->labels->wanted;
     const bool whole = m->second >= 0 || wanted == MTZ_AMPLITUDES || wanted == MTZ_INTENSITIES;
     return (m->F_column >= 0 || m->mates[0] >= 0) && whole ? STATUS_OK : refuse_columns(g, e);
@@ -326,5 +481,6 @@ enum status mtz_check(const char *path, const struct mtz_labels *labels, struct 
                       .first_J = -1};
     const enum status s = check_stream(&g, in, e);
     (void)fclose(in);
+    mem_free(g.set_of);
     return s;
 }

@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "io/confined.h"
 #include "io/hkl.h"
+#include "io/operators.h"
 
 /* Limits of the child: time, and address space beyond what it has and must have. */
 #define CPU_S 0.3
@@ -176,6 +177,21 @@ static enum status read_in_child(const char *path, const struct mtz_layout *m, s
     return why ? error_set(e, STATUS_INPUT, "%s: damaged MTZ (%s)", path, why) : STATUS_OK;
 }
 
+/* The operators must be a symmetry of the cell: one of both is wrong otherwise. */
+static enum status check_symmetry(const char *path, const struct mtz_rows *rows, struct error *e)
+{
+    struct operators o = {.count = rows->noperators};
+    memcpy(o.list, rows->operators, rows->noperators * sizeof *o.list);
+    if (operators_fit(&o, rows->cell_A, rows->cell_rad))
+        return STATUS_OK;
+    return error_set(e, STATUS_INPUT,
+                     "%s: its %zu symmetry operators do not fit its cell %g %g %g A, %g %g %g deg; "
+                     "correct the space group or the cell",
+                     path, rows->noperators, rows->cell_A[0], rows->cell_A[1], rows->cell_A[2],
+                     rad_to_deg(rows->cell_rad[0]), rad_to_deg(rows->cell_rad[1]),
+                     rad_to_deg(rows->cell_rad[2]));
+}
+
 enum status mtz_rows_read(const char *path, const struct mtz_labels *labels, struct mtz_rows *rows,
                           struct error *e)
 {
@@ -194,7 +210,7 @@ enum status mtz_rows_read(const char *path, const struct mtz_labels *labels, str
         rows->count = (size_t)reply->nrows;
         rows->noperators = (size_t)reply->noperators;
         rows->operators = mem_copy(reply->operators, rows->noperators, sizeof *rows->operators);
-        s = rows->operators ? STATUS_OK : error_memory(e, path);
+        s = rows->operators ? check_symmetry(path, rows, e) : error_memory(e, path);
     }
     mem_free(reply);
     return s;

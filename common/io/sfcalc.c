@@ -1,8 +1,8 @@
 #include "io/sfcalc.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,21 +12,27 @@
 
 #include "base/hash.h"
 #include "base/log.h"
-#include "io/filetype.h"
 #include "io/hkl.h"
+#include "io/molecule.h"
 #include "io/mtz.h"
 #include "io/replace.h"
 #include "io/tool.h"
+#include "io/unique.h"
 
 #define KSOLV "--ksolv=0.35"
 #define BSOLV "--bsolv=46"
-enum { SAID = 200, FIRST_OF_SOLVENT = 5 };
+#define NO_WAVELENGTH "--wavelength=0"
+enum { SAID = 200, FIRST_OF_SOLVENT = 6 };
+
+/* gemmi looks for indices up to 1 / (a* d), too few in oblique cells: it is asked for more, on the
+ * grid that it would take for D by itself (a rate of 1.5). */
+static const double BEYOND = 1.2, FAR_BEYOND = 1.5, OWN_RATE = 1.5;
 
 /* What is asked for, and where it goes. */
 struct job {
     const char *path, *place;  // the model, and where to keep what comes of it or NULL
-    char *dmin;                // "--dmin=..."
-    uint64_t content;          // hash of the model
+    bool small;
+    char dmin[40], rate[40];  // "--dmin=...", "--rate=..."
     struct mtz_rows *rows;
 };
 
@@ -38,27 +44,14 @@ static enum status read_file(const char *path, const struct job *j, struct error
 
 /* --- what is kept --------------------------------------------------------- */
 
-/* Of the content, into *hash. */
-static enum status hash_file(const char *path, uint64_t *hash, struct error *e)
+/* Continues *hash over a file. */
+static enum status hash_file(int file, const char *path, uint64_t *hash, struct error *e)
 {
     char bytes[1 << 16];
-    struct stat st;
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return error_set(e, STATUS_FAILED, "%s: must be an ordinary file", path);
-    FILE *in = fopen(path, "rbe");
-    if (!in)
-        return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
-    *hash = HASH_START;
-    const enum filetype type = filetype_of_file(in);
-    enum status s =
-        type == FILETYPE_GZIP ? STATUS_OK : filetype_check(path, type, FILETYPE_MODEL, e);
-    rewind(in);
-    for (size_t n; !s && (n = fread(bytes, 1, sizeof bytes, in)) > 0;)
-        *hash = hash_bytes(*hash, bytes, n);
-    if (!s && ferror(in))
-        s = error_errno(e, STATUS_FAILED, "%s: cannot read", path);
-    (void)fclose(in);
-    return s;
+    ssize_t n;
+    for (off_t at = 0; (n = pread(file, bytes, sizeof bytes, at)) > 0; at += n)
+        *hash = hash_bytes(*hash, bytes, (size_t)n);
+    return n ? error_errno(e, STATUS_FAILED, "%s: cannot read", path) : STATUS_OK;
 }
 
 /* The file for a hash, in a folder that is made; false when there is no place for it. */
@@ -78,16 +71,14 @@ static bool find_place(uint64_t hash, char *path, size_t size)
     return true;
 }
 
-/* Where that fails nothing is kept, nor where the model is another one by now. */
+/* Where that fails nothing is kept. */
 static void keep(const struct job *j, int file)
 {
-    uint64_t now;
     struct replace r;
     char bytes[1 << 16];
     ssize_t n;
     off_t at = 0;
-    if (!j->place || hash_file(j->path, &now, NULL) || now != j->content ||
-        replace_open(&r, j->place, NULL))
+    if (!j->place || replace_open(&r, j->place, NULL))
         return;
     r.sync = true;
     while ((n = pread(file, bytes, sizeof bytes, at)) > 0 &&
@@ -116,34 +107,22 @@ static enum status find_gemmi(char version[SAID], struct error *e)
 /* What to do about what gemmi says. */
 static const char *advice(const char *said)
 {
-    static const struct {
-        const char *said, *advice;
-    } list[] = {
-        {"Unknown format", " Its name must end in .pdb, .ent, .cif or .mmcif"},
-        {"space group",
-         "; CRYST1 of a PDB file, or _cell and _symmetry, must say cell and symmetry"},
-        {"unit cell",
-         " CRYST1 of a PDB file, or _cell of an mmCIF file, must be that of a crystal"},
-        {"bad_alloc", ": more than 8 GiB of memory, --dmin must be larger"},
-    };
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        if (strstr(said, list[i].said))
-            return list[i].advice;
-    return "";
+    return strstr(said, "bad_alloc") ? ": more than 8 GiB of memory, --dmin must be larger" : "";
 }
 
-static enum status compute(const struct job *j, int file, const char *name, struct error *e)
+/* Between small molecules there is no solvent. */
+static enum status compute(const struct job *j, char *model, int file, const char *name,
+                           struct error *e)
 {
-    char to[TOOL_NAME_SIZE + 16], model[TOOL_PATH_SIZE], said[SAID];
+    char to[TOOL_NAME_SIZE + 16], said[SAID], dmin[sizeof j->dmin], rate[sizeof j->rate];
     struct error cause = {0};
-    char *argv[] = {"gemmi", "sfcalc", j->dmin, to, model, KSOLV, BSOLV, NULL};
+    char *argv[] = {"gemmi", "sfcalc", dmin, NO_WAVELENGTH, to, model, rate, KSOLV, BSOLV, NULL};
+    (void)strcpy(dmin, j->dmin);
+    (void)strcpy(rate, j->rate);
     (void)snprintf(to, sizeof to, "--to-mtz=%s", name);
-    tool_path(j->path, model);
-    enum status s = tool_run(argv, file, said, sizeof said, &cause);
-    if (s == STATUS_INPUT && strstr(said, "only used for macromolecular structures")) {
-        argv[FIRST_OF_SOLVENT] = NULL;  // between small molecules there is none
-        s = tool_run(argv, file, said, sizeof said, &cause);
-    }
+    if (j->small)
+        argv[FIRST_OF_SOLVENT] = NULL;
+    const enum status s = tool_run(argv, file, said, sizeof said, &cause);
     char *options = strstr(said, ". Add --");  // of gemmi, which nobody can give here
     if (options)
         *options = '\0';
@@ -154,7 +133,7 @@ static enum status compute(const struct job *j, int file, const char *name, stru
     return s ? error_set(e, s, "%s: %s", j->path, cause.text) : STATUS_OK;
 }
 
-static enum status compute_and_keep(const struct job *j, struct error *e)
+static enum status compute_and_keep(const struct job *j, char *model, struct error *e)
 {
     char made[TOOL_NAME_SIZE];
     struct error cause = {0};
@@ -162,7 +141,7 @@ static enum status compute_and_keep(const struct job *j, struct error *e)
     enum status s = tool_file(j->path, &file, made, e);
     if (s)
         return s;
-    s = compute(j, file, made, e);
+    s = compute(j, model, file, made, e);
     if (!s && (s = read_file(made, j, &cause)))
         s = error_set(e, STATUS_INPUT, "%s: what gemmi sfcalc wrote cannot be read: %s", j->path,
                       strncmp(cause.text, made, strlen(made)) == 0
@@ -174,30 +153,117 @@ static enum status compute_and_keep(const struct job *j, struct error *e)
     return s;
 }
 
-enum status sfcalc_rows(const char *path, double dmin_A, struct mtz_rows *rows, struct error *e)
+/* The link that gives the model's file a name is this process's, as gemmi cannot see its files. */
+static enum status compute_linked(const struct job *j, int model, struct error *e)
 {
-    char version[SAID], dmin[32], place[PATH_MAX];
-    struct job j = {path, NULL, dmin, 0, rows};
-    *rows = (struct mtz_rows){0};
-    (void)snprintf(dmin, sizeof dmin, "--dmin=%.15g", dmin_A);
-    enum status s;
-    if ((s = hash_file(path, &j.content, e)) || (s = find_gemmi(version, e)))
+    char target[TOOL_NAME_SIZE];
+    struct tool_link l;
+    (void)snprintf(target, sizeof target, "/proc/%ld/fd/%d", (long)getpid(), model);
+    enum status s = tool_link(j->path, target, ".cif", &l, e);
+    if (s)
         return s;
-    const uint64_t hash = hash_text(hash_text(hash_text(j.content, version), dmin), KSOLV BSOLV);
-    if (find_place(hash_finish(hash), place, sizeof place))
-        j.place = place;
-    if (j.place && read_file(place, &j, NULL) == STATUS_OK)
-        return STATUS_OK;
-    log_line(LOG_INFO, "%s: computing structure factors to %.15g A by %s", path, dmin_A, version);
-    return compute_and_keep(&j, e);
+    s = compute_and_keep(j, l.path, e);
+    tool_unlink(&l);
+    return s;
 }
 
-enum status sfcalc_read(const char *path, double dmin_A, double default_F, struct hkl_table *t,
-                        double cell_A[3], double cell_rad[3], struct error *e)
+/* --- all ------------------------------------------------------------------- */
+
+/* From the cache or from gemmi, of the model in a file. */
+static enum status find_rows(struct job *j, int model, const char *version, double dmin_A,
+                             struct error *e)
+{
+    uint64_t hash = HASH_START;
+    char place[PATH_MAX];
+    const enum status s = hash_file(model, j->path, &hash, e);
+    if (s)
+        return s;
+    hash = hash_text(hash_text(hash_text(hash, version), j->dmin), j->rate);
+    hash = hash_text(hash, j->small ? NO_WAVELENGTH : KSOLV BSOLV NO_WAVELENGTH);
+    if (find_place(hash_finish(hash), place, sizeof place))
+        j->place = place;
+    if (j->place && read_file(place, j, NULL) == STATUS_OK)
+        return STATUS_OK;
+    log_line(LOG_INFO, "%s: computing structure factors to %.15g A by %s", j->path, dmin_A,
+             version);
+    return compute_linked(j, model, e);
+}
+
+/* How much finer than D gemmi is asked: beyond a a* and its sisters. */
+static void set_resolution(struct job *j, const struct molecule *m, double grid_A)
+{
+    double most = 1.0;
+    for (int i = 0; i < 3; i++) {
+        const double *row = m->fraction + 4 * i;
+        most = fmax(most, m->cell_A[i] * sqrt(row[0] * row[0] + row[1] * row[1] + row[2] * row[2]));
+    }
+    const double beyond = m->small               ? fmax(1.05, 1.001 * most)
+                          : most < 0.99 * BEYOND ? BEYOND
+                                                 : FAR_BEYOND;
+    const double rate = OWN_RATE / beyond;
+    double dmin_A = grid_A / beyond;
+    for (int i = 0; i < 8 && dmin_A / (2.0 * rate) != grid_A / (2.0 * OWN_RATE); i++)
+        dmin_A = nextafter(grid_A / beyond, i % 2 ? 0.0 : INFINITY);
+    (void)snprintf(j->dmin, sizeof j->dmin, "--dmin=%.17g", dmin_A);
+    (void)snprintf(j->rate, sizeof j->rate, "--rate=%.17g", rate);
+}
+
+/* The symmetry that gemmi used must be that of the model, as it is read here. */
+static enum status check_operators(const struct mtz_rows *rows, const struct molecule *m,
+                                   const char *path, struct error *e)
+{
+    struct operators used = {.count = rows->noperators};
+    memcpy(used.list, rows->operators, rows->noperators * sizeof *used.list);
+    return operators_are_same(&used, &m->operators)
+               ? STATUS_OK
+               : error_set(e, STATUS_INPUT,
+                           "%s: gemmi sfcalc used other symmetry operators than those of '%s'",
+                           path, m->operators.name);
+}
+
+/* gemmi 0.5 leaves out half of the reflections of trigonal crystals, and later ones those of small
+ * molecules, too: these are computed in P 1. */
+static enum status compute_molecule(const struct molecule *m, const char *path, const char *version,
+                                    double grid_A, struct mtz_rows *rows, struct error *e)
+{
+    char name[TOOL_NAME_SIZE];
+    struct job j = {.path = path, .small = m->small, .rows = rows};
+    const bool expand = m->small || operators_are_trigonal(&m->operators);
+    int file;
+    set_resolution(&j, m, grid_A);
+    enum status s = tool_file(path, &file, name, e);
+    if (s)
+        return s;
+    s = molecule_write(m, expand, file, path, e);
+    s = s ? s : find_rows(&j, file, version, grid_A, e);
+    (void)close(file);
+    if (!s)
+        s = expand ? unique_reduce(rows, &m->operators, e) : check_operators(rows, m, path, e);
+    return s;
+}
+
+enum status sfcalc_rows(const char *path, double grid_A, double dmin_A, struct mtz_rows *rows,
+                        struct error *e)
+{
+    char version[SAID];
+    struct molecule m = {0};
+    *rows = (struct mtz_rows){0};
+    enum status s = find_gemmi(version, e);
+    s = s ? s : molecule_read(path, &m, e);
+    s = s ? s : compute_molecule(&m, path, version, grid_A, rows, e);
+    molecule_free(&m);
+    if (s)
+        return s;
+    unique_limit(rows, grid_A);
+    return unique_check(rows, dmin_A, path, e);
+}
+
+enum status sfcalc_read(const char *path, double grid_A, double dmin_A, double default_F,
+                        struct hkl_table *t, double cell_A[3], double cell_rad[3], struct error *e)
 {
     struct mtz_rows rows;
     *t = (struct hkl_table){.default_F = default_F};
-    enum status s = sfcalc_rows(path, dmin_A, &rows, e);
+    enum status s = sfcalc_rows(path, grid_A, dmin_A, &rows, e);
     memcpy(cell_A, rows.cell_A, sizeof rows.cell_A);
     memcpy(cell_rad, rows.cell_rad, sizeof rows.cell_rad);
     if (!s)

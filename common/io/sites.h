@@ -10,9 +10,8 @@
  * atoms_free frees, after an error too; f' and f'' are left 0. */
 enum status sites_read(const char *path, struct atoms *atoms, struct error *e);
 
-/* Atoms of a PDB or mmCIF file that are of the element `least` or a heavier one, as the program
- * `gemmi convert` gives them.  STATUS_INPUT where that gives up (with its message) and for
- * a model without such atoms, STATUS_FAILED when it cannot be run. */
+/* Atoms of a model, as io/molecule.h reads it, that are of the element `least` or a heavier one.
+ * STATUS_INPUT for a model without such atoms; other errors are those of molecule_read. */
 enum status sites_of_model(const char *path, int least, struct atoms *atoms, struct error *e);
 
 #endif
