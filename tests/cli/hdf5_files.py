@@ -67,5 +67,5 @@ for name, link in (("external", h5py.ExternalLink("named.h5", "/scan_7/instrumen
         group(file, "entry", "NXentry")["instrument"] = link
 with h5py.File("chunk.h5", "w") as file:
     for name in ("energies", "weights"):
-        file.create_dataset(name, (2, 10), "f8", chunks=(40000, 40000), maxshape=(None, None), compression="gzip")[:] = 1
+        file.create_dataset(name, (2, 10), "f8", chunks=(20000, 20000), maxshape=(None, None), compression="gzip")
 os.mkfifo("fifo")
