@@ -11,7 +11,7 @@ needs 'HDF5 of other programs' python:h5py
 /usr/bin/python3 "$BRAGG_TESTS/cli/hdf5_files.py" .
 
 size() { timeout 10 bragg-geometry --quiet --detector="$1" 2>message | bragg-tap --quiet 2>/dev/null | grep -o 'size=[^ ]*'; }
-for name in plain big zero named external swapped; do
+for name in plain words big zero named external swapped; do
 	is "$name is read" "$(size $name.h5)" size=100x80
 done
 is 'data_size of fast and slow is said' "$(bragg-geometry --detector=swapped.h5 2>&1 >/dev/null | grep -c 'warning: .*data_size is 100, 80 (fast, slow)')" 1

@@ -21,13 +21,13 @@ def group(parent, name, nx_class):
     return made
 
 
-def write(name, entry="entry", size=(SLOW, FAST), mask=None, offset=(0.6, 0.8, 0.0), value=0.005, units="m", place="m", waves=1.0, data=True, big=False):
+def write(name, entry="entry", size=(SLOW, FAST), mask=None, offset=(0.6, 0.8, 0.0), value=0.005, units="m", place="m", waves=1.0, data=True, big=False, wave_units="angstrom"):
     with h5py.File(name, "w") as file:
         top = group(file, entry, "NXentry")
         instrument = group(top, "instrument", "NXinstrument")
         beam = group(instrument, "beam", "NXbeam")
         beam["incident_wavelength"] = waves
-        beam["incident_wavelength"].attrs["units"] = "Angstroms"
+        beam["incident_wavelength"].attrs["units"] = wave_units
         detector = group(instrument, "detector", "NXdetector")
         here = f"/{entry}/instrument/detector"
         detector["depends_on"] = f"{here}/transformations/det_z"
@@ -45,6 +45,7 @@ def write(name, entry="entry", size=(SLOW, FAST), mask=None, offset=(0.6, 0.8, 0
 
 os.chdir(sys.argv[1])
 write("plain.h5")
+write("words.h5", wave_units="Angstroms")
 write("big.h5", big=True)
 write("zero.h5", offset=(0.0, 0.0, 0.0), value=0.0)
 write("swapped.h5", size=(FAST, SLOW))
