@@ -194,9 +194,14 @@ enum status chain_run(const char *history, uint64_t id, const char *record, cons
                       struct error *e)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        const struct sigaction action = {.sa_handler = on_signal};
-        (void)sigaction(numbers[i], &action, NULL);
-    }
-    return run(history, id, record, said, e);
+    enum { COUNT = sizeof numbers / sizeof *numbers };
+    const struct sigaction action = {.sa_handler = on_signal};
+    struct sigaction before[COUNT];
+    for (size_t i = 0; i < COUNT; i++)
+        (void)sigaction(numbers[i], &action, &before[i]);
+    const enum status s = run(history, id, record, said, e);
+    /* nobody looks at the flag from here on */
+    for (size_t i = 0; i < COUNT; i++)
+        (void)sigaction(numbers[i], &before[i], NULL);
+    return interrupted ? error_set(e, STATUS_INTERRUPTED, "interrupted") : s;
 }

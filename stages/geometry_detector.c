@@ -267,6 +267,10 @@ static enum status set_nxmx(const struct geometry_options *o, struct request *r,
 {
     struct nxmx_geometry g;
     enum status s = nxmx_geometry_read(o->detector, &g, e);
+    for (size_t i = 0; i < g.nnotes && !s; i++)
+        log_line(LOG_WARNING, "%s: %s", o->detector, g.notes[i]);
+    if (!s && g.wavelengths[0] && !geometry_given(o, "wavelength|energy"))
+        s = error_set(e, STATUS_INPUT, "%s: %s.  Give --wavelength.", o->detector, g.wavelengths);
     if (!s && g.mask_unread)
         log_line(LOG_WARNING, "%s: its pixel_mask cannot be read here: no pixel is masked",
                  o->detector);

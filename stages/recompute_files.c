@@ -252,11 +252,12 @@ static enum status compare_nxmx(const struct recomputed *r, const char *path, bo
     char master[ORIGIN_PATH_MAX + 16];
     struct nxmx_one was, is = {0};
     (void)snprintf(master, sizeof master, "%s/frame.nxs", r->folder);
-    enum status s = nxmx_one_read(path, r->frame->recipe.id, &was, e);
+    const size_t pixels = (size_t)experiment_pixels(r->experiment);
+    enum status s = nxmx_one_read(path, r->frame->recipe.id, pixels, &was, e);
     if (s == STATUS_OK)
         s = write_series(r, was.compression, master, e);
     if (s == STATUS_OK)
-        s = nxmx_one_read(master, r->frame->recipe.id, &is, e);
+        s = nxmx_one_read(master, r->frame->recipe.id, pixels, &is, e);
     if (s == STATUS_OK) {
         const bool rows = nxmx_rows_agree(&was.rows, &is.rows, r->frame->recipe.id);
         const bool images = same_images(&was, &is);

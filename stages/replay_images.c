@@ -208,7 +208,8 @@ static enum status read_nxmx(const struct replay_images *r, const struct experim
                              const struct entry *entry, struct frame *f, struct error *e)
 {
     struct nxmx_one one;
-    enum status s = nxmx_one_read(entry->path, entry->number, &one, e);
+    enum status s =
+        nxmx_one_read(entry->path, entry->number, (size_t)experiment_pixels(x), &one, e);
     s = s ? s : take_pixels(entry->path, &one.image, x, &f->image, e);
     if (!s && r->numbered) {
         f->reflections = one.reflections;

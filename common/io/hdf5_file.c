@@ -18,7 +18,7 @@ bool hdf5_good(struct hdf5_file *f, int64_t result)
 /* No locks of the library: a lock of replace.c is on the file that it writes.  No plugins:
  * chunks come packed, and what is installed must not change a byte.  No clean-up at exit: it
  * crashes over a file that could not be closed. */
-static hid_t access_list(void)
+hid_t hdf5_access(void)
 {
     (void)H5dont_atexit();
     (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
@@ -39,7 +39,7 @@ enum status hdf5_create(struct hdf5_file *f, const char *path, bool sync, struct
         return s;
     }
     f->replace.sync = sync;
-    const hid_t access = access_list();
+    const hid_t access = hdf5_access();
     do {  // the library gives up an open or a truncation that a signal interrupts
         errno = f->replace.temporary ? 0 : ESPIPE;
         f->id = f->replace.temporary
@@ -49,14 +49,6 @@ enum status hdf5_create(struct hdf5_file *f, const char *path, bool sync, struct
     (void)hdf5_good(f, f->id);
     (void)H5Pclose(access);
     return STATUS_OK;
-}
-
-bool hdf5_open(struct hdf5_file *f, const char *path)
-{
-    const hid_t access = access_list();
-    *f = (struct hdf5_file){.id = H5Fopen(path, H5F_ACC_RDONLY, access)};
-    (void)H5Pclose(access);
-    return f->id >= 0;
 }
 
 static void close_it(struct hdf5_file *f)
@@ -220,40 +212,4 @@ void hdf5_note_reals(struct hdf5_file *f, const char *path, const char *name, hs
                      const double *values)
 {
     note(f, path, name, H5T_NATIVE_DOUBLE, 1, &count, values);
-}
-
-/* Whether a text of that type fits into text[size], which is cleared then. */
-static bool takes_text(hid_t type, char *text, size_t size)
-{
-    const bool good = type >= 0 && H5Tget_class(type) == H5T_STRING && !H5Tis_variable_str(type) &&
-                      H5Tget_size(type) < size;
-    if (good)
-        memset(text, 0, size);
-    return good;
-}
-
-bool hdf5_read_text(struct hdf5_file *f, const char *path, char *text, size_t size)
-{
-    const hid_t data = H5Dopen2(f->id, path, H5P_DEFAULT);
-    const hid_t type = data >= 0 ? H5Dget_type(data) : -1;
-    const bool good = takes_text(type, text, size) &&
-                      H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text) >= 0;
-    if (type >= 0)
-        (void)H5Tclose(type);
-    if (data >= 0)
-        (void)H5Dclose(data);
-    return good;
-}
-
-bool hdf5_read_note(struct hdf5_file *f, const char *path, const char *name, char *text,
-                    size_t size)
-{
-    const hid_t note = H5Aopen_by_name(f->id, path, name, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t type = note >= 0 ? H5Aget_type(note) : -1;
-    const bool good = takes_text(type, text, size) && H5Aread(note, type, text) >= 0;
-    if (type >= 0)
-        (void)H5Tclose(type);
-    if (note >= 0)
-        (void)H5Aclose(note);
-    return good;
 }

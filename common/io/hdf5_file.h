@@ -17,15 +17,16 @@ struct hdf5_file {
     hid_t id;
     char *path;              // owned
     struct replace replace;  // of a file that is written
+    uint64_t bytes;          // of a file that is read
     bool failed;             // some step did
     int cause;               // errno of the first that did, 0: unknown
 };
 
+/* How files are opened: an access list, for the caller to close. */
+hid_t hdf5_access(void);
+
 /* A new file; `sync`: wait for the disk at the end.  Followed by hdf5_commit or hdf5_abort. */
 enum status hdf5_create(struct hdf5_file *f, const char *path, bool sync, struct error *e);
-
-/* An existing file, to read; false when it is none.  Followed by hdf5_abort. */
-bool hdf5_open(struct hdf5_file *f, const char *path);
 
 /* Does all of hdf5_commit that may take long.  Optional; nothing more can be put into it. */
 void hdf5_settle(struct hdf5_file *f);
@@ -63,11 +64,5 @@ hid_t hdf5_creation(struct hdf5_file *f);
 void hdf5_note_text(struct hdf5_file *f, const char *path, const char *name, const char *text);
 void hdf5_note_reals(struct hdf5_file *f, const char *path, const char *name, hsize_t count,
                      const double *values);
-
-/* Reads a line of text, of a data set or an attribute, into text[size]; false when there is none or
- * it is too long. */
-bool hdf5_read_text(struct hdf5_file *f, const char *path, char *text, size_t size);
-bool hdf5_read_note(struct hdf5_file *f, const char *path, const char *name, char *text,
-                    size_t size);
 
 #endif

@@ -10,6 +10,7 @@
 #include "io/nxmx_layers.h"
 #include "io/nxmx_layout.h"
 #include "io/nxmx_reflections.h"
+#include "io/nxmx_trial.h"
 
 enum { NAME_BYTES = 4096 };
 
@@ -170,7 +171,7 @@ enum status nxmx_open(const char *path, const struct nxmx_kind *kind, struct nxm
     if (!opened)
         return error_memory(e, "a file");
     (void)snprintf(opened->path, sizeof opened->path, "%s", path);
-    if (hdf5_open(&opened->hdf5, path) && is_of_kind(opened, kind, rows)) {
+    if (!hdf5_open(&opened->hdf5, path, nxmx_try, e) && is_of_kind(opened, kind, rows)) {
         *file = opened;
         return STATUS_OK;
     }
@@ -184,8 +185,9 @@ enum status nxmx_open(const char *path, const struct nxmx_kind *kind, struct nxm
 bool nxmx_read_rows(const char *path, const char *lineage, struct nxmx_rows *rows)
 {
     struct hdf5_file f;
+    struct error ignored;
     *rows = (struct nxmx_rows){0};
-    if (!hdf5_open(&f, path))
+    if (hdf5_open(&f, path, nxmx_try, &ignored))
         return false;
     const bool good = is_of_lineage(&f, lineage) && nxmx_get_rows(&f, rows);
     hdf5_abort(&f);

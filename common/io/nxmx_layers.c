@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "io/hdf5_read.h"
 #include "io/nxmx_layout.h"
 
 enum {
@@ -144,8 +145,8 @@ bool nxmx_layers_find(struct hdf5_file *f, struct nxmx_kind *kind)
     char names[NAMES_BYTES];
     const char *rest = NULL;
     kind->nplanes = 0;
-    kind->labels = H5Lexists(f->id, LABELS, H5P_DEFAULT) > 0;
-    if (H5Lexists(f->id, NAMES, H5P_DEFAULT) > 0) {
+    kind->labels = H5Lexists(f->id, LABELS, hdf5_links()) > 0;
+    if (H5Lexists(f->id, NAMES, hdf5_links()) > 0) {
         if (!hdf5_read_text(f, NAMES, names, sizeof names))
             return false;
         rest = names;
@@ -161,12 +162,12 @@ bool nxmx_layers_open(struct nxmx_layers *l, struct hdf5_file *f, const struct n
     char names[NAMES_BYTES], found[NAMES_BYTES] = "", path[PATH_BYTES];
     *l = (struct nxmx_layers){0};
     list_names(kind, names);
-    const bool has = H5Lexists(f->id, NAMES, H5P_DEFAULT) > 0;
+    const bool has = H5Lexists(f->id, NAMES, hdf5_links()) > 0;
     if ((has && !hdf5_read_text(f, NAMES, found, sizeof found)) || strcmp(names, found) != 0 ||
-        (H5Lexists(f->id, LABELS, H5P_DEFAULT) > 0) != kind->labels)
+        (H5Lexists(f->id, LABELS, hdf5_links()) > 0) != kind->labels)
         return false;
     for (size_t k = 0; k < nxmx_layers_count(kind); k++) {
-        const hid_t data = H5Dopen2(f->id, path_of(kind, k, path), H5P_DEFAULT);
+        const hid_t data = hdf5_open_data(f->id, path_of(kind, k, path));
         if (data < 0)
             return false;
         l->data[l->count++] = data;

@@ -27,12 +27,13 @@ static void close_array(struct array *a)
 
 static bool open_array(const struct nexus *n, const char *path, struct array *a)
 {
-    *a = (struct array){.data = H5Dopen2(n->file, path, H5P_DEFAULT), .space = -1, .type = -1};
+    *a = (struct array){.data = hdf5_open_data(n->file, path), .space = -1, .type = -1};
     if (a->data < 0)
         return false;
     a->space = H5Dget_space(a->data);
     a->type = H5Dget_type(a->data);
-    return a->space >= 0 && a->type >= 0 && H5Tget_class(a->type) == H5T_INTEGER;
+    const H5T_class_t class = H5Tget_class(a->type);  // an enumeration: yes or no, of h5py
+    return a->space >= 0 && (class == H5T_INTEGER || class == H5T_ENUM);
 }
 
 /* Whether the slab lies within the array. */
@@ -74,7 +75,9 @@ static bool read_slab(const struct array *a, const struct nxmx_slab *slab, uint3
     }
     const hid_t memory = H5Screate_simple((int)slab->rank, size, NULL);
     // as HDF5 makes 0 of negative numbers
-    const hid_t as = H5Tget_sign(a->type) == H5T_SGN_2 ? H5T_NATIVE_INT32 : H5T_NATIVE_UINT32;
+    const hid_t as = H5Tget_class(a->type) != H5T_ENUM && H5Tget_sign(a->type) == H5T_SGN_2
+                         ? H5T_NATIVE_INT32
+                         : H5T_NATIVE_UINT32;
     const bool good = H5Sselect_hyperslab(a->space, H5S_SELECT_SET, first, NULL, size, NULL) >= 0 &&
                       H5Dread(a->data, as, memory, a->space, H5P_DEFAULT, values) >= 0;
     (void)H5Sclose(memory);
@@ -94,6 +97,7 @@ static bool is_packed(const struct array *a, const struct nxmx_slab *slab,
                                     ? H5Pget_filter2(made, 0, &flags, &values, NULL, 0, NULL, NULL)
                                     : 0;
     bool good = (filter == FILTER_LZ4 || filter == FILTER_BSLZ4) && H5Tget_size(a->type) == 4 &&
+                H5Tget_class(a->type) == H5T_INTEGER && H5Tget_order(a->type) == H5T_ORDER_LE &&
                 H5Sget_simple_extent_dims(a->space, dims, NULL) == rank &&
                 H5Pget_chunk(made, H5S_MAX_RANK, chunk) == rank;
     for (int i = 0; i < rank && good; i++) {

@@ -3,12 +3,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "io/nxmx_layers.h"
 #include "io/nxmx_layout.h"
 #include "io/nxmx_reflections.h"
+#include "io/nxmx_trial.h"
 
 enum { PATH_BYTES = 4096, COMPRESSION_BYTES = 16 };
 
@@ -16,24 +16,36 @@ enum { PATH_BYTES = 4096, COMPRESSION_BYTES = 16 };
 
 static enum status foreign(const char *path, struct error *e)
 {
-    if (access(path, R_OK))
-        return error_errno(e, STATUS_INPUT, "%s: cannot open", path);
     return error_set(e, STATUS_INPUT, "%s: is no NXmx file of bragg-write, or damaged", path);
 }
 
-enum status nxmx_read_truth(const char *path, char history[EXPERIMENT_HISTORY_SIZE],
-                            struct nxmx_rows *rows, struct error *e)
+static enum status read_truth(const char *path, hdf5_reader *reader,
+                              char history[EXPERIMENT_HISTORY_SIZE], struct nxmx_rows *rows,
+                              struct error *e)
 {
     struct hdf5_file f;
     *rows = (struct nxmx_rows){0};
     history[0] = 0;
-    if (!hdf5_open(&f, path))
-        return foreign(path, e);
+    const enum status s = hdf5_open(&f, path, reader, e);
+    if (s)
+        return s;
     if (!hdf5_read_text(&f, NXMX_TRUTH "/history", history, EXPERIMENT_HISTORY_SIZE))
         history[0] = 0;
     const bool good = nxmx_get_rows(&f, rows);
     hdf5_abort(&f);
     return good ? STATUS_OK : foreign(path, e);
+}
+
+enum status nxmx_read_truth(const char *path, char history[EXPERIMENT_HISTORY_SIZE],
+                            struct nxmx_rows *rows, struct error *e)
+{
+    return read_truth(path, nxmx_try, history, rows, e);
+}
+
+enum status nxmx_read_key(const char *path, struct nxmx_rows *rows, struct error *e)
+{
+    char history[EXPERIMENT_HISTORY_SIZE];
+    return read_truth(path, nxmx_try_series, history, rows, e);
 }
 
 /* --- images -------------------------------------------------------------- */
@@ -66,11 +78,15 @@ static bool size_image(hid_t data, enum pixel_type *type, size_t *pixels)
     return good;
 }
 
-static bool read_image(hid_t data, struct nxmx_one *one)
+/* An image of another size is not unpacked: a small chunk may become any amount of memory. */
+static bool read_image(hid_t data, size_t expected, struct nxmx_one *one)
 {
     enum pixel_type type;
     size_t pixels;
-    return nxmx_get_chunk(data, one->place, &one->chunk) && size_image(data, &type, &pixels) &&
+    if (!size_image(data, &type, &pixels))
+        return false;
+    one->pixels = pixels;
+    return pixels == expected && nxmx_get_chunk(data, one->place, &one->chunk) &&
            image_reserve(&one->image, type, UNIT_ADU, pixels) &&
            nxmx_unpack(one->compression, &one->chunk, &one->image, NULL) == STATUS_OK;
 }
@@ -119,7 +135,7 @@ static bool read_labels(const struct nxmx_layers *layers, struct nxmx_one *one,
 }
 
 /* The image, and what is as large. */
-static bool read_layers(struct hdf5_file *f, struct nxmx_one *one)
+static bool read_layers(struct hdf5_file *f, size_t pixels, struct nxmx_one *one)
 {
     char compression[COMPRESSION_BYTES];
     struct nxmx_kind kind = {0};
@@ -128,7 +144,7 @@ static bool read_layers(struct hdf5_file *f, struct nxmx_one *one)
     const bool good =
         hdf5_read_text(f, NXMX_TRUTH "/compression", compression, sizeof compression) &&
         nxmx_compression_of(compression, &one->compression) && nxmx_layers_find(f, &kind) &&
-        nxmx_layers_open(&layers, f, &kind) && read_image(layers.data[0], one) &&
+        nxmx_layers_open(&layers, f, &kind) && read_image(layers.data[0], pixels, one) &&
         read_planes(&layers, &kind, one, &chunk) &&
         (!kind.labels || read_labels(&layers, one, &chunk));
     nxmx_layers_close(&layers);
@@ -169,15 +185,15 @@ static bool find_file(hid_t made, const char *master, size_t place, char path[PA
 }
 
 /* Reads the frame, or says in `path` which file of a master holds it. */
-static bool read_one(struct hdf5_file *f, const char *master, struct nxmx_one *one,
+static bool read_one(struct hdf5_file *f, const char *master, size_t pixels, struct nxmx_one *one,
                      char path[PATH_BYTES])
 {
-    const hid_t data = H5Dopen2(f->id, NXMX_DATA, H5P_DEFAULT);
+    const hid_t data = hdf5_open_data(f->id, NXMX_DATA);
     const hid_t made = data >= 0 ? H5Dget_create_plist(data) : -1;
     bool good = made >= 0;
     if (good)
         good = H5Pget_layout(made) == H5D_VIRTUAL ? find_file(made, master, one->place, path)
-                                                  : read_layers(f, one);
+                                                  : read_layers(f, pixels, one);
     if (made >= 0)
         (void)H5Pclose(made);
     if (data >= 0)
@@ -203,30 +219,47 @@ static bool is_sound(const struct reflection_table *t, size_t pixels)
 static bool read_reflections(struct hdf5_file *f, struct nxmx_one *one)
 {
     struct reflection_table *t = &one->reflections;
+    const struct nxmx_told *told = &one->rows.reflections[one->place];
     t->present = one->rows.has_reflections;
     return t->present
-               ? nxmx_table_reserve(t, &one->rows.reflections[one->place]) &&
-                     nxmx_table_get(f, &one->rows, one->place, t) && is_sound(t, one->image.count)
+               ? told->rows <= UINT32_MAX && told->pixels <= UINT32_MAX &&
+                     hdf5_affords(f, told->rows * sizeof *t->rows) &&
+                     hdf5_affords(f, told->pixels * sizeof *t->pixels) &&
+                     nxmx_table_reserve(t, told) && nxmx_table_get(f, &one->rows, one->place, t) &&
+                     is_sound(t, one->image.count)
                : !t->nlabels;
 }
 
 /* --- both ---------------------------------------------------------------- */
 
-static enum status read_file(const char *path, uint64_t id, struct nxmx_one *one,
+/* `pixels` of an image, or what the file says. */
+static enum status cannot_read(const char *path, uint64_t id, const struct nxmx_one *one,
+                               size_t pixels, struct error *e)
+{
+    return one->pixels && one->pixels != pixels
+               ? error_set(e, STATUS_INPUT,
+                           "%s: images of %zu pixels; expected %zu, as the detector has", path,
+                           one->pixels, pixels)
+               : error_set(e, STATUS_INPUT, "%s: cannot read the images of frame %" PRIu64, path,
+                           id);
+}
+
+static enum status read_file(const char *path, uint64_t id, size_t pixels, struct nxmx_one *one,
                              char source[PATH_BYTES], struct error *e)
 {
     struct hdf5_file f;
     *one = (struct nxmx_one){0};
     source[0] = 0;
-    if (!hdf5_open(&f, path))
-        return foreign(path, e);
-    enum status s = nxmx_get_rows(&f, &one->rows) ? STATUS_OK : foreign(path, e);
+    enum status s = hdf5_open(&f, path, nxmx_try, e);
+    if (s)
+        return s;
+    s = nxmx_get_rows(&f, &one->rows) ? STATUS_OK : foreign(path, e);
     const int64_t place = nxmx_rows_find(&one->rows, id);
     one->place = (size_t)place;
     if (!s && place < 0)
         s = error_set(e, STATUS_INPUT, "%s: has no frame %" PRIu64, path, id);
-    if (!s && !read_one(&f, path, one, source))
-        s = error_set(e, STATUS_INPUT, "%s: cannot read the images of frame %" PRIu64, path, id);
+    if (!s && !read_one(&f, path, pixels, one, source))
+        s = cannot_read(path, id, one, pixels, e);
     if (!s && !source[0] && !read_reflections(&f, one))
         s = error_set(e, STATUS_INPUT, "%s: cannot read the reflections of frame %" PRIu64, path,
                       id);
@@ -234,14 +267,15 @@ static enum status read_file(const char *path, uint64_t id, struct nxmx_one *one
     return s;
 }
 
-enum status nxmx_one_read(const char *path, uint64_t id, struct nxmx_one *one, struct error *e)
+enum status nxmx_one_read(const char *path, uint64_t id, size_t pixels, struct nxmx_one *one,
+                          struct error *e)
 {
     char source[PATH_BYTES], none[PATH_BYTES];
-    enum status s = read_file(path, id, one, source, e);
+    enum status s = read_file(path, id, pixels, one, source, e);
     if (s || !source[0])
         return s;
     nxmx_one_free(one);
-    s = read_file(source, id, one, none, e);
+    s = read_file(source, id, pixels, one, none, e);
     return s || !none[0] ? s : foreign(source, e);
 }
 

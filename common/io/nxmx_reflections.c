@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "io/hdf5_read.h"
 #include "io/nxmx_layout.h"
 
 #define GROUP "/entry/reflections"
@@ -189,13 +190,28 @@ void nxmx_columns_close(struct nxmx_columns *c)
 
 /* ---- reading -------------------------------------------------------------- */
 
+/* Whether a data set holds values as they are in memory, so many from `first` on.  The library
+ * reads beyond damaged types that it has to convert. */
+static bool holds(hid_t data, hid_t type, uint64_t first, size_t count)
+{
+    const hid_t stored = H5Dget_type(data), space = H5Dget_space(data);
+    hsize_t length;
+    const bool good = H5Tequal(stored, type) > 0 && H5Sget_simple_extent_ndims(space) == 1 &&
+                      H5Sget_simple_extent_dims(space, &length, NULL) == 1 && first <= length &&
+                      count <= length - first;
+    (void)H5Sclose(space);
+    (void)H5Tclose(stored);
+    return good;
+}
+
 /* Items first .. first + count - 1 of the data set at a path. */
 static bool get(struct hdf5_file *f, const char *path, hid_t type, uint64_t first, size_t count,
                 void *values)
 {
     hid_t file = -1, memory = -1;
-    const hid_t data = H5Dopen2(f->id, path, H5P_DEFAULT);
-    const bool good = data >= 0 && select_rows(data, first, count, &file, &memory) &&
+    const hid_t data = hdf5_open_data(f->id, path);
+    const bool good = data >= 0 && holds(data, type, first, count) &&
+                      select_rows(data, first, count, &file, &memory) &&
                       H5Dread(data, type, memory, file, H5P_DEFAULT, values) >= 0;
     if (memory >= 0)
         (void)H5Sclose(memory);
@@ -222,6 +238,19 @@ bool nxmx_columns_get(struct hdf5_file *f, uint64_t first, size_t count,
     }
     mem_free(values);
     return good;
+}
+
+void nxmx_columns_touch(struct hdf5_file *f)
+{
+    char path[PATH_BYTES];
+    for (int i = 0; i <= NXMX_COLUMNS; i++) {
+        const hid_t data =
+            hdf5_open_data(f->id, i < NXMX_COLUMNS ? path_of(&columns[i], path) : PIXELS);
+        if (data < 0)
+            continue;
+        hdf5_touch(data);
+        (void)H5Dclose(data);
+    }
 }
 
 bool nxmx_table_reserve(struct reflection_table *t, const struct nxmx_told *told)

@@ -34,6 +34,9 @@ void nxmx_columns_put(struct nxmx_columns *c, struct hdf5_file *f, uint64_t fram
 bool nxmx_columns_get(struct hdf5_file *f, uint64_t first, size_t count,
                       struct reflection_row *rows);
 
+/* Visits all that says where the values of the columns are. */
+void nxmx_columns_touch(struct hdf5_file *f);
+
 /* Makes room in the empty *t for what was told of a frame; false when memory is out. */
 bool nxmx_table_reserve(struct reflection_table *t, const struct nxmx_told *told);
 

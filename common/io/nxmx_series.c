@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/utc.h"
 #include "io/nxmx_finish.h"
 #include "io/nxmx_found.h"
+#include "io/nxmx_read.h"
 
 /* ---- names ------------------------------------------------------------- */
 
@@ -258,6 +260,43 @@ static enum status check_given(struct nxmx_series *s, struct error *e)
     return status;
 }
 
+/* Whether bragg-write made the file. */
+static bool is_ours(const char *path)
+{
+    char history[EXPERIMENT_HISTORY_SIZE];
+    struct nxmx_rows rows;
+    struct error ignored;
+    const bool ours = nxmx_read_truth(path, history, &rows, &ignored) == STATUS_OK;
+    nxmx_rows_free(&rows);
+    return ours;
+}
+
+/* Data files of an earlier series, which may have had fewer frames in each, would be taken for some
+ * of this one: those that the master does not name are removed. */
+static enum status remove_former(struct nxmx_series *s, struct error *e)
+{
+    struct id_set files = {0};
+    char path[TEMPLATE_PATH_MAX];
+    if (!s->settings.replaces || !s->written.count)
+        return STATUS_OK;
+    int lock;
+    enum status status = nxmx_series_lock(s, &lock, e);
+    if (status)
+        return status;
+    status = nxmx_series_look(s, e);
+    if (!status && !template_list(&s->data, &files))
+        status = error_memory(e, "a list of files");
+    for (size_t i = 0; i < files.count && !status; i++)
+        for (uint64_t n = files.ranges[i].first; n <= files.ranges[i].last; n++) {
+            template_name(&s->data, n, path);
+            if (!nxmx_known_has(&s->known, n) && is_ours(path))
+                (void)unlink(path);
+        }
+    nxmx_series_unlock(lock);
+    id_set_clear(&files);
+    return status;
+}
+
 enum status nxmx_series_end(struct nxmx_series *s, struct error *e)
 {
     struct id_set files = {0};
@@ -271,6 +310,7 @@ enum status nxmx_series_end(struct nxmx_series *s, struct error *e)
     id_set_clear(&files);
     if (status == STATUS_OK)
         s->spooled = 0;
+    status = status ? status : remove_former(s, e);
     return status ? status : check_given(s, e);
 }
 

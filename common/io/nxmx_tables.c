@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "io/hdf5_read.h"
 #include "io/nxmx_layout.h"
 
 #define FRAMES NXMX_TRUTH "/frames"
@@ -126,10 +127,11 @@ static bool is_stored_as(hid_t data, hid_t type)
 static bool get_table(struct hdf5_file *f, const char *path, hid_t type, size_t size, size_t *count,
                       void *items)
 {
-    const hid_t data = H5Dopen2(f->id, path, H5P_DEFAULT);
+    const hid_t data = hdf5_open_data(f->id, path);
     const hid_t space = data >= 0 ? H5Dget_space(data) : -1;
     const hssize_t n = space >= 0 ? H5Sget_simple_extent_npoints(space) : -1;
-    void *memory = n > 0 ? calloc((size_t)n, size) : NULL;
+    const bool fits = n > 0 && (size_t)n <= SIZE_MAX / size && hdf5_affords(f, (size_t)n * size);
+    void *memory = fits ? calloc((size_t)n, size) : NULL;
     bool good = n == 0 || memory;
     if (memory)
         good = is_stored_as(data, type) &&
@@ -180,7 +182,7 @@ static bool get_counts(struct hdf5_file *f, struct nxmx_rows *rows, size_t *coun
 static bool get_reflections(struct hdf5_file *f, struct nxmx_rows *rows)
 {
     size_t count = rows->nframes;
-    rows->has_reflections = H5Lexists(f->id, REFLECTIONS, H5P_DEFAULT) > 0;
+    rows->has_reflections = H5Lexists(f->id, REFLECTIONS, hdf5_links()) > 0;
     if (rows->has_reflections)
         return (get_table(f, REFLECTIONS, told_type(), sizeof *rows->reflections, &count,
                           &rows->reflections) ||
@@ -207,7 +209,7 @@ static bool get_shifts(struct hdf5_file *f, struct nxmx_rows *rows)
 {
     double *shifts_m = NULL;
     size_t count = 0;
-    if (H5Lexists(f->id, SHIFTS, H5P_DEFAULT) <= 0)
+    if (H5Lexists(f->id, SHIFTS, hdf5_links()) <= 0)
         return true;
     const bool good =
         get_table(f, SHIFTS, H5Tcopy(H5T_NATIVE_DOUBLE), sizeof *shifts_m, &count, &shifts_m) &&

@@ -1,15 +1,14 @@
 #include "io/spectra.h"
 
-#include <hdf5.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/median.h"
+#include "io/hdf5_read.h"
 #include "io/nxmx_geometry.h"
 #include "io/textfile.h"
-#include "io/trial.h"
 
 enum { POINTS_MAX = 1 << 24 };  // of all shots
 static const double ENERGY_MAX_EV = 1e7;
@@ -147,7 +146,7 @@ static enum status read_text(const char *path, struct listed_spectra *l, struct 
  * a negative number. */
 static hid_t open_numbers(hid_t file, const char *path, hsize_t size[2])
 {
-    const hid_t data = H5Dopen2(file, path, H5P_DEFAULT);
+    const hid_t data = hdf5_open_data(file, path);
     const hid_t space = data < 0 ? -1 : H5Dget_space(data);
     const int rank = space < 0 ? 0 : H5Sget_simple_extent_ndims(space);
     size[0] = size[1] = 1;
@@ -203,45 +202,51 @@ static enum status read_sets(const char *path, hid_t energies, const hsize_t esi
     return s;
 }
 
-static enum status read_hdf5(const char *path, struct listed_spectra *l, struct error *e)
+static enum status read_open(struct hdf5_file *f, const char *path, struct listed_spectra *l,
+                             struct error *e)
 {
-    (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     hsize_t esize[2], wsize[2];
-    const hid_t energies = file < 0 ? -1 : open_numbers(file, "/energies", esize);
-    const hid_t weights = file < 0 ? -1 : open_numbers(file, "/weights", wsize);
-    enum status s = energies < 0 || weights < 0
-                        ? error_set(e, STATUS_INPUT,
-                                    "%s: must have /energies and /weights, numbers of shots x "
-                                    "points, at most %d",
-                                    path, POINTS_MAX)
-                        : read_sets(path, energies, esize, weights, wsize, l, e);
+    char missing[HDF5_REASON];
+    const hid_t energies = open_numbers(f->id, "/energies", esize);
+    const hid_t weights = open_numbers(f->id, "/weights", wsize);
+    enum status s = STATUS_OK;
+    if (energies < 0 || weights < 0)
+        s = error_set(e, STATUS_INPUT,
+                      "%s: must have /energies and /weights, numbers of shots x points, at most %d",
+                      path, POINTS_MAX);
+    else if (hdf5_missing_part(energies, missing) || hdf5_missing_part(weights, missing))
+        s = error_set(e, STATUS_INPUT,
+                      "%s: /energies or /weights has a part in %s, which is missing", path,
+                      missing);
+    else
+        s = read_sets(path, energies, esize, weights, wsize, l, e);
     if (energies >= 0)
         (void)H5Dclose(energies);
     if (weights >= 0)
         (void)H5Dclose(weights);
-    if (file >= 0)
-        (void)H5Fclose(file);
     return s;
 }
 
-static void try_hdf5(const char *path)
+static void try_hdf5(struct hdf5_file *f)
 {
     struct listed_spectra l = {0};
     struct error e;
-    (void)read_hdf5(path, &l, &e);
+    (void)read_open(f, "", &l, &e);
     spectra_free(&l);
+}
+
+static enum status read_hdf5(const char *path, struct listed_spectra *l, struct error *e)
+{
+    struct hdf5_file f;
+    enum status s = hdf5_open(&f, path, try_hdf5, e);
+    s = s ? s : read_open(&f, path, l, e);
+    hdf5_abort(&f);
+    return s;
 }
 
 enum status spectra_read(const char *path, struct listed_spectra *l, struct error *e)
 {
     *l = (struct listed_spectra){0};
-    enum status s = STATUS_OK;
-    if (nxmx_is_hdf5(path)) {
-        s = trial_read(path, try_hdf5, e);
-        s = s ? s : read_hdf5(path, l, e);
-    } else {
-        s = read_text(path, l, e);
-    }
+    const enum status s = nxmx_is_hdf5(path) ? read_hdf5(path, l, e) : read_text(path, l, e);
     return s ? s : check_all(path, l, e);
 }

@@ -1,14 +1,12 @@
 #include "io/transmission.h"
 
-#include <hdf5.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "io/hdf5_file.h"
+#include "io/hdf5_read.h"
 #include "io/image_file.h"
 #include "io/nxmx_geometry.h"
-#include "io/trial.h"
 
 enum { RANK_MAX = 3, PIXELS_MAX = 1 << 28 };
 #define DATA "/transmission"
@@ -36,9 +34,13 @@ static bool size_of(hid_t data, struct transmission *t)
 
 static enum status read_set(hid_t data, const char *path, struct transmission *t, struct error *e)
 {
+    char missing[HDF5_REASON];
     if (data < 0 || !size_of(data, t))
         return error_set(e, STATUS_INPUT, "%s: must have " DATA ", numbers of 2 or 3 dimensions",
                          path);
+    if (hdf5_missing_part(data, missing))
+        return error_set(e, STATUS_INPUT, "%s: " DATA " has a part in %s, which is missing", path,
+                         missing);
     t->passes = mem_array(t->count, sizeof *t->passes);
     if (!t->passes)
         return error_memory(e, path);
@@ -47,23 +49,31 @@ static enum status read_set(hid_t data, const char *path, struct transmission *t
                : STATUS_OK;
 }
 
-static enum status read_hdf5(const char *path, struct transmission *t, struct error *e)
+static enum status read_open(struct hdf5_file *f, const char *path, struct transmission *t,
+                             struct error *e)
 {
-    struct hdf5_file f;
-    const hid_t data = hdf5_open(&f, path) ? H5Dopen2(f.id, DATA, H5P_DEFAULT) : -1;
+    const hid_t data = hdf5_open_data(f->id, DATA);
     const enum status s = read_set(data, path, t, e);
     if (data >= 0)
         (void)H5Dclose(data);
-    hdf5_abort(&f);
     return s;
 }
 
-static void try_hdf5(const char *path)
+static void try_hdf5(struct hdf5_file *f)
 {
     struct transmission t = {0};
     struct error e;
-    (void)read_hdf5(path, &t, &e);
+    (void)read_open(f, "", &t, &e);
     transmission_free(&t);
+}
+
+static enum status read_hdf5(const char *path, struct transmission *t, struct error *e)
+{
+    struct hdf5_file f;
+    enum status s = hdf5_open(&f, path, try_hdf5, e);
+    s = s ? s : read_open(&f, path, t, e);
+    hdf5_abort(&f);
+    return s;
 }
 
 /* --- images ------------------------------------------------------------------------ */
@@ -108,13 +118,7 @@ static enum status check(const char *path, const struct transmission *t, struct 
 enum status transmission_read(const char *path, struct transmission *t, struct error *e)
 {
     *t = (struct transmission){0};
-    enum status s = STATUS_OK;
-    if (nxmx_is_hdf5(path)) {
-        s = trial_read(path, try_hdf5, e);
-        s = s ? s : read_hdf5(path, t, e);
-    } else {
-        s = read_image(path, t, e);
-    }
+    const enum status s = nxmx_is_hdf5(path) ? read_hdf5(path, t, e) : read_image(path, t, e);
     return s ? s : check(path, t, e);
 }
 

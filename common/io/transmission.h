@@ -15,7 +15,7 @@ struct transmission {
 
 /* Reads `path`: HDF5 with numbers in /transmission, the last of its two or three dimensions along
  * fast; SMV of 16 bits, of which 65535 stands for 1; or raw float32.  STATUS_INPUT for what is
- * none of these, or no share.  Called before there are threads, see trial_read.
+ * none of these, or no share.
  * transmission_free frees *t, also after an error. */
 enum status transmission_read(const char *path, struct transmission *t, struct error *e);
 void transmission_free(struct transmission *t);

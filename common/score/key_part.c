@@ -8,10 +8,13 @@
 #include "io/nexus.h"
 #include "io/nxmx_read.h"
 #include "io/nxmx_reflections.h"
+#include "io/nxmx_trial.h"
 #include "score/key_recording.h"
 #include "score/key_stream.h"
 #include "score/key_tables.h"
 #include "score/key_text.h"
+
+enum { BLOCK_ROWS = 1 << 23 };  // that are read at a time, at most
 
 /* Frames of a rotation series say about what they turn. */
 static enum status read_spindle(struct key_part *k, struct error *e)
@@ -19,15 +22,15 @@ static enum status read_spindle(struct key_part *k, struct error *e)
     struct hdf5_file file;
     char path[NEXUS_PATH];
     double length, step = 0.0;
-    enum status s = STATUS_OK;
     vec_set(k->spindle, -1.0, 0.0, 0.0);
-    if (!hdf5_open(&file, k->path))
-        return error_set(e, STATUS_INPUT, "%s: cannot be read as HDF5", k->path);
+    enum status s = hdf5_open(&file, k->path, nxmx_try_series, e);
+    if (s)
+        return s;
     const struct nexus n = {file.id, k->path};
     if (nexus_has(&n, "/entry/sample/transformations", "omega", path))
         s = nexus_vector(&n, path, k->spindle, &length, e);
     if (!s && nexus_has(&n, "/entry/sample/transformations", "omega_increment_set", path))
-        s = nexus_real(&n, path, &step, e);
+        s = nexus_real(&n, path, NEXUS_ANGLE, &step, e);
     hdf5_abort(&file);
     for (int i = 0; i < 2; i++)  // NeXus' x and y seen from the other side: the frame of the beam
         k->spindle[i] = 0.0 - k->spindle[i];
@@ -59,7 +62,6 @@ static enum status count_rows(struct key_part *k, struct error *e)
 
 enum status key_part_open(struct key_part *k, const char *path, struct error *e)
 {
-    char history[EXPERIMENT_HISTORY_SIZE];
     *k = (struct key_part){.path = path, .file.id = -1};
     if (key_tables_named(path)) {
         const enum status status = key_tables_read(k, e);
@@ -81,7 +83,7 @@ enum status key_part_open(struct key_part *k, const char *path, struct error *e)
                          "%s: is no answer key: must be an NXmx file of bragg-write, a recording, "
                          "or a table or stream of reflections or lattices",
                          path);
-    enum status s = nxmx_read_truth(path, history, &k->rows, e);
+    enum status s = nxmx_read_key(path, &k->rows, e);
     s = s ? s : count_rows(k, e);
     s = s ? s : nxmx_geometry_read(path, &k->detector, e);
     k->on_disk = true;
@@ -115,13 +117,21 @@ static enum status read_block(struct key_part *k, size_t first, size_t last, siz
     while (end < k->nframes && k->first[end + 1] - k->first[first] <= most)
         end++;
     const size_t count = (size_t)(k->first[end] - k->first[first]);
+    if (count > BLOCK_ROWS)
+        return error_set(e, STATUS_INPUT,
+                         "%s: frame %" PRIu64 " has %zu reflections; expected %d "
+                         "at most",
+                         k->path, number, count, BLOCK_ROWS);
     mem_free(k->block);
     k->nblock = k->block_frame = k->block_end = 0;
     k->block = mem_array(count, sizeof *k->block);
     if (!k->block)
         return error_memory(e, "the reflections of the answer key");
-    const bool good = (k->file.id >= 0 || hdf5_open(&k->file, k->path)) &&
-                      nxmx_columns_get(&k->file, k->first[first], count, k->block);
+    const enum status s =
+        k->file.id >= 0 ? STATUS_OK : hdf5_open(&k->file, k->path, nxmx_try_series, e);
+    if (s)
+        return s;
+    const bool good = nxmx_columns_get(&k->file, k->first[first], count, k->block);
     if (!k->stays_open)
         close_file(k);
     if (!good)

@@ -62,11 +62,12 @@ static enum status write_image(FILE *out, const struct key *k, const struct show
         .roi = {.fast_max = g->fast_pixels - 1, .slow_max = g->slow_pixels - 1},
         .mask = g->mask,
     };
+    const size_t pixels = k->detector->npanels * (size_t)(g->fast_pixels * g->slow_pixels);
     struct nxmx_one one = {0};
     struct image part;
     struct error ignored;
     enum status s = STATUS_OK;
-    if (nxmx_is_hdf5(f->path) && !nxmx_one_read(f->path, f->number, &one, &ignored) &&
+    if (nxmx_is_hdf5(f->path) && !nxmx_one_read(f->path, f->number, pixels, &one, &ignored) &&
         cut_panel(&one.image, k->detector->panels, k->detector->npanels, panel, &part))
         s = write_png(out, &part, &whole, e);
     nxmx_one_free(&one);

@@ -1,6 +1,7 @@
 """NXmx files of bragg-write: the only place that needs h5py."""
 from __future__ import annotations
 
+import errno
 import functools
 import os
 from collections.abc import Iterator
@@ -40,6 +41,26 @@ def _place_m(file: Any, path: str) -> Array:
     return point
 
 
+def _require_sources(file: Any, path: str, data: Any) -> None:
+    """HDF5 fills a virtual data set with zeros where a file is missing: raises an exception that names the file."""
+    if not data.is_virtual:
+        return
+    for name in dict.fromkeys(source.file_name for source in data.virtual_sources()):
+        if name == ".":
+            continue
+        source = os.path.join(os.path.dirname(os.path.abspath(path)), name)
+        if not os.path.isfile(source):
+            raise FileNotFoundError(errno.ENOENT, f"{path}: the data file of some frames is missing", source)
+        try:
+            import h5py
+            with h5py.File(source, "r") as opened:
+                missing = data.name not in opened
+        except OSError as error:
+            raise OSError(f"{source}: cannot be read as HDF5: truncated or damaged ({error})") from error
+        if missing:
+            raise ValueError(f"{source}: has no {data.name}, which {path} expects there")
+
+
 class NXmx(Frames):
     """Frames in the order of the file, with the truth that bragg-write keeps in /entry/braggpipe, in the lab of the pipeline.
 
@@ -58,6 +79,7 @@ class NXmx(Frames):
         self.path, self.file = path, h5py.File(path)
         if "entry/braggpipe" not in self.file or "entry/data/data" not in self.file:
             raise ValueError(f"{path}: has no frames of bragg-write (/entry/braggpipe, /entry/data/data)")
+        _require_sources(self.file, path, self.file["entry/data/data"])
         self.own = self.file["entry/braggpipe"]
         self.to_lab = numpy.linalg.inv(self.own["lab_to_nexus"][()])
         numbers = self.own["frames"]["number"].tolist()

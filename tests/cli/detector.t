@@ -61,16 +61,16 @@ if has python:h5py; then
 		is "$1 says so" "$(timeout 10 bragg-geometry --detector=bad.h5 2>&1 >/dev/null | grep -c "^bragg-geometry: bad.h5: .*$2")" 1
 	}
 	refused cycle 'depends_on leads back to itself'
-	refused nowhere '/entry/no/such/axis: is no transformation'
+	refused nowhere 'depends_on is /entry/no/such/axis, which is not there'
 	refused nan 'no finite number'
-	refused units "units 'furlong' are not known"
+	refused units "unknown units 'furlong'; expected"
 	refused no-vector 'vector must be three numbers'
 	refused zero-vector 'vector must be three numbers'
 	refused huge 'pixels along slow and fast, from 1 to 65536'
 	refused huge-size 'must hold whole numbers, 3 at most'
 	refused text-mask 'must hold whole numbers, one for each pixel'
 	refused oblong 'pixels must be square'
-	refused behind 'must hold whole numbers, one for each pixel'
+	refused behind 'pixels (slow x fast), the modules reach over'
 	refused wavelength 'a wavelength of'
 	refused spectrum 'is a spectrum, must be one wavelength'
 	refused no-module 'has no NXdetector_module'

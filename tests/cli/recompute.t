@@ -140,7 +140,7 @@ sed 's/history/hiztory/' n_data_000001.h5 >old.h5
 is 'NXmx of a version that did not say' "$(again old.h5:0)" \
 	'3 bragg-replay: old.h5: does not say how it was made; its index may, as NAME.index:K'
 head -c 2000 n.nxs >torn.nxs
-is 'damaged NXmx' "$(again torn.nxs:0)" '3 bragg-replay: torn.nxs: is no NXmx file of bragg-write, or damaged'
+is 'damaged NXmx' "$(again torn.nxs:0)" '3 bragg-replay: torn.nxs: cannot be read as HDF5: truncated or damaged'
 is 'NXmx without the frame' "$(again n.nxs:6) $(again n_data_000002.h5:3)" \
 	'3 bragg-replay: n.nxs: has no frame 6 3 bragg-replay: n_data_000002.h5: has no frame 3'
 is 'a master without its file' "$(rm n_data_000002.h5 && again n.nxs:5)" \

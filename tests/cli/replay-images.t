@@ -133,7 +133,7 @@ smv nan.img PIXEL_SIZE=nan
 smv huge.img DISTANCE=1e30
 refused 'a short SMV file' 3 'short.img: ends inside its SMV header' short.img
 refused 'a short CBF file' 3 '.*short.cbf: too short' short.cbf
-refused 'a short NXmx file' 3 'short.nxs: is no NXmx file of bragg-write, or damaged' short.nxs
+refused 'a short NXmx file' 3 'short.nxs: cannot be read as HDF5: truncated or damaged' short.nxs
 refused 'a text' 3 'text.img: is no recording' text.img
 refused 'a recording among images' 3 'x.rec: is neither SMV, CBF nor NXmx' a_0.img x.rec
 refused 'a file that is not there' 1 'gone.img: cannot open' a_0.img gone.img

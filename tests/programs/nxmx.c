@@ -14,6 +14,7 @@
 #include "base/crc32c.h"
 #include "codec/bslz4.h"
 #include "io/nxmx_layout.h"
+#include "io/nxmx_trial.h"
 
 static int fail(const char *what)
 {
@@ -75,7 +76,8 @@ int main(int argc, char **argv)
     struct hdf5_file f;
     struct nxmx_rows rows;
     const bool master = argc == 3 && strcmp(argv[1], "--master") == 0;
-    if (argc != 2 + master || !hdf5_open(&f, argv[argc - 1]))
+    struct error e;
+    if (argc != 2 + master || hdf5_open(&f, argv[argc - 1], nxmx_try, &e))
         return fail("give one HDF5 file");
     const hid_t data = H5Dopen2(f.id, "/entry/data/data", H5P_DEFAULT);
     if (data < 0 || !nxmx_get_rows(&f, &rows))

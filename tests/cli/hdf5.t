@@ -1,0 +1,47 @@
+#!/bin/sh
+# HDF5 as other programs write it: links, sizes, units; what is damaged or leads to a pipe is refused.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+top=$BRAGG_TESTS/..
+is 'HDF5 files are opened to read in one place alone' \
+	"$(cd "$top" && grep -l 'H5Fopen' common/*/*.c stages/*.c 2>/dev/null | tr '\n' ' ')" 'common/io/hdf5_read.c '
+is 'and their data sets' \
+	"$(cd "$top" && grep -l 'H5Dopen' common/*/*.c stages/*.c 2>/dev/null | tr '\n' ' ')" 'common/io/hdf5_read.c '
+needs 'HDF5 of other programs' python:h5py
+/usr/bin/python3 "$BRAGG_TESTS/cli/hdf5_files.py" .
+
+size() { timeout 10 bragg-geometry --quiet --detector="$1" 2>message | bragg-tap --quiet 2>/dev/null | grep -o 'size=[^ ]*'; }
+for name in plain words big zero named external swapped; do
+	is "$name is read" "$(size $name.h5)" size=100x80
+done
+is 'data_size of fast and slow is said' "$(bragg-geometry --detector=swapped.h5 2>&1 >/dev/null | grep -c 'warning: .*data_size is 100, 80 (fast, slow)')" 1
+# refused FILE TEXT: one line within seconds, status 3
+refused() {
+	is "$1 is refused" "$(timeout 10 bragg-geometry --detector="$1" 2>&1 >/dev/null; echo $?)" "bragg-geometry: $1: $2
+3"
+}
+refused other.h5 '/entry/data/data: 80 x 100 pixels (slow x fast), the modules reach over 80 x 101'
+refused mask.h5 '/entry/instrument/detector/pixel_mask: 81 x 100 pixels (slow x fast), the modules reach over 80 x 100'
+refused no-units.h5 '/entry/instrument/detector/module/fast_pixel_direction: has no units; expected m, mm, um, nm or angstrom'
+refused odd-units.h5 "/entry/instrument/detector/transformations/det_z: unknown units 'furlong'; expected m, mm, um, nm or angstrom"
+refused distances.h5 '/entry/instrument/detector/transformations/det_z: 2 numbers from 0.15 to 0.16 (in m or rad); expected one'
+refused waves.h5 '/entry/instrument/beam/incident_wavelength: 2 numbers from 1 to 1.1 A; expected one.  Give --wavelength.'
+refused gone.h5 '/entry/instrument is a link to /entry/instrument in nowhere.h5, which is missing'
+refused loop.h5 '/entry/instrument is a link to /entry/instrument, which is not there'
+is 'a link to a pipe is refused' "$(timeout 10 bragg-geometry --detector=pipe.h5 2>&1 >/dev/null)" \
+	'bragg-geometry: fifo: is no ordinary file, and a link leads there'
+is 'a chunk that is much larger than its data set is not unpacked' \
+	"$(ulimit -v 2000000; bragg-geometry --quiet 2>/dev/null | bragg-orient --spectra=chunk.h5 2>&1 >/dev/null | grep -c 'must have /energies and /weights')" 1
+
+series() {
+	bragg-geometry --quiet --detpixels=40 --ncells=5 --fluence=1e28 | bragg-orient --quiet --frames=4 --random 2>/dev/null |
+		bragg-intensity --quiet | bragg-noise --quiet --adc-offset=0 | bragg-write --quiet --compression=gzip "$@" r.nxs
+}
+series --frames-per-file=1
+series --frames-per-file=2 --overwrite
+is 'data files of an earlier series are removed' "$(echo r_data_*)" 'r_data_000001.h5 r_data_000002.h5'
+rm r_data_000002.h5
+is 'the Python reader names a data file that is missing' "$(PYTHONPATH="$top/pipelines" /usr/bin/python3 -c '
+import braggpipe
+print(list(braggpipe.open("r.nxs")))' 2>&1 | grep -c "FileNotFoundError.*r_data_000002.h5")" 1
+finish
