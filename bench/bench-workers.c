@@ -145,7 +145,7 @@ static void on_message(struct crowd *c, struct worker *w, const struct route *r,
     }
 }
 
-static void receive(struct crowd *c, struct worker *w, const struct port *port)
+static void receive(struct crowd *c, struct worker *w, struct port *port)
 {
     struct address from;
     struct message m;

@@ -76,10 +76,11 @@ static void try_to_read(struct shared *with, const char *path,
     for (int i = 1; i < NSIG; i++)
         (void)signal(i, SIG_DFL);
     (void)sigaction(SIGALRM, &tick, NULL);
-    /* the parent knows what to do, and the child ends with it */
-    (void)signal(SIGINT, SIG_IGN);
-    (void)signal(SIGTERM, SIG_IGN);
-    (void)signal(SIGHUP, SIG_IGN);
+    /* Signals to the whole group are for the parent: it knows what to do, and the child ends with
+     * it.  bragg-run asks the processes of a stage to leave by one of them (link/run.h). */
+    static const int for_parent[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+    for (size_t i = 0; i < sizeof for_parent / sizeof *for_parent; i++)
+        (void)signal(for_parent[i], SIG_IGN);
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -75,7 +75,8 @@ if has python:h5py; then
 	refused spectrum 'is a spectrum, must be one wavelength'
 	refused no-module 'has no NXdetector_module'
 	refused no-detector 'is no NXmx file'
-	refused beam-odd "units 'furlong' are not known, must be eV, keV or J"
+	refused beam-odd "unknown units 'furlong'; expected eV, keV, MeV or J"
+	refused beam-bare 'has no units; expected m, mm, um, nm or angstrom'
 	refused beam-two 'says two wavelengths, 1.0332[0-9]* and 1.3776[0-9]* A. Give --wavelength or --energy'
 	# beam WHAT: the wavelength of a file that says it so, or what is said
 	beam() {
@@ -88,7 +89,6 @@ if has python:h5py; then
 	is 'in keV, the first of several' "$(beam keV)" wavelength_A=1.37760222
 	is 'and of a monochromator, in J' "$(beam J)" wavelength_A=1.37760222
 	is 'its wavelength, in nm' "$(beam mono)" wavelength_A=1.3
-	is 'or without a unit' "$(beam bare)" wavelength_A=1.25
 	is 'of two that contradict each other an option chooses' "$(beam two --wavelength=1.1)" wavelength_A=1.1
 	is 'a file that does not say it' "$(beam none)" "$(printf '%s\n' wavelength_A=1 \
 		'warning: beam.h5: does not say the wavelength: 1 A is used. Give --wavelength or --energy')"

@@ -30,8 +30,8 @@ check 'without it spots are missing' sh -c '! cmp -s mtz.raw bare.raw'
 is 'and a line says what mends it' "$(grep -c 'warning: .*unique.hkl: .*--spacegroup expands it' said)" 1
 
 # --- models: a program that stands for gemmi sfcalc
-if ! command -v gemmi >/dev/null; then
-	skip 'models of atoms' 'gemmi is missing'
+if ! has gemmi; then
+	skip 'models of atoms' "$lack is missing"
 	finish
 	exit
 fi

@@ -38,7 +38,7 @@ is '64 open files are enough' "$(statuses first source make sink) $(find out -ty
 small() {
 	bragg-geometry --detpixels=64 --pixel=1 --ncells=5 --fluence=1e26 --oversample=1 |
 		bragg-orient --frames=2 --quiet | bragg-intensity --threads="$1" | bragg-background --water=9 --threads="$1" |
-		bragg-noise --readout=3 --flicker=0.1 --calibration=0.1 --threads="$1" --quiet |
+		bragg-noise --adc-offset=0 --readout=3 --flicker=0.1 --calibration=0.1 --threads="$1" --quiet |
 		bragg-write s_%d.img s_%d.cbf s_%d.raw s.nxs --preview=s_%d.png
 }
 if [ "${BRAGG_SANITIZED-}" ]; then

@@ -3,7 +3,7 @@
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 . "$BRAGG_TESTS/models.sh"
 scratch
-needs 'gemmi, numpy and msgpack' gemmi python:numpy,msgpack
+needs 'gemmi, numpy and msgpack' gemmi python:numpy python:msgpack
 export XDG_CACHE_HOME="$tap_scratch/cache"
 
 # --- an image is that of all atoms of the cell, listed in P 1

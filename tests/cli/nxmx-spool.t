@@ -11,7 +11,7 @@ record() {
 	shift 2
 	bragg-geometry --quiet --detpixels=32 --pixel=3.2 --distance=120 --wavelength=1.0 --ncells=5 |
 		bragg-orient --quiet --random --frames="$record_frames" "$@" | bragg-intensity --threads=1 --quiet 2>>upstream |
-		bragg-noise --quiet --seed=9 --threads=1 | bragg-tap --quiet --record="$record_name"
+		bragg-noise --quiet --adc-offset=0 --seed=9 --threads=1 | bragg-tap --quiet --record="$record_name"
 }
 record all.rec 22
 record others.rec 7 --seed=5
@@ -79,7 +79,7 @@ is 'and in the file' "$(nxmx lost/s_data_000003.h5 | cut -f1 | tr '\n' ' ')" '8 
 told() {
 	bragg-geometry --quiet --detpixels=32 --pixel=3.2 --distance=120 --wavelength=1.0 --ncells=5 |
 		bragg-orient --quiet --random --frames=5 | bragg-intensity --threads=1 --quiet --reflections 2>>upstream |
-		bragg-noise --quiet --seed=9 --threads=1
+		bragg-noise --quiet --adc-offset=0 --seed=9 --threads=1
 }
 mkdir tabled
 told | bragg-tap --quiet --record=told.rec

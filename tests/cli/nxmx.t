@@ -11,7 +11,7 @@ geometry() {
 }
 counts() {
 	geometry | bragg-orient --random "$@" 2>>upstream | bragg-intensity --threads=1 2>>upstream |
-		bragg-noise --seed=9 2>>upstream
+		bragg-noise --seed=9 --adc-offset=0 2>>upstream
 }
 files() {
 	(cd "$1" && ls -A | tr '\n' ' ')
@@ -49,7 +49,7 @@ geometry | bragg-orient --random --frames=22 --out="@ipc://$d/o" 2>>upstream &
 for i in 1 2 3; do
 	bragg-intensity --threads=1 --in="ipc://$d/o" --out="ipc://$d/i" 2>>upstream &
 done
-bragg-noise --seed=9 --in="@ipc://$d/i" 2>>upstream | bragg-write workers/s.nxs --frames-per-file=4 2>>message
+bragg-noise --seed=9 --adc-offset=0 --in="@ipc://$d/i" 2>>upstream | bragg-write workers/s.nxs --frames-per-file=4 2>>message
 wait
 complete 'three workers, frames in any order: the same bytes' workers
 counts --frames=22 --window=2 | bragg-write small/s.nxs --frames-per-file=4 2>>message

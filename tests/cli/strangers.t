@@ -193,14 +193,14 @@ if [ "$(id -u)" = 0 ] && setpriv --reuid=61234 --regid=61234 --clear-groups "$(c
 	is 'with the reason' "$(grep -c "^bragg-view: ipc://$open/frames: the socket $foreign" said.theirs)" 1
 	check_status 'bragg-serve refuses them' 1 sh -c "timeout 20 bragg-serve --in=ipc://$open/frames --bind=ipc://$PWD/own >/dev/null 2>said.theirs"
 	is 'with the reason' "$(grep -c "^bragg-serve: ipc://$open/frames: the socket $foreign" said.theirs)" 1
-	if /usr/bin/python3 -c 'import zmq, msgpack, numpy' 2>/dev/null; then
+	if has python:zmq python:msgpack python:numpy; then
 		check_status 'the Python module refuses them' 1 sh -c "PYTHONPATH='$BRAGG_TESTS/../pipelines' timeout 20 /usr/bin/python3 -c '
 import braggpipe
 with braggpipe.open(\"ipc://$open/frames\") as frames:
     for frame in frames: print(frame.id)' >said.frames 2>said.theirs"
 		is 'with the reason' "$(tail -n 1 said.theirs | grep -c "^braggpipe.*: ipc://$open/frames: the socket $foreign") $(wc -l <said.frames)" '1 0'
 	else
-		skip 'the Python module refuses them' 'python3-zmq, -msgpack or -numpy is missing'
+		skip 'the Python module refuses them' "$lack is missing"
 	fi
 	# the one who waits is there first
 	timeout 20 bragg-write --in="ipc://$open/late" 'theirs_%d.img' 2>said.theirs &

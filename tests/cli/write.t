@@ -10,7 +10,7 @@ photons() {
 		bragg-intensity --threads=1 2>>upstream
 }
 counts() {
-	photons "$1" "$2" | bragg-noise --seed=9 2>>upstream
+	photons "$1" "$2" | bragg-noise --seed=9 ${offset-} 2>>upstream
 }
 # none: for what is refused before the stream begins.
 none() {
@@ -109,7 +109,7 @@ check "one frame needs no number" write counts 1 7 other/single.img --fsync
 # dials NAME WARNED [FRAMES]: tests/full/cbf.t asks DIALS
 dials() {
 	write counts "${3-1}" 7 "other/$1"
-	is "a name that DIALS cannot import is warned of once: $1" "$(cat message)" "$2"
+	is "a name that DIALS cannot import is warned of once: $1" "$(grep -v 'cannot say the offset' message)" "$2"
 }
 no_number="has no number right before a dot, as 'lyso_%04d.cbf' has: DIALS cannot import it"
 dials still.cbf "bragg-write: warning: 'other/still.cbf' $no_number"
@@ -144,7 +144,7 @@ rm bad/a.raw.index
 for folder in a_1.raw s_data_000001.h5; do
 	mkdir "bad/$folder"
 	for option in --fsync --overwrite --resume; do
-		case $folder in a_1.raw) template=bad/a_%d.raw ;; *) template=bad/s.nxs ;; esac
+		case $folder in a_1.raw) template=bad/a_%d.raw ;; *) template=bad/s.nxs offset=--adc-offset=0 ;; esac
 		refused "a folder in the way of $name, $option" 1 "$folder: .*[iI]s a \(folder, must be a file\|directory\)" counts 2 7 "$template" $option
 		check "is not to be overwritten: $template, $option" sh -c '! grep -q overwrite message'
 	done
