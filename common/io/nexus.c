@@ -317,7 +317,7 @@ static bool is_one(const struct nexus_range *range)
 enum status nexus_real(const struct nexus *n, const char *path, enum nexus_kind kind, double *value,
                        struct error *e)
 {
-    struct nexus_range range;
+    struct nexus_range range = {0};
     const enum status s = nexus_reals(n, path, kind, &range, e);
     if (s)
         return s;

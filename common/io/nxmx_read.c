@@ -81,7 +81,7 @@ static bool size_image(hid_t data, enum pixel_type *type, size_t *pixels)
 /* An image of another size is not unpacked: a small chunk may become any amount of memory. */
 static bool read_image(hid_t data, size_t expected, struct nxmx_one *one)
 {
-    enum pixel_type type;
+    enum pixel_type type = PIXEL_F32;  // gcc 14 does not see that size_image sets it
     size_t pixels;
     if (!size_image(data, &type, &pixels))
         return false;

@@ -54,7 +54,7 @@ client() {
 	timeout 60 /usr/bin/python3 client.py "$@"
 }
 counts() {
-	sed -n 's/.*"taken":\([0-9]*\),"dropped":\([0-9]*\).*/\1 \2/p' "$1.stats"
+	sed -n 's/.*"taken":\([0-9]*\),.*"dropped":\([0-9]*\).*/\1 \2/p' "$1.stats"
 }
 
 pipeline 200 req
