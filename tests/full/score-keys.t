@@ -40,11 +40,12 @@ still='--random --hit-rate=0.75 --seed=5'
 	frames '' $still | bragg-write --quiet --reflections=run.stream 'run_%d.raw'
 	frames '' $still | bragg-write --quiet --reflections=run.tsv 'tsv_%d.raw'
 }
-no_lattices='angle_deg cell geometry_px intensities lattices predicted predicted_px'
-no_spots='found_px geometry_px intensities lattices predicted predicted_px spots'
+# Streams and tables do not say the wavelength.
+no_lattices='angle_deg cell geometry geometry_px intensities lattices predicted predicted_px wavelength'
+no_spots='found_px geometry geometry_px intensities lattices predicted predicted_px spots wavelength'
 /usr/bin/python3 "$BRAGG_TESTS/cli/score_streams.py" key.nxs 0.8 120
 for result in turned noisy; do
-	same "run.stream: $result" 0.006 '' run.stream $result.stream
+	same "run.stream: $result" 0.006 wavelength run.stream $result.stream
 	same "run.tsv tells no lattices: $result" 1e-4 "$no_lattices" run.tsv $result.stream
 	same "the truth tells no spots: $result" 1e-6 "$no_spots" truth.tsv $result.stream
 done
@@ -59,7 +60,7 @@ across='--random --seed=5 --lattices=2'
 	frames --convention=dials $across | bragg-write --quiet --reflections='r_%04d.refl' 'refl_%d.raw'
 }
 for result in run.stream r_0000.refl; do
-	same "other axes: run.stream: $result" 0.01 '' run.stream $result
+	same "other axes: run.stream: $result" 0.01 wavelength run.stream $result
 	same "other axes: the truth: $result" 0.001 "$no_spots" truth.tsv $result
 	bragg-score --json=part.json truth.tsv $result >/dev/null
 	check "other axes: the truth and $result agree" /usr/bin/python3 "$BRAGG_TESTS/cli/score_figures.py" part.json lattices.wrong=0 angle_deg.max=0~0.001
@@ -75,7 +76,7 @@ turn='--osc=0.5 --phi0=10 --phi-steps=5 --misset=10,5,3'
 	frames '' $turn | bragg-write --quiet --reflections=run.refl 'sum_%d.raw'
 }
 /usr/bin/python3 "$BRAGG_TESTS/cli/score_streams.py" key.nxs 0.8 120
-same 'a rotation: run.stream' 0.01 '' run.stream turned.stream
+same 'a rotation: run.stream' 0.01 wavelength run.stream turned.stream
 same 'and the truth' 1e-6 "$no_spots" truth.tsv turned.stream
 check 'a table of a run against itself' bragg-score --json=part.json run.refl run.refl
 check 'is perfect, but for spots, which it does not tell' /usr/bin/python3 "$BRAGG_TESTS/cli/score_figures.py" part.json frames=4 lattices.right=4 \
@@ -95,7 +96,7 @@ printf 'frame fast slow time_s\n0 10 10 2e9\n2 10 10 2e9\n3 10 10 2e9\n' >times.
 /usr/bin/python3 "$BRAGG_TESTS/cli/score_streams.py" key.nxs 0.8 120
 bragg-score --sent=sent.stream --json=all.json key.nxs perfect.stream >/dev/null
 bragg-score --json=part.json sent.stream perfect.stream >/dev/null
-is 'the stream of bragg-serve is a key alone' "$(/usr/bin/python3 "$BRAGG_TESTS/cli/score_same.py" all.json part.json 0.006 2>&1)" ''
+is 'the stream of bragg-serve is a key alone' "$(/usr/bin/python3 "$BRAGG_TESTS/cli/score_same.py" all.json part.json 0.006 2>&1)" wavelength
 check 'with what became of frames' /usr/bin/python3 "$BRAGG_TESTS/cli/score_figures.py" part.json frames=4 lattices.right=4 spots.recall=1 \
 	sent.dropped="$(grep -c 'fate = dropped' sent.stream)" sent.withheld="$(grep -c 'fate = withheld' sent.stream)" lost.by_client=0
 is 'the table says the same of it' "$(awk -F'\t' 'NR > 1 { print $1, $(NF - 1), $NF }' sent.tsv)" \
