@@ -30,8 +30,12 @@ refused gone.h5 '/entry/instrument is a link to /entry/instrument in nowhere.h5,
 refused loop.h5 '/entry/instrument is a link to /entry/instrument, which is not there'
 is 'a link to a pipe is refused' "$(timeout 10 bragg-geometry --detector=pipe.h5 2>&1 >/dev/null)" \
 	'bragg-geometry: fifo: is no ordinary file, and a link leads there'
-is 'a chunk that is much larger than its data set is not unpacked' \
-	"$(ulimit -v 2000000; bragg-geometry --quiet 2>/dev/null | bragg-orient --spectra=chunk.h5 2>&1 >/dev/null | grep -c 'must have /energies and /weights')" 1
+if [ "${BRAGG_SANITIZED-}" ]; then
+	skip 'a chunk that is much larger than its data set is not unpacked' 'sanitizers need more address space than a limit leaves'
+else
+	is 'a chunk that is much larger than its data set is not unpacked' \
+		"$(ulimit -v 2000000; bragg-geometry --quiet 2>/dev/null | bragg-orient --spectra=chunk.h5 2>&1 >/dev/null | grep -c 'must have /energies and /weights')" 1
+fi
 
 series() {
 	bragg-geometry --quiet --detpixels=40 --ncells=5 --fluence=1e28 | bragg-orient --quiet --frames=4 --random 2>/dev/null |
