@@ -99,7 +99,7 @@ bool port_has_messages(const struct port *p)
     return ((struct fake *)p->socket)->full;
 }
 
-enum port_got port_receive(const struct port *p, struct address *from, struct message *m)
+enum port_got port_receive(struct port *p, struct address *from, struct message *m)
 {
     struct fake *f = p->socket;
     *from = p->bound ? f->from : (struct address){0};
