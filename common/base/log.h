@@ -16,15 +16,15 @@ enum log_level { LOG_ERROR, LOG_NOTICE, LOG_WARNING, LOG_TELL, LOG_INFO, LOG_DEB
 enum { LOG_MARK = '\1' };
 
 /* In the environment of a process whose stderr bragg-run reads: which file that is, DEVICE:INODE,
- * as log_mark_stderr writes it.  A line there that is no error begins with LOG_ASIDE, so that it is
- * not taken for the cause of a failure.  Where stderr leads elsewhere lines have no such mark. */
+ * as log_mark_stderr writes it.  A line that is not an error begins with LOG_ASIDE there, so that
+ * bragg-run does not report it as the cause of a failure.  Elsewhere lines have no such mark. */
 #define LOG_SUPERVISED "BRAGG_STDERR"
 enum { LOG_ASIDE = '\2' };
 
 /* Sets LOG_SUPERVISED in the environment for the file behind `fd`. */
 void log_mark_stderr(int fd);
 
-/* What a line that is no error begins with: the mark that the reader of stderr wants, or "". */
+/* The mark at the start of a line that is not an error: LOG_ASIDE under bragg-run, else "". */
 const char *log_aside(void);
 
 /* Tells bragg-run a word that is not for people; nothing where bragg-run does not read stderr. */

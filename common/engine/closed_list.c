@@ -50,8 +50,8 @@ static bool excited(const struct look *l, const double centre[3], double length_
     return k[0] <= k[1];
 }
 
-/* What the sensor absorbs at the wave number of the sphere through `centre`, of those that the beam
- * has: for all of these it is known. */
+/* The absorption of the sensor at the wave number of the Ewald sphere through `centre`.  The beam
+ * has this wave number, and the absorption is known for all wave numbers of the beam. */
 static double absorb_of(const struct look *l, const double centre[3])
 {
     const double along = vec_dot(centre, l->step->ensemble.incident);

@@ -155,8 +155,8 @@ static void move_points(const struct cpu_slopes *job, const struct panel *p, int
     }
 }
 
-/* What a sensor catches of a source by itself, and how that changes: of the point at hand, whose
- * directions have turned. */
+/* Computes how much the sensor absorbs of one source at the current point, and the derivatives of
+ * that.  The directions of the point must have been turned before. */
 static void absorb_source(const struct cpu_slopes *job, const struct panel *p, int layer,
                           double absorb, int n, struct cpu_slopes_scratch *s)
 {

@@ -166,8 +166,8 @@ INLINE float dense_once_at(const struct dense_once *o, float j, float inverse)
 
 /* ---- factors --------------------------------------------------------------------- */
 
-/* What a layer of a sensor catches, of a source with `absorb`: depths of its front and back over
- * the attenuation length, negative, and the row along the normal. */
+/* How much a layer of the sensor absorbs of a source whose coefficient is `absorb`: the negative
+ * depths of its front and back in attenuation lengths, and the row along the normal. */
 struct dense_layer {
     double front, back, start, step;
 };

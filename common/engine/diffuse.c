@@ -158,7 +158,7 @@ double diffuse_at(const struct diffuse *d, size_t crystal, const double hkl[3])
     return halo_at(d, &d->halos[crystal], hkl);
 }
 
-/* What the sensor absorbs of the mean wavelength; where that is not known reflections say so. */
+/* The absorption of the sensor at the mean wavelength.  If it is unknown, reflections report it. */
 static double absorb_of(const struct experiment *x, double wavelength_m)
 {
     const struct source mean = {.wavelength_m = wavelength_m};

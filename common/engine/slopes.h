@@ -72,8 +72,8 @@ void slopes_begin(struct slopes *s, const struct slopes_frame *frame, size_t pan
 void slopes_point(struct slopes *s, const struct panel *p, int layer, const double position[3],
                   bool new_solid_angle, bool new_capture);
 
-/* What a sensor catches of the source at hand, see struct cpu_source, at the point at hand, whose
- * direction is `diffracted`. */
+/* Computes how much the sensor absorbs of the current source (struct cpu_source) at the current
+ * point, which lies in the direction `diffracted`. */
 void slopes_capture(struct slopes *s, const struct panel *p, int layer, double absorb,
                     const double diffracted[3]);
 
