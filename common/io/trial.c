@@ -1,6 +1,7 @@
 #include "io/trial.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,6 +67,17 @@ static void limit_memory(void)
         (void)fclose(statm);
 }
 
+/* The C library or HDF5 may write about a crash.  The parent says all that a user needs, in one line.
+ * A sanitizer's report is kept. */
+static void silence_stderr(void)
+{
+#ifndef __SANITIZE_ADDRESS__
+    const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (null >= 0)
+        (void)dup2(null, STDERR_FILENO);
+#endif
+}
+
 /* Never returns. */
 static void try_to_read(struct shared *with, const char *path,
                         enum status (*read)(void *what, struct error *e), void *what)
@@ -85,6 +97,7 @@ static void try_to_read(struct shared *with, const char *path,
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    silence_stderr();
     limit_memory();
     shared = with;
     trial_reach(path);

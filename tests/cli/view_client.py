@@ -250,12 +250,12 @@ def part_hostile(address):
 def part_crowd(address):
     """Pages that look, and one that reads nothing, until the stream has ended."""
     stalled = Socket(address, buffer=4096)
-    stalled.wait_text(b'"frames"')
+    stalled.wait_text(b'"what":"frames"')
     for _ in range(50):
         stalled.say('tile 0 0 0 4000 4000 1 max')
     pages = [Socket(address) for _ in range(50)]
     for s in pages:
-        s.wait_text(b'"frames"')
+        s.wait_text(b'"what":"frames"')
         s.say('look yes')
         s.say('tile 0 0 0 4000 4000 2 max')
     begun = time.monotonic()
@@ -289,7 +289,7 @@ def part_follow(address):
         text, data = s.message()
         if text and b'"end"' in data:
             break
-        if text and b'"frames"' in data:
+        if text and b'"what":"frames"' in data:
             there = True
         if not text:
             seen.add(HEAD.unpack_from(data)[3])
