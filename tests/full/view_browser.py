@@ -99,7 +99,9 @@ async def values(page, width):
     await page.wait("document.body.dataset.scale === '1'", 10)
     left, top = [float(await page.run(f'document.body.dataset.{k}')) for k in 'xy']
     for fast, slow in ((500, 450), (333, 400), (612, 477)):
-        said = await hover(page, fast, slow, 1, left, top)
+        await hover(page, fast, slow, 1, left, top)
+        await page.wait(f"!{text('place')}.includes('largest of')", 20)  # until pixels of this scale have come
+        said = await page.run(text('place'))
         check(f'pixel {fast}, {slow} is that of the file', f': {wanted[slow * width + fast]} ADU' in said, said)
     brightest = max(range(len(wanted)), key=lambda i: wanted[i] if 300 < i % width < 700 and 300 < i // width < 600 else -1)
     await hover(page, brightest % width, brightest // width, 1, left, top)
