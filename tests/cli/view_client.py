@@ -283,8 +283,9 @@ def part_crowd(address):
 def part_hoard(address):
     """64 pages that ask for all pixels and read nothing."""
     pages = [Socket(address, buffer=4096) for _ in range(64)]
-    for s in pages:
-        s.say('tile 0 0 0 4000 4000 1 max')
+    for n, s in enumerate(pages):
+        s.wait_text(b'"what":"frames"')
+        s.say(f'tile 0 {n} 0 4000 4000 1 max')  # pages share an answer to the same question
     time.sleep(2)
     check('who reads is served', Socket.answer(pages[0], 'mask 0 0 4 4 1') is not None)
     for s in pages[1:]:
