@@ -12,7 +12,7 @@
 #include "base/error.h"
 
 /* A line per type: symbol, what it is called, what can be done with it where another is wanted.
- * Lists of numbers and pipelines are wanted, but never recognized. */
+ * Lists of numbers, pipelines and pixels are wanted, but never recognized. */
 #define FILETYPE_MAP(X)                                                                       \
     X(OTHER, "", "")                                                                          \
     X(HKL, "lines of h k l F", "")                                                            \
@@ -26,6 +26,7 @@
     X(SHADOWS, "lines of corners of shadows", "")                                             \
     X(RUNS, "lines of runs", "")                                                              \
     X(PIPELINE, "a pipeline", "")                                                             \
+    X(PIXELS, "an image (SMV, CBF or float32 pixels)", "")                                    \
     X(MTZ, "an MTZ file", "bragg-geometry --mtz reads it")                                    \
     X(MODEL, "a model of atoms (PDB or mmCIF)",                                               \
       "bragg-geometry --model computes structure factors from it, by gemmi sfcalc")           \

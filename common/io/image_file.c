@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "io/cbf.h"
+#include "io/filetype.h"
 #include "io/smv.h"
 
 static enum status read_pixels(FILE *in, const char *path, long offset, enum pixel_type type,
@@ -68,6 +69,27 @@ static enum status read_smv(FILE *in, const char *path, size_t size, struct imag
     return s;
 }
 
+/* Raw pixels may begin with any bytes.  These formats begin with bytes that no pixel is likely to
+ * have. */
+static enum status refuse_other_formats(const char *path, const char *first, size_t n,
+                                        struct error *e)
+{
+    const enum filetype type = filetype_of(first, n);
+    switch (type) {
+    case FILETYPE_HDF5:
+    case FILETYPE_MTZ:
+    case FILETYPE_TIFF:
+    case FILETYPE_PNG:
+    case FILETYPE_GZIP:
+    case FILETYPE_ZIP:
+    case FILETYPE_XZ:
+    case FILETYPE_BZIP2:
+        return filetype_check(path, type, FILETYPE_PIXELS, e);
+    default:
+        return STATUS_OK;
+    }
+}
+
 static enum status read_file(FILE *in, const char *path, struct image_file *f, struct error *e)
 {
     struct stat st;
@@ -76,14 +98,16 @@ static enum status read_file(FILE *in, const char *path, struct image_file *f, s
     if (!S_ISREG(st.st_mode))
         return error_set(e, STATUS_INPUT, "%s: must be an ordinary file", path);
     const size_t size = (size_t)st.st_size;
-    char first[6] = {0};
+    char first[16] = {0};
     const size_t got = fread(first, 1, sizeof first, in);
     rewind(in);
-    /* float32 pixels may begin with any byte */
     if (got > 1 && first[0] == '{' && isspace((unsigned char)first[1]))
         return read_smv(in, path, size, f, e);
-    if (got == sizeof first && memcmp(first, "###CBF", sizeof first) == 0)
+    if (got >= 6 && memcmp(first, "###CBF", 6) == 0)
         return cbf_read(in, path, size, f, e);
+    const enum status s = refuse_other_formats(path, first, got, e);
+    if (s)
+        return s;
     if (size == 0 || size % sizeof(float))
         return error_set(e, STATUS_INPUT, "%s: %zu bytes, must be SMV, CBF or whole float32 pixels",
                          path, size);

@@ -67,8 +67,8 @@ static void limit_memory(void)
         (void)fclose(statm);
 }
 
-/* The C library or HDF5 may write about a crash.  The parent says all that a user needs, in one line.
- * A sanitizer's report is kept. */
+/* The C library or HDF5 may write about a crash.  The parent says all that a user needs, in one
+ * line. A sanitizer's report is kept. */
 static void silence_stderr(void)
 {
 #ifndef __SANITIZE_ADDRESS__

@@ -146,6 +146,7 @@ printf 'HEADER    HYDROLASE                               19-MAY-97   1AKI\nCRYS
 printf '# a comment\ndata_1AKI\n#\n_entry.id 1AKI\nloop_\n_atom_site.id\n' > kind.cif
 printf 'data_r1akisf\n#\nloop_\n_refln.index_h\n' > kind-sf.cif
 printf '\211HDF\r\n\032\n\0\0\0\0\0\0\0\0' > kind.h5
+head -c 400 /dev/zero > hundred.raw
 printf '###CBF: VERSION 1.5\n\0\0' > kind.cbf
 printf '{\nHEADER_BYTES=  512;\nDIM=2;\n}' > kind.img
 printf '!FORMAT=XDS_ASCII    MERGE=FALSE\n' > kind.HKL

@@ -44,6 +44,32 @@ series() {
 series --frames-per-file=1
 series --frames-per-file=2 --overwrite
 is 'data files of an earlier series are removed' "$(echo r_data_*)" 'r_data_000001.h5 r_data_000002.h5'
+# What a library writes as it crashes is not for users: they get one line, from every program that reads.
+touch x.refl
+crash() {
+	is "a crash of the library is one line: $1" "$(LD_PRELOAD=$(command -v crash.so) timeout 20 "$@" 2>&1 >/dev/null | sed 's/.*: r\.nxs/r.nxs/')" \
+		'r.nxs: damaged (reading it crashes, or has no end)'
+}
+if [ "${BRAGG_SANITIZED-}" ]; then
+	skip 'a crash of the library is one line' 'sanitizers tell of it'
+	skip 'images of 1 GiB are not unpacked' 'sanitizers need more address space than a limit leaves'
+else
+	crash bragg-replay r.nxs
+	crash bragg-replay --recompute r.nxs:0
+	crash bragg-view --bind=127.0.0.1:0 --linger=0 r.nxs
+	crash bragg-score r.nxs x.refl
+	crash bragg-geometry --detector=r.nxs --out=@ipc://"$PWD/o"
+	mkdir bomb
+	cp r*.nxs r_data_* bomb
+	/usr/bin/python3 "$BRAGG_TESTS/cli/hdf5_bomb.py" bomb/r_data_000001.h5
+	/usr/bin/python3 -c '
+import resource, subprocess
+ended = subprocess.run(["sh", "-c", "bragg-replay bomb/r.nxs | bragg-tap --quiet >tap"], stderr=subprocess.PIPE, text=True, timeout=20)
+print(ended.stderr, end="")
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 200000)' >bombed
+	is 'images of 1 GiB are not unpacked' "$(cat bombed)" 'bragg-replay: bomb/r_data_000001.h5: cannot read the images of frame 0
+True'
+fi
 rm r_data_000002.h5
 is 'the Python reader names a data file that is missing' "$(PYTHONPATH="$top/pipelines" /usr/bin/python3 -c '
 import braggpipe

@@ -52,6 +52,8 @@ for i in 0 1 2; do
 done
 is 'saturated pixels are those that read the most' "$(sed 's/.*: \([0-9]*\) pixels.*/\1/' said)" $saturated
 check 'some of those that read 0 were below' test "$(sed 's/.* \([0-9]*\) below.*/\1/' said)" -lt $zero
+recipes 3 --fluence=5e27 --default-F=100 | bragg-intensity 2>> upstream | BRAGG_AGAIN=1 last said bragg-noise $noise | bragg-write i_%d.img 2>> downstream
+is 'a process in the place of another one counts its own' "$(numbers said)" "bragg-noise: $(echo "$counts" | sed 's/frames:/frames of this process:/')"
 recipes 3 --fluence=5e27 --default-F=100 | bragg-intensity 2>> upstream | last said bragg-noise $noise --quiet | bragg-write e_%d.img 2>> downstream
 is 'not with --quiet' "$(cat said)" ''
 recipes 3 --fluence=5e27 --default-F=100 | bragg-intensity 2>> upstream | last said bragg-noise | bragg-write f_%d.img 2>> downstream

@@ -86,6 +86,14 @@ check 'websockets of other protocols, HTTP/2 and odd names are refused; silent c
 	timeout 30 /usr/bin/python3 "$BRAGG_TESTS/cli/view_strangers.py" "$(cat address)"
 leave 'it ends'
 
+# --- pages that ask for much and read nothing
+bragg-geometry --detpixels=1500 --pixel=0.1 --ncells=5 --quiet | bragg-orient --frames=1 --quiet | bragg-intensity --threads=1 --quiet | bragg-tap --record=large.rec
+view large.rec --memory=64
+part 'the page beside 63 pages that read nothing' hoard "$(cat address)"
+high=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$viewer/status")
+check "their answers are part of --memory: $high kB" test "${high:-999999}" -lt 250000
+leave 'it ends'
+
 # --- who may look
 view a.rec --token
 part 'a token that was made' token "$(cat address)"

@@ -280,6 +280,18 @@ def part_crowd(address):
     check('and 64 at most', len(more) in (12, 13), len(more))
 
 
+def part_hoard(address):
+    """64 pages that ask for all pixels and read nothing."""
+    pages = [Socket(address, buffer=4096) for _ in range(64)]
+    for n, s in enumerate(pages):
+        s.wait_text(b'"what":"frames"')
+        s.say(f'tile 0 {n} 0 4000 4000 1 max')  # pages share an answer to the same question
+    time.sleep(2)
+    check('who reads is served', Socket.answer(pages[0], 'mask 0 0 4 4 1') is not None)
+    for s in pages[1:]:
+        s.socket.close()
+
+
 def part_follow(address):
     """Asks for each new frame until the stream has ended, and says how many it saw."""
     s = Socket(address)
