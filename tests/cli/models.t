@@ -153,4 +153,27 @@ changed twice.mtz 's/COLUMN PHIC( +)P/COLUMN FC  $1F/'
 refused "twice.mtz: 2 columns have the label 'FC'; expected the name of a data set before it, as DATASET/FC" --mtz=twice.mtz --column=FC
 changed angle.mtz 's/(CELL [0-9. ]*?)90\.0000/${1}97.0000/g'
 refused 'angle.mtz: its 4 symmetry operators do not fit its cell' --mtz=angle.mtz
+changed named.mtz 's/(DATASET +1 )calculated   /${1}my data (x)  /'
+factors named --mtz=named.mtz --column='my data (x)/FC'
+check 'the name of a data set may have blanks' [ -s named ]
+refused "named.mtz: no column 'my/FC'" --mtz=named.mtz --column=my/FC
+echo 'Se 0.1 0.2 0.3 1 20' >sites.txt
+changed phase.mtz 's/(COLUMN PHIC .*?)   1NDIF/${1}   0NDIF/'
+refused "phase.mtz: the first columns of the wanted types, 4 and 5, belong to the data sets 'calculated' and 'HKL_base'" --mtz=phase.mtz --sites=sites.txt
+check 'F and phases of two data sets, by their labels' factors two --mtz=phase.mtz --sites=sites.txt --column=FC,PHIC
+changed cells.mtz 's/(COLUMN PHIC .*?)   1NDIF/${1}   0NDIF/; s/(DCELL +0 +)59\.0620/${1}59.9620/'
+refused 'cells.mtz: the columns belong to data sets with different cells (got 59.062 and 59.962)' --mtz=cells.mtz --sites=sites.txt --column=FC,PHIC
+
+# --- reflections that symmetry forbids: 3 0 0 and 0 5 0 in place of the first two, and one that is noise
+forbidden() { # NAME F
+	changed "$1" 'for my $r ([0, 3, 0, 0, '"$2"'], [1, 0, 5, 0, 700], [2, 1, 0, 0, 2]) { my $n = shift @$r; substr($_, 80 + 20 * $n, 16) = pack "f<4", @$r }'
+}
+forbidden bright.mtz 836.5
+factors bright --mtz=bright.mtz
+is 'forbidden reflections with a large F are counted, and the largest named' \
+	"$(grep -c 'warning: bright.mtz: the space group forbids 2 of the reflections with a large F, the largest 836.5 of 3 0 0: is the space group right?' said) $(grep -c warning said)" '1 1'
+factors bright --mtz=bright.mtz --sites=sites.txt
+is 'with phases, too' "$(grep -c 'forbids 2 of the reflections' said)" 1
+factors good --mtz="$BRAGG_TESTS/golden/lysozyme_6A.mtz"
+is 'others are not' "$(grep -c forbids said)" 0
 finish
