@@ -265,9 +265,12 @@ static struct mtz_rows make_rows(const struct group *g)
     for (int h = 0; h <= max[0]; h++)
         for (int k = -max[1]; k <= max[1]; k++)
             for (int l = -max[2]; l <= max[2]; l++)
-                if (h > 0 || k > 0 || (k == 0 && l > 0))
+                if (h > 0 || k > 0 || (k == 0 && l > 0)) {
+                    const int sign = (h + k + l) % 3 ? 1 : -1;  // either half will do
                     rows.list[rows.count++] =
-                        (struct mtz_row){.hkl = {h, k, l}, .value = {100.0, h + 2 * k + 3 * l}};
+                        (struct mtz_row){.hkl = {sign * h, sign * k, sign * l},
+                                         .value = {100.0, sign * (h + 2 * k + 3 * l)}};
+                }
     unique_limit(&rows, DMIN_A);
     return rows;
 }
