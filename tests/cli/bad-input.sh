@@ -38,6 +38,21 @@ printf '0 nan\n' > nan.stol
 printf '0 2\n0.1 1e10\n' > bright.stol
 printf '0\n' > one.stol
 
+# Tables of peaks, of frames and of lattices
+printf 'frame fast slow\n0 1 2\n' > fine.tsv
+printf 'frame fast slow\n0 1,5 2,5\n' > comma.tsv
+printf 'frame fast slow\n0 1.5 2.5 once\n' > tail.tsv
+printf '0 1.5 2.5 10 3\n' > five.tsv
+printf 'frame Fast Slow\n0 1.5 2.5\n' > capital.tsv
+printf 'frame fast slow fast\n0 1.5 2.5 3\n' > double.tsv
+printf 'frame fast\n0 1.5\n' > half.tsv
+printf 'frame fast slow\n0 1.5\n' > ragged.tsv
+printf 'frame fast slow\n0 nan 2\n' > nan.tsv
+printf 'frame fast slow colour\n0 1 2 red\n' > colour.tsv
+bragg-geometry --quiet --detpixels=8 | bragg-orient --quiet --truth=truth.tsv | bragg-tap --quiet > ignored
+sed '2s/$/\tmore/' truth.tsv > more.tsv
+sed '2s/0\.0169/0,0169/g' truth.tsv > decimal.tsv
+
 # Experiment lists
 expt id.expt 's/ExperimentList/Reflections/'
 expt empty1.expt 's/"experiment": \[.*\],/"experiment": [],/'
