@@ -175,7 +175,8 @@ static void doubt_lengths(const struct geometry_options *o, const struct experim
         const double *edge_A = x->crystals[i].cell_A;
         const double low = fmin(edge_A[0], fmin(edge_A[1], edge_A[2]));
         const double high = fmax(edge_A[0], fmax(edge_A[1], edge_A[2]));
-        doubt_unit(&cell, low < cell.min ? low : high);
+        if (low > 0.0)  // faithful physics has no cell where there is a matrix
+            doubt_unit(&cell, low < cell.min ? low : high);
     }
 }
 

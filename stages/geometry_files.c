@@ -59,16 +59,44 @@ enum status geometry_read_sources(const struct geometry_options *o, struct reque
     return s;
 }
 
+/* The cell that a file of MOSFLM prints must be that of its matrix: another one is that of another
+ * wavelength, or of a matrix in 1/A. */
+static enum status compare_printed(const char *path, const double matrix[9], double wavelength_m,
+                                   const double printed[6], struct error *e)
+{
+    static const double alike = 0.01;  // of an edge, and of a radian
+    double cell_A[3], cell_rad[3];
+    if (printed[0] == 0.0)
+        return STATUS_OK;
+    const enum status s = cell_of_matrix(matrix, wavelength_m, cell_A, cell_rad, e);
+    bool same = !s;
+    for (int i = 0; i < 3; i++)
+        same = same && fabs(cell_A[i] - printed[i]) <= alike * printed[i] &&
+               fabs(cell_rad[i] - deg_to_rad(printed[3 + i])) <= alike;
+    return s || same ? s
+                     : error_set(e, STATUS_INPUT,
+                                 "%s: the file prints the cell %g %g %g A, %g %g %g deg, but at "
+                                 "the wavelength %.6g A its matrix has the cell %.5g %.5g %.5g A, "
+                                 "%.4g %.4g %.4g deg; correct --wavelength or the file",
+                                 path, printed[0], printed[1], printed[2], printed[3], printed[4],
+                                 printed[5], m_to_angstrom(wavelength_m), cell_A[0], cell_A[1],
+                                 cell_A[2], rad_to_deg(cell_rad[0]), rad_to_deg(cell_rad[1]),
+                                 rad_to_deg(cell_rad[2]));
+}
+
 /* Of MOSFLM, or the crystal of an experiment list in its form. */
-static enum status read_matrix(const char *path, double wavelength_m, double matrix[9],
+static enum status read_matrix(const char *path, const struct experiment *x, double matrix[9],
                                struct error *e)
 {
-    double reciprocal_A[9];
-    if (!expt_is_named(path))
-        return matrix_read(path, matrix, e);
-    const enum status s = expt_read_crystal(path, reciprocal_A, e);
+    double reciprocal_A[9], printed[6];
+    enum status s;
+    if (!expt_is_named(path)) {
+        s = matrix_read(path, x->physics, matrix, printed, e);
+        return s ? s : compare_printed(path, matrix, x->beam.wavelength_m, printed, e);
+    }
+    s = expt_read_crystal(path, reciprocal_A, e);
     for (int i = 0; i < 9 && !s; i++)
-        matrix[i] = reciprocal_A[3 * (i % 3) + i / 3] * m_to_angstrom(wavelength_m);
+        matrix[i] = reciprocal_A[3 * (i % 3) + i / 3] * m_to_angstrom(x->beam.wavelength_m);
     return s;
 }
 
@@ -233,7 +261,7 @@ enum status geometry_read_crystal(const struct geometry_options *o, const struct
     double cell_A[3], cell_rad[3];
     enum status s = STATUS_OK;
     if (geometry_given(o, "matrix"))
-        s = read_matrix(o->matrix, x->beam.wavelength_m, c->matrix, e);
+        s = read_matrix(o->matrix, x, c->matrix, e);
     if (s || (!geometry_given(o, "hkl|mtz|model") && placed))
         return s;  // default_F everywhere
     if (geometry_given(o, "spacegroup"))

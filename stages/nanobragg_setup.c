@@ -55,9 +55,10 @@ enum status nanobragg_prepare(struct nanobragg *n, struct experiment *x, struct 
                               struct source **sources, struct error *e)
 {
     enum status s = STATUS_OK;
+    double ignored[6];
     if (n->matrix_file) {
         n->crystal.has_matrix = true;
-        s = matrix_read(n->matrix_file, n->crystal.matrix, e);
+        s = matrix_read(n->matrix_file, PHYSICS_FAITHFUL, n->crystal.matrix, ignored, e);
     }
     if (!s && n->source_file)
         s = read_sources(n, sources, e);

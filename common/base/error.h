@@ -6,6 +6,9 @@
 #ifndef BRAGG_BASE_ERROR_H
 #define BRAGG_BASE_ERROR_H
 
+#include <stdarg.h>
+#include <stddef.h>
+
 /* One line per status: symbol, exit status, what it means. */
 #define STATUS_MAP(X)                                              \
     X(OK, 0, "done")                                               \
@@ -25,12 +28,18 @@ struct error {
     char text[512];  // one line without the program's name, no newline
 };
 
-/* Fills *e with a status and a formatted line; control characters become '?'.
+/* Formats one line of at most size - 1 bytes (size > 64).  A longer text loses its middle, so that
+ * the name at its start and the reason at its end stay.  Bytes that are no character of UTF-8, and
+ * characters that a terminal obeys or that begin a line, become '?': a file may have any name. */
+void error_line(char *text, size_t size, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
+
+/* Fills *e with a status and the line of error_line.
  * e may be NULL.  Returns the status, so that `return error_set(...)` reads well. */
 enum status error_set(struct error *e, enum status status, const char *format, ...)
     __attribute__((cold, format(printf, 3, 4)));
 
-/* The same, with ": " and the text of errno at the end, for which a long line is cut. */
+/* The same, with ": " and the text of errno at the end, for which a long line is shortened. */
 enum status error_errno(struct error *e, enum status status, const char *format, ...)
     __attribute__((cold, format(printf, 3, 4)));
 

@@ -87,7 +87,7 @@ void log_line(enum log_level level, const char *format, ...)
     char line[1024];
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(line, sizeof line, format, args);
+    error_line(line, sizeof line, format, args);
     va_end(args);
     fprintf(stderr, "%s%s: %s%s\n", begin, program_name, level == LOG_WARNING ? "warning: " : "",
             line);

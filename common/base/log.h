@@ -54,8 +54,8 @@ bool log_is_watched(void);
 /* The name given to log_open, "bragg" before that. */
 const char *log_program(void);
 
-/* Writes one line, atomically as far as stderr allows; on a terminal in place of an unfinished one.
- */
+/* Writes one line as error_line makes it, atomically as far as stderr allows; on a terminal in
+ * place of an unfinished one. */
 void log_line(enum log_level level, const char *format, ...)
     __attribute__((cold, format(printf, 2, 3)));
 

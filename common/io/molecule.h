@@ -1,10 +1,10 @@
 /*
  * Models of atoms, as PDB, mmCIF and the CIF files of small molecules hold them.
  *
- * The program gemmi reads them: `gemmi convert`, which expands non-crystallographic symmetry as
- * well, `gemmi grep` and `gemmi sg`.  What gemmi would guess, or pass over, is an error here: a
- * space group that is missing, unknown, or contradicts the cell or the operators of the file;
- * coordinates that are not numbers, or far from the cell; several structures in a file.
+ * The program gemmi reads them: `gemmi convert`, `gemmi grep` and `gemmi sg`.  What gemmi would
+ * guess, or pass over, is an error here: a space group that is missing, unknown, or contradicts the
+ * cell or the operators of the file; coordinates that are not numbers, or far from the cell;
+ * several structures in a file.
  */
 #ifndef BRAGG_IO_MOLECULE_H
 #define BRAGG_IO_MOLECULE_H

@@ -13,7 +13,15 @@
 #include "io/hkl.h"
 #include "io/mtz_rows.h"
 
-enum { RECORD = 80, FIRST_WORD = 20, HEADER_MAX = 16 << 20, WORDS = 12, NAMED = 16, SETS = 64 };
+enum {
+    RECORD = 80,
+    FIRST_WORD = 20,
+    HEADER_MAX = 16 << 20,
+    WORDS = 12,
+    NAMED = 16,
+    SETS = 64,
+    SET_NAME = 15
+};
 
 /* A column whose label is wanted. */
 struct named {
@@ -27,7 +35,7 @@ struct set {
     int64_t number;
     char name[RECORD];
     double cell[6];
-    bool has_cell;
+    bool has_cell, named;
 };
 
 enum { FIRST, SECOND };
@@ -48,7 +56,8 @@ struct guard {
     int64_t first_F, first_D, first_P, first_J;  // of these types
     bool amplitudes, intensities;                // there are columns of them
     char others[200];                            // " LABEL:TYPE" of the columns but for the indices
-    char text[RECORD + 1];                       // the record at hand
+    const char *record;                          // the record at hand, of RECORD bytes
+    char text[RECORD + 1];                       // its words
     char *word[WORDS];
     int nwords;
 };
@@ -60,14 +69,25 @@ static enum status damaged(const struct guard *g, struct error *e, const char *w
 
 static void split(struct guard *g, const char *record)
 {
+    g->record = record;
     for (int i = 0; i < RECORD; i++)
-        g->text[i] = isprint((unsigned char)record[i]) ? record[i] : ' ';
+        g->text[i] = isprint((unsigned char)record[i]) || (record[i] & 0x80) ? record[i] : ' ';
     g->text[RECORD] = 0;
     char *rest = g->text;
     g->nwords = 0;
     for (char *w = strsep(&rest, " "); w && g->nwords < WORDS; w = strsep(&rest, " "))
         if (*w)
             g->word[g->nwords++] = w;
+}
+
+/* The bytes of a record from `first` to `last`, without blanks at both ends. */
+static void trim_record(const struct guard *g, int first, int last, char text[RECORD])
+{
+    while (first <= last && isspace((unsigned char)g->record[first]))
+        first++;
+    while (last >= first && (g->record[last] == '\0' || isspace((unsigned char)g->record[last])))
+        last--;
+    (void)snprintf(text, RECORD, "%.*s", last - first + 1, g->record + first);
 }
 
 static enum status take_int(const struct guard *g, int i, int64_t min, int64_t max, int64_t *value,
@@ -123,7 +143,8 @@ static enum status take_set(struct guard *g, bool cell, struct error *e)
     if (!set)
         return damaged(g, e, "too many data sets");
     if (!cell) {
-        (void)snprintf(set->name, sizeof set->name, "%s", g->nwords > 2 ? g->word[2] : "");
+        trim_record(g, SET_NAME, RECORD - 1, set->name);
+        set->named = true;
         return STATUS_OK;
     }
     bool zero = g->nwords >= 8;
@@ -131,6 +152,27 @@ static enum status take_set(struct guard *g, bool cell, struct error *e)
         zero = strspn(g->word[i], "0.") == strlen(g->word[i]);
     set->has_cell = !zero;
     return zero ? STATUS_OK : take_six(g, 2, set->cell, e);
+}
+
+/* SYMINF: operators, those without centring, lattice, number and name in quotes, point group. */
+static enum status take_group(struct guard *g, struct error *e)
+{
+    int64_t number = 0;
+    g->syminf = true;
+    enum status s = take_int(g, 1, 1, MTZ_OPERATORS_MAX, &g->m->nsym, e);
+    if (!s && g->nwords > 4)
+        s = take_int(g, 4, 0, 100000, &number, e);
+    if (s)
+        return s;
+    g->m->group = (int)number;
+    const char *end = g->record + RECORD, *quote = memchr(g->record, '\'', RECORD);
+    const char *second = quote ? memchr(quote + 1, '\'', (size_t)(end - quote - 1)) : NULL;
+    if (second)
+        (void)snprintf(g->m->group_name, MTZ_GROUP_SIZE, "%.*s", (int)(second - quote - 1),
+                       quote + 1);
+    else
+        (void)snprintf(g->m->group_name, MTZ_GROUP_SIZE, "%s", g->nwords > 5 ? g->word[5] : "");
+    return STATUS_OK;
 }
 
 /* NCOL: columns, reflections, batches (0 in a merged file). */
@@ -265,14 +307,34 @@ static void choose_typed(const struct guard *g)
     g->m->difference = wanted == MTZ_HANDS && g->m->second >= 0 && !pair;
 }
 
+/* A label is one word; programs that keep to places of the record write others, too: the type then
+ * stands behind the place of the label, and libccp4 takes a word of the label for it. */
+static enum status check_label(const struct guard *g, struct error *e)
+{
+    enum { LABEL = 7, LABEL_END = 36, TYPE = 38 };
+    const char *r = g->record;
+    char label[RECORD];
+    if (g->nwords > 2 && g->word[2] <= g->text + LABEL_END && r[TYPE - 1] == ' ' &&
+        isalpha((unsigned char)r[TYPE]) && r[TYPE + 1] == ' ') {
+        trim_record(g, LABEL, LABEL_END, label);
+        return error_set(e, STATUS_INPUT,
+                         "%s: the label '%s' of column %lld is not one word; expected one without "
+                         "blanks. Rename the column",
+                         g->path, label, (long long)g->columns);
+    }
+    if (g->nwords < 5 || strlen(g->word[1]) >= MTZ_LABEL_MAX || strlen(g->word[2]) != 1)
+        return damaged(g, e, "COLUMN must have a label, a type and a range");
+    return STATUS_OK;
+}
+
 /* COLUMN: label, type, ... in the order of the file. */
 static enum status take_column(struct guard *g, struct error *e)
 {
     const int64_t column = g->columns++;
-    if (g->nwords < 5 || strlen(g->word[1]) >= MTZ_LABEL_MAX || strlen(g->word[2]) != 1)
-        return damaged(g, e, "COLUMN must have a label, a type and a range");
+    enum status s = check_label(g, e);
+    if (s)
+        return s;
     const char type = g->word[2][0];
-    enum status s = STATUS_OK;
     if (!g->set_of || column >= g->m->ncol)
         return damaged(g, e, "NCOL and COLUMN differ");
     g->set_of[column] = -1;
@@ -306,8 +368,7 @@ static enum status take_record(struct guard *g, struct error *e)
     else if (strncmp(key, "SYMI", 4) == 0) {
         if (g->syminf)
             return damaged(g, e, "SYMINF twice");
-        g->syminf = true;
-        return take_int(g, 1, 1, MTZ_OPERATORS_MAX, &g->m->nsym, e);
+        return take_group(g, e);
     } else if (strncmp(key, "SYMM", 4) == 0)
         g->symm++;
     else if (strncmp(key, "COLU", 4) == 0 && strncmp(key, "COLUMN", 6) == 0 && !key[6])
@@ -354,14 +415,52 @@ static const double *cell_of(const struct guard *g, int64_t column)
     return g->m->cell;
 }
 
+/* The data set of a column, in words. */
+static const char *name_set(const struct guard *g, int64_t column)
+{
+    for (size_t i = 0; i < g->nsets; i++)
+        if (g->sets[i].number == g->set_of[column])
+            return g->sets[i].name;
+    return "";
+}
+
+/* A column must belong to a data set that the file defines, where it defines any; and columns that
+ * are taken for their types must be of one: F of one crystal goes with phases of another only by
+ * name. */
+static enum status check_sets(const struct guard *g, const int64_t *columns, size_t n,
+                              struct error *e)
+{
+    for (size_t i = 0; i < n && g->nsets; i++) {
+        bool known = columns[i] < 0 || g->set_of[columns[i]] < 0;
+        for (size_t k = 0; k < g->nsets && !known; k++)
+            known = g->sets[k].number == g->set_of[columns[i]];
+        if (!known)
+            return error_set(e, STATUS_INPUT,
+                             "%s: column %lld belongs to the data set %lld, which the file does "
+                             "not define",
+                             g->path, (long long)columns[i] + 1, (long long)g->set_of[columns[i]]);
+        if (columns[i] >= 0 && !g->labels->F && g->set_of[columns[i]] != g->set_of[columns[0]])
+            return error_set(e, STATUS_INPUT,
+                             "%s: the first columns of the wanted types, %lld and %lld, belong to "
+                             "the data sets '%s' and '%s'; expected one data set, or their labels",
+                             g->path, (long long)columns[0] + 1, (long long)columns[i] + 1,
+                             name_set(g, columns[0]), name_set(g, columns[i]));
+    }
+    return STATUS_OK;
+}
+
 /* The cell of the columns that are read: those of other data sets may differ. */
 static enum status choose_cell(struct guard *g, struct error *e)
 {
     struct mtz_layout *m = g->m;
     const int64_t columns[] = {m->F_column >= 0 ? m->F_column : m->mates[0], m->second, m->mates[0],
                                m->mates[1]};
+    const size_t n = columns[0] >= 0 ? sizeof columns / sizeof *columns : 0;
+    const enum status s = check_sets(g, columns, n, e);
+    if (s || !n)
+        return s;
     const double *cell = cell_of(g, columns[0]);
-    for (size_t i = 1; i < sizeof columns / sizeof *columns; i++) {
+    for (size_t i = 1; i < n; i++) {
         const double *other = columns[i] >= 0 ? cell_of(g, columns[i]) : cell;
         for (int k = 0; k < 6; k++)
             if (fabs(other[k] - cell[k]) > 1e-3 * cell[k])

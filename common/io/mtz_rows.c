@@ -8,10 +8,13 @@
 #include <ccp4/cmtzlib.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "base/units.h"
 #include "io/confined.h"
 #include "io/hkl.h"
 #include "io/operators.h"
+#include "io/symmetry.h"
+#include "io/unique.h"
 
 /* Limits of the child: time, and address space beyond what it has and must have. */
 #define CPU_S 0.3
@@ -177,19 +180,62 @@ static enum status read_in_child(const char *path, const struct mtz_layout *m, s
     return why ? error_set(e, STATUS_INPUT, "%s: damaged MTZ (%s)", path, why) : STATUS_OK;
 }
 
-/* The operators must be a symmetry of the cell: one of both is wrong otherwise. */
-static enum status check_symmetry(const char *path, const struct mtz_rows *rows, struct error *e)
+/* The operators must be a group, that which the file names, and a symmetry of the cell: one of them
+ * is wrong otherwise. */
+static enum status check_symmetry(const char *path, const struct mtz_layout *m,
+                                  const struct mtz_rows *rows, struct error *e)
 {
-    struct operators o = {.count = rows->noperators};
-    memcpy(o.list, rows->operators, rows->noperators * sizeof *o.list);
-    if (operators_fit(&o, rows->cell_A, rows->cell_rad))
-        return STATUS_OK;
-    return error_set(e, STATUS_INPUT,
-                     "%s: its %zu symmetry operators do not fit its cell %g %g %g A, %g %g %g deg; "
-                     "correct the space group or the cell",
-                     path, rows->noperators, rows->cell_A[0], rows->cell_A[1], rows->cell_A[2],
-                     rad_to_deg(rows->cell_rad[0]), rad_to_deg(rows->cell_rad[1]),
-                     rad_to_deg(rows->cell_rad[2]));
+    struct operators *o = mem_array(1, sizeof *o);
+    if (!o)
+        return error_memory(e, path);
+    *o = (struct operators){.count = rows->noperators};
+    memcpy(o->list, rows->operators, rows->noperators * sizeof *o->list);
+    const bool group = operators_are_group(o),
+               fits = operators_fit(o, rows->cell_A, rows->cell_rad);
+    mem_free(o);
+    if (!group)
+        return error_set(e, STATUS_INPUT,
+                         "%s: its %zu symmetry operators are not a group; expected all operators "
+                         "of the space group, each once",
+                         path, rows->noperators);
+    if (!fits)
+        return error_set(e, STATUS_INPUT,
+                         "%s: its %zu symmetry operators do not fit its cell %g %g %g A, %g %g %g "
+                         "deg; correct the space group or the cell",
+                         path, rows->noperators, rows->cell_A[0], rows->cell_A[1], rows->cell_A[2],
+                         rad_to_deg(rows->cell_rad[0]), rad_to_deg(rows->cell_rad[1]),
+                         rad_to_deg(rows->cell_rad[2]));
+    return symmetry_compare(rows->operators, rows->noperators, m->group, m->group_name, path, e);
+}
+
+/* Reflections that the operators forbid, with an F that is more than noise. */
+static void doubt_absences(const char *path, const struct mtz_rows *rows, size_t values)
+{
+    static const double noise = 0.25;  // of the root mean square of F
+    double sum = 0.0, largest = 0.0;
+    size_t count = 0, absent = 0;
+    const struct mtz_row *worst = NULL;
+    for (size_t i = 0; i < rows->count * values; i++) {
+        const double F = rows->list[i / values].value[i % values];
+        sum += isnan(F) ? 0.0 : F * F;
+        count += isnan(F) ? 0 : 1;
+    }
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct mtz_row *r = &rows->list[i];
+        const double F = fmax(fabs(r->value[0]), values > 1 ? fabs(r->value[1]) : 0.0);
+        if (!(F > noise * sqrt(sum / (double)count)) ||
+            !unique_is_absent(r->hkl, rows->operators, rows->noperators))
+            continue;
+        absent++;
+        worst = F > largest ? r : worst;
+        largest = fmax(largest, F);
+    }
+    if (worst)
+        log_line(
+            LOG_WARNING,
+            "%s: the space group forbids %zu of the reflections with a large F, the largest %g of "
+            "%d %d %d: is the space group right? These F are used",
+            path, absent, largest, worst->hkl[0], worst->hkl[1], worst->hkl[2]);
 }
 
 enum status mtz_rows_read(const char *path, const struct mtz_labels *labels, struct mtz_rows *rows,
@@ -210,9 +256,11 @@ enum status mtz_rows_read(const char *path, const struct mtz_labels *labels, str
         rows->count = (size_t)reply->nrows;
         rows->noperators = (size_t)reply->noperators;
         rows->operators = mem_copy(reply->operators, rows->noperators, sizeof *rows->operators);
-        s = rows->operators ? check_symmetry(path, rows, e) : error_memory(e, path);
+        s = rows->operators ? check_symmetry(path, &m, rows, e) : error_memory(e, path);
     }
     mem_free(reply);
+    if (!s && labels->wanted != MTZ_INTENSITIES)
+        doubt_absences(path, rows, labels->wanted == MTZ_HANDS ? 2 : 1);
     return s;
 }
 

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "model/atoms.h"
 
-enum { MTZ_LABEL_MAX = 31, MTZ_OPERATORS_MAX = 192 };
+enum { MTZ_LABEL_MAX = 31, MTZ_OPERATORS_MAX = 192, MTZ_GROUP_SIZE = 40 };
 
 /* What is wanted of a row: an amplitude, F(+) and F(-), amplitude and phase, or intensities: the
  * mean, I(+) and I(-). */
@@ -57,13 +57,15 @@ struct mtz_layout {
     int64_t size;        // bytes of the file
     int64_t ncol, nref;  // columns, reflections
     int64_t nsym;        // symmetry operators
-    double cell[6];      // A and degrees
-    int64_t F_column;    // from 0; h, k, l are columns 0, 1, 2; -1: the mean of mates
-    int64_t second;      // column of F(-), of F(+) - F(-), or of the phase; -1: none
-    bool difference;     // it is F(+) - F(-)
-    int64_t mates[2];    // columns of I(+) and I(-); -1: none
-    double F_max;        // no value of F_column is beyond
-    bool squared;        // intensities are the squares of F_column
+    int group;           // number of the space group, 0: none is given
+    char group_name[MTZ_GROUP_SIZE];
+    double cell[6];    // A and degrees
+    int64_t F_column;  // from 0; h, k, l are columns 0, 1, 2; -1: the mean of mates
+    int64_t second;    // column of F(-), of F(+) - F(-), or of the phase; -1: none
+    bool difference;   // it is F(+) - F(-)
+    int64_t mates[2];  // columns of I(+) and I(-); -1: none
+    double F_max;      // no value of F_column is beyond
+    bool squared;      // intensities are the squares of F_column
 };
 
 /* Checks magic, machine stamp, place of the header, its records and counts, and the

@@ -259,6 +259,9 @@ static enum status read_crystal(struct crystfel_stream *s, struct answer *a, str
         }
         for (int i = 0; i < 3 && !status; i++) {
             const char *text = behind(s, names[i]);
+            if (text && axes & 1u << i)
+                return lines_fail(&s->lines, e, "'%.60s' is there twice in a crystal",
+                                  s->lines.line);
             if (text)
                 status = read_axis(s, i, text, l->a_matrix, e);
             axes |= text ? 1u << i : 0u;

@@ -29,6 +29,7 @@ struct table {
     bool of_rows;
     const char *const *names;
     int ncolumns, at[TRUTH_COLUMNS];
+    int titles;  // columns that the first line names
     int nwords;
     char *words[ITEMS_MAX];
     double panels;  // most so far
@@ -44,6 +45,7 @@ bool key_text_is(const char *path)
 static enum status read_title(struct table *t, bool *sent, struct error *e)
 {
     t->nwords = lines_next(&t->lines) ? items_split(t->lines.line, t->words) : 0;
+    t->titles = t->nwords;
     t->of_rows = items_find(t->words, t->nwords, "photons") >= 0;
     t->names = t->of_rows ? row_names : truth_names;
     t->ncolumns = t->of_rows ? (int)ROW_COLUMNS : (int)TRUTH_COLUMNS;
@@ -76,6 +78,10 @@ static enum status check_items(const struct table *t, struct error *e)
     for (int c = 0; c < t->ncolumns; c++)
         if (t->at[c] >= t->nwords)
             return lines_fail(&t->lines, e, "has %d items, lacks %s", t->nwords, t->names[c]);
+    if (t->nwords > t->titles)
+        return lines_fail(&t->lines, e,
+                          "has %d items; expected %d, as the first line names columns", t->nwords,
+                          t->titles);
     return STATUS_OK;
 }
 

@@ -2,13 +2,32 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/number.h"
 #include "score/items.h"
 
+enum { UNTITLED = 4 };  // columns without a title
 enum { FRAME, PANEL, FAST, SLOW, INTENSITY, HIT, TIME, SCORE, DAMAGED };
 static const char *const names[PEAK_COLUMNS] = {"frame", "panel",  "fast",  "slow",   "intensity",
                                                 "hit",   "time_s", "score", "damaged"};
+
+/* Columns of other names belong to others; those of a name in capitals, or twice, do not. */
+static enum status check_title(const struct peak_table *t, char *const words[], int n,
+                               struct error *e)
+{
+    for (int i = 0; i < n; i++)
+        for (int c = 0; c < PEAK_COLUMNS; c++) {
+            if (strcasecmp(words[i], names[c]) != 0)
+                continue;
+            if (strcmp(words[i], names[c]) != 0)
+                return lines_fail(&t->lines, e, "the column '%.40s' is unknown; expected '%s'",
+                                  words[i], names[c]);
+            if (t->at[c] != i)
+                return lines_fail(&t->lines, e, "the column %s is there twice", names[c]);
+        }
+    return STATUS_OK;
+}
 
 /* The next line that is not empty. */
 static bool next_line(struct peak_table *t)
@@ -24,14 +43,19 @@ static enum status read_title(struct peak_table *t, struct error *e)
     static const int untitled[PEAK_COLUMNS] = {0, -1, 1, 2, 3, -1, -1, -1, -1};
     char *words[ITEMS_MAX];
     memcpy(t->at, untitled, sizeof t->at);
+    t->columns = UNTITLED;
     if (!next_line(t))
         return t->lines.half_line ? lines_end_early(&t->lines, "its first line", e) : STATUS_OK;
     if (strspn(t->lines.line, " \t0123456789") > strspn(t->lines.line, " \t"))
         return STATUS_OK;
     const int n = items_split(t->lines.line, words);
     t->waiting = false;
+    t->columns = n;
     for (int c = 0; c < PEAK_COLUMNS; c++)
         t->at[c] = items_find(words, n, names[c]);
+    const enum status s = check_title(t, words, n, e);
+    if (s)
+        return s;
     if (n < 0 || t->at[FRAME] < 0 || (t->at[FAST] < 0) != (t->at[SLOW] < 0))
         return lines_fail(&t->lines, e,
                           "is no peak table: the first line must name columns, of them frame, and "
@@ -133,6 +157,10 @@ enum status peak_table_next(struct peak_table *t, struct answer *a, bool *more, 
         for (int c = 0; c < PEAK_COLUMNS && !s; c++)
             if (n < 0 || t->at[c] >= n)
                 s = lines_fail(&t->lines, e, "has %d items, lacks %s", n, names[c]);
+        if (!s && n > t->columns)
+            s = lines_fail(&t->lines, e,
+                           "has %d items; expected %d, with points in numbers as in 1.5", n,
+                           t->columns);
         s = s ? s : take_line(t, words, a, e);
         if (t->at[FAST] < 0)
             return s;  // without places a line is an answer

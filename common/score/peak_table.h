@@ -11,8 +11,9 @@
  *     time_s           when the result was there, Unix time
  *     damaged          1: the analysis says that what it got of the frame is damaged, 0: it is not
  *
- * Without fast and slow each line is an answer.  Others are passed over.  Without such a line they
- * are frame, fast, slow, intensity.  Text behind # is passed over.
+ * Without fast and slow each line is an answer.  Columns of other names are skipped; a line with
+ * more items than columns is refused.  Without such a line the columns are frame, fast, slow,
+ * intensity.  Text behind # is skipped.
  */
 #ifndef BRAGG_SCORE_PEAK_TABLE_H
 #define BRAGG_SCORE_PEAK_TABLE_H
@@ -25,6 +26,7 @@ enum { PEAK_COLUMNS = 9 };
 struct peak_table {
     struct lines lines;
     int at[PEAK_COLUMNS];  // place of each known column, -1: not there
+    int columns;           // that the first line names
     bool waiting;          // the line is read, and not yet taken
 };
 

@@ -16,6 +16,13 @@ printf -- 'nan 0 0 1 1e-10\n' > nan.src
 printf '1e-9 0 0\n0 1e-9 0\n0 0 1e-9\n' > small.mat
 printf '100000 0 0\n0 100000 0\n0 0 100000\n' > large.mat
 printf '0.01 0 0 0 0.01 0 0 0\n' > eight.mat
+printf '0.01 0 0\n0 0.01 0\n0 0 0.01\nmade by hand\n' > tail.mat
+printf '0,01 0 0\n0 0,01 0\n0 0 0,01\n' > comma.mat
+printf '0.01 0 0 5\n0 0.01 0 5\n0 0 0.01 5\n' > twelve.mat
+printf '0.01 0 0\n0 0.01 0\n0 0 0.01\n0.1 0 0\n' > misset.mat
+printf -- '-0.01 0 0\n0 0.01 0\n0 0 0.01\n' > left.mat
+# a whole file of MOSFLM for 0.5 A
+printf '0.01 0 0\n0 0.01 0\n0 0 0.01\n0 0 0\n1 0 0\n0 1 0\n0 0 1\n50 50 50 90 90 90\n0 0 0\n' > mosflm.mat
 # gamma 120: a* and b* are 60 degrees apart, and the other way round
 printf '0.02 0.01 0 0 0.017320508 0 0 0 0.03\n' > hexagonal.mat
 printf '0.02 -0.01 0 0 0.017320508 0 0 0 0.03\n' > sixty.mat
@@ -30,6 +37,21 @@ printf -- '-0.1 2\n0.1 3\n' > below.stol
 printf '0 nan\n' > nan.stol
 printf '0 2\n0.1 1e10\n' > bright.stol
 printf '0\n' > one.stol
+
+# Tables of peaks, of frames and of lattices
+printf 'frame fast slow\n0 1 2\n' > fine.tsv
+printf 'frame fast slow\n0 1,5 2,5\n' > comma.tsv
+printf 'frame fast slow\n0 1.5 2.5 once\n' > tail.tsv
+printf '0 1.5 2.5 10 3\n' > five.tsv
+printf 'frame Fast Slow\n0 1.5 2.5\n' > capital.tsv
+printf 'frame fast slow fast\n0 1.5 2.5 3\n' > double.tsv
+printf 'frame fast\n0 1.5\n' > half.tsv
+printf 'frame fast slow\n0 1.5\n' > ragged.tsv
+printf 'frame fast slow\n0 nan 2\n' > nan.tsv
+printf 'frame fast slow colour\n0 1 2 red\n' > colour.tsv
+bragg-geometry --quiet --detpixels=8 | bragg-orient --quiet --truth=truth.tsv | bragg-tap --quiet > ignored
+sed '2s/$/\tmore/' truth.tsv > more.tsv
+sed '2s/0\.0169/0,0169/g' truth.tsv > decimal.tsv
 
 # Experiment lists
 expt id.expt 's/ExperimentList/Reflections/'
@@ -120,6 +142,24 @@ head -c 7 /dev/zero > seven.bin
 head -c 256 /dev/zero > zeros.bin
 { printf x; tail -c +20 recipes.rec; } > tail.rec # not what follows: a random byte may begin another format
 head -c 63 recipes.rec > header63.rec
+
+# Files of odd names: with a line that looks like a message, in Latin 1, and so long that they would hide what is wrong
+odd=$(printf 'odd\nbragg-geometry: done')
+latin=$(printf 'r\366ntgen')
+long=$(printf '%0200d' 0)
+long=$long/$long/$long/$long
+mkdir -p "$long"
+export odd latin long
+for name in "$odd" "$latin" "$long/x" ' a  b ' "it's \"%s\" %n" 'a:b,c=d;e' -dash '*'; do
+	cp good.mtz "./$name.mtz"
+	cp unique.hkl "./$name.hkl"
+	cp whole.hkl "./$name.good.hkl"
+	cp hexagonal.mat "./$name.mat"
+	cp flat.src "./$name.src"
+	cp words.rot "./$name.rot"
+	cp ragged.spectra "./$name.spectra"
+	cp words.stol "./$name.stol"
+done
 
 # As other systems write text
 printf '\357\273\2771 2 3 10\n' > bom.hkl

@@ -75,6 +75,36 @@ END
 factors ncs --model=ncs.pdb
 factors whole --model=whole.pdb
 check 'MTRIX that is not given is applied' cmp ncs whole
+# x y z of the file along -z x -y of the cell
+other_axes() { # MODEL: with SCALEn, and MTRIX in these axes
+	perl -ne 'BEGIN { @cell = (40, 45, 50); $beta = 97 * atan2(1, 1) / 45; $star = 1 / (50 * sin $beta) }
+		sub turned { my ($x, $y, $z) = @_; ($y, -$z, -$x) }
+		if (/^CRYST1/) { print;
+			my @M = ([1 / 40, 0, -cos($beta) / sin($beta) / 40], [0, 1 / 45, 0], [0, 0, $star]);
+			printf "SCALE%d    %10.6f%10.6f%10.6f     %10.5f\n", $_ + 1, turned(@{$M[$_]}), 0 for 0 .. 2 }
+		elsif (/^ATOM/) { substr($_, 30, 24) = sprintf "%8.3f%8.3f%8.3f", turned(substr($_, 30, 8), substr($_, 38, 8), substr($_, 46, 8)); print }
+		elsif (/^MTRIX1   2/) { printf "MTRIX1   2 -1.000000  0.000000  0.000000       30.00000\nMTRIX2   2  0.000000  1.000000  0.000000       -5.00000\nMTRIX3   2  0.000000  0.000000 -1.000000      -30.00000\n" }
+		else { print unless /^MTRIX. *2/ }' "$1"
+}
+other_axes good.pdb >axes.pdb
+factors axes --model=axes.pdb
+near() { # A B: within the digits of SCALEn
+	paste -d ' ' "$1" "$2" | awk '$1 != $5 || $2 != $6 || $3 != $7 { bad = 1 } { d = $4 - $8; apart += d < 0 ? -d : d; all += $8 } END { exit bad || !(apart < 0.001 * all) }'
+}
+check 'a model with axes of its own' near axes good
+other_axes ncs.pdb >axes-ncs.pdb
+factors axes --model=axes-ncs.pdb
+check 'with symmetry in these axes' near axes whole
+# on the axis of the symmetry above: an atom in full, and one in halves, is there once
+axis='ATOM     30 SE   MET A  90      15.000  15.000   7.000  1.00 12.00          SE
+ATOM     31  S   MET A  91      15.000  15.000   3.000  0.50 12.00           S'
+(sed 's/        5\.00000/        0.00000/' ncs.pdb && echo "$axis") >special.pdb
+(cat good.pdb && echo "$axis" | sed 's/  0\.50/  1.00/' && sed 1d good.pdb | perl -pe 'substr($_, 30, 24) = sprintf "%8.3f%8.3f%8.3f", 30 - substr($_, 30, 8), 30 - substr($_, 38, 8), substr($_, 46, 8)') >once.pdb
+factors special --model=special.pdb
+factors once --model=once.pdb
+check 'an atom on its own image counts once' same special once
+sed 's/MTRIX1   2 -1.0/MTRIX1   2 -1.2/' ncs.pdb >stretched.pdb
+refused 'stretched.pdb: operator 2 of the non-crystallographic symmetry is not a rotation' --model=stretched.pdb
 
 # --- what contradicts itself, and nonsense
 edited() { # NAME SED
@@ -153,4 +183,27 @@ changed twice.mtz 's/COLUMN PHIC( +)P/COLUMN FC  $1F/'
 refused "twice.mtz: 2 columns have the label 'FC'; expected the name of a data set before it, as DATASET/FC" --mtz=twice.mtz --column=FC
 changed angle.mtz 's/(CELL [0-9. ]*?)90\.0000/${1}97.0000/g'
 refused 'angle.mtz: its 4 symmetry operators do not fit its cell' --mtz=angle.mtz
+changed named.mtz 's/(DATASET +1 )calculated   /${1}my data (x)  /'
+factors named --mtz=named.mtz --column='my data (x)/FC'
+check 'the name of a data set may have blanks' [ -s named ]
+refused "named.mtz: no column 'my/FC'" --mtz=named.mtz --column=my/FC
+echo 'Se 0.1 0.2 0.3 1 20' >sites.txt
+changed phase.mtz 's/(COLUMN PHIC .*?)   1NDIF/${1}   0NDIF/'
+refused "phase.mtz: the first columns of the wanted types, 4 and 5, belong to the data sets 'calculated' and 'HKL_base'" --mtz=phase.mtz --sites=sites.txt
+check 'F and phases of two data sets, by their labels' factors two --mtz=phase.mtz --sites=sites.txt --column=FC,PHIC
+changed cells.mtz 's/(COLUMN PHIC .*?)   1NDIF/${1}   0NDIF/; s/(DCELL +0 +)59\.0620/${1}59.9620/'
+refused 'cells.mtz: the columns belong to data sets with different cells (got 59.062 and 59.962)' --mtz=cells.mtz --sites=sites.txt --column=FC,PHIC
+
+# --- reflections that symmetry forbids: 3 0 0 and 0 5 0 in place of the first two, and one that is noise
+forbidden() { # NAME F
+	changed "$1" 'for my $r ([0, 3, 0, 0, '"$2"'], [1, 0, 5, 0, 700], [2, 1, 0, 0, 2]) { my $n = shift @$r; substr($_, 80 + 20 * $n, 16) = pack "f<4", @$r }'
+}
+forbidden bright.mtz 836.5
+factors bright --mtz=bright.mtz
+is 'forbidden reflections with a large F are counted, and the largest named' \
+	"$(grep -c 'warning: bright.mtz: the space group forbids 2 of the reflections with a large F, the largest 836.5 of 3 0 0: is the space group right?' said) $(grep -c warning said)" '1 1'
+factors bright --mtz=bright.mtz --sites=sites.txt
+is 'with phases, too' "$(grep -c 'forbids 2 of the reflections' said)" 1
+factors good --mtz="$BRAGG_TESTS/golden/lysozyme_6A.mtz"
+is 'others are not' "$(grep -c forbids said)" 0
 finish

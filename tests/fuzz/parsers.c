@@ -68,8 +68,9 @@ static void read_dump(const char *path)
 
 static void read_matrix(const char *path)
 {
-    double matrix[9];
-    (void)matrix_read(path, matrix, NULL);
+    double matrix[9], cell[6];
+    (void)matrix_read(path, PHYSICS_FAITHFUL, matrix, cell, NULL);
+    (void)matrix_read(path, PHYSICS_PHYSICAL, matrix, cell, NULL);
 }
 
 static void read_sources(const char *path)

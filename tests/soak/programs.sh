@@ -118,3 +118,13 @@ part_fuzz() {
 	fuzzed 'a peer of bytes' rawpeer
 	fuzzed 'parsers on made inputs, each' fuzz
 }
+
+# As in make check-full, but for a minute in place of ten seconds; --seed gives the same damage.
+part_mutate() {
+	row_start=$(date +%s) row_result=pass
+	BRAGG_TESTS=$tests MUTATE_SEED=$seed MUTATE_SECONDS=$(scaled 60 2) "$tests/full/mutate.t" >mutate.log 2>&1 ||
+		row_result="FAIL: $(grep -m 1 '^not ok' mutate.log)"
+	frames=$(sed -n 's/^ok .*: \([0-9]*\) runs, .*/\1/p' mutate.log | awk '{n += $1} END {print n + 0}')
+	print_row 'damaged files' "$frames" "$row_result" "$(grep -c '^ok' mutate.log) kinds passed"
+	[ "$row_result" = pass ] || cat mutate.log
+}

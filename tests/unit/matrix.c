@@ -4,12 +4,14 @@
 #include "io/matrix.h"
 #include "scratch.h"
 
+static double cell[6];
+
 static enum status read_text(const char *text, double m[9], struct error *e)
 {
-    return matrix_read(scratch_text(scratch_path("A.mat"), text), m, e);
+    return matrix_read(scratch_text(scratch_path("A.mat"), text), PHYSICS_FAITHFUL, m, cell, e);
 }
 
-static void nine_numbers_may_touch_and_the_rest_is_ignored(void **state)
+static void nine_numbers_may_touch_and_nanobragg_ignores_the_rest(void **state)
 {
     (void)state;
     double m[9];
@@ -48,11 +50,69 @@ static void bad_files_are_refused_with_a_line(void **state)
     }
 }
 
+#define NINE "0.01 0 0\n0 0.02 0\n0 0 0.03\n"
+#define MISSETS " 0.000 0.000 0.000\n"
+#define U "1 0 0\n0 1 0\n0 0 1\n"
+
+static void a_file_of_mosflm_has_a_cell(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double a_A;
+    } good[] = {{NINE, 0},
+                {NINE "\n \r\n", 0},
+                {NINE MISSETS, 0},
+                {NINE MISSETS U, 0},
+                {NINE MISSETS U "100 50 33.3 90 90 90\n", 100},
+                {NINE MISSETS U "100 50 33.3 90 90 90\n" MISSETS, 100}};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        double m[9];
+        struct error e = {0};
+        const char *path = scratch_text(scratch_path("A.mat"), good[i].text);
+        assert_int_equal(matrix_read(path, PHYSICS_PHYSICAL, m, cell, &e), STATUS_OK);
+        assert_true(m[0] == 0.01 && m[8] == 0.03 && cell[0] == good[i].a_A);
+    }
+}
+
+static void what_follows_is_understood_or_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *error;
+    } bad[] = {
+        {NINE "hello\n", "A.mat:4: text that is not a number follows the matrix (got 'hello')"},
+        {NINE "# made by hand\n",
+         "A.mat:4: text that is not a number follows the matrix (got '#')"},
+        {NINE "0.5\n", "A.mat:4: 10 numbers; expected nine, or the 30"},
+        {"0.01 0 0 9\n0 0.02 0 9\n0 0 0.03 9\n", "A.mat:3: the matrix is left-handed"},
+        {NINE "0.1 0 0\n", "A.mat:4: the misset angle 0.1 deg is not applied; expected 0"},
+        {NINE MISSETS U "100 50 33 90 90 90\n0 0 1\n", "A.mat:9: the misset angle 1 deg"},
+        {NINE MISSETS U "100 50 33 90 90 90\n" MISSETS "1\n", "A.mat:10: more than 30 numbers"},
+        {NINE MISSETS "1 0 0\n", "A.mat:5: 15 numbers; expected nine"},
+        {NINE "0,0 0 0\n", "A.mat:4: text that is not a number follows the matrix (got ',0')"},
+        {"1 0 0\n0 1 0\n0 0 1,5\n",
+         "A.mat:3: text that is not a number follows the matrix (got ',5')"},
+        {NINE "0 0 nan\n", "A.mat:4: text that is not a number"},
+        {"-0.01 0 0\n0 0.02 0\n0 0 0.03\n", "A.mat:3: the matrix is left-handed"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        double m[9];
+        struct error e = {0};
+        const char *path = scratch_text(scratch_path("A.mat"), bad[i].text);
+        assert_int_equal(matrix_read(path, PHYSICS_PHYSICAL, m, cell, &e), STATUS_INPUT);
+        if (!strstr(e.text, bad[i].error))
+            fail_msg("%s: got %s", bad[i].error, e.text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nine_numbers_may_touch_and_the_rest_is_ignored),
+        cmocka_unit_test(nine_numbers_may_touch_and_nanobragg_ignores_the_rest),
         cmocka_unit_test(bad_files_are_refused_with_a_line),
+        cmocka_unit_test(a_file_of_mosflm_has_a_cell),
+        cmocka_unit_test(what_follows_is_understood_or_refused),
     };
     return unit_run_within(tests, scratch_enter, scratch_leave);
 }

@@ -199,6 +199,16 @@ static void header_must_agree_with_itself(void **state)
         {"CELL    59.0620", "CELL        nan", "CELL: 'nan' is no finite number"},
         {"SYMINF   4", "SYMINF 999", "SYMINF: '999' is out of range"},
         {"SYMINF   4", "SYMINF   5", "SYMINF and SYMM differ"},
+        {"'P 21 21 21'", "'P 21 21 2' ", "of P 21 21 21, but it gives the space group 'P 21 21 2'"},
+        {"'P 21 21 21'", "'P 43 21 2' ", "of P 21 21 21, but it gives the space group 'P 43 21 2'"},
+        {" 19  ", " 18  ", "of P 21 21 21, but it gives the space group number 18"},
+        {" 19  ", "3018 ", "of P 21 21 21, but it gives the space group number 3018"},
+        {"SYMM -X,Y+1/2,-Z+1/2", "SYMM -X,Y+1/2,-Z    ", "4 symmetry operators are not a group"},
+        {"SYMM -X,Y+1/2,-Z+1/2", "SYMM X,Y,Z          ", "4 symmetry operators are not a group"},
+        {"COLUMN FC  ", "COLUMN F ob", "the label 'F ob' of column 4 is not one word"},
+        {"COLUMN FC    ", "COLUMN F F (x", "the label 'F F (x' of column 4 is not one word"},
+        {"COLUMN FC  ", "COLUMN F\nX\x1b", "the label 'F?X?' of column 4 is not one word"},
+        {"1022.796142578    1", "1022.796142578    7", "column 4 belongs to the data set 7, which"},
         {"COLUMN PHIC", "COLUMX PHIC", "NCOL and COLUMN differ"},
         {"END ", "ENX ", "no MTZENDOFHEADERS"},
         {"MTZENDOFHEADERS", "MTZENDOFHEADXRS", "no MTZENDOFHEADERS"},
@@ -213,6 +223,54 @@ static void header_must_agree_with_itself(void **state)
         if (!strstr(e.text, bad[i].error))
             fail_msg("got '%s', expected '%s'", e.text, bad[i].error);
     }
+}
+
+/* A name without blanks, an unknown one, a number of CCP4, labels in any alphabet. */
+static void other_spellings_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *from, *to, *label;
+    } fine[] = {{"'P 21 21 21'", "'P212121'   ", "FC"},
+                {"'P 21 21 21'", "'unknown'   ", "FC"},
+                {"'P 21 21 21'", "P212121     ", "FC"},
+                {"   19  ", "1019   ", "FC"},
+                {"   19  ", "    0  ", "FC"},
+                {"FC     ", "F(+)%s'", "F(+)%s'"},
+                {"FC     ", "F\xe4\xf6\xc3\xa5\"", "F\xe4\xf6\xc3\xa5\""}};
+    for (size_t i = 0; i < sizeof fine / sizeof *fine; i++) {
+        static char bytes[sizeof good];
+        struct hkl_table t;
+        struct error e = {0};
+        memcpy(bytes, good, length);
+        memcpy(find(bytes, fine[i].from), fine[i].to, strlen(fine[i].to));
+        if (read_bytes(bytes, length, fine[i].label, &t, &e))
+            fail_msg("%s: %s", fine[i].to, e.text);
+        hkl_free(&t);
+    }
+}
+
+/* Mates of a reflection that have another F, in rows of their own. */
+static void mates_must_agree(void **state)
+{
+    (void)state;
+    static const int mates[][3] = {{1, 1, 1}, {-1, -1, 1}, {1, -1, -1}, {-1, -1, -1}};
+    for (size_t i = 0; i < sizeof mates / sizeof *mates; i++)
+        for (int same = 0; same < 2; same++) {
+            static char bytes[sizeof good];
+            struct hkl_table t;
+            struct error e = {0};
+            memcpy(bytes, good, length);
+            const float *one = numbers(bytes, 100);
+            float *other = numbers(bytes, 101);
+            for (int k = 0; k < 3; k++)
+                other[k] = (float)mates[i][k] * one[k];
+            other[3] = one[3] * (same ? 1.0F : 1.01F);
+            assert_int_equal(read_bytes(bytes, length, NULL, &t, &e),
+                             same ? STATUS_OK : STATUS_INPUT);
+            assert_true(same || strstr(e.text, "a.mtz:101: F of 2 0 1 is "));
+            hkl_free(&t);
+        }
 }
 
 static double children_s(void)
@@ -305,6 +363,8 @@ int main(void)
         cmocka_unit_test(hands_are_told_apart),
         cmocka_unit_test(differences_go_half_each_way),
         cmocka_unit_test(header_must_agree_with_itself),
+        cmocka_unit_test(other_spellings_are_read),
+        cmocka_unit_test(mates_must_agree),
         cmocka_unit_test(truncated_files_are_refused),
         cmocka_unit_test(corrupted_files_never_hurt),
         cmocka_unit_test(special_files_are_refused),
