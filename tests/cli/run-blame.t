@@ -76,6 +76,37 @@ sed -i 's/--random, /--random, --orientations=nowhere, /' warns.yaml
 run warns.yaml
 is 'a warning is no cause' "$status $(tail -n 2 message | grep -c -e '^orient| bragg-orient: ' -e '^bragg-run: stage orient ended')" "$status 2"
 
+# of a program of others the last line counts
+pipe 6 "{name: write, program: sh, args: [-c, 'echo Traceback, 2 calls >&2; echo ValueError: seven >&2; exit 1']}" >foreign.yaml
+run --verbose foreign.yaml
+blamed 'a program of others, with --verbose' 1 'write| ValueError: seven' 'write ended with status 1'
+run foreign.yaml
+blamed 'without it' 1 'write| ValueError: seven' 'write ended with status 1'
+late="{name: late, input: noise, program: sh, args: [-c, 'trap \"\" TERM; sleep 1; echo bragg-x: the cause >&2; exit 1']}"
+pipe 6 "{name: write, program: sh, args: [-c, 'exit 1']}" "$(echo "$late" | sed 's/trap "" TERM; //')" >silent.yaml
+run silent.yaml
+blamed 'a stage that fails without a word waits for the one that knows why' 1 'late| bragg-x: the cause' 'late ended with status 1'
+pipe 6 "{name: write, program: sh, args: [-c, 'exit 1']}" \
+	"{name: stays, input: noise, program: sh, args: [-c, 'echo bragg-x: the cause >&2; exec sleep 50']}" >stays.yaml
+run stays.yaml
+blamed 'one that says why and does not end' 1 'stays| bragg-x: the cause' 'stays failed, and did not end by itself'
+# asked SIGNAL...: the user wants the end after the failure, while another stage takes its time
+asked() {
+	env --default-signal=INT bragg-run asked.yaml 2>message &
+	runner=$!
+	sleep 0.7
+	for number; do kill -"$number" $runner && sleep 0.1; done
+	status=0
+	wait $runner || status=$?
+}
+pipe 6 "{name: write, program: sh, args: [-c, 'echo bragg-x: the cause >&2; exit 3']}" \
+	"{name: late, input: noise, program: sh, args: [-c, 'trap \"\" TERM INT; sleep 1.5']}" >asked.yaml
+for numbers in TERM HUP INT 'INT INT'; do
+	# shellcheck disable=SC2086 # these are words
+	asked $numbers
+	blamed "SIG$numbers after the failure" 3 'write| bragg-x: the cause' 'write ended with status 3'
+done
+
 # --- on another host
 pipe 6 '{name: write, args: [x_%d.img, n.nxs]}' >far.yaml
 mkdir bin h
