@@ -82,30 +82,6 @@ run --verbose foreign.yaml
 blamed 'a program of others, with --verbose' 1 'write| ValueError: seven' 'write ended with status 1'
 run foreign.yaml
 blamed 'without it' 1 'write| ValueError: seven' 'write ended with status 1'
-late="{name: late, input: noise, program: sh, args: [-c, 'trap \"\" TERM; sleep 1; echo bragg-x: the cause >&2; exit 1']}"
-pipe 6 "{name: write, program: sh, args: [-c, 'exit 1']}" "$(echo "$late" | sed 's/trap "" TERM; //')" >silent.yaml
-run silent.yaml
-blamed 'a stage that fails without a word waits for the one that knows why' 1 'late| bragg-x: the cause' 'late ended with status 1'
-pipe 6 "{name: write, program: sh, args: [-c, 'exit 1']}" \
-	"{name: stays, input: noise, program: sh, args: [-c, 'echo bragg-x: the cause >&2; exec sleep 50']}" >stays.yaml
-run stays.yaml
-blamed 'one that says why and does not end' 1 'stays| bragg-x: the cause' 'stays failed, and did not end by itself'
-# asked SIGNAL...: the user wants the end after the failure, while another stage takes its time
-asked() {
-	env --default-signal=INT bragg-run asked.yaml 2>message &
-	runner=$!
-	sleep 0.7
-	for number; do kill -"$number" $runner && sleep 0.1; done
-	status=0
-	wait $runner || status=$?
-}
-pipe 6 "{name: write, program: sh, args: [-c, 'echo bragg-x: the cause >&2; exit 3']}" \
-	"{name: late, input: noise, program: sh, args: [-c, 'trap \"\" TERM INT; sleep 1.5']}" >asked.yaml
-for numbers in TERM HUP INT 'INT INT'; do
-	# shellcheck disable=SC2086 # these are words
-	asked $numbers
-	blamed "SIG$numbers after the failure" 3 'write| bragg-x: the cause' 'write ended with status 3'
-done
 
 # --- on another host
 pipe 6 '{name: write, args: [x_%d.img, n.nxs]}' >far.yaml
@@ -174,6 +150,14 @@ for folder in calm stormy; do
 	) 2>>message
 done
 is 'EINTR changes no byte' "$(cat stormy/status) $(diff -rq calm stormy)" '0 '
+
+# signals interrupt the reading of a pipe
+printf '0 0 1 100\n1 0 0 200\n1 1 1 300\n' >whole.hkl
+mkfifo slow.hkl
+(head -n 1 whole.hkl && sleep 0.2 && tail -n 2 whole.hkl) >slow.hkl &
+FAULT_STORM=yes LD_PRELOAD="$(command -v faults.so)" timeout 10 bragg-geometry --detpixels=32 --ncells=5 --cell=50,60,70,90,90,90 \
+	--hkl=slow.hkl 2>message | bragg-tap --count >count
+is 'a storm of signals while a file comes' "$(cat message) $(cut -d' ' -f1 count)" ' frames=0'
 
 # --- secrets
 pipe 3 '{name: write, args: [x_%d.raw]}' '{name: look, input: noise, program: sh, args: [-c, "echo view: http://h:1/?token=abcdef0123456789\\&x=1; exec bragg-tap --hold=yes --count \"$@\"", sh]}' >token.yaml
