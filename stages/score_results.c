@@ -19,12 +19,22 @@ static bool is_done(void *score)
     return interrupted || s->nanswered == s->key->rows.nframes;
 }
 
-/* Ctrl-C ends the waiting, not the program. */
-static void catch_interrupts(void)
+enum { CAUGHT = 2 };
+static const int caught[CAUGHT] = {SIGINT, SIGTERM};
+
+/* Ctrl-C ends the waiting, not the program; `before` gets what it did. */
+static void catch_interrupts(struct sigaction before[CAUGHT])
 {
     const struct sigaction action = {.sa_handler = interrupt};
-    (void)sigaction(SIGINT, &action, NULL);
-    (void)sigaction(SIGTERM, &action, NULL);
+    for (size_t i = 0; i < CAUGHT; i++)
+        (void)sigaction(caught[i], &action, &before[i]);
+}
+
+/* Nobody looks at the flag any more. */
+static void let_interrupts(const struct sigaction before[CAUGHT])
+{
+    for (size_t i = 0; i < CAUGHT; i++)
+        (void)sigaction(caught[i], &before[i], NULL);
 }
 
 static enum status take_answers(struct score *s, struct results *in, struct answer *a,
@@ -96,10 +106,11 @@ enum status score_results(struct score *s, const char *const paths[], size_t npa
     const struct follow follow = {.seconds = follow_s, .done = is_done, .of = s};
     size_t count;
     enum status status = results_pair(paths, npaths, files, &count, e);
-    if (follow_s > 0.0)
-        catch_interrupts();
+    struct sigaction before[CAUGHT];
     for (size_t i = 0; i < count && !status; i++) {
         const bool last = follow_s > 0.0 && i + 1 == count;
+        if (last)
+            catch_interrupts(before);
         if (last && files[i].expt)
             status = error_set(e, STATUS_USAGE, "--follow: %s is written at once, must be a text",
                                files[i].path);
@@ -107,6 +118,8 @@ enum status score_results(struct score *s, const char *const paths[], size_t npa
             status = take_folder(s, files[i].path, last ? &follow : NULL, e);
         else
             status = take_result(s, &files[i], last ? &follow : NULL, e);
+        if (last)
+            let_interrupts(before);
     }
     results_unpair(files, count);
     return status;

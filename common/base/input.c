@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/steady.h"
 
 enum { PATIENCE_MS = 1000 };
 
@@ -87,7 +88,9 @@ static int await_writer(int file, const char *path)
     if (await(file, PATIENCE_MS))
         return -1;
     /* without any writer a pipe is at its end; one that is slow has nothing yet */
-    const ssize_t n = read(file, &byte, 1);
+    ssize_t n;
+    while ((n = read(file, &byte, 1)) < 0 && errno == EINTR)
+        continue;
     if (n > 0)
         return byte;
     if (n == 0)
@@ -99,13 +102,13 @@ static int await_writer(int file, const char *path)
 FILE *input_open(const char *path)
 {
     struct stat st;
-    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    const int file = steady_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
     if (file < 0)
         return NULL;
     const bool pipe = fstat(file, &st) == 0 && S_ISFIFO(st.st_mode);
     const int first = pipe ? await_writer(file, path) : -1;
     (void)fcntl(file, F_SETFL, 0);  // reads wait
-    FILE *in = fdopen(file, "rb");
+    FILE *in = steady_stream(file, "rb");
     if (!in)
         (void)close(file);
     else if (first >= 0)

@@ -1,16 +1,13 @@
 #include "base/trace.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/steady.h"
 #include "base/target.h"
 
 struct span {
@@ -24,26 +21,10 @@ static struct {
     atomic_size_t next;  // spans recorded so far, also those overwritten
 } ring;
 
-static bool is_trace(FILE *in)
-{
-    static const char begins[] = "[{\"name\":";
-    char first[sizeof begins] = "";
-    const size_t n = fread(first, 1, sizeof begins - 1, in);
-    return !n || strcmp(first, begins) == 0 || strcmp(first, "[]\n") == 0;
-}
-
 enum status trace_check(const char *path, struct error *e)
 {
-    struct stat st;
-    const enum status s = target_check_in_place(path, e);
-    FILE *in = !s && stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "rbe") : NULL;
-    if (!in)
-        return s;
-    const bool good = is_trace(in);
-    (void)fclose(in);
-    return good
-               ? s
-               : error_set(e, STATUS_FAILED, "%s: is there and is no trace; remove it first", path);
+    static const char *const begins[] = {"[{\"name\":", "[]\n", NULL};
+    return target_check_kind(path, "trace", begins, e);
 }
 
 enum status trace_open(size_t capacity, struct error *e)
@@ -88,19 +69,17 @@ static void write_events(FILE *out, const char *process)
 
 enum status trace_write(const char *path, const char *process, struct error *e)
 {
-    int file;
-    if (target_open(path, O_CREAT | O_TRUNC, &file, e))
-        return STATUS_FAILED;
-    FILE *out = steady_stream(file, "w");
-    if (!out) {
-        (void)close(file);
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
         return error_memory(e, "the trace");
-    }
     write_events(out, process);
-    const int bad = ferror(out);
+    const bool bad = ferror(out);
     mem_free(ring.spans);
     ring.spans = NULL;
-    if (fclose(out) != 0 || bad)
-        return error_errno(e, STATUS_FAILED, "%s: cannot write the trace", path);
-    return STATUS_OK;
+    const enum status s = fclose(out) != 0 || bad ? error_memory(e, "the trace")
+                                                  : target_replace(path, text, length, e);
+    free(text);
+    return s;
 }

@@ -252,7 +252,7 @@ static enum status read_table(struct refl *t, struct error *e)
 static enum status read_file(struct refl *t, FILE *in, struct error *e)
 {
     struct stat st;
-    if (fstat(fileno(in), &st) || !S_ISREG(st.st_mode))
+    if (stat(t->path, &st) || !S_ISREG(st.st_mode))
         return fail(t, e, "is no file, must be a reflection table of DIALS");
     const enum status s = filetype_check(t->path, filetype_of_file(in), FILETYPE_REFL, e);
     if (s)

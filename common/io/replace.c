@@ -72,8 +72,7 @@ enum status replace_open(struct replace *r, const char *path, struct error *e)
     *r = (struct replace){.path = strdup(path)};
     if (!r->path)
         return error_memory(e, "file name");
-    struct stat st;
-    bool special = stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+    const bool special = target_is_special(path);
     int file = -1;
     const enum status s = special ? target_open(path, O_TRUNC, &file, e) : STATUS_OK;
     if (!s)

@@ -78,10 +78,10 @@ static enum status find_size(const char *path, struct smv *smv, struct error *e)
     return STATUS_OK;
 }
 
-static enum status find_file_size(FILE *in, const char *path, size_t *bytes, struct error *e)
+static enum status find_file_size(const char *path, size_t *bytes, struct error *e)
 {
     struct stat st;
-    if (fstat(fileno(in), &st) != 0)
+    if (stat(path, &st) != 0)
         return error_errno(e, STATUS_FAILED, "%s: cannot examine", path);
     *bytes = (size_t)st.st_size;
     return STATUS_OK;
@@ -91,7 +91,7 @@ static enum status find_file_size(FILE *in, const char *path, size_t *bytes, str
 static enum status read_text(FILE *in, const char *path, struct smv *smv, struct error *e)
 {
     size_t file_bytes = 0;
-    const enum status s = find_file_size(in, path, &file_bytes, e);
+    const enum status s = find_file_size(path, &file_bytes, e);
     if (s)
         return s;
     if (file_bytes < smv->header_bytes)
@@ -151,7 +151,7 @@ static enum status read_pixels(FILE *in, const char *path, struct smv *smv, stru
     if (!size_multiply((size_t)smv->fast_pixels, (size_t)smv->slow_pixels, &count) ||
         !size_multiply(count, sizeof *smv->pixels, &bytes))
         return bad_size(path, "SIZE1", (double)smv->fast_pixels, SIDE_MAX, e);
-    const enum status s = find_file_size(in, path, &file_bytes, e);
+    const enum status s = find_file_size(path, &file_bytes, e);
     if (s)
         return s;
     if (file_bytes < smv->header_bytes || file_bytes - smv->header_bytes < bytes)

@@ -47,7 +47,9 @@ enum status document_check(const char *path, struct error *e)
 {
     char first[1024] = "";
     struct stat st;
-    const enum status s = target_check(path, e);
+    enum status s = target_check(path, e);
+    if (s == STATUS_OK)
+        s = target_check_link(path, e);
     if (s || stat(path, &st) || !S_ISREG(st.st_mode))
         return s;
     FILE *in = fopen(path, "rbe");

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,6 +57,7 @@ static enum status begin(struct question *q, const struct hosts *h, struct error
         return error_errno(e, STATUS_FAILED, "cannot make pipes for host '%s'", q->host->name);
     q->pid = fork();
     if (q->pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGTERM);  // a host that does not answer keeps ssh waiting
         (void)dup2(in[0], STDIN_FILENO);
         (void)dup2(out[1], STDOUT_FILENO);
         (void)dup2(out[1], STDERR_FILENO);

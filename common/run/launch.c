@@ -155,9 +155,12 @@ enum status launch_tell(int pipe, const struct command *c, const struct launch_o
     const bool good = fclose(out) == 0;
     (void)fcntl(pipe, F_SETPIPE_SZ, ORDERS_BYTES);
     (void)fcntl(pipe, F_SETFL, O_NONBLOCK);
+    errno = 0;
     const bool told = good && write(pipe, text, size) == (ssize_t)size;
+    /* a launcher that has ended already says itself why, as ssh that was refused */
+    const bool over = good && errno == EPIPE;
     free(text);
-    return told ? STATUS_OK : error_errno(e, STATUS_FAILED, "cannot start %s", c->name);
+    return told || over ? STATUS_OK : error_errno(e, STATUS_FAILED, "cannot start %s", c->name);
 }
 
 bool launch_say(int pipe, const char *name, const char *value)

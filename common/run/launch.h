@@ -21,6 +21,7 @@ struct launch_orders {
     bool terminal;       // lines for people are shown as they come
     bool again;          // it was started before
 };
+/* STATUS_OK, too, when that end has ended already: it has said why. */
 enum status launch_tell(int pipe, const struct command *c, const struct launch_orders *o,
                         struct error *e);
 

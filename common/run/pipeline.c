@@ -33,9 +33,23 @@ static enum status read_int(const struct reader *r, size_t i, enum yaml_key key,
 {
     struct error inner = {0};
     const char *text = r->yaml.stage[i].value[key];
+    if (text && text[0] == '0' && text[1] >= '0' && text[1] <= '9')
+        return wrong(r, i, key, e,
+                     "%s: '%.40s' begins with 0, which is octal for some readers of YAML; expected "
+                     "a decimal number without it",
+                     yaml_key_names[key], text);
     if (!text || parse_int(text, min, max, yaml_key_names[key], value, &inner) == STATUS_OK)
         return STATUS_OK;
     return wrong(r, i, key, e, "%s", inner.text);
+}
+
+/* A key that stands for an option, which args then must not have: it is not clear which counts. */
+static enum status check_twice(const struct reader *r, size_t i, enum yaml_key key, struct error *e)
+{
+    if (!r->yaml.stage[i].value[key] || !pipeline_has(&r->pipeline->stages[i], yaml_key_names[key]))
+        return STATUS_OK;
+    return wrong(r, i, key, e, "%s: --%s is in args, too; write one of them", yaml_key_names[key],
+                 yaml_key_names[key]);
 }
 
 /* A number that becomes an option of the program. */
@@ -45,6 +59,8 @@ static enum status read_option(const struct reader *r, size_t i, enum yaml_key k
     int64_t value;
     const char *text = r->yaml.stage[i].value[key];
     enum status s = read_int(r, i, key, 1, max, &value, e);
+    if (s == STATUS_OK)
+        s = check_twice(r, i, key, e);
     if (s || !text)
         return s;
     return pipeline_set(&r->pipeline->stages[i], yaml_key_names[key], text, e);
@@ -103,7 +119,9 @@ static enum status read_bool(const struct reader *r, size_t i, enum yaml_key key
 static enum status read_order(const struct reader *r, size_t i, struct error *e)
 {
     bool order = false;
-    const enum status s = read_bool(r, i, YAML_ORDER, &order, e);
+    enum status s = read_bool(r, i, YAML_ORDER, &order, e);
+    if (s == STATUS_OK)
+        s = check_twice(r, i, YAML_ORDER, e);
     if (s || !order)
         return s;
     return pipeline_set(&r->pipeline->stages[i], yaml_key_names[YAML_ORDER], NULL, e);
@@ -115,7 +133,7 @@ static enum status read_compress(const struct reader *r, size_t i, struct error 
     const enum status s = read_bool(r, i, YAML_COMPRESS, &compress, e);
     if (r->yaml.stage[i].value[YAML_COMPRESS])
         r->pipeline->stages[i].compress = compress ? COMPRESS_TRUE : COMPRESS_FALSE;
-    return s;
+    return s ? s : check_twice(r, i, YAML_COMPRESS, e);
 }
 
 /* The program of somebody else waits for a stage above, and takes nothing from the stream. */

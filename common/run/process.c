@@ -180,14 +180,16 @@ static bool is_message(const struct process *p)
            strncmp(p->line, tap, sizeof tap - 1) == 0;
 }
 
-/* The first line of error of one of these programs is the cause, whatever it says after that. */
+/* The first line of error of one of these programs is the cause, whatever it says after that.  The
+ * last line of any other program is, as that of a traceback. */
 static void note_message(struct process *p)
 {
     static const char ours[] = "bragg-";
     p->spoke_ns = clock_ns();
-    if (p->failed_ns || strncmp(p->line, ours, sizeof ours - 1) != 0)
+    if (p->failed_ns)
         return;
-    p->failed_ns = p->spoke_ns;
+    if (strncmp(p->line, ours, sizeof ours - 1) == 0)
+        p->failed_ns = p->spoke_ns;
     memcpy(p->error, p->line, sizeof p->error);
 }
 
@@ -263,19 +265,19 @@ static void take_line(struct process *p, struct environment *env)
         take_word(p, p->line + 2);
         return;
     }
-    const bool first = !p->failed_ns, live = env->verbose || p->command->wrapped;
+    const bool counts = !p->asked && !told && !aside && is_message(p),
+               noted = counts && !p->failed_ns, live = env->verbose || p->command->wrapped;
     if (live && isatty(STDERR_FILENO))
         show_line(p, env, told || aside);
     cut_tokens(p->line);
-    if (!p->asked && !told) {
-        if (!aside && is_message(p))
-            note_message(p);
+    if (counts)
+        note_message(p);
+    if (!p->asked && !told)
         memcpy(p->tail[p->lines++ % TAIL_LINES], p->line + aside, sizeof p->line - aside);
-    }
     if (live && !isatty(STDERR_FILENO))
         show_line(p, env, told || aside);
     if (live)
-        env->latest = first && p->failed_ns ? p : NULL;
+        env->latest = noted ? p : NULL;
 }
 
 void process_listen(struct process *p, struct environment *env)
@@ -296,10 +298,16 @@ void process_listen(struct process *p, struct environment *env)
     }
 }
 
+void process_show_cause(const struct process *p)
+{
+    if (p->error[0])
+        fprintf(stderr, "%s| %s\n", p->command->name, p->error);
+}
+
 void process_show_error(const struct process *p)
 {
     if (p->failed_ns)
-        fprintf(stderr, "%s| %s\n", p->command->name, p->error);
+        process_show_cause(p);
 }
 
 void process_show_tail(const struct process *p)
@@ -313,7 +321,8 @@ void process_show_tail(const struct process *p)
         else
             fprintf(stderr, "%s| %s\n", p->command->name, line);
     }
-    process_show_error(p);
+    if (p->failed_ns || p->command->wrapped)
+        process_show_cause(p);
 }
 
 /* --- end ----------------------------------------------------------------- */

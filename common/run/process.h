@@ -55,7 +55,7 @@ struct process {
     uint64_t failed_ns;  // when the first line of error came, 0: none since its start
     size_t length, lines;
     char line[TAIL_BYTES];
-    char error[TAIL_BYTES];             // that line
+    char error[TAIL_BYTES];             // that line; of programs of others the last one
     char tail[TAIL_LINES][TAIL_BYTES];  // ring of its last lines, before it was asked to end
 };
 
@@ -89,6 +89,9 @@ bool process_reap(struct process *p, struct environment *env);
 
 /* Writes its first line of error to stderr, if there is one. */
 void process_show_error(const struct process *p);
+
+/* Likewise; for a program of others the last line that it said. */
+void process_show_cause(const struct process *p);
 
 /* Writes its last lines to stderr, the first line of error at the end. */
 void process_show_tail(const struct process *p);

@@ -158,12 +158,17 @@ static enum status check_log(const char *log, struct error *e)
                            log);
 }
 
+static bool has_number(const char *words)
+{
+    return words[strcspn(words, "0123456789")] != 0;
+}
+
 /* What sbatch says last, "Submitted batch job 12", goes to stdout and into `last`. */
 static enum status submit(const struct job *job, const char *path, char last[WORDS_SIZE],
                           struct error *e)
 {
     char line[WORDS_SIZE] = "";
-    (void)snprintf(last, WORDS_SIZE, "sbatch says nothing");
+    last[0] = 0;
     FILE *script = open_script(path);
     if (!script)
         return error_errno(e, STATUS_FAILED, "%s: cannot make this file", path);
@@ -177,8 +182,15 @@ static enum status submit(const struct job *job, const char *path, char last[WOR
         if (*line)
             memcpy(last, line, sizeof line);
     }
-    if (!said || pclose(said) != 0)
-        return error_set(e, STATUS_FAILED, "--launcher=slurm: %.200s", last);
+    const int ended = said ? pclose(said) : -1;
+    if (ended != 0)
+        return error_set(e, STATUS_FAILED, "--launcher=slurm: %.200s",
+                         *last ? last : "sbatch says nothing");
+    if (!has_number(last))
+        return error_set(e, STATUS_FAILED,
+                         "--launcher=slurm: sbatch gave no job number (got '%.200s'); expected "
+                         "'Submitted batch job N'. squeue shows whether there is a job",
+                         last);
     printf("%s\n", last);
     (void)fflush(stdout);
     return STATUS_OK;

@@ -16,6 +16,7 @@
 
 enum { TICK_MS = 100 };
 static const uint64_t WORD_NS = 500 * MS;       // a stage that ends tells the others itself
+static const uint64_t CAUSE_NS = 2000 * MS;     // who knows why a silent one failed may say it late
 static const uint64_t DONE_NS = 2000 * MS;      // other last stages may have work left
 static const uint64_t BEGUN_NS = 10000 * MS;    // a source may think about its experiment
 static const uint64_t LATE_NS = 10000 * MS;     // who only watches may end what it does
@@ -31,6 +32,7 @@ struct supervisor {
     int signals;                     // signalfd
     unsigned interrupts;             // Ctrl-C so far
     int ended_by;                    // SIGTERM or SIGHUP, 0 for none
+    uint64_t asked_ns;               // when the first of these signals came, 0: none did
     bool stopping;                   // nothing is started again
     bool broken;                     // a process has failed, or the user wants the end
     bool late;                       // who comes only now was told to leave
@@ -109,6 +111,8 @@ static void on_signals(struct supervisor *s)
 {
     struct signalfd_siginfo info;
     while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo != SIGCHLD && !s->asked_ns)
+            s->asked_ns = clock_ns();
         if (info.ssi_signo == SIGINT)
             on_interrupt(s);
         else if (info.ssi_signo != SIGCHLD) {
@@ -170,7 +174,7 @@ static void fail(struct supervisor *s, const struct process *p)
     if (WIFSIGNALED(p->status) || (WEXITSTATUS(p->status) == STATUS_USAGE && p->spoke_ns))
         stop(s, 0);  // nobody else knows better
     else if (!s->interrupts || WEXITSTATUS(p->status) != STATUS_INTERRUPTED)
-        stop(s, WORD_NS);
+        stop(s, p->spoke_ns ? WORD_NS : CAUSE_NS);
 }
 
 static void on_failure(struct supervisor *s, struct process *p)
@@ -365,6 +369,7 @@ static enum status run(struct supervisor *s, struct error *e)
                                .settings = s->settings,
                                .interrupts = s->interrupts,
                                .ended_by = s->ended_by,
+                               .asked_ns = s->asked_ns,
                                .deserter = s->deserter,
                                .complete = s->complete,
                                .complete_ns = s->complete_ns};

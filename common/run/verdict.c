@@ -115,7 +115,7 @@ static void show_failure(const struct ending *end, const struct process *culprit
     if (!end->settings->verbose)
         process_show_tail(culprit);
     else if (r->env->latest != culprit)
-        process_show_error(culprit);
+        process_show_cause(culprit);
 }
 
 /* All that failed did so because of a frame that killed others. */
@@ -140,6 +140,9 @@ static enum status blame_process(const struct ending *end, const struct process 
         WIFSIGNALED(p->status) && !p->life.reason && !p->life.starved && !p->life.cut;
     restarts_fate(p, fate, sizeof fate);
     show_failure(end, p);
+    if (named && p->asked && p->spoke_ns)
+        return error_set(e, STATUS_FAILED, "stage %s failed, and did not end by itself",
+                         p->command->name);
     return error_set(e, status_of(p), "stage %s %s%s%s%s%s", p->command->name, fate,
                      named ? " (" : "", named ? name : "", named ? ")" : "",
                      hopeless ? ", ten times in a row without a finished frame" : "");
@@ -159,6 +162,12 @@ static enum status blame_deserter(const struct ending *end, struct error *e)
                      p->command->name, r->acknowledged, total);
 }
 
+/* A stage had failed, and said why, before the user asked for the end: that is still the cause. */
+static bool failed_before(const struct ending *end, const struct process *culprit)
+{
+    return culprit && culprit->spoke_ns && end->asked_ns && failed_ns(culprit) < end->asked_ns;
+}
+
 enum status verdict(const struct ending *end, struct error *e)
 {
     const struct process *culprit = find_culprit(end), *unheard = verdict_unheard(end->restarts);
@@ -167,11 +176,13 @@ enum status verdict(const struct ending *end, struct error *e)
                          "stage %s gives what no stage takes: put one after it that takes it, as "
                          "bragg-write takes images",
                          unheard->command->name);
-    if (end->ended_by)
+    const bool asked = !failed_before(end, culprit);
+    if (end->ended_by && asked)
         return error_set(e, STATUS_FAILED, "ended by signal %d (%s)", end->ended_by,
                          end->ended_by == SIGTERM ? "SIGTERM" : "SIGHUP");
-    if (end->interrupts > 1 || (culprit && status_of(culprit) == STATUS_INTERRUPTED) ||
-        (end->interrupts && culprit && !end->restarts->hopeless && was_interrupted(culprit)))
+    if ((end->interrupts > 1 && asked) || (culprit && status_of(culprit) == STATUS_INTERRUPTED) ||
+        (end->interrupts && asked && culprit && !end->restarts->hopeless &&
+         was_interrupted(culprit)))
         return STATUS_INTERRUPTED;
     if (end->deserter && (!culprit || culprit->asked || !culprit->spoke_ns))
         return blame_deserter(end, e);

@@ -10,6 +10,7 @@ struct ending {
     const struct supervisor_settings *settings;
     unsigned interrupts;             // Ctrl-C
     int ended_by;                    // SIGTERM or SIGHUP, 0 for none
+    uint64_t asked_ns;               // when the first of these signals came, 0: none did
     const struct process *deserter;  // it ended with status 0 before all frames were acknowledged
     bool complete;                   // all last stages ended well ...
     uint64_t complete_ns;            // ... then

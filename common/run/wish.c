@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdint.h>
@@ -10,6 +11,8 @@
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/steady.h"
 
 /* A folder by NFS shows what is new in it after half a minute. */
 enum { PATIENCE_MS = 60000, STEP_MS = 50, ANSWER_SIZE = 600 };
@@ -27,10 +30,11 @@ static bool put(const char *folder, const char *kind, const char *id, const char
     char path[PATH_MAX], hidden[PATH_MAX];
     path_of(folder, kind, id, path);
     path_of(folder, ".new-", id, hidden);
-    FILE *out = fopen(hidden, "we");
-    const bool written = out && fputs(text, out) >= 0;
-    const bool closed = out && fclose(out) == 0;
-    if (written && closed && rename(hidden, path) == 0)
+    const int file = steady_open(hidden, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    const ssize_t size = (ssize_t)strlen(text);
+    const bool written = file >= 0 && steady_write(file, text, (size_t)size) == size;
+    const bool closed = file >= 0 && (close(file) == 0 || errno == EINTR);
+    if (written && closed && steady_rename(hidden, path) == 0)
         return true;
     (void)unlink(hidden);
     return false;
@@ -41,11 +45,15 @@ static bool get(const char *folder, const char *kind, const char *id, char *text
 {
     char path[PATH_MAX];
     path_of(folder, kind, id, path);
-    FILE *in = fopen(path, "re");
-    const bool read = in && fgets(text, size, in);
-    if (in)
-        (void)fclose(in);
-    return read && unlink(path) == 0;
+    const int file = steady_open(path, O_RDONLY | O_CLOEXEC, 0);
+    const ssize_t length = file < 0 ? -1 : steady_read_at(file, text, (size_t)size - 1, 0);
+    if (file >= 0)
+        (void)close(file);
+    if (length <= 0)
+        return false;
+    text[length] = 0;
+    text[strcspn(text, "\n")] = 0;
+    return unlink(path) == 0;
 }
 
 /* --- who asks ------------------------------------------------------------ */

@@ -58,7 +58,7 @@ static bool wait_for_bytes(struct lines *l, char *at, int room)
 static enum status check_type(struct lines *l, enum filetype wanted, struct error *e)
 {
     struct stat st;
-    if (fstat(fileno(l->in), &st) || !S_ISREG(st.st_mode))
+    if (stat(l->path, &st) || !S_ISREG(st.st_mode))
         return STATUS_OK;
     const enum filetype type = filetype_of_file(l->in);
     rewind(l->in);

@@ -1,5 +1,4 @@
 /* A stage as a program: options, the life of its callbacks, the exit status. */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -50,6 +49,9 @@ static double seconds(uint64_t ns)
     return (double)ns / 1e9;
 }
 
+/* A file that is there is one of --stats when it begins so. */
+static const char *const stats_begin[] = {"{\"stage\":", NULL};
+
 /* Appends a line of JSON to the file of --stats; several stages may share one.  `more`: members of
  * the stage's own, or NULL. */
 static enum status write_stats(const struct worker *w, const struct work *work, const char *more,
@@ -67,15 +69,11 @@ static enum status write_stats(const struct worker *w, const struct work *work, 
         seconds(work->wait_in_ns), seconds(work->compute_ns), seconds(work->wait_out_ns),
         seconds(work->codec_ns), seconds(work->cpu_ns), seconds(work->compute_cpu_ns),
         seconds(work->time_ns), *identity ? identity : "any", more ? "," : "", more ? more : "");
-    int fd;
-    if (strcmp(path, "-") == 0)
-        fd = dup(STDERR_FILENO);
-    else if (target_open(path, O_CREAT | O_APPEND, &fd, e))
-        return STATUS_FAILED;
-    const ssize_t written = steady_write(fd, line, (size_t)length);
-    if (close(fd) != 0 || written != length)
-        return error_errno(e, STATUS_FAILED, "%s: cannot write the statistics", path);
-    return STATUS_OK;
+    if (strcmp(path, "-") != 0)
+        return target_append(path, line, (size_t)length, e);
+    return steady_write(STDERR_FILENO, line, (size_t)length) == length
+               ? STATUS_OK
+               : error_errno(e, STATUS_FAILED, "stderr: cannot write the statistics");
 }
 
 /* The stage is open: connects, runs and disconnects. */
@@ -144,7 +142,7 @@ static enum status parse(struct worker *w, int argc, char **argv, struct error *
     if (s == STATUS_OK)
         log_set_level(o->verbose ? LOG_INFO : o->quiet ? LOG_ERROR : LOG_WARNING);
     if (s == STATUS_OK && o->stats && strcmp(o->stats, "-") != 0)
-        s = target_check_in_place(o->stats, e);
+        s = target_check_kind(o->stats, "file of --stats", stats_begin, e);
     if (s == STATUS_OK && o->trace)
         s = trace_check(o->trace, e);
     return s ? s : options_guard(stage, w->state, &w->rt.run, e);

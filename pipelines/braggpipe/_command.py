@@ -2,9 +2,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import errno
 import json
 import os
 import sys
+import time
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -56,6 +59,85 @@ def parser(description: str | None = None) -> argparse.ArgumentParser:
     return new
 
 
+def check_file(path: str, what: str, begins: tuple[bytes, ...]) -> None:
+    """Before the work: a file of another kind, or a link to a file or to nothing, is neither written into nor replaced."""
+    regular = os.path.isfile(path)
+    if os.path.islink(path) and (regular or not os.path.exists(path)) and not path.startswith(("/dev/", "/proc/")):
+        raise OSError(f"{path}: is a symbolic link; expected the name of a file. "
+                      "Remove the link, or give the name of the file itself")
+    if os.path.isdir(path):
+        raise OSError(f"{path}: is a folder, must be a file")
+    if not regular:
+        return
+    with open(path, "rb") as file:
+        first = file.read(16)
+    if first and not first.startswith(begins):
+        raise OSError(f"{path}: is there and is no {what}; remove it first")
+
+
+def check_files(options: argparse.Namespace) -> None:
+    """OSError where --stats or --trace would destroy something."""
+    if options.stats and options.stats != "-":
+        check_file(options.stats, "file of --stats", (b'{"stage":',))
+    if options.trace:
+        check_file(options.trace, "trace", (b'[{"name":', b"[]\n"))
+
+
+def open_there(path: str, flags: int) -> int:
+    """A descriptor; OSError when nobody reads a pipe of that name within a second."""
+    until_s = time.monotonic() + 1
+    while True:
+        try:
+            file = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | flags, 0o666)
+            os.set_blocking(file, True)
+            return file
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            if time.monotonic() > until_s:
+                raise OSError(error.errno, "nobody reads this pipe", path) from error
+        time.sleep(0.01)
+
+
+def replace_file(path: str, text: str) -> None:
+    """The file appears whole, or what is there stays; a device or a pipe is written in place."""
+    if os.path.exists(path) and not os.path.isfile(path) or path.startswith(("/dev/", "/proc/")) and os.path.islink(path):
+        try:
+            with open(open_there(path, os.O_TRUNC), "w") as file:
+                file.write(text)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, path) from error
+        return
+    part = f"{path}.part-{os.getpid()}"
+    try:
+        with open(part, "x") as file:
+            file.write(text)
+        os.replace(part, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.unlink(part)
+        raise OSError(error.errno, error.strerror, path) from error
+
+
+def append_line(path: str, line: bytes) -> None:
+    """The whole line or nothing."""
+    made = not os.path.exists(path)
+    file = open_there(path, os.O_CREAT | os.O_APPEND)
+    written = 0
+    try:
+        written = os.write(file, line)
+        if written < len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    except OSError as error:
+        if os.path.isfile(path):
+            os.ftruncate(file, os.fstat(file).st_size - written)
+            if made and os.fstat(file).st_size == 0:
+                os.unlink(path)
+        raise OSError(error.errno, error.strerror, path) from error
+    finally:
+        os.close(file)
+
+
 def write_stats(path: str, name: str, work: Keys) -> None:
     line: Keys = {"stage": name, "pid": os.getpid(), "identity": "python"}
     line.update((key.replace("time_ns", "wall_ns").replace("_ns", "_s"), value / 1e9 if key.endswith("_ns") else value)
@@ -64,8 +146,7 @@ def write_stats(path: str, name: str, work: Keys) -> None:
     if path == "-":
         sys.stderr.write(text)
         return
-    with open(path, "a") as file:
-        file.write(text)
+    append_line(path, text.encode())
 
 
 def write_trace(path: str, name: str, spans: Sequence[Span]) -> None:
@@ -73,5 +154,4 @@ def write_trace(path: str, name: str, spans: Sequence[Span]) -> None:
     events: list[Keys] = [{"name": "process_name", "ph": "M", "pid": pid, "args": {"name": name}}]
     events += [{"name": what, "ph": "X", "pid": pid, "tid": pid, "ts": start_ns / 1e3, "dur": (end_ns - start_ns) / 1e3,
                 "args": {"frame": number}} for what, number, start_ns, end_ns in spans]
-    with open(path, "w") as file:
-        file.write("[" + ",\n".join(json.dumps(event, separators=(",", ":")) for event in events) + "]\n")
+    replace_file(path, "[" + ",\n".join(json.dumps(event, separators=(",", ":")) for event in events) + "]\n")

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from braggpipe._command import parser, write_stats, write_trace
+from braggpipe._command import check_files, parser, write_stats, write_trace
 from braggpipe._frame import Array, Frame
 from braggpipe._stream import Stream
 from braggpipe._worker import Eater, Painter, Worker
@@ -17,16 +17,21 @@ from braggpipe._worker import Eater, Painter, Worker
 
 def _run(worker: Worker, options: argparse.Namespace, stdin: int = 0) -> NoReturn:
     name = worker.stage
+    try:
+        check_files(options)
+    except OSError as error:
+        print(f"{name}: {error}", file=sys.stderr, flush=True)
+        sys.exit(1)
     end = Stream(name, options, worker, stdin).main()
-    text, status = end.text, end.status
+    text, status = "", end.status  # what is in `end` has been said
     try:
         if options.stats:
             write_stats(options.stats, name, worker.work(0, 0))
         if options.trace:
             write_trace(options.trace, name, worker.spans or [])
     except OSError as error:
-        text, status = text or f"{error.filename}: {error.strerror}", status or 1
-    if text:
+        text, status = f"{error.filename}: {error.strerror}", status or 1
+    if text and not end.text:
         print(f"{name}: {text}", file=sys.stderr)
     sys.stdout.flush()
     sys.stderr.flush()

@@ -67,6 +67,8 @@ class Stream(Links):
             self.close_pipes()
             raise
         said = 0 if end.freed else end.status
+        if self.worker.is_program and end.text:  # before the others hear of it, and end for it
+            print(f"{self.name}: {end.text}", file=sys.stderr, flush=True)
         self.bye(said)
         if said == 0:
             for port in self.ports:  # nobody waits for what is still on its way to who has left

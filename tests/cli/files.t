@@ -259,6 +259,62 @@ user'
 is "bragg-run's, too" "$(bragg-run --trace=trace h.yaml 2>&1; cat trace)" 'bragg-run: trace: is there and is no trace; remove it first
 user'
 
+# What is in the way of --stats and --trace is as it was, and nothing waits.
+mkdir ways ways/folder
+event='[{"name":"x"}]'
+prepare() {
+	(cd ways && rm -f file link loose old pipe && echo user >file && echo "$event" >trace &&
+		ln -s file link && ln -s nothing loose && ln -s trace old && mkfifo pipe) 2>/dev/null
+}
+state() { (cd ways && rm -f said && cat file trace && find . ! -name . -printf '%y %f %l\n' | sort); }
+isno='is there and is no'
+alink='is a symbolic link; expected the name of a file. Remove the link, or give the name of the file itself'
+prepare
+before=$(state)
+# kept PROGRAM COMMAND...: with each of them
+kept() {
+	kept_who=$1 kept_option=$2 kept_what=$3
+	shift 3
+	for kept_way in "file=$isno $kept_what; remove it first" "link=$alink" "loose=$alink" "old=$alink" 'folder=is a folder, must be a file'; do
+		prepare
+		kept_status=0
+		timeout 20 "$@" "$kept_option=ways/${kept_way%%=*}" >out 2>said </dev/null || kept_status=$?
+		is "${kept_who#bragg-}: $kept_option: ${kept_way%%=*}" "$kept_status $(head -n 1 said) $(state)" \
+			"1 $kept_who: ways/${kept_way%%=*}: ${kept_way#*=} $before"
+	done
+}
+kept bragg-geometry --trace trace bragg-geometry --detpixels=8
+kept bragg-geometry --stats 'file of --stats' bragg-geometry --detpixels=8
+kept bragg-run --trace trace bragg-run h.yaml
+printf '#!/bin/sh\nexec bragg-run --workdir=w3 --quiet h.yaml "$@"\n' >runs && chmod +x runs
+prepare
+timeout 20 ./runs --trace=ways/pipe >said 2>&1
+is 'bragg-run: a pipe that nobody reads' "$? $(cat said) $(state)" "1 bragg-run: ways/pipe: nobody reads this pipe $before"
+timeout 20 ./runs --trace=/proc/self/fd/1 >out 2>said # as /dev/stdout, which a fault would replace
+is 'a redirected stdout is written' "$? $(cat said) $(head -c 9 out)" '0  [{"name":'
+# a disk that is full in the middle: no half file, and what was there
+full() { # OPTION OTHER
+	rm -f happened
+	bragg-geometry --detpixels=8 2>>upstream | LD_PRELOAD=$(command -v faults.so) FAULT='write 1 short' FAULT_ONCE=happened \
+		bragg-orient --trace="$1" 2>message | bragg-tap --count >/dev/null 2>&1
+	ls happened
+	cat message
+}
+echo "$event" >old
+is 'a full disk: the trace that was there stays' "$(full old) $(cat old) $(ls old.* 2>/dev/null)" \
+	"happened
+bragg-orient: old: cannot write: No space left on device $event "
+is 'a new one does not appear' "$(full new) $(ls new* 2>/dev/null)" \
+	'happened
+bragg-orient: new: cannot write: No space left on device '
+# a limit of the file's size stands for the disk
+line='{"stage":"x","more":"'$(printf '%0480d' 0)'"}'
+echo "$line" >lines
+bragg-geometry --detpixels=8 2>>upstream | (trap '' XFSZ && ulimit -f 1 && exec bragg-orient --stats=lines 2>message) |
+	bragg-tap --count >/dev/null 2>&1
+is 'no half line of statistics' "$(cat message lines)" "bragg-orient: lines: cannot write: File too large
+$line"
+
 # --- bragg-run --workdir: inputs from where the user stands, all outputs there
 mkdir home && cd home || exit 1
 printf '0 0 1 100\n1 0 0 200\n1 1 1 300\n2 1 0 90\n' >a.hkl

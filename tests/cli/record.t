@@ -51,6 +51,29 @@ for seed in 3 4; do
 	bragg-replay photons.rec | noise $seed | bragg-write "c${seed}_%04d.img"
 	is "behind recorded images, noise $seed: the same files" "$(sums c$seed)" "$(sums direct$seed)"
 done
+# frames_of FILE: ids, types, metadata and pixels of all records; without the route, which names the run,
+# and the times, of which the first is at byte 17: bragg-recording(5)
+frames_of() {
+	perl -0777 -ne '
+		sub whole { ($_[0] + 63) & ~63 }
+		for (my $at = 64; substr($_, $at, 8) eq "braggrec";) {
+			my ($length, $time, $id, $type, $n) = unpack("x8 Q< Q< Q< L< L<", substr($_, $at, 64));
+			my @sizes = unpack("Q<$n", substr($_, $at + 64));
+			my $part = $at + whole(64 + 8 * $n);
+			print "$type $id @sizes[1 .. $n - 1]\n";
+			for my $size (@sizes) {
+				print substr($_, $part, $size) if $part > $at + whole(64 + 8 * $n);
+				$part += whole($size);
+			}
+			$at += $length;
+		}' "$1" | sha256sum
+}
+bragg-replay photons.rec | bragg-tap --record=calm.rec
+for kind in STORM INTERRUPTS; do
+	bragg-replay photons.rec | env "FAULT_$kind=yes" LD_PRELOAD="$(command -v faults.so)" bragg-tap --record=$kind.rec
+	is "signals while it is recorded ($kind): the same frames" "$? $(frames_of $kind.rec)" "0 $(frames_of calm.rec)"
+done
+is 'times are what differs between two recordings' "$(cmp calm.rec STORM.rec | grep -c 'byte 17')" 1
 bragg-replay photons.rec | bragg-tap --record=again.rec
 bragg-replay again.rec | noise 4 | bragg-write 'd_%04d.img'
 is 'a recording of a replay is as good' "$(sums d)" "$(sums direct4)"

@@ -76,6 +76,13 @@ sed -i 's/--random, /--random, --orientations=nowhere, /' warns.yaml
 run warns.yaml
 is 'a warning is no cause' "$status $(tail -n 2 message | grep -c -e '^orient| bragg-orient: ' -e '^bragg-run: stage orient ended')" "$status 2"
 
+# of a program of others the last line counts
+pipe 6 "{name: write, program: sh, args: [-c, 'echo Traceback, 2 calls >&2; echo ValueError: seven >&2; exit 1']}" >foreign.yaml
+run --verbose foreign.yaml
+blamed 'a program of others, with --verbose' 1 'write| ValueError: seven' 'write ended with status 1'
+run foreign.yaml
+blamed 'without it' 1 'write| ValueError: seven' 'write ended with status 1'
+
 # --- on another host
 pipe 6 '{name: write, args: [x_%d.img, n.nxs]}' >far.yaml
 mkdir bin h
@@ -143,6 +150,14 @@ for folder in calm stormy; do
 	) 2>>message
 done
 is 'EINTR changes no byte' "$(cat stormy/status) $(diff -rq calm stormy)" '0 '
+
+# signals interrupt the reading of a pipe
+printf '0 0 1 100\n1 0 0 200\n1 1 1 300\n' >whole.hkl
+mkfifo slow.hkl
+(head -n 1 whole.hkl && sleep 0.2 && tail -n 2 whole.hkl) >slow.hkl &
+FAULT_STORM=yes LD_PRELOAD="$(command -v faults.so)" timeout 10 bragg-geometry --detpixels=32 --ncells=5 --cell=50,60,70,90,90,90 \
+	--hkl=slow.hkl 2>message | bragg-tap --count >count
+is 'a storm of signals while a file comes' "$(cat message) $(cut -d' ' -f1 count)" ' frames=0'
 
 # --- secrets
 pipe 3 '{name: write, args: [x_%d.raw]}' '{name: look, input: noise, program: sh, args: [-c, "echo view: http://h:1/?token=abcdef0123456789\\&x=1; exec bragg-tap --hold=yes --count \"$@\"", sh]}' >token.yaml

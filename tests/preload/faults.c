@@ -13,6 +13,8 @@
  *     CALL  exec (another program in place of this one)
  *     HOW   slow: three seconds pass before
  *   FAULT_INTERRUPTS=yes      every second call on a file ends with EINTR
+ *   FAULT_STORM=yes           SIGALRM, SIGCHLD and SIGWINCH come five times in a millisecond, and
+ *                             interrupt the calls that wait
  *   FAULT_LOCKS=none          no file can be locked by its bytes
  *   FAULT_ONCE=FILE           made when that happens; it does not when the file is there
  */
@@ -30,6 +32,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -82,6 +85,30 @@ static bool is_interrupted(void)
         return false;
     errno = EINTR;
     return true;
+}
+
+/* Signals that come for the process come to whatever thread takes them first. */
+static void on_signal(int number)
+{
+    const int cause = errno;
+    if (number == SIGALRM) {
+        (void)kill(getpid(), SIGCHLD);
+        (void)kill(getpid(), SIGWINCH);
+    }
+    errno = cause;
+}
+
+/* Before the program begins: handlers without SA_RESTART, and a timer that does not end. */
+__attribute__((constructor)) static void begin_storm(void)
+{
+    static const int numbers[] = {SIGALRM, SIGCHLD, SIGWINCH};
+    const struct itimerval often = {.it_interval.tv_usec = 200, .it_value.tv_usec = 200};
+    const struct sigaction action = {.sa_handler = on_signal};
+    if (!getenv("FAULT_STORM"))
+        return;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        (void)sigaction(numbers[i], &action, NULL);
+    (void)setitimer(ITIMER_REAL, &often, NULL);
 }
 
 /* True when the call must not be made; errno says why. */

@@ -1,6 +1,7 @@
 /* Pipeline files: what they say, what is refused, what the command line changes. */
 #include "unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "run/pipeline.h"
@@ -109,6 +110,21 @@ static void each_process_of_many_has_frames(void **state)
     assert_null(window_of(", program: mine, args: []", 40));
 }
 
+/* A file of bytes; the message begins behind its name. */
+static void assert_refused(const char *text, const char *message)
+{
+    struct pipeline p;
+    struct error e = {0};
+    const enum status s = load(&p, text, &e);
+    if (s != STATUS_INPUT)
+        fail_msg("status %d: %s", s, text);
+    const char *end = strstr(e.text, "p.yaml");
+    assert_non_null(end);
+    if (strncmp(end + 6, message, strlen(message)) != 0)
+        assert_string_equal(end + 6, message);
+    pipeline_close(&p);
+}
+
 static void bad_files_are_refused_with_their_line(void **state)
 {
     (void)state;
@@ -151,15 +167,131 @@ static void bad_files_are_refused_with_their_line(void **state)
         {"stages:\n- &x\n  name: a\n- *x\n", ":4: aliases are not allowed"},
         {"stages: [{name: a}, {name: b}]\nc: d\n", ":2: stages: is the one key"},
         {"stages: [{name: a}, {name: b}]\n---\na: b\n", ":2: one document is allowed"},
+        {"stages: [{name: a}, {name: b}]\nstages: []\n", ":2: stages: the key is given twice"},
+        {"stages: [{name: a}, {name: b}]\n...\nc\n", ":3: no YAML: did not find expected <doc"},
+        {"stages:\n- name: a\n\t- name: b\n",
+         ":3: no YAML: found a tab character that violates indentation; a tab indents this line"},
+        {"stages:\n- name: a\n- {name: b, <<: {count: 2}}\n", ":3: << is no key of a stage"},
+        {"stages:\n- name: a\n- {name: b, Count: 2}\n", ":3: Count is no key of a stage"},
     };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_refused(rows[i].text, rows[i].message);
+}
+
+/* What other readers of YAML interpret, and this one does not. */
+static void marks_of_yaml_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } rows[] = {
+        {"stages:\n- name: a\n- &x {name: b}\n", ":3: &x: anchors are not allowed"},
+        {"stages: &x\n- name: a\n- name: b\n", ":1: &x: anchors are not allowed"},
+        {"stages:\n- name: a\n- {name: b, args: &x [c]}\n", ":3: &x: anchors"},
+        {"stages:\n- name: a\n- {name: b, args: [\n&x c]}\n", ":4: &x: anchors"},
+        {"stages:\n- name: a\n- {&x name: b}\n", ":3: &x: anchors"},
+        {"--- &x\nstages: [{name: a}, {name: b}]\n", ":1: &x: anchors"},
+        {"stages:\n- name: a\n- {name: b, args: [!x c]}\n", ":3: !x: tags (!NAME) are not"},
+        {"stages:\n- name: a\n- {name: b, count: !!int 1}\n", ":3: tag:yaml.org,2002:int: tags"},
+        {"stages:\n- name: a\n- {name: b, count: !!str 1}\n", ":3: tag:yaml.org,2002:str: tags"},
+        {"stages: !!set\n- name: a\n- name: b\n", ":1: tag:yaml.org,2002:set: tags"},
+        {"stages:\n- name: a\n- !omap {name: b}\n", ":3: !omap: tags"},
+        {"--- !x\nstages: [{name: a}, {name: b}]\n", ":1: !x: tags"},
+        {"%TAG ! tag:x:\n---\nstages: []\n", ":1: the directive %TAG is not allowed"},
+        {"%X 1\n---\nstages: []\n", ":1: no YAML: found unknown directive name"},
+        {"%YAML 3.0\n---\nstages: []\n", ":1: no YAML: found incompatible YAML document"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_refused(rows[i].text, rows[i].message);
+}
+
+/* Numbers, words for no value, mappings and lists where a text or a decimal number belongs. */
+static void values_of_another_type_are_refused(void **state)
+{
+    (void)state;
+    static const char *const numbers[] = {"two", "1.5",  "yes",  "1e3", "0x10",   "1_000",
+                                          "0o7", ".inf", "1:30", "1.0", "\"1 \"", "2001-01-01"};
+    static const char *const keys[] = {"count", "threads", "window", "restart", "cpus", "gpus"};
+    static const char *const nulls[] = {"~", "null", "Null", "NULL", ""};
+    static const char *const bools[] = {"yes", "no", "on", "True", "TRUE", "1", "0"};
+    char text[200], message[200];
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+            (void)snprintf(text, sizeof text, "stages:\n- name: a\n- name: b\n  %s: %s\n", keys[k],
+                           numbers[i]);
+            (void)snprintf(message, sizeof message, ":4: %s: '", keys[k]);
+            assert_refused(text, message);
+        }
+        (void)snprintf(text, sizeof text, "stages:\n- name: a\n- name: b\n  %s: 08\n", keys[k]);
+        (void)snprintf(message, sizeof message, ":4: %s: '08' begins with 0, which is octal",
+                       keys[k]);
+        assert_refused(text, message);
+    }
+    for (size_t i = 0; i < sizeof nulls / sizeof *nulls; i++) {
+        (void)snprintf(text, sizeof text, "stages:\n- name: a\n- name: b\n  args:\n  - %s\n",
+                       nulls[i]);
+        assert_refused(text, ":5: args: must be a text or a number, and is null");
+        (void)snprintf(text, sizeof text, "stages:\n- name: a\n- name: b\n  program: %s\n",
+                       nulls[i]);
+        assert_refused(text, ":4: program: must be a text or a number, and is null");
+        (void)snprintf(text, sizeof text, "stages:\n- name: a\n- name: b\n  args: %s\n", nulls[i]);
+        assert_refused(text, ":4: args: must be a list");
+        (void)snprintf(text, sizeof text, "stages:\n- name: a\n- name: %s\n", nulls[i]);
+        assert_refused(text, ":3: name: must be a text or a number, and is null");
+    }
+    for (size_t i = 0; i < sizeof bools / sizeof *bools; i++) {
+        (void)snprintf(text, sizeof text, "stages:\n- name: a\n- name: b\n  order: %s\n", bools[i]);
+        assert_refused(text, ":4: order: '");
+    }
+    assert_refused("stages:\n- name: a\n- name: b\n  args:\n  - --a: b\n",
+                   ":5: args: must be a text or a number, and is a mapping; a text with ': '");
+    assert_refused("stages:\n- name: a\n- name: b\n  hosts: [c]\n",
+                   ":4: hosts: must be a text or a number, and is a list");
+    assert_refused("stages:\n- name: a\n- name: b\n  args: ['']\n",
+                   ":4: args: must be a text or a number, and is empty");
+}
+
+/* A key and the same option among args. */
+static void a_key_and_its_option_are_refused(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"threads: 1", "--threads=2"},    {"threads: 2", "--threads=2"},
+        {"window: 3", "--window=4"},      {"order: true", "--order"},
+        {"order: false", "--order"},      {"compress: true", "--compress"},
+        {"compress: false", "--compress"}};
+    char text[200], message[80];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        (void)snprintf(text, sizeof text, "stages:\n- name: a\n- name: b\n  args: [%s]\n  %s\n",
+                       rows[i][1], rows[i][0]);
+        (void)snprintf(message, sizeof message, ":5: %.*s: %.*s is in args, too",
+                       (int)strcspn(rows[i][0], ":"), rows[i][0], (int)strcspn(rows[i][1], "="),
+                       rows[i][1]);
+        assert_refused(text, message);
+    }
+}
+
+/* Other readers make true, 8, 1000 and a date of these; a program gets what is written. */
+static void arguments_are_taken_as_they_are_written(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"yes",  "On",    "TRUE", "010",   "0x10",
+                                        "1e3",  "1_000", "1.50", "12:30", "2001-01-01",
+                                        ".inf", "=",     "<<"};
+    enum { WORDS = sizeof words / sizeof *words };
+    static const char *const ends[] = {"\n", "\r\n"};
+    for (size_t end = 0; end < sizeof ends / sizeof *ends; end++) {
         struct pipeline p;
         struct error e = {0};
-        assert_int_equal(load(&p, rows[i].text, &e), STATUS_INPUT);
-        const char *end = strstr(e.text, "p.yaml");
-        assert_non_null(end);
-        if (strncmp(end + 6, rows[i].message, strlen(rows[i].message)) != 0)
-            assert_string_equal(end + 6, rows[i].message);
+        char text[1000];
+        int n = snprintf(text, sizeof text, "\xef\xbb\xbfstages:%s- name: a%s- name: b%s  args:%s",
+                         ends[end], ends[end], ends[end], ends[end]);
+        for (size_t i = 0; i < WORDS; i++)
+            n += snprintf(text + n, sizeof text - (size_t)n, "  - %s%s", words[i], ends[end]);
+        assert_int_equal(load(&p, text, &e), STATUS_OK);
+        assert_int_equal(p.stages[1].nargs, WORDS);
+        for (size_t i = 0; i < WORDS; i++)
+            assert_string_equal(p.stages[1].args[i], words[i]);
         pipeline_close(&p);
     }
 }
@@ -214,6 +346,10 @@ int main(void)
         cmocka_unit_test(one_process_takes_frames_in_order),
         cmocka_unit_test(each_process_of_many_has_frames),
         cmocka_unit_test(bad_files_are_refused_with_their_line),
+        cmocka_unit_test(marks_of_yaml_are_refused),
+        cmocka_unit_test(values_of_another_type_are_refused),
+        cmocka_unit_test(a_key_and_its_option_are_refused),
+        cmocka_unit_test(arguments_are_taken_as_they_are_written),
         cmocka_unit_test(options_are_replaced_or_added),
         cmocka_unit_test(bad_changes_are_refused),
     };
