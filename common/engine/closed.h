@@ -40,7 +40,7 @@ struct closed_spot {
     uint32_t step;
     int32_t hkl[3];
     double scale;   // with |F|^2
-    double absorb;  // as struct cpu_source has it, of the wavelength that it is brightest at
+    double absorb;  // as struct cpu_source has it, of the channel that it is brightest in
 };
 
 /* Where it does. */
