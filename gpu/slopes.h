@@ -147,15 +147,23 @@ INLINE void gpu_add_pulls(const struct gpu_slopes *f, struct gpu_slopes_pixel *x
     }
 }
 
+/* Whether the capture fraction is taken of this subpixel; otherwise it is that of an earlier one. */
+INLINE bool gpu_takes_capture(const struct gpu_slopes *f, int64_t number)
+{
+    const struct sampling *each = &f->frame.sampling;
+    return each->each_thickness || number % ((int64_t)each->oversample * each->oversample) == 0;
+}
+
 INLINE void gpu_slopes_source(const struct gpu_slopes *f, struct gpu_slopes_pixel *x,
                               const struct gpu_view *v, int64_t number, size_t source)
 {
     const struct cpu_source *from = &f->frame.sources[source];
     const bool each = f->frame.sampling.each_polarization;
-    if (f->frame.absorbs) {
-        x->absorb = from->absorb;
+    if (f->frame.absorbs || (source == 0 && gpu_takes_capture(f, number))) {
+        x->absorb = from->absorb;  // 1 where all sources are alike
         x->factors.capture =
             capture_of(x->panel, v->layer, x->absorb, v->along[0], v->along[1], v->along[2]);
+        x->capturing = number;
     }
     if (f->frame.culled && is_culled(from, v->along[0], v->along[1], v->along[2]))
         return;
@@ -176,11 +184,6 @@ INLINE void gpu_slopes_subpixel(const struct gpu_slopes *f, struct gpu_slopes_pi
     const struct gpu_view v = gpu_view(f, x, number);
     if (number == 0 || each->each_solid_angle)
         x->solid_angle = solid_angle_of(x->panel, v.inverse);
-    if (f->frame.absorbs || each->each_thickness ||
-        number % ((int64_t)each->oversample * each->oversample) == 0) {
-        x->factors.capture = capture_of(x->panel, v.layer, 1.0, v.along[0], v.along[1], v.along[2]);
-        x->capturing = number;
-    }
     x->factors.solid_angle = each->each_solid_angle ? x->solid_angle : 1.0;
     for (size_t i = 0; i < f->frame.nsources; i++)
         gpu_slopes_source(f, x, &v, number, i);
