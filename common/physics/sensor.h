@@ -15,7 +15,8 @@
 enum status silicon_absorption(double energy_eV, double *absorption_1_m, struct error *e);
 
 /* The same of the sensor of a panel for photons of three times the beam's energy: of silicon by the
- * table, of others a 27th of what it is at `energy_eV`, as between absorption edges. */
+ * table, of others a 27th of what it is at `energy_eV`, as between absorption edges.  STATUS_INPUT
+ * beyond the table, across an edge, and for a material whose edges are not known. */
 enum status sensor_harmonic(const struct panel *p, double energy_eV, double *absorption_1_m,
                             struct error *e);
 
@@ -32,8 +33,8 @@ double sensor_harmonic_depths(const struct panel *p);
 /* What the sensor of *p absorbs of photons of `wavelength_m` in parts of what it absorbs of those
  * of `beam_m`, of which absorption_1_m is: of silicon by the table, of others by the third power of
  * the wavelength.  Exactly 1 where both are alike to 1e-9.  The same bits on all machines.
- * STATUS_INPUT where it is not known: beyond the table, or across an absorption edge of the
- * material. */
+ * STATUS_INPUT where it is not known: beyond the table, across an absorption edge of the material,
+ * or for a material whose edges are not known. */
 enum status sensor_ratio(const struct panel *p, double beam_m, double wavelength_m, double *ratio,
                          struct error *e);
 
