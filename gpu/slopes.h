@@ -147,7 +147,8 @@ INLINE void gpu_add_pulls(const struct gpu_slopes *f, struct gpu_slopes_pixel *x
     }
 }
 
-/* Whether the capture fraction is taken of this subpixel; otherwise it is that of an earlier one. */
+/* Whether the capture fraction is taken of this subpixel; otherwise it is that of an earlier one.
+ */
 INLINE bool gpu_takes_capture(const struct gpu_slopes *f, int64_t number)
 {
     const struct sampling *each = &f->frame.sampling;

@@ -27,8 +27,8 @@ struct look {
 /* Points p + m c* of a row of the reciprocal lattice. */
 struct lattice_row {
     double p[3];
-    int first, last;  // values of m that may be excited ...
-    int skip[2];      // ... but those between these
+    int first, last;  // values of m that may be excited
+    int skip[2];      // of these, values between the two are not excited
 };
 
 /* Wave numbers for which the point at `centre` is within `reach` of the Ewald sphere; false for
@@ -50,8 +50,8 @@ static bool excited(const struct look *l, const double centre[3], double length_
     return k[0] <= k[1];
 }
 
-/* The wave number of the beam that is nearest to per_A, of channels with a weight; per_A itself if no
- * channel has one. */
+/* The wave number of the beam that is nearest to per_A, of channels with a weight; per_A itself if
+ * no channel has one. */
 static double nearest_channel(const struct look *l, double per_A)
 {
     const struct closed_beam *beam = &l->c->beams[l->step->beam];
@@ -79,7 +79,8 @@ static double nearest_channel(const struct look *l, double per_A)
 
 /* The absorption of the sensor for a reflection at `centre`.  Its photons have the wave numbers of
  * the beam, also where the Ewald sphere through the centre has one that the beam does not have, so
- * the nearest channel stands for them.  The absorption is known for all wave numbers of the beam. */
+ * the nearest channel stands for them.  The absorption is known for all wave numbers of the beam.
+ */
 static double absorb_of(const struct look *l, const double centre[3])
 {
     const double along = vec_dot(centre, l->step->ensemble.incident);
@@ -112,7 +113,8 @@ static bool add_spot(const struct look *l, const int hkl[3], struct spot_list *l
     return true;
 }
 
-/* Between which m |q|^2 + 2 k q . incident of q = p + m c* is below `bound`; false for none. */
+/* Sets ends[] to the values of m between which |q|^2 + 2 k q . incident is below `bound`, with q =
+ * p + m c*.  False if there are none. */
 static bool below(const struct look *l, const double p[3], double k, double bound, double ends[2])
 {
     const double *step = l->step->ensemble.star + 6, *incident = l->step->ensemble.incident;

@@ -165,8 +165,8 @@ double diffuse_at(const struct diffuse *d, size_t crystal, const double hkl[3])
     return halo_at(d, &d->halos[crystal], hkl);
 }
 
-/* Groups sources by the logarithm of their ratios, which differ.  Each group absorbs by its weighted
- * mean. */
+/* Groups sources by the logarithm of their ratios, which differ.  Each group absorbs by its
+ * weighted mean. */
 static void group_ratios(struct halo_beam *b, const struct source *sources, const double *ratios,
                          size_t count)
 {

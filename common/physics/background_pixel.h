@@ -52,8 +52,8 @@ HD double background_depth(const struct panel *p, double x, double exp_x)
     return (x < 1e-3 ? near : far) * (p->layers * p->layer_m);
 }
 
-/* The point at that depth behind `fast_m`, `slow_m` along the axes of the plane that a flat panel is
- * cut from, in m from the sample; at the front in faithful mode. */
+/* The point at that depth behind `fast_m`, `slow_m` along the axes of the plane that a flat panel
+ * is cut from, in m from the sample; at the front in faithful mode. */
 HD void background_flat_point(const struct panel *p, double fast_m, double slow_m,
                               double position[3])
 {

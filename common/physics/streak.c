@@ -22,7 +22,8 @@ static struct drawn draw(const struct streak *s, const struct experiment *x,
 {
     struct rng random = rng_stream(f->seed, RNG_STREAK, f->id, 0);
     struct drawn d = {.frame = f, .length = s->length, .width = s->width};
-    d.photons = s->photons * f->relative * (s->spread > 0.0 ? rng_lognormal(&random, s->spread) : 1.0);
+    d.photons =
+        s->photons * f->relative * (s->spread > 0.0 ? rng_lognormal(&random, s->spread) : 1.0);
     const double angle = s->angle_rad + s->angle_rms_rad * rng_normal(&random);
     const double *beam = x->beam.direction, toward = cos(angle), away = sin(angle);
     double fast[3], slow[3];
