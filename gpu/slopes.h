@@ -16,8 +16,9 @@ struct gpu_slopes_pixel {
     int64_t fast, slow;              // of it
     double *values;                  // photons, then derivatives, `stride` apart
     size_t stride;
-    struct slopes_factors factors;  // of the terms at hand
-    double absorb;                  // of the source at hand, where sources differ in that; else 1
+    struct slopes_factors factors;  // of the current terms
+    double absorb;  // what the sensor absorbs of the current source, see struct cpu_source; 1 where
+                    // all are alike
     double solid_angle, polarization;
     double total;        // photons before factors of the pixel
     int64_t capturing;   // number of the subpixel that capture is of
@@ -177,7 +178,8 @@ INLINE void gpu_slopes_source(const struct gpu_slopes *f, struct gpu_slopes_pixe
     gpu_add_pulls(f, x, v, source);
 }
 
-/* One subpixel of one layer.  What is not taken of each is that of the first subpixel. */
+/* Adds one subpixel of one layer.  Where the options do not ask for the solid angle or the capture
+ * fraction of each subpixel, the value of the first subpixel is kept. */
 INLINE void gpu_slopes_subpixel(const struct gpu_slopes *f, struct gpu_slopes_pixel *x,
                                 int64_t number)
 {
