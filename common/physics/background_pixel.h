@@ -17,7 +17,7 @@ struct background_material {
     double molecules;        // in the beam
 };
 
-/* What all pixels share; pointers are borrowed. */
+/* The data that all pixels share; pointers are borrowed. */
 struct background_scene {
     enum physics physics;
     double beam[3];          // unit vector of propagation
@@ -33,11 +33,12 @@ struct background_scene {
     size_t nmaterials;
 };
 
-/* Where a ray that meets the panel's plane at `front` stops in the whole sensor on average: its
- * depth along the normal over the sensor's thickness is 1/x - 1/(e^x - 1), x that thickness along
- * the ray in attenuation depths.  So places do not depend on the number of layers.  These are two
- * functions as compilers do not vectorise one: x, less than 700, and the
- * depth in m from it and e^x. */
+/* The mean depth at which photons stop in the whole sensor, for a ray that meets the plane of the
+ * panel at `front`.  The depth along the normal is the thickness of the sensor times 1/x - 1/(e^x -
+ * 1), where x is the thickness along the ray in attenuation depths.  The depth does not depend on
+ * the number of layers.  background_path returns x, which is below 700, and background_depth
+ * returns the depth in m from x and e^x.  They are two functions because compilers do not vectorise
+ * a single one. */
 HD double background_path(const struct panel *p, const double front[3])
 {
     const double thick = p->layers * p->layer_m * p->absorption_1_m;
@@ -106,7 +107,7 @@ HD double background_capture(const struct panel *p, const double diffracted[3], 
                                 : 1.0;
 }
 
-/* One source: molecules times intensity, with polarization and weight. */
+/* What one source contributes: molecules times intensity, with polarization and weight. */
 HD double background_from_source(const struct background_scene *scene, const struct source *source,
                                  const double diffracted[3])
 {

@@ -76,7 +76,8 @@ static int points(const struct view *v, const struct experiment *x, const struct
     return met;
 }
 
-/* Share of a pixel in the shadow; the corners tell where all of it is on one side. */
+/* Share of a pixel in the shadow.  If all corners are on one side of the edge, so is the whole
+ * pixel. */
 static double covered(const struct view *v, const struct experiment *x, const struct panel *p,
                       int64_t fast, int64_t slow)
 {

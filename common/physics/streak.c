@@ -37,7 +37,7 @@ static struct drawn draw(const struct streak *s, const struct experiment *x,
     return d;
 }
 
-/* What part of the photons along unit vector `toward` stops in the sensor. */
+/* Fraction of the photons along unit vector `toward` that stop in the sensor. */
 static double capture_of(const struct streak_frame *f, const struct panel *p,
                          const double toward[3])
 {
