@@ -20,12 +20,12 @@ struct diffuse {
     const struct experiment *x;
     halo_sum *sum;
     struct halo *halos;  // one per crystal; without nodes: it has none
-    double reach_1_A;    // of halos of the detector as it stands
+    double reach_1_A;    // of halos, where the detector stands in the experiment
     int nearer;          // they are for one that sees HALO_NEARER times farther, so often
 };
 
-/* Of frames whose detector moves towards the sample: halos are made anew for every tenth that it
- * sees more; the last 2 % are for other wavelengths. */
+/* If the detector moves towards the sample, halos are computed again for each tenth by which its
+ * view grows.  The last 2 % are for other wavelengths. */
 #define HALO_NEARER 1.1
 #define HALO_ENOUGH 1.03
 
@@ -46,8 +46,8 @@ struct halo_beam {
     double photons;  // r_e^2 times fluence
     int nparts;
     struct {
-        double absorb, weight;  // as struct cpu_source has it; part of the photons
-    } parts[HALO_PARTS];        // of the wavelengths, each with what the sensor absorbs of it
+        double absorb, weight;  // as in struct cpu_source; part of the photons
+    } parts[HALO_PARTS];        // groups of wavelengths that a sensor absorbs alike
 };
 
 bool diffuse_wanted(const struct experiment *x)
@@ -191,7 +191,7 @@ static void group_ratios(struct halo_beam *b, const struct source *sources, cons
         }
 }
 
-/* What sensors absorb of the beam.  Fails as sensor_ratios does. */
+/* Sets the groups of wavelengths and their absorption.  Fails as sensor_ratios does. */
 static enum status open_parts(struct halo_beam *b, const struct experiment *x,
                               const struct recipe *r, struct error *e)
 {
@@ -263,7 +263,7 @@ static int mesh_step(const struct diffuse_frame *f)
     return (int)fmin(fmax(MESH_APART / apart, 1.0), MESH_MOST);
 }
 
-/* Of a frame, whatever the resolution. */
+/* The photons of halos in a pixel of a frame, without the limit of the resolution. */
 static double photons_of(const void *frame, const struct panel *p, int64_t fast, int64_t slow)
 {
     const struct diffuse_frame *f = frame;
