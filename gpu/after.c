@@ -1,4 +1,5 @@
-/* What comes after photons: what can be done on the card, and its data there. */
+/* Background and noise after the photons: which of them the GPU can compute, and their data in its
+ * memory. */
 #include <math.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ static bool is_flat(const struct experiment *x)
     return true;
 }
 
-/* Noise that looks at one pixel alone, and knows nothing of it. */
+/* Whether the noise of a pixel needs nothing but the photons of this pixel and its number. */
 static bool is_plain(const struct noise *n)
 {
     return n->psf.kind == PSF_NONE && !n->passes && !n->nbad && !n->stages && !n->dead_time;

@@ -1,4 +1,4 @@
-/* The launches of what comes after photons, callable from C. */
+/* Starts the kernels that run after the photons are computed.  C code can call them. */
 #ifndef BRAGG_GPU_AFTER_KERNEL_H
 #define BRAGG_GPU_AFTER_KERNEL_H
 
@@ -6,7 +6,7 @@
 #include "gpu/kernel.h"
 #include "physics/background_pixel.h"
 
-/* What was found out about pixels on the way. */
+/* What the kernels found out about the pixels. */
 struct gpu_verdict {
     uint64_t bad;               // number << 32 | bits of the photons; GPU_GOOD: none is bad
     uint64_t saturated, below;  // pixels that noise has to cut: at the largest value, below 0

@@ -9,14 +9,14 @@
 #include "gpu/pack.h"
 #include "gpu/plan.h"
 
-/* A pack that writes to to[] here what will stand at `there`.  What the block had apart before is
- * given back. */
+/* A pack that writes to the host memory to[] the bytes that will be at the device address `there`.
+ * Arrays that the block had in memory of their own before are freed. */
 struct gpu_pack gpu_pack_into(struct plan *p, enum gpu_block block, void *to, void *there);
 
-/* Uploads what was packed. */
+/* Uploads the packed arrays. */
 enum status gpu_pack_send(struct plan *p, const struct gpu_pack *pack, struct error *e);
 
-/* Gives back what blocks have apart. */
+/* Frees the arrays that blocks have in memory of their own. */
 void gpu_apart_close(struct plan *p);
 
 #endif

@@ -14,7 +14,7 @@ struct gpu_closed_beam {
 /* A reflection. */
 struct gpu_closed_spot {
     struct ensemble_spot spot;
-    double scale;  // to photons, but for factors of the pixel
+    double scale;  // makes photons of a sum, apart from the factors of the pixel
     const struct gpu_closed_beam *beam;
     double absorb;  // as struct closed_spot has it
 };

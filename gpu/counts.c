@@ -1,4 +1,4 @@
-/* What the card keeps, for --stats. */
+/* Counts of the objects that a plan has made, found and copied on its GPU, for --stats. */
 #include <string.h>
 
 #include "gpu/plan.h"

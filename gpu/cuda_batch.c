@@ -64,7 +64,8 @@ enum status cuda_closed(void *context, const struct gpu_closed *frame,
     return cuda_failed(code, "closed form", e);
 }
 
-/* What there is of pieces, one array behind the other; a little more room, for the next frame. */
+/* Makes room for the pieces, one array after the other.  It is a little larger than needed, for the
+ * next frame. */
 static enum status receive_pieces(struct cuda *c, size_t runs, const struct gpu_pieces *there,
                                   struct gpu_pieces_here *here, struct error *e)
 {

@@ -45,7 +45,8 @@ static void release(const struct card *card, void *memory)
         (void)cudaFree(memory);
 }
 
-/* How much memory has that name the runtime does not tell: who sent it is believed. */
+/* The runtime does not say how much memory a handle stands for, so the size that the sender states
+ * is used. */
 static enum status open_named(const struct card *card, const struct card_handle *handle,
                               size_t bytes, void **memory, struct error *e)
 {

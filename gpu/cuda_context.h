@@ -11,7 +11,7 @@ enum {
     PLACES_MAX = 128,
 };
 
-/* Bytes on their way, counted from the beginning of what leaves. */
+/* Bytes that are being copied, counted from the beginning of the output. */
 struct band {
     size_t at, bytes;
     size_t place;  // in the pinned ring, bytes from its beginning
@@ -36,7 +36,8 @@ enum mark {
     MARKS
 };
 
-/* Its number among those of this process: threads other than the plan's have to name it. */
+/* The number of the GPU among those of this process.  Threads other than that of the plan have to
+ * set it. */
 struct cuda_card {
     struct card card;  // the first member
     int number;
@@ -60,7 +61,7 @@ struct cuda {
     struct gpu_verdict *verdict, *pinned_verdict;  // on the card; here
 };
 
-/* STATUS_FAILED with what was being done, unless `code` is good. */
+/* STATUS_FAILED with a message that says which operation failed, unless `code` is success. */
 enum status cuda_failed(cudaError_t code, const char *what, struct error *e);
 
 /* The card that this thread uses. */

@@ -32,7 +32,7 @@ static enum status no_card(cudaError_t code, struct error *e)
     return error_set(e, STATUS_USAGE, "--engine=cuda: %s", cudaGetErrorString(code));
 }
 
-/* One of those that CUDA_VISIBLE_DEVICES lets through. */
+/* A GPU that CUDA_VISIBLE_DEVICES makes visible. */
 static enum status choose_card(const struct engine_options *options,
                                char description[GPU_DESCRIPTION], struct error *e)
 {
@@ -215,8 +215,9 @@ static bool is_lent(const struct cuda *c, const char *from, size_t bytes)
     return c->lent && from >= c->lent && from + bytes <= c->lent + c->lent_bytes;
 }
 
-/* What kernels behind it on the stream read.  Waits, because a copy of pageable memory may not:
- * from[] may be freed after the call. */
+/* Copies data that later kernels on the stream read.  The function waits for the copy, because the
+ * caller may free from[] after the call and a copy of pageable memory may return before it is done.
+ * */
 static enum status cuda_upload(void *context, void *to, const void *from, size_t bytes,
                                struct error *e)
 {

@@ -46,7 +46,7 @@ bool cuda_is_pinned(const struct cuda *c, const char *at, size_t bytes)
     return false;
 }
 
-/* Records an event of those that tell times, if they are wanted. */
+/* Records an event for the times of a frame, if they are wanted. */
 static cudaError_t note(bool timed, cudaEvent_t event, cudaStream_t stream)
 {
     return timed ? cudaEventRecord(event, stream) : cudaSuccess;

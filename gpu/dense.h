@@ -72,7 +72,8 @@ INLINE struct gpu_dense_kind gpu_dense_kind(const struct gpu_frame *f,
     return kind;
 }
 
-/* What all pixels of a row of subpixels see before any crystal is asked; by one thread. */
+/* Prepares, by one thread, the data that all pixels of a row of subpixels share for every crystal.
+ * */
 INLINE void gpu_open_row(const struct gpu_frame *f, struct gpu_dense_kind kind, struct subpixel sub,
                          double scale, struct gpu_room *room)
 {
@@ -149,7 +150,8 @@ INLINE float gpu_plain_photons(const struct gpu_frame *f, struct gpu_dense_kind 
 
 /* ---- all others -------------------------------------------------------------------- */
 
-/* What multiplies all terms of some sources but their weight; all threads together. */
+/* The factors of all terms of some sources, without their weights.  All threads call this together.
+ * */
 INLINE double gpu_dense_factor(const struct gpu_frame *f, int layer, size_t source,
                                struct gpu_team team, struct gpu_room *room,
                                struct gpu_dense_pixel *at)

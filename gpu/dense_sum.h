@@ -75,7 +75,7 @@ struct gpu_strip {
     double first;
 };
 
-/* A pixel whose photons are not one short sum, and what has been found out on the way. */
+/* A pixel whose photons are not one short sum, with the values found so far. */
 struct gpu_dense_pixel {
     double j, inverse;  // column; 1/airpath, 1/m
     float once;
@@ -92,7 +92,7 @@ struct gpu_room {
     struct quadratic_f half_f;
     struct dense_once once;
     struct dense_layer layer;
-    struct dense_cull cull;  // of the source at hand
+    struct dense_cull cull;  // of the current source
     struct quadratic kahn;   // likewise
 };
 

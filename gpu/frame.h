@@ -16,7 +16,8 @@ enum { GPU_THREADS = 128 };  // of a block: that many pixels of one row
 
 enum { GPU_ANY_SHAPE = -1 };
 
-/* What the code of a pixel is compiled for: a constant where a kernel begins. */
+/* The kind of lattices that the code of a pixel is compiled for.  It is a constant in each kernel.
+ * */
 struct gpu_kind {
     bool precise;   // lattice factors in double precision
     bool cubic;     // some structure factors are interpolated
@@ -59,8 +60,8 @@ struct gpu_frame {
     struct gpu_dense_kind dense_kind;
 };
 
-/* What pixels are judged by: the least number << 32 | bits of photons that are bad; GPU_GOOD: none
- * is. */
+/* The verdict on pixels: of those with bad photons, the least value of number << 32 | bits of the
+ * photons.  GPU_GOOD: no pixel is bad. */
 #define GPU_GOOD UINT64_MAX
 
 HD uint64_t gpu_bad(int64_t pixel, float photons)

@@ -18,7 +18,7 @@ struct gpu_times {
     double upload;   // of the recipe, as seen from here
     double kernels;  // from the first launch to the end of the last
     double to_host;  // copies back, without their waiting for kernels
-    /* only where they are told apart */
+    /* set only where kernels are timed one by one */
     double photons;     // the kernel that makes them ...
     double background;  // ... the one of background, where it is made ...
     double counts;      // ... and the one that adds background and counts

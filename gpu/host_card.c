@@ -1,4 +1,4 @@
-/* The memory of what stands in for a card, between processes. */
+/* The memory of the CPU device that stands in for a GPU, shared between processes. */
 #include "gpu/host_card.h"
 
 #include <string.h>

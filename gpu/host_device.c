@@ -18,7 +18,7 @@ struct host {
     gpu_host_shares *shares;
     const char *as_cpu;
     int threads;
-    size_t used;  // bytes of the memory that it pretends to have
+    size_t used;  // bytes of memory that the stand-in for a GPU pretends to have
 };
 
 /* Every piece of memory begins with its size. */

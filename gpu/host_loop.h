@@ -20,7 +20,7 @@ typedef void gpu_host_slopes(const struct gpu_slopes *frame, const struct gpu_sl
 gpu_host_slopes gpu_host_slopes_baseline, gpu_host_slopes_avx2;
 gpu_host_slopes gpu_host_slopes_double_baseline, gpu_host_slopes_double_avx2;
 
-/* All threads of those of reflections. */
+/* Runs all threads of the kernels of reflections. */
 typedef void gpu_host_shares(const struct gpu_shares *frame, const struct gpu_shares_batch *batch,
                              const struct gpu_pieces *pieces, int threads);
 gpu_host_shares gpu_host_shares_baseline, gpu_host_shares_avx2;

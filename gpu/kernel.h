@@ -13,7 +13,7 @@ extern "C" {
 /* A run of rows of a frame. */
 struct gpu_rows {
     int64_t first, count;  // rows, numbered through all panels
-    int64_t first_pixel;   // whose place is the beginning of what is written
+    int64_t first_pixel;   // number of the pixel that is at the beginning of the output
     int64_t widest;        // most pixels of a row
     int64_t each;          // pixels that a thread computes one after the other, where it may
 };

@@ -23,7 +23,7 @@
 
 enum { GPU_FLOAT_TERMS = 64 };  // as CPU_FLOAT_TERMS
 
-/* What was read of memory is read once more: loops would keep all of it in registers. */
+/* Makes the compiler read memory again.  Otherwise loops would keep all values in registers. */
 INLINE void gpu_forget(void)
 {
 #ifdef __CUDA_ARCH__
@@ -149,8 +149,8 @@ INLINE double gpu_tricubic_sqr(const struct cpu_table *t, struct gpu_indices at,
 
 /* ---- sums ------------------------------------------------------------------------- */
 
-/* What a lattice of that shape adds for one source and subpixel, to *total; `factor`
- * multiplies all its terms.  `shape`, `wide` and `cubic` are constants where it is called. */
+/* Adds the terms of a lattice of this shape for one source and subpixel to *total.  `factor`
+ * multiplies all terms.  `shape`, `wide` and `cubic` are constants at each call. */
 INLINE void gpu_add_mixed(const struct cpu_lattice *lattice, enum crystal_shape shape, bool wide,
                           bool cubic, struct point q, double factor, double *total)
 {

@@ -28,8 +28,8 @@ static enum status reserve(struct plan *p, int64_t rows, struct error *e)
     return s;
 }
 
-/* 1/16 of the memory is left to others.  Another process may take what was free a moment ago:
- * then half as many rows do. */
+/* 1/16 of the memory is left to other processes.  If another process has taken memory that was free
+ * a moment ago, half as many rows are tried. */
 enum status gpu_open_out(struct plan *p, struct error *e)
 {
     size_t room, row = 0;

@@ -13,7 +13,7 @@ static bool all_are(const struct experiment *x, enum crystal_shape shape, enum c
     return true;
 }
 
-/* What footprints make of photons is made here, with this processor's operations. */
+/* Footprints spread photons on the host, with the operations of the CPU. */
 static bool footprint_is_alike(const struct plan *p)
 {
     const struct cpu_kernels *here = cpu_kernels_choose(NULL, p->precision, NULL);
@@ -61,7 +61,7 @@ void gpu_dense_close(struct plan *p)
     mem_free(p->padded_there);
 }
 
-/* Makes what is there what is here. */
+/* Copies the table from the host to the GPU. */
 static enum status upload_table(struct plan *p, const struct dense_table *t, struct gpu_padded *to,
                                 struct error *e)
 {

@@ -9,7 +9,7 @@
 #include "engine/cpu_point.h"
 #include "gpu/shares_frame.h"
 
-/* Adds to what all threads count; returns what was there before. */
+/* Adds to a counter of all threads and returns its previous value. */
 INLINE uint64_t gpu_take(uint64_t *count, uint64_t more)
 {
 #ifdef __CUDA_ARCH__
@@ -19,7 +19,7 @@ INLINE uint64_t gpu_take(uint64_t *count, uint64_t more)
 #endif
 }
 
-/* What a reflection gives to pixel i of the batch; NULL: nothing that counts. */
+/* The share of pixel i of the batch that a reflection has; NULL if it is too small to count. */
 INLINE const struct gpu_share *
 gpu_share_of(const struct gpu_shares *f, const struct gpu_shares_batch *b, size_t i, uint32_t key)
 {

@@ -12,7 +12,7 @@
 #include "gpu/lattice.h"
 #include "physics/pixel.h"
 
-/* A direction from the sample, and what has been found out on the way. */
+/* A direction from the sample, with the factors found so far. */
 struct gpu_ray {
     double x, y, z;       // unit vector
     double solid_angle;   // sr
@@ -23,8 +23,9 @@ struct gpu_ray {
 
 /* ---- sums over sources and subpixels ------------------------------------------------ */
 
-/* One source seen from the subpixel at hand: *q times INDEX_SCALE, and the factor on its terms;
- * adds water.  False where dmin culls it. */
+/* Prepares one source for the current subpixel: the scattering vector *q times INDEX_SCALE and the
+ * factor of its terms in *multiply.  Adds the photons of water.  False where dmin culls the source.
+ * */
 INLINE bool gpu_meet_source(const struct gpu_frame *f, const struct panel *p, int layer,
                             size_t index, struct gpu_ray *ray, struct point *q, double *multiply)
 {
@@ -80,8 +81,8 @@ INLINE struct point gpu_position(const struct gpu_frame *f, bool curved, const s
     return curved && p->curved ? curved_point_faithful(p, f->beam, flat) : flat;
 }
 
-/* The direction to one subpixel of one layer.  What is not taken of each is that of the first
- * subpixel. */
+/* Finds the direction to one subpixel of one layer.  Where the options do not ask for the solid
+ * angle or the capture fraction of each subpixel, the value of the first subpixel is kept. */
 INLINE void gpu_meet_subpixel(const struct gpu_frame *f, bool curved, const struct panel *p,
                               int64_t fast, int64_t slow, struct subpixel sub, struct gpu_ray *ray)
 {

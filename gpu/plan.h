@@ -9,21 +9,22 @@
 #include "gpu/pack.h"
 #include "model/moved.h"
 
-/* What becomes of photons on the card; PIXEL_F32 and no materials: nothing. */
+/* The steps that follow the photons on the GPU; PIXEL_F32 and no materials: there are none. */
 struct gpu_afterwards {
-    enum pixel_type type;                  // of what leaves
+    enum pixel_type type;                  // of the output
     struct noise_pixels noise;             // without seed and frame
     struct clipped *clipped;               // of struct noise
     void *resident;                        // on the card: materials, sources
     struct poisson_table *table;           // there: of the noise
     struct background_scene scene;         // of the experiment; its pointers are of the card
-    struct background_scene recipe_scene;  // the same with sources of the recipe at hand
+    struct background_scene recipe_scene;  // the same with the sources of the current recipe
     const struct source *sources;          // these, on the card
     size_t nsources;
     struct source *gathered;  // room for them here; owned
-    double *ratios;           // what a sensor absorbs of them, here; owned, NULL: all alike
-    const double *absorb;     // the same on the card
-    bool has_background;      // that of `scene` for rows from background_row on is there
+    double *ratios;  // absorption of the sources in the sensor, in host memory; owned, NULL: all
+                     // are alike
+    const double *absorb;  // the same on the card
+    bool has_background;   // that of `scene` for rows from background_row on is there
     int64_t background_row;
 };
 
@@ -90,7 +91,7 @@ struct plan {
     const struct experiment *experiment;  // &moved.x
     enum engine_precision precision;
     bool after;                       // nothing but gpu_go_on is wanted
-    int threads;                      // of what the host does
+    int threads;                      // of the work of the host
     struct gpu_panel *panels;         // in the order of their pixels, masks on the card
     double by_m[3];                   // how they stand there, see struct moved
     struct cpu_table *tables;         // one per crystal
@@ -130,7 +131,7 @@ enum status gpu_grow_recipe(struct plan *p, size_t bytes, struct error *e);
 /* Room of that size at p->batch[which], kept from request to request. */
 enum status gpu_open_batch(struct plan *p, enum gpu_batch which, size_t bytes, struct error *e);
 
-/* The panels on the card follow those of p->experiment. */
+/* Copies the panels of p->experiment to the GPU. */
 enum status gpu_move_panels(struct plan *p, struct error *e);
 
 /* Prepares the dense form if it is for this experiment, and finds out whether frames have the
@@ -140,7 +141,7 @@ enum status gpu_dense_open(struct plan *p, struct error *e);
 /* Sets job->dense where the dense form is for this recipe, with its tables on the card. */
 enum status gpu_dense_choose(struct plan *p, struct cpu_job *job, struct error *e);
 
-/* Frees what gpu_dense_open made. */
+/* Frees the memory that gpu_dense_open allocated. */
 void gpu_dense_close(struct plan *p);
 
 /* Buffers of pixels: as many rows as fit, all of them where they do, unless they are there. */

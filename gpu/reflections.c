@@ -12,7 +12,7 @@
 
 enum { LISTED = 1 << 14 };  // pixels that one thread looks at, at a time
 
-/* What the card has of a frame, and what it has told. */
+/* The data of a frame on the GPU, and the results that the GPU returned. */
 struct sharing {
     struct plan *plan;
     const struct cpu_job *job;

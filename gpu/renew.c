@@ -1,4 +1,4 @@
-/* What frames change of what a plan has on its card. */
+/* Data of a plan on the GPU that a frame may change, and how they are renewed. */
 #include <string.h>
 
 #include "gpu/layout.h"

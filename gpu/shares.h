@@ -22,12 +22,12 @@ struct gpu_sharing {
     struct gpu_share *to;
     size_t stride;
     int32_t found;
-    double scale;  // of terms at hand to photons, before factors of the pixel
+    double scale;  // makes photons of the current terms, without the factors of the pixel
     double least;  // a term that may be lost
     struct gpu_running one, two;
 };
 
-/* Adds to what there is of that index. */
+/* Adds a term to the sum of its index. */
 INLINE void gpu_put_away(struct gpu_sharing *s, struct gpu_running r)
 {
     const double photons = r.sum * s->scale, turn = r.turn * s->scale;
@@ -114,7 +114,7 @@ INLINE void gpu_share_lattice(const struct cpu_lattice *lattice, const struct gp
     gpu_put_away(s, s->two);
 }
 
-/* Factors of the pixel that terms do not have; those of the moment. */
+/* The factors of the pixel that the terms do not contain, with their current values. */
 INLINE double gpu_pixel_factor(const struct gpu_frame *f, const struct gpu_ray *ray)
 {
     return (f->sampling.each_polarization ? 1.0 : ray->polarization) *

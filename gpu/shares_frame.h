@@ -55,7 +55,7 @@ struct gpu_pieces {
     struct share_piece *pieces;     // room for `most_pieces`
     float *photons, *turn;          // room for `most`; turn NULL: angles do not count
     uint64_t most_pieces, most;     // runs beyond that are not written
-    struct gpu_pieces_used *used;   // counts from what stands there
+    struct gpu_pieces_used *used;   // is counted from the value that is there
 };
 
 /* A copy here. */

@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(GPU_THREADS, SHAPE == GPU_ANY_SHAPE ? 3 - CUBI
 
 typedef void kernel(const struct gpu_shares, const struct gpu_shares_batch);
 
-/* What is frequent has a kernel of its own. */
+/* The frequent case has a kernel of its own. */
 static kernel *choose(struct gpu_kind kind)
 {
     if (kind.cubic)

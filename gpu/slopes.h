@@ -16,8 +16,9 @@ struct gpu_slopes_pixel {
     int64_t fast, slow;              // of it
     double *values;                  // photons, then derivatives, `stride` apart
     size_t stride;
-    struct slopes_factors factors;  // of the terms at hand
-    double absorb;                  // of the source at hand, where sources differ in that; else 1
+    struct slopes_factors factors;  // of the current terms
+    double absorb;  // what the sensor absorbs of the current source, see struct cpu_source; 1 where
+                    // all are alike
     double solid_angle, polarization;
     double total;        // photons before factors of the pixel
     int64_t capturing;   // number of the subpixel that capture is of
@@ -147,15 +148,24 @@ INLINE void gpu_add_pulls(const struct gpu_slopes *f, struct gpu_slopes_pixel *x
     }
 }
 
+/* Whether the capture fraction is taken of this subpixel; otherwise it is that of an earlier one.
+ */
+INLINE bool gpu_takes_capture(const struct gpu_slopes *f, int64_t number)
+{
+    const struct sampling *each = &f->frame.sampling;
+    return each->each_thickness || number % ((int64_t)each->oversample * each->oversample) == 0;
+}
+
 INLINE void gpu_slopes_source(const struct gpu_slopes *f, struct gpu_slopes_pixel *x,
                               const struct gpu_view *v, int64_t number, size_t source)
 {
     const struct cpu_source *from = &f->frame.sources[source];
     const bool each = f->frame.sampling.each_polarization;
-    if (f->frame.absorbs) {
-        x->absorb = from->absorb;
+    if (f->frame.absorbs || (source == 0 && gpu_takes_capture(f, number))) {
+        x->absorb = from->absorb;  // 1 where all sources are alike
         x->factors.capture =
             capture_of(x->panel, v->layer, x->absorb, v->along[0], v->along[1], v->along[2]);
+        x->capturing = number;
     }
     if (f->frame.culled && is_culled(from, v->along[0], v->along[1], v->along[2]))
         return;
@@ -168,7 +178,8 @@ INLINE void gpu_slopes_source(const struct gpu_slopes *f, struct gpu_slopes_pixe
     gpu_add_pulls(f, x, v, source);
 }
 
-/* One subpixel of one layer.  What is not taken of each is that of the first subpixel. */
+/* Adds one subpixel of one layer.  Where the options do not ask for the solid angle or the capture
+ * fraction of each subpixel, the value of the first subpixel is kept. */
 INLINE void gpu_slopes_subpixel(const struct gpu_slopes *f, struct gpu_slopes_pixel *x,
                                 int64_t number)
 {
@@ -176,11 +187,6 @@ INLINE void gpu_slopes_subpixel(const struct gpu_slopes *f, struct gpu_slopes_pi
     const struct gpu_view v = gpu_view(f, x, number);
     if (number == 0 || each->each_solid_angle)
         x->solid_angle = solid_angle_of(x->panel, v.inverse);
-    if (f->frame.absorbs || each->each_thickness ||
-        number % ((int64_t)each->oversample * each->oversample) == 0) {
-        x->factors.capture = capture_of(x->panel, v.layer, 1.0, v.along[0], v.along[1], v.along[2]);
-        x->capturing = number;
-    }
     x->factors.solid_angle = each->each_solid_angle ? x->solid_angle : 1.0;
     for (size_t i = 0; i < f->frame.nsources; i++)
         gpu_slopes_source(f, x, &v, number, i);

@@ -128,9 +128,9 @@ static void see_range(const struct experiment *x, double wavelength_m, double ra
             range_1_m[0] = 0.0;
         for (int i = 0; i < (STEPS + 1) * (STEPS + 1); i++) {
             double at[3];
-            pixel_position(p, x->physics, x->beam.direction,
-                           (p->fast_pixels - 1) * (i % (STEPS + 1)) / STEPS,
-                           (p->slow_pixels - 1) * (i / (STEPS + 1)) / STEPS, 0, 0, 0, 1, at);
+            background_point(p, x->physics, x->beam.direction,
+                             (p->fast_pixels - 1) * (i % (STEPS + 1)) / STEPS,
+                             (p->slow_pixels - 1) * (i / (STEPS + 1)) / STEPS, at);
             vec_unit(at, at);
             const double stol = amorphous_stol(x->beam.direction, at, wavelength_m);
             range_1_m[0] = fmin(range_1_m[0], stol);
@@ -330,6 +330,24 @@ static enum status usual(struct background *o, const struct recipe *r, bool ice,
     return s;
 }
 
+static enum status add_streak(const struct background *o, const struct experiment *x,
+                              const struct recipe *r, float *photons, struct error *e)
+{
+    struct streak_frame f = {.relative = fluence_of(r), .seed = r->seed, .id = r->id};
+    enum status s;
+    f.sources = background_sources(&x->beam, r, o->gathered, &f.nsources);
+    if (!r->nsources) {
+        f.sources = x->beam.sources;
+        f.nsources = x->beam.nsources;
+    }
+    double *absorb = background_absorb(x, f.sources, f.nsources, &s, e);
+    f.absorb = absorb;
+    if (!s)
+        streak_add(&o->streak, x, &f, (int)o->threads, photons);
+    mem_free(absorb);
+    return s;
+}
+
 /* Of a frame that no other is like, into o->own. */
 static enum status make(struct background *o, const struct recipe *r, bool ice, double amount,
                         struct error *e)
@@ -348,9 +366,7 @@ static enum status make(struct background *o, const struct recipe *r, bool ice, 
         memcpy(photons, same, count * sizeof *photons);
     for (size_t i = 0; i < count && amount != 1.0; i++)
         photons[i] = (float)(amount * photons[i]);
-    if (o->streak_photons > 0)
-        streak_add(&o->streak, x, fluence_of(r), r->seed, r->id, (int)o->threads, photons);
-    return STATUS_OK;
+    return o->streak_photons > 0 ? add_streak(o, x, r, photons, e) : STATUS_OK;
 }
 
 static enum status frame(void *state, struct frame *f, struct error *e)

@@ -1,7 +1,8 @@
 /*
- * Calls on files that begin again when a signal interrupts them.  On file systems that may be
- * interrupted (NFS with `intr`, FUSE) a write, a sync or a rename can end with EINTR although
- * nothing is wrong with the disk.  Results and errno are those of the calls with the same names.
+ * File calls that are repeated when a signal interrupts them.  On file systems that allow
+ * interruption (NFS with `intr`, FUSE), a write, a sync or a rename can fail with EINTR although
+ * nothing is wrong with the disk.  Each function returns the result, and sets errno, as the call of
+ * the same name does.
  */
 #ifndef BRAGG_BASE_STEADY_H
 #define BRAGG_BASE_STEADY_H

@@ -159,7 +159,8 @@ static enum status open_steps(struct closed *c, double photons, struct error *e)
     return s;
 }
 
-/* Whether wavelengths differ in a sensor, and that it is known how. */
+/* Sets c->absorbs: whether a sensor absorbs the wavelengths of the sources differently.  Fails
+ * where the absorption of one of them is not known. */
 static enum status check_sensor(struct closed *c, const struct source *sources, size_t count,
                                 struct error *e)
 {

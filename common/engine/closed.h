@@ -21,29 +21,29 @@
 
 /* Wavelengths of one direction of the beam. */
 struct closed_beam {
-    double incident[3], e[3], b[3];  // as struct cpu_source
+    double incident[3], e[3], b[3];  // as in struct cpu_source
     double per_A;                    // weighted mean wave number
     size_t first, count;             // of the channels
-    struct ensemble_waves waves;     // the same in groups
+    struct ensemble_waves waves;     // the channels in groups
 };
 
 /* A lattice at one step, in one beam. */
 struct closed_step {
     struct ensemble ensemble;
     uint32_t lattice, step, beam;
-    double scale;  // to photons, but for |F|^2 and factors of the pixel
+    double scale;  // makes photons of a sum, apart from |F|^2 and the factors of the pixel
 };
 
-/* A reflection that may light something. */
+/* A reflection that may light pixels. */
 struct closed_spot {
     struct ensemble_spot spot;
     uint32_t step;
     int32_t hkl[3];
     double scale;   // with |F|^2
-    double absorb;  // as struct cpu_source has it, of the wavelength that it is brightest at
+    double absorb;  // as struct cpu_source has it, of the channel that it is brightest in
 };
 
-/* Where it does. */
+/* A box of pixels of one panel that reflection number `spot` may light. */
 struct closed_place {
     size_t spot;
     int32_t panel, fast_min, fast_max, row_min, row_max;
@@ -54,7 +54,7 @@ struct closed {
     const struct experiment *x;
     const struct recipe *recipe;
     const struct closed_kernels *kernels;
-    bool absorbs;  // a sensor absorbs some wavelengths otherwise than the beam's
+    bool absorbs;  // whether a sensor absorbs the wavelengths of the sources differently
     struct closed_beam *beams;
     size_t nbeams;
     struct ensemble_channel *channels;
@@ -66,16 +66,18 @@ struct closed {
     size_t nplaces;
 };
 
-/* Those of an instruction set, as in struct engine_options; NULL with STATUS_USAGE in *e. */
+/* The kernels of an instruction set, which is named as in struct engine_options.  NULL with
+ * STATUS_USAGE in *e for a name that is unknown. */
 const struct closed_kernels *closed_kernels_choose(const char *isa, struct error *e);
 
-/* Whether any crystal asks for this path. */
+/* Whether any crystal asks for the closed form. */
 bool closed_wanted(const struct experiment *x);
 
-/* STATUS_INPUT with one line for what the path cannot do of an experiment. */
+/* STATUS_INPUT with one line for an experiment that the closed form cannot compute. */
 enum status closed_check(const struct experiment *x, struct error *e);
 
-/* STATUS_INPUT where a crystal asks for it: what `name` cannot do. */
+/* STATUS_INPUT if a crystal asks for the closed form, which the engine called `name` does not have.
+ * */
 enum status closed_refuse(const struct experiment *x, const char *name, struct error *e);
 
 /* Lists the reflections of a frame.  Bad recipes are STATUS_INPUT.  closed_close frees *c, after an
@@ -93,7 +95,8 @@ struct closed_row_places {
     size_t *begin, *items;  // owned
 };
 
-/* Sorts them by rows; false when memory is out.  The caller frees both, after an error too. */
+/* Sorts the places of *c by the rows that they cover.  False when memory is out.  The caller frees
+ * both arrays, after an error too. */
 bool closed_sort_places(const struct closed *c, struct closed_row_places *places);
 
 /* Computes pixels[experiment_pixels()]; `rows` as in struct engine.  `lists`, when not NULL, get

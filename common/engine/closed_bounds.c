@@ -5,7 +5,7 @@
 #include "base/vec.h"
 #include "physics/pixel.h"
 
-/* Beside what is rounded, points of a pixel are half a pixel off its middle. */
+/* How far points of a pixel are from its middle: half a pixel, and a little for rounding. */
 #define MARGIN_PIXELS 1.5
 
 /* Symmetric forms, of the items 00 01 02 11 12 22. */
@@ -108,7 +108,7 @@ static void include(double ends[2], double at)
     ends[1] = fmax(ends[1], at);
 }
 
-/* Adds what a single wave number lights; false where that has no bounds. */
+/* Adds the pixels that a single wave number lights.  False where they have no bounds. */
 static bool include_wave(const struct bounds *o, double per_A, double ends[2][2])
 {
     double q[FORM], w[3][3], at[2], unused[2][3];
@@ -124,7 +124,8 @@ static bool include_wave(const struct bounds *o, double per_A, double ends[2][2]
     return true;
 }
 
-/* Adds the extremes of the cone that wave numbers between the two reach; false as above. */
+/* Adds the extremes of the cone that wave numbers between the two reach.  False where they have no
+ * bounds. */
 static bool include_cone(const struct bounds *o, double ends[2][2])
 {
     double q[FORM], w[3][3], at[2], points[2][3];

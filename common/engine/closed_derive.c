@@ -7,7 +7,7 @@
 #include "engine/recipe_check.h"
 #include "physics/sampling.h"
 
-/* Of |h| N, as ensemble.c has it: 0.63^(1/2) / 2. */
+/* The rms width of a spot in |h| N, as in ensemble.c: 0.63^(1/2) / 2. */
 static const double BLOCK_RMS = 0.396863;
 
 /* What the images of all steps share. */
@@ -22,7 +22,7 @@ struct differences {
     double *sum;              // owned: of the differences so far
 };
 
-/* The images, all of the frame: photons, then one for each parameter. */
+/* The images of the whole frame: photons first, then one image for each parameter. */
 struct planes_of_frame {
     size_t count, pixels;
     float *values;
@@ -41,7 +41,8 @@ static void measure(struct differences *d)
     }
 }
 
-/* How far a parameter goes for images to change a little, in its unit or of its logarithm. */
+/* The step of a parameter that changes images a little, in the unit of the parameter or of its
+ * logarithm. */
 static double step_of(const struct differences *d, const struct parameter *p)
 {
     const double value = parameter_step_value(p, d->x, d->recipe);
@@ -74,7 +75,7 @@ static enum status add_image(const struct differences *d, const struct parameter
     enum status s = x.panels && x.crystals && recipe_copy(&r, d->recipe)
                         ? parameter_step_take(&set, &step, &x, &r, e)
                         : error_memory(e, "the derivatives");
-    if (p->kind == PARAMETER_WAVELENGTH)  // the sensor absorbs what it does
+    if (p->kind == PARAMETER_WAVELENGTH)  // so that the absorption of the sensor stays as it is
         x.beam.wavelength_m += step * p->unit_SI;
     if (!s)
         s = closed_run(d->kernels, &x, &r, d->threads, d->image, NULL, e);

@@ -27,8 +27,8 @@ struct look {
 /* Points p + m c* of a row of the reciprocal lattice. */
 struct lattice_row {
     double p[3];
-    int first, last;  // values of m that may be excited ...
-    int skip[2];      // ... but those between these
+    int first, last;  // values of m that may be excited
+    int skip[2];      // of these, values between the two are not excited
 };
 
 /* Wave numbers for which the point at `centre` is within `reach` of the Ewald sphere; false for
@@ -50,13 +50,42 @@ static bool excited(const struct look *l, const double centre[3], double length_
     return k[0] <= k[1];
 }
 
-/* The absorption of the sensor at the wave number of the Ewald sphere through `centre`.  The beam
- * has this wave number, and the absorption is known for all wave numbers of the beam. */
+/* The wave number of the beam that is nearest to per_A, of channels with a weight; per_A itself if
+ * no channel has one. */
+static double nearest_channel(const struct look *l, double per_A)
+{
+    const struct closed_beam *beam = &l->c->beams[l->step->beam];
+    const struct ensemble_channel *channels = l->c->channels + beam->first;
+    size_t above = 0, end = beam->count;  // channels ascend
+    while (above < end) {
+        const size_t middle = above + (end - above) / 2;
+        if (channels[middle].per_A < per_A)
+            above = middle + 1;
+        else
+            end = middle;
+    }
+    size_t below = above;  // the channel before this number
+    while (below > 0 && !(channels[below - 1].weight > 0.0))
+        below--;
+    while (above < beam->count && !(channels[above].weight > 0.0))
+        above++;
+    if (below == 0)
+        return above < beam->count ? channels[above].per_A : per_A;
+    const double low = channels[below - 1].per_A;
+    return above < beam->count && channels[above].per_A - per_A < per_A - low
+               ? channels[above].per_A
+               : low;
+}
+
+/* The absorption of the sensor for a reflection at `centre`.  Its photons have the wave numbers of
+ * the beam, also where the Ewald sphere through the centre has one that the beam does not have, so
+ * the nearest channel stands for them.  The absorption is known for all wave numbers of the beam.
+ */
 static double absorb_of(const struct look *l, const double centre[3])
 {
     const double along = vec_dot(centre, l->step->ensemble.incident);
     const double per_A = along < 0.0 ? vec_dot(centre, centre) / (-2.0 * along) : l->most;
-    const double wavelength_m = 1e-10 / fmin(fmax(per_A, l->least), l->most);
+    const double wavelength_m = 1e-10 / nearest_channel(l, fmin(fmax(per_A, l->least), l->most));
     const struct experiment *x = l->c->x;
     double ratio;
     return sensor_ratio(sensor_of(x), x->beam.wavelength_m, wavelength_m, &ratio, NULL) ? 1.0
@@ -84,7 +113,8 @@ static bool add_spot(const struct look *l, const int hkl[3], struct spot_list *l
     return true;
 }
 
-/* Between which m |q|^2 + 2 k q . incident of q = p + m c* is below `bound`; false for none. */
+/* Sets ends[] to the values of m between which |q|^2 + 2 k q . incident is below `bound`, with q =
+ * p + m c*.  False if there are none. */
 static bool below(const struct look *l, const double p[3], double k, double bound, double ends[2])
 {
     const double *step = l->step->ensemble.star + 6, *incident = l->step->ensemble.incident;

@@ -20,14 +20,14 @@ typedef void closed_look(struct closed_points *p);
 typedef bool closed_sum(struct closed_points *p, const struct ensemble_spot *spot,
                         const double incident[3], const struct ensemble_waves *waves);
 
-/* What multiplies a sum, as the reference engine has it, and the points that it is taken at. */
+/* The factors of a sum, as in the reference engine, and the points at which they are taken. */
 struct closed_factors {
     const struct closed_points *solid_angle, *capture, *polarization;
     int layer;
-    const double *incident, *e, *b;  // as struct cpu_source
+    const double *incident, *e, *b;  // as in struct cpu_source
     double kahn;
     bool no_polarization;
-    double absorb;  // of the reflection, as struct cpu_source has it
+    double absorb;  // of the reflection, as in struct cpu_source
 };
 
 /* Adds to photons[] the sums of *p times `scale` and factors. */

@@ -1,7 +1,5 @@
-/*
- * Points of pixels in closed form, for processors and for CUDA: ENSEMBLE_LANES side by side.  Who
- * includes this defines FASTMATH_UNFUSED, see physics/ensemble_sum.h.
- */
+/* Points of pixels in closed form, for CPUs and for CUDA, ENSEMBLE_LANES of them side by side.  A
+ * file that includes this header defines FASTMATH_UNFUSED, see physics/ensemble_sum.h. */
 #ifndef BRAGG_ENGINE_CLOSED_POINT_H
 #define BRAGG_ENGINE_CLOSED_POINT_H
 
@@ -22,7 +20,8 @@ HD void closed_look_at(struct closed_points *p)
     const double first = (double)((p->fast + of->grid_fast) * n + p->sub_fast);
     const double row = (double)((p->slow + of->grid_slow) * n + p->sub_slow);
     const double slow_m = edge * row + edge / 2.0, *corner = pixel_plane(of);
-    double along[3], across[3], deep[3], from[3];  // by value, so that d is nothing of the panel
+    double along[3], across[3], deep[3],
+        from[3];  // a copy, so that writes to d cannot change the panel
     for (int k = 0; k < 3; k++) {
         along[k] = of->fast[k];
         across[k] = slow_m * of->slow[k];
@@ -56,7 +55,8 @@ HD bool closed_sum_at(struct closed_points *p, const struct ensemble_spot *spot,
     return ensemble_sum(spot, (const double(*)[ENSEMBLE_LANES])g, waves, p->sums);
 }
 
-/* See closed_add; as pixel_solid_angle, pixel_capture_of and polarization_factor. */
+/* See closed_add.  The factors are those of pixel_solid_angle, pixel_capture_of and
+ * polarization_factor. */
 HD void closed_add_at(const struct closed_points *p, const struct closed_factors *f, double scale,
                       double photons[ENSEMBLE_LANES])
 {

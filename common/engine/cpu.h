@@ -39,12 +39,12 @@ struct cpu_job {
     size_t ndense;
     double steps;        // for the trace: what the reference divides by
     double water;        // photons of one source and subpixel; 0: no water
-    bool absorbs;        // a sensor absorbs some sources otherwise than the beam's wavelength
+    bool absorbs;        // whether a sensor absorbs the sources differently, see struct cpu_source
     bool lean;           // all lattices are scattered, and nothing else is in the sum
     const double *sums;  // of scattered lattices, one per pixel of the frame; NULL: none
-    const struct pixel_trace *trace;  // NULL: nobody watches
-    uint32_t *sum;                    // where that of the pixels goes; NULL: nobody wants it
-    struct dense_frame *shares;       // where those of the dense loop go; NULL: nobody wants them
+    const struct pixel_trace *trace;  // NULL: no trace is wanted
+    uint32_t *sum;                    // where the sum of the pixels goes; NULL: not wanted
+    struct dense_frame *shares;       // where shares of the dense loop go; NULL: not wanted
 };
 
 /* `count` pixels of a row. */

@@ -14,10 +14,10 @@
 #include "engine/cpu_pixels.h"
 #include "engine/photons.h"
 
-/* Adds all steps of one lattice for the source and subpixel at hand to s->total. */
+/* Adds all steps of one lattice to s->total, for the current source and subpixel. */
 static void add_lattice(const struct cpu_job *job, size_t index, int n, struct cpu_scratch *s);
 
-/* One source seen from the subpixel at hand. */
+/* Adds one source to the sums of the current subpixel. */
 static void add_source(const struct cpu_job *job, const struct panel *p, int layer, size_t index,
                        int n, struct cpu_scratch *s)
 {
@@ -44,9 +44,10 @@ static void add_source(const struct cpu_job *job, const struct panel *p, int lay
             add_lattice(job, l, n, s);
 }
 
-/* One subpixel of one layer.  Solid angle, capture fraction and polarization that are
- * not taken of each are those of the first subpixel, as in the reference engine; capture is taken
- * of each where it differs between sources. */
+/* Adds one subpixel of one layer.  Where the options do not ask for the solid angle, the capture
+ * fraction or the polarization of each subpixel, the value of the first subpixel is used, as in the
+ * reference engine.  Where the capture fraction differs between sources, it is computed for each
+ * subpixel. */
 static void add_subpixel(const struct cpu_job *job, const struct cpu_where *w, struct subpixel sub,
                          int n, struct cpu_scratch *s)
 {
@@ -70,7 +71,7 @@ static void add_subpixel(const struct cpu_job *job, const struct cpu_where *w, s
         add_source(job, w->panel, sub.layer, i, n, s);
 }
 
-/* See struct cpu_kernels.  Lanes beyond `count` compute pixels that nobody keeps. */
+/* See struct cpu_kernels.  Lanes beyond `count` compute pixels that are not used. */
 static void block(const struct cpu_job *job, const struct cpu_where *w, struct cpu_scratch *s,
                   float *out)
 {

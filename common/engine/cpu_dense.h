@@ -40,7 +40,7 @@ struct dense_terms {
 /* Columns of a block: from the one nearest to the sample on, the last one repeated. */
 struct dense_columns {
     double first;
-    int count;  // 0: none yet
+    int count;  // 0: there are none yet
 };
 
 /* The arrays of one block. */
@@ -59,7 +59,7 @@ struct dense_scratch {
     float sum[DENSE_BLOCK];      // of up to DENSE_TERMS terms
     float *to;                   // where that goes: to `sum` or, alone, to the pixels themselves
     struct dense_terms terms;
-    struct dense_shares *shares;   // NULL: nobody wants to know whose the photons are
+    struct dense_shares *shares;   // NULL: shares of reflections are not wanted
     struct dense_columns columns;  // that j and column hold
     bool varied;
     bool alone;       // the photons are `once` times one sum: no `total` is needed
@@ -74,7 +74,7 @@ struct cpu_job;
  * computed by cpu_loop.c.  STATUS_FAILED when memory is out. */
 enum status cpu_dense_choose(struct cpu_job *job, struct dense_table *tables, struct error *e);
 
-/* Makes the items of a lattice those of whole high words, for who multiplies these. */
+/* Makes the items of a lattice those of whole high words, for callers that multiply these. */
 void cpu_dense_widen(struct dense_lattice *l);
 
 /* Items of a box of indices -reach .. reach, and the indices of one, which are reversed. */
@@ -84,7 +84,7 @@ void dense_box_indices(const int32_t reach[3], uint32_t item, int32_t hkl[3]);
 /* Indices that each lattice of a job needs, of any panels: reach[nlattices]. */
 void cpu_dense_reach(const struct cpu_job *job, int32_t (*reach)[3]);
 
-/* Frees those of `count` crystals. */
+/* Frees the tables of `count` crystals. */
 void cpu_dense_tables_free(struct dense_table *tables, size_t count);
 
 #endif

@@ -224,7 +224,7 @@ static void add_lattice(const struct cpu_job *job, const struct dense_lattice *l
 
 /* ---- sums ---------------------------------------------------------------------- */
 
-/* Sources whose factors are the same. */
+/* Adds sources whose factors are the same. */
 static void add_sources(const struct cpu_job *job, const struct panel *p, int layer,
                         struct source_range from, const struct dense_row *row, int n,
                         struct dense_scratch *s)
@@ -252,9 +252,10 @@ static void add_sources(const struct cpu_job *job, const struct panel *p, int la
         add_lattice(job, &job->dense[i], from, row, n, s);
 }
 
-/* One subpixel of one layer.  Solid angle, capture fraction and polarization that are
- * not taken of each are those of the first subpixel, as in the reference engine; capture is taken
- * of each where it differs between sources. */
+/* Adds one subpixel of one layer.  Where the options do not ask for the solid angle, the capture
+ * fraction or the polarization of each subpixel, the value of the first subpixel is used, as in the
+ * reference engine.  Where the capture fraction differs between sources, it is computed for each
+ * subpixel. */
 static void add_subpixel(const struct cpu_job *job, const struct cpu_where *w, struct subpixel sub,
                          int n, struct dense_scratch *s)
 {
@@ -281,7 +282,7 @@ static void add_subpixel(const struct cpu_job *job, const struct cpu_where *w, s
     }
 }
 
-/* Clears sums and what is not known yet. */
+/* Chooses how the photons of a block are summed, and clears the sums. */
 static void start_block(const struct cpu_job *job, const struct cpu_where *w, int n,
                         struct dense_scratch *s)
 {
@@ -300,7 +301,7 @@ static void start_block(const struct cpu_job *job, const struct cpu_where *w, in
         }
 }
 
-/* The photons of a block, where they are not put there by sum_terms. */
+/* Stores the photons of a block, unless sum_terms has stored them. */
 static void put_photons(const struct cpu_where *w, struct dense_scratch *s, float *out)
 {
     if (s->to == out)

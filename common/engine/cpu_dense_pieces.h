@@ -73,7 +73,7 @@ static void dense_row_shares(const struct dense_shares *s, const struct dense_he
     }
 }
 
-/* Appends them; `pixel`: of the frame, the first one of the block. */
+/* Appends the shares.  `pixel` is the number of the block's first pixel in the frame. */
 static void dense_row_pieces(struct dense_shares *s, const struct dense_row_shares *r, int n,
                              uint32_t pixel)
 {
@@ -104,7 +104,7 @@ static void dense_row_pieces(struct dense_shares *s, const struct dense_row_shar
     }
 }
 
-/* The block is done: `once` multiplies all that its pixels got. */
+/* Ends a block: `once` multiplies all that its pixels got. */
 static void dense_shares_end(struct dense_shares *s, const struct cpu_job *job,
                              const struct cpu_where *w, int n, const float *once)
 {

@@ -40,7 +40,7 @@ static void airpaths(const struct dense_row *row, int n, struct dense_scratch *s
         s->inverse[i] = inverse_of_half(quadratic_at(half, s->j[i]), s->rough[i]);
 }
 
-/* What is taken of the first subpixel for all of the pixel, see dense_once. */
+/* The factors that the first subpixel gives for the whole pixel, see dense_once. */
 static void once(const struct cpu_job *job, const struct panel *p, const struct dense_row *row,
                  bool solid, bool polarized, double scale, int n, struct dense_scratch *s)
 {
@@ -61,7 +61,7 @@ static void captures(const struct panel *p, int layer, double absorb, const stru
         s->capture[i] = dense_capture(l, s->j[i], s->inverse[i]);
 }
 
-/* Where dmin lets a pixel see the source. */
+/* 1 for pixels at which dmin keeps the reflections of this source, 0 for others. */
 static void culls(const struct cpu_source *w, const struct dense_row *row, int n,
                   struct dense_scratch *s)
 {
@@ -82,7 +82,7 @@ INLINE void polarizations(const struct cpu_source *w, double kahn, const struct 
     }
 }
 
-/* What multiplies all terms of some sources but their weight. */
+/* The factors of all terms of some sources, without their weights. */
 static void factors(const struct panel *p, const struct sampling *each, bool culled, int n,
                     struct dense_scratch *s)
 {

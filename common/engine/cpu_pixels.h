@@ -1,8 +1,8 @@
 /*
- * What the pixels of a block see before any crystal is asked: where they are, how
- * large they look, what a sensor layer catches, the scattering vector of a source,
- * polarization.  A part of cpu_block.h; loops marked "vectorised" must be.  What bounds them: one
- * root and a few divisions a pixel.
+ * The factors of the pixels of a block that do not depend on a crystal: positions, solid angles,
+ * the capture of a sensor layer, the scattering vector of a source, polarization.  This is a part
+ * of cpu_block.h.  Loops marked "vectorised" must be vectorised.  One root and a few divisions a
+ * pixel limit their speed.
  */
 #ifndef BRAGG_ENGINE_CPU_PIXELS_H
 #define BRAGG_ENGINE_CPU_PIXELS_H
@@ -93,7 +93,7 @@ static void scattering(const struct cpu_source *source, int n, struct cpu_scratc
     }
 }
 
-/* Where dmin lets a pixel see the source. */
+/* 1 for pixels at which dmin keeps the reflections of this source, 0 for others. */
 static void culls(const struct cpu_source *source, int n, struct cpu_scratch *s)
 {
     const struct cpu_source w = *source;
@@ -113,7 +113,7 @@ INLINE void polarizations(const struct cpu_source *source, double kahn, bool eac
     }
 }
 
-/* What multiplies all terms of this source and subpixel. */
+/* The factors of all terms of this source and subpixel. */
 static void factors(const struct cpu_source *source, const struct sampling *each, int n,
                     struct cpu_scratch *s)
 {

@@ -30,7 +30,7 @@ struct point {
     double x, y, z;
 };
 
-/* Which subpixel of which layer of the block at hand. */
+/* The current subpixel and layer of a block. */
 struct subpixel {
     int layer, slow, fast;
 };

@@ -11,7 +11,7 @@
 #include "engine/cpu.h"
 #include "engine/shares.h"
 
-/* What was put away of a pixel. */
+/* A sum of a pixel that was put away. */
 struct cpu_share {
     int64_t key;  // of h, k, l: see cpu_shares_loop.c
     int32_t lattice;

@@ -30,7 +30,7 @@ INLINE void offset_terms(const struct cpu_lattice *lattice, const double *step,
     }
 }
 
-/* Those of SQUARE in single precision, which is enough for few cells. */
+/* The lattice factors of SQUARE in single precision, which is enough for few cells. */
 static void square_terms(const struct cpu_lattice *lattice, const double *step, int n,
                          struct cpu_shares *s)
 {

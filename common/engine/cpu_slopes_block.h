@@ -12,7 +12,7 @@
 #include "engine/cpu_slopes_points.h"
 #include "engine/cpu_slopes_terms.h"
 
-/* What multiplies all terms of the source and point at hand. */
+/* The factors of all terms of the current source and point. */
 static void factors(const struct cpu_slopes *job, double weight, int n,
                     struct cpu_slopes_scratch *s)
 {
@@ -277,7 +277,7 @@ static void end_changing(const struct cpu_slopes *job, int n, const struct cpu_s
     }
 }
 
-/* What multiplies the whole pixel, into s->factor. */
+/* Sets s->factor to the factors of the whole pixel. */
 static void pixel_factors(const struct cpu_slopes *job, int n, struct cpu_slopes_scratch *s)
 {
     const struct sampling *each = &job->frame.x->sampling;

@@ -134,9 +134,9 @@ static void turn_captures(const struct panel *p, const struct panel_move *m, int
     }
 }
 
-/* All of a new point; which factors are set anew for it.  What moves with a panel is added up
- * before it is told from parameter to parameter, and turned here only where factors depend on it.
- */
+/* Computes how a new point moves with each parameter; the flags say which factors are computed
+ * again for this point.  Moves of a panel are summed before they are distributed to the parameters,
+ * so directions are turned here only where factors depend on them. */
 static void move_points(const struct cpu_slopes *job, const struct panel *p, int layer,
                         bool new_solid_angle, bool new_capture, int n, struct cpu_slopes_scratch *s)
 {
@@ -181,7 +181,7 @@ static void scattering(const struct cpu_source *source, int n, struct cpu_slopes
     }
 }
 
-/* Where dmin lets a pixel see the source. */
+/* 1 for pixels at which dmin keeps the reflections of this source, 0 for others. */
 static void culls(const struct cpu_source *source, int n, struct cpu_slopes_scratch *s)
 {
     const struct cpu_source w = *source;

@@ -180,7 +180,7 @@ static void collect(double *restrict to, const real *restrict sum, double weight
         to[i] = fused(weight, (double)sum[i], to[i]);
 }
 
-/* What multiplies a sum of terms that is kept. */
+/* The factors of a sum of terms that is kept. */
 INLINE double weight_of(const struct cpu_slopes_lattice *l, int sum)
 {
     return sum == SLOPES_VALUE ? l->scale : l->scale * l->weight;

@@ -12,7 +12,7 @@
 /* Spots listed before they are scattered, about: they stay in the caches. */
 static const double SPOTS_AT_ONCE = 1e5;
 
-/* What the threads share. */
+/* The data that the threads share. */
 struct work {
     const struct cpu_kernels *kernels;
     const struct cpu_job *job;

@@ -42,7 +42,7 @@ struct cpu_screen {
     double min[2], max[2];  // edges of the region of interest along fast and slow
 };
 
-/* What the detector sees: a cone of directions from the sample, and the panels. */
+/* The view of the detector: a cone of directions from the sample, and the panels. */
 struct cpu_view {
     double axis[3];
     double cosine, sine;  // of half its opening angle; -1 and 0: all directions

@@ -53,7 +53,7 @@ INLINE double shape_at(const struct site *at, const double d[3])
     return form <= EXP2_LIMIT ? exp2_negative(form) : 0.0;
 }
 
-/* What multiplies the term, as factors() of cpu_pixels.h has it. */
+/* The factors of the term, as in factors() of cpu_pixels.h. */
 INLINE double factor_at(const struct site *at, int64_t fast, int64_t slow, const double d[3],
                         double inverse_airpath)
 {

@@ -126,8 +126,8 @@ INLINE struct quadratic kahn_quadratic(const struct cpu_source *w, double kahn,
     return q;
 }
 
-/* What is taken of the first subpixel for all of the pixel, from j and 1/r in single precision:
- * (one + kahn(j) / r^2) (alone + square / r^2 + cube / r^3). */
+/* The factors that the first subpixel gives for the whole pixel, from j and 1/r in single
+ * precision: (one + kahn(j) / r^2) (alone + square / r^2 + cube / r^3). */
 struct dense_once {
     float kahn[3];  // a, b, c of a quadratic
     float one, alone, square, cube;
@@ -189,7 +189,7 @@ INLINE double dense_capture(struct dense_layer l, double j, double inverse)
     return exp_fast(l.front * slant) - exp_fast(l.back * slant);
 }
 
-/* Where dmin lets a pixel see a source: not below `limit`. */
+/* Whether dmin keeps the reflections of a source at a pixel: not below `limit`. */
 struct dense_cull {
     double start, step, limit;
 };

@@ -43,7 +43,8 @@ static enum status check_parameter(const struct experiment *x, const struct reci
     return STATUS_OK;
 }
 
-/* Sources that move apart change what a sensor catches of them, which no derivative knows. */
+/* The absorption of a sensor changes where the wavelengths of sources move apart.  No derivative
+ * contains this change. */
 static enum status check_dispersion(const struct experiment *x, const struct recipe *r,
                                     struct error *e)
 {
@@ -136,12 +137,12 @@ static void engine_values(const struct derive_job *job, size_t each, const int64
 struct from {
     const struct derive_job *job;
     const float *planes;  // [1 + count] images; NULL: the engine
-    /* of the batch at hand, if there are batches */
+    /* of the current batch, if there are batches */
     const void *batch;    // see struct derive_batches
     size_t first, items;  // of the request
 };
 
-/* Those of `count` items, from `first` on. */
+/* Computes the values of `count` items, from `first` on. */
 static void values_of(const struct from *from, size_t each, size_t first, const int64_t *numbers,
                       int count, double (*values)[DERIVE_BLOCK])
 {

@@ -28,7 +28,7 @@ struct derive_data {
     double variance;          // of readout, photons^2
 };
 
-/* Sums over the pixels; freed by whoever made the arrays. */
+/* Sums over the pixels.  The function that allocated the arrays frees them. */
 struct derive_sums {
     double *gradient;      // [count]: J^T ((counts + variance)/m - 1); 0 without counts
     double *fisher;        // [count x count]: J^T J / m
@@ -40,7 +40,7 @@ struct derive_sums {
     int64_t pixels;        // that counted
 };
 
-/* What is asked; NULL for what is not wanted. */
+/* The outputs that are asked for; NULL for an output that is not wanted. */
 struct derive_request {
     const struct parameters *set;
     const int64_t *listed;  // numbers of pixels of the image, in any order; NULL: all, in order

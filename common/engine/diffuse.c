@@ -10,6 +10,7 @@
 #include "engine/diffuse_mesh.h"
 #include "engine/mean_beam.h"
 #include "engine/photons.h"
+#include "physics/background_pixel.h"
 #include "physics/constants.h"
 #include "physics/pixel.h"
 #include "physics/polarization.h"
@@ -19,14 +20,17 @@ struct diffuse {
     const struct experiment *x;
     halo_sum *sum;
     struct halo *halos;  // one per crystal; without nodes: it has none
-    double reach_1_A;    // of halos of the detector as it stands
+    double reach_1_A;    // of halos, where the detector stands in the experiment
     int nearer;          // they are for one that sees HALO_NEARER times farther, so often
 };
 
-/* Of frames whose detector moves towards the sample: halos are made anew for every tenth that it
- * sees more; the last 2 % are for other wavelengths. */
+/* If the detector moves towards the sample, halos are computed again for each tenth by which its
+ * view grows.  The last 2 % are for other wavelengths. */
 #define HALO_NEARER 1.1
 #define HALO_ENOUGH 1.03
+
+/* Wavelengths are grouped by what a sensor absorbs of them, in so many groups at most. */
+enum { HALO_PARTS = 64 };
 
 /* A lattice at one step. */
 struct pose {
@@ -40,7 +44,10 @@ struct halo_beam {
     double incident[3], e[3], b[3];
     double per_m;    // wave number
     double photons;  // r_e^2 times fluence
-    double absorb;   // as struct cpu_source has it
+    int nparts;
+    struct {
+        double absorb, weight;  // as in struct cpu_source; part of the photons
+    } parts[HALO_PARTS];        // groups of wavelengths that a sensor absorbs alike
 };
 
 bool diffuse_wanted(const struct experiment *x)
@@ -65,8 +72,8 @@ static double farthest(const struct experiment *x)
     for (size_t i = 0; i < 4 * x->npanels; i++) {
         const struct panel *p = &x->panels[i / 4];
         double position[3], d[3], q[3];
-        pixel_position(p, x->physics, x->beam.direction, i & 1 ? p->fast_pixels - 1 : 0,
-                       i & 2 ? p->slow_pixels - 1 : 0, 0, 0, 0, 1, position);
+        background_point(p, x->physics, x->beam.direction, i & 1 ? p->fast_pixels - 1 : 0,
+                         i & 2 ? p->slow_pixels - 1 : 0, position);
         vec_unit(position, d);
         for (int k = 0; k < 3; k++)
             q[k] = d[k] - x->beam.direction[k];
@@ -158,24 +165,60 @@ double diffuse_at(const struct diffuse *d, size_t crystal, const double hkl[3])
     return halo_at(d, &d->halos[crystal], hkl);
 }
 
-/* The absorption of the sensor at the mean wavelength.  If it is unknown, reflections report it. */
-static double absorb_of(const struct experiment *x, double wavelength_m)
+/* Groups sources by the logarithm of their ratios, which differ.  Each group absorbs by its
+ * weighted mean. */
+static void group_ratios(struct halo_beam *b, const struct source *sources, const double *ratios,
+                         size_t count)
 {
-    const struct source mean = {.wavelength_m = wavelength_m};
-    double ratio;
-    bool differs;
-    return sensor_ratios(x, &mean, 1, &ratio, &differs, NULL) ? 1.0 : ratio;
+    double low = INFINITY, high = 0.0, weights = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        low = fmin(low, ratios[i]);
+        high = fmax(high, ratios[i]);
+        weights += sources[i].weight;
+    }
+    const double wide = log(high / low) / HALO_PARTS * (1.0 + 1e-9);
+    b->nparts = wide > 0.0 ? HALO_PARTS : 1;
+    memset(b->parts, 0, sizeof b->parts);
+    for (size_t i = 0; i < count; i++) {
+        const int part = wide > 0.0 ? (int)(log(ratios[i] / low) / wide) : 0;
+        b->parts[part].weight += sources[i].weight;
+        b->parts[part].absorb += sources[i].weight * ratios[i];
+    }
+    for (int i = 0; i < b->nparts; i++)
+        if (b->parts[i].weight > 0.0) {
+            b->parts[i].absorb /= b->parts[i].weight;
+            b->parts[i].weight /= weights;
+        }
 }
 
-static void open_beam(struct halo_beam *b, const struct experiment *x, const struct recipe *r)
+/* Sets the groups of wavelengths and their absorption.  Fails as sensor_ratios does. */
+static enum status open_parts(struct halo_beam *b, const struct experiment *x,
+                              const struct recipe *r, struct error *e)
+{
+    const struct source *sources = r->nsources ? r->sources : x->beam.sources;
+    const size_t count = r->nsources ? r->nsources : x->beam.nsources;
+    double *ratios = mem_array(count, sizeof *ratios);
+    bool differ = false;
+    const enum status s = ratios ? sensor_ratios(x, sources, count, ratios, &differ, e)
+                                 : error_memory(e, "the halos");
+    b->nparts = 1;
+    b->parts[0].absorb = b->parts[0].weight = 1.0;
+    if (!s && differ && b->photons > 0.0)
+        group_ratios(b, sources, ratios, count);
+    mem_free(ratios);
+    return s;
+}
+
+static enum status open_beam(struct halo_beam *b, const struct experiment *x,
+                             const struct recipe *r, struct error *e)
 {
     const struct mean_beam mean = mean_beam(x, r);
     memcpy(b->incident, mean.incident, sizeof b->incident);
     polarization_axes(b->incident, x->beam.polarization, b->e, b->b);
     b->per_m = mean.weight / mean.weighted_m;
-    b->absorb = absorb_of(x, 1.0 / b->per_m);
     b->photons = ELECTRON_RADIUS_SQR_M2 * x->beam.fluence_ph_m2 *
                  (mean.weight > 0.0 ? mean.weight / (double)mean.count : 0.0);
+    return open_parts(b, x, r, e);
 }
 
 /* All lattices with halos at all steps. */
@@ -220,14 +263,14 @@ static int mesh_step(const struct diffuse_frame *f)
     return (int)fmin(fmax(MESH_APART / apart, 1.0), MESH_MOST);
 }
 
-/* Of a frame, whatever the resolution. */
+/* The photons of halos in a pixel of a frame, without the limit of the resolution. */
 static double photons_of(const void *frame, const struct panel *p, int64_t fast, int64_t slow)
 {
     const struct diffuse_frame *f = frame;
     const struct experiment *x = f->d->x;
     const struct halo_beam *b = &f->beam;
     double position[3], d[3], q[3], sum = 0.0, factor = 0.0;
-    pixel_position(p, x->physics, x->beam.direction, fast, slow, p->layers / 2, 0, 0, 1, position);
+    background_point(p, x->physics, x->beam.direction, fast, slow, position);
     const double distance = vec_unit(position, d);
     for (int k = 0; k < 3; k++)
         q[k] = b->per_m * (d[k] - b->incident[k]);
@@ -236,8 +279,9 @@ static double photons_of(const void *frame, const struct panel *p, int64_t fast,
         const double hkl[3] = {vec_dot(cell, q), vec_dot(cell + 3, q), vec_dot(cell + 6, q)};
         sum += f->poses[i].weight * halo_at(f->d, f->poses[i].halo, hkl);
     }
-    for (int layer = 0; layer < p->layers; layer++)
-        factor += pixel_capture_of(p, d, layer, b->absorb);
+    for (int i = 0; i < b->nparts; i++)
+        for (int layer = 0; layer < p->layers && b->parts[i].weight > 0.0; layer++)
+            factor += b->parts[i].weight * pixel_capture_of(p, d, layer, b->parts[i].absorb);
     factor *= b->photons * pixel_solid_angle(p, distance);
     return x->beam.no_polarization
                ? sum * factor
@@ -251,7 +295,7 @@ static bool is_cut(const struct diffuse_frame *f, const struct panel *p, int64_t
     double d[3];
     if (!(x->dmin_m > 0.0))
         return false;
-    pixel_position(p, x->physics, x->beam.direction, fast, slow, p->layers / 2, 0, 0, 1, d);
+    background_point(p, x->physics, x->beam.direction, fast, slow, d);
     vec_unit(d, d);
     for (int k = 0; k < 3; k++)
         d[k] -= f->beam.incident[k];
@@ -297,11 +341,12 @@ enum status diffuse_add(struct diffuse *d, const struct recipe *r, int threads, 
 {
     if (!d || !r->nlattices)
         return STATUS_OK;
-    const enum status s = follow(d, r, threads, e);
+    enum status s = follow(d, r, threads, e);
     if (s)
         return s;
     struct diffuse_frame f = {.d = d};
-    open_beam(&f.beam, d->x, r);
+    if ((s = open_beam(&f.beam, d->x, r, e)))
+        return s;
     struct pose *poses = list_poses(d, r, &f.nposes);
     if (!poses)
         return error_memory(e, "the halos of the lattices");

@@ -1,6 +1,7 @@
 /*
  * Diffuse halos of a frame (physics/diffuse.h), once for each step and each pixel, or some of them
- * (diffuse_mesh.h): at its centre, at the mean wavelength and direction of the beam, for the mean
+ * (diffuse_mesh.h): at its centre, in the depth of background_point, at the mean wavelength and
+ * direction of the beam (a sensor absorbs each of its wavelengths), for the mean
  * orientation of mosaic domains.
  *
  * Reflections near a point are summed exactly; what all others give is smooth, and interpolated

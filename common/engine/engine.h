@@ -17,7 +17,7 @@
 #include "model/recipe.h"
 #include "model/reflections.h"
 
-/* Of the lattice factors; indices are in double precision always. */
+/* The precision of the lattice factors; indices are always in double precision. */
 enum engine_precision {
     PRECISION_MIXED,   // single, within 1e-5 of the reference for up to 20 cells along an axis
     PRECISION_DOUBLE,  // within 1e-9 of the reference (before it is rounded to float32)
@@ -41,8 +41,8 @@ struct engine_count {
     uint64_t count;
 };
 
-/* Where a pixel's intermediates go, one call per named quantity:
- * `values` holds `count` doubles, `unit` their unit ("m", "1/A", "" ...). */
+/* Receives the intermediate values of a pixel, one call for each named quantity: `values` holds
+ * `count` doubles, `unit` their unit ("m", "1/A", "" ...). */
 struct pixel_trace {
     int64_t fast, slow;  // the pixel
     void (*value)(void *context, const char *name, int count, const double *values,

@@ -29,7 +29,7 @@ struct footprint_pass {
     float *weight;   // owned: rows x columns nodes, reach + 1 each; 1, 0, 0 ... where not used
 };
 
-/* What a panel needs. */
+/* The data of a panel. */
 struct footprint_panel {
     int64_t columns, rows;  // of nodes, node (0,0) at pixel (0,0)
     int64_t margin;         // pixels that photons go at most, along fast or slow

@@ -113,7 +113,7 @@ static bool store(const struct tile *t, const struct roi *part, const struct pan
     return finite;
 }
 
-/* What all tiles of a panel share, and memory for one per thread. */
+/* The data that all tiles of a panel share, and memory for one tile per thread. */
 struct work {
     struct tile tile;  // the largest
     int64_t width, height;

@@ -123,7 +123,7 @@ HD int32_t noise_count_whole(const struct noise_key *key, uint32_t pixel, uint32
                                      : (int32_t)poisson_decide(entry, bits);
 }
 
-/* Of a mean below POISSON_SMALL_MEAN. */
+/* Draws the count of a mean below POISSON_SMALL_MEAN. */
 HD double noise_count_small(const struct noise_key *key, uint32_t pixel, double mean,
                             const struct poisson_table *table)
 {
@@ -134,7 +134,7 @@ HD double noise_count_small(const struct noise_key *key, uint32_t pixel, double 
     return (double)count;
 }
 
-/* Of a larger mean: tries until one is accepted. */
+/* Draws the count of a larger mean: tries until one is accepted. */
 HD double noise_count_large(const struct noise_key *key, uint32_t pixel, double mean)
 {
     for (uint32_t block = 1;; block++) {

@@ -30,7 +30,8 @@ struct cpu_source {
     double weight;
     double reach_sqr;   // |diffracted - incident|^2 beyond which dmin culls
     double e[3], b[3];  // polarization_axes
-    double absorb;      // what a sensor absorbs of it, in parts of that of the beam's wavelength
+    double absorb;  // absorption coefficient of a sensor for it, over that for the wavelength of
+                    // the beam
 };
 
 /* How many sources from `first` on, at most `most`, the sensor absorbs alike. */

@@ -14,7 +14,7 @@
 struct pixel {
     const struct reference_scene *scene;
     const struct panel *panel;
-    const struct pixel_trace *trace;  // NULL: nobody watches
+    const struct pixel_trace *trace;  // NULL: no trace is wanted
     struct share_list *shares;        // parts of the intensity, not yet photons; NULL: not wanted
     bool shares_full;                 // memory was out
     struct slopes *slopes;            // derivatives; NULL: not wanted
@@ -224,8 +224,9 @@ static void add_source(struct pixel *p, size_t index, double diffracted[3])
     }
 }
 
-/* What `layer` stops.  Faithful: asked for every term, a sensor without thickness is
- * a layer of no depth that stops nothing, and the image is dark. */
+/* Fraction of the photons that stop in `layer`.  Faithful mode: if the fraction is asked for at
+ * every term, a sensor without thickness is a layer of no depth that stops nothing, and the image
+ * is dark. */
 static double capture_fraction(const struct pixel *p, const double diffracted[3], int layer,
                                double absorb)
 {
@@ -235,7 +236,7 @@ static double capture_fraction(const struct pixel *p, const double diffracted[3]
     return pixel_capture_of(p->panel, diffracted, layer, absorb);
 }
 
-/* The same of one source, where they differ. */
+/* The same for one source, where the sensor absorbs sources differently. */
 static void find_capture(struct pixel *p, size_t index, const double position[3], int layer)
 {
     const double absorb = p->scene->absorb[index];

@@ -35,8 +35,8 @@ struct reference_scene {
     double steps;                   // terms of a sum over sources, domains, phi and subpixels
     double background;              // faithful: start of every pixel's sum
     double water;                   // physical: one more term for every source and subpixel
-    double *absorb;                 // owned: of each source, as struct cpu_source has it
-    bool absorbs;                   // they differ
+    double *absorb;                 // owned: of each source, as in struct cpu_source
+    bool absorbs;                   // whether the sensor absorbs the sources differently
     struct reference_carry *carry;  // one per lattice
 };
 

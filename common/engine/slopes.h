@@ -61,14 +61,15 @@ struct slopes {
     const struct panel_move *moves;  // of its panel
     double sum[PARAMETERS_MAX];      // of the intensity
     double capture[PARAMETERS_MAX], solid_angle[PARAMETERS_MAX], polarization[PARAMETERS_MAX];
-    double turned[PARAMETERS_MAX][3];  // of the direction to the point at hand
+    double turned[PARAMETERS_MAX][3];  // of the direction to the current point
     struct pull pull;
 };
 
 /* Begins a pixel of panel number `panel`. */
 void slopes_begin(struct slopes *s, const struct slopes_frame *frame, size_t panel);
 
-/* The point at hand, at `position`; which factors were set anew for it. */
+/* Sets the current point, which is at `position`; the flags say which factors were computed again
+ * for this point. */
 void slopes_point(struct slopes *s, const struct panel *p, int layer, const double position[3],
                   bool new_solid_angle, bool new_capture);
 

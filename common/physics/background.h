@@ -8,12 +8,14 @@
 #include "model/recipe.h"
 #include "physics/background_pixel.h"
 
-/* What sensors absorb of each source for struct background_scene: an array that the caller frees by
- * mem_free; NULL where all are alike, and after an error. */
+/* Returns the absorption of each source in the sensors, for struct background_scene: an array that
+ * the caller frees by mem_free.  NULL if the sensors absorb all sources alike, and after an error,
+ * which is in *s and *e. */
 double *background_absorb(const struct experiment *x, const struct source *sources, size_t nsources,
                           enum status *s, struct error *e);
 
-/* What all pixels share, for sources of the experiment or of a recipe; `absorb` is borrowed. */
+/* Returns the data that all pixels share, for sources of the experiment or of a recipe.  `absorb`
+ * is borrowed. */
 struct background_scene background_scene(const struct experiment *x, const struct source *sources,
                                          size_t nsources, const double *absorb,
                                          const struct background_material *materials,

@@ -11,10 +11,11 @@ struct run {
     double position[3][BACKGROUND_RUN];
     double diffracted[3][BACKGROUND_RUN], airpath[BACKGROUND_RUN];
     double stol_1_m[BACKGROUND_RUN];
-    double scattered[BACKGROUND_RUN];  // by all materials, of the source at hand
-    double caught[BACKGROUND_RUN];     // of it, by the sensor, where sources differ in that; else 1
+    double scattered[BACKGROUND_RUN];  // by all materials, of the current source
+    double caught[BACKGROUND_RUN];     // share that the sensor absorbs of the source, where sources
+                                       // differ; else 1
     double sum[BACKGROUND_RUN];        // of the sources so far
-    int32_t row[BACKGROUND_RUN];       // of the table at hand
+    int32_t row[BACKGROUND_RUN];       // of the current table
 };
 
 /* Moves points from the front of the sensor to where photons stop in it. */
@@ -152,7 +153,7 @@ static void take_solid_angles(const struct background_scene *scene, const struct
         r->sum[i] = scale * (r->sum[i] / nsources) * pixel_solid_angle(&p, r->airpath[i]);
 }
 
-/* Two loops, since compilers do not vectorise one. */
+/* There are two loops because compilers do not vectorise a single one. */
 static void stop_in_sensor(const struct panel *panel, double absorb, int count, struct run *r)
 {
     const struct panel p = *panel;

@@ -17,7 +17,7 @@ struct background_material {
     double molecules;        // in the beam
 };
 
-/* What all pixels share; pointers are borrowed. */
+/* The data that all pixels share; pointers are borrowed. */
 struct background_scene {
     enum physics physics;
     double beam[3];          // unit vector of propagation
@@ -33,11 +33,12 @@ struct background_scene {
     size_t nmaterials;
 };
 
-/* Where a ray that meets the panel's plane at `front` stops in the whole sensor on average: its
- * depth along the normal over the sensor's thickness is 1/x - 1/(e^x - 1), x that thickness along
- * the ray in attenuation depths.  So places do not depend on the number of layers.  These are two
- * functions as compilers do not vectorise one: x, less than 700, and the
- * depth in m from it and e^x. */
+/* The mean depth at which photons stop in the whole sensor, for a ray that meets the plane of the
+ * panel at `front`.  The depth along the normal is the thickness of the sensor times 1/x - 1/(e^x -
+ * 1), where x is the thickness along the ray in attenuation depths.  The depth does not depend on
+ * the number of layers.  background_path returns x, which is below 700, and background_depth
+ * returns the depth in m from x and e^x.  They are two functions because compilers do not vectorise
+ * a single one. */
 HD double background_path(const struct panel *p, const double front[3])
 {
     const double thick = p->layers * p->layer_m * p->absorption_1_m;
@@ -52,29 +53,43 @@ HD double background_depth(const struct panel *p, double x, double exp_x)
     return (x < 1e-3 ? near : far) * (p->layers * p->layer_m);
 }
 
-/* The point that stands for a pixel of a flat panel, in m from the sample: its middle, at that
- * depth; at the front in faithful mode. */
+/* The point at that depth behind `fast_m`, `slow_m` along the axes of the plane that a flat panel
+ * is cut from, in m from the sample; at the front in faithful mode. */
+HD void background_flat_point(const struct panel *p, double fast_m, double slow_m,
+                              double position[3])
+{
+    pixel_flat_point(p, fast_m, slow_m, 0.0, position);
+    if (!(p->layer_depth_m > 0.0))
+        return;
+    const double x = background_path(p, position);
+    pixel_flat_point(p, fast_m, slow_m, background_depth(p, x, portable_exp(x)), position);
+}
+
+/* The point that stands for a pixel of a flat panel: the one at its middle. */
 HD void background_flat_position(const struct panel *p, int64_t fast, int64_t slow,
                                  double position[3])
 {
     const double edge = p->pixel_m;
     const double f = edge * (double)(fast + p->grid_fast) + edge / 2.0;
     const double s = edge * (double)(slow + p->grid_slow) + edge / 2.0;
-    pixel_flat_point(p, f, s, 0.0, position);
-    if (!(p->layer_depth_m > 0.0))
-        return;
-    const double x = background_path(p, position);
-    pixel_flat_point(p, f, s, background_depth(p, x, portable_exp(x)), position);
+    background_flat_point(p, f, s, position);
 }
 
-/* The same, flat or curved. */
+/* The same of a pixel of a flat or curved panel.  `beam` is the unit vector of propagation.  Rings,
+ * streaks and halos all stand at this point, so that they meet spots of the same angle. */
+HD void background_point(const struct panel *p, enum physics physics, const double beam[3],
+                         int64_t fast, int64_t slow, double position[3])
+{
+    if (p->curved)
+        pixel_position(p, physics, beam, fast, slow, 0, 0, 0, 1, position);
+    else
+        background_flat_position(p, fast, slow, position);
+}
+
 HD void background_position(const struct background_scene *scene, const struct panel *p,
                             int64_t fast, int64_t slow, double position[3])
 {
-    if (p->curved)
-        pixel_position(p, scene->physics, scene->beam, fast, slow, 0, 0, 0, 1, position);
-    else
-        background_flat_position(p, fast, slow, position);
+    background_point(p, scene->physics, scene->beam, fast, slow, position);
 }
 
 /* Logarithm of the share of photons along `diffracted` that pass the sensor, above -700. */
@@ -92,7 +107,7 @@ HD double background_capture(const struct panel *p, const double diffracted[3], 
                                 : 1.0;
 }
 
-/* One source: molecules times intensity, with polarization and weight. */
+/* What one source contributes: molecules times intensity, with polarization and weight. */
 HD double background_from_source(const struct background_scene *scene, const struct source *source,
                                  const double diffracted[3])
 {

@@ -21,7 +21,7 @@ static void add_square(const double v[3], double factor, double m[9])
         m[i] += factor * v[i / 3] * v[i % 3];
 }
 
-/* Adds the covariance of what the beam lights of a crystal, in the mean over its phi steps. */
+/* Adds the covariance of the illuminated part of a crystal, averaged over its phi steps. */
 static void add_crystal(const struct crystal *c, const struct lattice *l, const struct beam *beam,
                         double whole[9])
 {

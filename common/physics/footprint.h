@@ -103,7 +103,8 @@ HD void footprint_directions(const double on[3], int v[3][2], double variance[3]
     }
 }
 
-/* Steps to either side of a kernel of this variance: what lies beyond is below 1e-6 of it. */
+/* Steps to either side of a kernel of this variance.  Less than 1e-6 of the kernel lies beyond
+ * them. */
 HD int footprint_reach(double variance)
 {
     return variance > 0.0 ? 1 + (int)(5.5 * sqrt(variance)) : 0;

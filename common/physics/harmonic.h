@@ -15,21 +15,22 @@
 
 #define HARMONIC_ORDER 3
 
-/* Subpixels along an edge, of those of the beam: spots are a third as wide, of which the beam has
- * three to a spot. */
+/* How many times more subpixels along an edge the harmonic has than the beam, because its spots are
+ * a third as wide. */
 #define HARMONIC_OVERSAMPLE 2
 
 struct harmonic {
-    /* What its photons meet: a third of the wavelength, a sensor that catches less of them, and a
-     * fluence such that they count as photons of the beam.  It shares what *of of harmonic_open
-     * has, and is never given to experiment_free. */
+    /* The experiment of the harmonic: a third of the wavelength, a sensor that catches less, and a
+     * fluence with which the photons count as photons of the beam.  It shares arrays with the
+     * experiment that harmonic_open was given, so experiment_free must not get it. */
     struct experiment x;
     double depths;  // how much its attenuation depth grows with the beam's: 0, if it is known alone
-    struct source *sources;  // owned: of the frame at hand
+    struct source *sources;  // owned: of the current frame
     size_t room;
 };
 
-/* Sets what the sensors of *x absorb of it.  STATUS_INPUT where that is not known. */
+/* Sets the absorption of the harmonic in the sensors of *x.  STATUS_INPUT where this is not known.
+ * */
 enum status harmonic_sensors(const struct detector_request *d, struct experiment *x,
                              struct error *e);
 

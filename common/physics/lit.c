@@ -16,8 +16,8 @@ struct face {
     double at[6][3];
 };
 
-/* Keeps what lies at or below `limit` along an axis (Sutherland and Hodgman, Comm. ACM 17, 32,
- * 1974). */
+/* Keeps the part of a polygon at or below `limit` along an axis (Sutherland and Hodgman, Comm. ACM
+ * 17, 32, 1974). */
 static void cut(struct face *f, int axis, double limit)
 {
     const struct face from = *f;

@@ -122,8 +122,8 @@ HD double pixel_solid_angle(const struct panel *p, double airpath)
     return p->pixel_m * p->pixel_m / airpath / airpath * p->close_distance_m / airpath;
 }
 
-/* Fraction of the photons along unit vector `diffracted` that stop in `layer`, which absorbs
- * `absorb` times what it does of the beam's wavelength. */
+/* Fraction of the photons along unit vector `diffracted` that stop in `layer`.  The absorption
+ * coefficient is `absorb` times that for the wavelength of the beam. */
 HD double pixel_capture_of(const struct panel *p, const double diffracted[3], int layer,
                            double absorb)
 {
@@ -134,7 +134,7 @@ HD double pixel_capture_of(const struct panel *p, const double diffracted[3], in
     return exp(-layer * step * mu / parallax) - exp(-(layer + 1) * step * mu / parallax);
 }
 
-/* The same of the beam's wavelength. */
+/* The same for the wavelength of the beam. */
 HD double pixel_capture(const struct panel *p, const double diffracted[3], int layer)
 {
     return pixel_capture_of(p, diffracted, layer, 1.0);

@@ -95,7 +95,7 @@ HD float poisson_exp_f(float x)
 struct poisson_try {
     double k;       // the candidate
     double us;      // distance of u from the ends
-    double log_of;  // what the logarithm is taken of
+    double log_of;  // argument of the logarithm
     bool sure;      // accepted by the squeeze
     bool hopeless;  // refused without a logarithm
 };

@@ -41,7 +41,7 @@ HD uint32_t poisson_entry(uint32_t row, uint32_t bits)
     return row + (bits >> POISSON_DIGIT_BITS);
 }
 
-/* Whether these bits do not tell. */
+/* Whether these bits do not decide between the two outcomes. */
 HD bool poisson_ties(uint32_t entry, uint32_t bits)
 {
     return (entry & 1023) == (bits & (POISSON_DIGITS - 1));

@@ -170,7 +170,7 @@ static enum status try_lattice(const struct experiment *x, const struct recipe *
                      .cells = x->crystals[l->crystal].cells,
                      .qmax = 1.0 / dmin_m,
                      .mosaic_rad = largest_turn(l)};
-    size_t enough = list->count + (1 << 16);  // of which many are the same
+    size_t enough = list->count + (1 << 16);  // many of these are the same
     enum status s = STATUS_OK;
     for (size_t i = 0; i < l->nphi && l->weight > 0.0 && !s; i++) {
         v.axes = l->cells_m + 9 * i;

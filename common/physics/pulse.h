@@ -17,7 +17,8 @@ struct pulse {
     double fluence_jitter;        // rms; log-normal, the mean is the beam's
     double wavelength_jitter;     // rms; normal, one factor for all sources
     double direction_jitter_rad;  // rms about each axis across the beam; normal
-    double fluence, wavelength;   // factors on those of the beam, of a run; 0: as it is
+    double fluence,
+        wavelength;  // factors of a run on the values of the beam; 0: the value of the beam
     struct spectrum spectrum;
 };
 

@@ -1,4 +1,4 @@
-/* What a reflection is beside its photons: where its lattice point lies, and its F. */
+/* The facts of a reflection other than its photons: the place of its lattice point, and its F. */
 #ifndef BRAGG_PHYSICS_REFLECTION_H
 #define BRAGG_PHYSICS_REFLECTION_H
 

@@ -20,7 +20,7 @@ struct steps_request {
     double step;    // 0: not given
 };
 
-/* Of which nothing was given. */
+/* A request in which nothing is given. */
 #define NO_STEPS             \
     {                        \
         .range = (double)NAN \
@@ -76,7 +76,7 @@ struct detector_request {
     bool lab_places;       // they are in the lab, not in the frame of the beam
 };
 
-/* What a source list does with its weight and wavelength columns. */
+/* How the weight and wavelength columns of a source list are used. */
 enum source_weights {
     WEIGHTS_IGNORE,    // nanoBragg: the file's wavelengths, equal weights
     WEIGHTS_APPLY,     // weights used, normalised to a mean of 1

@@ -21,7 +21,7 @@
 struct sampling_report {
     double spot_rad;     // narrowest width of a spot on the detector
     double rocking_rad;  // narrowest width in the rotation, at the smallest spacing in view
-    double spot_share_rad, rocking_share_rad;  // of these, what points may be apart
+    double spot_share_rad, rocking_share_rad;  // largest distance of points, in these units
     double phi_step_rad;                       // between neighbouring phi steps; 0 for a still
     double domain_rad;    // mean distance of neighbouring domains; 0 for one domain
     double subpixel_rad;  // a subpixel where the panel is closest, seen from the sample

@@ -67,17 +67,27 @@ static const struct {
              {"GaAs", {10367, 11867}},
              {"Ge", {11103}}};
 
+/* Whether the third power of the energy holds between two energies.  A panel without a material has
+ * an absorption that the user gave: no edge of it is known. */
 static enum status check_edges(const struct panel *p, double from_eV, double to_eV, struct error *e)
 {
-    for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
-        for (int k = 0; k < 6 && strcmp(edges[i].material, p->material) == 0; k++) {
-            const double edge = edges[i].edges_eV[k];
-            if (edge > 0.0 && (from_eV < edge) != (to_eV < edge))
-                return error_set(e, STATUS_INPUT,
-                                 "the sensor: what %s absorbs is not known across its edge at %g "
-                                 "keV (got %.6g and %.6g keV); expected energies on one side of it",
-                                 p->material, edge / 1e3, from_eV / 1e3, to_eV / 1e3);
-        }
+    const size_t count = sizeof edges / sizeof *edges;
+    size_t i = 0;
+    while (i < count && strcmp(edges[i].material, p->material) != 0)
+        i++;
+    if (i == count && *p->material)
+        return error_set(e, STATUS_INPUT,
+                         "the sensor: what %s absorbs is known at one energy (got %.6g and %.6g "
+                         "keV); expected the same energy, or Si, CdTe, CdZnTe, CZT, GaAs or Ge",
+                         p->material, from_eV / 1e3, to_eV / 1e3);
+    for (int k = 0; i < count && k < 6; k++) {
+        const double edge = edges[i].edges_eV[k];
+        if (edge > 0.0 && (from_eV < edge) != (to_eV < edge))
+            return error_set(e, STATUS_INPUT,
+                             "the sensor: what %s absorbs is not known across its edge at %g "
+                             "keV (got %.6g and %.6g keV); expected energies on one side of it",
+                             p->material, edge / 1e3, from_eV / 1e3, to_eV / 1e3);
+    }
     return STATUS_OK;
 }
 
@@ -98,9 +108,12 @@ static bool is_silicon(const struct panel *p)
 enum status sensor_harmonic(const struct panel *p, double energy_eV, double *absorption_1_m,
                             struct error *e)
 {
-    *absorption_1_m = p->absorption_1_m / CUBE;
-    return is_silicon(p) ? silicon_absorption(HARMONIC_ORDER * energy_eV, absorption_1_m, e)
-                         : STATUS_OK;
+    if (is_silicon(p))
+        return silicon_absorption(HARMONIC_ORDER * energy_eV, absorption_1_m, e);
+    const enum status s = check_edges(p, energy_eV, HARMONIC_ORDER * energy_eV, e);
+    if (!s)
+        *absorption_1_m = p->absorption_1_m / CUBE;
+    return s;
 }
 
 double sensor_harmonic_depths(const struct panel *p)

@@ -1,4 +1,4 @@
-/* The sensor of a detector: what it stops, and into how many layers it is divided [1.10]. */
+/* The sensor of a detector: how much it absorbs, and into how many layers it is divided [1.10]. */
 #ifndef BRAGG_PHYSICS_SENSOR_H
 #define BRAGG_PHYSICS_SENSOR_H
 
@@ -6,7 +6,7 @@
 #include "model/experiment.h"
 #include "physics/request.h"
 
-#define SENSOR_LAYERS_MAX 16  // that a sensor is divided into without being told
+#define SENSOR_LAYERS_MAX 16  // layers of a sensor at most, if the request has no number
 
 /* Inverse attenuation depth of silicon in 1/m for photons of energy_eV: the table of mass
  * attenuation coefficients of Hubbell and Seltzer (NIST SRD 126), straight lines between
@@ -15,12 +15,13 @@
 enum status silicon_absorption(double energy_eV, double *absorption_1_m, struct error *e);
 
 /* The same of the sensor of a panel for photons of three times the beam's energy: of silicon by the
- * table, of others a 27th of what it is at `energy_eV`, as between absorption edges. */
+ * table, of others a 27th of what it is at `energy_eV`, as between absorption edges.  STATUS_INPUT
+ * beyond the table, across an edge, and for a material whose edges are not known. */
 enum status sensor_harmonic(const struct panel *p, double energy_eV, double *absorption_1_m,
                             struct error *e);
 
-/* How much the depth in which those photons are attenuated grows with that for the beam: 27 times,
- * or 0 where it does not follow from it. */
+/* Derivative of the attenuation depth of these photons by that of the photons of the beam: 27, or 0
+ * where the one does not follow from the other. */
 double sensor_harmonic_depths(const struct panel *p);
 
 /* Where all wavelengths of a frame are so near to that of the beam, relative to it, a sensor
@@ -29,11 +30,12 @@ double sensor_harmonic_depths(const struct panel *p);
 #define SENSOR_WAVE_NEAR 0.006
 #define SENSOR_WAVE_STEP 0.0005
 
-/* What the sensor of *p absorbs of photons of `wavelength_m` in parts of what it absorbs of those
- * of `beam_m`, of which absorption_1_m is: of silicon by the table, of others by the third power of
- * the wavelength.  Exactly 1 where both are alike to 1e-9.  The same bits on all machines.
- * STATUS_INPUT where it is not known: beyond the table, or across an absorption edge of the
- * material. */
+/* Sets *ratio to the absorption coefficient of the sensor of *p at `wavelength_m` divided by that
+ * at `beam_m`, to which absorption_1_m belongs.  For silicon it follows from the table, for others
+ * from the third power of the wavelength.  It is exactly 1 where both wavelengths are alike to
+ * 1e-9, and has the same bits on all machines.  STATUS_INPUT where the absorption is not known:
+ * beyond the table, across an absorption edge of the material, or for a material whose edges are
+ * not known. */
 enum status sensor_ratio(const struct panel *p, double beam_m, double wavelength_m, double *ratio,
                          struct error *e);
 
@@ -57,9 +59,10 @@ double sensor_cloud_m(const struct panel *p, double bias_V);
 /* Tangent of the largest angle between the normal and a ray to a corner of a flat panel. */
 double sensor_slant(const struct panel *p);
 
-/* Sets thickness, attenuation and layers of *p.  In physical mode N layers share the thickness,
- * and photons stop in a layer where they do on average, not at its front; where the request says
- * no number it is one, until sensor_divide.  STATUS_INPUT for what is out of range. */
+/* Sets thickness, attenuation and layers of *p.  In physical mode N layers share the thickness, and
+ * the photons of a layer stand at the mean depth at which they stop, not at its front.  If the
+ * request has no number of layers, there is one until sensor_divide is called.  STATUS_INPUT for
+ * values out of range. */
 enum status sensor_setup(const struct detector_request *d, bool faithful, struct panel *p,
                          struct error *e);
 

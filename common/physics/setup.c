@@ -43,7 +43,7 @@ static double longest_edge(const struct crystal *c, bool faithful)
     return longest;
 }
 
-/* Who says how large a crystal is hardly means that it is perfect. */
+/* A user who gives the size of a crystal hardly means that the crystal is perfect. */
 static enum status one_block(const struct crystal *c, double oversampling, struct error *e)
 {
     return error_set(e, STATUS_INPUT,

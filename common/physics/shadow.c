@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "physics/background_pixel.h"
 #include "physics/pixel.h"
 
 /* The stop, and how to look at it from the sample. */
@@ -44,6 +45,23 @@ static bool meets(const struct view *v, const double position[3])
            2.0 * fabs(y * v->arm[0] - x * v->arm[1]) <= s->arm_m && s->arm_m > 0.0;
 }
 
+/* A point of a pixel, number sub_fast, sub_slow of SHADOW_EDGE along each edge.  As that of
+ * background_point it lies where photons stop in the whole sensor. */
+static void point_of(const struct experiment *x, const struct panel *p, int64_t fast, int64_t slow,
+                     int sub_fast, int sub_slow, double position[3])
+{
+    const double edge = p->pixel_m / SHADOW_EDGE;
+    if (p->curved) {
+        pixel_position(p, x->physics, x->beam.direction, fast, slow, 0, sub_fast, sub_slow,
+                       SHADOW_EDGE, position);
+        return;
+    }
+    const int64_t f = (fast + p->grid_fast) * SHADOW_EDGE + sub_fast;
+    const int64_t s = (slow + p->grid_slow) * SHADOW_EDGE + sub_slow;
+    background_flat_point(p, edge * (double)f + edge / 2.0, edge * (double)s + edge / 2.0,
+                          position);
+}
+
 /* Points of a pixel in the shadow: of every `step`-th along either edge. */
 static int points(const struct view *v, const struct experiment *x, const struct panel *p,
                   int64_t fast, int64_t slow, int step)
@@ -52,14 +70,14 @@ static int points(const struct view *v, const struct experiment *x, const struct
     for (int s = 0; s < SHADOW_EDGE; s += step)
         for (int f = 0; f < SHADOW_EDGE; f += step) {
             double position[3];
-            pixel_position(p, x->physics, x->beam.direction, fast, slow, 0, f, s, SHADOW_EDGE,
-                           position);
+            point_of(x, p, fast, slow, f, s, position);
             met += meets(v, position);
         }
     return met;
 }
 
-/* Share of a pixel in the shadow; the corners tell where all of it is on one side. */
+/* Share of a pixel in the shadow.  If all corners are on one side of the edge, so is the whole
+ * pixel. */
 static double covered(const struct view *v, const struct experiment *x, const struct panel *p,
                       int64_t fast, int64_t slow)
 {

@@ -20,7 +20,7 @@ struct stop {
     enum stop_shape shape;   // STOP_DISC: an ellipse with these axes
     double size_m[2];        // full, along x and y; > 0, but of a polygon
     double (*corners_m)[2];  // of a polygon, about its middle, in turn; it may cross itself:
-    size_t ncorners;         // inside is what a ray leaves through an odd number of edges
+    size_t ncorners;         // a point is inside if a ray from it crosses an odd number of edges
     double offset_m[2];      // of its middle from the beam
     double distance_m;       // from the sample, along the beam; 0: that of the first panel
     double arm_m;            // width of the arm, from the middle outwards; 0: none

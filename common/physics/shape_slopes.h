@@ -1,7 +1,7 @@
 /*
- * What a term is made of, differentiated: the squared lattice factor of SQUARE, ROUND and GAUSS
- * by indices, cells and fudge, and tricubic F by indices.  Physical mode only.  TOPHAT has no
- * slopes: 0 almost everywhere, infinite at its rim.
+ * Derivatives of the factors of a term: of the squared lattice factor of SQUARE, ROUND and GAUSS by
+ * indices, cells and fudge, and of tricubic F by indices.  They are for physical mode only.  TOPHAT
+ * has no useful derivatives: they are 0 almost everywhere and infinite at its rim.
  */
 #ifndef BRAGG_PHYSICS_SHAPE_SLOPES_H
 #define BRAGG_PHYSICS_SHAPE_SLOPES_H

@@ -10,7 +10,8 @@
 #include "model/experiment.h"
 #include "model/recipe.h"
 
-/* Options; all 0: it stands where the experiment has it.  What is given adds up. */
+/* Options.  If all are 0, the detector stands where the experiment has it.  Options that are given
+ * add up. */
 struct shift {
     double coffset_m;         // along the beam, away from the sample
     double coffset_jitter_m;  // rms along the beam, normal

@@ -300,8 +300,8 @@ static void put_listed(const struct listed_spectra *m, uint64_t id, const struct
         put(b, m->energy_eV[i], m->photons[i]);
 }
 
-/* Joins what is nearly dark with its neighbour, so that no photon is lost and energies stay
- * centres of mass; the last rest goes to the last channel. */
+/* Joins channels that are nearly dark with the next one, so that no photon is lost and energies
+ * stay centres of mass.  Photons that are left at the end go to the last channel. */
 static size_t join(struct spectrum_channel *c, size_t count)
 {
     double all = 0.0;

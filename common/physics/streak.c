@@ -5,22 +5,25 @@
 #include "base/portable_math.h"
 #include "base/rng.h"
 #include "base/vec.h"
+#include "physics/background_pixel.h"
 #include "physics/pixel.h"
 
 #define FARTHEST 50.0  // widths, beyond which it is dark
 
 /* How the streak of a frame lies. */
 struct drawn {
+    const struct streak_frame *frame;
     double photons, length, width;
     double along[3], across[3];  // unit vectors across the beam
 };
 
-static struct drawn draw(const struct streak *s, const struct experiment *x, double relative,
-                         uint64_t seed, uint64_t frame)
+static struct drawn draw(const struct streak *s, const struct experiment *x,
+                         const struct streak_frame *f)
 {
-    struct rng random = rng_stream(seed, RNG_STREAK, frame, 0);
-    struct drawn d = {.length = s->length, .width = s->width};
-    d.photons = s->photons * relative * (s->spread > 0.0 ? rng_lognormal(&random, s->spread) : 1.0);
+    struct rng random = rng_stream(f->seed, RNG_STREAK, f->id, 0);
+    struct drawn d = {.frame = f, .length = s->length, .width = s->width};
+    d.photons =
+        s->photons * f->relative * (s->spread > 0.0 ? rng_lognormal(&random, s->spread) : 1.0);
     const double angle = s->angle_rad + s->angle_rms_rad * rng_normal(&random);
     const double *beam = x->beam.direction, toward = cos(angle), away = sin(angle);
     double fast[3], slow[3];
@@ -34,11 +37,27 @@ static struct drawn draw(const struct streak *s, const struct experiment *x, dou
     return d;
 }
 
+/* Fraction of the photons along unit vector `toward` that stop in the sensor. */
+static double capture_of(const struct streak_frame *f, const struct panel *p,
+                         const double toward[3])
+{
+    double capture = 0.0, weights = 0.0;
+    for (int layer = 0; layer < p->layers && !f->absorb; layer++)
+        capture += pixel_capture(p, toward, layer);
+    if (!f->absorb)
+        return capture;
+    for (size_t i = 0; i < f->nsources; i++) {
+        weights += f->sources[i].weight;
+        capture += f->sources[i].weight * background_capture(p, toward, f->absorb[i]);
+    }
+    return weights > 0.0 ? capture / weights : 0.0;
+}
+
 static double photons_of(const struct drawn *d, const struct experiment *x, const struct panel *p,
                          int64_t fast, int64_t slow)
 {
-    double position[3], toward[3], capture = 0.0;
-    pixel_position(p, x->physics, x->beam.direction, fast, slow, 0, 0, 0, 1, position);
+    double position[3], toward[3];
+    background_point(p, x->physics, x->beam.direction, fast, slow, position);
     const double most = 1.001 * FARTHEST * d->width * vec_dot(position, x->beam.direction);
     if (fabs(vec_dot(position, d->across)) > most)
         return 0.0;  // surely dark, and most pixels are
@@ -50,16 +69,14 @@ static double photons_of(const struct drawn *d, const struct experiment *x, cons
     const double v = fabs(vec_dot(toward, d->across)) / (forward * d->width);
     if (v > FARTHEST)
         return 0.0;
-    for (int layer = 0; layer < p->layers; layer++)
-        capture += pixel_capture(p, toward, layer);
-    return d->photons * pixel_solid_angle(p, distance) * capture * portable_exp(-v) /
-           (2.0 * M_PI * d->width * d->length * (1.0 + u * u));
+    return d->photons * pixel_solid_angle(p, distance) * capture_of(d->frame, p, toward) *
+           portable_exp(-v) / (2.0 * M_PI * d->width * d->length * (1.0 + u * u));
 }
 
-void streak_add(const struct streak *s, const struct experiment *x, double relative, uint64_t seed,
-                uint64_t frame, int threads, float *photons)
+void streak_add(const struct streak *s, const struct experiment *x, const struct streak_frame *f,
+                int threads, float *photons)
 {
-    const struct drawn d = draw(s, x, relative, seed, frame);
+    const struct drawn d = draw(s, x, f);
     for (const struct panel *p = x->panels; p < x->panels + x->npanels; p++)
 #pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
         for (int64_t slow = 0; slow < p->slow_pixels; slow++) {

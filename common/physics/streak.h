@@ -9,6 +9,7 @@
 #ifndef BRAGG_PHYSICS_STREAK_H
 #define BRAGG_PHYSICS_STREAK_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "model/experiment.h"
@@ -21,9 +22,19 @@ struct streak {
     double angle_rms_rad;  // from frame to frame
 };
 
-/* Adds the streak of a frame, whose fluence is `relative` to the mean one, to
- * photons[experiment_pixels()] where pixels are computed: a function of seed and frame. */
-void streak_add(const struct streak *s, const struct experiment *x, double relative, uint64_t seed,
-                uint64_t frame, int threads, float *photons);
+/* The frame that a streak is drawn for; pointers are borrowed. */
+struct streak_frame {
+    double relative;               // fluence of the frame relative to the mean fluence
+    uint64_t seed, id;             // the streak is a function of these
+    const struct source *sources;  // [nsources], of the experiment or of the recipe
+    size_t nsources;
+    const double *absorb;  // [nsources], as struct background_scene has it; NULL: all are alike
+};
+
+/* Adds the streak of a frame to photons[experiment_pixels()] where pixels are computed.  A pixel
+ * stands where background_point puts it, and the sensor absorbs the weighted mean of what it
+ * absorbs of the sources. */
+void streak_add(const struct streak *s, const struct experiment *x, const struct streak_frame *f,
+                int threads, float *photons);
 
 #endif

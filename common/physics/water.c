@@ -21,7 +21,7 @@ static const struct far_factor far_argon = {{7.188004, 6.638454, 0.454180, 1.929
                                             {0.956221, 15.339877, 15.339862, 39.043824, 0.062409},
                                             0.265954};
 
-/* The same, s up to 2. */
+/* Free-atom form factors: four Gaussians and a constant, for s up to 2 1/A. */
 struct form_factor {
     double a[4], b[4], c;
     const struct far_factor *far;
@@ -55,7 +55,8 @@ static double far_atom(const struct far_factor *f, double s)
     return sum;
 }
 
-/* Four Gaussians up to their end, from where the other form factor goes on in proportion. */
+/* The form factor of an atom: four Gaussians up to s = 2 1/A, and beyond this the other form factor
+ * in proportion. */
 static double atom(const struct form_factor *f, double s)
 {
     return s <= NEAR_1_A

@@ -85,6 +85,16 @@ near(cx, 100.5, 0.05); near(cy, 80.5, 0.05); r = numpy.hypot((x - cx) / 2, (y - 
 assert (share[r < 4.6] == 1).all() and (share[r > 5.4] == 0).all()"
 shots near_%d.raw $light --gain=8 --beamstop=2.5 --beamstop-distance=25
 check 'a small one near the sample casts the same' cmp disc_0.raw near_0.raw
+# edge LAYERS: the edge of a shadow at 45 degrees in a sensor of 2 mm
+edge() {
+	bragg-geometry --quiet --detpixels=40,440 --pixel=0.1 --distance=20 --beam-center=42,2 --default-F=0 --cell=50,50,50,90,90,90 --oversample=1 \
+		--thickness=2000 --absorption=1500 --layers="$1" --beam-size=0.1 --fluence=1e20 |
+		bragg-orient --quiet | bragg-intensity --quiet | bragg-background --quiet --water=100 |
+		bragg-noise --quiet $light --beamstop=40,0.5 --beamstop-shape=rectangle --beamstop-offset=0,-20 --gain=8 | bragg-write --quiet "edge$1.raw"
+}
+edge 1
+edge 9
+check 'a shadow does not depend on the number of layers of a sensor' cmp edge1.raw edge9.raw
 shots dim_%d.raw $light --gain=8 --beamstop=10 --beamstop-transmission=0.25
 holds 'it may let some light pass' "
 p, d, t = a('plain_0.raw'), a('disc_0.raw'), a('dim_0.raw'); assert abs(t - (0.25 * p + 0.75 * d)).max() <= 1.5"

@@ -29,6 +29,30 @@ frame "$halos --shape=gauss --mosaic-model=gauss" '' --threads=2 closed.raw
 check 'spots in closed form have the same' bragg-compare --max-error=1e-5 --floor=1 --sum-tolerance=1e-5 --shape=200,180 dense.raw closed.raw
 
 check 'every pixel is a little brighter' test "$(number 'my $n = 0; $n += $p[0][$_] <= $p[1][$_] for 0..$#{$p[0]}; $n' one.raw bragg.raw)" = 0
+# --- a sensor: halos stand where photons stop in all of it, and each of two wavelengths is absorbed
+deep='--thickness=2000 --absorption=1500 --layers'
+for layers in 1 9; do
+	frame "$halos $deep=$layers" '' --threads=2 deep$layers.raw
+	frame "$deep=$layers" '' --threads=2 spots$layers.raw
+done
+moved=$(number 'my ($n, $d) = (0, 0); for (0..35999) { my $one = $p[0][$_] - $p[1][$_]; my $nine = $p[2][$_] - $p[3][$_];
+	my $bright = $p[1][$_] + $p[3][$_] > 2e-3 * ($one + $nine); $n += abs($one - $nine) unless $bright; $d += $one unless $bright } $d > 0 ? $n / $d : 1' deep1.raw spots1.raw deep9.raw spots9.raw)
+note "halos of one layer and of nine differ by $moved"
+check 'halos do not depend on the number of layers of the sensor' awk -v d="$moved" 'BEGIN { exit !(d < 1e-5) }'
+printf -- '-10 0 0 1 6.19921e-11\n-10 0 0 1 1.239842e-10\n' >two.txt
+two='--source-file=two.txt --weights=apply'
+near=$geometry
+geometry=$(printf '%s' "$near" | sed 's/--distance=120/--distance=1200/')
+frame "$halos $two" '' --threads=2 open.raw
+frame "$two" '' --threads=2 openspots.raw
+frame "$halos $two --thickness=320" '' --threads=2 sensor.raw
+frame "$two --thickness=320" '' --threads=2 sensorspots.raw
+geometry=$near
+caught=$(number 'my ($n, $d) = (0, 0); $d += $p[0][$_] - $p[1][$_], $n += $p[2][$_] - $p[3][$_] for 0..35999; $n / $d' open.raw openspots.raw sensor.raw sensorspots.raw)
+expected=$(number 'my $t = 2.33 * 0.032; 1 - (exp(-4.464 * $t) + exp(-33.89 * $t)) / 2')
+note "a sensor catches $caught of halos at 10 and 20 keV, by NIST SRD 126 $expected"
+check 'a sensor catches halos of each wavelength as silicon does' awk -v got="$caught" -v want="$expected" 'BEGIN { exit !((got / want - 1) ^ 2 < 0.003 ^ 2) }'
+
 frame "$halos --roi=100,199,0,179" '' --threads=2 half.raw
 check 'pixels outside the region stay dark, others are the same' test "$(number 'my $n = 0; $n += $p[1][$_] != ($_ % 200 < 100 ? 0 : $p[0][$_]) for 0..35999; $n' one.raw half.raw)" = 0
 

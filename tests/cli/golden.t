@@ -65,4 +65,23 @@ while IFS=$tab read -r case program width inputs float int noise pgm dump pixels
 	cd ..
 	rm -rf "$case"
 done <manifest
+
+# The folder of reference cases has no image.pgm of noisify.
+mkdir -p copy/tests cases/50_noisify_default
+cp -R "$BRAGG_TESTS/../scripts" copy/
+cp -R "$golden" copy/tests/
+row=$(grep '^50_noisify_default' manifest)
+(
+	cd cases/50_noisify_default || exit 1
+	gunzip -c "$golden"/inputs/*-in.bin.gz >in.bin
+	printf 'noisify %s\n' "$(printf '%s\n' "$row" | cut -f11)" >cmd.txt
+	echo '"npix_fast": 128' >stats.json
+)
+check 'make-golden runs' copy/scripts/make-golden cases
+is 'make-golden keeps the sum of a file that the folder does not have' \
+	"$(grep -v '^#' copy/tests/golden/manifest.tsv | cut -f1-9,11)" "$(printf '%s\n' "$row" | cut -f1-9,11)"
+sed -i 's/-seed 7/-seed 8/' cases/50_noisify_default/cmd.txt
+copy/scripts/make-golden cases >/dev/null
+is 'make-golden has no sum of a file for other arguments' "$(grep -v '^#' copy/tests/golden/manifest.tsv | cut -f5-9)" \
+	"$(printf '%s\t%s\t%s\t%s\t%s' - - - - -)"
 finish

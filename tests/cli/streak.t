@@ -35,10 +35,25 @@ holds 'outside of the region of interest there is none' "p, s = a('part_0.raw'),
 geometry='--thickness=50 --absorption=100 --layers=2'
 shots thin_%d.raw --streak-angle=30,0 --streak-spread=0 --streak-size=15,4
 holds 'a sensor catches its share' "
-depth = 0.1 - 0.025 / (numpy.exp(0.25) - 1)  # where photons stop in the first layer on average, mm
+path = 0.5 * numpy.sqrt(fast**2 + slow**2 + 200**2) / 200
+depth = 0.05 / path - 0.05 / numpy.expm1(path)  # where photons stop in the whole sensor on average, mm
 cosine = (200 + depth) / numpy.sqrt(fast**2 + slow**2 + (200 + depth)**2)
 want = streak(30, 0.015, 0.004, depth) * (1 - numpy.exp(-0.5 / cosine))
 assert abs(a('thin_0.raw') - want).max() < 1e-5 * want.max()"
+geometry='--thickness=2000 --absorption=1500 --layers=1'
+shots one_layer_%d.raw --streak-angle=30,0 --streak-spread=0 --streak-size=15,4
+geometry='--thickness=2000 --absorption=1500 --layers=9'
+shots nine_layers_%d.raw --streak-angle=30,0 --streak-spread=0 --streak-size=15,4
+holds 'it does not depend on the number of layers' "
+one, nine = a('one_layer_0.raw'), a('nine_layers_0.raw'); assert one.max() > 1000 and abs(one - nine).max() < 1e-6 * one.max()"
+printf -- '-10 0 0 3 6.19921e-11\n-10 0 0 1 1.239842e-10\n' >two.txt
+geometry='--source-file=two.txt --weights=apply --thickness=320'
+shots two_%d.raw --streak-angle=30,0 --streak-spread=0 --streak-size=15,4
+holds 'a sensor catches each of two wavelengths as silicon does, 10 and 20 keV' "
+cosine = 200 / numpy.sqrt(fast**2 + slow**2 + 200**2)
+caught = lambda mu: -numpy.expm1(-mu * 2.33 * 0.032 / cosine)  # cm^2/g of NIST SRD 126
+want = streak(30, 0.015, 0.004, 0.12) * (3 * caught(4.464) + caught(33.89)) / 4; got = a('two_0.raw')
+print((got / want)[30, 20:100:10]); assert abs(got - want).max() < 0.01 * want.max() and abs(got.sum() / want.sum() - 1) < 0.001"
 geometry= frames=60
 shots vary_%d.raw --streak-angle=0,10 --streak-spread=50 --streak-size=20,5
 holds 'frames differ in brightness and angle as asked for' "

@@ -1,4 +1,4 @@
-"""ice.py photons IMAGE EDGE PIXEL_MM; frames COUNT SHARE RMS TEMPLATE."""
+"""ice.py photons IMAGE EDGE PIXEL_MM; frames COUNT SHARE RMS TEMPLATE; depth SPOT BOTH LAYERS."""
 import sys
 
 import numpy
@@ -33,6 +33,26 @@ def frames(count, share, rms, template):
     spread = water.std() / water.mean()
     print(f"{iced:.3f} have ice, amounts vary by {spread:.3f}, mean {water.mean() / numpy.median(water):.3f} of the median")
     assert abs(iced - float(share)) < 0.08 and abs(spread / float(rms) - 1) < 0.25
+
+
+def depth(spot_path, both_path, layers):
+    """r = (L + z) tan 2theta, z = t/x - t/(e^x - 1) the mean depth of photons along the ray, x = mu t/cos 2theta."""
+    spot, both = (numpy.fromfile(path, "<f4").reshape(400, 41).astype(float) for path in (spot_path, both_path))
+    y, x = numpy.indices((400, 41))
+    fast, slow = (x + 0.5) * 0.1 - 2.10, 38.05 - (y + 0.5) * 0.1
+    radius = numpy.hypot(fast, slow)
+    two_theta = 2 * numpy.arcsin(0.62 / (2 * 2.2485))
+    path = 1.0 / 0.7 / numpy.cos(two_theta)
+    expected = (DISTANCE_MM + 1 / path - 1 / numpy.expm1(path)) * numpy.tan(two_theta)
+
+    def centre(image):
+        here = abs(radius - expected) < 0.8
+        floor = numpy.median(image[(abs(radius - expected) > 0.8) & (abs(radius - expected) < 1.2)])
+        return (radius * (image - floor))[here].sum() / (image - floor)[here].sum()
+
+    ring, at = centre(both - spot), centre(spot)
+    print(f"{layers} layers: formula {expected:.4f} mm, ring {ring - expected:+.4f}, spot {at - expected:+.4f}")
+    assert abs(ring - expected) < 0.005 and abs(at - expected) < 0.005 and abs(ring - at) < 0.005  # a twentieth of a pixel
 
 
 globals()[sys.argv[1]](*sys.argv[2:])

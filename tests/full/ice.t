@@ -26,6 +26,31 @@ check 'rings of large crystals on coarse pixels' frames coarse --detpixels=280 -
 check 'are as wide as a pixel, with the same photons' rings photons coarse_000.raw 280 0.5
 note "$tap_output"
 
+# --- a ring and a spot of the same spacing, in a sensor of 1 mm, at 20 keV: the reflection 10 0 0 of a
+# cell of 22.485 A, rocked, and ice at 2.2485 A
+printf '10 0 0 100\n-10 0 0 100\n' >ten.hkl
+# deep NAME F GEOMETRY... -- OPTION...
+deep() {
+	name=$1 geometry=
+	shift
+	while [ "$1" != -- ]; do
+		geometry="$geometry $1"
+		shift
+	done
+	shift
+	# shellcheck disable=SC2086 # options are meant to split
+	bragg-geometry --quiet --wavelength=0.62 --detpixels=41,400 --pixel=0.1 --distance=100 --beam-center=38,2.05 --cell=22.485,22.485,22.485,90,90,90 \
+		--hkl=ten.hkl --ncells=30 --shape=gauss --oversample=2 --no-polarization --fluence=1e27 --beam-size=0.005 --thickness=1000 --absorption=700 $geometry |
+		bragg-orient --quiet --misset=0,0,97.926 --osc=3 --phi0=-1.5 --phi-steps=60 | bragg-intensity --quiet | bragg-background --quiet "$@" |
+		bragg-write --quiet --overwrite "$name"
+}
+for layers in 1 16; do
+	check "a spot in a thick sensor of $layers layers" deep spot.raw --layers=$layers -- --water=1e-6
+	check "and rings of ice over it, $layers" deep both.raw --layers=$layers -- --ice=10 --ice-crystal=5000
+	check "the ring and the spot stand where photons stop in the sensor, $layers" rings depth spot.raw both.raw $layers
+	note "$tap_output"
+done
+
 count=400
 check 'ice in some frames, in jets' frames jet --detpixels=40 --pixel=3 -- --water=20 --ice=5 --ice-frames=0.25 --jitter=30
 check 'as often and as thick as they should' rings frames 400 0.25 0.3 jet_%03d.raw

@@ -23,6 +23,33 @@ check 'one of many shots, HDF5' turned shots_%d.raw --phi0=-1.25 --spectra=shots
 check 'is that shot, without what the spectrometer added' /usr/bin/python3 "$BRAGG_TESTS/full/spectrum.py" profile shots_2.raw bumps.txt
 note "$tap_output"
 
+# --- a sensor under two wavelengths: 10 and 20 keV
+printf -- '-10 0 0 1 6.19921e-11\n-10 0 0 1 1.239842e-10\n' >two.txt
+printf '10 0 0 100\n-10 0 0 100\n' >ten.hkl
+
+# sensor NAME GEOMETRY... -- OPTION...: one reflection, rocked through both wavelengths
+sensor() {
+	name=$1 geometry=
+	shift
+	while [ "$1" != -- ]; do
+		geometry="$geometry $1"
+		shift
+	done
+	shift
+	# shellcheck disable=SC2086 # options are meant to split
+	bragg-geometry --quiet --source-file=two.txt --weights=apply --detpixels=41,600 --pixel=0.16 --distance=100 --beam-center=95,3.28 \
+		--cell=20,20,20,90,90,90 --hkl=ten.hkl --ncells=15 --shape=gauss --oversample=2 --no-polarization --fluence=1e30 $geometry |
+		bragg-orient --quiet --misset=0,0,103.5 --osc=16 --phi0=-8 --phi-steps=160 | bragg-intensity --quiet "$@" | bragg-write --quiet "$name"
+}
+for how in dense double closed layer; do
+	options='' mosaic='' layers=''
+	case $how in double) options=--precision=double ;; closed) mosaic=--mosaic-model=gauss ;; layer) layers=--layers=1 ;; esac
+	# shellcheck disable=SC2086 # options are meant to split
+	check "spots of two wavelengths in a sensor, $how" sensor "$how.raw" --thickness=320 $mosaic $layers -- $options
+	check "the sensor absorbs each as silicon does, $how" /usr/bin/python3 "$BRAGG_TESTS/full/spectrum.py" sensor "$how.raw"
+	note "$tap_output"
+done
+
 # --- damaged files
 cut() { # BYTES: the file, cut off
 	head -c "$1" shots.h5 >cut.h5

@@ -80,6 +80,25 @@ static void each_wavelength_is_absorbed_by_itself(void **state)
     assert_int_equal(sensor_ratio(&p, 0.47e-10, 0.49e-10, &ratio, &e), STATUS_OK);
     assert_int_equal(sensor_ratio(&p, 0.47e-10, 0.46e-10, &ratio, &e), STATUS_INPUT);
     assert_non_null(strstr(e.text, "CdTe"));
+    (void)strcpy(p.material, "CsI");
+    assert_int_equal(sensor_ratio(&p, 0.47e-10, 0.49e-10, &ratio, &e), STATUS_INPUT);
+    assert_non_null(strstr(e.text, "CsI"));
+    assert_int_equal(sensor_ratio(&p, 0.47e-10, 0.47e-10, &ratio, &e), STATUS_OK);
+}
+
+static void no_harmonic_crosses_an_edge(void **state)
+{
+    (void)state;
+    struct panel p = {.thickness_m = 1e-3, .absorption_1_m = 5400, .material = "CdTe"};
+    struct error e;
+    double absorption_1_m = 7;
+    assert_int_equal(sensor_harmonic(&p, 10000, &absorption_1_m, &e), STATUS_INPUT);
+    assert_non_null(strstr(e.text, "26.711 keV"));
+    assert_true(absorption_1_m == 7);
+    assert_int_equal(sensor_harmonic(&p, 8000, &absorption_1_m, &e), STATUS_OK);
+    assert_true(absorption_1_m == 200);
+    (void)strcpy(p.material, "CsI");
+    assert_int_equal(sensor_harmonic(&p, 8000, &absorption_1_m, &e), STATUS_INPUT);
 }
 
 /* Narrow bands, and faithful mode, absorb by the beam's wavelength, to the bit. */
@@ -229,6 +248,7 @@ int main(void)
         cmocka_unit_test(rays_move_by_a_pixel_at_most),
         cmocka_unit_test(the_most_slanted_ray_counts),
         cmocka_unit_test(panels_are_divided_alike),
+        cmocka_unit_test(no_harmonic_crosses_an_edge),
         cmocka_unit_test(layers_keep_the_mean_depth),
         cmocka_unit_test(charge_spreads_on_its_way),
     };
