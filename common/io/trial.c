@@ -1,6 +1,7 @@
 #include "io/trial.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,6 +67,18 @@ static void limit_memory(void)
         (void)fclose(statm);
 }
 
+/* A library that detects its own fault prints what it detected and aborts, as glibc does for a buffer
+ * that is too small.  The user gets one line, which the parent prints.  Reports of the sanitizers
+ * are for developers and stay. */
+static void silence(void)
+{
+#ifndef __SANITIZE_ADDRESS__
+    const int none = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (none >= 0)
+        (void)dup2(none, STDERR_FILENO);
+#endif
+}
+
 /* Never returns. */
 static void try_to_read(struct shared *with, const char *path,
                         enum status (*read)(void *what, struct error *e), void *what)
@@ -86,6 +99,7 @@ static void try_to_read(struct shared *with, const char *path,
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     limit_memory();
+    silence();
     shared = with;
     trial_reach(path);
     (void)setitimer(ITIMER_REAL, &every, NULL);
