@@ -2,12 +2,15 @@
 
 #include <arpa/inet.h>
 #include <ctype.h>
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+
+#include "base/input.h"
 
 /* Nothing, or a colon and a port. */
 static bool is_port(const char *text)
@@ -92,14 +95,20 @@ static bool is_good(const char *token)
 enum status web_token_read(const char *path, char token[WEB_TOKEN_SIZE], struct error *e)
 {
     struct stat st;
-    FILE *in = fopen(path, "re");
+    FILE *in = input_open(path);
     if (!in)
         return error_errno(e, STATUS_INPUT, "%s", path);
     const bool is_private = fstat(fileno(in), &st) == 0 && !(st.st_mode & 077);
     if (!fgets(token, WEB_TOKEN_SIZE, in))
         token[0] = '\0';
     token[strcspn(token, "\n")] = '\0';
+    const bool failed = ferror(in);
+    const int why = errno;
     (void)fclose(in);
+    if (failed) {
+        errno = why;
+        return error_errno(e, STATUS_INPUT, "%s", path);
+    }
     if (!is_private)
         return error_set(e, STATUS_INPUT, "%s: others may read the token: chmod 600", path);
     if (!is_good(token))
