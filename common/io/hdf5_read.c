@@ -283,9 +283,9 @@ static bool measure(hid_t data, uint64_t *bytes, uint64_t *chunk_bytes)
     return good;
 }
 
-/* In the trial: a data set that is there and cannot be opened must not be opened again.  The library
- * reads beyond what is damaged, and what it finds there, an error or its end, differs between the
- * trial and the program. */
+/* In the trial: a data set that is there and cannot be opened must not be opened again.  The
+ * library reads beyond what is damaged, and what it finds there, an error or its end, differs
+ * between the trial and the program. */
 static void refuse_damaged(hid_t file, const char *path)
 {
     char name[PATH_MAX] = "", what[HDF5_REASON];

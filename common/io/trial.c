@@ -67,9 +67,9 @@ static void limit_memory(void)
         (void)fclose(statm);
 }
 
-/* A library that detects its own fault prints what it detected and aborts, as glibc does for a buffer
- * that is too small.  The user gets one line, which the parent prints.  Reports of the sanitizers
- * are for developers and stay. */
+/* A library that detects its own fault prints what it detected and aborts, as glibc does for a
+ * buffer that is too small.  The user gets one line, which the parent prints.  Reports of the
+ * sanitizers are for developers and stay. */
 static void silence(void)
 {
 #ifndef __SANITIZE_ADDRESS__

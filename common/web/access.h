@@ -9,6 +9,18 @@
 
 enum { WEB_TOKEN_SIZE = 129, WEB_TOKEN_MIN = 16 };
 
+/* Splits "ADDRESS:PORT" or "localhost:PORT", the value of --`option`, into an IPv4 address and a
+ * port, from 0 (any free one) to 65535.  *loopback is true if only this host reaches the address.
+ * STATUS_USAGE for anything else. */
+enum status web_bind_parse(const char *option, const char *given, char address[16], int *port,
+                           bool *loopback, struct error *e);
+
+/* Listens at an address that web_bind_parse has split, and stops at once.  STATUS_FAILED with the
+ * reason if another program has the port, or if it is not an address of this host: libwebsockets
+ * does not report a reason. */
+enum status web_bind_try(const char *option, const char *given, const char *address, int port,
+                         struct error *e);
+
 /* Whether a Host header is good: an IP address, localhost or `name` (NULL for none), with or
  * without a port.  Names of others may lead here against the user's will (DNS rebinding). */
 bool web_host_is_good(const char *host, const char *name);

@@ -31,11 +31,6 @@ struct web_settings {
     size_t store_bytes;  // of frames and of answers on their way: three quarters and one
 };
 
-/* Takes "ADDRESS:PORT" or "localhost:PORT" apart; *loopback says whether it is this host alone.
- * STATUS_USAGE for anything else. */
-enum status web_bind_parse(const char *bind, char address[16], int *port, bool *loopback,
-                           struct error *e);
-
 /* Listens, and puts the address of the page into `address`.  STATUS_FAILED when the port is taken,
  * or cannot be had.  Free it with web_close. */
 enum status web_open(struct web **web, const struct web_settings *settings,
