@@ -287,7 +287,7 @@ def part_hoard(address, process):
     pages = [Socket(address, buffer=4096) for _ in range(64)]
     for i, s in enumerate(pages):
         s.say(f'tile 0 {i} 0 2000 2000 1 mean')
-    high, end = 0, time.monotonic() + 3
+    high, end = 0, time.monotonic() + 1
     while time.monotonic() < end:
         with open(f'/proc/{process}/status') as file:
             high = int(re.search(r'VmHWM:\s*(\d+)', file.read()).group(1))
