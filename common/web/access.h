@@ -1,4 +1,4 @@
-/* Who may have the page: what a request's headers say, before anything is answered. */
+/* Which requests may see the page: checks of the headers before the server answers. */
 #ifndef BRAGG_WEB_ACCESS_H
 #define BRAGG_WEB_ACCESS_H
 
@@ -33,7 +33,7 @@ bool web_origin_is_good(const char *origin, const char *host);
  * short. */
 bool web_cookie(const char *cookies, const char *name, char *value, size_t size);
 
-/* Compares in a time that does not tell how far they agree. */
+/* Compares in a time that does not depend on how many characters agree. */
 bool web_token_equal(const char *token, const char *given);
 
 /* The first line of a file that only its owner may read: letters, digits, - and _. */

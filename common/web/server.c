@@ -24,7 +24,7 @@ static void stop_waiting(struct web *web, const struct lws *wsi)
         }
 }
 
-/* A connection has come; whoever opens many and says nothing loses the oldest. */
+/* Notes a new connection.  If too many connections have sent nothing, the oldest one is closed. */
 static void start_waiting(struct web *web, struct lws *wsi)
 {
     if (web->nwaiting == WEB_WAITING_MAX) {
@@ -194,7 +194,7 @@ void web_news(struct web *web)
         lws_cancel_service(web->context);
 }
 
-/* A text that pages are told. */
+/* Replaces a text that pages get. */
 static enum status tell(struct web *web, struct web_blob **at, const char *json, struct error *e)
 {
     struct web_blob *blob = web_blob_text(json);
@@ -230,7 +230,7 @@ enum status web_end(struct web *web, const char *json, struct error *e)
     return web->end || !web->runs ? STATUS_OK : tell(web, &web->end, json, e);
 }
 
-/* Pages hear the last words, as far as they listen. */
+/* Sends pages the last texts, within LEAVE_MS, and ends the thread. */
 static void leave(struct web *web)
 {
     const struct timespec step = {.tv_nsec = 10000000};
