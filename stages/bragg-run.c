@@ -29,6 +29,7 @@
 #include "run/wish.h"
 #include "run/workdir.h"
 #include "run_options.h"
+#include "web/access.h"
 
 static const char VIEW[] = "127.0.0.1:8080", FOREVER_S[] = "1000000",
                   FRAMES_PAGE[] = "/frames.html";
@@ -49,13 +50,38 @@ static bool page_stays(const struct run_options *o)
     return isatty(STDERR_FILENO) && !o->quiet && !o->report && !o->launcher && !o->dry_run;
 }
 
+/* The address of the page, which is refused before any process is started.  *port is 0 for any free
+ * one. */
+static enum status split_view(const struct run_options *o, char address[16], int *port,
+                              struct error *e)
+{
+    bool loopback;
+    return web_bind_parse("view", o->view ? o->view : VIEW, address, port, &loopback, e);
+}
+
+/* Prints where the page is.  With port 0 only bragg-view has the address, and prints it. */
+static enum status announce_view(const struct run_options *o, bool here, struct error *e)
+{
+    char address[16];
+    int port;
+    const char *view = o->view ? o->view : VIEW;
+    enum status s = split_view(o, address, &port, e);
+    if (s == STATUS_OK && here)
+        s = web_bind_try("view", view, address, port, e);
+    if (s == STATUS_OK && port && !o->quiet)
+        fprintf(stderr, "%s: http://%s/ shows the stream\n", RUN_PROGRAM, view);
+    return s;
+}
+
 /* The command line's changes to the file. */
 static enum status change(struct pipeline *p, struct run_options *o, struct hosts *hosts,
                           struct error *e)
 {
     struct pipeline_stage *view = NULL;
-    enum status s = STATUS_OK;
-    if (run_given(o, "view"))
+    char address[16];
+    int port;
+    enum status s = run_given(o, "view") ? split_view(o, address, &port, e) : STATUS_OK;
+    if (run_given(o, "view") && s == STATUS_OK)
         s = pipeline_add_watcher(p, "view", true, &view, e);
     if (view && s == STATUS_OK)
         s = pipeline_set(view, "bind", o->view ? o->view : VIEW, e);
@@ -161,6 +187,8 @@ static enum status run_in(const struct keeper *keeper, struct pipeline *p,
         if (s == STATUS_OK)
             s = pipeline_add_word(o->reporter, frames, e);
     }
+    if (s == STATUS_OK && run_given(o, "view"))
+        s = announce_view(o, !settings->hosts && !o->launcher, e);
     if (s)
         return s;
     s = commands_make(&commands, p, settings, e);
@@ -172,9 +200,6 @@ static enum status run_in(const struct keeper *keeper, struct pipeline *p,
             find_note_workdir(keeper->folder, o->workdir);
         if (o->verbose)
             fprintf(stderr, "%s: bragg-top %s shows what goes on\n", RUN_PROGRAM, keeper->folder);
-        if (run_given(o, "view") && !o->quiet)
-            fprintf(stderr, "%s: http://%s/ shows the stream\n", RUN_PROGRAM,
-                    o->view ? o->view : VIEW);
         struct growth growth = {.pipeline = p, .commands = &commands, .settings = settings};
         s = supervise_reported(&growth, keeper, o, e);
         struct error late = {0};

@@ -94,7 +94,7 @@ static enum status view_open(void *state, const char **operands, int noperands, 
     char address[16];
     int port;
     bool loopback;
-    enum status s = web_bind_parse(v->bind, address, &port, &loopback, e);
+    enum status s = web_bind_parse("bind", v->bind, address, &port, &loopback, e);
     if (s == STATUS_OK && !loopback && !opt_given(options, v, "token"))
         s = error_set(e, STATUS_USAGE,
                       "--bind=%s needs --token: anybody who reaches it could look on", v->bind);

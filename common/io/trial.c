@@ -67,14 +67,15 @@ static void limit_memory(void)
         (void)fclose(statm);
 }
 
-/* The C library or HDF5 may write about a crash.  The parent says all that a user needs, in one
- * line. A sanitizer's report is kept. */
-static void silence_stderr(void)
+/* A library that detects its own fault prints what it detected and aborts, as glibc does for a
+ * buffer that is too small.  The user gets one line, which the parent prints.  Reports of the
+ * sanitizers are for developers and stay. */
+static void silence(void)
 {
 #ifndef __SANITIZE_ADDRESS__
-    const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (null >= 0)
-        (void)dup2(null, STDERR_FILENO);
+    const int none = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (none >= 0)
+        (void)dup2(none, STDERR_FILENO);
 #endif
 }
 
@@ -97,8 +98,8 @@ static void try_to_read(struct shared *with, const char *path,
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-    silence_stderr();
     limit_memory();
+    silence();
     shared = with;
     trial_reach(path);
     (void)setitimer(ITIMER_REAL, &every, NULL);

@@ -2,12 +2,18 @@
 
 #include <arpa/inet.h>
 #include <ctype.h>
+#include <errno.h>
+#include <netinet/in.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/input.h"
+#include "base/opt.h"
 
 /* Nothing, or a colon and a port. */
 static bool is_port(const char *text)
@@ -92,14 +98,20 @@ static bool is_good(const char *token)
 enum status web_token_read(const char *path, char token[WEB_TOKEN_SIZE], struct error *e)
 {
     struct stat st;
-    FILE *in = fopen(path, "re");
+    FILE *in = input_open(path);
     if (!in)
         return error_errno(e, STATUS_INPUT, "%s", path);
     const bool is_private = fstat(fileno(in), &st) == 0 && !(st.st_mode & 077);
     if (!fgets(token, WEB_TOKEN_SIZE, in))
         token[0] = '\0';
     token[strcspn(token, "\n")] = '\0';
+    const bool failed = ferror(in);
+    const int why = errno;
     (void)fclose(in);
+    if (failed) {
+        errno = why;
+        return error_errno(e, STATUS_INPUT, "%s", path);
+    }
     if (!is_private)
         return error_set(e, STATUS_INPUT, "%s: others may read the token: chmod 600", path);
     if (!is_good(token))
@@ -116,5 +128,45 @@ enum status web_token_make(char token[WEB_TOKEN_SIZE], struct error *e)
         return error_errno(e, STATUS_FAILED, "no random numbers for a token");
     for (size_t i = 0; i < sizeof bits; i++)
         (void)snprintf(token + 2 * i, 3, "%02x", bits[i]);
+    return STATUS_OK;
+}
+
+enum status web_bind_parse(const char *option, const char *given, char address[16], int *port,
+                           bool *loopback, struct error *e)
+{
+    struct in_addr in;
+    struct error ignored = {0};
+    int64_t number = 0;
+    const char *colon = strrchr(given, ':');
+    const size_t length = colon ? (size_t)(colon - given) : 16;
+    if (length < 16)
+        (void)snprintf(address, 16, "%.*s", (int)length, given);
+    if (length < 16 && strcmp(address, "localhost") == 0)
+        (void)snprintf(address, 16, "127.0.0.1");
+    if (length >= 16 || inet_pton(AF_INET, address, &in) != 1 ||
+        parse_int(colon + 1, 0, 65535, "port", &number, &ignored))
+        return error_set(e, STATUS_USAGE,
+                         "--%s: '%s' is no ADDRESS:PORT, as 127.0.0.1:8080 is; the address is "
+                         "localhost or IPv4, port 0 any that is free",
+                         option, given);
+    *port = (int)number;
+    *loopback = ntohl(in.s_addr) >> 24 == 127;
+    return STATUS_OK;
+}
+
+enum status web_bind_try(const char *option, const char *given, const char *address, int port,
+                         struct error *e)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    const int yes = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)inet_pton(AF_INET, address, &at.sin_addr);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) ||
+        bind(fd, (const struct sockaddr *)&at, sizeof at) || listen(fd, 1)) {
+        (void)error_errno(e, STATUS_FAILED, "--%s=%s", option, given);
+        if (fd >= 0)
+            (void)close(fd);
+        return STATUS_FAILED;
+    }
+    (void)close(fd);
     return STATUS_OK;
 }

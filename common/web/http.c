@@ -47,7 +47,7 @@ bool http_allows_socket(struct web *web, struct lws *wsi)
 {
     char host[HEADER_SIZE], origin[HEADER_SIZE];
     header(wsi, WSI_TOKEN_ORIGIN, origin);
-    /* an Origin that was cut off is none to trust */
+    /* an Origin that is too long for the buffer cannot be checked */
     if (!origin[0] && lws_hdr_total_length(wsi, WSI_TOKEN_ORIGIN) > 0)
         return false;
     return host_is_good(web, wsi, host) && web_origin_is_good(origin, host) &&
@@ -87,7 +87,8 @@ static int finish(struct answer *a, struct lws *wsi)
     return lws_finalize_write_http_header(wsi, a->buffer + LWS_PRE, &a->at, a->end) ? -1 : 0;
 }
 
-/* Who knows the token gets it as a cookie, and the address without it. */
+/* A request with the token gets the token as a cookie, and is redirected to the address without
+ * it. */
 static int welcome(struct web *web, struct lws *wsi)
 {
     struct answer a;

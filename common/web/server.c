@@ -1,19 +1,13 @@
 /* The thread that serves pages. */
 #include "web/server.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/opt.h"
 #include "web/session.h"
 
 enum { LEAVE_MS = 500, FDS_MAX = 512 };
@@ -30,7 +24,7 @@ static void stop_waiting(struct web *web, const struct lws *wsi)
         }
 }
 
-/* A connection has come; whoever opens many and says nothing loses the oldest. */
+/* Notes a new connection.  If too many connections have sent nothing, the oldest one is closed. */
 static void start_waiting(struct web *web, struct lws *wsi)
 {
     if (web->nwaiting == WEB_WAITING_MAX) {
@@ -114,46 +108,6 @@ static void *serve(void *context)
 
 /* --- the address ----------------------------------------------------------- */
 
-enum status web_bind_parse(const char *bind, char address[16], int *port, bool *loopback,
-                           struct error *e)
-{
-    struct in_addr in;
-    struct error ignored = {0};
-    int64_t number = 0;
-    const char *colon = strrchr(bind, ':');
-    const size_t length = colon ? (size_t)(colon - bind) : 16;
-    if (length < 16)
-        (void)snprintf(address, 16, "%.*s", (int)length, bind);
-    if (length < 16 && strcmp(address, "localhost") == 0)
-        (void)snprintf(address, 16, "127.0.0.1");
-    if (length >= 16 || inet_pton(AF_INET, address, &in) != 1 ||
-        parse_int(colon + 1, 0, 65535, "port", &number, &ignored))
-        return error_set(e, STATUS_USAGE,
-                         "--bind: '%s' is no ADDRESS:PORT, as 127.0.0.1:8080 is; the address is "
-                         "localhost or IPv4, port 0 any that is free",
-                         bind);
-    *port = (int)number;
-    *loopback = ntohl(in.s_addr) >> 24 == 127;
-    return STATUS_OK;
-}
-
-/* libwebsockets tells nobody why it cannot listen. */
-static enum status try_port(const char *given, const char *address, int port, struct error *e)
-{
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    const int yes = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    (void)inet_pton(AF_INET, address, &at.sin_addr);
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) ||
-        bind(fd, (const struct sockaddr *)&at, sizeof at) || listen(fd, 1)) {
-        (void)error_errno(e, STATUS_FAILED, "--bind=%s", given);
-        if (fd >= 0)
-            (void)close(fd);
-        return STATUS_FAILED;
-    }
-    (void)close(fd);
-    return STATUS_OK;
-}
-
 static enum status listen_at(struct web *web, const char *address, int *port, struct error *e)
 {
     static const lws_retry_bo_t alive = {.secs_since_valid_ping = 30,
@@ -199,7 +153,7 @@ enum status web_open(struct web **opened, const struct web_settings *settings,
     char address[16];
     int port;
     bool loopback;
-    enum status s = web_bind_parse(settings->bind, address, &port, &loopback, e);
+    enum status s = web_bind_parse("bind", settings->bind, address, &port, &loopback, e);
     struct web *web = *opened = s ? NULL : mem_array(1, sizeof *web);
     if (s)
         return s;
@@ -210,7 +164,7 @@ enum status web_open(struct web **opened, const struct web_settings *settings,
     (void)pthread_mutex_init(&web->lock, NULL);
     (void)snprintf(web->token, sizeof web->token, "%s", settings->token ? settings->token : "");
     (void)snprintf(web->host, sizeof web->host, "%s", settings->host ? settings->host : "");
-    s = try_port(settings->bind, address, port, e);
+    s = web_bind_try("bind", settings->bind, address, port, e);
     if (s == STATUS_OK)
         s = listen_at(web, address, &port, e);
     if (s)
@@ -240,7 +194,7 @@ void web_news(struct web *web)
         lws_cancel_service(web->context);
 }
 
-/* A text that pages are told. */
+/* Replaces a text that pages get. */
 static enum status tell(struct web *web, struct web_blob **at, const char *json, struct error *e)
 {
     struct web_blob *blob = web_blob_text(json);
@@ -276,7 +230,7 @@ enum status web_end(struct web *web, const char *json, struct error *e)
     return web->end || !web->runs ? STATUS_OK : tell(web, &web->end, json, e);
 }
 
-/* Pages hear the last words, as far as they listen. */
+/* Sends pages the last texts, within LEAVE_MS, and ends the thread. */
 static void leave(struct web *web)
 {
     const struct timespec step = {.tv_nsec = 10000000};

@@ -2,9 +2,10 @@
  * Serves the page and one websocket for each, on a thread of its own.  What is shown is one panel:
  * the detector as a whole.
  *
- * To a page go texts of JSON, {"what": "stream" | "frames" | "end", ...}, and binary messages that
- * begin with a struct web_head.  A page says what request.h lists.  Each has at most one answer of
- * a kind outstanding: who is slow gets fewer, and who takes nothing for long is let go.
+ * The server sends a page texts of JSON, {"what": "stream" | "frames" | "end" | "pipeline", ...},
+ * and binary messages that begin with a struct web_head.  A page sends the requests of request.h.
+ * A page has at most one pending answer of each kind, so a slow page gets fewer answers.  The
+ * server disconnects a page that takes nothing for 30 s, or for 2 s while answers have no room.
  */
 #ifndef BRAGG_WEB_SERVER_H
 #define BRAGG_WEB_SERVER_H
@@ -31,26 +32,22 @@ struct web_settings {
     size_t store_bytes;  // of frames and of answers on their way: three quarters and one
 };
 
-/* Takes "ADDRESS:PORT" or "localhost:PORT" apart; *loopback says whether it is this host alone.
- * STATUS_USAGE for anything else. */
-enum status web_bind_parse(const char *bind, char address[16], int *port, bool *loopback,
-                           struct error *e);
-
 /* Listens, and puts the address of the page into `address`.  STATUS_FAILED when the port is taken,
  * or cannot be had.  Free it with web_close. */
 enum status web_open(struct web **web, const struct web_settings *settings,
                      char address[WEB_ADDRESS_SIZE], struct error *e);
 
-/* The detector as pages see it, which must last, and what they are told of it: JSON.  Once. */
+/* Sets the detector that pages show, which the caller keeps until web_close, and the JSON text that
+ * describes it.  Call it once. */
 enum status web_begin(struct web *web, const struct panel *panel, const char *json,
                       struct error *e);
 
 struct web_store *web_frames(struct web *web);
 
-/* Whether somebody looks now. */
+/* Whether a page is visible to a person now. */
 bool web_is_watched(const struct web *web);
 
-/* There is a new frame. */
+/* Notifies the pages that web_frames has a new frame. */
 void web_news(struct web *web);
 
 /* What pages show of the pipeline from now on: JSON.  Nothing happens when memory is out. */

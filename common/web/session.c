@@ -79,7 +79,7 @@ bool session_has_news(const struct session *s)
 
 /* --- answers --------------------------------------------------------------- */
 
-/* A text that all pages get, once. */
+/* A text that every page gets once; NULL if there is none or the page has it. */
 static struct web_blob *share(struct web *web, struct web_blob *const *text, bool *told)
 {
     (void)pthread_mutex_lock(&web->lock);
@@ -91,7 +91,7 @@ static struct web_blob *share(struct web *web, struct web_blob *const *text, boo
     return b;
 }
 
-/* The latest of the pipeline. */
+/* The latest text of the pipeline, or NULL if the page has it. */
 static struct web_blob *share_pipeline(struct session *s)
 {
     struct web *web = s->web;
@@ -118,7 +118,7 @@ static struct web_blob *frames_text(struct session *s)
     return web_blob_text(text);
 }
 
-/* The same for many pages, which show the same. */
+/* The tile of a region.  Pages that show the same region share one tile. */
 static struct web_blob *shared_tile(struct web *web, const struct web_frame *f,
                                     const struct panel *panel, const struct web_region *r)
 {
@@ -149,8 +149,8 @@ static struct web_blob *answer_frame(struct web *web, const struct panel *panel,
     return b;
 }
 
-/* Whether there is room for one more answer.  If not, pages that have taken nothing for long are
- * let go, and the one that asks is served when the others have taken theirs. */
+/* Whether there is room for one more answer.  If there is none, pages that have taken nothing for
+ * STALL_CROWDED_NS are disconnected, and this page tries again after RETRY_US. */
 static bool make_room(struct session *s)
 {
     struct web *web = s->web;
@@ -167,7 +167,7 @@ static bool make_room(struct session *s)
     return false;
 }
 
-/* What it asked for and has not got; NULL for nothing. */
+/* The answer to the first request that has none yet; NULL without such a request. */
 static struct web_blob *next_answer(struct session *s)
 {
     (void)pthread_mutex_lock(&s->web->lock);
@@ -200,7 +200,7 @@ static struct web_blob *next_blob(struct session *s)
 
 /* --- sending --------------------------------------------------------------- */
 
-/* One piece of the message on its way. */
+/* Sends the next piece of the answer. */
 static bool send_chunk(struct session *s, struct lws *wsi)
 {
     static unsigned char room[LWS_PRE + SESSION_CHUNK];  // one thread sends

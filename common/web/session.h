@@ -10,7 +10,7 @@
 #include "web/server.h"
 #include "web/tile.h"
 
-/* Connections that are no pages; one more closes the oldest of them. */
+/* The most connections that are not pages.  One more closes the oldest of them. */
 enum { WEB_WAITING_MAX = 256 };
 
 enum { TILES_KEPT = 4, SESSION_CHUNK = 1 << 17 };  // of tiles; bytes in a write
@@ -30,11 +30,11 @@ struct web {
     atomic_bool stop, leave;  // at once; when pages know that it is over
     atomic_int watchers;      // pages that somebody sees
     atomic_int pages;
-    /* what pages are told, under `lock` */
+    /* texts for all pages, under `lock` */
     pthread_mutex_t lock;
     const struct panel *panel;
     struct web_blob *stream, *end, *pipeline;
-    uint64_t pipelines;  // how often that was told
+    uint64_t pipelines;  // how many texts of the pipeline there were
     /* of the thread */
     struct lws *waiting[WEB_WAITING_MAX];  // connections that are no pages, the oldest first
     size_t nwaiting;
@@ -51,8 +51,8 @@ struct session {
     uint64_t took_ns;  // when it last took a piece of an answer
     bool counted, looks;
     bool told_stream, told_end;
-    uint64_t told_number;        // newest frame that it knows
-    uint64_t told_pipelines;     // the latest of them
+    uint64_t told_number;        // newest frame that the page was notified of
+    uint64_t told_pipelines;     // latest text of the pipeline that it got
     char text[WEB_REQUEST_MAX];  // what came of a message, in pieces
     size_t length;
     bool asked[WEB_VERBS];
@@ -61,13 +61,14 @@ struct session {
     size_t sent;
 };
 
-/* Websocket: begins, takes what came, sends what is next, ends.  false: let go of it. */
+/* A websocket begins, receives a part of a request, sends a part of an answer, and ends.  If the
+ * result is false the caller closes the connection. */
 bool session_open(struct session *s, struct web *web, struct lws *wsi);
 bool session_take(struct session *s, struct lws *wsi, const char *text, size_t length);
 bool session_send(struct session *s, struct lws *wsi);
 void session_close(struct session *s);
 
-/* Something may be new for it. */
+/* Whether the page lacks a text or has not been notified of the newest frame. */
 bool session_has_news(const struct session *s);
 
 /* HTTP: whether the headers of a websocket are good. */

@@ -1,4 +1,4 @@
-/* The latest frames, as pages may go back to them: at most so many, and so many bytes. */
+/* The latest frames, to which pages can go back.  Their number and their bytes are limited. */
 #ifndef BRAGG_WEB_STORE_H
 #define BRAGG_WEB_STORE_H
 
@@ -33,7 +33,7 @@ struct web_store {
     struct web_frame *spare;  // its memory is used again
 };
 
-/* Opens an empty store.  The newest frame is kept however large it is. */
+/* Opens an empty store for bytes_max bytes.  It keeps the newest frame even if that is larger. */
 void web_store_open(struct web_store *s, size_t bytes_max);
 void web_store_close(struct web_store *s);
 

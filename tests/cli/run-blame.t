@@ -129,6 +129,13 @@ sed 's/{name: noise, threads: 1}/{name: noise, count: 2, threads: 1}/' again.yam
 run --workdir=parts parts.yaml
 is 'a count of one of two processes says so' "$(grep -c 'noise.*frames of this process: ' message) $(grep -c 'noise.* frames: ' message)" \
 	"$(grep -c 'noise.*saturated' message) 0"
+rm -f x_*
+sed 's/--frames=40/--frames=400/' again.yaml >more.yaml
+printf '[ -e died ] || (until [ -e x_03.raw ]; do sleep 0.01; done; : >died; kill -9 $$) &\nexec "$@"\n' >once
+run --wrap="noise=sh $PWD/once" more.yaml
+is 'so does one of a process that was started again' "$status $(ls x_*.raw | wc -l) $(grep -c 'noise.* started again' message) $(sed -n 's/.*noise.* frames\(.*\): .*/\1/p' message)" \
+	'0 400 1  of this process'
+rm -f x_*
 
 # --- names that are no files
 run nosuch

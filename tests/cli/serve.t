@@ -346,10 +346,17 @@ fates() {
 	for fate; do awk -F'\t' -v fate="$fate" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
 		$at["fate"] == fate { printf "1%010d\n", $at["frame"] }' key.tsv; done | sort -n
 }
+# connected COUNT: so many clients are connected to the endpoint
+connected() {
+	[ "$(grep -c "^ *[0-9]*: [0-9A-F]*:$(printf %04X "$(sed 's/.*://' endpoint)") [0-9A-F:]* 01 " /proc/net/tcp)" = "$1" ]
+}
 # published POLICY CLIENTS: a fast stream for slow clients, whose frames are in the folders 1, 2
 published() {
-	rm -rf key.tsv stats endpoint 1 2
-	bragg-geometry --detpixels=192 --ncells=5 | bragg-orient --quiet --frames=60 --random | bragg-intensity --threads=1 |
+	rm -rf key.tsv stats endpoint go 1 2
+	{
+		soon test -e go
+		bragg-geometry --detpixels=192 --ncells=5
+	} | bragg-orient --quiet --frames=60 --random | bragg-intensity --threads=1 |
 		bragg-noise --quiet | bragg-serve --bind='tcp://127.0.0.1:*' --socket=pub --policy="$1" --queue=3 --rate=200 --linger=3 \
 		--stats=stats --key=key.tsv >endpoint 2>message &
 	pipe=$!
@@ -360,6 +367,10 @@ published() {
 		testclient slow "$(cat endpoint)" 60 "$listener" >/dev/null &
 		listeners="$listeners $!"
 	done
+	# the first frame is for all of them: it begins when they are connected and had time to subscribe
+	soon connected "$2"
+	sleep 0.5
+	: >go
 	ended "pub, $1, $2 clients: the end" 0
 	# shellcheck disable=SC2086 # several
 	wait $listeners

@@ -88,6 +88,7 @@ each() {
 	"$@" bragg-orient "$in" "$out" --orientations=pipe
 	"$@" bragg-background "$in" "$out" --stol=pipe --thickness=1 --molecular-weight=18
 	"$@" bragg-run pipe
+	"$@" bragg-view "$in" --bind=127.0.0.1:0 --token=pipe
 	"$@" bragg-nanobragg -hkl pipe -cell 78 78 38 90 90 90
 	"$@" bragg-noisify -floatfile pipe
 }

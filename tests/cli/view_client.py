@@ -282,6 +282,26 @@ def part_crowd(address):
     check('and 64 at most', len(more) in (12, 13), len(more))
 
 
+def part_hoard(address, process):
+    """As many pages as there may be, each of which asks for 16 MB of its own and reads nothing."""
+    pages = [Socket(address, buffer=4096) for _ in range(64)]
+    for i, s in enumerate(pages):
+        s.say(f'tile 0 {i} 0 2000 2000 1 mean')
+    high, end = 0, time.monotonic() + 1
+    while time.monotonic() < end:
+        with open(f'/proc/{process}/status') as file:
+            high = int(re.search(r'VmHWM:\s*(\d+)', file.read()).group(1))
+        time.sleep(0.1)
+    check('they take little memory', high < 150000 or os.environ.get('BRAGG_SANITIZED'), high)
+    for s in pages:
+        s.socket.close()
+    last = Socket(address)
+    last.say('tile 0 0 0 10 10 1 max')
+    while last.message()[0]:
+        pass
+    check('and one that reads is served after them', True)
+
+
 def part_follow(address):
     """Asks for each new frame until the stream has ended, and says how many it saw."""
     s = Socket(address)

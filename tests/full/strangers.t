@@ -35,39 +35,6 @@ stream() {
 	done
 }
 
-# --- another user who may read a file of bragg-write's own, and locks it
-cat >holder.py <<'PYTHON'
-import fcntl
-import os
-import struct
-import sys
-
-file = os.open(sys.argv[1], os.O_RDONLY)
-fcntl.fcntl(file, 37, struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 1, 0))  # F_OFD_SETLK
-print(os.getpid(), flush=True)
-sys.stdin.read()
-PYTHON
-write() {
-	bragg-geometry --quiet --detpixels=32 --ncells=5 | bragg-orient --quiet --frames="$1" | bragg-intensity --quiet --threads=1 | bragg-noise --quiet |
-		timeout 20 bragg-write --resume 'l_%d.img' 2>said.write
-}
-write 2
-mkfifo hold
-/usr/bin/python3 holder.py l.img.index <hold >holder &
-exec 8>hold
-soon test -s holder
-begin_ns=$(date +%s%N)
-status=0
-write 4 || status=$?
-took_ms=$((($(date +%s%N) - begin_ns) / 1000000))
-is 'a lock of somebody who reads ends bragg-write, not a wait without end' \
-	"$status $(grep -c "^bragg-write: l.img.index: process $(cat holder) holds a lock on it" said.write)" '1 1'
-check "after some seconds: $took_ms ms" test "$took_ms" -lt 10000
-exec 8>&-
-wait
-write 4
-is 'once it is given back, all is written' "$? $(ls l_*.img | wc -l)" '0 4'
-
 best_alone=1000000 best_among=1000000
 for round in $(seq $rounds); do
 	for among in alone among; do
