@@ -81,7 +81,7 @@ key) # it greets, and refuses
 changed) printf '@@@@\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\n@@@@\nHost key verification failed.\r\n' >&2 && exit 255 ;;
 killed) kill -9 $$ ;;
 silent) exit 255 ;;
-hangs) exec sleep 41.5 ;;
+hangs) exec sleep 141.5 ;;
 down) [ "$calls" = 1 ] || { echo "ssh: connect to host down port 22: No route to host" >&2 && exit 255; } ;;
 denied) [ "$calls" = 1 ] || { echo "me@denied: Permission denied (publickey)." >&2 && exit 255; } ;;
 esac
@@ -118,7 +118,7 @@ runner=$!
 soon test -e far/hangs
 kill -TERM $runner
 wait $runner
-ended() { ! pgrep -f 'sleep 41.5' >/dev/null; }
+ended() { ! pgrep -f 'sleep 141.5' >/dev/null; }
 check 'bragg-run is killed while a host does not answer: no ssh stays' soon ended
 
 # --- sbatch
