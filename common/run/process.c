@@ -321,8 +321,7 @@ void process_show_tail(const struct process *p)
         else
             fprintf(stderr, "%s| %s\n", p->command->name, line);
     }
-    if (p->failed_ns || p->command->wrapped)
-        process_show_cause(p);
+    process_show_error(p);
 }
 
 /* --- end ----------------------------------------------------------------- */

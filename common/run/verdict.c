@@ -112,7 +112,7 @@ static void show_failure(const struct ending *end, const struct process *culprit
         if (&r->processes[i] != culprit && process_failed(&r->processes[i]) &&
             !r->processes[i].life.forgiven)
             process_show_error(&r->processes[i]);
-    if (!end->settings->verbose)
+    if (!end->settings->verbose && (culprit->failed_ns || !culprit->command->wrapped))
         process_show_tail(culprit);
     else if (r->env->latest != culprit)
         process_show_cause(culprit);

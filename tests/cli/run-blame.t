@@ -161,9 +161,9 @@ is 'EINTR changes no byte' "$(cat stormy/status) $(diff -rq calm stormy)" '0 '
 # signals interrupt the reading of a pipe
 printf '0 0 1 100\n1 0 0 200\n1 1 1 300\n' >whole.hkl
 mkfifo slow.hkl
-(head -n 1 whole.hkl && sleep 0.2 && tail -n 2 whole.hkl) >slow.hkl &
-FAULT_STORM=yes LD_PRELOAD="$(command -v faults.so)" timeout 10 bragg-geometry --detpixels=32 --ncells=5 --cell=50,60,70,90,90,90 \
-	--hkl=slow.hkl 2>message | bragg-tap --count >count
+timeout 10 sh -c 'head -n 1 whole.hkl && sleep 0.2 && tail -n 2 whole.hkl' >slow.hkl &
+timeout 10 env FAULT_STORM=yes LD_PRELOAD="$(command -v faults.so)" bragg-geometry --detpixels=32 --ncells=5 \
+	--cell=50,60,70,90,90,90 --hkl=slow.hkl 2>message | bragg-tap --count >count
 is 'a storm of signals while a file comes' "$(cat message) $(cut -d' ' -f1 count)" ' frames=0'
 
 # --- secrets

@@ -45,15 +45,17 @@ run stays.yaml
 blamed 'one that says why and does not end' 1 'stays| bragg-x: the cause' 'stays failed, and did not end by itself'
 # asked SIGNAL...: the user wants the end after the failure, while another stage takes its time
 asked() {
+	rm -f failed
 	env --default-signal=INT bragg-run asked.yaml 2>message &
 	runner=$!
-	sleep 0.7
+	soon test -e failed
+	sleep 0.3 # until bragg-run has seen that
 	for number; do kill -"$number" $runner && sleep 0.1; done
 	status=0
 	wait $runner || status=$?
 }
-pipe 6 "{name: write, program: sh, args: [-c, 'echo bragg-x: the cause >&2; exit 3']}" \
-	"{name: late, input: noise, program: sh, args: [-c, 'trap \"\" TERM INT; sleep 1.5']}" >asked.yaml
+pipe 6 "{name: write, program: sh, args: [-c, 'echo bragg-x: the cause >&2; touch $tap_scratch/failed; exit 3']}" \
+	"{name: late, input: noise, program: sh, args: [-c, 'trap \"\" TERM INT; sleep 3']}" >asked.yaml
 for numbers in TERM HUP INT 'INT INT'; do
 	# shellcheck disable=SC2086 # these are words
 	asked $numbers
@@ -79,7 +81,7 @@ key) # it greets, and refuses
 changed) printf '@@@@\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\n@@@@\nHost key verification failed.\r\n' >&2 && exit 255 ;;
 killed) kill -9 $$ ;;
 silent) exit 255 ;;
-hangs) exec sleep 41.5 ;;
+hangs) exec sleep 141.5 ;;
 down) [ "$calls" = 1 ] || { echo "ssh: connect to host down port 22: No route to host" >&2 && exit 255; } ;;
 denied) [ "$calls" = 1 ] || { echo "me@denied: Permission denied (publickey)." >&2 && exit 255; } ;;
 esac
@@ -116,7 +118,7 @@ runner=$!
 soon test -e far/hangs
 kill -TERM $runner
 wait $runner
-ended() { ! pgrep -f 'sleep 41.5' >/dev/null; }
+ended() { ! pgrep -f 'sleep 141.5' >/dev/null; }
 check 'bragg-run is killed while a host does not answer: no ssh stays' soon ended
 
 # --- sbatch
@@ -187,7 +189,7 @@ import braggpipe
 
 how = sys.argv.pop(1)
 if how == "import":
-    import nosuchmodule
+    __import__("nosuchmodule")
 if how == "early":
     raise ValueError("too early")
 

@@ -13,7 +13,7 @@
  *     CALL  exec (another program in place of this one)
  *     HOW   slow: three seconds pass before
  *   FAULT_INTERRUPTS=yes      every second call on a file ends with EINTR
- *   FAULT_STORM=yes           SIGALRM, SIGCHLD and SIGWINCH come five times in a millisecond, and
+ *   FAULT_STORM=yes           SIGALRM, SIGCHLD and SIGWINCH come every five milliseconds, and
  *                             interrupt the calls that wait
  *   FAULT_LOCKS=none          no file can be locked by its bytes
  *   FAULT_ONCE=FILE           made when that happens; it does not when the file is there
@@ -102,7 +102,7 @@ static void on_signal(int number)
 __attribute__((constructor)) static void begin_storm(void)
 {
     static const int numbers[] = {SIGALRM, SIGCHLD, SIGWINCH};
-    const struct itimerval often = {.it_interval.tv_usec = 200, .it_value.tv_usec = 200};
+    const struct itimerval often = {.it_interval.tv_usec = 5000, .it_value.tv_usec = 5000};
     const struct sigaction action = {.sa_handler = on_signal};
     if (!getenv("FAULT_STORM"))
         return;
