@@ -1,4 +1,5 @@
-"""spectrum.py write: spectra as text and HDF5; profile IMAGE SPECTRUM: photons of the spot against the formula."""
+"""spectrum.py write: spectra as text and HDF5; profile IMAGE SPECTRUM: photons of the spot against the formula;
+dxtbx FILE: spectra of the frames of NXmx as dxtbx reads them, against the wavelengths of the ground truth."""
 import sys
 
 import h5py
@@ -49,6 +50,29 @@ def profile(image, spectrum):
     ratio, worst = pixels.sum() / expected.sum(), numpy.sqrt(((pixels - expected) ** 2).mean()) / expected.max()
     print(f"total {ratio:.5f} of the formula, rms {worst:.4f} of the peak, {pixels.sum():.6g} photons")
     assert abs(ratio - 1) < 0.0005 and worst < 0.004
+
+
+def dxtbx(name):
+    from dxtbx.format.FormatNexus import FormatNexus
+    image = FormatNexus(name)
+    truth = h5py.File(name)["entry/braggpipe/frames"]["wavelength"]
+    spectra = [image.get_spectrum(i) for i in range(5)]
+    means = []
+    for i, spectrum in enumerate(spectra):
+        energies, weights = (numpy.array(v) for v in (spectrum.get_energies_eV(), spectrum.get_weights()))
+        means.append((weights * HC / energies).sum() / weights.sum())
+        assert energies.size > 3 and abs(image.get_beam(i).get_wavelength() - truth[i]) < 1e-9
+    print(f"mean wavelengths {means}, of the truth {truth.tolist()}")
+    assert numpy.allclose(means, truth, rtol=1e-6, atol=0)
+    if name == "measured.nxs":  # frame 4 takes the first spectrum again, and all are the same bumps
+        energies, weights = (numpy.array(v) for v in (spectra[2].get_energies_eV(), spectra[2].get_weights()))
+        fine = MEAN * (1 + numpy.linspace(-0.8, 0.8, 401) / 100)
+        mean = (bumps(numpy.linspace(-0.8, 0.8, 401)) * fine).sum()
+        rms = numpy.sqrt((bumps(numpy.linspace(-0.8, 0.8, 401)) * (fine - mean) ** 2).sum())
+        ours = (weights * energies).sum() / weights.sum()
+        assert abs(ours - mean) < 0.01 * rms and abs(numpy.sqrt((weights * (energies - ours) ** 2).sum() / weights.sum()) / rms - 1) < 0.01
+    if name == "sase.nxs":
+        assert len({round(mean, 7) for mean in means}) == 5
 
 
 globals()[sys.argv[1]](*sys.argv[2:])
