@@ -1,5 +1,6 @@
 #include "io/textfile.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -120,6 +121,46 @@ enum status text_line(struct text_file *t, const char *separators, char comment,
         if (comment)
             *strchrnul(line, comment) = 0;
         split(t, line, separators);
+    }
+    return STATUS_OK;
+}
+
+/* The first comma between digits of a line of words that something else parts, or NULL. */
+static const char *find_decimal_comma(const char *line, const char *end)
+{
+    const char *found = NULL;
+    bool parted = false, word = false;
+    for (const char *c = line; c < end; c++) {
+        const bool gap = strchr(TEXT_SPACE ";", *c);
+        if (*c == ',' && c > line && c + 1 < end && isdigit((unsigned char)c[-1]) &&
+            isdigit((unsigned char)c[1]))
+            found = found ? found : c;
+        parted = parted || (gap && word && c + 1 < end && !strchr(TEXT_SPACE ";,", c[1]) &&
+                            c[-1] != ',');
+        word = word || !gap;
+    }
+    return parted ? found : NULL;
+}
+
+enum status text_check_commas(const struct text_file *t, char comment, struct error *e)
+{
+    struct text_file at = *t;
+    for (const char *line = t->next, *next; *line; line = next) {
+        const char *end = strchrnul(line, '\n');
+        const char *note = comment ? memchr(line, comment, (size_t)(end - line)) : NULL;
+        const char *comma = find_decimal_comma(line, note ? note : end);
+        at.line++;
+        next = *end ? end + 1 : end;
+        if (comma) {
+            const char *first = comma, *last = comma;
+            while (first > line && !strchr(TEXT_SPACE ";", first[-1]))
+                first--;
+            while (last < end && !strchr(TEXT_SPACE ";", *last))
+                last++;
+            return text_error(&at, e,
+                              "'%.*s' has a decimal comma; expected a decimal point, as in 0.97",
+                              (int)(last - first < 30 ? last - first : 30), first);
+        }
     }
     return STATUS_OK;
 }

@@ -28,6 +28,11 @@ def write():
     with h5py.File("shots.h5", "w") as file:
         file["energies"] = MEAN * (1 + wide / 100)
         file["weights"] = shots
+    for unit, factor in ("keV", 1e-3), ("angstrom", 1):
+        with h5py.File(f"{unit}.h5", "w") as file:
+            file["energies"] = MEAN * (1 + wide / 100) * factor
+            file["energies"].attrs["units"] = unit
+            file["weights"] = shots
     with h5py.File("other.h5", "w") as file:
         file["energies"] = numpy.arange(3.0)
         file["weights"] = numpy.zeros((2, 2, 2))

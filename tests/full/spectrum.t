@@ -23,6 +23,11 @@ check 'one of many shots, HDF5' turned shots_%d.raw --phi0=-1.25 --spectra=shots
 check 'is that shot, without what the spectrometer added' /usr/bin/python3 "$BRAGG_TESTS/full/spectrum.py" profile shots_2.raw bumps.txt
 note "$tap_output"
 
+check 'energies in keV, as their attribute says' turned keV_%d.raw --phi0=-1.25 --spectra=keV.h5 --channels=1000 --frames=3 --only=2
+check 'are that shot, too' cmp keV_2.raw shots_2.raw
+check_status 'energies of an unknown unit are refused' 3 bragg-orient --out='ipc:///tmp/nobody' --in='ipc:///tmp/nobody' --spectra=angstrom.h5
+is 'and named' "$tap_output" "bragg-orient: angstrom.h5: /energies: unknown units 'angstrom'; expected eV or keV"
+
 # --- NXmx, as dxtbx reads it: the spectrum of each frame
 # frames NAME GEOMETRY [ORIENT...]: five, two a file
 frames() {
