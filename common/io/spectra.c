@@ -211,9 +211,9 @@ static enum status read_unit(hid_t file, const char *path, double *unit_eV, stru
     return STATUS_OK;
 }
 
-static enum status read_sets(const char *path, double unit_eV, hid_t energies, const hsize_t esize[2],
-                             hid_t weights, const hsize_t wsize[2], struct listed_spectra *l,
-                             struct error *e)
+static enum status read_sets(const char *path, double unit_eV, hid_t energies,
+                             const hsize_t esize[2], hid_t weights, const hsize_t wsize[2],
+                             struct listed_spectra *l, struct error *e)
 {
     if (esize[1] != wsize[1] || (esize[0] != 1 && esize[0] != wsize[0]))
         return error_set(e, STATUS_INPUT,
