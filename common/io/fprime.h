@@ -39,8 +39,8 @@ enum status fprime_read(const char *path, struct fprime_curves *c, struct error 
 void fprime_free(struct fprime_curves *c);
 
 /* f' and f'' of an element into f[2], on straight lines between rows: measured ones (which may be
- * NULL) within the energies that they cover, or of a single row at all energies, else the table's.
- * STATUS_USAGE where neither has any. */
+ * NULL) within the energies that they cover, or of a single row within 1 % of its energy, else the
+ * table's.  STATUS_USAGE where neither has any, and for a single row of another energy. */
 enum status fprime_at(const struct fprime_curves *measured, int element, double energy_eV,
                       double f[2], struct error *e);
 

@@ -208,6 +208,15 @@ void hdf5_note_text(struct hdf5_file *f, const char *path, const char *name, con
     (void)H5Tclose(type);
 }
 
+void hdf5_note_string(struct hdf5_file *f, const char *path, const char *name, const char *text)
+{
+    const hid_t type = H5Tcopy(H5T_C_S1);
+    (void)H5Tset_size(type, H5T_VARIABLE);
+    (void)H5Tset_cset(type, H5T_CSET_UTF8);
+    note(f, path, name, type, 0, NULL, &text);
+    (void)H5Tclose(type);
+}
+
 void hdf5_note_reals(struct hdf5_file *f, const char *path, const char *name, hsize_t count,
                      const double *values)
 {

@@ -62,6 +62,8 @@ hid_t hdf5_creation(struct hdf5_file *f);
 
 /* Attributes of the object at `path`. */
 void hdf5_note_text(struct hdf5_file *f, const char *path, const char *name, const char *text);
+/* The same as a text of variable length, which h5py gives as str and not as bytes. */
+void hdf5_note_string(struct hdf5_file *f, const char *path, const char *name, const char *text);
 void hdf5_note_reals(struct hdf5_file *f, const char *path, const char *name, hsize_t count,
                      const double *values);
 

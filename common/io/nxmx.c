@@ -157,7 +157,8 @@ static bool is_of_kind(struct nxmx_file *file, const struct nxmx_kind *kind, str
         !hdf5_read_text(&file->hdf5, NXMX_TRUTH "/compression", compression, sizeof compression) ||
         strcmp(compression, nxmx_compression_name(kind->compression)) != 0)
         return false;
-    return nxmx_layers_open(&file->layers, &file->hdf5, kind) && nxmx_get_rows(&file->hdf5, rows);
+    return nxmx_layers_open(&file->layers, &file->hdf5, kind) && nxmx_get_rows(&file->hdf5, rows) &&
+           nxmx_get_spectra(&file->hdf5, rows);
 }
 
 enum status nxmx_open(const char *path, const struct nxmx_kind *kind, struct nxmx_file **file,
@@ -189,7 +190,8 @@ bool nxmx_read_rows(const char *path, const char *lineage, struct nxmx_rows *row
     *rows = (struct nxmx_rows){0};
     if (hdf5_open(&f, path, nxmx_try, &ignored))
         return false;
-    const bool good = is_of_lineage(&f, lineage) && nxmx_get_rows(&f, rows);
+    const bool good =
+        is_of_lineage(&f, lineage) && nxmx_get_rows(&f, rows) && nxmx_get_spectra(&f, rows);
     hdf5_abort(&f);
     return good;
 }

@@ -15,7 +15,7 @@ struct head {
     struct nxmx_told told;
 };
 
-enum { BEFORE_IMAGES = 4, PIECES_MAX = BEFORE_IMAGES + NXMX_LAYERS_MAX + 2 };
+enum { BEFORE_IMAGES = 5, PIECES_MAX = BEFORE_IMAGES + NXMX_LAYERS_MAX + 2 };
 
 static size_t layers_of(const struct head *h)
 {
@@ -25,10 +25,12 @@ static size_t layers_of(const struct head *h)
 /* Bytes before the images; 0 for what is no head. */
 static size_t front_of(const struct head *h)
 {
-    return h->nplanes > PLANES_MAX || h->labels > 1 || h->frame.lattices > UINT32_MAX
+    return h->nplanes > PLANES_MAX || h->labels > 1 || h->frame.lattices > UINT32_MAX ||
+                   h->frame.channels > UINT32_MAX
                ? 0
                : sizeof *h + (size_t)h->nplanes * sizeof(struct nxmx_plane) +
                      (size_t)h->frame.lattices * sizeof(struct nxmx_lattice) +
+                     (size_t)h->frame.channels * sizeof(struct nxmx_channel) +
                      layers_of(h) * sizeof(uint64_t);
 }
 
@@ -65,6 +67,7 @@ enum status nxmx_kept_add(struct spool *s, const struct nxmx_kind *kind,
     struct iovec pieces[PIECES_MAX] = {
         piece(&h, sizeof h), piece(kind->planes, kind->nplanes * sizeof *kind->planes),
         piece(rows->lattices, rows->nlattices * sizeof *rows->lattices),
+        piece(rows->channels, rows->nchannels * sizeof *rows->channels),
         piece(lengths, layers_of(&h) * sizeof *lengths)};
     int count = BEFORE_IMAGES;
     for (size_t i = 0; i < layers_of(&h); i++) {
@@ -95,14 +98,19 @@ enum status nxmx_kept_look(const struct spool *s, size_t i, struct nxmx_kept *k,
     status = spool_peek(s, i, front_of(&h), NULL, 0, e);  // it has so many
     if (status)
         return status;
-    const size_t nlattices = (size_t)h.frame.lattices;
+    const size_t nlattices = (size_t)h.frame.lattices, nchannels = (size_t)h.frame.channels;
     struct nxmx_lattice *lattices = mem_array(nlattices, sizeof *lattices);
-    if (!lattices)
+    struct nxmx_channel *channels = mem_array(nchannels, sizeof *channels);
+    if (!lattices || !channels) {
+        mem_free(lattices);
+        mem_free(channels);
         return error_memory(e, "the truth about a frame");
+    }
     const struct iovec pieces[BEFORE_IMAGES] = {
         piece(&h, sizeof h),
         {k->kind.planes, (size_t)h.nplanes * sizeof *k->kind.planes},
         {lattices, nlattices * sizeof *lattices},
+        {channels, nchannels * sizeof *channels},
         {lengths, layers_of(&h) * sizeof *lengths}};
     size_t at = sizeof h;
     for (int p = 1; p < BEFORE_IMAGES && !status; at += pieces[p++].iov_len)
@@ -117,11 +125,14 @@ enum status nxmx_kept_look(const struct spool *s, size_t i, struct nxmx_kept *k,
                             .frames = &h.frame,
                             .nlattices = nlattices,
                             .lattices = lattices,
+                            .nchannels = nchannels,
+                            .channels = channels,
                             .has_reflections = h.has_reflections,
                             .reflections = &h.told};
     if (status == STATUS_OK)
         status = nxmx_rows_merge(&k->rows, &one, e);
     mem_free(lattices);
+    mem_free(channels);
     return status;
 }
 

@@ -122,8 +122,15 @@ static void put_varying(struct hdf5_file *f, const char *path, const struct nxmx
     mem_free(values);
 }
 
+/* Names the spectrum where readers look for it.  dxtbx appends to the name, for which the text must
+ * have a variable length: h5py gives the others as bytes. */
+static void note_spectrum(struct hdf5_file *f)
+{
+    hdf5_note_string(f, WAVELENGTH, "variant", "incident_wavelength_spectrum");
+}
+
 /* The sources of the beam if they differ in wavelength. */
-static void put_spectrum(struct hdf5_file *f, const struct beam *b)
+static void put_beam_spectrum(struct hdf5_file *f, const struct beam *b)
 {
     bool same = true;
     for (size_t i = 1; i < b->nsources; i++)
@@ -134,14 +141,66 @@ static void put_spectrum(struct hdf5_file *f, const struct beam *b)
     const hsize_t n = b->nsources;
     for (size_t i = 0; i < n; i++)
         values[i] = m_to_angstrom(b->sources[i].wavelength_m);
-    hdf5_reals(f, WAVELENGTH "_spectrum", 1, &n, values);
-    hdf5_note_text(f, WAVELENGTH "_spectrum", "units", "angstrom");
+    hdf5_reals(f, NXMX_SPECTRUM, 1, &n, values);
+    hdf5_note_text(f, NXMX_SPECTRUM, "units", "angstrom");
     for (size_t i = 0; i < n; i++)
         values[i] = b->sources[i].weight;
-    hdf5_reals(f, WAVELENGTH "_spectrum_weights", 1, &n, values);
-    hdf5_reals(f, WAVELENGTH "_spectrum_weight", 1, &n, values);  // as dxtbx calls them
-    hdf5_note_text(f, WAVELENGTH, "variant", "incident_wavelength_spectrum");
+    hdf5_reals(f, NXMX_SPECTRUM "_weights", 1, &n, values);
+    hdf5_reals(f, NXMX_SPECTRUM "_weight", 1, &n, values);  // as dxtbx calls them
+    note_spectrum(f);
     mem_free(values);
+}
+
+/* Fills a row of the table with the spectrum of a frame: its own, else that of the beam, else its
+ * one wavelength.  What is left of the row repeats the last wavelength with weight 0. */
+static void fill_spectrum(const struct nxmx_rows *rows, const struct nxmx_frame *frame,
+                          const struct beam *b, size_t width, double *wavelengths, double *weights)
+{
+    const struct nxmx_channel *own = nxmx_rows_spectrum(rows, frame->number);
+    const size_t n = frame->channels ? (size_t)frame->channels : b->nsources;
+    for (size_t i = 0; i < width; i++) {
+        if (i && i >= n)
+            wavelengths[i] = wavelengths[i - 1];
+        else if (frame->channels)
+            wavelengths[i] = own[i].wavelength;
+        else
+            wavelengths[i] = n > 1 ? m_to_angstrom(b->sources[i].wavelength_m) : frame->wavelength;
+        if (i < n && n > 1)
+            weights[i] = frame->channels ? own[i].weight : b->sources[i].weight;
+        else
+            weights[i] = !i;
+    }
+}
+
+/* The spectra of frames, a row each, as wide as the one with the most channels. */
+static void put_spectra(struct hdf5_file *f, const struct nxmx_rows *rows, const struct beam *b)
+{
+    size_t width = b->nsources;
+    for (size_t i = 0; i < rows->nframes; i++)
+        width = rows->frames[i].channels > width ? (size_t)rows->frames[i].channels : width;
+    double *wavelengths = mem_array(rows->nframes, width * sizeof *wavelengths),
+           *weights = mem_array(rows->nframes, width * sizeof *weights);
+    if (hdf5_good(f, wavelengths && weights ? 0 : -1)) {
+        const hsize_t dims[2] = {rows->nframes, width};
+        for (size_t i = 0; i < rows->nframes; i++)
+            fill_spectrum(rows, &rows->frames[i], b, width, wavelengths + i * width,
+                          weights + i * width);
+        hdf5_reals(f, NXMX_SPECTRUM, 2, dims, wavelengths);
+        hdf5_note_text(f, NXMX_SPECTRUM, "units", "angstrom");
+        hdf5_reals(f, NXMX_SPECTRUM "_weights", 2, dims, weights);
+        hdf5_link(f, NXMX_SPECTRUM "_weight", NXMX_SPECTRUM "_weights");  // as dxtbx calls them
+        note_spectrum(f);
+    }
+    mem_free(wavelengths);
+    mem_free(weights);
+}
+
+static void put_spectrum(struct hdf5_file *f, const struct nxmx_rows *rows, const struct beam *b)
+{
+    if (rows->nchannels)
+        put_spectra(f, rows, b);
+    else
+        put_beam_spectrum(f, b);
 }
 
 /* The flux is the same everywhere in the beam. */
@@ -176,7 +235,7 @@ static void put_beam(struct hdf5_file *f, const struct experiment *x, const stru
 {
     hdf5_group(f, NXMX_INSTRUMENT "/beam", "NXbeam");
     put_varying(f, WAVELENGTH, rows, offsetof(struct nxmx_frame, wavelength), 1.0, "angstrom");
-    put_spectrum(f, &x->beam);
+    put_spectrum(f, rows, &x->beam);
     /* An exposure has 1 s, see frame_time. */
     put_varying(f, NXMX_INSTRUMENT "/beam/flux", rows, offsetof(struct nxmx_frame, fluence), 1.0,
                 "1/(m^2*s)");

@@ -8,6 +8,7 @@
 #define NXMX_INSTRUMENT "/entry/instrument"
 #define NXMX_DATA "/entry/data/data"
 #define NXMX_TRUTH "/entry/braggpipe"
+#define NXMX_SPECTRUM NXMX_INSTRUMENT "/beam/incident_wavelength_spectrum"
 
 /* Everything but /entry/data/data. */
 void nxmx_layout(struct hdf5_file *f, const struct nxmx_kind *kind, const struct nxmx_rows *rows);
@@ -30,6 +31,10 @@ hid_t nxmx_pixel_type(enum pixel_type type);
  * cannot be). */
 void nxmx_put_rows(struct hdf5_file *f, const struct nxmx_rows *rows, bool moves);
 bool nxmx_get_rows(struct hdf5_file *f, struct nxmx_rows *rows);
+
+/* Reads the spectra of frames that have their own into rows that were read from the same file;
+ * false when that cannot be. */
+bool nxmx_get_spectra(struct hdf5_file *f, struct nxmx_rows *rows);
 
 /* Reads the packed image at a place; false when that cannot be. */
 bool nxmx_get_chunk(hid_t data, size_t place, struct nxmx_chunk *chunk);

@@ -67,6 +67,86 @@ int64_t nxmx_rows_find(const struct nxmx_rows *rows, uint64_t number)
     return at < rows->nframes && rows->frames[at].number == number ? (int64_t)at : -1;
 }
 
+/* --- spectra ------------------------------------------------------------- */
+
+static size_t channels_below(const struct nxmx_rows *rows, uint64_t number)
+{
+    return below(rows->channels, rows->nchannels, sizeof *rows->channels, number);
+}
+
+const struct nxmx_channel *nxmx_rows_spectrum(const struct nxmx_rows *rows, uint64_t number)
+{
+    return rows->nchannels ? &rows->channels[channels_below(rows, number)] : NULL;
+}
+
+static void remove_spectrum(struct nxmx_rows *rows, uint64_t number, size_t count)
+{
+    if (!count)
+        return;
+    const size_t first = channels_below(rows, number);
+    rows->nchannels -= count;
+    memmove(&rows->channels[first], &rows->channels[first + count],
+            (rows->nchannels - first) * sizeof *rows->channels);
+}
+
+/* Files fill up a spectrum of fewer channels than others with a repeated wavelength of weight 0,
+ * so such channels at the end are none. */
+static size_t trim_spectrum(const struct nxmx_channel *c, size_t count)
+{
+    while (count > 1 && c[count - 1].weight == 0.0 &&
+           c[count - 1].wavelength == c[count - 2].wavelength)
+        count--;
+    return count;
+}
+
+enum status nxmx_rows_set_spectrum(struct nxmx_rows *rows, uint64_t number,
+                                   const struct nxmx_channel *channels, size_t count,
+                                   struct error *e)
+{
+    struct nxmx_frame *frame = &rows->frames[nxmx_rows_find(rows, number)];
+    remove_spectrum(rows, number, (size_t)frame->channels);
+    frame->channels = 0;
+    count = trim_spectrum(channels, count);
+    if (!count)
+        return STATUS_OK;
+    struct nxmx_channel *grown =
+        mem_grow(rows->channels, rows->nchannels, count, sizeof *grown, &rows->channels_room);
+    if (!grown)
+        return error_memory(e, "the spectra of frames");
+    rows->channels = grown;
+    struct nxmx_channel *first = &grown[channels_below(rows, number)];
+    memmove(first + count, first, (rows->nchannels - (size_t)(first - grown)) * sizeof *first);
+    for (size_t i = 0; i < count; i++)
+        first[i] = (struct nxmx_channel){number, channels[i].wavelength, channels[i].weight};
+    rows->nchannels += count;
+    frame->channels = count;
+    return STATUS_OK;
+}
+
+enum status nxmx_rows_note_spectrum(struct nxmx_rows *rows, const struct recipe *r, struct error *e)
+{
+    double sum = 0.0;
+    bool differ = false;
+    for (size_t i = 0; i < r->nsources; i++) {
+        sum += r->sources[i].weight;
+        differ |= r->sources[i].wavelength_m != r->sources[0].wavelength_m;
+    }
+    if (!differ || !(sum > 0.0))
+        return nxmx_rows_set_spectrum(rows, r->id, NULL, 0, e);
+    struct nxmx_channel *channels = mem_array(r->nsources, sizeof *channels);
+    if (!channels)
+        return error_memory(e, "the spectrum of a frame");
+    for (size_t i = 0; i < r->nsources; i++)
+        channels[i] =
+            (struct nxmx_channel){.wavelength = m_to_angstrom(r->sources[i].wavelength_m),
+                                  .weight = r->sources[i].weight * (double)r->nsources / sum};
+    const enum status s = nxmx_rows_set_spectrum(rows, r->id, channels, r->nsources, e);
+    mem_free(channels);
+    return s;
+}
+
+/* --- frames and lattices ------------------------------------------------- */
+
 void nxmx_rows_remove(struct nxmx_rows *rows, uint64_t number)
 {
     const int64_t at = nxmx_rows_find(rows, number);
@@ -76,6 +156,7 @@ void nxmx_rows_remove(struct nxmx_rows *rows, uint64_t number)
     struct nxmx_lattice *first = &rows->lattices[lattices_below(rows, number)];
     const size_t n = frame->lattices;
     struct nxmx_told *reflections = &rows->reflections[at];
+    remove_spectrum(rows, number, (size_t)frame->channels);
     rows->nframes--;
     memmove(frame, frame + 1, (rows->nframes - (size_t)at) * sizeof *frame);
     memmove(reflections, reflections + 1, (rows->nframes - (size_t)at) * sizeof *reflections);
@@ -107,6 +188,7 @@ static enum status insert(struct nxmx_rows *rows, const struct nxmx_frame *frame
                  first = lattices_below(rows, frame->number);
     memmove(&rows->frames[at + 1], &rows->frames[at], (rows->nframes - at) * sizeof *rows->frames);
     rows->frames[at] = *frame;
+    rows->frames[at].channels = 0;
     memmove(&reflections[at + 1], &reflections[at], (rows->nframes - at) * sizeof *reflections);
     reflections[at] = (struct nxmx_told){0};
     rows->nframes++;
@@ -178,6 +260,9 @@ enum status nxmx_rows_merge(struct nxmx_rows *rows, const struct nxmx_rows *from
         s = insert(rows, frame, &lattices, e);
         if (!s && from->has_reflections)
             nxmx_rows_note(rows, frame->number, &from->reflections[i]);
+        if (!s && frame->channels)
+            s = nxmx_rows_set_spectrum(rows, frame->number, nxmx_rows_spectrum(from, frame->number),
+                                       (size_t)frame->channels, e);
         if (!s && frame->lattices)
             memcpy(lattices, &from->lattices[lattices_below(from, frame->number)],
                    frame->lattices * sizeof *lattices);
@@ -199,7 +284,7 @@ bool nxmx_rows_agree(const struct nxmx_rows *a, const struct nxmx_rows *b, uint6
         return false;
     struct nxmx_frame frame = a->frames[in_a];
     frame.file = b->frames[in_b].file;
-    return memcmp(&frame, &b->frames[in_b], sizeof frame) == 0 &&
+    return memcmp(&frame, &b->frames[in_b], offsetof(struct nxmx_frame, channels)) == 0 &&
            (!frame.lattices ||
             memcmp(&a->lattices[lattices_below(a, number)], &b->lattices[lattices_below(b, number)],
                    frame.lattices * sizeof *a->lattices) == 0);
@@ -209,6 +294,7 @@ void nxmx_rows_free(struct nxmx_rows *rows)
 {
     mem_free(rows->frames);
     mem_free(rows->lattices);
+    mem_free(rows->channels);
     mem_free(rows->reflections);
     *rows = (struct nxmx_rows){0};
 }

@@ -168,8 +168,10 @@ static enum status make_rows(struct nxmx_series *s, const struct frame *f, struc
                                    .rest_photons = t->rest_photons};
     const uint64_t id = f->recipe.id;
     nxmx_rows_free(&s->rows);
-    const enum status status =
+    enum status status =
         nxmx_rows_add(&s->rows, &s->experiment, &f->recipe, nxmx_series_number(s, id), e);
+    if (status == STATUS_OK)
+        status = nxmx_rows_note_spectrum(&s->rows, &f->recipe, e);
     if (status == STATUS_OK && t->present)
         nxmx_rows_note(&s->rows, id, &told);
     return status;

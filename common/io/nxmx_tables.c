@@ -220,6 +220,53 @@ static bool get_shifts(struct hdf5_file *f, struct nxmx_rows *rows)
     return good;
 }
 
+static int rank_of(struct hdf5_file *f, const char *path)
+{
+    const hid_t data = hdf5_open_data(f->id, path);
+    const hid_t space = data >= 0 ? H5Dget_space(data) : -1;
+    const int rank = space >= 0 ? H5Sget_simple_extent_ndims(space) : -1;
+    if (space >= 0)
+        (void)H5Sclose(space);
+    if (data >= 0)
+        (void)H5Dclose(data);
+    return rank;
+}
+
+/* Takes a row of the table in; nxmx_rows_set_spectrum leaves out what only fills it up. */
+static bool take_spectrum(struct nxmx_rows *rows, size_t frame, const double *wavelengths,
+                          const double *weights, size_t width)
+{
+    struct error ignored;
+    struct nxmx_channel *channels = mem_array(width, sizeof *channels);
+    for (size_t i = 0; channels && i < width; i++)
+        channels[i] = (struct nxmx_channel){.wavelength = wavelengths[i], .weight = weights[i]};
+    const bool good = channels && !nxmx_rows_set_spectrum(rows, rows->frames[frame].number,
+                                                          channels, width, &ignored);
+    mem_free(channels);
+    return good;
+}
+
+bool nxmx_get_spectra(struct hdf5_file *f, struct nxmx_rows *rows)
+{
+    double *wavelengths = NULL, *weights = NULL;
+    size_t count = 0, nweights = 0;
+    if (H5Lexists(f->id, NXMX_SPECTRUM, hdf5_links()) <= 0 || !rows->nframes)
+        return true;
+    bool good = get_table(f, NXMX_SPECTRUM, H5Tcopy(H5T_NATIVE_DOUBLE), sizeof *wavelengths, &count,
+                          &wavelengths) &&
+                get_table(f, NXMX_SPECTRUM "_weights", H5Tcopy(H5T_NATIVE_DOUBLE), sizeof *weights,
+                          &nweights, &weights) &&
+                count == nweights;
+    const size_t width = count / rows->nframes;
+    const bool own = count > 1 && rank_of(f, NXMX_SPECTRUM) == 2;
+    for (size_t i = 0; i < rows->nframes && good && own; i++)
+        good = count % rows->nframes == 0 &&
+               take_spectrum(rows, i, wavelengths + i * width, weights + i * width, width);
+    free(wavelengths);
+    free(weights);
+    return good;
+}
+
 bool nxmx_get_rows(struct hdf5_file *f, struct nxmx_rows *rows)
 {
     *rows = (struct nxmx_rows){0};

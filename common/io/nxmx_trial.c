@@ -29,7 +29,8 @@ void nxmx_try(struct hdf5_file *f)
     struct nxmx_layers layers = {0};
     if (hdf5_read_text(f, NXMX_TRUTH "/history", history, sizeof history))
         history[0] = 0;
-    (void)nxmx_get_rows(f, &rows);
+    if (nxmx_get_rows(f, &rows))
+        (void)nxmx_get_spectra(f, &rows);
     nxmx_rows_free(&rows);
     if (nxmx_layers_find(f, &kind) && nxmx_layers_open(&layers, f, &kind))
         for (size_t i = 0; i < layers.count; i++)

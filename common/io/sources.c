@@ -55,6 +55,8 @@ static enum status read_list(struct text_file *t, enum physics physics, const do
     size_t room = 0;
     enum status s;
     const char comment = physics == PHYSICS_PHYSICAL ? '#' : 0;
+    if (comment && (s = text_check_commas(t, comment, e)))
+        return s;
     while (!(s = text_line(t, SEPARATORS, comment, e)) && t->nwords) {
         if (*n == SOURCES_MAX)
             return text_error(t, e, "at most %d sources are allowed", SOURCES_MAX);

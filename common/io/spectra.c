@@ -3,10 +3,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/alloc.h"
 #include "base/median.h"
 #include "io/hdf5_read.h"
+#include "io/nexus.h"
 #include "io/nxmx_geometry.h"
 #include "io/textfile.h"
 
@@ -127,6 +129,17 @@ static enum status read_lines(struct text_file *t, double unit_eV, struct listed
     return s;
 }
 
+/* A first comment that names wavelengths says that the first column holds no energies. */
+static enum status check_comment(const struct text_file *t, size_t length, struct error *e)
+{
+    if (*t->bytes == '#' && memmem(t->bytes, length, "avelength", 9))
+        return error_set(e, STATUS_INPUT,
+                         "%s:1: the comment names a wavelength; expected energies in eV, or in keV "
+                         "as in '# energy/keV'",
+                         t->path);
+    return STATUS_OK;
+}
+
 static enum status read_text(const char *path, struct listed_spectra *l, struct error *e)
 {
     struct text_file t;
@@ -134,7 +147,9 @@ static enum status read_text(const char *path, struct listed_spectra *l, struct 
     if (!s) {
         const size_t first = strcspn(t.bytes, "\n");
         const char *keV = memmem(t.bytes, first, "keV", 3);
-        s = read_lines(&t, *t.bytes == '#' && keV ? 1000.0 : 1.0, l, e);
+        s = check_comment(&t, first, e);
+        s = s ? s : text_check_commas(&t, '#', e);
+        s = s ? s : read_lines(&t, *t.bytes == '#' && keV ? 1000.0 : 1.0, l, e);
     }
     text_close(&t);
     return s;
@@ -179,9 +194,26 @@ static enum status level(double *photons, size_t points, struct error *e)
     return STATUS_OK;
 }
 
-static enum status read_sets(const char *path, hid_t energies, const hsize_t esize[2],
-                             hid_t weights, const hsize_t wsize[2], struct listed_spectra *l,
-                             struct error *e)
+/* What the energies have to be multiplied by, from their attribute `units`. */
+static enum status read_unit(hid_t file, const char *path, double *unit_eV, struct error *e)
+{
+    const struct nexus n = {file, path};
+    char units[NEXUS_TEXT] = "eV";
+    const bool said = H5Aexists_by_name(file, "/energies", "units", H5P_DEFAULT) > 0;
+    if (said && !nexus_text(&n, "/energies", "units", units))
+        return nexus_error(&n, "/energies", e, "units cannot be read; expected eV or keV");
+    if (strcasecmp(units, "eV") == 0)
+        *unit_eV = 1.0;
+    else if (strcasecmp(units, "keV") == 0)
+        *unit_eV = 1000.0;
+    else
+        return nexus_error(&n, "/energies", e, "unknown units '%.40s'; expected eV or keV", units);
+    return STATUS_OK;
+}
+
+static enum status read_sets(const char *path, double unit_eV, hid_t energies,
+                             const hsize_t esize[2], hid_t weights, const hsize_t wsize[2],
+                             struct listed_spectra *l, struct error *e)
 {
     if (esize[1] != wsize[1] || (esize[0] != 1 && esize[0] != wsize[0]))
         return error_set(e, STATUS_INPUT,
@@ -195,6 +227,8 @@ static enum status read_sets(const char *path, hid_t energies, const hsize_t esi
     if (H5Dread(energies, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, l->energy_eV) < 0 ||
         H5Dread(weights, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, l->photons) < 0)
         return error_set(e, STATUS_INPUT, "%s: /energies or /weights cannot be read", path);
+    for (size_t i = 0; i < (size_t)(esize[0] * esize[1]); i++)
+        l->energy_eV[i] *= unit_eV;
     for (size_t i = 1; i < l->shots && esize[0] == 1; i++)
         memcpy(l->energy_eV + i * l->points, l->energy_eV, l->points * sizeof *l->energy_eV);
     for (size_t i = 0; i < l->shots && !s; i++)
@@ -207,6 +241,7 @@ static enum status read_open(struct hdf5_file *f, const char *path, struct liste
 {
     hsize_t esize[2], wsize[2];
     char missing[HDF5_REASON];
+    double unit_eV = 1.0;
     const hid_t energies = open_numbers(f->id, "/energies", esize);
     const hid_t weights = open_numbers(f->id, "/weights", wsize);
     enum status s = STATUS_OK;
@@ -219,7 +254,8 @@ static enum status read_open(struct hdf5_file *f, const char *path, struct liste
                       "%s: /energies or /weights has a part in %s, which is missing", path,
                       missing);
     else
-        s = read_sets(path, energies, esize, weights, wsize, l, e);
+        s = read_unit(f->id, path, &unit_eV, e);
+    s = s ? s : read_sets(path, unit_eV, energies, esize, weights, wsize, l, e);
     if (energies >= 0)
         (void)H5Dclose(energies);
     if (weights >= 0)

@@ -1,5 +1,6 @@
 #include "io/textfile.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -120,6 +121,54 @@ enum status text_line(struct text_file *t, const char *separators, char comment,
         if (comment)
             *strchrnul(line, comment) = 0;
         split(t, line, separators);
+    }
+    return STATUS_OK;
+}
+
+#define WORD_GAPS TEXT_SPACE ";:!"
+
+/* Whether a word is digits, one comma and digits, with a sign or an exponent or without. */
+static bool has_decimal_comma(const char *word, size_t length)
+{
+    const char *comma = memchr(word, ',', length), *end = word + length;
+    if (!comma || comma == word || comma + 1 == end || !isdigit((unsigned char)comma[-1]) ||
+        !isdigit((unsigned char)comma[1]))
+        return false;
+    return !memchr(word, '.', length) && !memchr(comma + 1, ',', (size_t)(end - comma - 1));
+}
+
+/* The first word of a line of several words that has a decimal comma, *length long, or NULL. */
+static const char *find_decimal_comma(const char *line, const char *end, size_t *length)
+{
+    const char *found = NULL;
+    int words = 0;
+    for (const char *at = line, *next; at < end; at = next) {
+        for (next = at; next < end && !strchr(WORD_GAPS, *next);)
+            next++;
+        words += next > at;
+        if (!found && has_decimal_comma(at, (size_t)(next - at))) {
+            found = at;
+            *length = (size_t)(next - at);
+        }
+        next += next < end;
+    }
+    return words > 1 ? found : NULL;
+}
+
+enum status text_check_commas(const struct text_file *t, char comment, struct error *e)
+{
+    struct text_file at = *t;
+    for (const char *line = t->next, *next; *line; line = next) {
+        const char *end = strchrnul(line, '\n');
+        const char *note = comment ? memchr(line, comment, (size_t)(end - line)) : NULL;
+        size_t length = 0;
+        const char *word = find_decimal_comma(line, note ? note : end, &length);
+        at.line++;
+        next = *end ? end + 1 : end;
+        if (word)
+            return text_error(&at, e,
+                              "'%.*s' has a decimal comma; expected a decimal point, as in 0.97",
+                              (int)(length < 30 ? length : 30), word);
     }
     return STATUS_OK;
 }

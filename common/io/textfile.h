@@ -52,6 +52,11 @@ enum status text_copy(struct text_file *t, const char *name, const char *bytes, 
  * or more is STATUS_INPUT.  Overwrites separators in t->bytes. */
 enum status text_line(struct text_file *t, const char *separators, char comment, struct error *e);
 
+/* STATUS_INPUT where a line that has not been split yet has several words between white space or
+ * one of `;:!`, and one of them is digits, one comma and digits: a number with a decimal comma. For
+ * lists in which commas separate words, too. */
+enum status text_check_commas(const struct text_file *t, char comment, struct error *e);
+
 /* Word number i (from 0, must be there) as a finite number within [min, max],
  * called `what` in errors. */
 enum status text_real(const struct text_file *t, int i, const char *what, double min, double max,

@@ -16,6 +16,7 @@ cat >fprime.txt <<'END'
 Se 12650 -9 1
 Se 12660 -11 4
 Fe 7000 0.5 2.5
+Fe 13000 0.5 2.5
 END
 
 # factors NAME OPTION...: F of the experiment as h k l F in NAME
@@ -173,6 +174,8 @@ refused "f' and f'' of Se at 40000 eV are not known" 2 --mtz=good.mtz --sites=si
 refused 'sites.txt:2: 6 columns, must be four' 3 --mtz=good.mtz --sites=sites.txt --fprime=sites.txt
 refused 'other.pdb: cell and space group must be those of my model.pdb' 3 --model='my model.pdb' --light=other.pdb --light-occupancy=0.3
 refused '--light needs --light-occupancy: how many are excited' 2 --model='my model.pdb' --light=light.pdb
+echo 'Se 9000 -3 2' >single.txt
+refused "--fprime: the only line of Se is for 9000 eV, and f' and f'' are needed at 12650 eV; expected within 1 %" 2 --mtz=good.mtz --sites=sites.txt --energy=12650 --fprime=single.txt
 refused '--light needs --model' 2 --mtz=good.mtz --light=light.pdb --light-occupancy=0.3
 refused "'1.5' is out of range, must be at least 0 and at most 1" 2 --model='my model.pdb' --light=light.pdb --light-occupancy=1.5
 refused '--sites needs --mtz or --model' 2 --sites=sites.txt

@@ -24,6 +24,11 @@ printf '1 2 3 10 1\n1 2 4 10 1 0\n' > six.hkl
 printf '9000 1\n9001 2 3\n' > ragged.spectra
 printf '9000 1\n9001 2\n9001 3\n' > still.spectra
 printf '9000 0\n9001 -2\n' > dark.spectra
+printf '9000,5 0,97\n9001,5 1,2\n' > comma.spectra
+printf '9000.5;0,97\n9001.5;1,2\n' > semicolon.spectra
+printf '# wavelength/A weight\n1.37 1\n1.38 2\n' > wavelength.spectra
+printf '9000,1,2\n9001, 2, 1\n' > comma.ok.spectra
+printf '0 0 -10 1 1e-10\n0 0 -10 0,97 1e-10\n' > comma.sources
 printf '5000 1\n6000 1\n' > far.spectra
 printf 'first label label\n0 a b\n' > twice.runs
 printf 'first colour\n0 blue\n' > odd.runs

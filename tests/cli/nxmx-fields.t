@@ -48,6 +48,28 @@ import h5py, numpy
 beam = h5py.File("band.nxs")["entry/instrument/beam"]
 weights = beam["incident_wavelength_spectrum_weight"][()]
 assert weights.size == beam["incident_wavelength_spectrum"].size == 5 and numpy.array_equal(weights, beam["incident_wavelength_spectrum_weights"][()])'
+printf '12000 1 0 3\n12010 2 1 1\n12020 1 4 0\n' >shots.txt
+series sase -- --random --spectrum=sase --pulse=10 --seed=4
+series shots -- --random --spectra=shots.txt
+check 'each frame has the spectrum of its pulse, in the master and in its data file; the text that names it has a variable length' /usr/bin/python3 -c '
+import h5py, numpy
+for name, files in ("sase", 3), ("shots", 3):
+    beam = h5py.File(name + ".nxs")["entry/instrument/beam"]
+    waves, weights = beam["incident_wavelength_spectrum"][()], beam["incident_wavelength_spectrum_weights"][()]
+    assert waves.shape == weights.shape == beam["incident_wavelength_spectrum_weight"].shape and len(waves) == 5 and waves.shape[1] > 1
+    assert beam["incident_wavelength"].attrs["variant"] == "incident_wavelength_spectrum"
+    means = (waves * weights).sum(1) / weights.sum(1)
+    assert numpy.allclose(means, beam["incident_wavelength"][()], rtol=1e-12, atol=0), means
+    assert len(set(means)) > 2 and (numpy.diff(waves) != 0).any()
+    for file in range(files):
+        part = h5py.File("%s_data_%06d.h5" % (name, file + 1))["entry/instrument/beam"]
+        for i, own in enumerate(part.get("incident_wavelength_spectrum", [])):
+            lit = part["incident_wavelength_spectrum_weights"][i] > 0
+            there = weights[2 * file + i] > 0
+            assert numpy.array_equal(own[lit], waves[2 * file + i][there])
+energy, *shots = numpy.loadtxt("shots.txt").T
+asked = [(shot * 12398.419843320026 / energy).sum() / shot.sum() for shot in shots]
+assert numpy.allclose(means[:3], asked, rtol=1e-6), (means, asked)'
 is 'nothing is said' "$(cat message)" ''
 
 # sums FILE: of the pixels of each image, as a reader without plugins finds them

@@ -1,5 +1,6 @@
 """spectrum.py write: spectra as text and HDF5; profile IMAGE SPECTRUM: photons of the spot against the formula;
-sensor IMAGE: photons of a reflection at 10 and 20 keV behind what 0.32 mm of silicon absorbs (NIST SRD 126)."""
+sensor IMAGE: photons of a reflection at 10 and 20 keV behind what 0.32 mm of silicon absorbs (NIST SRD 126);
+dxtbx FILE: spectra of the frames of NXmx as dxtbx reads them, against the wavelengths of the ground truth."""
 import sys
 
 import h5py
@@ -28,6 +29,11 @@ def write():
     with h5py.File("shots.h5", "w") as file:
         file["energies"] = MEAN * (1 + wide / 100)
         file["weights"] = shots
+    for unit, factor in ("keV", 1e-3), ("angstrom", 1):
+        with h5py.File(f"{unit}.h5", "w") as file:
+            file["energies"] = MEAN * (1 + wide / 100) * factor
+            file["energies"].attrs["units"] = unit
+            file["weights"] = shots
     with h5py.File("other.h5", "w") as file:
         file["energies"] = numpy.arange(3.0)
         file["weights"] = numpy.zeros((2, 2, 2))
@@ -62,6 +68,29 @@ def sensor(image):
         expected = photons * -numpy.expm1(-cm2_g * 2.33 * t / numpy.cos(two_theta))
         print(f"{wave} A: {found:.6g} photons, {found / expected:.5f} of the formula, {found / photons:.4f} caught")
         assert abs(found / expected - 1) < 0.003
+
+
+def dxtbx(name):
+    from dxtbx.format.FormatNexus import FormatNexus
+    image = FormatNexus(name)
+    truth = h5py.File(name)["entry/braggpipe/frames"]["wavelength"]
+    spectra = [image.get_spectrum(i) for i in range(5)]
+    means = []
+    for i, spectrum in enumerate(spectra):
+        energies, weights = (numpy.array(v) for v in (spectrum.get_energies_eV(), spectrum.get_weights()))
+        means.append((weights * HC / energies).sum() / weights.sum())
+        assert energies.size > 3 and abs(image.get_beam(i).get_wavelength() - truth[i]) < 1e-9
+    print(f"mean wavelengths {means}, of the truth {truth.tolist()}")
+    assert numpy.allclose(means, truth, rtol=1e-6, atol=0)
+    if name == "measured.nxs":  # frame 4 takes the first spectrum again, and all are the same bumps
+        energies, weights = (numpy.array(v) for v in (spectra[2].get_energies_eV(), spectra[2].get_weights()))
+        fine = MEAN * (1 + numpy.linspace(-0.8, 0.8, 401) / 100)
+        mean = (bumps(numpy.linspace(-0.8, 0.8, 401)) * fine).sum()
+        rms = numpy.sqrt((bumps(numpy.linspace(-0.8, 0.8, 401)) * (fine - mean) ** 2).sum())
+        ours = (weights * energies).sum() / weights.sum()
+        assert abs(ours - mean) < 0.01 * rms and abs(numpy.sqrt((weights * (energies - ours) ** 2).sum() / weights.sum()) / rms - 1) < 0.01
+    if name == "sase.nxs":
+        assert len({round(mean, 7) for mean in means}) == 5
 
 
 globals()[sys.argv[1]](*sys.argv[2:])

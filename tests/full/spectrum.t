@@ -50,6 +50,32 @@ for how in dense double closed layer; do
 	note "$tap_output"
 done
 
+check 'energies in keV, as their attribute says' turned keV_%d.raw --phi0=-1.25 --spectra=keV.h5 --channels=1000 --frames=3 --only=2
+check 'are that shot, too' cmp keV_2.raw shots_2.raw
+check_status 'energies of an unknown unit are refused' 3 bragg-orient --out='ipc:///tmp/nobody' --in='ipc:///tmp/nobody' --spectra=angstrom.h5
+is 'and named' "$tap_output" "bragg-orient: angstrom.h5: /energies: unknown units 'angstrom'; expected eV or keV"
+
+# --- NXmx, as dxtbx reads it: the spectrum of each frame
+# frames NAME GEOMETRY [ORIENT...]: five, two a file
+frames() {
+	name=$1 geometry=$2
+	shift 2
+	bragg-geometry --quiet --detpixels=32 --pixel=3.2 --distance=120 --ncells=5 --fluence=1e26 --energy=12398.42 $geometry |
+		bragg-orient --quiet --frames=5 --random "$@" | bragg-intensity --quiet --threads=1 |
+		bragg-noise --quiet --adc-offset=0 | bragg-write --quiet --compression=gzip --frames-per-file=2 "$name.nxs"
+}
+if has python:dxtbx; then
+	check 'a beam of constant spectrum' frames constant '--dispersion=2 --dispersion-steps=5'
+	check 'five frames of four measured spectra' frames measured '' --spectra=shots.h5 --channels=60
+	check 'five pulses' frames sase '' --spectrum=sase --pulse=10 --seed=4
+	for name in constant measured sase; do
+		check "dxtbx has the spectrum of each frame: $name" /usr/bin/python3 "$BRAGG_TESTS/full/spectrum.py" dxtbx "$name.nxs"
+		note "$tap_output"
+	done
+else
+	skip 'spectra of frames in dxtbx' "$lack is missing"
+fi
+
 # --- damaged files
 cut() { # BYTES: the file, cut off
 	head -c "$1" shots.h5 >cut.h5
