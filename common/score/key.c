@@ -51,6 +51,7 @@ static enum status agree_detector(const struct key_part *a, const struct key_par
     return STATUS_OK;
 }
 
+/* STATUS_INPUT unless a part tells the same things, of the same detector, as the first one. */
 static enum status agree_parts(const struct key_part *a, const struct key_part *b, struct error *e)
 {
     const double both = vec_dot(a->spindle, a->spindle) * vec_dot(b->spindle, b->spindle);
@@ -232,6 +233,9 @@ static enum status find_ones(struct key *k, struct error *e)
     return STATUS_OK;
 }
 
+/* Takes the frames and lattices of all parts into k->rows, in the order of their numbers, and of
+ * one number in that of the parts.  STATUS_INPUT for a frame in two parts, and for crystals that
+ * differ. */
 static enum status join_parts(struct key *k, struct error *e)
 {
     size_t count, nlattices;

@@ -141,6 +141,8 @@ static enum status read_recorded_frame(struct key_part *k, const struct played *
     return s;
 }
 
+/* Reads the frames of k->path into *k: all reflections stay in memory.  STATUS_INPUT for damaged
+ * ones, and for those of recipes. */
 static enum status key_recording_read(struct key_part *k, struct error *e)
 {
     struct played p = {.recording.file = -1};
@@ -178,6 +180,8 @@ static enum status read_chunks(struct key_part *k, struct crystfel_stream *in, s
     return s;
 }
 
+/* Reads all of it into *k, where it stays.  STATUS_INPUT for streams that bragg-write and
+ * bragg-serve did not make. */
 static enum status key_stream_read(struct key_part *k, struct error *e)
 {
     struct crystfel_stream in;
@@ -208,6 +212,7 @@ struct number_list {
     size_t count, room;
 };
 
+/* Whether a name is that of such tables: NAME.refl, or a template as key_%04d.refl. */
 static bool key_tables_named(const char *path)
 {
     const size_t length = strlen(path);
@@ -369,6 +374,9 @@ static enum status read_files(struct key_part *k, const struct template *t, stru
     return s;
 }
 
+/* Reads all files of the template, or the one, into *k: all reflections stay in memory.  Frames
+ * that the table of a run lacks, up to its last one, are blanks.  STATUS_INPUT for files that are
+ * none, and where there are none. */
 static enum status key_tables_read(struct key_part *k, struct error *e)
 {
     struct template t;
@@ -407,6 +415,7 @@ struct table {
     double panels;  // most so far
 };
 
+/* Whether a file begins as both do; false when it cannot be read. */
 static bool key_text_is(const char *path)
 {
     return filetype_begins(path, "frame	", 6) || filetype_begins(path, "frame ", 6);
@@ -557,6 +566,7 @@ static enum status read_lines(struct key_part *k, struct table *t, struct answer
     return s ? s : key_add_frame(k, a->frame, a, e);
 }
 
+/* Reads all of it into *k, where it stays.  STATUS_INPUT with "FILE:LINE: " for what is neither. */
 static enum status key_text_read(struct key_part *k, struct error *e)
 {
     struct table t = {.panels = 1.0};
