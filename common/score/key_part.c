@@ -1,94 +1,15 @@
 #include "score/key_part.h"
 
 #include <inttypes.h>
-#include <unistd.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
-#include "base/vec.h"
-#include "io/nexus.h"
-#include "io/nxmx_read.h"
 #include "io/nxmx_reflections.h"
 #include "io/nxmx_trial.h"
-#include "score/key_recording.h"
-#include "score/key_stream.h"
-#include "score/key_tables.h"
-#include "score/key_text.h"
 
 enum { BLOCK_ROWS = 1 << 23 };  // that are read at a time, at most
-
-/* Frames of a rotation series say about what they turn. */
-static enum status read_spindle(struct key_part *k, struct error *e)
-{
-    struct hdf5_file file;
-    char path[NEXUS_PATH];
-    double length, step = 0.0;
-    vec_set(k->spindle, -1.0, 0.0, 0.0);
-    enum status s = hdf5_open(&file, k->path, nxmx_try_series, e);
-    if (s)
-        return s;
-    const struct nexus n = {file.id, k->path};
-    if (nexus_has(&n, "/entry/sample/transformations", "omega", path))
-        s = nexus_vector(&n, path, k->spindle, &length, e);
-    if (!s && nexus_has(&n, "/entry/sample/transformations", "omega_increment_set", path))
-        s = nexus_real(&n, path, NEXUS_ANGLE, &step, e);
-    hdf5_abort(&file);
-    for (int i = 0; i < 2; i++)  // NeXus' x and y seen from the other side: the frame of the beam
-        k->spindle[i] = 0.0 - k->spindle[i];
-    if (step * k->rows.frames->rotation_width < 0.0)  // bragg-write has inverted the axis
-        for (int i = 0; i < 3; i++)
-            k->spindle[i] = 0.0 - k->spindle[i];
-    return s;
-}
-
-static enum status count_rows(struct key_part *k, struct error *e)
-{
-    const struct nxmx_rows *rows = &k->rows;
-    if (!rows->nframes)
-        return error_set(e, STATUS_INPUT, "%s: holds no frames", k->path);
-    if (!rows->has_reflections)
-        return error_set(e, STATUS_INPUT,
-                         "%s: holds no reflections: bragg-intensity --reflections makes them",
-                         k->path);
-    k->nframes = rows->nframes;
-    k->first = mem_array(rows->nframes + 1, sizeof *k->first);
-    k->place = mem_array(rows->nframes, sizeof *k->place);
-    if (!k->first || !k->place)
-        return error_memory(e, "the answer key");
-    for (size_t i = 0; i < rows->nframes; i++)
-        if (__builtin_add_overflow(k->first[i], rows->reflections[i].rows, &k->first[i + 1]))
-            return error_set(e, STATUS_INPUT, "%s: is damaged", k->path);
-    return STATUS_OK;
-}
-
-enum status key_part_open(struct key_part *k, const char *path, struct error *e)
-{
-    *k = (struct key_part){.path = path, .file.id = -1};
-    if (key_tables_named(path)) {
-        const enum status status = key_tables_read(k, e);
-        return status ? status : count_rows(k, e);
-    }
-    if (access(path, R_OK))
-        return error_errno(e, STATUS_INPUT, "%s: cannot open", path);
-    enum status (*const read)(struct key_part *, struct error *) =
-        key_recording_is(path) ? key_recording_read
-        : key_stream_is(path)  ? key_stream_read
-        : key_text_is(path)    ? key_text_read
-                               : NULL;
-    if (read) {
-        const enum status status = read(k, e);
-        return status ? status : count_rows(k, e);
-    }
-    if (!nxmx_is_hdf5(path))
-        return error_set(e, STATUS_INPUT,
-                         "%s: is no answer key: must be an NXmx file of bragg-write, a recording, "
-                         "or a table or stream of reflections or lattices",
-                         path);
-    enum status s = nxmx_read_key(path, &k->rows, e);
-    s = s ? s : count_rows(k, e);
-    s = s ? s : nxmx_geometry_read(path, &k->detector, e);
-    k->on_disk = true;
-    return s ? s : read_spindle(k, e);
-}
 
 static void close_file(struct key_part *k)
 {
@@ -164,4 +85,188 @@ void key_part_forget(struct key_part *k)
     mem_free(k->block);
     k->block = NULL;
     k->nblock = k->block_frame = k->block_end = 0;
+}
+
+/* --- a frame --------------------------------------------------------------------- */
+
+static int by_hkl(const void *a, const void *b)
+{
+    const struct reflection_row *x = a, *y = b;
+    for (int i = 0; i < 3; i++)
+        if (x->hkl[i] != y->hkl[i])
+            return x->hkl[i] < y->hkl[i] ? -1 : 1;
+    return 0;
+}
+
+static enum status add_rows(struct key_part *k, const struct answer *a,
+                            const struct answer_lattice *l, int32_t lattice, struct error *e)
+{
+    struct reflection_row *more =
+        mem_grow(k->block, k->nblock, l->count + 1, sizeof *more, &k->block_room);
+    if (!more)
+        return error_memory(e, k->path);
+    k->block = more;
+    more += k->nblock;
+    size_t n = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        const struct answer_reflection *r = &a->reflections[l->first + i];
+        if (!r->measured || !(r->intensity > 0.0))
+            continue;
+        more[n] = (struct reflection_row){.fast = r->fast,
+                                          .slow = r->slow,
+                                          .photons = r->intensity,
+                                          .lattice = lattice,
+                                          .panel = r->panel};
+        memcpy(more[n++].hkl, r->hkl, sizeof r->hkl);
+    }
+    k->nblock += n;
+    if (n)
+        qsort(more, n, sizeof *more, by_hkl);
+    return STATUS_OK;
+}
+
+enum status key_add_frame(struct key_part *k, uint64_t number, const struct answer *a,
+                          struct error *e)
+{
+    struct nxmx_rows *r = &k->rows;
+    struct nxmx_frame *frames = mem_grow(r->frames, r->nframes, 1, sizeof *frames, &r->frames_room);
+    r->frames = frames ? frames : r->frames;
+    struct nxmx_told *counts =
+        mem_grow(r->reflections, r->nframes, 1, sizeof *counts, &r->reflections_room);
+    r->reflections = counts ? counts : r->reflections;
+    struct nxmx_lattice *lattices =
+        mem_grow(r->lattices, r->nlattices, a->nlattices + 1, sizeof *lattices, &r->lattices_room);
+    r->lattices = lattices ? lattices : r->lattices;
+    if (!frames || !counts || !lattices)
+        return error_memory(e, k->path);
+    const size_t first = k->nblock;
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < a->nlattices && !s; i++) {
+        struct nxmx_lattice *l = &lattices[r->nlattices++];
+        *l = (struct nxmx_lattice){.frame = number, .crystal = a->lattices[i].crystal};
+        memcpy(l->a_matrix, a->lattices[i].a_matrix, sizeof l->a_matrix);
+        for (int m = 0; m < 6; m++)
+            l->a_matrix[m] = 0.0 - l->a_matrix[m];  // from the frame of the beam to NeXus
+        s = add_rows(k, a, &a->lattices[i], (int32_t)i, e);
+    }
+    frames[r->nframes] =
+        (struct nxmx_frame){.number = number,
+                            .lattices = a->nlattices,
+                            .shift_m = {0.0 - a->shift_m[0], 0.0 - a->shift_m[1], a->shift_m[2]}};
+    counts[r->nframes++] = (struct nxmx_told){.rows = k->nblock - first};
+    return s;
+}
+
+enum status key_add_blanks(struct key_part *k, uint64_t number, struct error *e)
+{
+    const struct answer nothing = {0};
+    const struct nxmx_rows *r = &k->rows;
+    enum status s = STATUS_OK;
+    for (uint64_t i = r->nframes ? r->frames[r->nframes - 1].number + 1 : 0; i < number && !s; i++)
+        s = key_add_frame(k, i, &nothing, e);
+    return s;
+}
+
+/* --- the detector ------------------------------------------------------------------ */
+
+enum status key_add_panels(struct key_part *k, const struct geom_panel *panels, size_t npanels,
+                           struct error *e)
+{
+    if (k->detector.npanels)
+        return STATUS_OK;
+    k->detector.panels = mem_copy(panels, npanels, sizeof *panels);
+    if (!k->detector.panels)
+        return error_memory(e, k->path);
+    for (size_t i = 0; i < npanels; i++)
+        k->detector.panels[i].mask = NULL;
+    k->detector.npanels = npanels;
+    return STATUS_OK;
+}
+
+enum status key_add_unknown_panels(struct key_part *k, size_t npanels, struct error *e)
+{
+    k->detector.panels = mem_array(npanels, sizeof *k->detector.panels);
+    k->detector.npanels = npanels;
+    k->tells.no_detector = "the key tells nothing of the detector";
+    return k->detector.panels ? STATUS_OK : error_memory(e, k->path);
+}
+
+/* --- the order --------------------------------------------------------------------- */
+
+/* Where all of a frame begins in what was added. */
+struct place {
+    uint64_t number;
+    size_t frame, row, lattice;
+};
+
+static int by_number(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    if (x->number != y->number)
+        return x->number < y->number ? -1 : 1;
+    return (x->frame > y->frame) - (x->frame < y->frame);
+}
+
+static struct place *find_places(const struct nxmx_rows *r)
+{
+    struct place *places = mem_array(r->nframes + 1, sizeof *places), at = {0};
+    for (; places && at.frame < r->nframes; at.frame++) {
+        at.number = r->frames[at.frame].number;
+        places[at.frame] = at;
+        at.row += (size_t)r->reflections[at.frame].rows;
+        at.lattice += (size_t)r->frames[at.frame].lattices;
+    }
+    if (places && r->nframes)
+        qsort(places, r->nframes, sizeof *places, by_number);
+    return places;
+}
+
+/* Copies a frame behind those of *to. */
+static void copy_frame(struct key_part *to, const struct key_part *from, const struct place *p)
+{
+    struct nxmx_rows *r = &to->rows;
+    const struct nxmx_frame *f = &from->rows.frames[p->frame];
+    const size_t rows = (size_t)from->rows.reflections[p->frame].rows;
+    r->frames[r->nframes] = *f;
+    r->reflections[r->nframes++] = from->rows.reflections[p->frame];
+    for (size_t i = 0; i < f->lattices; i++)
+        r->lattices[r->nlattices++] = from->rows.lattices[p->lattice + i];
+    for (size_t i = 0; i < rows; i++)
+        to->block[to->nblock++] = from->block[p->row + i];
+}
+
+static enum status order(struct key_part *k, const struct place *places, struct error *e)
+{
+    struct nxmx_rows *r = &k->rows;
+    struct key_part to = {.block = mem_array(k->nblock + 1, sizeof *to.block)};
+    to.rows.frames = mem_array(r->nframes + 1, sizeof *r->frames);
+    to.rows.reflections = mem_array(r->nframes + 1, sizeof *r->reflections);
+    to.rows.lattices = mem_array(r->nlattices + 1, sizeof *r->lattices);
+    enum status s = to.block && to.rows.frames && to.rows.reflections && to.rows.lattices
+                        ? STATUS_OK
+                        : error_memory(e, k->path);
+    for (size_t i = 0; i < r->nframes && !s; i++) {
+        const bool twice = i && places[i].number == places[i - 1].number;
+        if (twice && !k->tells.sent)
+            s = error_set(e, STATUS_INPUT, "%s: frame %" PRIu64 " is there twice", k->path,
+                          places[i].number);
+        else if (!twice)
+            copy_frame(&to, k, &places[i]);
+    }
+    nxmx_rows_free(r);
+    mem_free(k->block);
+    *r = to.rows;
+    k->block = to.block;
+    k->nblock = to.nblock;
+    return s;
+}
+
+enum status key_add_end(struct key_part *k, struct error *e)
+{
+    struct place *places = find_places(&k->rows);
+    const enum status s = places ? order(k, places, e) : error_memory(e, k->path);
+    mem_free(places);
+    k->rows.has_reflections = true;
+    k->block_end = k->rows.nframes;
+    return s;
 }

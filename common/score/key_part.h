@@ -1,10 +1,12 @@
 /*
- * One file of the answer key: an NXmx file or its recording, whose frames brought their reflections
- * along, or tables and streams that were made of such frames.
+ * One file of the answer key, in memory: how it is opened, how frames are put into it, and the
+ * readers of the kinds of files that can be a key.  An NXmx file or its recording holds frames with
+ * their reflections; tables and streams were made of such frames.  key.h joins several files.
  */
 #ifndef BRAGG_SCORE_KEY_PART_H
 #define BRAGG_SCORE_KEY_PART_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +15,9 @@
 #include "io/nxmx_geometry.h"
 #include "io/nxmx_rows.h"
 #include "model/reflections.h"
+#include "score/answer.h"
+
+/* ==== a file ================================================================== */
 
 /* What a key tells, and what not. */
 struct key_tells {
@@ -60,5 +65,36 @@ const struct reflection_row *key_part_rows(const struct key_part *k, size_t fram
 
 /* Gives back the reflections that are in memory, and closes the file. */
 void key_part_forget(struct key_part *k);
+
+/* ==== frames that readers put into a key in memory ============================ */
+
+/* A frame with its lattices, as they stand in its middle, and their reflections that have photons.
+ * STATUS_FAILED when memory is out. */
+enum status key_add_frame(struct key_part *k, uint64_t number, const struct answer *a,
+                          struct error *e);
+
+/* Blanks up to a number, for a key that names no frame without reflections. */
+enum status key_add_blanks(struct key_part *k, uint64_t number, struct error *e);
+
+/* The detector; nothing where there is one. */
+enum status key_add_panels(struct key_part *k, const struct geom_panel *panels, size_t npanels,
+                           struct error *e);
+
+/* In the place of a detector: so many panels of unknown size. */
+enum status key_add_unknown_panels(struct key_part *k, size_t npanels, struct error *e);
+
+/* Puts all in the order of the numbers of frames; the first of several with a number stays where
+ * the key is one of what was sent, else they are an error. */
+enum status key_add_end(struct key_part *k, struct error *e);
+
+/* ==== recordings of frames with reflections (bragg-recording(5)) ============== */
+
+/* Whether a file begins as a recording does. */
+bool key_recording_is(const char *path);
+
+/* ==== streams: bragg-write --reflections=FILE.stream, bragg-serve --key ======= */
+
+/* Whether a file begins as streams do; false when it cannot be read. */
+bool key_stream_is(const char *path);
 
 #endif

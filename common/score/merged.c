@@ -1,6 +1,13 @@
+/*
+ * Compares merged intensities with the F^2 of the answer key, reflection by reflection: fills in
+ * the equivalents and Friedel mates of the key where its F^2 allow that, pairs both, fits a scale
+ * and a B factor, and tests whether the merged set has the symmetry, setting and hand of the key.
+ */
 #include "score/merged.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -8,7 +15,353 @@
 #include "io/hkl.h"
 #include "io/mtz.h"
 #include "score/lattices.h"
-#include "score/merged_both.h"
+#include "score/shells.h"
+
+enum { BOTH_FEW = 20 };  // fewer tell nothing about symmetry
+
+/* A reflection that both have, without its equivalents and its Friedel mate. */
+struct merged_pair {
+    double truth, measured, s2;  // F^2, I, and 1 / (2 d)^2 in 1/A^2
+};
+
+struct merged_table {
+    struct hkl_table truth, measured;  // F^2, I; NaN: not there
+    struct hkl_table mates;            // I, where these stand apart from a mean; may be empty
+    struct symmetry y;                 // what the cell allows
+    const double *a_matrix;            // borrowed: of a lattice of the key
+    struct merged_pair *pairs;         // owned
+    size_t n, room;
+};
+
+/* ==== pairs of true and measured intensities ================================== */
+
+static void both_free(struct merged_table *b)
+{
+    hkl_free(&b->truth);
+    hkl_free(&b->measured);
+    hkl_free(&b->mates);
+    mem_free(b->pairs);
+}
+
+/* --- equivalents ------------------------------------------------------------------------ */
+
+/* The value of these indices; NaN where there is none. */
+static double both_value(const struct hkl_table *t, const int hkl[3])
+{
+    const double *at = hkl_find(t, hkl);
+    return at ? *at : NAN;
+}
+
+static void opposite(const int hkl[3], int out[3])
+{
+    for (int i = 0; i < 3; i++)
+        out[i] = -hkl[i];
+}
+
+/* The same or, where there is none, that of their Friedel mate. */
+static double both_either(const struct hkl_table *t, const int hkl[3])
+{
+    int mate[3];
+    opposite(hkl, mate);
+    const double here = both_value(t, hkl);
+    return isnan(here) ? both_value(t, mate) : here;
+}
+
+/* The mean with the Friedel mate, where both are there. */
+static double mean_at(const struct hkl_table *t, const int hkl[3])
+{
+    int mate[3];
+    opposite(hkl, mate);
+    return (both_either(t, hkl) + both_either(t, mate)) / 2.0;
+}
+
+static void both_turned(const int operator[9], const int hkl[3], int out[3])
+{
+    for (int i = 0; i < 3; i++)
+        out[i] = operator[3 * i] * hkl[0] + operator[3 * i + 1] * hkl[1] + operator[3 * i + 2] *
+            hkl[2];
+}
+
+static bool is_second_mate(const int hkl[3])
+{
+    return (hkl[0] ? hkl[0] : hkl[1] ? hkl[1] : hkl[2]) < 0;
+}
+
+/* 0: the same or its Friedel mate; below 0: `a`, or its mate, comes first. */
+static int both_order(const int a[3], const int b[3])
+{
+    const int sign_a = is_second_mate(a) ? -1 : 1, sign_b = is_second_mate(b) ? -1 : 1;
+    for (int i = 0; i < 3; i++)
+        if (sign_a * a[i] != sign_b * b[i])
+            return sign_a * a[i] < sign_b * b[i] ? -1 : 1;
+    return 0;
+}
+
+static bool both_same(double a, double b, double tolerance)
+{
+    return fabs(a - b) <= tolerance * fmax(fabs(a), fabs(b));
+}
+
+/* Calls `visit` with all indices that the truth has a value of, until it says false. */
+static bool both_each(const struct merged_table *b, bool (*visit)(const int hkl[3], void *of),
+                      void *of)
+{
+    const struct hkl_table *t = &b->truth;
+    int hkl[3];
+    bool good = true;
+    for (int h = 0; h < t->count[0]; h++)
+        for (int k = 0; k < t->count[1]; k++)
+            for (int l = 0; l < t->count[2] && good; l++) {
+                hkl[0] = h + t->min[0];
+                hkl[1] = k + t->min[1];
+                hkl[2] = l + t->min[2];
+                good = isnan(*hkl_find(t, hkl)) || visit(hkl, of);
+            }
+    return good;
+}
+
+/* Whether an equivalent of these indices that comes before them says the same of the truth and in
+ * `t`. */
+static bool is_again(const struct merged_table *b, const struct hkl_table *t, const int hkl[3])
+{
+    for (size_t o = 0; o < b->y.count; o++) {
+        int other[3];
+        both_turned(b->y.operators[o], hkl, other);
+        if (both_order(other, hkl) < 0 &&
+            both_same(both_either(&b->truth, other), both_either(&b->truth, hkl), 1e-4) &&
+            both_same(both_either(t, other), both_either(t, hkl), 1e-4))
+            return true;
+    }
+    return false;
+}
+
+/* (sin theta / wavelength)^2 */
+static double s2_of(const double a_matrix[9], const int hkl[3])
+{
+    return score_inverse_d2(a_matrix, hkl) / 4.0;
+}
+
+/* --- pairs --------------------------------------------------------------------------------- */
+
+static bool add_pair(const int hkl[3], void *of)
+{
+    struct merged_table *b = of;
+    int mate[3];
+    opposite(hkl, mate);
+    const bool counted = is_second_mate(hkl) && !isnan(both_value(&b->truth, mate));
+    const struct merged_pair p = {mean_at(&b->truth, hkl), mean_at(&b->measured, hkl),
+                                  s2_of(b->a_matrix, hkl)};
+    if (counted || isnan(p.measured) || is_again(b, &b->measured, hkl))
+        return true;
+    struct merged_pair *more = mem_grow(b->pairs, b->n, 1, sizeof *more, &b->room);
+    if (!more)
+        return false;
+    b->pairs = more;
+    more[b->n++] = p;
+    return true;
+}
+
+/* Fills in the pairs.  Of Friedel mates that differ it takes the mean.  False when memory is out.
+ */
+static bool both_pairs(struct merged_table *b)
+{
+    return both_each(b, add_pair, b);
+}
+
+/* --- Friedel mates --------------------------------------------------------------------------- */
+
+/* What one visit needs. */
+struct mates {
+    const struct merged_table *b;
+    const struct hkl_table *measured;
+    double scale, B_A2;
+    bool apart;  // some that were measured differ
+    struct merged_mates *m;
+};
+
+static bool add_mates(const int hkl[3], void *of)
+{
+    struct mates *x = of;
+    int mate[3];
+    opposite(hkl, mate);
+    const double truth = both_value(&x->b->truth, hkl), other = both_value(&x->b->truth, mate);
+    if (is_second_mate(hkl) || isnan(other) || both_same(truth, other, 1e-4))
+        return true;
+    x->m->true_pairs++;
+    const double difference = both_value(x->measured, hkl) - both_value(x->measured, mate);
+    if (isnan(difference) || is_again(x->b, x->measured, hkl))
+        return true;
+    x->apart = x->apart || difference != 0.0;
+    const double scale = x->scale * exp(-2.0 * x->B_A2 * s2_of(x->b->a_matrix, hkl));
+    agreement_add(&x->m->all, truth - other, difference / scale, 0.0);
+    return true;
+}
+
+/* The differences of Friedel mates, with the scale and B of `struct merged`. */
+static void both_mates(const struct merged_table *b, double scale, double B_A2,
+                       struct merged_mates *m)
+{
+    struct mates x = {b, b->mates.F ? &b->mates : &b->measured, scale, B_A2, false, m};
+    *m = (struct merged_mates){0};
+    (void)both_each(b, add_mates, &x);
+    if (!x.apart)
+        m->all = (struct agreement){0};
+}
+
+/* ==== F^2 of the key ========================================================== */
+
+/* All F^2 that the key's reflections name: the box, which holds their mates, too, then what is in
+ * it. */
+static enum status read_truth(struct key *k, struct hkl_table *t, struct error *e)
+{
+    int min[3], max[3] = {-1, -1, -1};
+    enum status s = STATUS_OK;
+    for (int fill = 0; fill < 2 && !s; fill++) {
+        for (int c = 0; c < 3; c++)
+            min[c] = -max[c];
+        if (fill && (max[0] < 0 || (s = hkl_reserve(t, min, max, NAN, k->path, e))))
+            return s;
+        for (size_t i = 0; i < k->rows.nframes && !s; i++) {
+            struct key_frame f = {0};
+            s = key_frame(k, i, 0, &f, e);
+            for (size_t r = 0; r < f.nrows && !s; r++) {
+                const int32_t *hkl = f.rows[r].hkl;
+                for (int c = 0; c < 3; c++)
+                    max[c] = abs(hkl[c]) > max[c] ? abs(hkl[c]) : max[c];
+                if (fill)
+                    *hkl_find(t, (int[]){hkl[0], hkl[1], hkl[2]}) = (double)f.rows[r].F2;
+            }
+        }
+    }
+    return s;
+}
+
+/* What an operator, NULL for Friedel's law, does to the truth. */
+struct relation {
+    struct merged_table *b;
+    const int *operator;
+    size_t n, differ;  // of reflections that both have
+};
+
+static void related(const struct relation *x, const int hkl[3], int out[3])
+{
+    static const int opposite[9] = {-1, 0, 0, 0, -1, 0, 0, 0, -1};
+    both_turned(x->operator ? x->operator : opposite, hkl, out);
+}
+
+static bool count_differences(const int hkl[3], void *of)
+{
+    struct relation *x = of;
+    int other[3];
+    related(x, hkl, other);
+    const double here = both_value(&x->b->truth, hkl), there = both_value(&x->b->truth, other);
+    if (!isnan(there) && memcmp(hkl, other, sizeof other) != 0) {
+        x->n++;
+        x->differ += !both_same(here, there, 1e-4);
+    }
+    return true;
+}
+
+static bool fill_equivalent(const int hkl[3], void *of)
+{
+    const struct relation *x = of;
+    int other[3];
+    related(x, hkl, other);
+    double *there = hkl_find(&x->b->truth, other);
+    if (there && isnan(*there))
+        *there = both_value(&x->b->truth, hkl);
+    return true;
+}
+
+/* All F^2 that the key's reflections name, and by Friedel's law, unless the key shows that it does
+ * not hold, and by the symmetry of these F^2 their equivalents. */
+static enum status both_truth(struct merged_table *b, struct key *k, struct error *e)
+{
+    const enum status s = read_truth(k, &b->truth, e);
+    if (s)
+        return s;
+    struct relation law = {.b = b};
+    (void)both_each(b, count_differences, &law);
+    if (!law.differ)
+        (void)both_each(b, fill_equivalent, &law);
+    for (size_t o = 0; o < b->y.count; o++) {
+        struct relation x = {.b = b, .operator= b->y.operators[o] };
+        (void)both_each(b, count_differences, &x);
+        if (x.n >= BOTH_FEW && !x.differ)
+            (void)both_each(b, fill_equivalent, &x);
+    }
+    return STATUS_OK;
+}
+
+/* ==== symmetry and setting ==================================================== */
+
+/* What an operator of the cell does to both. */
+struct effect {
+    const struct merged_table *b;
+    const int *operator;
+    size_t n, measured_same, truth_differ;  // of pairs that both have
+    struct agreement turned, straight;      // truth against what is measured
+};
+
+static bool add_effect(const int hkl[3], void *of)
+{
+    struct effect *x = of;
+    const struct merged_table *b = x->b;
+    int other[3];
+    both_turned(x->operator, hkl, other);
+    const double t = both_value(&b->truth, hkl), t_other = both_value(&b->truth, other),
+                 m = both_either(&b->measured, hkl), m_other = both_either(&b->measured, other);
+    if (isnan(m) || isnan(m_other))
+        return true;
+    agreement_add(&x->straight, t, m, 0.0);
+    agreement_add(&x->turned, t, m_other, 0.0);
+    if (isnan(t_other) || !both_order(hkl, other))
+        return true;
+    x->n++;
+    x->measured_same += both_same(m, m_other, 1e-6);
+    x->truth_differ += !both_same(t, t_other, 0.01);
+    return true;
+}
+
+/* "k,h,-l" */
+static void write_operator(const int operator[9], char text[40])
+{
+    size_t n = 0;
+    for (int i = 0; i < 9; i++) {
+        if (i == 3 || i == 6)
+            text[n++] = ',';
+        if (operator[i]<0)
+            text[n++] = '-';
+        else if (operator[i] && n && text[n - 1] != ',')
+            text[n++] = '+';
+        if (operator[i])
+            text[n++] = "hkl"[i % 3];
+    }
+    text[n] = 0;
+}
+
+/* Says in `note`, of `size` bytes, the first thing that is wrong with the symmetry of what was
+ * measured; the others follow from it. */
+static void both_symmetry(const struct merged_table *b, char *note, size_t size)
+{
+    for (size_t o = 0; o < b->y.count && !note[0]; o++) {
+        struct effect x = {.b = b, .operator= b->y.operators[o] };
+        char text[40];
+        (void)both_each(b, add_effect, &x);
+        write_operator(x.operator, text);
+        if (x.n >= BOTH_FEW && x.measured_same == x.n && x.truth_differ * 10 > x.n)
+            (void)snprintf(note, size,
+                           "wrong symmetry: the merged set makes h,k,l and %s the same, the "
+                           "structure factors of the key do not",
+                           text);
+        else if (x.n >= BOTH_FEW && agreement_cc(&x.turned) > agreement_cc(&x.straight) + 0.1)
+            (void)snprintf(note, size,
+                           "wrong setting: the merged set agrees better as %s (CC %.3f, not %.3f)",
+                           text, agreement_cc(&x.turned), agreement_cc(&x.straight));
+    }
+}
+
+/* ==== merged results ========================================================== */
 
 /* --- reading -------------------------------------------------------------------------- */
 
@@ -23,7 +376,7 @@ bool merged_is(const char *path)
     return ends_with(path, ".mtz") || ends_with(path, ".hkl");
 }
 
-static enum status read_mtz(const char *path, const double truth[6], struct both *b,
+static enum status read_mtz(const char *path, const double truth[6], struct merged_table *b,
                             struct error *e)
 {
     double cell[6], rad[3];
@@ -41,11 +394,11 @@ static enum status read_mtz(const char *path, const double truth[6], struct both
 /* --- scale and figures ------------------------------------------------------------------- */
 
 /* Logarithms of those above 0 begin, weighted by F^2; Gauss-Newton's steps on I end. */
-static void fit(struct merged *m, const struct both *b)
+static void fit(struct merged *m, const struct merged_table *b)
 {
     double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0;
     for (size_t i = 0; i < b->n; i++) {
-        const struct both_pair *p = &b->pairs[i];
+        const struct merged_pair *p = &b->pairs[i];
         if (!(p->measured > 0.0 && p->truth > 0.0))
             continue;
         const double y = log(p->measured / p->truth);
@@ -60,7 +413,7 @@ static void fit(struct merged *m, const struct both *b)
     for (int step = 0; step < 20; step++) {
         double aa = 0, ac = 0, cc = 0, ra = 0, rc = 0;
         for (size_t i = 0; i < b->n; i++) {
-            const struct both_pair *p = &b->pairs[i];
+            const struct merged_pair *p = &b->pairs[i];
             const double model = exp(a + c * p->s2) * p->truth, rest = p->measured - model;
             aa += model * model;
             ac += model * model * p->s2;
@@ -86,11 +439,11 @@ static void add_to(struct merged_shell *shell, double truth, double scaled)
     shell->truth += truth;
 }
 
-static void compare(struct merged *m, const struct both *b)
+static void compare_pairs(struct merged *m, const struct merged_table *b)
 {
     fit(m, b);
     for (size_t i = 0; i < b->n; i++) {
-        const struct both_pair *p = &b->pairs[i];
+        const struct merged_pair *p = &b->pairs[i];
         const double scaled = p->measured / (m->scale * exp(-2.0 * m->B_A2 * p->s2));
         add_to(&m->all, p->truth, scaled);
         add_to(&m->shells[score_shell(4.0 * p->s2)], p->truth, scaled);
@@ -99,7 +452,7 @@ static void compare(struct merged *m, const struct both *b)
 
 enum status merged_take(struct merged *m, const char *path, struct key *k, struct error *e)
 {
-    struct both b = {.a_matrix = k->rows.nlattices ? k->rows.lattices->a_matrix : NULL};
+    struct merged_table b = {.a_matrix = k->rows.nlattices ? k->rows.lattices->a_matrix : NULL};
     double cell[6];
     if (m->path)
         return error_set(e, STATUS_INPUT, "%s: is a second merged result, must be one", path);
@@ -125,7 +478,7 @@ enum status merged_take(struct merged *m, const char *path, struct key *k, struc
                       b.n, k->path);
     if (!s) {
         m->path = path;
-        compare(m, &b);
+        compare_pairs(m, &b);
         both_mates(&b, m->scale, m->B_A2, &m->mates);
         both_symmetry(&b, m->note, sizeof m->note);
         if (!m->note[0] && m->mates.all.n >= BOTH_FEW && agreement_cc(&m->mates.all) < -0.3)
@@ -150,7 +503,7 @@ static void add_shell(const struct merged_shell *x, struct figures *f, const cha
     figures_add(f, name, (double)x->all.n, NULL);
 }
 
-static void add_mates(const struct merged *m, struct figures *f)
+static void add_mate_figures(const struct merged *m, struct figures *f)
 {
     const struct agreement *x = &m->mates.all;
     const char *why = !m->path ? "no merged result was given"
@@ -169,7 +522,7 @@ void merged_figures(const struct merged *m, struct figures *f)
     add_shell(&m->all, f, "merged", why);
     figures_add(f, "merged.scale", m->path ? m->scale : NAN, why);
     figures_add(f, "merged.B_A2", m->path ? m->B_A2 : NAN, why);
-    add_mates(m, f);
+    add_mate_figures(m, f);
     for (int i = 0; i < MERGED_SHELLS; i++) {
         char group[FIGURE_NAME / 2];
         (void)snprintf(group, sizeof group, "merged.by_d_A.from_%d", score_shells_A[i]);

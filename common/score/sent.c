@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/number.h"
 #include "score/items.h"
-#include "score/key_stream.h"
+#include "score/key_part.h"
 #include "score/lines.h"
 
 enum { FRAME, TIME, FATE, FAULT, COLUMNS };

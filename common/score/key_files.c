@@ -1,0 +1,671 @@
+/*
+ * Opens an answer key of any kind.  Recordings, CrystFEL streams, DIALS tables and tables of text
+ * have two functions each: one says whether a file is of its kind, the other reads all frames of
+ * the file into a key_part, where their reflections stay in memory.  The reflections of an NXmx
+ * file stay in the file until key_part_reach reads them.
+ */
+#include "score/key_part.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/input.h"
+#include "base/number.h"
+#include "base/units.h"
+#include "base/vec.h"
+#include "io/filetype.h"
+#include "io/nexus.h"
+#include "io/nxmx_read.h"
+#include "io/nxmx_trial.h"
+#include "io/template.h"
+#include "score/crystfel_stream.h"
+#include "score/dials_files.h"
+#include "score/items.h"
+#include "score/lines.h"
+#include "wire/codec.h"
+#include "wire/recording.h"
+#include "wire/recording_layout.h"
+
+/* ==== recordings ============================================================== */
+
+/* What the frames of a recording have in common. */
+struct played {
+    struct recording recording;
+    struct experiment x;
+    struct codec_expected expected;
+    double axes[9];  // rows: the frame of the beam in the lab
+};
+
+bool key_recording_is(const char *path)
+{
+    return filetype_begins(path, LAYOUT_HEADER_MAGIC, 8);
+}
+
+static enum status open_played(struct played *p, const char *path, struct error *e)
+{
+    struct route route;
+    struct message m = {0};
+    enum status s = recording_open(&p->recording, path, e);
+    if (s)
+        return s;
+    if (p->recording.kind != RECORDING_IMAGES)
+        return error_set(e, STATUS_INPUT,
+                         "%s: holds no images: what bragg-intensity gives is a key", path);
+    s = recording_experiment(&p->recording, &route, &m, e);
+    s = s ? s : codec_experiment_decode(&p->x, &m, e);
+    message_free(&m);
+    if (s)
+        return s;
+    p->expected = codec_expect(&p->x);
+    nxmx_axes(&p->x, p->axes);
+    for (int i = 0; i < 6; i++)
+        p->axes[i] = 0.0 - p->axes[i];  // (-x, -y, z) of NeXus
+    return STATUS_OK;
+}
+
+static void close_played(struct played *p)
+{
+    recording_close(&p->recording);
+    experiment_free(&p->x);
+}
+
+static void to_beam(const struct played *p, const double lab[3], double beam[3])
+{
+    for (int i = 0; i < 3; i++)
+        beam[i] = vec_dot(p->axes + 3 * i, lab);
+}
+
+static enum status take_detector(struct key_part *k, const struct played *p, struct error *e)
+{
+    const size_t n = p->x.npanels;
+    struct geom_panel *panels = mem_array(n, sizeof *panels);
+    if (!panels)
+        return error_memory(e, k->path);
+    for (size_t i = 0; i < n; i++) {
+        const struct panel *from = &p->x.panels[i];
+        panels[i] = (struct geom_panel){.fast_pixels = from->fast_pixels,
+                                        .slow_pixels = from->slow_pixels,
+                                        .pixel_m = from->pixel_m};
+        to_beam(p, from->fast, panels[i].fast);
+        to_beam(p, from->slow, panels[i].slow);
+        to_beam(p, from->origin_m, panels[i].corner_m);
+    }
+    k->detector.panels = panels;
+    k->detector.npanels = n;
+    k->detector.wavelength_m = p->x.beam.wavelength_m;
+    to_beam(p, p->x.spindle, k->spindle);
+    return STATUS_OK;
+}
+
+static enum status add_recorded_frame(struct key_part *k, const struct played *p,
+                                      const struct frame *f, struct error *e)
+{
+    const struct reflection_table *t = &f->reflections;
+    if (!t->present)
+        return error_set(e, STATUS_INPUT,
+                         "%s: frame %" PRIu64 " holds no reflections: bragg-intensity "
+                         "--reflections makes them",
+                         k->path, f->recipe.id);
+    const enum status s = nxmx_rows_add(&k->rows, &p->x, &f->recipe, 0, e);
+    if (s)
+        return s;
+    nxmx_rows_note(&k->rows, f->recipe.id, &(struct nxmx_told){.rows = t->count});
+    struct reflection_row *more =
+        mem_grow(k->block, k->nblock, t->count + 1, sizeof *more, &k->block_room);
+    if (!more)
+        return error_memory(e, k->path);
+    k->block = more;
+    if (t->count)
+        memcpy(more + k->nblock, t->rows, t->count * sizeof *more);
+    k->nblock += t->count;
+    return STATUS_OK;
+}
+
+static enum status read_recorded_frame(struct key_part *k, const struct played *p,
+                                       const struct recording_entry *entry, struct error *e)
+{
+    struct route route;
+    struct message m = {0};
+    struct frame f = {0};
+    enum status s = recording_frame(&p->recording, entry, &route, &m, e);
+    s = s ? s : codec_frame_decode(&f, &p->expected, &m, e);
+    s = s ? s : add_recorded_frame(k, p, &f, e);
+    frame_free(&f);
+    message_free(&m);
+    return s;
+}
+
+/* Reads the frames of k->path into *k: all reflections stay in memory.  STATUS_INPUT for damaged
+ * ones, and for those of recipes. */
+static enum status key_recording_read(struct key_part *k, struct error *e)
+{
+    struct played p = {.recording.file = -1};
+    enum status s = open_played(&p, k->path, e);
+    s = s ? s : take_detector(k, &p, e);
+    for (size_t i = 0; i < p.recording.frames.count && !s; i++)
+        s = read_recorded_frame(k, &p, &p.recording.frames.entries[i], e);
+    k->block_end = k->rows.nframes;
+    close_played(&p);
+    return s;
+}
+
+/* ==== streams ================================================================= */
+
+static const char stream_begin[] = "CrystFEL stream";
+static const char ours[] = "Generated by braggpipe ";
+
+bool key_stream_is(const char *path)
+{
+    return filetype_begins(path, stream_begin, sizeof stream_begin - 1);
+}
+
+static enum status read_chunks(struct key_part *k, struct crystfel_stream *in, struct answer *a,
+                               struct error *e)
+{
+    bool more = true;
+    enum status s = STATUS_OK;
+    while (!s && !(s = crystfel_stream_next(in, a, &more, e)) && more) {
+        if (!a->has_frame)
+            s = lines_fail(&in->lines, e, "a chunk has no number of a frame");
+        s = s ? s : key_add_panels(k, in->detector.panels, in->detector.npanels, e);
+        s = s ? s : key_add_frame(k, a->frame, a, e);
+    }
+    k->tells.sent = in->tells_fate;
+    return s;
+}
+
+/* Reads all of it into *k, where it stays.  STATUS_INPUT for streams that bragg-write and
+ * bragg-serve did not make. */
+static enum status key_stream_read(struct key_part *k, struct error *e)
+{
+    struct crystfel_stream in;
+    struct answer a = {0};
+    enum status s = crystfel_stream_open(&in, k->path, NULL, e);
+    if (!s && (!lines_next(&in.lines) || strncmp(in.lines.line, ours, strlen(ours)) != 0))
+        s = error_set(e, STATUS_INPUT,
+                      "%s: is no answer key: streams that are were made by bragg-write "
+                      "--reflections or bragg-serve --key",
+                      k->path);
+    s = s ? s : read_chunks(k, &in, &a, e);
+    if (!s && !k->rows.nframes)
+        s = error_set(e, STATUS_INPUT, "%s: holds no frames", k->path);
+    k->tells.no_F2 = true;
+    s = s ? s : key_add_end(k, e);
+    answer_free(&a);
+    crystfel_stream_close(&in);
+    return s;
+}
+
+/* ==== reflection tables ======================================================= */
+
+/* Of the table of a run: what it lacks below is kept as a blank. */
+enum { RUN_FRAMES_MAX = 1 << 24 };
+
+struct number_list {
+    uint64_t *items;  // owned
+    size_t count, room;
+};
+
+/* Whether a name is that of such tables: NAME.refl, or a template as key_%04d.refl. */
+static bool key_tables_named(const char *path)
+{
+    const size_t length = strlen(path);
+    return length > 5 && strcmp(path + length - 5, ".refl") == 0;
+}
+
+/* --- which files --------------------------------------------------------------- */
+
+static int ascending(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The numbers of the files that are there, in their order. */
+static enum status find_files(const struct template *t, struct number_list *found, struct error *e)
+{
+    const char *path = input_path(t->text), *slash = path ? strrchr(path, '/') : NULL;
+    char folder[TEMPLATE_PATH_MAX];
+    (void)snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1,
+                   slash ? path : ".");
+    DIR *in = opendir(folder);
+    if (!in)
+        return error_errno(e, STATUS_INPUT, "%s: cannot open %s", t->text, folder);
+    const char *last = strrchr(t->text, '/');
+    const int before = last ? (int)(last - t->text) + 1 : 0;
+    enum status s = STATUS_OK;
+    for (struct dirent *d = readdir(in); d && !s; d = readdir(in)) {
+        char name[TEMPLATE_PATH_MAX];
+        uint64_t number;
+        if (snprintf(name, sizeof name, "%.*s%s", before, t->text, d->d_name) >= (int)sizeof name ||
+            !template_number(t, name, &number))
+            continue;
+        uint64_t *more = mem_grow(found->items, found->count, 1, sizeof *more, &found->room);
+        if (!more)
+            s = error_memory(e, t->text);
+        else
+            (found->items = more)[found->count++] = number;
+    }
+    (void)closedir(in);
+    if (!s && !found->count)
+        s = error_set(e, STATUS_INPUT, "%s: there are no such files", t->text);
+    if (!s)
+        qsort(found->items, found->count, sizeof *found->items, ascending);
+    return s;
+}
+
+/* --- a frame --------------------------------------------------------------------- */
+
+static enum status read_table_frame(struct key_part *k, const char *expt, const char *refl,
+                                    uint64_t number, struct error *e)
+{
+    struct dials_files f;
+    struct answer a = {0};
+    bool more;
+    enum status s = dials_open(&f, expt, refl, e);
+    s = s ? s : dials_next(&f, &a, &more, e);
+    if (!s && (!more || !a.has_frame || a.frame != number))
+        s = error_set(e, STATUS_INPUT, "%s: is no table of frame %" PRIu64 " by bragg-write", refl,
+                      number);
+    s = s ? s : key_add_panels(k, f.panels, f.list.setup.npanels, e);
+    s = s ? s : key_add_frame(k, number, &a, e);
+    answer_free(&a);
+    dials_close(&f);
+    return s;
+}
+
+/* A table without rows and experiments is that of a blank. */
+static enum status is_blank_table(const char *refl, bool *blank, struct error *e)
+{
+    struct refl t;
+    const enum status s = refl_open(&t, refl, e);
+    *blank = !s && !t.nrows && !t.nidentifiers;
+    refl_close(&t);
+    return s;
+}
+
+static enum status read_file(struct key_part *k, const struct template *t, uint64_t number,
+                             struct error *e)
+{
+    const struct answer nothing = {0};
+    char refl[TEMPLATE_PATH_MAX], expt[TEMPLATE_PATH_MAX];
+    bool blank;
+    template_name(t, number, refl);
+    (void)snprintf(expt, sizeof expt, "%.*s.expt", (int)strlen(refl) - 5, refl);
+    const enum status s = is_blank_table(refl, &blank, e);
+    if (s)
+        return s;
+    return blank ? key_add_frame(k, number, &nothing, e)
+                 : read_table_frame(k, expt, refl, number, e);
+}
+
+/* --- a run --------------------------------------------------------------------------- */
+
+/* The number of the frame that is read next. */
+static enum status next_number(const struct dials_files *f, uint64_t *number, struct error *e)
+{
+    const struct dials_entry *next = &f->entries[f->next];
+    const struct expt_experiment *x = &f->list.items[next->experiment];
+    if (!dials_told_frame(x->identifier, number) || *number > RUN_FRAMES_MAX)
+        return error_set(e, STATUS_INPUT,
+                         "%s: experiment '%.60s' is none of bragg-write: its identifier names no "
+                         "frame",
+                         f->expt_path, x->identifier);
+    *number += (uint64_t)next->place;
+    return STATUS_OK;
+}
+
+static enum status read_run_frame(struct key_part *k, struct dials_files *f, struct answer *a,
+                                  struct error *e)
+{
+    uint64_t number = 0;
+    bool more;
+    enum status s = next_number(f, &number, e);
+    if (!s && number < k->rows.nframes)
+        s = error_set(e, STATUS_INPUT, "%s: frame %" PRIu64 " is there twice, or out of order",
+                      f->expt_path, number);
+    s = s ? s : dials_next(f, a, &more, e);
+    s = s ? s : key_add_blanks(k, number, e);
+    return s ? s : key_add_frame(k, number, a, e);
+}
+
+/* A reflection of a rotation has one row, which tells the photons of all frames that it is in. */
+static enum status read_run(struct key_part *k, struct error *e)
+{
+    char expt[TEMPLATE_PATH_MAX];
+    struct dials_files f;
+    struct answer a = {0};
+    (void)snprintf(expt, sizeof expt, "%.*s.expt", (int)strlen(k->path) - 5, k->path);
+    enum status s = dials_open(&f, expt, k->path, e);
+    if (!s && !refl_find(&f.table, "intensity.scale.value", REFL_REAL))
+        s = error_set(e, STATUS_INPUT,
+                      "%s: is no table of a run; those of frames are named by their template, as "
+                      "key_%%04d.refl",
+                      k->path);
+    s = s ? s : key_add_panels(k, f.panels, f.list.setup.npanels, e);
+    f.all_measured = true;
+    k->fills = true;
+    for (size_t i = 0; i < f.list.count && !s; i++)
+        k->tells.summed |= f.list.items[i].scan.images > 0;
+    if (k->tells.summed)
+        k->tells.no_spots = "reflections of the key are sums over the frames of a rotation";
+    while (!s && f.next < f.nentries)
+        s = read_run_frame(k, &f, &a, e);
+    answer_free(&a);
+    dials_close(&f);
+    return s;
+}
+
+/* --- both ------------------------------------------------------------------------------ */
+
+static enum status read_files(struct key_part *k, const struct template *t, struct error *e)
+{
+    struct number_list found = {0};
+    enum status s = find_files(t, &found, e);
+    for (size_t i = 0; i < found.count && !s; i++)
+        s = read_file(k, t, found.items[i], e);
+    mem_free(found.items);
+    return s;
+}
+
+/* Reads all files of the template, or the one, into *k: all reflections stay in memory.  Frames
+ * that the table of a run lacks, up to its last one, are blanks.  STATUS_INPUT for files that are
+ * none, and where there are none. */
+static enum status key_tables_read(struct key_part *k, struct error *e)
+{
+    struct template t;
+    if (template_parse(&t, k->path, e))
+        return e->status;
+    enum status s = template_is_numbered(&t) ? read_files(k, &t, e) : read_run(k, e);
+    k->tells.no_F2 = true;
+    s = s ? s : key_add_end(k, e);
+    if (!s && !k->detector.npanels)
+        s = error_set(e, STATUS_INPUT, "%s: all frames are empty", k->path);
+    return s;
+}
+
+/* ==== tables of text ========================================================== */
+
+/* What is read of either table, by the names of columns. */
+enum { FRAME, LATTICE, COMMON };
+enum { H = COMMON, K, L, PANEL, FAST, SLOW, PHOTONS, ROW_COLUMNS };
+enum { CRYSTAL = COMMON, ASTAR_X, PANEL_DEG = ASTAR_X + 9, TRUTH_COLUMNS };
+static const char *const row_names[ROW_COLUMNS] = {"frame", "lattice", "h",    "k",      "l",
+                                                   "panel", "fast",    "slow", "photons"};
+static const char *const truth_names[TRUTH_COLUMNS] = {
+    "frame",   "lattice", "crystal", "astar_x", "astar_y", "astar_z",  "bstar_x",
+    "bstar_y", "bstar_z", "cstar_x", "cstar_y", "cstar_z", "panel_deg"};
+
+static const double FRAMES_MAX = 1 << 24, LATTICES_MAX = 10000, PANELS_MAX = 10000,
+                    INDEX_MAX = 30000;
+
+struct table {
+    struct lines lines;
+    bool of_rows;
+    const char *const *names;
+    int ncolumns, at[TRUTH_COLUMNS];
+    int titles;  // columns that the first line names
+    int nwords;
+    char *words[ITEMS_MAX];
+    double panels;  // most so far
+};
+
+/* Whether a file begins as both do; false when it cannot be read. */
+static bool key_text_is(const char *path)
+{
+    return filetype_begins(path, "frame	", 6) || filetype_begins(path, "frame ", 6);
+}
+
+/* --- lines ------------------------------------------------------------------------- */
+
+static enum status read_title(struct table *t, bool *sent, struct error *e)
+{
+    t->nwords = lines_next(&t->lines) ? items_split(t->lines.line, t->words) : 0;
+    t->titles = t->nwords;
+    t->of_rows = items_find(t->words, t->nwords, "photons") >= 0;
+    t->names = t->of_rows ? row_names : truth_names;
+    t->ncolumns = t->of_rows ? (int)ROW_COLUMNS : (int)TRUTH_COLUMNS;
+    *sent = items_find(t->words, t->nwords, "fate") >= 0;
+    for (int c = 0; c < t->ncolumns; c++) {
+        t->at[c] = items_find(t->words, t->nwords, t->names[c]);
+        if (t->at[c] < 0)
+            return lines_fail(&t->lines, e,
+                              "is no answer key: it names no column %s, which tables of "
+                              "bragg-orient --truth, bragg-serve --key and bragg-write "
+                              "--reflections do",
+                              t->of_rows || c < COMMON ? t->names[c] : "photons, nor");
+    }
+    return STATUS_OK;
+}
+
+/* The items of the next_row line; false at the end. */
+static bool next_row(struct table *t)
+{
+    do {
+        if (!lines_next(&t->lines))
+            return false;
+        t->nwords = items_split(t->lines.line, t->words);
+    } while (!t->nwords);
+    return true;
+}
+
+static enum status check_items(const struct table *t, struct error *e)
+{
+    for (int c = 0; c < t->ncolumns; c++)
+        if (t->at[c] >= t->nwords)
+            return lines_fail(&t->lines, e, "has %d items, lacks %s", t->nwords, t->names[c]);
+    if (t->nwords > t->titles)
+        return lines_fail(&t->lines, e,
+                          "has %d items; expected %d, as the first line names columns", t->nwords,
+                          t->titles);
+    return STATUS_OK;
+}
+
+static bool is_blank_line(const struct table *t)
+{
+    return strcmp(t->words[t->at[LATTICE]], "-") == 0;
+}
+
+static enum status take_number(const struct table *t, int column, bool whole, double min,
+                               double max, double *value, struct error *e)
+{
+    const char *text = t->words[t->at[column]], *end;
+    *value = number_real(text, &end);
+    if (end != text && !*end && *value >= min && *value <= max &&
+        (!whole || *value == floor(*value)))
+        return STATUS_OK;
+    return lines_fail(&t->lines, e, "%s is '%.40s', must be a %snumber from %g to %g",
+                      t->names[column], text, whole ? "whole " : "", min, max);
+}
+
+/* --- what they say --------------------------------------------------------------------- */
+
+/* A lattice of the truth. */
+static enum status take_lattice(const struct table *t, struct answer *a, struct error *e)
+{
+    struct answer_lattice *l = answer_add_lattice(a);
+    double crystal = 0.0;
+    enum status s =
+        l ? take_number(t, CRYSTAL, true, 0, 999, &crystal, e) : error_memory(e, "lattices");
+    for (int i = 0; i < 9 && !s; i++)
+        s = take_number(t, ASTAR_X + i, false, -1e6, 1e6, &l->a_matrix[3 * (i % 3) + i / 3], e);
+    if (!s)
+        l->crystal = (uint64_t)crystal;
+    return s;
+}
+
+/* A reflection; all lattices up to its own are there. */
+static enum status take_row(struct table *t, double lattice, struct answer *a, struct error *e)
+{
+    double v[ROW_COLUMNS] = {0};
+    enum status s = STATUS_OK;
+    for (int c = H; c <= L && !s; c++)
+        s = take_number(t, c, true, -INDEX_MAX, INDEX_MAX, &v[c], e);
+    s = s ? s : take_number(t, PANEL, true, 0, PANELS_MAX, &v[PANEL], e);
+    s = s ? s : take_number(t, FAST, false, -1e6, 1e6, &v[FAST], e);
+    s = s ? s : take_number(t, SLOW, false, -1e6, 1e6, &v[SLOW], e);
+    s = s ? s : take_number(t, PHOTONS, false, 0, 1e300, &v[PHOTONS], e);
+    while (!s && (double)a->nlattices <= lattice)
+        s = answer_add_lattice(a) ? STATUS_OK : error_memory(e, "lattices");
+    struct answer_reflection *r = s ? NULL : answer_add_reflection(a);
+    if (!r)
+        return s ? s : error_memory(e, "reflections");
+    *r = (struct answer_reflection){.hkl = {(int32_t)v[H], (int32_t)v[K], (int32_t)v[L]},
+                                    .panel = (int32_t)v[PANEL],
+                                    .fast = v[FAST],
+                                    .slow = v[SLOW],
+                                    .measured = true,
+                                    .intensity = v[PHOTONS]};
+    a->lattices[a->nlattices - 1].count++;
+    t->panels = fmax(t->panels, v[PANEL] + 1.0);
+    return STATUS_OK;
+}
+
+/* The lines of a frame follow one another, their lattices in order. */
+static enum status take_line(struct key_part *k, struct table *t, struct answer *a, struct error *e)
+{
+    double frame = 0.0, lattice = 0.0, degrees = 0.0;
+    enum status s = check_items(t, e);
+    s = s ? s : take_number(t, FRAME, true, 0, t->of_rows ? FRAMES_MAX : 9e15, &frame, e);
+    if (!s && !is_blank_line(t))
+        s = take_number(t, LATTICE, true, 0, LATTICES_MAX, &lattice, e);
+    if (!s && !t->of_rows)
+        s = take_number(t, PANEL_DEG, false, -360, 360, &degrees, e);
+    if (s)
+        return s;
+    if (!t->of_rows)
+        k->tells.panel0 = deg_to_rad(degrees);
+    const bool begins = !a->has_frame || (double)a->frame != frame || (!t->of_rows && lattice == 0);
+    if (begins && a->has_frame) {
+        s = t->of_rows ? key_add_blanks(k, a->frame, e) : STATUS_OK;
+        s = s ? s : key_add_frame(k, a->frame, a, e);
+    }
+    if (begins)
+        answer_clear(a);
+    a->has_frame = true;
+    a->frame = (uint64_t)frame;
+    if (!s && lattice != (double)a->nlattices &&
+        (!t->of_rows || lattice < (double)a->nlattices - 1))
+        return lines_fail(&t->lines, e, "lattice %g is out of order", lattice);
+    if (s || is_blank_line(t))
+        return s;
+    return t->of_rows ? take_row(t, lattice, a, e) : take_lattice(t, a, e);
+}
+
+static enum status read_lines(struct key_part *k, struct table *t, struct answer *a,
+                              struct error *e)
+{
+    enum status s = read_title(t, &k->tells.sent, e);
+    while (!s && next_row(t))
+        s = take_line(k, t, a, e);
+    if (!s && (t->lines.half_line || ferror(t->lines.in)))
+        s = lines_end_early(&t->lines, "a line", e);
+    if (!s && !a->has_frame)
+        s = error_set(e, STATUS_INPUT, "%s: holds no frames", k->path);
+    s = s || !t->of_rows ? s : key_add_blanks(k, a->frame, e);
+    return s ? s : key_add_frame(k, a->frame, a, e);
+}
+
+/* Reads all of it into *k, where it stays.  STATUS_INPUT with "FILE:LINE: " for what is neither. */
+static enum status key_text_read(struct key_part *k, struct error *e)
+{
+    struct table t = {.panels = 1.0};
+    struct answer a = {0};
+    k->tells.panel0 = NAN;
+    enum status s = lines_open(&t.lines, k->path, FILETYPE_OTHER, NULL, e);
+    s = s ? s : read_lines(k, &t, &a, e);
+    s = s ? s : key_add_unknown_panels(k, (size_t)t.panels, e);
+    k->tells.no_F2 = true;
+    k->tells.no_rows = !t.of_rows;
+    k->fills = t.of_rows;
+    if (t.of_rows)
+        k->tells.no_lattices = "the key tells of reflections alone, not how lattices lie";
+    else
+        k->tells.no_spots = "the key tells of lattices alone, not where reflections are";
+    s = s ? s : key_add_end(k, e);
+    answer_free(&a);
+    lines_close(&t.lines);
+    return s;
+}
+
+/* ==== any kind of key ================================================== */
+
+/* Frames of a rotation series say about what they turn. */
+static enum status read_spindle(struct key_part *k, struct error *e)
+{
+    struct hdf5_file file;
+    char path[NEXUS_PATH];
+    double length, step = 0.0;
+    vec_set(k->spindle, -1.0, 0.0, 0.0);
+    enum status s = hdf5_open(&file, k->path, nxmx_try_series, e);
+    if (s)
+        return s;
+    const struct nexus n = {file.id, k->path};
+    if (nexus_has(&n, "/entry/sample/transformations", "omega", path))
+        s = nexus_vector(&n, path, k->spindle, &length, e);
+    if (!s && nexus_has(&n, "/entry/sample/transformations", "omega_increment_set", path))
+        s = nexus_real(&n, path, NEXUS_ANGLE, &step, e);
+    hdf5_abort(&file);
+    for (int i = 0; i < 2; i++)  // NeXus' x and y seen from the other side: the frame of the beam
+        k->spindle[i] = 0.0 - k->spindle[i];
+    if (step * k->rows.frames->rotation_width < 0.0)  // bragg-write has inverted the axis
+        for (int i = 0; i < 3; i++)
+            k->spindle[i] = 0.0 - k->spindle[i];
+    return s;
+}
+
+static enum status count_rows(struct key_part *k, struct error *e)
+{
+    const struct nxmx_rows *rows = &k->rows;
+    if (!rows->nframes)
+        return error_set(e, STATUS_INPUT, "%s: holds no frames", k->path);
+    if (!rows->has_reflections)
+        return error_set(e, STATUS_INPUT,
+                         "%s: holds no reflections: bragg-intensity --reflections makes them",
+                         k->path);
+    k->nframes = rows->nframes;
+    k->first = mem_array(rows->nframes + 1, sizeof *k->first);
+    k->place = mem_array(rows->nframes, sizeof *k->place);
+    if (!k->first || !k->place)
+        return error_memory(e, "the answer key");
+    for (size_t i = 0; i < rows->nframes; i++)
+        if (__builtin_add_overflow(k->first[i], rows->reflections[i].rows, &k->first[i + 1]))
+            return error_set(e, STATUS_INPUT, "%s: is damaged", k->path);
+    return STATUS_OK;
+}
+
+enum status key_part_open(struct key_part *k, const char *path, struct error *e)
+{
+    *k = (struct key_part){.path = path, .file.id = -1};
+    if (key_tables_named(path)) {
+        const enum status status = key_tables_read(k, e);
+        return status ? status : count_rows(k, e);
+    }
+    if (access(path, R_OK))
+        return error_errno(e, STATUS_INPUT, "%s: cannot open", path);
+    enum status (*const read)(struct key_part *, struct error *) =
+        key_recording_is(path) ? key_recording_read
+        : key_stream_is(path)  ? key_stream_read
+        : key_text_is(path)    ? key_text_read
+                               : NULL;
+    if (read) {
+        const enum status status = read(k, e);
+        return status ? status : count_rows(k, e);
+    }
+    if (!nxmx_is_hdf5(path))
+        return error_set(e, STATUS_INPUT,
+                         "%s: is no answer key: must be an NXmx file of bragg-write, a recording, "
+                         "or a table or stream of reflections or lattices",
+                         path);
+    enum status s = nxmx_read_key(path, &k->rows, e);
+    s = s ? s : count_rows(k, e);
+    s = s ? s : nxmx_geometry_read(path, &k->detector, e);
+    k->on_disk = true;
+    return s ? s : read_spindle(k, e);
+}
