@@ -1,16 +1,66 @@
 #include "base/opt.h"
 
 #include <argp.h>
+#include <ctype.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/nearest.h"
 #include "base/opt_store.h"
-#include "base/sister.h"
+#include "base/program.h"
 #include "base/version.h"
+
+/* --- other programs, for a hint about an unknown option ------------------------ */
+
+/* In the order of a pipe: the first that has it is meant. */
+static const char *const programs[] = {"bragg-geometry",   "bragg-orient", "bragg-intensity",
+                                       "bragg-background", "bragg-noise",  "bragg-write",
+                                       "bragg-serve",      "bragg-run"};
+
+/* Whether a line of --help is that of the option. */
+static bool is_about(const char *line, const char *name, size_t length)
+{
+    line += strspn(line, " ");
+    return strncmp(line, "--", 2) == 0 && strncmp(line + 2, name, length) == 0 &&
+           !isalnum((unsigned char)line[2 + length]) && line[2 + length] != '-';
+}
+
+/* `folder` ends with a slash. */
+static bool has_option(const char *folder, const char *program, const char *name)
+{
+    char path[PATH_MAX + 40], command[PATH_MAX + 80];
+    (void)snprintf(path, sizeof path, "%s%s", folder, program);
+    (void)snprintf(command, sizeof command, "'%s' --help 2>&1", path);
+    FILE *help = strchr(path, '\'') || access(path, X_OK) != 0 ? NULL : popen(command, "re");
+    if (!help)
+        return false;
+    char *line = NULL;
+    size_t size = 0;
+    bool found = false;
+    while (getline(&line, &size, help) > 0)
+        found = found || is_about(line, name, strlen(name));
+    free(line);
+    return pclose(help) == 0 && found;
+}
+
+/* Returns the program of a pipeline, other than this one, whose --help lists the option `name`
+ * (without --); NULL if there is none.  For messages only: it starts each of them. */
+static const char *program_with_option(const char *name)
+{
+    char folder[PATH_MAX];
+    if (!*name || !program_folder(folder))
+        return NULL;
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+        if (strcmp(programs[i], log_program()) != 0 && has_option(folder, programs[i], name))
+            return programs[i];
+    return NULL;
+}
 
 /* argp writes the help; it wants an int per option, ours start above the range of characters. */
 enum { KEY_HELP = 900, KEY_VERSION = 901, KEY_BASE = 1000, TABLE_MAX = 160 };
@@ -90,7 +140,7 @@ static enum status unknown_option(const struct parse *p, const char *word, size_
 {
     char typed[40];
     (void)snprintf(typed, sizeof typed, "%.*s", (int)length, word + 2);
-    const char *owner = p->program->partial ? NULL : sister_with(typed), *meant = NULL;
+    const char *owner = p->program->partial ? NULL : program_with_option(typed), *meant = NULL;
     if (owner)
         return error_set(e, STATUS_USAGE, "unknown option '%.80s': %s has it", word, owner);
     int best = 99;

@@ -1,19 +1,299 @@
+/*
+ * Turns the text of an option into a value in the program's struct of options: numbers with units,
+ * lists of numbers, choices and texts.  Every refusal names the option, what is wrong with the text
+ * and what is allowed.
+ */
 #include "base/opt_store.h"
 
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/input.h"
-#include "base/opt_value.h"
+#include "base/number.h"
+#include "base/units.h"
+
+/* What a number of an option may be. */
+struct opt_number {
+    const char *what;  // names the option in errors, e.g. "--distance"
+    double min, max;   // inclusive limits
+    unsigned flags;    // OPT_OPEN_MIN, OPT_WHOLE
+    const char *unit;  // its metavariable, such as MM; NULL: numbers without a unit
+};
+
+/* --- units: 120mm, 12.4keV, 0.1deg ---------------------------------------- */
+
+enum kind { LENGTH, ANGLE, ENERGY, TIME, RATE, FLUX, FLUENCE, SHARE, PIXELS };
+
+/* A unit is 10^ten `more` of the first of its kind. */
+static const struct unit {
+    const char *name;
+    enum kind kind;
+    int ten;
+    double more;
+} units[] = {
+    {"m", LENGTH, 0, 1},      {"cm", LENGTH, -2, 1},     {"mm", LENGTH, -3, 1},
+    {"um", LENGTH, -6, 1},    {"nm", LENGTH, -9, 1},     {"A", LENGTH, -10, 1},
+    {"rad", ANGLE, 0, 1},     {"mrad", ANGLE, -3, 1},    {"deg", ANGLE, 0, 1 / DEGREES_PER_RADIAN},
+    {"eV", ENERGY, 0, 1},     {"keV", ENERGY, 3, 1},     {"s", TIME, 0, 1},
+    {"ms", TIME, -3, 1},      {"us", TIME, -6, 1},       {"min", TIME, 0, 60},
+    {"Hz", RATE, 0, 1},       {"kHz", RATE, 3, 1},       {"ph/s", FLUX, 0, 1},
+    {"ph/m2", FLUENCE, 0, 1}, {"ph/mm2", FLUENCE, 6, 1}, {"ph/um2", FLUENCE, 12, 1},
+    {"percent", SHARE, 0, 1}, {"%", SHARE, 0, 1},        {"px", PIXELS, 0, 1},
+    {"pixels", PIXELS, 0, 1},
+};
+
+enum { UNITS = sizeof units / sizeof *units };
+
+static const struct unit *unit_of_metavar(const char *metavar)
+{
+    const size_t length = metavar ? strcspn(metavar, "|") : 0;
+    for (size_t i = 0; i < UNITS && length; i++)
+        if (strlen(units[i].name) == length && strncasecmp(units[i].name, metavar, length) == 0)
+            return &units[i];
+    return NULL;
+}
+
+/* Signs as they are pasted from texts, in UTF-8: micro, mu, angstrom, A with a ring, degree. */
+static const struct {
+    const char *sign, *letters;
+} spellings[] = {
+    {"\u00b5", "u"}, {"\u03bc", "u"}, {"\u212b", "A"}, {"\u00c5", "A"}, {"\u00b0", "deg"}};
+
+/* What is typed, in letters. */
+static void spell(const char *typed, char *text, size_t size)
+{
+    const char *letters = "";
+    size_t skip = 0;
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings && !skip; i++)
+        if (strncmp(typed, spellings[i].sign, strlen(spellings[i].sign)) == 0) {
+            letters = spellings[i].letters;
+            skip = strlen(spellings[i].sign);
+        }
+    (void)snprintf(text, size, "%s%s", letters, typed + skip);
+}
+
+/* Converts *value from the unit `typed` (um, also with a Greek mu) to the unit that `metavar`
+ * begins with.  Between decimal units the factor is a power of ten, so that 100um are 0.1 mm to the
+ * last bit.  False if `typed` is not a unit of that kind. */
+static bool convert_unit(const char *typed, const char *metavar, double *value)
+{
+    const struct unit *to = unit_of_metavar(metavar), *from = NULL;
+    char text[20];
+    spell(typed, text, sizeof text);
+    for (size_t i = 0; i < UNITS && !from; i++)
+        if (strcmp(units[i].name, text) == 0)
+            from = &units[i];
+    if (!to || !from || from->kind != to->kind)
+        return false;
+    const int ten = from->ten - to->ten;
+    *value = ten < 0 ? *value / pow(10, -ten) : *value * pow(10, ten);
+    if (from->more != to->more)
+        *value = *value * from->more / to->more;
+    return true;
+}
+
+/* Lists the units that `metavar` accepts, as "mm, m, cm, um, nm, A"; "" for none. */
+static void list_units(const char *metavar, char *text, size_t size)
+{
+    const struct unit *to = unit_of_metavar(metavar);
+    size_t used = (size_t)snprintf(text, size, "%s", to ? to->name : "");
+    for (size_t i = 0; i < UNITS && to; i++)
+        if (units[i].kind == to->kind && &units[i] != to && used < size)
+            used += (size_t)snprintf(text + used, size - used, ", %s", units[i].name);
+}
+
+static enum status range_error(const char *text, const struct opt_number *r, struct error *e)
+{
+    const char *least = r->flags & OPT_OPEN_MIN ? "greater than" : "at least";
+    if (isinf(r->max))
+        return error_set(e, STATUS_USAGE, "%s: '%.60s' is out of range, must be %s %.12g", r->what,
+                         text, least, r->min);
+    return error_set(e, STATUS_USAGE,
+                     "%s: '%.60s' is out of range, must be %s %.12g and at most %.12g", r->what,
+                     text, least, r->min, r->max);
+}
+
+static bool is_number_start(const char *text)
+{
+    return isdigit((unsigned char)*text) || *text == '-' || *text == '+' || *text == '.';
+}
+
+/* Whether `text` begins with a finite decimal number; *end is behind it and blanks. */
+static bool scan_decimal(const char *text, double *value, const char **end)
+{
+    *end = text;
+    if (!is_number_start(text))
+        return false;
+    *value = number_real(text, end);
+    const bool hexadecimal =
+        memchr(text, 'x', (size_t)(*end - text)) || memchr(text, 'X', (size_t)(*end - text));
+    if (*end == text || !isfinite(*value) || hexadecimal)
+        return false;
+    *end += strspn(*end, " ");
+    return true;
+}
+
+/* What is behind a number is no unit, or that of something else. */
+static enum status unit_error(const char *text, const char *unit, const struct opt_number *r,
+                              struct error *e)
+{
+    char names[120];
+    list_units(r->unit, names, sizeof names);
+    const bool sign = *unit & 0x80;  // UTF-8
+    if (!*names || !(isalpha((unsigned char)*unit) || sign))
+        return error_set(e, STATUS_USAGE, "%s: '%.60s' is no finite number", r->what, text);
+    return error_set(e, STATUS_USAGE, "%s: '%.60s' has a wrong unit, must be %s", r->what, text,
+                     names);
+}
+
+/* Reads one number.  A unit behind it is converted to that of the option. */
+static enum status read_real(const char *text, const struct opt_number *r, double *value,
+                             struct error *e)
+{
+    double x;
+    const char *rest;
+    if (!scan_decimal(text, &x, &rest))
+        return error_set(e, STATUS_USAGE, "%s: '%.60s' is no finite number", r->what, text);
+    if (*rest && !convert_unit(rest, r->unit, &x))
+        return unit_error(text, rest, r, e);
+    if (!(x >= r->min && x <= r->max) || (r->flags & OPT_OPEN_MIN && x == r->min))
+        return range_error(text, r, e);
+    *value = x;
+    return STATUS_OK;
+}
+
+enum status parse_real(const char *text, double min, double max, const char *what, double *value,
+                       struct error *e)
+{
+    const struct opt_number rule = {what, min, max, 0, NULL};
+    return read_real(text, &rule, value, e);
+}
+
+enum status parse_int(const char *text, int64_t min, int64_t max, const char *what, int64_t *value,
+                      struct error *e)
+{
+    const char *end = text;
+    errno = 0;
+    const intmax_t x = is_number_start(text) ? number_whole(text, &end) : 0;
+    if (end == text || *end)
+        return error_set(e, STATUS_USAGE, "%s: '%.60s' is no whole number", what, text);
+    /* where nothing is below 0, a sign is a slip: +8 for a step up, -0 for what was left */
+    if (min >= 0 && (*text == '+' || (*text == '-' && x == 0)))
+        return error_set(e, STATUS_USAGE,
+                         "%s: '%.60s' has a sign, must be digits alone, from %" PRId64
+                         " to %" PRId64,
+                         what, text, min, max);
+    if (errno == ERANGE || x < min || x > max)
+        return error_set(e, STATUS_USAGE,
+                         "%s: '%.60s' is out of range, must be from %" PRId64 " to %" PRId64, what,
+                         text, min, max);
+    *value = x;
+    return STATUS_OK;
+}
+
+/* Reads one whole number, also written as 1e6. */
+static enum status read_whole(const char *text, const struct opt_number *r, int64_t *value,
+                              struct error *e)
+{
+    char digits[24];
+    const char *rest;
+    double x;
+    if (strpbrk(text, "eE") && scan_decimal(text, &x, &rest) && !*rest && x == floor(x) &&
+        fabs(x) <= 0x1p53) {
+        (void)snprintf(digits, sizeof digits, "%.0f", x);
+        text = digits;
+    }
+    return parse_int(text, (int64_t)r->min, r->max >= 0x1p63 ? INT64_MAX : (int64_t)r->max, r->what,
+                     value, e);
+}
+
+/* What parts the numbers of a list becomes a single comma. */
+static void part_by_commas(char *text, bool whole)
+{
+    char *to = text;
+    for (const char *from = text; *from;) {
+        const size_t blanks = strspn(from, " \t");
+        if (blanks && (from == text || !from[blanks] || from[blanks] == ',' || to[-1] == ',')) {
+            from += blanks;
+            continue;
+        }
+        const bool cross = whole && (*from == 'x' || *from == 'X') && from > text &&
+                           isdigit((unsigned char)from[-1]) && isdigit((unsigned char)from[1]);
+        *to++ = blanks || cross ? ',' : *from;
+        from += blanks ? blanks : 1;
+    }
+    *to = '\0';
+}
+
+static enum status one_number(const char *text, const struct opt_number *r, double *value,
+                              struct error *e)
+{
+    if (!(r->flags & OPT_WHOLE))
+        return read_real(text, r, value, e);
+    int64_t whole;
+    const enum status s = read_whole(text, r, &whole, e);
+    *value = s ? *value : (double)whole;
+    return s;
+}
+
+/* Reads numbers that are separated by commas or blanks, whole ones also by x (1024x2048).  *count
+ * is how many there are; the first `most` of them are stored. */
+static enum status read_numbers(const char *text, int most, const struct opt_number *r,
+                                double *values, int *count, struct error *e)
+{
+    char copy[4096];
+    if (strlen(text) >= sizeof copy)
+        return error_set(e, STATUS_USAGE, "%s: the value is too long", r->what);
+    memcpy(copy, text, strlen(text) + 1);
+    part_by_commas(copy, r->flags & OPT_WHOLE);
+    char *rest = copy;
+    *count = 0;
+    for (char *item = strsep(&rest, ","); item; item = strsep(&rest, ","), ++*count) {
+        const enum status s = *count < most ? one_number(item, r, &values[*count], e) : STATUS_OK;
+        if (s)
+            return s;
+    }
+    return STATUS_OK;
+}
+
+enum status parse_list(const char *text, int most, double min, double max, const char *what,
+                       double *values, int *count, struct error *e)
+{
+    const struct opt_number rule = {what, min, max, 0, NULL};
+    const enum status s = read_numbers(text, most, &rule, values, count, e);
+    if (s == STATUS_OK && *count > most)
+        return error_set(e, STATUS_USAGE, "%s: %d numbers, must be at most %d", what, *count, most);
+    return s;
+}
+
+/* Reads exactly `count` numbers, or one that sets them all. */
+static enum status read_one_or_all(const char *text, int count, const struct opt_number *r,
+                                   double *values, struct error *e)
+{
+    int n = 0;
+    const enum status s = read_numbers(text, count, r, values, &n, e);
+    if (s)
+        return s;
+    if (n != 1 && n != count)
+        return error_set(e, STATUS_USAGE, "%s: '%.60s' must be one number, or %d with commas",
+                         r->what, text, count);
+    for (int i = n; i < count; i++)
+        values[i] = values[0];
+    return STATUS_OK;
+}
 
 static enum status store_reals(const char *text, const struct opt *o,
                                const struct opt_number *number, double *values, struct error *e)
 {
     int n = 0;
     if (o->flags & OPT_ONE_FOR_ALL)
-        return opt_one_or_all(text, o->count, number, values, e);
-    const enum status s = opt_numbers(text, o->count, number, values, &n, e);
+        return read_one_or_all(text, o->count, number, values, e);
+    const enum status s = read_numbers(text, o->count, number, values, &n, e);
     if (s == STATUS_OK && n != o->count)
         return error_set(e, STATUS_USAGE, "%s: '%.60s' must be %d numbers separated by commas",
                          number->what, text, o->count);
@@ -72,10 +352,10 @@ enum status opt_store(const struct opt *o, void *options, const char *text, stru
         *(bool *)(void *)value = true;
         break;
     case OPT_INT:
-        s = opt_whole(text, &number, (int64_t *)(void *)value, e);
+        s = read_whole(text, &number, (int64_t *)(void *)value, e);
         break;
     case OPT_REAL:
-        s = opt_real(text, &number, (double *)(void *)value, e);
+        s = read_real(text, &number, (double *)(void *)value, e);
         if (!s)
             make_si(o->si, (double *)(void *)value, 1);
         break;

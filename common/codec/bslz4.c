@@ -1,14 +1,72 @@
+/*
+ * Packs and unpacks chunks, of bitshuffle with LZ4 and of LZ4 in blocks; bslz4.h has their layouts.
+ *
+ * Both begin with the same head, and the length of a block stands before it.  The unpackers check
+ * every length before they use it, because chunks come from files and networks.
+ */
 #include "codec/bslz4.h"
 
+#include <endian.h>
 #include <lz4.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "codec/be32.h"
 #include "codec/bitshuffle.h"
-#include "codec/chunk_head.h"
 
-enum { LENGTH = 4, BLOCK_MAX = 1 << 24 };
+enum {
+    CHUNK_HEAD = 12,  // bytes of the head of a chunk
+    LENGTH = 4,       // bytes of the length before a block
+};
+
+/* --- the head, and lengths -------------------------------------------------- */
+
+static void write_be32(uint8_t *out, size_t value)
+{
+    const uint32_t big = htobe32((uint32_t)value);
+    memcpy(out, &big, sizeof big);
+}
+
+static size_t read_be32(const uint8_t *from)
+{
+    uint32_t big;
+    memcpy(&big, from, sizeof big);
+    return be32toh(big);
+}
+
+/* Writes the head of a chunk into out[CHUNK_HEAD]. */
+static void write_head(uint8_t *out, size_t bytes, size_t block)
+{
+    const uint64_t total = htobe64((uint64_t)bytes);
+    memcpy(out, &total, sizeof total);
+    write_be32(out + sizeof total, block);
+}
+
+/* Reads the head of a chunk of `length` bytes, packed in the way called `name`, which must hold
+ * `bytes` bytes.  *block becomes the bytes of a block: a multiple of `unit`, up to `block_max`, and
+ * not 0 unless the chunk is empty.  STATUS_INPUT: anything else. */
+static enum status read_head(const uint8_t *chunk, size_t length, const char *name, size_t bytes,
+                             size_t unit, size_t block_max, size_t *block, struct error *e)
+{
+    uint64_t total;
+    if (length < CHUNK_HEAD)
+        return error_set(e, STATUS_INPUT, "%s: %zu bytes, the header alone has %d", name, length,
+                         CHUNK_HEAD);
+    memcpy(&total, chunk, sizeof total);
+    *block = read_be32(chunk + sizeof total);
+    if (be64toh(total) != bytes)
+        return error_set(e, STATUS_INPUT, "%s: header: %zu bytes, must be %zu", name,
+                         (size_t)be64toh(total), bytes);
+    if ((bytes && !*block) || *block > block_max || *block % unit)
+        return error_set(e, STATUS_INPUT,
+                         "%s: header: blocks of %zu bytes, must be a multiple of %zu up to %zu",
+                         name, *block, unit, block_max);
+    return STATUS_OK;
+}
+
+/* --- bitshuffle and LZ4 ----------------------------------------------------- */
+
+enum { BLOCK_MAX = 1 << 24 };
 
 size_t bslz4_bound(size_t count, size_t size)
 {
@@ -26,7 +84,7 @@ size_t bslz4_compress(enum isa isa, const void *items, size_t count, size_t size
     const uint8_t *from = items;
     uint8_t *const start = out;
     uint8_t scratch[BSLZ4_BLOCK], bits[BSLZ4_BLOCK];
-    chunk_head_put(out, count * size, BSLZ4_BLOCK);
+    write_head(out, count * size, BSLZ4_BLOCK);
     out += CHUNK_HEAD;
     while (count >= BITSHUFFLE_GROUP) {
         const size_t most = BSLZ4_BLOCK / size;
@@ -35,7 +93,7 @@ size_t bslz4_compress(enum isa isa, const void *items, size_t count, size_t size
         shuffles[isa](from, n, size, scratch, bits);
         const int length = LZ4_compress_default((const char *)bits, (char *)out + LENGTH, bytes,
                                                 LZ4_COMPRESSBOUND(BSLZ4_BLOCK));
-        put_be32(out, (size_t)length);
+        write_be32(out, (size_t)length);
         out += LENGTH + length;
         from += bytes;
         count -= n;
@@ -63,7 +121,7 @@ static enum status read_blocks(const uint8_t *chunk, size_t at, size_t length, s
     const size_t group = BITSHUFFLE_GROUP * size;
     while (left >= group) {
         const size_t bytes = left < block ? left - left % group : block;
-        const size_t packed = length - at >= LENGTH ? get_be32(chunk + at) : SIZE_MAX;
+        const size_t packed = length - at >= LENGTH ? read_be32(chunk + at) : SIZE_MAX;
         if (packed > length - at - LENGTH || packed > INT32_MAX)
             return cut_off(left, e);
         at += LENGTH;
@@ -85,8 +143,8 @@ static enum status read_blocks(const uint8_t *chunk, size_t at, size_t length, s
 static enum status get_head(const uint8_t *chunk, size_t length, size_t count, size_t size,
                             size_t *block, struct error *e)
 {
-    return chunk_head_get(chunk, length, "bslz4", count * size, BITSHUFFLE_GROUP * size, BLOCK_MAX,
-                          block, e);
+    return read_head(chunk, length, "bslz4", count * size, BITSHUFFLE_GROUP * size, BLOCK_MAX,
+                     block, e);
 }
 
 enum status bslz4_check(const uint8_t *chunk, size_t length, size_t count, size_t size,
@@ -109,4 +167,80 @@ enum status bslz4_decompress(const uint8_t *chunk, size_t length, void *items, s
     s = read_blocks(chunk, CHUNK_HEAD, length, block, items, count * size, size, bits, e);
     mem_free(bits);
     return s;
+}
+
+/* --- LZ4 in blocks ---------------------------------------------------------- */
+
+size_t lz4_blocks_bound(size_t bytes)
+{
+    if (bytes > PTRDIFF_MAX / 2)
+        return 0;
+    const size_t nblocks = (bytes + LZ4_BLOCKS_BLOCK - 1) / LZ4_BLOCKS_BLOCK;
+    return CHUNK_HEAD + nblocks * (LENGTH + LZ4_COMPRESSBOUND(LZ4_BLOCKS_BLOCK));
+}
+
+/* One block, without its length. */
+static size_t put_block(const uint8_t *from, size_t bytes, uint8_t *out)
+{
+    const int length = LZ4_compress_default((const char *)from, (char *)out, (int)bytes,
+                                            LZ4_COMPRESSBOUND(LZ4_BLOCKS_BLOCK));
+    if ((size_t)length < bytes)
+        return (size_t)length;
+    memcpy(out, from, bytes);
+    return bytes;
+}
+
+size_t lz4_blocks_compress(const void *data, size_t bytes, uint8_t *out)
+{
+    const uint8_t *from = data;
+    uint8_t *const start = out;
+    write_head(out, bytes, bytes < LZ4_BLOCKS_BLOCK ? bytes : LZ4_BLOCKS_BLOCK);
+    out += CHUNK_HEAD;
+    while (bytes) {
+        const size_t n = bytes < LZ4_BLOCKS_BLOCK ? bytes : LZ4_BLOCKS_BLOCK;
+        const size_t length = put_block(from, n, out + LENGTH);
+        write_be32(out, length);
+        out += LENGTH + length;
+        from += n;
+        bytes -= n;
+    }
+    return (size_t)(out - start);
+}
+
+/* The next block, of `bytes` bytes, from chunk[*at]; false when it is cut off or damaged. */
+static bool get_block(const uint8_t *chunk, size_t *at, size_t length, uint8_t *to, size_t bytes)
+{
+    const size_t packed = length - *at >= LENGTH ? read_be32(chunk + *at) : SIZE_MAX;
+    if (packed > length - *at - LENGTH || packed > bytes)
+        return false;
+    const uint8_t *from = chunk + *at + LENGTH;
+    *at += LENGTH + packed;
+    if (packed == bytes) {
+        memcpy(to, from, bytes);
+        return true;
+    }
+    return LZ4_decompress_safe((const char *)from, (char *)to, (int)packed, (int)bytes) ==
+           (int)bytes;
+}
+
+enum status lz4_blocks_decompress(const uint8_t *chunk, size_t length, void *data, size_t bytes,
+                                  struct error *e)
+{
+    uint8_t *to = data;
+    size_t block;
+    const enum status s = read_head(chunk, length, "lz4", bytes, 1, LZ4_MAX_INPUT_SIZE, &block, e);
+    if (s)
+        return s;
+    size_t at = CHUNK_HEAD;
+    for (size_t left = bytes; left;) {
+        const size_t n = left < block ? left : block;
+        if (!get_block(chunk, &at, length, to, n))
+            return error_set(e, STATUS_INPUT,
+                             "lz4: a block is cut off or damaged, %zu bytes to come", left);
+        to += n;
+        left -= n;
+    }
+    if (at != length)
+        return error_set(e, STATUS_INPUT, "lz4: %zu bytes behind the blocks", length - at);
+    return STATUS_OK;
 }

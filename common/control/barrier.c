@@ -1,3 +1,10 @@
+/*
+ * The moment at which frames begin to flow.
+ *
+ * Frames are not issued before every process that the others name as a neighbour has said hello,
+ * and before there are as many groups of sinks as --groups asks for.  From then on each process
+ * knows the groups, and the source knows the distance of each process.
+ */
 #include "control/stream.h"
 
 #include <inttypes.h>

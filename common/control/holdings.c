@@ -1,3 +1,7 @@
+/*
+ * Which frames the processes have, as far as their reports count.  A frame that only one process
+ * has, in memory, is in doubt until that process is known to live.
+ */
 #include "control/stream.h"
 
 #include <inttypes.h>

@@ -1,10 +1,14 @@
-#include "control/source.h"
-
+/*
+ * What the source does with the messages of the other processes, the peers.  Every message is
+ * checked against what its sender may send, and how often, before it changes anything.
+ */
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "control/source.h"
+#include "control/stream.h"
 #include "link/death.h"
 #include "link/send.h"
 

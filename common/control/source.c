@@ -1,10 +1,23 @@
+/*
+ * The source: the process that numbers the frames of a run, issues them and ends the run.
+ *
+ * source_open to source_close is its life.  The other parts are about its peers: silent ones,
+ * which are presumed dead after a while, those of a previous run, which a source that was
+ * started again waits for before it ends, and those that take frames in order, which have to know
+ * the frames that are still to come.
+ */
 #include "control/source.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
+#include "control/stream.h"
+#include "link/death.h"
+#include "link/send.h"
 
 static const uint64_t FREE_NS = 2 * SECOND;  // how long to wait for byes at the end
 
@@ -121,4 +134,224 @@ void source_interrupt(struct stream *s)
     const uint64_t left = s->window.total - window_count_done(&s->window);
     log_line(LOG_TELL, "finishing %" PRIu64 " frame%s; Ctrl-C again aborts", left,
              left == 1 ? "" : "s");
+}
+
+/* --- peers that are silent -------------------------------------------------------- */
+
+static const uint64_t WARN_NS = SECOND;  // waiting for less than this is not worth a line
+
+void recover_beat(struct stream *s, struct peer *p, const struct notice *n, uint64_t now_ns)
+{
+    p->beats_ns[1] = p->beats_ns[0];
+    p->beats_ns[0] = now_ns;
+    if (n->progress != p->progress || !n->nids || !p->held)
+        p->progress_ns = now_ns;
+    p->progress = n->progress;
+    p->work = n->work;
+    p->held = 0;
+    id_set_clear(&p->holds[1]);
+    p->holds[1] = p->holds[0];
+    p->holds[0] = (struct id_set){0};
+    for (size_t i = 0; i < n->nids && p->standing == PEER_IN; i++) {
+        p->held += n->ids[i].last - n->ids[i].first + 1;
+        if (p->hello.gives)
+            window_listed(&s->window, n->ids[i], false, now_ns);
+        else if (p->durable)
+            holdings_check(s, id_set_add_range(&p->holds[0], n->ids[i]));
+    }
+}
+
+void recover_check(struct stream *s, uint64_t now_ns)
+{
+    const bool returns = endpoint_is_network(s->run->control.endpoint);  // who was cut off
+    const uint64_t hang_ns = (uint64_t)(s->run->settings.hang_s * 1e9);
+    for (struct peer *p = s->roster.first, *next; p && !s->run->stopping && !s->free_ns; p = next) {
+        next = p->next;
+        if (p->standing == PEER_GONE)
+            continue;
+        if (p->lost_ns && !returns && now_ns > p->lost_ns + GRACE_NS)
+            fence_out(s, p, "died", "");
+        else if (run_is_silent(s->run, p->heard_ns, s->run->patience_ns, now_ns))
+            fence_out(s, p, "does not answer any more", "");
+        else if (run_is_silent(s->run, p->beats_ns[0], 2 * s->run->patience_ns, now_ns) &&
+                 p->standing != PEER_OUT)
+            fence_out(s, p, "sends no heartbeat", "");
+        else if (holdings_owe_answer(s, p) &&
+                 run_is_silent(s->run, s->asked_ns, 2 * s->run->patience_ns, now_ns))
+            fence_out(s, p, "does not say hello again", "");
+        else if (run_is_silent(s->run, p->progress_ns, hang_ns, p->beats_ns[0]))
+            fence_out(s, p, fence_still, "");  // as it said last
+        else
+            claims_check(s, p, now_ns);
+    }
+}
+
+static void check_named(struct stream *s, const struct neighbour *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(list[i].uuid, s->run->uuid) != 0 && !roster_find(&s->roster, list[i].uuid) &&
+            !death_is_known(s->links, list[i].uuid))
+            fence_unheard(s, list[i].uuid);
+}
+
+/* Who has met its neighbours, and vanished with its host before it spoke to the source: they keep
+ * a connection to nobody, where another process waits for them. */
+static void check_unheard(struct stream *s, uint64_t now_ns)
+{
+    for (const struct peer *p = s->roster.first; p; p = p->next) {
+        if (p->standing != PEER_IN ||
+            !run_is_silent(s->run, p->named_ns, s->run->patience_ns, now_ns))
+            continue;
+        check_named(s, p->hello.upstreams, p->hello.nupstreams);
+        check_named(s, p->hello.downstreams, p->hello.ndownstreams);
+    }
+}
+
+bool recover_is_whole(struct stream *s, uint64_t now_ns)
+{
+    if ((barrier_reach(s) & s->window.required) == s->window.required) {
+        s->broken_ns = 0;
+        s->warned = false;
+        return true;
+    }
+    if (!s->broken_ns)
+        s->broken_ns = now_ns;
+    check_unheard(s, now_ns);
+    if (!s->warned && run_is_silent(s->run, s->broken_ns, WARN_NS, now_ns)) {
+        s->warned = true;
+        log_line(LOG_WARNING, "%s; waiting for another in its place", s->broken_by);
+    }
+    if (run_is_silent(s->run, s->broken_ns, (uint64_t)(s->run->settings.rejoin_timeout_s * 1e9),
+                      now_ns))
+        run_stop(s->run, STATUS_FAILED, "%s, and nothing took its place", s->broken_by);
+    return false;
+}
+
+/* --- peers of a previous run ---------------------------------------------------------
+ * The run does not end before the processes of the previous run are back: they would find no source
+ * that tells them that the run was good.  If no frame was durable at the start, they come back
+ * while frames flow. */
+
+static const uint64_t NOTICE_NS = 3 * SECOND;   // so long after the start they have found it
+static const uint64_t RETURN_NS = 10 * SECOND;  // one that takes longer has died instead
+static const uint64_t SETTLE_NS = SECOND;       // how long after one another may still come
+
+static void note(struct stream *s, const struct hello *h)
+{
+    for (size_t i = 0; i < s->naway; i++)
+        if (strcmp(s->away[i].uuid, h->uuid) == 0)
+            return;
+    struct away *away = s->naway == ROSTER_MAX
+                            ? NULL
+                            : mem_grow(s->away, s->naway, 1, sizeof *away, &s->away_capacity);
+    if (!away)
+        return;  // nobody waits for it
+    s->away = away;
+    s->away[s->naway].pid = h->pid;
+    memcpy(s->away[s->naway].host, h->host, sizeof h->host);
+    memcpy(s->away[s->naway++].uuid, h->uuid, sizeof h->uuid);
+}
+
+void returning_tell(struct stream *s, const struct address *from, const struct route *r,
+                    const struct message *m)
+{
+    struct notice welcome = {0};
+    struct hello h;
+    if (s->run->id && r->type != MESSAGE_HELLO) {  // it is to say who it is
+        (void)send_hello(s->links, &s->run->control, from);
+        return;
+    }
+    if (s->run->id && (!s->ready_ns || clock_ns() < s->ready_ns + NOTICE_NS)) {
+        if (control_hello_decode(&h, m, NULL) == STATUS_OK)
+            note(s, &h);
+        hello_free(&h);
+        s->told_ns = clock_ns();
+    }
+    (void)send_notice(s->run, &s->run->control, from, MESSAGE_WELCOME, &welcome);
+}
+
+void returning_came(struct stream *s, const struct hello *h)
+{
+    size_t i = 0;
+    while (i < s->naway && (s->away[i].pid != h->pid || strcmp(s->away[i].host, h->host) != 0))
+        i++;
+    if (i < s->naway)
+        s->away[i] = s->away[--s->naway];
+}
+
+bool returning_is_awaited(const struct stream *s, uint64_t now_ns)
+{
+    return s->told_ns && now_ns < s->told_ns + (s->naway && s->resumed ? RETURN_NS : SETTLE_NS);
+}
+
+/* --- the order of frames ------------------------------------------------------- */
+
+enum { RANGES_MAX = 2000 };  // so that a message stays below 64 KiB
+
+/* Sends a process the ids of the frames that are still to come. */
+static void announce_order(struct stream *s, struct peer *p)
+{
+    struct id_set ids = {0};
+    struct notice n = {0};
+    if (window_to_come(&s->window, p->durable, p->order_from, RANGES_MAX, &ids, &n.until)) {
+        n.nids = ids.count;
+        n.ids = ids.ranges;
+        peer_send(s, p, MESSAGE_ORDER, &n);
+    } else {
+        run_stop(s->run, STATUS_FAILED, "out of memory for the order of frames");
+    }
+    id_set_clear(&ids);
+}
+
+/* Some process hands out frames to both, who share them. */
+static bool share_frames(const struct hello *a, const struct hello *b)
+{
+    for (size_t i = 0; i < a->nupstreams; i++)
+        for (size_t k = 0; k < b->nupstreams; k++)
+            if (strcmp(a->upstreams[i].uuid, b->upstreams[k].uuid) == 0)
+                return strcmp(a->group, b->group) == 0;
+    return false;
+}
+
+/* Returns a process that came later, takes frames of the same group in order, and has sent
+ * something since both have been here for the patience of the run; NULL if there is none.  The wait
+ * is needed because a process that replaces a dead one arrives before the death of the other is
+ * noticed. */
+static struct peer *find_rival(const struct stream *s, const struct peer *p)
+{
+    for (struct peer *q = p->next; q; q = q->next) {
+        if (!q->hello.order || q->standing != PEER_IN || !share_frames(&p->hello, &q->hello))
+            continue;
+        const uint64_t both_ns = p->came_ns > q->came_ns ? p->came_ns : q->came_ns;
+        const uint64_t heard_ns = p->heard_ns < q->heard_ns ? p->heard_ns : q->heard_ns;
+        if (heard_ns > both_ns + s->run->patience_ns)
+            return q;
+    }
+    return NULL;
+}
+
+/* Two processes that take frames in order would wait for each other.  The later one is expelled;
+ * the frames that it has made durable count. */
+static void refuse_rival(struct stream *s, struct peer *p)
+{
+    static const char reason[] = "another process takes frames in order, must be one";
+    log_line(LOG_WARNING, "%s (process %" PRId64 ") is out: %s", p->hello.stage, p->hello.pid,
+             reason);
+    fence_out(s, p, "is out: another one takes frames in order", reason);
+}
+
+void order_tell(struct stream *s)
+{
+    const bool changed = s->window.changed;
+    if (!s->ordered || !(changed || s->links->looks))
+        return;
+    s->window.changed = false;
+    for (struct peer *p = s->roster.first; p && !s->run->stopping; p = p->next) {
+        if (!p->hello.order || p->standing != PEER_IN)
+            continue;
+        for (struct peer *later; !s->run->stopping && (later = find_rival(s, p));)
+            refuse_rival(s, later);
+        if (changed && !s->run->stopping)
+            announce_order(s, p);
+    }
 }

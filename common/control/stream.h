@@ -135,7 +135,7 @@ void roster_move(struct roster *r, struct peer *p, const struct address *address
 void roster_remove(struct roster *r, struct peer *p);
 void roster_clear(struct roster *r);
 
-/* --- peer.c: what the source says ------------------------------------------- */
+/* --- roster.c: messages to them ---------------------------------------------- */
 
 /* To one that has not said bye and is not out; NULL: to all such. */
 void peer_send(struct stream *s, struct peer *p, enum message_type type, struct notice *n);
@@ -158,7 +158,7 @@ void barrier_sort(struct hello *h);
 /* Before frames flow: lets them, or ends the run when that takes too long. */
 void barrier_try(struct stream *s, uint64_t now_ns);
 
-/* --- claims.c: what processes say of frames --------------------------------- */
+/* --- reports.c: what processes report of frames ----------------------------- */
 
 /* A message of frames; *p may be gone then. */
 void claims_hear(struct stream *s, struct peer *p, enum message_type type, const struct notice *n);
@@ -193,7 +193,7 @@ bool holdings_are_in_doubt(struct stream *s, uint64_t now_ns);
 /* Ends the run unless it is good: there was no memory for what processes have. */
 void holdings_check(struct stream *s, bool good);
 
-/* --- lost.c: frames lost on their way are issued again, or given up --------- */
+/* --- reports.c: frames lost on their way are issued again, or given up ------ */
 
 /* Frames, in the order in which they were sent, were at a process `uuid` and got lost: with that,
  * at work on the first of them when it died, or with a connection. */
@@ -206,7 +206,7 @@ void lost_collect(struct stream *s);
 /* Issues again what nobody lists. */
 void lost_unlisted(struct stream *s, uint64_t now_ns);
 
-/* --- order_tell.c: what is still to come, for who asked for order ----------- */
+/* --- source.c: the frames to come, for processes that take them in order ---- */
 
 /* All of them, as far as that has changed; one that takes frames in order beside another is out. */
 void order_tell(struct stream *s);
@@ -234,7 +234,7 @@ void outlaw_count(const struct stream *s);
 /* One that is out; NULL when that was long ago or never. */
 const struct fenced *fence_find(const struct stream *s, const char *uuid);
 
-/* --- recover.c: who is silent or stands still, and who is waited for -------- */
+/* --- source.c: peers that are silent or hang, and which are waited for ------ */
 
 /* A heartbeat has come. */
 void recover_beat(struct stream *s, struct peer *p, const struct notice *n, uint64_t now_ns);
@@ -245,7 +245,7 @@ void recover_check(struct stream *s, uint64_t now_ns);
 /* True when frames may be issued; else the run waits for a process that replaces a dead one. */
 bool recover_is_whole(struct stream *s, uint64_t now_ns);
 
-/* --- returning.c: processes of a former run, which begin anew --------------- */
+/* --- source.c: processes of a previous run, which start again --------------- */
 
 /* Answers a message of another run. */
 void returning_tell(struct stream *s, const struct address *from, const struct route *r,

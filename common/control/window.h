@@ -17,7 +17,7 @@ struct frame_state {
     uint64_t listed_ns;  // when a live process that passes it on last said that it holds it
     uint32_t attempt;    // how often it was issued again
     uint32_t deaths;     // processes that died at work on it
-    uint64_t held;       // a bit per group whose last stages hold it, while lost.c looks
+    uint64_t held;       // a bit per group whose last stages hold it, while lost_unlisted looks
     bool out;            // it has left the source
     bool given_up;       // too many died at work on it: it counts as acknowledged
 };

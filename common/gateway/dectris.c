@@ -11,7 +11,6 @@
 #include "base/isa.h"
 #include "base/units.h"
 #include "codec/bslz4.h"
-#include "codec/lz4_blocks.h"
 
 static const uint64_t SECOND_NS = 1000000000;
 

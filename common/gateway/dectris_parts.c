@@ -3,7 +3,6 @@
 #include "base/alloc.h"
 #include "base/isa.h"
 #include "codec/bslz4.h"
-#include "codec/lz4_blocks.h"
 #include "gateway/dectris.h"
 
 enum { MULTI_DIMENSIONAL = 40, COMPRESSED = 56500 };  // tags, RFC 8746 and Dectris' own

@@ -7,7 +7,6 @@
 #include "base/alloc.h"
 #include "base/isa.h"
 #include "codec/bslz4.h"
-#include "codec/lz4_blocks.h"
 
 enum { GZIP_LEVEL = 1 };
 

@@ -24,7 +24,7 @@ struct nxmx_chunk {
 /* Packs an image with pixels into *chunk, whose memory is used again.
  *
  *     bslz4  HDF5 filter 32008, see bslz4.h
- *     lz4    filter 32004, see lz4_blocks.h
+ *     lz4    filter 32004, see bslz4.h
  *     gzip   HDF5's own deflate, level 1
  *     none   the pixels
  *

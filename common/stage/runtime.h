@@ -38,7 +38,7 @@ struct runtime {
     atomic_bool outcast;   // the main thread found that others took this process for dead
 };
 
-/* --- its life: open.c, loop.c, close.c --------------------------------------- */
+/* --- its life: runtime.c, close.c --------------------------------------------- */
 
 /* After everything else is checked and open: sockets, signals, the I/O thread.  Followed by
  * runtime_close also after an error. */

@@ -1,19 +1,23 @@
-/* The main thread of a stage: messages in and out. */
+/*
+ * The main thread of a stage, which computes.
+ *
+ * It waits for the experiment, calls the callbacks of the stage that come before the first frame,
+ * then calls `frame` once per frame, and hands every result to the I/O thread.  It owns no socket:
+ * all messages pass through the exchange (link/exchange.h).
+ */
 #include "stage/worker.h"
 
+#include <endian.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "link/shared.h"
 
 enum { DAMAGED_MAX = 100 };
-
-const char *stage_identity(const struct stage *stage, void *state)
-{
-    return stage->identity ? stage->identity(state) : "any";
-}
 
 /* Whether pixels are to leave packed, as they do through a network. */
 static bool compresses(const struct settings *o)
@@ -113,4 +117,327 @@ enum status worker_find_on_card(struct worker *w, const struct item *item, bool 
         log_line(LOG_WARNING, "images of %s cannot be read on the GPU: %s; they leave it",
                  item->route.stage, why.text);
     return drop(w, item, e);
+}
+
+/* --- until frames may come: the experiment, images, the list ---------------------- */
+
+/* Waits for the first message that is not damaged; NULL in *item when none comes. */
+static enum status receive_first(struct worker *w, struct item **item, struct error *e)
+{
+    enum status s = STATUS_OK;
+    bool dropped = true;
+    while (dropped && s == STATUS_OK) {
+        meter_switch(&w->rt.links.meter, ACTIVITY_WAIT_IN, 0);
+        *item = exchange_take(&w->rt.links.exchange);
+        meter_switch(&w->rt.links.meter, ACTIVITY_OTHER, 0);
+        if (!*item)
+            return STATUS_OK;
+        s = worker_check_sum(w, *item, &dropped, e);
+        if (dropped || s)
+            item_free(*item);
+    }
+    return s;
+}
+
+/* Waits for the experiment of the stage before; false in *more when none comes. */
+static enum status receive_experiment(struct worker *w, bool *more, struct error *e)
+{
+    struct item *item = NULL;
+    enum status s = receive_first(w, &item, e);
+    *more = item;
+    if (s || !item)
+        return s;
+    if (item->route.type != MESSAGE_EXPERIMENT)
+        s = error_set(e, STATUS_FAILED, "%s sent a frame before the experiment", item->route.stage);
+    if (s == STATUS_OK && w->wants == KIND_ANY)
+        w->wants = (enum kind)(item->route.flags & ROUTE_KIND_MASK);
+    if (s == STATUS_OK)
+        s = codec_experiment_decode(&w->experiment, &item->message, e);
+    if (s == STATUS_OK)
+        w->expected = codec_expect(&w->experiment);
+    if (s == STATUS_OK && w->stage.meet)
+        w->stage.meet(w->state, w->rt.run.control.endpoint);  // known before the experiment came
+    if (s == STATUS_OK && w->stage.message)
+        s = w->stage.message(w->state, &item->route, &item->message, e);
+    item_free(item);
+    return s;
+}
+
+/* The source: asks the stage which frames there are. */
+static enum status list_frames(struct worker *w, struct error *e)
+{
+    struct id_set ids = {0};
+    const enum status s = w->stage.list ? w->stage.list(w->state, &ids, e) : STATUS_OK;
+    if (s == STATUS_OK)
+        exchange_set_list(&w->rt.links.exchange, &ids);
+    else
+        id_set_clear(&ids);
+    return s;
+}
+
+/* Where the images lie that this stage makes, unless they are to go into messages: in memory that
+ * others map, and on the card that the stage names. */
+static void open_images(struct worker *w)
+{
+    const struct stage *stage = &w->stage;
+    struct links *ls = &w->rt.links;
+    struct on_card *c = &ls->on_card;
+    uint64_t words[2];
+    const bool shares =
+        stage->role.gives == KIND_IMAGE && w->rt.run.settings.transport == TRANSPORT_AUTO;
+    if (stage->card && shares)
+        c->card = stage->card(w->state);
+    if (c->card) {
+        memcpy(words, c->card->uuid, sizeof words);
+        (void)snprintf(c->name, sizeof c->name, "%016" PRIx64 "%016" PRIx64, be64toh(words[0]),
+                       be64toh(words[1]));
+        c->reads = stage->reads_only && !w->rt.run.settings.order;
+    }
+    images_open(&w->images, ls,
+                shares ? (size_t)experiment_pixels(&w->experiment) * sizeof(float) : 0);
+}
+
+/* A last stage: asks it which frames it has. */
+static enum status find_durable(struct worker *w, struct error *e)
+{
+    struct id_set ids = {0};
+    if (!w->rt.run.settings.resume)
+        return STATUS_OK;
+    const enum status s = w->stage.have ? w->stage.have(w->state, &ids, e)
+                                        : restart_remember(w->experiment.lineage, &ids, e);
+    exchange_set_have(&w->rt.links.exchange, &ids);  // after an error nobody asks for them
+    return s;
+}
+
+static enum status send_experiment(struct worker *w, bool *more, struct error *e)
+{
+    struct message m = {0};
+    enum status s = w->stage.verbatim ? STATUS_OK : worker_extend_lineage(w, e);
+    if (s == STATUS_OK)
+        s = codec_experiment_encode(&w->experiment, &m, e);
+    if (s == STATUS_OK)
+        return worker_send(w, MESSAGE_EXPERIMENT, (struct ticket){0}, &m, NULL, more, e);
+    message_free(&m);
+    return s;
+}
+
+enum status worker_begin(struct worker *w, bool *more, struct error *e)
+{
+    const struct stage *stage = &w->stage;
+    *more = true;
+    enum status s = stage->role.wants == KIND_NONE ? STATUS_OK : receive_experiment(w, more, e);
+    if (s || !*more)
+        return s;
+    if (stage->begin) {
+        meter_switch(&w->rt.links.meter, ACTIVITY_BEGIN, 0);
+        s = stage->begin(w->state, &w->experiment, e);
+        meter_switch(&w->rt.links.meter, ACTIVITY_OTHER, 0);
+    }
+    if (s)
+        return s;
+    open_images(w);
+    s = role_is_sink(&w->stage.role) ? find_durable(w, e) : send_experiment(w, more, e);
+    if (s)
+        return s;
+    const int64_t pixels = experiment_pixels(&w->experiment);
+    exchange_begin(&w->rt.links.exchange, (size_t)pixels * sizeof(float),
+                   stage_identity(stage, w->state), w->experiment.lineage,
+                   stage->progress ? stage->progress(w->state) : NULL);
+    return role_is_source(&w->stage.role) ? list_frames(w, e) : STATUS_OK;
+}
+
+/* --- frames, one after the other --------------------------------------------------- */
+
+/* Gives borrowed pixels back.  If they were replaced, because the process before took this
+ * one for dead, or damaged, whatever came of them is void: `s` becomes that error. */
+static enum status return_pixels(struct worker *w, enum status s, struct error *e)
+{
+    switch (images_return(&w->images)) {
+    case IMAGES_REPLACED:
+        atomic_store(&w->rt.outcast, true);
+        return error_set(e, STATUS_FAILED, "the source took this process for dead");
+    case IMAGES_DAMAGED:
+        return worker_damaged(w->route, e);
+    default:
+        return s;
+    }
+}
+
+/* The callback, from pixels that it may use as it does to pixels that may be sent. */
+static enum status compute(struct worker *w, struct frame *f, struct error *e)
+{
+    const struct stage *stage = &w->stage;
+    struct meter *meter = &w->rt.links.meter;
+    const uint64_t id = f->recipe.id;
+    enum status s = STATUS_OK;
+    meter_switch(meter, ACTIVITY_COPY, id);
+    f->image.memory = images_memory(&w->images);
+    if (!stage->reads_only)
+        s = images_make_own(&w->images, &f->image, e);
+    meter_switch(meter, ACTIVITY_COMPUTE, id);
+    if (s == STATUS_OK && stage->frame)
+        s = stage->frame(w->state, f, e);
+    meter_switch(meter, ACTIVITY_COPY, id);
+    if (s == STATUS_OK && !role_is_sink(&w->stage.role))
+        s = images_make_own(&w->images, &f->image, e);
+    meter_switch(meter, ACTIVITY_OTHER, id);
+    if (s == STATUS_OK && role_is_sink(&w->stage.role))
+        progress_show(w, &f->image);
+    return return_pixels(w, s, e);
+}
+
+/* One frame, then on to the next stage or into the list of durable frames. */
+static enum status process(struct worker *w, struct frame *f, struct ticket t, bool *more,
+                           struct error *e)
+{
+    if (w->stage.expect && !w->rt.links.meter.frames)
+        w->stage.expect(w->state, exchange_total(&w->rt.links.exchange));
+    enum status s = compute(w, f, e);
+    if (s)
+        return s;
+    meter_count_frame(&w->rt.links.meter);
+    if (role_is_sink(&w->stage.role)) {
+        exchange_durable(&w->rt.links.exchange, t.id);
+        return STATUS_OK;
+    }
+    struct message m = {0};
+    const struct image image = f->image;  // the message takes the pixels over
+    s = codec_frame_encode(f, w->experiment.lineage, &m, e);
+    if (s == STATUS_OK)
+        s = worker_send(w, MESSAGE_FRAME, t, &m, &image, more, e);
+    else
+        message_free(&m);
+    return s;
+}
+
+/* Holds a frame back until it is due; *base_ns, 0 before the first one, is when the
+ * stage's own clock began.  False at the end of the stream. */
+static bool wait_due(struct worker *w, struct ticket t, uint64_t *base_ns)
+{
+    if (!w->stage.due_ns || t.attempt)
+        return true;
+    const uint64_t due_ns = w->stage.due_ns(w->state, t.id);
+    if (!*base_ns)
+        *base_ns = clock_ns() - due_ns;
+    return exchange_wait_until(&w->rt.links.exchange, *base_ns + due_ns);
+}
+
+enum status worker_run_source(struct worker *w, struct error *e)
+{
+    enum status s = STATUS_OK;
+    uint64_t base_ns = 0;
+    for (bool more = true; more && s == STATUS_OK;) {
+        struct ticket t;
+        meter_switch(&w->rt.links.meter, ACTIVITY_WAIT_IN, 0);
+        if (!exchange_next(&w->rt.links.exchange, &t) || !wait_due(w, t, &base_ns))
+            break;
+        struct frame f = {.recipe.id = t.id};
+        s = process(w, &f, t, &more, e);
+        frame_free(&f);
+    }
+    return s;
+}
+
+/* A further stage before this one brings its experiment: it must be the same. */
+static enum status compare_experiment(struct worker *w, const struct item *item, struct error *e)
+{
+    struct experiment other = {0};
+    bool dropped;
+    enum status s = worker_check_sum(w, item, &dropped, e);
+    if (s || dropped)
+        return s;
+    s = codec_experiment_decode(&other, &item->message, e);
+    if (s == STATUS_OK && strcmp(other.lineage, w->expected.lineage) != 0)
+        s = error_set(
+            e, STATUS_FAILED,
+            "%s computes something else than the others before this stage (lineage %s, not %s)",
+            item->route.stage, other.lineage, w->expected.lineage);
+    experiment_free(&other);
+    return s;
+}
+
+/* On one host images are summed up once, where they leave the stream; recipes end here.  Sinks
+ * ask whether borrowed pixels are intact when they have read them. */
+static bool sum_later(struct worker *w, const struct item *item)
+{
+    if (!role_is_sink(&w->stage.role) || w->stage.message || !w->images.lease.release)
+        return false;
+    w->first_sum = route_sum_of_first(&item->route, &item->message);
+    images_expect(&w->images, w->first_sum);
+    return true;
+}
+
+static enum status receive_frame(struct worker *w, struct item *item, struct frame *f,
+                                 bool *dropped, struct error *e)
+{
+    images_borrow(&w->images, &item->message);
+    enum status s = worker_find_on_card(w, item, dropped, e);
+    if (*dropped)
+        return s;
+    s = packed_open(&item->route, &item->message, w->expected.pixels, e);
+    if (s == STATUS_INPUT)
+        s = STATUS_OK;  // still packed: what has no good sum
+    if (s == STATUS_OK && !sum_later(w, item) &&
+        (item->network || packed_is(&item->route) || w->wants == KIND_RECIPE ||
+         role_is_sink(&w->stage.role)))
+        s = worker_check_sum(w, item, dropped, e);
+    if (*dropped)
+        return s;
+    if (s == STATUS_OK)
+        s = codec_frame_decode(f, &w->expected, &item->message, e);
+    images_mark(&w->images, &f->image);
+    if (role_is_sink(&w->stage.role)) {  // what it gets is not changed any more
+        f->image.has_sum = f->image.count > 0;
+        f->image.sum = w->first_sum;
+    }
+    if (s == STATUS_OK &&
+        (f->recipe.id != item->route.frame || (w->wants == KIND_IMAGE && !f->image.count)))
+        s = error_set(e, STATUS_INPUT, "frame %" PRIu64 " from %s contradicts itself",
+                      item->route.frame, item->route.stage);
+    if (s == STATUS_OK && w->stage.role.wants == KIND_RECIPE && f->refined.present &&
+        !w->stage.takes_fits)
+        s = error_set(e, STATUS_INPUT, "what %s found of frames is for bragg-refine --gather",
+                      item->route.stage);
+    return s;
+}
+
+/* One that was lost before may end this process, too: what tells that those before it have passed
+ * leaves first. */
+static void let_others_leave(struct worker *w, const struct item *item)
+{
+    const uint64_t leave_ns = 20000000;
+    if (item->route.attempt)
+        (void)exchange_wait_until(&w->rt.links.exchange, clock_ns() + leave_ns);
+}
+
+enum status worker_run_frames(struct worker *w, struct error *e)
+{
+    enum status s = STATUS_OK;
+    struct meter *meter = &w->rt.links.meter;
+    for (bool more = true; more && s == STATUS_OK;) {
+        meter_switch(meter, ACTIVITY_WAIT_IN, 0);
+        struct item *item = exchange_take(&w->rt.links.exchange);
+        if (!item)
+            break;
+        let_others_leave(w, item);
+        const uint64_t id = item->route.frame;
+        w->route = &item->route;
+        struct frame f = {0};
+        meter_switch(meter, ACTIVITY_DECODE, id);
+        if (item->route.type == MESSAGE_EXPERIMENT) {
+            s = compare_experiment(w, item, e);
+        } else {
+            bool dropped;
+            s = receive_frame(w, item, &f, &dropped, e);
+            if (s == STATUS_OK && !dropped && w->stage.message)
+                s = w->stage.message(w->state, &item->route, &item->message, e);
+            if (s == STATUS_OK && !dropped)
+                s = process(w, &f, (struct ticket){id, item->route.attempt}, &more, e);
+            s = return_pixels(w, s, e);
+        }
+        meter_switch(meter, ACTIVITY_OTHER, id);
+        frame_free(&f);
+        item_free(item);
+    }
+    return s;
 }

@@ -1,7 +1,7 @@
 /*
- * The main thread of a stage, for main.c (from the command line to the exit status),
- * begin.c (until frames may come), frames.c (one frame after the other), lineage.c, progress.c
- * (what a last stage says to who watches) and worker.c (messages in and out).
+ * The main thread of a stage, for main.c (from the command line to the exit status), worker.c (the
+ * experiment, then one frame after the other), lineage.c, and progress.c (what a sink shows on a
+ * terminal).
  */
 #ifndef BRAGG_STAGE_WORKER_H
 #define BRAGG_STAGE_WORKER_H

@@ -73,16 +73,4 @@ static inline uint64_t layout_round(uint64_t size)
     return (size + LAYOUT_UNIT - 1) / LAYOUT_UNIT * LAYOUT_UNIT;
 }
 
-/* recording_put.c: bytes; a message as a record, whose head knows type, id and time; the
- * index and the end.  False when they cannot be written. */
-bool recorder_put(struct recorder *r, const void *data, size_t size);
-bool recorder_put_message(struct recorder *r, struct layout_head *head, const struct message *m);
-bool recorder_put_index(struct recorder *r);
-/* What was put is out of this process, `size` bytes of records more. */
-bool recorder_commit(struct recorder *r, uint64_t size);
-/* The head of a record that comes now. */
-struct layout_head recorder_head(const struct recorder *r, uint32_t type, uint64_t id);
-/* STATUS_FAILED with errno. */
-enum status recorder_failed(const struct recorder *r, struct error *e);
-
 #endif

@@ -1,6 +1,11 @@
+/*
+ * Reads recordings.  The index at the end lists the frames; where it is missing, because the writer
+ * was killed, the file is read record by record as far as the records are whole.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -257,4 +262,42 @@ enum status recording_frame(const struct recording *r, const struct recording_en
                             struct route *route, struct message *m, struct error *e)
 {
     return read_message(r, entry->offset, MESSAGE_FRAME, entry->id, route, m, e);
+}
+
+/* --- the list of frames, for reader and writer ----------------------------- */
+
+bool recording_list_add(struct recording_list *l, struct recording_entry entry)
+{
+    struct recording_entry *entries =
+        mem_grow(l->entries, l->count, 1, sizeof *entries, &l->capacity);
+    if (!entries)
+        return false;
+    l->entries = entries;
+    l->entries[l->count++] = entry;
+    return true;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const uint64_t x = ((const struct recording_entry *)a)->id,
+                   y = ((const struct recording_entry *)b)->id;
+    return (x > y) - (x < y);
+}
+
+void recording_list_sort(struct recording_list *l)
+{
+    if (l->count)
+        qsort(l->entries, l->count, sizeof *l->entries, by_id);
+}
+
+const struct recording_entry *recording_list_find(const struct recording_list *l, uint64_t id)
+{
+    const struct recording_entry key = {.id = id};
+    return l->count ? bsearch(&key, l->entries, l->count, sizeof key, by_id) : NULL;
+}
+
+void recording_list_clear(struct recording_list *l)
+{
+    mem_free(l->entries);
+    *l = (struct recording_list){0};
 }

@@ -1,3 +1,11 @@
+/*
+ * Writes recordings: the messages of a stream as records of one file, which bragg-replay sends
+ * again.
+ *
+ * A recording grows at its end only.  Each record is complete before it counts, so that a process
+ * that is killed leaves whole records and at most one torn one, which the next writer cuts off.  An
+ * index of the frames and an end mark follow the last record.  recording_layout.h has the layout.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,6 +22,80 @@
 #include "base/target.h"
 #include "wire/codec.h"
 #include "wire/recording_layout.h"
+
+static enum status write_error(const struct recorder *r, struct error *e)
+{
+    return error_errno(e, STATUS_FAILED, "%s: cannot write", r->temporary ? r->temporary : r->path);
+}
+
+static bool write_bytes(struct recorder *r, const void *data, size_t size)
+{
+    return size == 0 || fwrite(data, size, 1, r->stream) == 1;
+}
+
+/* Writes zeros after `size` bytes, up to the next multiple of LAYOUT_UNIT. */
+static bool write_padding(struct recorder *r, uint64_t size)
+{
+    static const char zeros[LAYOUT_UNIT];
+    return write_bytes(r, zeros, (size_t)(layout_round(size) - size));
+}
+
+/* Hands `size` bytes of records to the kernel and, if the recording is synchronised, to the disk.
+ * False, with errno, if that fails. */
+static bool commit_records(struct recorder *r, uint64_t size)
+{
+    if (fflush(r->stream) || (r->sync && steady_sync_data(r->file) && errno != EINVAL))
+        return false;
+    r->size += size;
+    return true;
+}
+
+/* Writes a message as a record.  The caller has set type, id and time of *head; the lengths and
+ * checksums are filled in here.  False if the record cannot be written. */
+static bool write_message(struct recorder *r, struct layout_head *head, const struct message *m)
+{
+    uint64_t sizes[MESSAGE_PARTS_MAX];
+    const size_t bytes = m->nparts * sizeof *sizes;
+    head->length = layout_round(sizeof *head + bytes);
+    head->nparts = (uint32_t)m->nparts;
+    for (size_t i = 0; i < m->nparts; i++) {
+        sizes[i] = m->parts[i].size;
+        head->length += layout_round(sizes[i]);
+    }
+    head->crc_meta = crc32c(0, sizes, bytes);
+    for (int i = 0; i < 2; i++)
+        head->crc_meta = crc32c(head->crc_meta, m->parts[i].data, m->parts[i].size);
+    head->crc = layout_sum(head);
+    bool good = write_bytes(r, head, sizeof *head) && write_bytes(r, sizes, bytes) &&
+                write_padding(r, sizeof *head + bytes);
+    for (size_t i = 0; good && i < m->nparts; i++)
+        good = write_bytes(r, m->parts[i].data, m->parts[i].size) &&
+               write_padding(r, m->parts[i].size);
+    return good;
+}
+
+static struct layout_head head_of_record(const struct recorder *r, uint32_t type, uint64_t id)
+{
+    return (struct layout_head){.magic = LAYOUT_RECORD_MAGIC,
+                                .time_ns = r->base_ns + (clock_ns() - r->start_ns),
+                                .id = id,
+                                .type = type};
+}
+
+static bool write_index(struct recorder *r)
+{
+    const size_t bytes = r->frames.count * sizeof *r->frames.entries;
+    struct layout_head head = head_of_record(r, INDEX_TYPE, r->frames.count);
+    recording_list_sort(&r->frames);
+    head.length = sizeof head + layout_round(bytes);
+    head.crc_meta = crc32c(0, r->frames.entries, bytes);
+    head.crc = layout_sum(&head);
+    struct layout_end end = {.magic = LAYOUT_END_MAGIC, .index = r->size};
+    end.crc = layout_sum(&end);
+    return write_bytes(r, &head, sizeof head) && write_bytes(r, r->frames.entries, bytes) &&
+           write_padding(r, bytes) && write_bytes(r, &end, sizeof end) && fflush(r->stream) == 0 &&
+           (!r->sync || steady_sync(r->file) == 0 || errno == EINVAL);
+}
 
 #define EXISTS "%s: exists; --overwrite replaces it, --resume goes on"
 
@@ -48,10 +130,10 @@ static enum status begin(struct recorder *r, const struct route *route,
                                    .kind = route->flags & ROUTE_KIND_MASK,
                                    .begun = wall_ns()};
     header.crc = layout_sum(&header);
-    struct layout_head head = recorder_head(r, MESSAGE_EXPERIMENT, 0);
-    if (!recorder_put(r, &header, sizeof header) || !recorder_put_message(r, &head, experiment) ||
-        !recorder_commit(r, sizeof header + head.length))
-        return recorder_failed(r, e);
+    struct layout_head head = head_of_record(r, MESSAGE_EXPERIMENT, 0);
+    if (!write_bytes(r, &header, sizeof header) || !write_message(r, &head, experiment) ||
+        !commit_records(r, sizeof header + head.length))
+        return write_error(r, e);
     return STATUS_OK;
 }
 
@@ -118,7 +200,7 @@ static enum status resume(struct recorder *r, const struct route *route,
     r->ours = true;
     r->size = r->before.whole;
     if (steady_truncate(r->file, (off_t)r->size) || fseeko(r->stream, (off_t)r->size, SEEK_SET))
-        return recorder_failed(r, e);
+        return write_error(r, e);
     return STATUS_OK;
 }
 
@@ -179,7 +261,7 @@ enum status recorder_open(struct recorder *r, const char *path, enum recorder_mo
         if ((r->stream = steady_stream(file, "wb")))
             return begin(r, route, experiment, e);
         (void)close(file);
-        return recorder_failed(r, e);
+        return write_error(r, e);
     }
     s = open_temporary(r, mode, e);
     if (s)
@@ -187,7 +269,7 @@ enum status recorder_open(struct recorder *r, const char *path, enum recorder_mo
     if (mode != RECORDER_REPLACE && fseeko(r->stream, 0, SEEK_END) == 0 && ftello(r->stream) > 0)
         return resume(r, route, experiment, e);
     if (steady_truncate(r->file, 0) || fseeko(r->stream, 0, SEEK_SET))
-        return recorder_failed(r, e);
+        return write_error(r, e);
     return begin(r, route, experiment, e);
 }
 
@@ -240,14 +322,14 @@ enum status recorder_add(struct recorder *r, const struct route *route, const st
     const struct recording_entry *known = recording_list_find(&r->before.frames, route->frame);
     if (known)
         return compare(r, known, route, e);
-    struct layout_head head = recorder_head(r, MESSAGE_FRAME, route->frame);
+    struct layout_head head = head_of_record(r, MESSAGE_FRAME, route->frame);
     const struct recording_entry entry = {route->frame, r->size, head.time_ns};
     if (!recording_list_add(&r->frames, entry))
         return error_memory(e, "the frames of a recording");
-    if (recorder_put_message(r, &head, frame) && recorder_commit(r, head.length))
+    if (write_message(r, &head, frame) && commit_records(r, head.length))
         return STATUS_OK;
     r->frames.count--;
-    return recorder_failed(r, e);
+    return write_error(r, e);
 }
 
 void recorder_withdraw(struct recorder *r, size_t count)
@@ -265,8 +347,8 @@ void recorder_withdraw(struct recorder *r, size_t count)
 
 enum status recorder_finish(struct recorder *r, struct error *e)
 {
-    if (!recorder_put_index(r))
-        return recorder_failed(r, e);
+    if (!write_index(r))
+        return write_error(r, e);
     FILE *stream = r->stream;
     r->stream = NULL;
     errno = 0;
@@ -276,7 +358,7 @@ enum status recorder_finish(struct recorder *r, struct error *e)
                                       : target_rename_new(r->temporary, r->path);
     if (named && errno == EEXIST)
         return error_set(e, STATUS_FAILED, EXISTS ", %s keeps the frames", r->path, r->temporary);
-    return named ? recorder_failed(r, e) : STATUS_OK;
+    return named ? write_error(r, e) : STATUS_OK;
 }
 
 bool recorder_close(struct recorder *r)

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "codec/bslz4.h"
-#include "codec/lz4_blocks.h"
 #include "io/byte_offset.h"
 #include "limit.h"
 

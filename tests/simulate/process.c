@@ -183,7 +183,7 @@ static bool is_told(const struct process *p)
     return p->woken || p->ntelling;
 }
 
-/* What poll tells, as loop.c does; true when there is something. */
+/* What poll tells, as runtime.c does; true when there is something. */
 static bool look(struct process *p)
 {
     struct runtime *rt = &p->rt;

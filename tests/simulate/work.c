@@ -69,7 +69,7 @@ static void check_bytes(const struct process *p, const struct item *item)
 
 /* --- the experiment ---------------------------------------------------------- */
 
-/* What worker_begin does (stage/begin.c). */
+/* What worker_begin does (stage/worker.c). */
 static void begin(struct process *p)
 {
     struct exchange *x = &p->rt.links.exchange;

@@ -8,7 +8,6 @@
 #include <cbor.h>
 
 #include "codec/bslz4.h"
-#include "codec/lz4_blocks.h"
 #include "gateway/cborpack.h"
 #include "gateway/protocol.h"
 

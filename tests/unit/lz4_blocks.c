@@ -6,7 +6,7 @@
 
 #include <lz4.h>
 
-#include "codec/lz4_blocks.h"
+#include "codec/bslz4.h"
 
 enum { BYTES = LZ4_BLOCKS_BLOCK + 1000 };
 
