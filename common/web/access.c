@@ -101,7 +101,7 @@ enum status web_token_read(const char *path, char token[WEB_TOKEN_SIZE], struct 
     FILE *in = input_open(path);
     if (!in)
         return error_errno(e, STATUS_INPUT, "%s", path);
-    const bool is_private = fstat(fileno(in), &st) == 0 && !(st.st_mode & 077);
+    const bool is_private = stat(path, &st) == 0 && !(st.st_mode & 077);
     if (!fgets(token, WEB_TOKEN_SIZE, in))
         token[0] = '\0';
     token[strcspn(token, "\n")] = '\0';

@@ -1,6 +1,7 @@
 /* crc32c, hash and trace. */
 #include "unit.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,13 +108,15 @@ static void trace_keeps_the_last(void **state)
 {
     (void)state;
     char path[] = "/tmp/bragg-trace-XXXXXX", text[4096] = "";
-    const int fd = mkstemp(path);
+    int fd = mkstemp(path);
     assert_true(fd >= 0);
+    (void)close(fd);
     trace_span("lost", 0, 0, 1);
     assert_int_equal(trace_open(3, NULL), 0);
     for (uint64_t i = 0; i < 5; i++)
         trace_span("compute", i, 1000 * i, 1000 * i + 500);
     assert_int_equal(trace_write(path, "bragg-test", NULL), 0);
+    fd = open(path, O_RDONLY | O_CLOEXEC);  // another file in the place of the first
     assert_true(read(fd, text, sizeof text - 1) > 0);
     assert_non_null(strstr(text, "{\"name\":\"bragg-test\"}"));
     assert_null(strstr(text, "\"frame\":1}"));

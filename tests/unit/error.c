@@ -57,5 +57,5 @@ int main(void)
         cmocka_unit_test(names_cannot_make_lines),
         cmocka_unit_test(long_names_leave_the_reason),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }
