@@ -350,14 +350,16 @@ fates() {
 connected() {
 	[ "$(grep -c "^ *[0-9]*: [0-9A-F]*:$(printf %04X "$(sed 's/.*://' endpoint)") [0-9A-F:]* 01 " /proc/net/tcp)" = "$1" ]
 }
+# Frames are played, as fast as clients could ever be: a machine that computes slowly would drop none.
+bragg-geometry --detpixels=192 --ncells=5 | bragg-orient --quiet --frames=60 --random | bragg-intensity --threads=1 |
+	bragg-noise --quiet | bragg-tap --quiet --record=pub.rec
 # published POLICY CLIENTS: a fast stream for slow clients, whose frames are in the folders 1, 2
 published() {
 	rm -rf key.tsv stats endpoint go 1 2
 	{
 		soon test -e go
-		bragg-geometry --detpixels=192 --ncells=5
-	} | bragg-orient --quiet --frames=60 --random | bragg-intensity --threads=1 |
-		bragg-noise --quiet | bragg-serve --bind='tcp://127.0.0.1:*' --socket=pub --policy="$1" --queue=3 --rate=200 --linger=3 \
+		bragg-replay pub.rec
+	} | bragg-serve --bind='tcp://127.0.0.1:*' --socket=pub --policy="$1" --queue=3 --rate=200 --linger=3 \
 		--stats=stats --key=key.tsv >endpoint 2>message &
 	pipe=$!
 	soon test -s endpoint
