@@ -1,5 +1,5 @@
 # Streams of small stages (tests/programs/teststage.c) that are killed and frozen,
-# for tests/cli/faults.t and scripts/soak.  Runs in an empty folder; sockets are in ./run.
+# for tests/full/faults.t and scripts/soak.  Runs in an empty folder; sockets are in ./run.
 
 d="$PWD/run"
 mkdir -p run
