@@ -138,8 +138,10 @@ static enum status write_geometry(const struct geometry_options *o, const struct
     file.guarded = !o->overwrite;
     panels_frame(x, frame);
     s = geom_write(file.stream, x, &style, frame, &cause);
-    if (s == STATUS_OK)
+    if (s == STATUS_OK) {
+        geom_warn_of_unsaid(path, x);
         return replace_commit(&file, e);
+    }
     replace_abort(&file);
     return error_set(e, s, "%s: %s", path, cause.text);
 }

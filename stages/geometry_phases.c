@@ -40,6 +40,19 @@ static void warn_of_change(const struct experiment *x, const struct fprime_curve
                  symbol, most);
 }
 
+/* Who gives a curve expects that it is used. */
+static void warn_of_range(const struct fprime_curves *measured, int element, const char *symbol,
+                          double energy_eV)
+{
+    double range_eV[2];
+    if (measured && fprime_range(measured, element, range_eV) > 1 &&
+        !(energy_eV >= range_eV[0] && energy_eV <= range_eV[1]))
+        log_line(LOG_WARNING,
+                 "--fprime has %s from %.6g to %.6g eV, and the beam has %.6g eV: f' and f'' are "
+                 "those of bare atoms",
+                 symbol, range_eV[0], range_eV[1], energy_eV);
+}
+
 /* f' and f'' of all atoms, a line for each element. */
 static enum status find_factors(struct atoms *atoms, const struct fprime_curves *measured,
                                 const struct experiment *x, struct error *e)
@@ -63,6 +76,7 @@ static enum status find_factors(struct atoms *atoms, const struct fprime_curves 
         element_symbol(element, symbol);
         log_line(LOG_INFO, "%zu %s at %.6g eV: f' = %.5g, f'' = %.5g electrons", same, symbol,
                  energy_eV, f[0], f[1]);
+        warn_of_range(measured, element, symbol, energy_eV);
         warn_of_change(x, measured, element, symbol, f);
     }
     return s;

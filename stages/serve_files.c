@@ -20,8 +20,11 @@ static enum status write_file(const struct serve_options *o, const struct experi
     file.guarded = !o->overwrite;
     s = cell ? crystfel_write_cell(file.stream, x->crystals, &cause)
              : geom_write(file.stream, x, &style, o->content.lab, &cause);
-    if (s == STATUS_OK)
+    if (s == STATUS_OK) {
+        if (!cell)
+            geom_warn_of_unsaid(path, x);
         return replace_commit(&file, e);
+    }
     replace_abort(&file);
     return error_set(e, s, "%s: %s", path, cause.text);
 }

@@ -169,6 +169,18 @@ static bool find_shipped(int element, double energy_eV, double f[2])
     return false;
 }
 
+size_t fprime_range(const struct fprime_curves *c, int element, double range_eV[2])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->rows[i].element == element) {
+            range_eV[count > 0] = c->rows[i].energy_eV;
+            range_eV[1] = c->rows[i].energy_eV;
+            count++;
+        }
+    return count;
+}
+
 enum status fprime_at(const struct fprime_curves *measured, int element, double energy_eV,
                       double f[2], struct error *e)
 {

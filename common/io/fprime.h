@@ -38,6 +38,9 @@ struct fprime_curves {
 enum status fprime_read(const char *path, struct fprime_curves *c, struct error *e);
 void fprime_free(struct fprime_curves *c);
 
+/* How many rows there are for an element; range_eV: the lowest and the highest energy of them. */
+size_t fprime_range(const struct fprime_curves *c, int element, double range_eV[2]);
+
 /* f' and f'' of an element into f[2], on straight lines between rows: measured ones (which may be
  * NULL) within the energies that they cover, or of a single row within 1 % of its energy, else the
  * table's.  STATUS_USAGE where neither has any, and for a single row of another energy. */

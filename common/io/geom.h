@@ -75,6 +75,10 @@ struct geom_style {
     bool peaks;  // and a peak_list
 };
 
+/* Warns of what the beam of *x has and a geometry file `path` cannot say: several wavelengths, a
+ * divergence, a harmonic. */
+void geom_warn_of_unsaid(const char *path, const struct experiment *x);
+
 /* Writes the geometry of *x: what is never computed as bad regions, max_adu, above which values
  * are saturated, one below the saturation.  `frame`: rows x, y, z of CrystFEL's lab in ours.
  * STATUS_INPUT for curved panels, for panels of unlike widths and for masks of more than

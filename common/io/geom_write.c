@@ -1,10 +1,12 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/log.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "io/geom.h"
 #include "io/geom_bad.h"
+#include "model/incident.h"
 #include "model/stokes.h"
 
 /* Without exponents, which CrystFEL does not read here. */
@@ -73,6 +75,35 @@ static void write_polarization(FILE *out, const struct beam *b, const double fra
         fprintf(out, "%s%.0f\n", angle > 0.0 ? "vert" : "horiz", percent);
     else
         fprintf(out, "%.0fdeg%.0f\n", angle, percent);
+}
+
+static bool is_divergent(const struct experiment *x)
+{
+    const struct source *all = x->beam.sources;
+    bool differ = false;
+    for (size_t i = 1; i < x->beam.nsources && !differ; i++)
+        differ = vec_dot(all[i].direction, all[0].direction) < 1.0 - 1e-13;
+    for (size_t i = 0; i < x->ncrystals && !differ; i++)
+        differ = x->crystals[i].has_ensemble && x->crystals[i].divergence_rms_rad > 0.0;
+    return differ;
+}
+
+void geom_warn_of_unsaid(const char *path, const struct experiment *x)
+{
+    const struct incident b = incident_beam(x, &(struct recipe){0});
+    if (b.longest_m > b.shortest_m * (1.0 + 1e-9))
+        log_line(LOG_WARNING,
+                 "%s can say only the mean of several wavelengths (%.6g to %.6g A): CrystFEL "
+                 "assumes a monochromatic beam",
+                 path, m_to_angstrom(b.shortest_m), m_to_angstrom(b.longest_m));
+    if (is_divergent(x))
+        log_line(LOG_WARNING,
+                 "%s cannot say the divergence of the beam: CrystFEL assumes a parallel beam",
+                 path);
+    if (x->beam.harmonic_share > 0.0)
+        log_line(LOG_WARNING,
+                 "%s cannot say the third harmonic (%.4g %%): CrystFEL assumes one order", path,
+                 100.0 * x->beam.harmonic_share);
 }
 
 static enum status check(const struct experiment *x, struct error *e)

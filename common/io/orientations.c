@@ -88,8 +88,8 @@ static enum status read_list(struct text_file *t, double (**rotations)[9], size_
 {
     size_t room = 0;
     int columns = 0;
-    enum status s;
-    while (!(s = text_line(t, TEXT_SPACE ",", '#', e)) && t->nwords) {
+    enum status s = text_check_commas(t, '#', e);
+    while (!s && !(s = text_line(t, TEXT_SPACE ",", '#', e)) && t->nwords) {
         double(*grown)[9] = mem_grow(*rotations, *n, 1, sizeof *grown, &room);
         if (!grown)
             return error_memory(e, "the orientations");

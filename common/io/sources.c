@@ -1,6 +1,7 @@
 #include "io/sources.h"
 
 #include "base/alloc.h"
+#include "base/vec.h"
 #include "io/textfile.h"
 
 #define SEPARATORS TEXT_SPACE ",;:!"
@@ -38,14 +39,30 @@ static enum status read_source(const struct text_file *t, enum physics physics,
             return s;
     }
     if (physics == PHYSICS_PHYSICAL) {
-        if (t->nwords > 5)
-            return text_error(t, e, "%d columns, at most X Y Z weight wavelength", t->nwords);
         if (value[0] == 0.0 && value[1] == 0.0 && value[2] == 0.0)
             return text_error(t, e, "the source lies in the sample");
+        if (vec_dot(value, beam) >= 0.0)
+            return text_error(t, e,
+                              "the source at %g %g %g is not upstream of the sample; expected a "
+                              "position against the beam, as %g %g %g",
+                              value[0], value[1], value[2], 0.0 - 10.0 * beam[0],
+                              0.0 - 10.0 * beam[1], 0.0 - 10.0 * beam[2]);
     }
     *source = (struct source){
         .direction = {value[0], value[1], value[2]}, .wavelength_m = value[4], .weight = value[3]};
     return STATUS_OK;
+}
+
+/* A position is whole, and all lines have as many columns as the first one. */
+static enum status check_columns(const struct text_file *t, int *first, struct error *e)
+{
+    if (t->nwords < 3 || t->nwords > 5)
+        return text_error(
+            t, e, "%d columns; expected X Y Z, X Y Z weight or X Y Z weight wavelength", t->nwords);
+    *first = *first ? *first : t->nwords;
+    return t->nwords == *first ? STATUS_OK
+                               : text_error(t, e, "%d columns; expected %d as in the first source",
+                                            t->nwords, *first);
 }
 
 /* All lines; *list grows as needed. */
@@ -57,7 +74,10 @@ static enum status read_list(struct text_file *t, enum physics physics, const do
     const char comment = physics == PHYSICS_PHYSICAL ? '#' : 0;
     if (comment && (s = text_check_commas(t, comment, e)))
         return s;
+    int in_first = 0;
     while (!(s = text_line(t, SEPARATORS, comment, e)) && t->nwords) {
+        if (physics == PHYSICS_PHYSICAL && (s = check_columns(t, &in_first, e)))
+            return s;
         if (*n == SOURCES_MAX)
             return text_error(t, e, "at most %d sources are allowed", SOURCES_MAX);
         struct source *grown = mem_grow(*list, *n, 1, sizeof *grown, &room);

@@ -11,12 +11,13 @@ enum { SOURCES_MAX = 1000000 };
 
 /* Reads up to five columns a line: X Y Z weight wavelength; position as seen from
  * the sample in any unit, wavelength in m; parted by space, tab or one of `,;:!`.
- * Missing ones are -10 times `beam` (unit vector of propagation), 1 and
- * `wavelength_m`.  Blank lines are skipped.
+ * A missing weight is 1, a missing wavelength `wavelength_m`.  Blank lines are skipped.
  *
- * Faithful: text that is no number counts as 0, as comments do.
+ * Faithful: text that is no number counts as 0, as comments do, and missing positions are -10
+ * times `beam` (unit vector of propagation).
  * Physical: `#` starts a comment; STATUS_INPUT with FILE:LINE for what is no
- * number, a position of length 0, a negative weight, a wavelength that is not
+ * number, a decimal comma, less than three columns or not as many as in the first line, a
+ * position of length 0 or downstream of the sample, a negative weight, a wavelength that is not
  * positive or above 1 um, and for an empty list.
  *
  * *list gets *n sources, to be freed with mem_free; `direction` is the position as

@@ -1,5 +1,6 @@
 #include "io/spectra.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,14 +130,37 @@ static enum status read_lines(struct text_file *t, double unit_eV, struct listed
     return s;
 }
 
-/* A first comment that names wavelengths says that the first column holds no energies. */
-static enum status check_comment(const struct text_file *t, size_t length, struct error *e)
+/* Where a word is first among the bytes, in letters of any case and no part of a longer word; NULL
+ * for nowhere. */
+static const char *find_word(const char *bytes, size_t length, const char *word)
 {
-    if (*t->bytes == '#' && memmem(t->bytes, length, "avelength", 9))
-        return error_set(e, STATUS_INPUT,
-                         "%s:1: the comment names a wavelength; expected energies in eV, or in keV "
-                         "as in '# energy/keV'",
-                         t->path);
+    const size_t size = strlen(word);
+    for (size_t i = 0; i + size <= length; i++)
+        if (strncasecmp(bytes + i, word, size) == 0 &&
+            (!i || !isalpha((unsigned char)bytes[i - 1])) &&
+            (i + size == length || !isalpha((unsigned char)bytes[i + size])))
+            return bytes + i;
+    return NULL;
+}
+
+/* What the comments before the first numbers say of the first column: eV unless they name keV, and
+ * name it first. */
+static enum status find_unit(const struct text_file *t, double *unit_eV, struct error *e)
+{
+    static const char *const others[] = {"MeV",      "GeV", "wavelength", "wavelengths", "lambda",
+                                         "angstrom", "nm",  "pm",         "Hz",          "THz"};
+    const char *begin = t->next, *end = begin;  // after a byte order mark
+    while (*end == '#' || (*end && strchr(TEXT_SPACE "\n", *end)))
+        end += *end == '#' ? strcspn(end, "\n") : 1;
+    const size_t length = (size_t)(end - begin);
+    const char *keV = find_word(begin, length, "keV"), *eV = find_word(begin, length, "eV");
+    *unit_eV = keV && (!eV || keV < eV) ? 1000.0 : 1.0;
+    for (size_t i = 0; i < sizeof others / sizeof *others && !keV && !eV; i++)
+        if (find_word(begin, length, others[i]))
+            return error_set(e, STATUS_INPUT,
+                             "%s: a comment at the beginning names '%s'; expected energies in eV, "
+                             "or in keV after a comment that names keV",
+                             t->path, others[i]);
     return STATUS_OK;
 }
 
@@ -145,11 +169,10 @@ static enum status read_text(const char *path, struct listed_spectra *l, struct 
     struct text_file t;
     enum status s = text_open(&t, path, FILETYPE_SPECTRA, TEXT_BYTES_MAX, e);
     if (!s) {
-        const size_t first = strcspn(t.bytes, "\n");
-        const char *keV = memmem(t.bytes, first, "keV", 3);
-        s = check_comment(&t, first, e);
+        double unit_eV;
+        s = find_unit(&t, &unit_eV, e);
         s = s ? s : text_check_commas(&t, '#', e);
-        s = s ? s : read_lines(&t, *t.bytes == '#' && keV ? 1000.0 : 1.0, l, e);
+        s = s ? s : read_lines(&t, unit_eV, l, e);
     }
     text_close(&t);
     return s;

@@ -1,8 +1,9 @@
 /*
  * Measured spectra of pulses, from text or HDF5.
  *
- * Text: an energy and one weight for each shot a line, in eV, or in keV behind a first comment
- * that says so ("# energy/keV current/A", as synchrotrons write it).
+ * Text: an energy and one weight for each shot a line, in eV, or in keV if a comment before the
+ * numbers names that unit ("# energy/keV current/A", as synchrotrons write it).  A comment there
+ * that names a wavelength or another unit, and neither eV nor keV, is STATUS_INPUT.
  * HDF5: data sets /energies (points, or shots x points, in eV) and /weights (points, or shots x
  * points).  What detectors of spectrometers add is taken away: the median of the outer twentieths
  * of both ends.

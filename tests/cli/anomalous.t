@@ -174,6 +174,9 @@ refused "f' and f'' of Se at 40000 eV are not known" 2 --mtz=good.mtz --sites=si
 refused 'sites.txt:2: 6 columns, must be four' 3 --mtz=good.mtz --sites=sites.txt --fprime=sites.txt
 refused 'other.pdb: cell and space group must be those of my model.pdb' 3 --model='my model.pdb' --light=other.pdb --light-occupancy=0.3
 refused '--light needs --light-occupancy: how many are excited' 2 --model='my model.pdb' --light=light.pdb
+printf 'Se 12650 -9 1\nSe 12654 -11 4\n' >short.txt
+factors short --mtz=good.mtz --sites=sites.txt --fprime=short.txt
+is 'a curve that ends below the energy of the beam is warned of' "$(grep -c 'warning: --fprime has Se from 12650 to 12654 eV, and the beam has 12655 eV' said)" 1
 echo 'Se 9000 -3 2' >single.txt
 refused "--fprime: the only line of Se is for 9000 eV, and f' and f'' are needed at 12650 eV; expected within 1 %" 2 --mtz=good.mtz --sites=sites.txt --energy=12650 --fprime=single.txt
 refused '--light needs --model' 2 --mtz=good.mtz --light=light.pdb --light-occupancy=0.3

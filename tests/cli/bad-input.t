@@ -30,6 +30,10 @@ printf '# wavelength/A weight\n1.37 1\n1.38 2\n' > wavelength.spectra
 printf '9000,1,2\n9001, 2, 1\n' > comma.ok.spectra
 printf '0 0 -10 1 1e-10\n0 0 -10 0,97 1e-10\n' > comma.sources
 printf '5000 1\n6000 1\n' > far.spectra
+printf '\357\273\277# made today\n# energy/keV\n5 1\n6 1\n' > second.spectra
+printf '\357\273\277# made today\n# wavelength/A weight\n9000 1\n9001 2\n' > waves.spectra
+printf '# energy/MeV\n0.009 1\n0.0091 1\n' > MeV.spectra
+printf '0,5 0,5 0,5 0,5\n' > comma.rot
 printf 'first label label\n0 a b\n' > twice.runs
 printf 'first colour\n0 blue\n' > odd.runs
 printf 'first\n5\n' > late.runs

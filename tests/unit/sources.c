@@ -17,12 +17,20 @@ static enum status read_text(const char *text, enum physics physics, struct sour
 static void missing_columns_get_defaults(void **state)
 {
     (void)state;
-    for (int physics = 0; physics < 2; physics++) {
-        struct source *list;
-        size_t n;
-        struct error e = {0};
-        assert_int_equal(read_text("-10 0.02,0.01;5.0:1.02e-10\n\n-10! -0.03\n",
-                                   (enum physics)physics, &list, &n, &e),
+    struct source *list;
+    size_t n;
+    struct error e = {0};
+    assert_int_equal(read_text("-10 0.02,0.01;5.0:1.02e-10\n", PHYSICS_PHYSICAL, &list, &n, &e),
+                     STATUS_OK);
+    assert_true(list[0].direction[2] == 0.01 && list[0].wavelength_m == 1.02e-10);
+    mem_free(list);
+    assert_int_equal(read_text("-10,0,1\n", PHYSICS_PHYSICAL, &list, &n, &e), STATUS_OK);
+    assert_true(list[0].direction[2] == 1.0);
+    assert_true(list[0].weight == 1.0 && list[0].wavelength_m == 1e-10);
+    mem_free(list);
+    {
+        assert_int_equal(read_text("-10 0.02,0.01;5.0:1.02e-10\n\n-10! -0.03\n", PHYSICS_FAITHFUL,
+                                   &list, &n, &e),
                          STATUS_OK);
         assert_int_equal(n, 2);
         assert_true(list[0].direction[1] == 0.02 && list[0].direction[2] == 0.01);
@@ -68,6 +76,12 @@ static void physical_knows_comments_and_refuses_the_rest(void **state)
         {"-10 0 0 nan\n", "s.txt:1: weight: 'nan' is no finite number"},
         {"0 0 0\n", "s.txt:1: the source lies in the sample"},
         {"-10 0 0 1 1e-10 7\n", "s.txt:1: 6 columns"},
+        {"-10 0\n", "s.txt:1: 2 columns; expected X Y Z"},
+        {"-10 0 0 1 1e-10\n-10 0 0 1\n", "s.txt:2: 4 columns; expected 5 as in the first source"},
+        {"-10 0 0 1 1,3e-10\n", "s.txt:1: '1,3e-10' has a decimal comma"},
+        {"-10 0 0 0,97 1.3e-10\n", "s.txt:1: '0,97' has a decimal comma"},
+        {"-10,5;0;0\n", "s.txt:1: '-10,5' has a decimal comma"},
+        {"10 0 0\n", "s.txt:1: the source at 10 0 0 is not upstream of the sample"},
         {"# nothing\n", "s.txt: no sources"},
         {"-10 0 0 0\n-10 0 0 0\n", "s.txt: all weights are 0"},
     };
