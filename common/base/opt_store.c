@@ -17,7 +17,7 @@
 #include "base/number.h"
 #include "base/units.h"
 
-/* What a number of an option may be. */
+/* The limits and the unit of an option whose value is a number. */
 struct opt_number {
     const char *what;  // names the option in errors, e.g. "--distance"
     double min, max;   // inclusive limits
@@ -64,7 +64,8 @@ static const struct {
 } spellings[] = {
     {"\u00b5", "u"}, {"\u03bc", "u"}, {"\u212b", "A"}, {"\u00c5", "A"}, {"\u00b0", "deg"}};
 
-/* What is typed, in letters. */
+/* Copies the name of a unit to `text` and writes a sign at its start, such as a micro, in letters.
+ */
 static void spell(const char *typed, char *text, size_t size)
 {
     const char *letters = "";
@@ -138,7 +139,7 @@ static bool scan_decimal(const char *text, double *value, const char **end)
     return true;
 }
 
-/* What is behind a number is no unit, or that of something else. */
+/* Refuses the text behind a number, which is not a unit or is a unit of another quantity. */
 static enum status unit_error(const char *text, const char *unit, const struct opt_number *r,
                               struct error *e)
 {
@@ -212,7 +213,7 @@ static enum status read_whole(const char *text, const struct opt_number *r, int6
                      value, e);
 }
 
-/* What parts the numbers of a list becomes a single comma. */
+/* Replaces each separator between the numbers of a list (blanks, an x) by a single comma. */
 static void part_by_commas(char *text, bool whole)
 {
     char *to = text;

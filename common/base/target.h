@@ -29,9 +29,10 @@ enum status target_check_kind(const char *path, const char *what, const char *co
  * files, as /dev/stdout, whatever these are. */
 bool target_is_special(const char *path);
 
-/* Gives a file this content: it appears whole, in place of the one that is there, or that one
- * stays. What is special, or in a folder that nobody may write into, is written in place.
- * STATUS_FAILED. */
+/* Replaces the content of the file `path` by `length` bytes.  The new file takes the place of the
+ * old one when all bytes are written; after a failure the old file is as it was.  A special file
+ * (target_is_special), and a file in a folder that this user may not write into, is written in
+ * place.  STATUS_FAILED when a call on the file fails. */
 enum status target_replace(const char *path, const void *bytes, size_t length, struct error *e);
 
 /* Appends a line of `length` bytes: the whole line or nothing.  STATUS_FAILED. */

@@ -130,8 +130,8 @@ static enum status read_lines(struct text_file *t, double unit_eV, struct listed
     return s;
 }
 
-/* Where a word is first among the bytes, in letters of any case and no part of a longer word; NULL
- * for nowhere. */
+/* Returns the first place of a word among `length` bytes, or NULL if the bytes do not contain it.
+ * Upper and lower case are the same; a part of a longer word does not count. */
 static const char *find_word(const char *bytes, size_t length, const char *word)
 {
     const size_t size = strlen(word);

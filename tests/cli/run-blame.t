@@ -2,36 +2,11 @@
 # bragg-run: which stage is blamed for a failure and what is shown last, when a run is done, and what
 # does not get into reports and scripts.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+. "$BRAGG_TESTS/blame.sh"
 scratch
 mkdir run
 export XDG_RUNTIME_DIR="$tap_scratch/run"
 unset SLURM_JOB_ID
-
-# pipe FRAMES LAST...: a pipeline whose noise saturates, which it says at its end, with these lines
-pipe() {
-	pipe_frames=$1
-	shift
-	cat <<-END
-		stages:
-		  - {name: geometry, args: [--detpixels=32, --pixel=3.2, --ncells=5, --oversample=1, --fluence=1e32]}
-		  - {name: orient, args: [--frames=$pipe_frames, --random, --dead-after=2]}
-		  - {name: intensity, threads: 1}
-		  - {name: noise, threads: 1}
-	END
-	printf '  - %s\n' "$@"
-}
-
-# run OPTION...: status and message
-run() {
-	status=0
-	timeout 30 bragg-run "$@" 2>message || status=$?
-}
-
-# blamed NAME STATUS LINE VERDICT: these are the last two lines
-blamed() {
-	is "$1" "$status $(tail -n 2 message)" "$2 $3
-bragg-run: stage $4"
-}
 
 # --- the first error is last on the screen
 foreign='n.nxs: is there and does not belong to these frames; --overwrite replaces it'

@@ -2,37 +2,12 @@
 # bragg-run: which stage is blamed for a failure and what is shown last, where that takes its time:
 # stages that end late, users who want the end, hosts, Slurm and stages in Python that fail.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+. "$BRAGG_TESTS/blame.sh"
 top=$(cd "$BRAGG_TESTS/.." && pwd)
 scratch
 mkdir run bin
 export XDG_RUNTIME_DIR="$tap_scratch/run"
 unset SLURM_JOB_ID
-
-# pipe FRAMES LAST...: a pipeline whose noise saturates, which it says at its end, with these lines
-pipe() {
-	pipe_frames=$1
-	shift
-	cat <<-END
-		stages:
-		  - {name: geometry, args: [--detpixels=32, --pixel=3.2, --ncells=5, --oversample=1, --fluence=1e32]}
-		  - {name: orient, args: [--frames=$pipe_frames, --random, --dead-after=2]}
-		  - {name: intensity, threads: 1}
-		  - {name: noise, threads: 1}
-	END
-	printf '  - %s\n' "$@"
-}
-
-# run OPTION...: status and message
-run() {
-	status=0
-	timeout 30 bragg-run "$@" 2>message || status=$?
-}
-
-# blamed NAME STATUS LINE VERDICT: these are the last two lines
-blamed() {
-	is "$1" "$status $(tail -n 2 message)" "$2 $3
-bragg-run: stage $4"
-}
 
 # --- stages that end late, and users who want the end
 late="{name: late, input: noise, program: sh, args: [-c, 'trap \"\" TERM; sleep 1; echo bragg-x: the cause >&2; exit 1']}"
