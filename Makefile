@@ -41,14 +41,18 @@ LIBS_web   := $(call library,libwebsockets,-lwebsockets)
 LIBS_run   := $(call library,yaml-0.1,-lyaml)
 
 LAYERS   := score run page refine stage control link gateway web wire io gpu engine physics model codec base
-PROGRAMS := $(patsubst stages/%.c,$(BUILD)/bin/%,stages/braggpipe.c $(wildcard stages/bragg-*.c))
-# Sources in stages/ that several programs share.
-SHARED   := $(patsubst stages/%.c,$(BUILD)/obj/stages/%.o,$(filter-out stages/bragg-%.c stages/braggpipe.c stages/skeleton.c,$(wildcard stages/*.c)))
+# stages/NAME/bragg-NAME.c is a program; all else in stages/ is a library that they share.
+STAGES   := $(wildcard stages/*/*.c)
+PROGRAM_SOURCES := $(wildcard stages/*/bragg-*.c) stages/braggpipe/braggpipe.c
+PROGRAMS := $(addprefix $(BUILD)/bin/,$(basename $(notdir $(PROGRAM_SOURCES))))
+SHARED   := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(PROGRAM_SOURCES) stages/skeleton/skeleton.c,$(STAGES)))
 SHARED_LIBRARY := $(BUILD)/lib/libbragg-shared.a
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%.t,$(wildcard tests/unit/*.c))
 LIBRARIES := $(SHARED_LIBRARY) $(patsubst %,$(BUILD)/lib/libbragg-%.a,$(LAYERS))
 
-objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard common/$(1)/*.c))
+# sources LAYERS: what is in their folders, and in folders of these.
+sources = $(foreach layer,$(1),$(wildcard common/$(layer)/*.c common/$(layer)/*/*.c))
+objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(call sources,$(1)))
 
 # Where programs find the shipped pipelines, from their bin as once installed.
 SHIPPED := $(BUILD)/share/braggpipe/pipelines
@@ -74,12 +78,12 @@ endif
 # Loops written as vectors of two groups side by side: gcc puts their operations in order before it
 # gives out registers, too, 5 to 8 % faster (clang does so anyway).
 SIDE_BY_SIDE := $(shell $(CC) -fschedule-insns -fsched-pressure -E -x c /dev/null >/dev/null 2>&1 && echo -fschedule-insns -fsched-pressure)
-$(BUILD)/obj/common/engine/cpu_dense_loop.%.o: CFLAGS_ALL += $(SIDE_BY_SIDE)
-ISA_SOURCES  := $(wildcard common/*/*_loop.c)
+$(BUILD)/obj/common/engine/dense/cpu_dense_loop.%.o: CFLAGS_ALL += $(SIDE_BY_SIDE)
+ISA_SOURCES  := $(filter %_loop.c,$(call sources,$(LAYERS)))
 isa_objects   = $(foreach isa,$(ISAS),$(patsubst %.c,$(BUILD)/obj/%.$(isa).o,$(1)))
 
 define layer_rule
-$(BUILD)/lib/libbragg-$(1).a: $(filter-out $(patsubst %.c,$(BUILD)/obj/%.o,$(ISA_SOURCES)),$(call objects,$(1))) $(call isa_objects,$(wildcard common/$(1)/*_loop.c))
+$(BUILD)/lib/libbragg-$(1).a: $(filter-out $(patsubst %.c,$(BUILD)/obj/%.o,$(ISA_SOURCES)),$(call objects,$(1))) $(call isa_objects,$(filter %_loop.c,$(call sources,$(1))))
 	@mkdir -p $$(@D)
 	$(Q)rm -f $$@ && ar rcs $$@ $$^
 endef
@@ -148,8 +152,8 @@ $(BUILD)/obj/%.o: %.c
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -c $< -o $@
 
 # Tables that are part of programs.
-$(BUILD)/obj/common/io/lysozyme.o: common/io/lysozyme.f32
-$(BUILD)/obj/common/io/fprime.o: common/io/fprime.f32
+$(BUILD)/obj/common/io/structure_factors/lysozyme.o: common/io/structure_factors/lysozyme.f32
+$(BUILD)/obj/common/io/structure_factors/fprime.o: common/io/structure_factors/fprime.f32
 
 # Likewise the page.
 $(BUILD)/obj/common/web/page.o: $(wildcard common/web/page/*)
@@ -160,9 +164,12 @@ $(BUILD)/bin/bragg-run $(BUILD)/tests/unit/pipeline.t: LIBS_more = $(LIBS_run)
 
 $(BUILD)/bin/bragg-view: LIBS_more = $(LIBS_web)
 
-$(BUILD)/bin/%: $(BUILD)/obj/stages/%.o $(LIBRARIES)
-	@mkdir -p $(@D)
-	$(Q)$(LINK)
+define program_rule
+$(BUILD)/bin/$(basename $(notdir $(1))): $(BUILD)/obj/$(1:.c=.o) $(LIBRARIES)
+	@mkdir -p $$(@D)
+	$$(Q)$$(LINK)
+endef
+$(foreach source,$(PROGRAM_SOURCES) stages/skeleton/skeleton.c,$(eval $(call program_rule,$(source))))
 
 $(BUILD)/tests/unit/%.t: $(BUILD)/obj/tests/unit/%.o $(LIBRARIES)
 	@mkdir -p $(@D)
@@ -183,7 +190,7 @@ SIMULATE_WRAPPED := mem_array mem_copy mem_grow mem_free clock_ns clock_gettime 
 # faster.  Not so what the linker replaces, which must not be inlined, nor builds with sanitizers, or
 # for gcov.
 SIMULATE_PLAIN := tests/simulate/seam.c $(patsubst %,common/%.c,base/alloc base/clock base/log link/endpoint control/restart control/fence)
-SIMULATE_ONE   := $(filter-out $(SIMULATE_PLAIN),$(wildcard tests/simulate/*.c $(patsubst %,common/%/*.c,control link wire base)) $(patsubst %,common/stage/%.c,turn close))
+SIMULATE_ONE   := $(filter-out $(SIMULATE_PLAIN),$(wildcard tests/simulate/*.c) $(call sources,control link wire base) $(patsubst %,common/stage/%.c,turn close))
 SIMULATE_NAMES := $(foreach name,array copy grow free,-Dmem_$(name)=__wrap_mem_$(name))
 MOVES          := unrolled_loop:256:noalign$(,)libcall:-1:noalign
 SIMULATE_FLAGS := -flto=2 -fno-pie -fno-plt --param inline-unit-growth=300 --param max-inline-insns-auto=100 -mmemset-strategy=$(MOVES) -mmemcpy-strategy=$(MOVES) $(SIMULATE_PROFILE)
@@ -218,8 +225,8 @@ simulate-profiled:
 ENGINECHECK := $(BUILD)/tests/bin/enginecheck
 ENGINECHECK_PEAK := $(if $(filter 1,$(CUDA)),$(GPU_KERNELS)/peak.o,$(BUILD)/obj/tests/enginecheck/peak_absent.o)
 ENGINECHECK_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out %/peak_absent.c,$(wildcard tests/enginecheck/*.c)) bench/workload.c common/link/pool.c \
-	$(addprefix stages/,nanobragg_setup.c nanobragg_options.c nanobragg_actions.c nanobragg_loop.c nanobragg_header.c legacy_options.c) \
-	$(addprefix common/io/,hkl.c hkl_dump.c matrix.c sources.c filetype.c textfile.c smv.c))
+	$(addprefix stages/nanobragg/,nanobragg_setup.c nanobragg_options.c nanobragg_actions.c nanobragg_loop.c nanobragg_header.c legacy_options.c) \
+	$(addprefix common/io/,structure_factors/hkl.c structure_factors/hkl_dump.c beam/matrix.c beam/sources.c text/filetype.c text/textfile.c images/smv.c))
 ENGINECHECK_LIBRARIES := $(patsubst %,$(BUILD)/lib/libbragg-%.a,gpu engine physics model base)
 $(ENGINECHECK): $(ENGINECHECK_OBJECTS) $(ENGINECHECK_PEAK) $(ENGINECHECK_LIBRARIES)
 	@mkdir -p $(@D)
@@ -230,9 +237,12 @@ ifeq ($(CUDA),1)
 STANDIN := $(patsubst %,$(BUILD)/obj/tests/standin/%.o,cuda_runtime kernels)
 STANDINS := $(patsubst %,$(BUILD)/tests/standin/%,bragg-intensity bragg-background bragg-noise bragg-fisher enginecheck)
 $(STANDIN): CPPFLAGS += $(CUDA_HEADERS)
-$(BUILD)/tests/standin/bragg-%: $(BUILD)/obj/stages/bragg-%.o $(STANDIN) $(LIBRARIES)
-	@mkdir -p $(@D)
-	$(Q)$(LINK)
+define standin_rule
+$(BUILD)/tests/standin/bragg-$(1): $(BUILD)/obj/stages/$(1)/bragg-$(1).o $(STANDIN) $(LIBRARIES)
+	@mkdir -p $$(@D)
+	$$(Q)$$(LINK)
+endef
+$(foreach name,intensity background noise fisher,$(eval $(call standin_rule,$(name))))
 $(BUILD)/tests/standin/enginecheck: $(ENGINECHECK_OBJECTS) $(STANDIN) $(ENGINECHECK_LIBRARIES)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(ENGINECHECK_OBJECTS) $(STANDIN) -Wl,--start-group $(ENGINECHECK_LIBRARIES) -Wl,--end-group $(LIBS_gpu) -lm
@@ -251,10 +261,10 @@ units: $(UNITS) $(HELPERS) $(SIMULATE) $(PRELOADS) $(ENGINECHECK) $(STANDINS) $(
 
 # libFuzzer harnesses, with all that they reach under clang's sanitizers.
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
-FUZZ_SOURCES := $(filter-out %_loop.c common/link/port.c,$(foreach layer,base codec model io wire link control stage run page refine score,$(wildcard common/$(layer)/*.c)))
-FUZZ_OBJECTS := $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(FUZZ_SOURCES)) $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(call isa_objects,$(wildcard common/codec/*_loop.c common/io/*_loop.c)))
+FUZZ_SOURCES := $(filter-out %_loop.c common/link/port.c,$(call sources,base codec model io wire link control stage run page refine score))
+FUZZ_OBJECTS := $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(FUZZ_SOURCES)) $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(call isa_objects,$(filter %_loop.c,$(call sources,codec io))))
 FUZZ_LIBRARY := $(BUILD)/fuzz/obj/library.a
-$(BUILD)/fuzz/parsers: FUZZ_MORE = -Wl,--wrap=mem_array $(BUILD)/fuzz/obj/stages/origin.o
+$(BUILD)/fuzz/parsers: FUZZ_MORE = -Wl,--wrap=mem_array $(BUILD)/fuzz/obj/stages/replay/origin.o
 $(BUILD)/fuzz/stream: FUZZ_MORE = -Wl,--wrap=execv,--wrap=exchange_await_main,--wrap=memfd_create
 $(BUILD)/fuzz/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -263,7 +273,7 @@ $(BUILD)/fuzz/obj/%.o: %.c
 $(FUZZ_LIBRARY): $(FUZZ_OBJECTS)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(BUILD)/fuzz/parsers: $(BUILD)/fuzz/obj/stages/origin.o
+$(BUILD)/fuzz/parsers: $(BUILD)/fuzz/obj/stages/replay/origin.o
 $(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/tests/fuzz/%.o $(FUZZ_LIBRARY)
 	$(Q)$(FUZZ_CC) -o $@ $< $(FUZZ_MORE) $(FUZZ_LIBRARY) $(LIBS_io) $(LIBS_wire) $(LIBS_stage) $(LIBS_run) -lm
 
@@ -318,9 +328,9 @@ install: all  ## install programs, manual pages, pipelines, the Python module an
 	@case '$(DESTDIR)$(PREFIX)' in *' '*) echo 'install: no blanks in DESTDIR and PREFIX' >&2; exit 1 ;; esac
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PYTHONDIR) $(addprefix $(SHARE)/,man/man1 man/man5 man/man7 braggpipe/pipelines/braggpipe bash-completion/completions)
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 stages/*.1 $(SHARE)/man/man1
+	install -m 644 stages/*/*.1 $(SHARE)/man/man1
 	install -m 644 common/wire/*.5 $(SHARE)/man/man5
-	install -m 644 stages/*.7 $(SHARE)/man/man7
+	install -m 644 stages/pages/*.7 $(SHARE)/man/man7
 	install -m 644 pipelines/*.yaml pipelines/*.pdb pipelines/*.txt $(SHARE)/braggpipe/pipelines
 	install -m 755 pipelines/*.py $(SHARE)/braggpipe/pipelines
 	install -m 644 pipelines/braggpipe/*.py pipelines/braggpipe/py.typed $(SHARE)/braggpipe/pipelines/braggpipe

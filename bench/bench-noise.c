@@ -14,10 +14,10 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/opt.h"
-#include "engine/noise.h"
-#include "engine/noise_loop.h"
-#include "engine/spread.h"
-#include "physics/ran1.h"
+#include "engine/detector/noise.h"
+#include "engine/detector/noise_loop.h"
+#include "engine/detector/spread.h"
+#include "physics/noise/ran1.h"
 
 enum work { WORK_POISSON, WORK_NORMALS, WORK_SPREAD, WORK_CHAIN };
 

@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "bench.h"
-#include "engine/derive.h"
+#include "engine/derivatives/derive.h"
 #include "engine/engine.h"
 #include "workload.h"
 

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "bench.h"
-#include "engine/diffuse.h"
+#include "engine/crystal/diffuse.h"
 #include "engine/engine.h"
 #include "workload.h"
 

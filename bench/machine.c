@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "bench.h"
-#include "engine/cpu.h"
+#include "engine/cpu/cpu.h"
 #include "peak.h"
 
 #ifndef BENCH_FLAGS

@@ -11,8 +11,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "bench.h"
-#include "engine/noise.h"
-#include "io/smv.h"
+#include "engine/detector/noise.h"
+#include "io/images/smv.h"
 #include "workload.h"
 
 enum { EDGE = 1024, OFFSET_ADU = 40 };

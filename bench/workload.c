@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../stages/nanobragg_options.h"
+#include "../stages/nanobragg/nanobragg_options.h"
 #include "base/alloc.h"
 #include "physics/setup.h"
 

@@ -3,12 +3,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/noise.h"
-#include "engine/photons.h"
+#include "engine/detector/noise.h"
+#include "engine/reflections/photons.h"
 #include "gpu/apart.h"
 #include "gpu/plan.h"
-#include "physics/background.h"
-#include "physics/poisson_table.h"
+#include "physics/background/background.h"
+#include "physics/noise/poisson_table.h"
 
 /* Curved panels take sines, which differ between the card and this processor. */
 static bool is_flat(const struct experiment *x)

@@ -7,10 +7,10 @@
 #define BRAGG_GPU_AFTER_H
 
 #define FASTMATH_UNFUSED
-#include "engine/noise_pixel.h"
-#include "engine/photons.h"
+#include "engine/detector/noise_pixel.h"
+#include "engine/reflections/photons.h"
 #include "gpu/after_kernel.h"
-#include "physics/background_pixel.h"
+#include "physics/background/background_pixel.h"
 
 /* One thread, see gpu_find_place: its pixel's background, 0 outside the ROI and under the mask,
  * on flat panels.  `out` is the place of pixel `first_pixel` of the frame. */

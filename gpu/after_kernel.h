@@ -2,9 +2,9 @@
 #ifndef BRAGG_GPU_AFTER_KERNEL_H
 #define BRAGG_GPU_AFTER_KERNEL_H
 
-#include "engine/noise_loop.h"
+#include "engine/detector/noise_loop.h"
 #include "gpu/kernel.h"
-#include "physics/background_pixel.h"
+#include "physics/background/background_pixel.h"
 
 /* What the kernels found out about the pixels. */
 struct gpu_verdict {

@@ -1,8 +1,8 @@
 /*
  * What one thread of the GPU computes in closed form: one pixel, from the reflections that reach
  * it.  The same text is the kernel (gpu/closed_kernel.cu) and a loop on the processor
- * (gpu/host_closed.c).  Operations and their order are those of engine/closed_rows.c, but for
- * wavelengths that only neighbours of a pixel see, and exponentials of sensors, which are the
+ * (gpu/host_closed.c).  Operations and their order are those of engine/closed/closed_rows.c, but
+ * for wavelengths that only neighbours of a pixel see, and exponentials of sensors, which are the
  * card's.
  */
 #ifndef BRAGG_GPU_CLOSED_H
@@ -10,7 +10,7 @@
 
 #define FASTMATH_UNFUSED
 #define ENSEMBLE_ONE
-#include "engine/closed_point.h"
+#include "engine/closed/closed_point.h"
 #include "gpu/closed_frame.h"
 
 /* Of two points the one that a factor is taken at: copies, as pointers would keep them from

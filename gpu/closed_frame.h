@@ -1,9 +1,9 @@
-/* A frame in closed form (engine/closed.h) as the threads of a GPU see it. */
+/* A frame in closed form (engine/closed/closed.h) as the threads of a GPU see it. */
 #ifndef BRAGG_GPU_CLOSED_FRAME_H
 #define BRAGG_GPU_CLOSED_FRAME_H
 
 #include "gpu/frame.h"
-#include "physics/ensemble_waves.h"
+#include "physics/crystal/ensemble_waves.h"
 
 /* Wavelengths of one direction of the beam. */
 struct gpu_closed_beam {

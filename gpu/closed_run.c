@@ -3,8 +3,8 @@
 #include "gpu/closed_run.h"
 
 #include "base/vec.h"
-#include "engine/closed.h"
-#include "engine/photons.h"
+#include "engine/closed/closed.h"
+#include "engine/reflections/photons.h"
 #include "gpu/apart.h"
 #include "gpu/layout.h"
 

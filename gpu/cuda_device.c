@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "engine/cpu.h"
+#include "engine/cpu/cpu.h"
 #include "gpu/cuda_context.h"
 #include "gpu/ranges.h"
 

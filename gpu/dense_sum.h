@@ -7,7 +7,7 @@
 
 #include <stdalign.h>
 
-#include "engine/dense_row.h"
+#include "engine/dense/dense_row.h"
 #include "gpu/frame.h"
 #include "gpu/quotient.h"
 

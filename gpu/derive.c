@@ -3,8 +3,8 @@
  * sums of. */
 #include "gpu/derive.h"
 
-#include "engine/closed.h"
-#include "engine/cpu_slopes.h"
+#include "engine/closed/closed.h"
+#include "engine/derivatives/cpu_slopes.h"
 #include "gpu/apart.h"
 #include "gpu/layout.h"
 #include "gpu/slopes_pack.h"

@@ -2,7 +2,7 @@
 #ifndef BRAGG_GPU_DERIVE_H
 #define BRAGG_GPU_DERIVE_H
 
-#include "engine/derive.h"
+#include "engine/derivatives/derive.h"
 #include "gpu/plan.h"
 
 /* See struct engine. */

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "engine/closed.h"
-#include "engine/diffuse.h"
-#include "engine/recipe_check.h"
+#include "engine/closed/closed.h"
+#include "engine/crystal/diffuse.h"
+#include "engine/reference/recipe_check.h"
 #include "gpu/apart.h"
 #include "gpu/closed_run.h"
 #include "gpu/derive.h"

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/hd.h"
-#include "engine/photons.h"
 #include "engine/prepared.h"
+#include "engine/reflections/photons.h"
 
 enum { GPU_THREADS = 128 };  // of a block: that many pixels of one row
 

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "engine/cpu.h"
+#include "engine/cpu/cpu.h"
 #include "gpu/device.h"
 #include "gpu/gpu.h"
 #include "gpu/host_card.h"

@@ -9,9 +9,9 @@
 #ifndef BRAGG_GPU_LATTICE_H
 #define BRAGG_GPU_LATTICE_H
 
-#include "engine/cpu_point.h"
+#include "engine/cpu/cpu_point.h"
 #include "gpu/frame.h"
-#include "physics/shape_fast.h"
+#include "physics/crystal/shape_fast.h"
 
 /* Before a loop whose turns stay one after the other on a card: all at once they would take the
  * registers of other threads. */

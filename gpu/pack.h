@@ -6,9 +6,9 @@
 #ifndef BRAGG_GPU_PACK_H
 #define BRAGG_GPU_PACK_H
 
-#include "engine/cpu.h"
+#include "engine/cpu/cpu.h"
 #include "gpu/frame.h"
-#include "physics/background_pixel.h"
+#include "physics/background/background_pixel.h"
 
 struct gpu_pack {
     unsigned char *to;        // here; NULL: bytes are only counted

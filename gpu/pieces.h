@@ -1,12 +1,12 @@
 /*
  * What one thread of the GPU makes of the shares of GPU_SHARES_RUN pixels: a run of pieces, see
- * engine/share_pieces.h, without shares that are too small to count.  It looks at them twice: how
- * many there are, then, behind those of others, what they are.
+ * engine/spots/share_pieces.h, without shares that are too small to count.  It looks at them twice:
+ * how many there are, then, behind those of others, what they are.
  */
 #ifndef BRAGG_GPU_PIECES_H
 #define BRAGG_GPU_PIECES_H
 
-#include "engine/cpu_point.h"
+#include "engine/cpu/cpu_point.h"
 #include "gpu/shares_frame.h"
 
 /* Adds to a counter of all threads and returns its previous value. */

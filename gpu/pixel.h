@@ -10,7 +10,7 @@
 #define BRAGG_GPU_PIXEL_H
 
 #include "gpu/lattice.h"
-#include "physics/pixel.h"
+#include "physics/detector/pixel.h"
 
 /* A direction from the sample, with the factors found so far. */
 struct gpu_ray {

@@ -2,9 +2,9 @@
 #ifndef BRAGG_GPU_PLAN_H
 #define BRAGG_GPU_PLAN_H
 
-#include "engine/cpu.h"
-#include "engine/footprint.h"
-#include "engine/shares.h"
+#include "engine/cpu/cpu.h"
+#include "engine/reflections/footprint.h"
+#include "engine/spots/shares.h"
 #include "gpu/device.h"
 #include "gpu/pack.h"
 #include "model/moved.h"
@@ -96,7 +96,7 @@ struct plan {
     double by_m[3];                   // how they stand there, see struct moved
     struct cpu_table *tables;         // one per crystal
     const struct cpu_table *on_card;  // the same there
-    bool closed;                      // crystals of closed form, see engine/closed.h
+    bool closed;                      // crystals of closed form, see engine/closed/closed.h
     bool as_cpu;                      // frames have the bytes of the cpu engine
     struct dense_table *padded;       // one per crystal; NULL: the dense form is not for this plan
     struct gpu_padded *padded_there;  // the same on the card

@@ -4,9 +4,9 @@
  * for the second look of the CPU engine. */
 #include "gpu/reflections.h"
 
-#include "engine/closed.h"
-#include "engine/cpu_dense_shares.h"
-#include "engine/cpu_shares.h"
+#include "engine/closed/closed.h"
+#include "engine/dense/cpu_dense_shares.h"
+#include "engine/spots/cpu_shares.h"
 #include "gpu/apart.h"
 #include "gpu/layout.h"
 

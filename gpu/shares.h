@@ -1,7 +1,8 @@
 /*
  * What one thread of the GPU computes of reflections: the shares of one pixel.  The same text is
  * the kernel (gpu/shares_kernel.cu) and a loop on the processor (gpu/shares_loop.c).  As in
- * engine/cpu_shares.h sums run under two indices; the smaller is put away when another index comes.
+ * engine/spots/cpu_shares.h sums run under two indices; the smaller is put away when another index
+ * comes.
  */
 #ifndef BRAGG_GPU_SHARES_H
 #define BRAGG_GPU_SHARES_H

@@ -1,11 +1,12 @@
 /*
  * A frame whose reflections are wanted, as the threads of a GPU see it: what each reflection gives
- * to a pixel, see engine/shares.h, in as many places as a pixel has at most; then pieces of it.
+ * to a pixel, see engine/spots/shares.h, in as many places as a pixel has at most; then pieces of
+ * it.
  */
 #ifndef BRAGG_GPU_SHARES_FRAME_H
 #define BRAGG_GPU_SHARES_FRAME_H
 
-#include "engine/share_pieces.h"
+#include "engine/spots/share_pieces.h"
 #include "gpu/frame.h"
 
 enum {

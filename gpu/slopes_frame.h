@@ -5,9 +5,9 @@
 #ifndef BRAGG_GPU_SLOPES_FRAME_H
 #define BRAGG_GPU_SLOPES_FRAME_H
 
-#include "engine/slopes_pull.h"
+#include "engine/derivatives/slopes_pull.h"
 #include "gpu/frame.h"
-#include "physics/pixel_slopes.h"
+#include "physics/detector/pixel_slopes.h"
 
 struct gpu_slopes_lattice {
     enum crystal_shape shape;  // not TOPHAT

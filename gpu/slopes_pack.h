@@ -2,7 +2,7 @@
 #ifndef BRAGG_GPU_SLOPES_PACK_H
 #define BRAGG_GPU_SLOPES_PACK_H
 
-#include "engine/slopes.h"
+#include "engine/derivatives/slopes.h"
 #include "gpu/pack.h"
 #include "gpu/slopes_frame.h"
 

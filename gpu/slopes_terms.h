@@ -6,7 +6,7 @@
 #ifndef BRAGG_GPU_SLOPES_TERMS_H
 #define BRAGG_GPU_SLOPES_TERMS_H
 
-#include "engine/slopes_shapes.h"
+#include "engine/derivatives/slopes_shapes.h"
 #include "gpu/lattice.h"
 #include "gpu/slopes_frame.h"
 

@@ -1,7 +1,7 @@
 /*
  * An engine turns experiment and recipe into photons per pixel.  Every engine
  * (the readable reference, the CPU loop, the GPU) is one `struct engine`; the
- * list of those that were built stands in stages/engines.c.
+ * list of those that were built stands in stages/shared/engines.c.
  */
 #ifndef BRAGG_ENGINE_ENGINE_H
 #define BRAGG_ENGINE_ENGINE_H
@@ -62,10 +62,11 @@ struct noise;
 
 /* What becomes of photons before they leave an engine that can do it. */
 struct engine_after {
-    const struct background_material *materials;  // [nmaterials], see physics/background.h
-    size_t nmaterials;                            // 0: no background
-    const struct noise *noise;                    // see engine/noise.h; NULL: photons leave
-    enum pixel_type type;                         // of what leaves: PIXEL_F32 without noise
+    const struct background_material
+        *materials;             // [nmaterials], see physics/background/background.h
+    size_t nmaterials;          // 0: no background
+    const struct noise *noise;  // see engine/detector/noise.h; NULL: photons leave
+    enum pixel_type type;       // of what leaves: PIXEL_F32 without noise
 };
 
 struct derive_request;
@@ -142,9 +143,9 @@ struct engine {
      * when there is none.  NULL for an engine that forms none. */
     bool (*sum)(const struct plan *plan, uint32_t *sum);
 
-    /* Photons of a recipe and their derivatives, as engine/derive.h says, and sums of them;
-     * parameters_parse has taken the names for this experiment.  STATUS_INPUT for bad recipes and
-     * for requests that they cannot serve.  The cpu engine's are those of the reference within
+    /* Photons of a recipe and their derivatives, as engine/derivatives/derive.h says, and sums of
+     * them; parameters_parse has taken the names for this experiment.  STATUS_INPUT for bad recipes
+     * and for requests that they cannot serve.  The cpu engine's are those of the reference within
      * the same bounds as images, and of the root mean square of a plane; what its loop does not
      * take (cpu_slopes.h) the reference computes, and very many domains are closed_derive.h's.  The
      * same numbers for any number of threads. NULL for an engine that has no derivatives. */

@@ -112,19 +112,19 @@ struct crystal {
     bool has_cell;           // lengths and angles were given (or derived, physical)
     double reciprocal_A[9];  // rows a*, b*, c* in 1/A before any misset
     double cells[3];         // Na, Nb, Nc: unit cells along a, b, c
-    bool has_size;           // spots have the size of the crystal, see physics/footprint.h:
-    double size_m[3];        // edges along a, b, c, as a whole
-    bool has_blocks;         // it consists of blocks of `cells`, which scatter incoherently:
-    double blocks;           // how many, at least 1
+    bool has_size;     // spots have the size of the crystal, see physics/detector/footprint.h:
+    double size_m[3];  // edges along a, b, c, as a whole
+    bool has_blocks;   // it consists of blocks of `cells`, which scatter incoherently:
+    double blocks;     // how many, at least 1
     enum crystal_shape shape;
-    double fudge;               // width factor of ROUND, GAUSS and TOPHAT
-    bool interpolate;           // tricubic F between the indices
-    bool has_ensemble;          // GAUSS: the mean over very many domains, see physics/ensemble.h:
+    double fudge;       // width factor of ROUND, GAUSS and TOPHAT
+    bool interpolate;   // tricubic F between the indices
+    bool has_ensemble;  // GAUSS: the mean over very many domains, see physics/crystal/ensemble.h:
     double mosaic_rms_rad[3];   // of their rotations about a, c* x a and c*
     double strain_rms[3];       // of their edges a, b, c, relative
     double divergence_rms_rad;  // of the directions of the beam, about each axis across it
     double cells_across[3];     // Nd, Ne, Nf: off the diagonal of the matrix of cells
-    bool has_diffuse;           // halos about reflections, see physics/diffuse.h:
+    bool has_diffuse;           // halos about reflections, see physics/crystal/diffuse.h:
     double diffuse_sigma_A[3];  // rms motion along a, c* x a and c*
     double diffuse_gamma_A[3];  // how far it is alike, likewise
     struct hkl_table table;

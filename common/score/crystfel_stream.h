@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "io/geom.h"
+#include "io/crystfel/geom.h"
 #include "score/answer.h"
 #include "score/lines.h"
 

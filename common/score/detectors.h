@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "io/geom.h"
+#include "io/crystfel/geom.h"
 #include "score/answer.h"
 
 /* Panels are in the frame of the beam, lengths in m. */

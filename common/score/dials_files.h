@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "io/expt_list.h"
-#include "io/refl.h"
+#include "io/dials/expt_list.h"
+#include "io/dials/refl.h"
 #include "score/answer.h"
 
 /* What is said about an image: that an experiment has it, or a row of the table. */

@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "io/hdf5_file.h"
-#include "io/nxmx_geometry.h"
-#include "io/nxmx_rows.h"
+#include "io/hdf5/hdf5_file.h"
+#include "io/nxmx/nxmx_geometry.h"
+#include "io/nxmx/nxmx_rows.h"
 #include "model/reflections.h"
 #include "score/answer.h"
 

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "io/symmetry.h"
+#include "io/structure_factors/symmetry.h"
 
 /* Matrices are row-major; those of lattices have columns a*, b*, c* in 1/A. */
 

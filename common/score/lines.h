@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "io/filetype.h"
+#include "io/text/filetype.h"
 
 /* How long to wait for more behind the end of a file. */
 struct follow {

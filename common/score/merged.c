@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "io/crystfel_hkl.h"
-#include "io/hkl.h"
-#include "io/mtz.h"
+#include "io/crystfel/crystfel_hkl.h"
+#include "io/structure_factors/hkl.h"
+#include "io/structure_factors/mtz.h"
 #include "score/lattices.h"
 #include "score/shells.h"
 

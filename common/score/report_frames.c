@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "io/nxmx_read.h"
-#include "io/picture.h"
+#include "io/images/picture.h"
+#include "io/nxmx/nxmx_read.h"
 #include "page/html.h"
 #include "score/report.h"
 

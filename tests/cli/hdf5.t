@@ -4,9 +4,9 @@
 scratch
 top=$BRAGG_TESTS/..
 is 'HDF5 files are opened to read in one place alone' \
-	"$(cd "$top" && grep -l 'H5Fopen' common/*/*.c stages/*.c 2>/dev/null | tr '\n' ' ')" 'common/io/hdf5_read.c '
+	"$(cd "$top" && grep -l 'H5Fopen' common/*/*.c common/*/*/*.c stages/*/*.c 2>/dev/null | tr '\n' ' ')" 'common/io/hdf5/hdf5_read.c '
 is 'and their data sets' \
-	"$(cd "$top" && grep -l 'H5Dopen' common/*/*.c stages/*.c 2>/dev/null | tr '\n' ' ')" 'common/io/hdf5_read.c '
+	"$(cd "$top" && grep -l 'H5Dopen' common/*/*.c common/*/*/*.c stages/*/*.c 2>/dev/null | tr '\n' ' ')" 'common/io/hdf5/hdf5_read.c '
 needs 'HDF5 of other programs' python:h5py python:zmq python:msgpack
 /usr/bin/python3 "$BRAGG_TESTS/cli/hdf5_files.py" .
 

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "check.h"
-#include "engine/closed.h"
+#include "engine/closed/closed.h"
 
 enum { EDGE = 96 };
 

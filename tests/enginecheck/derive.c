@@ -5,8 +5,8 @@
 #include "../unit/engine_table.h"
 #include "base/clock.h"
 #include "check.h"
-#include "engine/cpu_slopes.h"
-#include "engine/derive.h"
+#include "engine/derivatives/cpu_slopes.h"
+#include "engine/derivatives/derive.h"
 
 enum { EDGE = 32 };
 /* 14 planes: orientation, cell, blocks, beam, detector. */

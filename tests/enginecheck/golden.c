@@ -1,6 +1,6 @@
 /* Command lines of nanoBragg. */
-#include "../../stages/nanobragg_loop.h"
-#include "../../stages/nanobragg_setup.h"
+#include "../../stages/nanobragg/nanobragg_loop.h"
+#include "../../stages/nanobragg/nanobragg_setup.h"
 #include "check.h"
 
 static double limit_of_crystals(const struct experiment *x)

@@ -80,7 +80,7 @@ is 'kernels that are held' "$(wc -l <held)" 24
 sed -n 's/^| \(kernel\|recipe\)[^|]*|[^|]*| \([^|]*\) ms |.*/\2/p' forecast >ranges
 is 'forecasts' "$(wc -l <ranges)" 6
 while read -r range; do
-	check "braggpipe-speed(7) says $range" grep -qwF -e "$range" "$top/stages/braggpipe-speed.7"
+	check "braggpipe-speed(7) says $range" grep -qwF -e "$range" "$top/stages/pages/braggpipe-speed.7"
 done <ranges
 # and what an H200 took, which is what the manual says, too
 measured=$top/bench/results/nvidia-h200.jsonl
@@ -90,7 +90,7 @@ is 'targets' "$(sed -n '/^$/q; s/.*| \(met\|MISSED\).*/\1/p' forecast | sort | u
 sed -n '/^$/q; s/^| \([a-z][^|]*\) |[^|]*|[^|]*| \([0-9.]*\) |.*/\1	\2/p' forecast >said
 is 'rows of the manual' "$(wc -l <said)" 8
 while IFS=$tab read -r what ms; do
-	check "braggpipe-speed(7) says $ms for $what" grep -q "^.It $what Ta .* Ta $ms\( /s\)\?$" "$top/stages/braggpipe-speed.7"
+	check "braggpipe-speed(7) says $ms for $what" grep -q "^.It $what Ta .* Ta $ms\( /s\)\?$" "$top/stages/pages/braggpipe-speed.7"
 done <said
 # median WORKLOAD: of the kernel of 4096 x 4096, ours, and that of the CUDA port in single precision
 median() {

@@ -35,7 +35,7 @@ check 'dials.merge merges the table as it is' quiet dials.merge reindexed.expt r
 check 'dials.scale scales it' quiet dials.scale reindexed.expt reindexed.refl
 check 'and dials.merge merges that' quiet dials.merge scaled.expt scaled.refl output.mtz=scaled.mtz
 for name in merged scaled; do
-	measure dials_run.py "$BRAGG_TESTS/../common/io/lysozyme.f32" $name.mtz
+	measure dials_run.py "$BRAGG_TESTS/../common/io/structure_factors/lysozyme.f32" $name.mtz
 	above "$name: thousands of reflections" merged 3500
 	above "$name: intensities are F^2" merged_cc 0.998
 	check "$name: R below 0.02" awk -v r="$(value merged_r)" 'BEGIN { exit !(r != "" && r < 0.02) }'

@@ -5,7 +5,7 @@
 . "$BRAGG_TESTS/dials.sh"
 scratch
 needs DIALS dials.import python:bitshuffle.h5
-factors=$BRAGG_TESTS/../common/io/lysozyme.f32
+factors=$BRAGG_TESTS/../common/io/structure_factors/lysozyme.f32
 bits=32
 
 # shape NAME: eight degrees, indexed with the cell known

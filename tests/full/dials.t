@@ -7,7 +7,7 @@
 . "$BRAGG_TESTS/dials.sh"
 scratch
 needs DIALS dials.import python:bitshuffle.h5
-factors=$BRAGG_TESTS/../common/io/lysozyme.f32
+factors=$BRAGG_TESTS/../common/io/structure_factors/lysozyme.f32
 
 # A quarter of a turn, in which each axis of the crystal comes through the Ewald sphere: all three
 # screws can be told.

@@ -24,7 +24,7 @@ def settings(path="truth.tsv"):
 
 
 def structure_factors(path):
-    """|F| by index, of the asymmetric unit to 1.4 A as common/io/lysozyme.c lists it."""
+    """|F| by index, of the asymmetric unit to 1.4 A as common/io/structure_factors/lysozyme.c lists it."""
     values = iter(np.fromfile(path, "<f4").astype(float))
     f = {}
     for hkl in np.ndindex(*(int(edge / 1.4) + 1 for edge in CELL)):

@@ -5,7 +5,7 @@ needs 'manual pages' mandoc
 top=$BRAGG_TESTS/..
 scratch
 
-for page in "$top"/stages/*.[17] "$top"/common/wire/*.5; do
+for page in "$top"/stages/*/*.[17] "$top"/common/wire/*.5; do
 	faults=$(mandoc -T lint -W warning "$page" 2>&1 | grep -v 'referenced manual not found' || true)
 	is "$(basename "$page") has no faults" "$faults" ''
 	wide=$(mandoc -T ascii -O width=78 "$page" | col -bx | grep -E '.{81}' || true)
@@ -13,7 +13,7 @@ for page in "$top"/stages/*.[17] "$top"/common/wire/*.5; do
 done
 
 # A macro encloses the rest of its line: after a comma another line is needed.
-is 'each literal has quotes of its own' "$(grep -nE '^\.(.* )?Ql .*( [,;:)] +[^ ]*[^ ,;:.)]| Ql )' "$top"/stages/*.[17] "$top"/common/wire/*.5)" ''
+is 'each literal has quotes of its own' "$(grep -nE '^\.(.* )?Ql .*( [,;:)] +[^ ]*[^ ,;:.)]| Ql )' "$top"/stages/*/*.[17] "$top"/common/wire/*.5)" ''
 
 # Rules that bragg-wire(5) refers to, by a word that each has.
 rules=$(awk '/^\.Ss What happens/ { p = 1 } p && /^\.It/ { n++ } p && /^\.El/ { exit } p && n { print n, $0 }' "$top/common/wire/bragg-wire.5")
@@ -30,9 +30,9 @@ default() {
 	check "$(basename "$1") has the default of --$4" grep -q -e "$2" "$1"
 	is "which is that of $3" "$("$3" --help | tr '\n' ' ' | sed -n "s/.*--$4=[^(]*(\([^)]*\)).*/\1/p")" "$5"
 }
-default "$top/stages/braggpipe-physics.7" '^.It fluence by default Ta 1e25 1/m^2' bragg-geometry fluence 1e25
+default "$top/stages/pages/braggpipe-physics.7" '^.It fluence by default Ta 1e25 1/m^2' bragg-geometry fluence 1e25
 check 'bragg-run(1) has a complete file' sh -c 'sed -n "/^stages:/,/^\.Ed/p" "$1" | sed "/^\.Ed/d" >"$2" && bragg-run --dry-run "$2"' sh \
-	"$top/stages/bragg-run.1" "$tap_scratch/page.yaml"
+	"$top/stages/run/bragg-run.1" "$tap_scratch/page.yaml"
 
 # two_examples PROGRAM: its help ends with them
 two_examples() {
@@ -41,13 +41,13 @@ two_examples() {
 }
 
 two_examples braggpipe
-for source in "$top"/stages/bragg-*.c; do
+for source in "$top"/stages/*/bragg-*.c; do
 	name=$(basename "$source" .c)
-	check "$name has a manual page" test -f "$top/stages/$name.1"
+	check "$name has a manual page" test -f "${source%.c}.1"
 	two_examples "$name"
 	check "$name has --version" sh -c "$name --version | grep -q '^$name'"
 	# ... and the other way round
-	unknown=$(sed -n 's/^\.It //p' "$top/stages/$name.1" | grep -o 'Fl \\-[a-z][a-zA-Z-]*' | sed 's/Fl ./-/' | sort -u |
+	unknown=$(sed -n 's/^\.It //p' "${source%.c}.1" | grep -o 'Fl \\-[a-z][a-zA-Z-]*' | sed 's/Fl ./-/' | sort -u |
 		while read -r option; do
 			"$name" --help | grep -q -e "^ *$option\>" || echo "$option"
 		done)
@@ -55,7 +55,7 @@ for source in "$top"/stages/bragg-*.c; do
 	# GNU long options of --help must stand in the manual page of the program or of all programs
 	for option in $("$name" --help | grep -o -- '--[a-z][a-z-]*' | sort -u); do
 		case $option in --help | --version | --usage) continue ;; esac
-		text=$(cat "$top/stages/$name.1" "$top/stages/braggpipe.7")
+		text=$(cat "${source%.c}.1" "$top/stages/pages/braggpipe.7")
 		case $text in
 		*"${option#--}"*) ;;
 		*) is "$name.1 describes $option" missing described ;;

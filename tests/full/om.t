@@ -4,7 +4,7 @@
 om=$(realpath -m "$BRAGG_TESTS/../build/pypi/bin/om_monitor.py")
 [ -x "$om" ] || om=om_monitor.py
 needs 'a live monitor' "$om" mandoc
-page=$(cd "$BRAGG_TESTS/.." && pwd)/stages/braggpipe-loop.7
+page=$(cd "$BRAGG_TESTS/.." && pwd)/stages/pages/braggpipe-loop.7
 scratch
 # What the page says turns OM's list of peaks into a table for bragg-score.
 mandoc -T utf8 -O width=78 "$page" | col -bx | sed -n '/^ *awk -F/,/>peaks.tsv/p' >convert.sh

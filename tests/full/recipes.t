@@ -5,7 +5,7 @@ needs 'the recipes' mandoc
 top=$(cd "$BRAGG_TESTS/.." && pwd)
 scratch
 # What stands deeper than the text, in a file a section.
-mandoc -T utf8 -O width=78 "$top/stages/braggpipe-recipes.7" | col -bx |
+mandoc -T utf8 -O width=78 "$top/stages/pages/braggpipe-recipes.7" | col -bx |
 	awk '/^[A-Z]/ { section = $0; gsub(/[^A-Z]+/, "-", section) } /^           / { print >section ".sh" }'
 is 'there are nine' "$(ls *.sh | tr '\n' ' ')" \
 	'A-MICROMETRE-CRYSTAL-AT-A-SYNCHROTRON.sh AGAIN-WHAT-DIALS-KNOWS.sh AN-EXPERIMENT-BEFORE-THE-BEAMTIME.sh FILES-FOR-CRYSTFEL.sh LABELLED-STILLS-TO-TRAIN-ON.sh PULSES-OF-A-FREE-ELECTRON-LASER.sh RAW-WORDS-OF-AN-AGIPD.sh STOP-AND-GO-ON-TOMORROW.sh TWO-DETECTORS-COMPARED.sh '

@@ -6,7 +6,7 @@
 . "$BRAGG_TESTS/refine.sh"
 scratch
 needs statistics python:numpy
-PYTHONPATH=$BRAGG_TESTS/full /usr/bin/python3 - "$BRAGG_TESTS/../common/io/lysozyme.f32" >lysozyme.hkl <<'PYTHON'
+PYTHONPATH=$BRAGG_TESTS/full /usr/bin/python3 - "$BRAGG_TESTS/../common/io/structure_factors/lysozyme.f32" >lysozyme.hkl <<'PYTHON'
 import sys
 
 import dials_truth

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "codec/bslz4.h"
-#include "io/byte_offset.h"
+#include "io/images/byte_offset.h"
 #include "limit.h"
 
 enum { ITEMS_MAX = 255 * 9 };

@@ -13,8 +13,8 @@
 #include "base/alloc.h"
 #include "base/crc32c.h"
 #include "codec/bslz4.h"
-#include "io/nxmx_layout.h"
-#include "io/nxmx_trial.h"
+#include "io/nxmx/nxmx_layout.h"
+#include "io/nxmx/nxmx_trial.h"
 
 static int fail(const char *what)
 {

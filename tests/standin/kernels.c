@@ -4,7 +4,7 @@
 #include <cuda_runtime_api.h>
 #include <string.h>
 
-#include "engine/cpu.h"
+#include "engine/cpu/cpu.h"
 #include "gpu/closed_kernel.h"
 #include "gpu/host_loop.h"
 #include "gpu/shares_kernel.h"

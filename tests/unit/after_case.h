@@ -3,9 +3,9 @@
 #define BRAGG_TESTS_AFTER_CASE_H
 
 #include "base/alloc.h"
-#include "engine/noise.h"
-#include "physics/background.h"
-#include "physics/water.h"
+#include "engine/detector/noise.h"
+#include "physics/background/background.h"
+#include "physics/background/water.h"
 
 /* Counts; all that a card can do; no counts, 32 bits. */
 static const struct noise after_noises[] = {

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io/stol.h"
-#include "physics/amorphous.h"
+#include "io/structure_factors/stol.h"
+#include "physics/background/amorphous.h"
 
 static void assert_near(double got, double expected, double relative)
 {

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "io/fprime.h"
-#include "io/hkl.h"
-#include "io/mtz.h"
-#include "io/sites.h"
+#include "io/structure_factors/fprime.h"
+#include "io/structure_factors/hkl.h"
+#include "io/structure_factors/mtz.h"
+#include "io/structure_factors/sites.h"
 #include "near.h"
-#include "physics/anomalous.h"
+#include "physics/crystal/anomalous.h"
 #include "scratch.h"
 
 static const struct symmetry_operator p212121[4] = {

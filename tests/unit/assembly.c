@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "io/assembly.h"
+#include "io/detectors/assembly.h"
 
 enum { FAST = 3, SLOW = 2, GAP = 1, WIDTH = 2 * FAST + GAP };
 

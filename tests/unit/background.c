@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/isa.h"
-#include "physics/background.h"
-#include "physics/background_loop.h"
+#include "physics/background/background.h"
+#include "physics/background/background_loop.h"
 
 enum { EDGE = 11, PIXELS = EDGE * EDGE };
 

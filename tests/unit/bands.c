@@ -5,7 +5,7 @@
 
 #include <omp.h>
 
-#include "engine/bands.h"
+#include "engine/cpu/bands.h"
 
 enum { ROWS_MAX = 5000 };
 

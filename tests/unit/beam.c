@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/vec.h"
 #include "near.h"
-#include "physics/beam.h"
+#include "physics/beam/beam.h"
 #include "physics_request.h"
 
 static enum status build(const struct beam_request *b, struct beam *beam, struct error *e)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "io/byte_offset.h"
+#include "io/images/byte_offset.h"
 
 enum { COUNT = 500, ROOM = BYTE_OFFSET_WORST * COUNT + BYTE_OFFSET_SLACK };
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/cbf.h"
-#include "io/image_file.h"
+#include "io/images/cbf.h"
+#include "io/images/image_file.h"
 #include "scratch.h"
 
 enum { FAST = 300, SLOW = 200, COUNT = FAST * SLOW };

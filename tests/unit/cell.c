@@ -5,8 +5,8 @@
 #include "base/vec.h"
 #include "model/recipe.h"
 #include "near.h"
-#include "physics/cell.h"
-#include "physics/mosaic.h"
+#include "physics/crystal/cell.h"
+#include "physics/crystal/mosaic.h"
 #include "physics/setup.h"
 #include "physics_request.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "engine/derive.h"
+#include "engine/derivatives/derive.h"
 #include "engine/engine.h"
 #include "near.h"
 #include "physics/setup.h"

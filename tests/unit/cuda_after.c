@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "../../stages/fuse.h"
+#include "../../stages/intensity/fuse.h"
 #include "after_water.h"
-#include "engine/gain_stages.h"
+#include "engine/detector/gain_stages.h"
 #include "engine_run.h"
 #include "engine_table.h"
 #include "gpu/gpu.h"

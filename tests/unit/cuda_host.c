@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/cpu.h"
+#include "engine/cpu/cpu.h"
 #include "engine_run.h"
 #include "engine_table.h"
 #include "gpu/gpu.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "engine/dead_time.h"
+#include "engine/detector/dead_time.h"
 
 enum { EXPOSURE = 1000, FRAMES = 4000 };  // an exposure in dead times
 

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "engine/cpu.h"
+#include "engine/cpu/cpu.h"
 #include "engine_gate.h"
 #include "engine_run.h"
 

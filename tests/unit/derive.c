@@ -9,10 +9,10 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "engine/derive.h"
+#include "engine/derivatives/derive.h"
 #include "engine/engine.h"
 #include "near.h"
-#include "physics/shape_slopes.h"
+#include "physics/crystal/shape_slopes.h"
 
 enum { EDGE = 4, PIXELS = EDGE * EDGE };
 

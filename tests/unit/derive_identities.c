@@ -14,7 +14,7 @@ enum { EDGE = 12, PIXELS = EDGE * EDGE };
 #include "engine/engine.h"
 #include "gpu/gpu.h"
 #include "near.h"
-#include "physics/shape_slopes.h"
+#include "physics/crystal/shape_slopes.h"
 
 enum { TERMS_MAX = 6 };
 

@@ -7,9 +7,9 @@
 
 #include "base/alloc.h"
 #include "base/vec.h"
-#include "engine/derive.h"
-#include "physics/detector.h"
-#include "physics/mosaic.h"
+#include "engine/derivatives/derive.h"
+#include "physics/crystal/mosaic.h"
+#include "physics/detector/detector.h"
 #include "physics/setup.h"
 #include "physics_request.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/isa.h"
-#include "engine/derive_sums.h"
+#include "engine/derivatives/derive_sums.h"
 
 enum { COUNT = 13, FIRST = 3, ITEMS = FIRST + DERIVE_BLOCK };
 

@@ -5,8 +5,8 @@
 #include "base/vec.h"
 #include "model/experiment.h"
 #include "near.h"
-#include "physics/detector.h"
-#include "physics/pixel.h"
+#include "physics/detector/detector.h"
+#include "physics/detector/pixel.h"
 #include "physics_request.h"
 
 static struct panel build(const struct request *r)

@@ -2,7 +2,7 @@
  * Diffuse halos: the absolute scale and all orders against numbers of another program, the sum over
  * all reflections without any grid, the integral, bad input.
  */
-#include "engine/diffuse.h"
+#include "engine/crystal/diffuse.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "base/vec.h"
 #include "near.h"
-#include "physics/diffuse.h"
+#include "physics/crystal/diffuse.h"
 #include "unit.h"
 
 enum { EDGE = 29, MOST = 14 };

@@ -1,5 +1,5 @@
 /* Pixels interpolated between the nodes of a mesh. */
-#include "engine/diffuse_mesh.h"
+#include "engine/crystal/diffuse_mesh.h"
 
 #include <math.h>
 

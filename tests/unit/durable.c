@@ -6,9 +6,9 @@
 #include <sys/wait.h>
 
 #include "base/log.h"
-#include "io/frame_index.h"
-#include "io/leftovers.h"
-#include "io/replace.h"
+#include "io/output/frame_index.h"
+#include "io/output/leftovers.h"
+#include "io/output/replace.h"
 #include "scratch.h"
 
 static const char *content(const char *path)

@@ -7,13 +7,13 @@
 #ifndef BRAGG_TESTS_ENGINE_MOVED_H
 #define BRAGG_TESTS_ENGINE_MOVED_H
 
-#include "engine/recipe_check.h"
+#include "engine/reference/recipe_check.h"
+#include "physics/beam/polarization.h"
 #include "physics/constants.h"
-#include "physics/hkl.h"
-#include "physics/pixel.h"
-#include "physics/polarization.h"
-#include "physics/sensor.h"
-#include "physics/shape.h"
+#include "physics/crystal/hkl.h"
+#include "physics/crystal/shape.h"
+#include "physics/detector/pixel.h"
+#include "physics/detector/sensor.h"
 
 static inline double moved_F_sqr(const struct crystal *c, const struct lattice *l,
                                  const double cell[9], const double q[3], const double move[3])

@@ -7,7 +7,7 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "near.h"
-#include "physics/ensemble_sum.h"
+#include "physics/crystal/ensemble_sum.h"
 #include "physics_request.h"
 
 static const int HKL[3] = {14, 9, 6};

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "io/expt.h"
+#include "io/dials/expt.h"
 #include "scratch.h"
 
 static struct expt expt;

@@ -7,9 +7,9 @@
 #include <math.h>
 
 #include "gpu/dense_sum.h"
+#include "physics/crystal/shape.h"
+#include "physics/crystal/shape_fast.h"
 #include "physics/fastmath.h"
-#include "physics/shape.h"
-#include "physics/shape_fast.h"
 
 static const long double PI_L = 3.14159265358979323846264338327950288L;
 

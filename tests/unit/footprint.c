@@ -2,7 +2,7 @@
 #include "footprint_spot.h"
 
 #include "base/rng.h"
-#include "physics/footprint.h"
+#include "physics/detector/footprint.h"
 
 /* ---- arithmetic ------------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 #include "gateway/peaks.h"
 #include "gateway/protocol.h"
 #include "gateway_image.h"
-#include "io/crystfel.h"
+#include "io/crystfel/crystfel.h"
 #include "wire/reader.h"
 
 static void crystfel_has_one_part(void **state)

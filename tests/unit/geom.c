@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "io/geom.h"
+#include "io/crystfel/geom.h"
 #include "scratch.h"
 
 static struct geom geom;

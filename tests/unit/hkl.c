@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/hkl.h"
+#include "io/structure_factors/hkl.h"
 #include "scratch.h"
 
 static enum status read_text(const char *text, enum physics physics, double default_F,

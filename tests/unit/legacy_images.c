@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/nanobragg_files.h"
-#include "io/replace.h"
-#include "physics/legacy_images.h"
+#include "io/images/nanobragg_files.h"
+#include "io/output/replace.h"
+#include "physics/noise/legacy_images.h"
 
 /* 3 x 2 pixels; the last column is outside the region, pixel (1,1) masked. */
 static uint8_t mask[6] = {1, 1, 1, 1, 0, 1};

@@ -8,9 +8,9 @@
 #include "base/rng.h"
 #include "base/vec.h"
 #include "near.h"
-#include "physics/cell.h"
-#include "physics/lit.h"
-#include "physics/random_rotation.h"
+#include "physics/crystal/cell.h"
+#include "physics/crystal/lit.h"
+#include "physics/crystal/random_rotation.h"
 #include "physics/setup.h"
 #include "physics_request.h"
 

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "io/hkl.h"
-#include "io/lysozyme.h"
+#include "io/structure_factors/hkl.h"
+#include "io/structure_factors/lysozyme.h"
 
 static double at(const struct hkl_table *t, int h, int k, int l)
 {

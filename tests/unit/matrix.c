@@ -1,7 +1,7 @@
 /* MOSFLM matrices. */
 #include "unit.h"
 
-#include "io/matrix.h"
+#include "io/beam/matrix.h"
 #include "scratch.h"
 
 static double cell[6];

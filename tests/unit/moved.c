@@ -3,8 +3,8 @@
 #include "unit.h"
 
 #include "after_case.h"
-#include "engine/derive.h"
-#include "engine/parameter.h"
+#include "engine/derivatives/derive.h"
+#include "engine/derivatives/parameter.h"
 #include "engine_case.h"
 #include "engine_run.h"
 #include "gpu/gpu.h"

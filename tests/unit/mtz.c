@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "io/hkl.h"
-#include "io/mtz.h"
+#include "io/structure_factors/hkl.h"
+#include "io/structure_factors/mtz.h"
 #include "scratch.h"
 
 static char good[1 << 16];

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/crc32c.h"
-#include "engine/noise.h"
+#include "engine/detector/noise.h"
 
 enum { EDGE = 300, PIXELS = EDGE * EDGE };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "physics/constants.h"
-#include "physics/noisify.h"
+#include "physics/noise/noisify.h"
 
 enum { N = 64 };
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "engine/derive.h"
+#include "engine/derivatives/derive.h"
+#include "engine/derivatives/parameter_step.h"
 #include "engine/engine.h"
-#include "engine/parameter_step.h"
 
 enum { EDGE = 4, PIXELS = EDGE * EDGE };
 

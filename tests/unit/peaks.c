@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "engine/noise.h"
+#include "engine/detector/noise.h"
 #include "gateway/peaks.h"
 
 enum { SMALL = 20, EDGE = 1024, STEP = 32, MOST = 4096 };

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "run/pipeline.h"
+#include "run/pipeline/pipeline.h"
 #include "scratch.h"
 
 static enum status load(struct pipeline *p, const char *text, struct error *e)

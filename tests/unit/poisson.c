@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/noise_loop.h"
-#include "physics/poisson_table.h"
+#include "engine/detector/noise_loop.h"
+#include "physics/noise/poisson_table.h"
 
 enum { DRAWS = 500 * NOISE_CHUNK, BINS = 4096 };
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "io/poni.h"
+#include "io/detectors/poni.h"
 #include "near.h"
 #include "scratch.h"
 

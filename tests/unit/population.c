@@ -5,8 +5,8 @@
 
 #include "base/rng.h"
 
-#include "physics/population.h"
-#include "physics/pulse.h"
+#include "physics/beam/pulse.h"
+#include "physics/crystal/population.h"
 
 enum { FRAMES = 20000, SEED = 5 };
 

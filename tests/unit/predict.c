@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/vec.h"
-#include "physics/predict.h"
+#include "physics/detector/predict.h"
 
 static const double wavelength_m = 1e-10, dmin_m = 2.51e-10;
 

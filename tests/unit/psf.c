@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "physics/psf.h"
+#include "physics/detector/psf.h"
 
 static const double G_PER_FWHM = 0.652383013252053;
 

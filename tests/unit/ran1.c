@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "physics/ran1.h"
+#include "physics/noise/ran1.h"
 
 /* True when both print the same with nine digits, which identifies a float. */
 static void assert_float(float got, const char *expected)

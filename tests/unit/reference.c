@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "engine/engine.h"
 #include "near.h"
-#include "physics/pixel.h"
+#include "physics/detector/pixel.h"
 #include "physics/setup.h"
 #include "physics_request.h"
 

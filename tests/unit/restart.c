@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "run/restart.h"
+#include "run/local/restart.h"
 
 #define SECOND UINT64_C(1000000000)
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "physics/sampling.h"
+#include "physics/crystal/sampling.h"
 
 /* 1 A, cells 50 x 40 x 100 A, 20 x 20 x 20 of them: the widest edge is 2000 A and a
  * spot 0.5 mrad; pixels of 0.1 mm at 100 mm are 1 mrad.  The corners see 2 theta =

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "physics/pixel.h"
-#include "physics/sensor.h"
+#include "physics/detector/pixel.h"
+#include "physics/detector/sensor.h"
 
 static double silicon(double energy_eV)
 {

@@ -10,8 +10,8 @@
 #include "base/rng.h"
 #include "engine/engine.h"
 #include "near.h"
+#include "physics/crystal/shape.h"
 #include "physics/setup.h"
-#include "physics/shape.h"
 #include "physics_request.h"
 
 static const char *const names[] = {"square", "round", "gauss", "tophat"};

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/time.h>
 
-#include "../../stages/chain.h"
-#include "io/tool.h"
-#include "io/trial.h"
+#include "../../stages/replay/chain.h"
+#include "io/hdf5/trial.h"
+#include "io/text/tool.h"
 #include "scratch.h"
 
 static void of_the_caller(int number)

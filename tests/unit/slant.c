@@ -7,8 +7,8 @@
 #include <math.h>
 
 #include "near.h"
-#include "physics/background.h"
-#include "physics/pixel.h"
+#include "physics/background/background.h"
+#include "physics/detector/pixel.h"
 
 enum { LAYERS = 5 };
 

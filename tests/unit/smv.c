@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io/smv.h"
+#include "io/images/smv.h"
 
 static char path[] = "/tmp/bragg-smv-XXXXXX";
 

@@ -1,5 +1,5 @@
 /* Spools, and series of NXmx that keep frames in them: shared, cut, removed and continued. */
-#include "io/spool.h"
+#include "io/hdf5/spool.h"
 #include "unit.h"
 
 #include <signal.h>
@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/nxmx_kept.h"
-#include "io/nxmx_series.h"
+#include "io/nxmx/nxmx_kept.h"
+#include "io/nxmx/nxmx_series.h"
 #include "scratch.h"
 
 static const struct spool_settings one_run = {.lineage = "a", .run = 1};

@@ -8,8 +8,8 @@
 #include <float.h>
 #include <math.h>
 
-#include "engine/cpu.h"
-#include "engine/cpu_spots.h"
+#include "engine/cpu/cpu.h"
+#include "engine/spots/cpu_spots.h"
 #include "engine_case.h"
 
 /* A case is a line. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "engine/spread.h"
+#include "engine/detector/spread.h"
 
 enum { NX = 301, NY = 83, COUNT = NX * NY };
 

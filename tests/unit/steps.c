@@ -3,7 +3,7 @@
 
 #include "base/units.h"
 #include "near.h"
-#include "physics/steps.h"
+#include "physics/crystal/steps.h"
 
 enum { N = 1, R = 2, S = 4 };  // what is given
 

@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "base/units.h"
-#include "io/hkl.h"
-#include "io/symmetry.h"
+#include "io/structure_factors/hkl.h"
+#include "io/structure_factors/symmetry.h"
 #include "scratch.h"
 
 static struct symmetry y;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "io/template.h"
+#include "io/output/template.h"
 
 static void names_follow_the_conversion(void **state)
 {

@@ -1,7 +1,7 @@
 /* Text files: lines, words, numbers, and what is refused. */
 #include "unit.h"
 
-#include "io/textfile.h"
+#include "io/text/textfile.h"
 #include "scratch.h"
 
 static enum status open_text(struct text_file *t, const char *text, struct error *e)

@@ -4,10 +4,10 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "near.h"
-#include "physics/hkl.h"
-#include "physics/pixel.h"
-#include "physics/polarization.h"
-#include "physics/shape.h"
+#include "physics/beam/polarization.h"
+#include "physics/crystal/hkl.h"
+#include "physics/crystal/shape.h"
+#include "physics/detector/pixel.h"
 
 static void assert_vec(const double v[3], double x, double y, double z, double tolerance)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "run/view.h"
+#include "run/display/view.h"
 
 #define S UINT64_C(1000000000)
 

@@ -1,0 +1,243 @@
+/* Frames of crystals in closed form: what is asked, and beams and steps of a frame. */
+#include "engine/closed/closed.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/isa.h"
+#include "base/vec.h"
+#include "engine/reference/recipe_check.h"
+#include "engine/reflections/photons.h"
+#include "physics/beam/polarization.h"
+#include "physics/constants.h"
+#include "physics/detector/sensor.h"
+
+const struct closed_kernels *closed_kernels_choose(const char *isa, struct error *e)
+{
+    static const struct closed_kernels *const all[] = ISA_TABLE(closed_kernels_);
+    enum isa at;
+    return isa_choose(&at, isa, e) ? NULL : all[at];
+}
+
+bool closed_wanted(const struct experiment *x)
+{
+    for (size_t i = 0; i < x->ncrystals; i++)
+        if (x->crystals[i].has_ensemble)
+            return true;
+    return false;
+}
+
+enum status closed_refuse(const struct experiment *x, const char *name, struct error *e)
+{
+    return closed_wanted(x)
+               ? error_set(
+                     e, STATUS_INPUT,
+                     "the %s engine has no --mosaic-model=gauss, must be --engine=cpu or cuda",
+                     name)
+               : STATUS_OK;
+}
+
+static enum status refuse(struct error *e, const char *what)
+{
+    return error_set(e, STATUS_INPUT, "--mosaic-model=gauss: %s", what);
+}
+
+enum status closed_check(const struct experiment *x, struct error *e)
+{
+    if (x->physics == PHYSICS_FAITHFUL)
+        return refuse(e, "must be with --physics=physical");
+    if (x->water_m > 0.0)
+        return refuse(e, "has no --water, must be 0 (see bragg-background)");
+    if (!cpu_view_is_plain(x))
+        return refuse(e, "panels must be flat, with axes at right angles, and face the sample");
+    for (size_t i = 0; i < x->ncrystals; i++) {
+        const struct crystal *c = &x->crystals[i];
+        if (!c->has_ensemble)
+            return refuse(e, "must be that of all crystals or of none");
+        if (c->shape != SHAPE_GAUSS)
+            return refuse(e, "must be with --shape=gauss: the spots of other shapes are no "
+                             "Gaussians");
+        if (c->interpolate)
+            return refuse(e, "has no tricubic structure factors, must be --interpolate=off");
+        if (!(c->fudge > 0.0) || !ensemble_cells_fit(c->cells, c->cells_across))
+            return refuse(e, "the matrix of cells [Na D F; D Nb E; F E Nc] must be positive "
+                             "definite");
+    }
+    return STATUS_OK;
+}
+
+/* ---- beams ------------------------------------------------------------------- */
+
+static int by_wave_number(const void *a, const void *b)
+{
+    const struct ensemble_channel *p = a, *q = b;
+    const double d = p->per_A - q->per_A, w = p->weight - q->weight;
+    return d != 0.0 ? (d > 0.0) - (d < 0.0) : (w > 0.0) - (w < 0.0);
+}
+
+static bool same_direction(const struct source *a, const struct source *b)
+{
+    return memcmp(a->direction, b->direction, sizeof a->direction) == 0;
+}
+
+/* Channels of the direction of source `at`, which no source before it has; false when memory is
+ * out. */
+static bool add_beam(struct closed *c, const struct source *sources, size_t count, size_t at,
+                     size_t *nchannels)
+{
+    struct closed_beam *b = &c->beams[c->nbeams++];
+    double sum = 0.0, weight = 0.0;
+    b->first = *nchannels;
+    for (size_t i = at; i < count; i++)
+        if (same_direction(&sources[at], &sources[i])) {
+            const double per_A = 1e-10 / sources[i].wavelength_m;
+            c->channels[(*nchannels)++] = (struct ensemble_channel){per_A, sources[i].weight};
+            sum += per_A * sources[i].weight;
+            weight += sources[i].weight;
+        }
+    b->count = *nchannels - b->first;
+    qsort(c->channels + b->first, b->count, sizeof *c->channels, by_wave_number);
+    b->per_A = weight > 0.0 ? sum / weight : c->channels[b->first].per_A;
+    for (int k = 0; k < 3; k++)
+        b->incident[k] = -sources[at].direction[k];
+    polarization_axes(b->incident, c->x->beam.polarization, b->e, b->b);
+    return ensemble_waves_open(&b->waves, c->channels + b->first, b->count);
+}
+
+static enum status open_beams(struct closed *c, const struct source *sources, size_t count,
+                              struct error *e)
+{
+    size_t nchannels = 0;
+    c->beams = mem_array(count, sizeof *c->beams);
+    c->channels = mem_array(count, sizeof *c->channels);
+    if (!c->beams || !c->channels)
+        return error_memory(e, "the channels");
+    for (size_t i = 0; i < count; i++) {
+        bool seen = false;
+        for (size_t k = 0; k < i && !seen; k++)
+            seen = same_direction(&sources[k], &sources[i]);
+        if (!seen && !add_beam(c, sources, count, i, &nchannels))
+            return error_memory(e, "the channels");
+    }
+    return STATUS_OK;
+}
+
+/* ---- steps ------------------------------------------------------------------- */
+
+static enum status open_lattice(struct closed *c, uint32_t index, double photons, struct error *e)
+{
+    const struct lattice *l = &c->recipe->lattices[index];
+    if (l->mosaic || l->ndomains != 1)
+        return error_set(e, STATUS_INPUT,
+                         "lattice %u has %zu mosaic domains: with --mosaic-model=gauss --mosaic of "
+                         "bragg-orient must be 0",
+                         index, l->ndomains);
+    for (uint32_t t = 0; t < l->nphi; t++)
+        for (uint32_t b = 0; b < c->nbeams; b++) {
+            struct closed_step *s = &c->steps[c->nsteps++];
+            *s = (struct closed_step){.lattice = index, .step = t, .beam = b};
+            s->scale = photons * l->weight / (double)l->nphi;
+            if (!ensemble_open(&s->ensemble, &c->x->crystals[l->crystal], l->cells_m + 9 * t,
+                               c->beams[b].incident, c->beams[b].per_A))
+                return error_set(e, STATUS_INPUT, "lattice %u has a cell without volume", index);
+        }
+    return STATUS_OK;
+}
+
+static enum status open_steps(struct closed *c, double photons, struct error *e)
+{
+    size_t count = 0, total = 0;
+    for (size_t i = 0; i < c->recipe->nlattices; i++)
+        if (!size_multiply(c->recipe->lattices[i].nphi, c->nbeams, &count) ||
+            (total += count) >= UINT32_MAX)
+            return error_set(e, STATUS_INPUT, "too many steps and directions, must be below 2^32");
+    c->steps = mem_array(total, sizeof *c->steps);
+    enum status s = c->steps ? STATUS_OK : error_memory(e, "the lattices");
+    for (uint32_t i = 0; i < c->recipe->nlattices && !s; i++)
+        s = open_lattice(c, i, photons, e);
+    return s;
+}
+
+/* Sets c->absorbs: whether a sensor absorbs the wavelengths of the sources differently.  Fails
+ * where the absorption of one of them is not known. */
+static enum status check_sensor(struct closed *c, const struct source *sources, size_t count,
+                                struct error *e)
+{
+    double *ratios = mem_array(count, sizeof *ratios);
+    const enum status s = ratios ? sensor_ratios(c->x, sources, count, ratios, &c->absorbs, e)
+                                 : error_memory(e, "the channels");
+    mem_free(ratios);
+    return s;
+}
+
+enum status closed_open(struct closed *c, const struct experiment *x, const struct recipe *r,
+                        const struct closed_kernels *kernels, int threads, struct error *e)
+{
+    *c = (struct closed){.x = x, .recipe = r, .kernels = kernels};
+    enum status s = recipe_check(x, r, e);
+    if (s)
+        return s;
+    const struct source *sources = r->nsources ? r->sources : x->beam.sources;
+    const size_t count = r->nsources ? r->nsources : x->beam.nsources;
+    const double n = x->sampling.oversample;
+    const double photons = ELECTRON_RADIUS_SQR_M2 * x->beam.fluence_ph_m2 / ((double)count * n * n);
+    if ((s = check_sensor(c, sources, count, e)) || (s = open_beams(c, sources, count, e)) ||
+        (s = open_steps(c, photons, e)))
+        return s;
+    return closed_list(c, threads) ? STATUS_OK : error_memory(e, "the reflections");
+}
+
+void closed_close(struct closed *c)
+{
+    for (size_t i = 0; i < c->nbeams; i++)
+        ensemble_waves_close(&c->beams[i].waves);
+    mem_free(c->beams);
+    mem_free(c->channels);
+    mem_free(c->steps);
+    mem_free(c->spots);
+    mem_free(c->places);
+    *c = (struct closed){0};
+}
+
+/* ---- frames ------------------------------------------------------------------ */
+
+enum status closed_run(const struct closed_kernels *kernels, const struct experiment *x,
+                       const struct recipe *r, int threads, float *photons,
+                       atomic_uint_fast64_t *rows, struct error *e)
+{
+    struct closed c;
+    enum status s = closed_open(&c, x, r, kernels, threads, e);
+    if (!s)
+        s = closed_rows(&c, threads, photons, NULL, rows, e);
+    closed_close(&c);
+    return s ? s : photons_check(x, r->id, photons, e);
+}
+
+enum status closed_reflections(const struct closed_kernels *kernels, const struct experiment *x,
+                               const struct footprint *f, int threads, const struct recipe *r,
+                               const float *pixels, const struct reflections_wanted *wanted,
+                               struct reflection_table *table, struct error *e)
+{
+    const size_t nrows = (size_t)experiment_rows(x);
+    float *again = mem_array((size_t)experiment_pixels(x), sizeof *again);
+    struct share_list *lists = shares_open(nrows);
+    struct closed c;
+    enum status s = closed_open(&c, x, r, kernels, threads, e);
+    if (!s)
+        s = again && lists ? closed_rows(&c, threads, again, lists, NULL, e)
+                           : error_memory(e, "the reflections");
+    const struct shares shares = {.x = x,
+                                  .recipe = r,
+                                  .footprint = f && f->is_seen ? f : NULL,
+                                  .pixels = pixels,
+                                  .lists = lists,
+                                  .nlists = nrows,
+                                  .threads = threads};
+    if (!s)
+        s = shares_table(&shares, wanted, table, e);
+    shares_free(lists, nrows);
+    mem_free(again);
+    closed_close(&c);
+    return s;
+}

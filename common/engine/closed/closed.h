@@ -1,0 +1,116 @@
+/*
+ * Crystals of very many domains (physics/crystal/ensemble.h), reflection by reflection: one
+ * evaluation for a pixel and a reflection that reaches it stands for all domains and wavelengths.
+ * The CPU engine takes this path for an experiment that asks for it.
+ *
+ * A pixel's terms are added in the order of step, direction and index, so that threads do not
+ * matter.  Factors of pixels are those of the reference engine.
+ */
+#ifndef BRAGG_ENGINE_CLOSED_H
+#define BRAGG_ENGINE_CLOSED_H
+
+#include <stdbool.h>
+
+#include "engine/closed/closed_loop.h"
+#include "engine/spots/cpu_spots.h"
+#include "engine/spots/shares.h"
+#include "physics/crystal/ensemble.h"
+
+/* Same bytes for any number of threads. */
+#define CLOSED_IDENTITY "closed-3"
+
+/* Wavelengths of one direction of the beam. */
+struct closed_beam {
+    double incident[3], e[3], b[3];  // as in struct cpu_source
+    double per_A;                    // weighted mean wave number
+    size_t first, count;             // of the channels
+    struct ensemble_waves waves;     // the channels in groups
+};
+
+/* A lattice at one step, in one beam. */
+struct closed_step {
+    struct ensemble ensemble;
+    uint32_t lattice, step, beam;
+    double scale;  // makes photons of a sum, apart from |F|^2 and the factors of the pixel
+};
+
+/* A reflection that may light pixels. */
+struct closed_spot {
+    struct ensemble_spot spot;
+    uint32_t step;
+    int32_t hkl[3];
+    double scale;   // with |F|^2
+    double absorb;  // as struct cpu_source has it, of the channel that it is brightest in
+};
+
+/* A box of pixels of one panel that reflection number `spot` may light. */
+struct closed_place {
+    size_t spot;
+    int32_t panel, fast_min, fast_max, row_min, row_max;
+};
+
+/* One frame; owns its arrays. */
+struct closed {
+    const struct experiment *x;
+    const struct recipe *recipe;
+    const struct closed_kernels *kernels;
+    bool absorbs;  // whether a sensor absorbs the wavelengths of the sources differently
+    struct closed_beam *beams;
+    size_t nbeams;
+    struct ensemble_channel *channels;
+    struct closed_step *steps;
+    size_t nsteps;
+    struct closed_spot *spots;
+    size_t nspots;
+    struct closed_place *places;
+    size_t nplaces;
+};
+
+/* The kernels of an instruction set, which is named as in struct engine_options.  NULL with
+ * STATUS_USAGE in *e for a name that is unknown. */
+const struct closed_kernels *closed_kernels_choose(const char *isa, struct error *e);
+
+/* Whether any crystal asks for the closed form. */
+bool closed_wanted(const struct experiment *x);
+
+/* STATUS_INPUT with one line for an experiment that the closed form cannot compute. */
+enum status closed_check(const struct experiment *x, struct error *e);
+
+/* STATUS_INPUT if a crystal asks for the closed form, which the engine called `name` does not have.
+ * */
+enum status closed_refuse(const struct experiment *x, const char *name, struct error *e);
+
+/* Lists the reflections of a frame.  Bad recipes are STATUS_INPUT.  closed_close frees *c, after an
+ * error too. */
+enum status closed_open(struct closed *c, const struct experiment *x, const struct recipe *r,
+                        const struct closed_kernels *kernels, int threads, struct error *e);
+void closed_close(struct closed *c);
+
+/* Inside closed_open: reflections of all steps, and their places. */
+bool closed_list(struct closed *c, int threads);
+
+/* The places of each row of the frame, rows of panels one after the other: items begin[row] ..
+ * begin[row + 1]. */
+struct closed_row_places {
+    size_t *begin, *items;  // owned
+};
+
+/* Sorts the places of *c by the rows that they cover.  False when memory is out.  The caller frees
+ * both arrays, after an error too. */
+bool closed_sort_places(const struct closed *c, struct closed_row_places *places);
+
+/* Computes pixels[experiment_pixels()]; `rows` as in struct engine.  `lists`, when not NULL, get
+ * the shares of each row of the frame. */
+enum status closed_rows(const struct closed *c, int threads, float *pixels,
+                        struct share_list *lists, atomic_uint_fast64_t *rows, struct error *e);
+
+/* As run and reflections of struct engine; photons as of points. */
+enum status closed_run(const struct closed_kernels *kernels, const struct experiment *x,
+                       const struct recipe *r, int threads, float *photons,
+                       atomic_uint_fast64_t *rows, struct error *e);
+enum status closed_reflections(const struct closed_kernels *kernels, const struct experiment *x,
+                               const struct footprint *f, int threads, const struct recipe *r,
+                               const float *pixels, const struct reflections_wanted *wanted,
+                               struct reflection_table *table, struct error *e);
+
+#endif

@@ -1,0 +1,281 @@
+/*
+ * The CPU engine: plan and choice of the instruction set.  A frame is cpu_frame.c, what a pixel is
+ * stands in cpu_dense.h and cpu_loop.c.
+ */
+#include "engine/cpu/cpu.h"
+
+#include <stdio.h>
+
+#include "base/isa.h"
+#include "engine/closed/closed.h"
+#include "engine/closed/closed_derive.h"
+#include "engine/crystal/diffuse.h"
+#include "engine/derivatives/cpu_slopes.h"
+#include "engine/engine.h"
+#include "engine/reference/recipe_check.h"
+#include "engine/reflections/footprint.h"
+#include "engine/spots/cpu_shares.h"
+#include "engine/spots/cpu_spots.h"
+#include "model/moved.h"
+
+struct plan {
+    struct moved moved;
+    const struct experiment *experiment;  // &moved.x
+    const struct cpu_kernels *kernels;
+    struct cpu_table *tables;     // one per crystal
+    struct dense_table *padded;   // likewise; NULL: the dense loop is not for this precision
+    struct footprint *footprint;  // NULL: of points
+    struct diffuse *diffuse;      // NULL: no halos
+    struct dense_frame *shares;   // NULL: nobody will ask for reflections
+    int threads;
+    enum engine_precision precision;
+    const struct closed_kernels *closed;  // compute crystals in place of the kernels, if not NULL
+    bool sums;                            // are formed: rows follow one another in the image
+    bool has_sum;                         // of the last run
+    uint32_t sum;
+    char description[64];
+};
+
+const struct cpu_kernels *cpu_kernels_choose(const char *isa, enum engine_precision precision,
+                                             struct error *e)
+{
+    static const struct cpu_kernels *const all[][ISA_COUNT] = {ISA_TABLE(cpu_kernels_),
+                                                               ISA_TABLE(cpu_kernels_double_)};
+    enum isa at;
+    return isa_choose(&at, isa, e) ? NULL : all[precision][at];
+}
+
+static void cpu_destroy(struct plan **plan)
+{
+    struct plan *p = *plan;
+    *plan = NULL;
+    if (!p)
+        return;
+    cpu_tables_free(p->tables, p->experiment);
+    cpu_dense_tables_free(p->padded, p->experiment->ncrystals);
+    footprint_destroy(&p->footprint);
+    diffuse_destroy(&p->diffuse);
+    dense_frame_close(&p->shares);
+    moved_close(&p->moved);
+    mem_free(p);
+}
+
+static bool rows_follow(const struct experiment *x)
+{
+    int64_t pixels = 0;
+    for (size_t i = 0; i < x->npanels; i++) {
+        if (x->panels[i].first_pixel != pixels)
+            return false;
+        pixels += x->panels[i].fast_pixels * x->panels[i].slow_pixels;
+    }
+    return true;
+}
+
+static enum status cpu_create(struct plan **plan, const struct experiment *experiment,
+                              const struct engine_options *options, struct error *e)
+{
+    *plan = NULL;
+    const bool closed = closed_wanted(experiment);
+    enum status status = closed ? closed_check(experiment, e) : STATUS_OK;
+    if (status)
+        return status;
+    const struct cpu_kernels *kernels = cpu_kernels_choose(options->isa, options->precision, e);
+    if (!kernels)
+        return STATUS_USAGE;
+    struct plan *p = mem_array(1, sizeof *p);
+    if (!p)
+        return error_memory(e, "the plan");
+    p->experiment = &p->moved.x;
+    p->kernels = kernels;
+    p->precision = options->precision;
+    p->threads = options->threads < 1 ? 1 : options->threads;
+    p->closed = closed ? closed_kernels_choose(options->isa, e) : NULL;
+    (void)snprintf(p->description, sizeof p->description, "%s%s, %d thread%s",
+                   closed ? "closed form" : kernels->name,
+                   !closed && options->precision == PRECISION_DOUBLE ? ", double precision" : "",
+                   p->threads, p->threads == 1 ? "" : "s");
+    if (!moved_open(&p->moved, experiment))
+        status = error_memory(e, "the panels");
+    if (!status && !closed)
+        status = cpu_tables_open(&p->tables, experiment, options->precision, e);
+    if (!status && !closed && kernels->dense) {
+        p->padded = mem_array(experiment->ncrystals, sizeof *p->padded);
+        status = p->padded ? STATUS_OK : error_memory(e, "the structure factors");
+    }
+    if (!status)
+        status = footprint_create(&p->footprint, p->experiment, p->threads, e);
+    if (!status)
+        status = diffuse_create(&p->diffuse, p->experiment, options->isa, p->threads, e);
+    if (!status && !closed && options->reflections && kernels->dense)
+        status = dense_frame_open(&p->shares, (size_t)experiment_rows(experiment), p->threads, e);
+    p->sums = !closed && options->sums && !p->footprint && !p->diffuse && rows_follow(experiment);
+    if (status)
+        cpu_destroy(&p);
+    *plan = p;
+    return status;
+}
+
+static const char *cpu_identity(const struct plan *plan)
+{
+    return plan->closed ? CLOSED_IDENTITY : plan->kernels->identity;
+}
+
+static const char *cpu_describe(const struct plan *plan)
+{
+    return plan->description;
+}
+
+static enum status run_closed(const struct plan *plan, const struct recipe *recipe, float *pixels,
+                              atomic_uint_fast64_t *rows, struct error *e)
+{
+    float *photons = footprint_begin(plan->footprint, recipe, pixels, e);
+    enum status status = photons ? closed_run(plan->closed, plan->experiment, recipe, plan->threads,
+                                              photons, rows, e)
+                                 : STATUS_INPUT;
+    if (!status)
+        status = diffuse_add(plan->diffuse, recipe, plan->threads, photons, e);
+    return status ? status : footprint_end(plan->footprint, recipe, plan->kernels->name, pixels, e);
+}
+
+static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float *pixels,
+                           atomic_uint_fast64_t *rows, struct error *e)
+{
+    (void)moved_to(&plan->moved, recipe);
+    if (plan->closed)
+        return run_closed(plan, recipe, pixels, rows, e);
+    struct cpu_job job;
+    enum status status = cpu_job_open(&job, plan->experiment, plan->tables, recipe, e);
+    plan->has_sum = false;
+    if (plan->shares)
+        plan->shares->there = false;
+    if (!status && recipe_is_dark(plan->experiment, recipe)) {
+        recipe_run_dark(plan->experiment, pixels, rows);
+    } else if (!status) {
+        cpu_spots_choose(&job, plan->padded ? SPOTS_DENSE_NS : SPOTS_DOUBLE_NS);
+        job.sum = plan->sums ? &plan->sum : NULL;
+        if (plan->padded)
+            status = cpu_dense_choose(&job, plan->padded, e);
+        if (!status && plan->shares)
+            status = dense_frame_begin(plan->shares, &job, e);
+        float *photons = status ? NULL : footprint_begin(plan->footprint, recipe, pixels, e);
+        if (!status)
+            status = photons ? cpu_frame(plan->kernels, &job, plan->threads, photons, rows, e)
+                             : STATUS_INPUT;
+        if (!status)
+            status = diffuse_add(plan->diffuse, recipe, plan->threads, photons, e);
+        if (!status)
+            status = footprint_end(plan->footprint, recipe, plan->kernels->name, pixels, e);
+        plan->has_sum = !status && plan->sums;
+    }
+    cpu_job_close(&job);
+    return status;
+}
+
+/* What the loop of cpu_slopes.h does not take has the reference engine's. */
+static enum status derive_by_reference(const struct plan *plan, const struct recipe *recipe,
+                                       const struct derive_request *request, struct error *e)
+{
+    struct plan *other;
+    const struct engine_options options = {.threads = plan->threads};
+    enum status status = engine_reference.create(&other, plan->moved.of, &options, e);
+    if (!status)
+        status = engine_reference.derive(other, recipe, request, e);
+    engine_reference.destroy(&other);
+    return status;
+}
+
+static enum status cpu_derive(struct plan *plan, const struct recipe *recipe,
+                              const struct derive_request *request, struct error *e)
+{
+    (void)moved_to(&plan->moved, recipe);
+    if (plan->closed)
+        return closed_derive(plan->closed, plan->experiment, plan->footprint, plan->threads, recipe,
+                             request, e);
+    if (!cpu_slopes_can(plan->experiment, plan->precision))
+        return derive_by_reference(plan, recipe, request, e);
+    struct cpu_job job;
+    enum status status = cpu_job_open_slopes(&job, plan->experiment, plan->tables, recipe, e);
+    if (!status)
+        status = derive_check(plan->experiment, recipe, request, e);
+    if (!status)
+        status = cpu_slopes_derive(&job, plan->kernels, plan->footprint, plan->threads, request, e);
+    cpu_job_close(&job);
+    return status;
+}
+
+static enum status cpu_plan_reflections(struct plan *plan, const struct recipe *recipe,
+                                        const float *pixels,
+                                        const struct reflections_wanted *wanted,
+                                        struct reflection_table *table, struct error *e)
+{
+    (void)moved_to(&plan->moved, recipe);
+    if (plan->closed)
+        return closed_reflections(plan->closed, plan->experiment, plan->footprint, plan->threads,
+                                  recipe, pixels, wanted, table, e);
+    if (plan->shares && plan->shares->there)
+        return cpu_dense_reflections(plan->experiment, plan->tables, plan->padded, plan->footprint,
+                                     plan->shares, recipe, pixels, wanted, table, e);
+    return cpu_reflections(plan->experiment, plan->tables, plan->footprint, plan->kernels->name,
+                           plan->threads, recipe, pixels, wanted, table, e);
+}
+
+static bool cpu_sum(const struct plan *plan, uint32_t *sum)
+{
+    if (plan->has_sum)
+        *sum = plan->sum;
+    return plan->has_sum;
+}
+
+/* The traced pixel is a block of its own, computed by the kernel of the images; a lattice
+ * that an image has spot by spot is summed up densely here, which may differ in the
+ * last digit. */
+enum status cpu_trace_one(const struct cpu_kernels *kernels, const struct experiment *x,
+                          const struct cpu_table *tables, struct dense_table *padded,
+                          const struct recipe *recipe, const struct pixel_trace *trace,
+                          struct error *e)
+{
+    const struct panel *p = x->panels;
+    enum status status = recipe_check_trace(x, trace, e);
+    if (status)
+        return status;
+    struct cpu_job job;
+    status = cpu_job_open(&job, x, tables, recipe, e);
+    if (!status && padded)
+        status = cpu_dense_choose(&job, padded, e);
+    if (!status) {
+        const struct cpu_where where = {p, trace->fast, trace->slow, 1};
+        struct cpu_room room;
+        room.dense.columns.count = 0;
+        room.dense.shares = NULL;
+        float photons;
+        job.trace = trace;
+        kernels->block(&job, &where, &room.block, &photons);
+        if (job.ndense)
+            kernels->dense(&job, &where, &room.dense, &photons);
+    }
+    cpu_job_close(&job);
+    return status;
+}
+
+static enum status cpu_trace(struct plan *plan, const struct recipe *recipe,
+                             const struct pixel_trace *trace, struct error *e)
+{
+    if (plan->closed)
+        return error_set(e, STATUS_INPUT, "--mosaic-model=gauss has no --trace-pixel");
+    (void)moved_to(&plan->moved, recipe);
+    return cpu_trace_one(plan->kernels, plan->experiment, plan->tables, plan->padded, recipe, trace,
+                         e);
+}
+
+const struct engine engine_cpu = {
+    .name = "cpu",
+    .create = cpu_create,
+    .identity = cpu_identity,
+    .describe = cpu_describe,
+    .run = cpu_run,
+    .sum = cpu_sum,
+    .derive = cpu_derive,
+    .reflections = cpu_plan_reflections,
+    .trace = cpu_trace,
+    .destroy = cpu_destroy,
+};

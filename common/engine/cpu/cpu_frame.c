@@ -1,0 +1,185 @@
+/* A frame of the CPU engine: rows given out to threads, blocks of pixels of each row. */
+#include "engine/cpu/cpu.h"
+
+#include <omp.h>
+#include <string.h>
+
+#include "base/crc32c.h"
+#include "engine/cpu/bands.h"
+#include "engine/reflections/photons.h"
+#include "engine/spots/cpu_spots.h"
+
+/* Blocks wholly under the mask (gaps, beam stop) cost nothing. */
+static bool any_unmasked(const struct cpu_where *w)
+{
+    const uint8_t *mask = w->panel->mask;
+    if (!mask)
+        return true;
+    for (int i = 0; i < w->count; i++)
+        if (mask[w->slow * w->panel->fast_pixels + w->fast + i])
+            return true;
+    return false;
+}
+
+void cpu_add_sums(const struct cpu_job *job, const struct cpu_where *w, double *total)
+{
+    const struct panel *p = w->panel;
+    if (job->sums)
+        for (int i = 0; i < w->count; i++)
+            total[i] += job->sums[p->first_pixel + w->slow * p->fast_pixels + w->fast + i];
+}
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+static void clear(float *row, int64_t begin, int64_t end)
+{
+    if (end > begin)
+        memset(row + begin, 0, (size_t)(end - begin) * sizeof *row);
+}
+
+/* One row of a panel: zero outside the ROI and under the mask. */
+static void run_row(const struct cpu_kernels *kernels, const struct cpu_job *job,
+                    const struct panel *p, int64_t slow, struct cpu_room *room, float *pixels)
+{
+    float *row = pixels + p->first_pixel + slow * p->fast_pixels;
+    const bool outside = slow < p->roi.slow_min || slow > p->roi.slow_max;
+    const int64_t begin = clamp(p->roi.fast_min, 0, p->fast_pixels);
+    const int64_t end = outside ? begin : clamp(p->roi.fast_max + 1, begin, p->fast_pixels);
+    clear(row, 0, begin);
+    clear(row, end, p->fast_pixels);
+    const int most = job->ndense ? DENSE_BLOCK : CPU_BLOCK;
+    for (int64_t fast = begin; fast < end; fast += most) {
+        const int count = (int)(end - fast < most ? end - fast : most);
+        const struct cpu_where where = {p, fast, slow, count};
+        if (!any_unmasked(&where))
+            clear(row, fast, fast + count);
+        else if (job->ndense)
+            kernels->dense(job, &where, &room->dense, row + fast);
+        else
+            kernels->block(job, &where, &room->block, row + fast);
+    }
+    if (p->mask)
+        for (int64_t fast = begin; fast < end; fast++)
+            if (!p->mask[slow * p->fast_pixels + fast])
+                row[fast] = 0.0f;
+}
+
+/* A panel, and how many rows the panels before it have. */
+struct place {
+    const struct panel *panel;
+    int64_t above;
+};
+
+/* Goes to the panel of a row of the frame, from any other one. */
+static void go_to(struct place *at, int64_t row)
+{
+    while (row < at->above)
+        at->above -= (--at->panel)->slow_pixels;
+    while (row >= at->above + at->panel->slow_pixels)
+        at->above += (at->panel++)->slow_pixels;
+}
+
+/* Rows of the frame as they are given out; which thread computes a row does not matter to its
+ * bytes.  Continues *sum, if there is one, while they are in the cache. */
+static void run_rows(const struct cpu_kernels *kernels, const struct cpu_job *job, int64_t first,
+                     int64_t end, struct place *at, struct cpu_room *room, float *pixels,
+                     struct crc32c_piece *sum)
+{
+    struct dense_shares *shares = room->dense.shares;
+    for (int64_t row = first; row < end; row++) {
+        go_to(at, row);
+        const struct panel *p = at->panel;
+        const int64_t slow = row - at->above;
+        const size_t bytes = (size_t)p->fast_pixels * sizeof *pixels;
+        const struct share_pack *pack = shares ? &shares->pack : NULL;
+        struct share_run run = {pack, pack ? pack->npieces : 0, 0, pack ? pack->count : 0};
+        run_row(kernels, job, p, slow, room, pixels);
+        if (pack) {
+            run.end = pack->npieces;
+            job->shares->rows[row] = run;
+        }
+        if (sum) {
+            const float *from = pixels + p->first_pixel + slow * p->fast_pixels;
+            *sum = (struct crc32c_piece){crc32c(sum->sum, from, bytes), sum->bytes + bytes};
+        }
+    }
+}
+
+/* All rows.  False when a pixel, perhaps a masked one, is not finite. */
+static bool run_bands(const struct cpu_kernels *kernels, const struct cpu_job *job,
+                      struct bands *bands, float *pixels, struct crc32c_piece *sums,
+                      atomic_uint_fast64_t *rows)
+{
+    struct dense_frame *shares = job->shares;
+    bool finite = true;
+#pragma omp parallel num_threads(bands->count) reduction(&& : finite)
+    {
+        struct cpu_room room;  // on the thread's own stack, 112 KiB
+        struct place at = {job->x->panels, 0};
+        int64_t first, end;
+        room.block.not_finite = room.dense.not_finite = false;
+        room.dense.shares = shares ? &shares->room[omp_get_thread_num()] : NULL;
+        room.dense.columns.count = 0;
+        while (bands_take(bands, omp_get_thread_num(), &first, &end)) {
+            run_rows(kernels, job, first, end, &at, &room, pixels,
+                     sums ? &sums[first / bands->at_once] : NULL);
+            if (rows)
+                atomic_fetch_add_explicit(rows, (uint64_t)(end - first), memory_order_relaxed);
+        }
+        finite = !room.block.not_finite && !room.dense.not_finite;
+    }
+    return finite;
+}
+
+/* Shares all rows out; *finite as run_bands says. */
+static enum status run_frame(const struct cpu_kernels *kernels, const struct cpu_job *job,
+                             int threads, float *pixels, atomic_uint_fast64_t *rows, bool *finite,
+                             struct error *e)
+{
+    struct bands bands;
+    struct crc32c_piece *sums = NULL;
+    int64_t count = 0;
+    for (size_t i = 0; i < job->x->npanels; i++)
+        count += job->x->panels[i].slow_pixels;
+    enum status status = bands_open(&bands, count, threads, e);
+    const size_t takes = (size_t)bands_takes(&bands);
+    if (!status && job->sum && !(sums = mem_array(takes, sizeof *sums)))
+        status = error_memory(e, "the sums of the rows");
+    if (!status)
+        *finite = run_bands(kernels, job, &bands, pixels, sums, rows);
+    if (!status && job->sum)
+        *job->sum = crc32c_join(sums, takes);
+    mem_free(sums);
+    bands_close(&bands);
+    return status;
+}
+
+/* Memory for the sums of scattered lattices; NULL in job->sums without any. */
+static enum status scatter(const struct cpu_kernels *kernels, struct cpu_job *job, int threads,
+                           double **sums, struct error *e)
+{
+    bool any = false;
+    for (size_t i = 0; i < job->nlattices; i++)
+        any = any || job->lattices[i].scattered;
+    if (!any)
+        return STATUS_OK;
+    *sums = mem_array((size_t)experiment_pixels(job->x), sizeof **sums);
+    job->sums = *sums;
+    return *sums ? cpu_spots_add(kernels, job, threads, *sums, e) : error_memory(e, "the sums");
+}
+
+enum status cpu_frame(const struct cpu_kernels *kernels, struct cpu_job *job, int threads,
+                      float *pixels, atomic_uint_fast64_t *rows, struct error *e)
+{
+    double *sums = NULL;
+    bool finite = true;
+    enum status status = scatter(kernels, job, threads, &sums, e);
+    if (!status)
+        status = run_frame(kernels, job, threads, pixels, rows, &finite, e);
+    job->sums = NULL;
+    mem_free(sums);
+    return finite ? status : photons_check(job->x, job->recipe->id, pixels, e);
+}

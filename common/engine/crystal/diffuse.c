@@ -1,0 +1,361 @@
+/* Diffuse halos: what is kept for an experiment, and the pixels of a frame. */
+#include "engine/crystal/diffuse.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/isa.h"
+#include "base/vec.h"
+#include "engine/crystal/diffuse_mesh.h"
+#include "engine/crystal/mean_beam.h"
+#include "engine/reflections/photons.h"
+#include "physics/background/background_pixel.h"
+#include "physics/beam/polarization.h"
+#include "physics/constants.h"
+#include "physics/detector/pixel.h"
+#include "physics/detector/sensor.h"
+
+struct diffuse {
+    const struct experiment *x;
+    halo_sum *sum;
+    struct halo *halos;  // one per crystal; without nodes: it has none
+    double reach_1_A;    // of halos, where the detector stands in the experiment
+    int nearer;          // they are for one that sees HALO_NEARER times farther, so often
+};
+
+/* If the detector moves towards the sample, halos are computed again for each tenth by which its
+ * view grows.  The last 2 % are for other wavelengths. */
+#define HALO_NEARER 1.1
+#define HALO_ENOUGH 1.03
+
+/* Wavelengths are grouped by what a sensor absorbs of them, in so many groups at most. */
+enum { HALO_PARTS = 64 };
+
+/* A lattice at one step. */
+struct pose {
+    const struct halo *halo;
+    const double *cell_m;
+    double weight;
+};
+
+/* The mean beam of a frame, with the axes of its polarization. */
+struct halo_beam {
+    double incident[3], e[3], b[3];
+    double per_m;    // wave number
+    double photons;  // r_e^2 times fluence
+    int nparts;
+    struct {
+        double absorb, weight;  // as in struct cpu_source; part of the photons
+    } parts[HALO_PARTS];        // groups of wavelengths that a sensor absorbs alike
+};
+
+bool diffuse_wanted(const struct experiment *x)
+{
+    for (size_t i = 0; i < x->ncrystals; i++)
+        if (x->crystals[i].has_diffuse)
+            return true;
+    return false;
+}
+
+enum status diffuse_refuse(const struct experiment *x, const char *name, struct error *e)
+{
+    return diffuse_wanted(x) ? error_set(e, STATUS_INPUT, "%s no --diffuse-sigma", name)
+                             : STATUS_OK;
+}
+
+/* The largest scattering vector of a panel's corners that counts, 1/A, with 5 % for other
+ * wavelengths. */
+static double farthest(const struct experiment *x)
+{
+    double most = 0.0;
+    for (size_t i = 0; i < 4 * x->npanels; i++) {
+        const struct panel *p = &x->panels[i / 4];
+        double position[3], d[3], q[3];
+        background_point(p, x->physics, x->beam.direction, i & 1 ? p->fast_pixels - 1 : 0,
+                         i & 2 ? p->slow_pixels - 1 : 0, position);
+        vec_unit(position, d);
+        for (int k = 0; k < 3; k++)
+            q[k] = d[k] - x->beam.direction[k];
+        most = fmax(most, vec_length(q));
+    }
+    most = 1.05 * fmin(most, 2.0) * 1e-10 / x->beam.wavelength_m;
+    return x->dmin_m > 0.0 ? fmin(most, 1e-10 / x->dmin_m) : most;
+}
+
+static enum status open_halos(struct diffuse *d, int nearer, int threads, struct error *e)
+{
+    enum status s = STATUS_OK;
+    double reach_1_A = d->reach_1_A;
+    for (int i = 0; i < nearer; i++)
+        reach_1_A *= HALO_NEARER;
+    for (size_t i = 0; i < d->x->ncrystals && !s; i++) {
+        halo_close(&d->halos[i]);
+        if (d->x->crystals[i].has_diffuse)
+            s = halo_open(&d->halos[i], &d->x->crystals[i], reach_1_A, threads, e);
+    }
+    d->nearer = s ? -1 : nearer;
+    return s;
+}
+
+/* Halos for where the detector stands, which depend on that alone. */
+static enum status follow(struct diffuse *d, const struct recipe *r, int threads, struct error *e)
+{
+    double enough = HALO_ENOUGH * d->reach_1_A;
+    int nearer = 0;
+    for (const double needed = r->has_shift ? farthest(d->x) : 0.0; needed > enough; nearer++)
+        enough *= HALO_NEARER;
+    return nearer == d->nearer ? STATUS_OK : open_halos(d, nearer, threads, e);
+}
+
+enum status diffuse_create(struct diffuse **d, const struct experiment *x, const char *isa,
+                           int threads, struct error *e)
+{
+    static const struct diffuse_kernels *const all[] = ISA_TABLE(diffuse_kernels_);
+    enum isa at;
+    *d = NULL;
+    if (!diffuse_wanted(x))
+        return STATUS_OK;
+    enum status s = isa_choose(&at, isa, e);
+    if (s)
+        return s;
+    if (x->physics == PHYSICS_FAITHFUL)
+        return error_set(e, STATUS_INPUT, "--diffuse-sigma: must be with --physics=physical");
+    struct diffuse *new = mem_array(1, sizeof *new);
+    if (!new || !(new->halos = mem_array(x->ncrystals, sizeof *new->halos))) {
+        mem_free(new);
+        return error_memory(e, "the halos");
+    }
+    new->x = x;
+    new->sum = all[at]->sum;
+    new->reach_1_A = farthest(x);
+    *d = new;
+    s = open_halos(new, 0, threads, e);
+    if (s)
+        diffuse_destroy(d);
+    return s;
+}
+
+void diffuse_destroy(struct diffuse **d)
+{
+    for (size_t i = 0; *d && i < (*d)->x->ncrystals; i++)
+        halo_close(&(*d)->halos[i]);
+    if (*d)
+        mem_free((*d)->halos);
+    mem_free(*d);
+    *d = NULL;
+}
+
+static double halo_at(const struct diffuse *d, const struct halo *h, const double hkl[3])
+{
+    size_t first = 0;
+    float at[3];
+    for (int i = 0; i < 3; i++) {
+        const double below = floor(hkl[i]), node = below - 1.0 - h->min[i];
+        if (!(node >= 0.0) || node > h->count[i] - HALO_EDGE)
+            return 0.0;
+        at[i] = (float)(hkl[i] - below);
+        first = first * (size_t)h->count[i] + (size_t)node;
+    }
+    return h->scale * (double)d->sum(&h->nodes, first, at);
+}
+
+double diffuse_at(const struct diffuse *d, size_t crystal, const double hkl[3])
+{
+    return halo_at(d, &d->halos[crystal], hkl);
+}
+
+/* Groups sources by the logarithm of their ratios, which differ.  Each group absorbs by its
+ * weighted mean. */
+static void group_ratios(struct halo_beam *b, const struct source *sources, const double *ratios,
+                         size_t count)
+{
+    double low = INFINITY, high = 0.0, weights = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        low = fmin(low, ratios[i]);
+        high = fmax(high, ratios[i]);
+        weights += sources[i].weight;
+    }
+    const double wide = log(high / low) / HALO_PARTS * (1.0 + 1e-9);
+    b->nparts = wide > 0.0 ? HALO_PARTS : 1;
+    memset(b->parts, 0, sizeof b->parts);
+    for (size_t i = 0; i < count; i++) {
+        const int part = wide > 0.0 ? (int)(log(ratios[i] / low) / wide) : 0;
+        b->parts[part].weight += sources[i].weight;
+        b->parts[part].absorb += sources[i].weight * ratios[i];
+    }
+    for (int i = 0; i < b->nparts; i++)
+        if (b->parts[i].weight > 0.0) {
+            b->parts[i].absorb /= b->parts[i].weight;
+            b->parts[i].weight /= weights;
+        }
+}
+
+/* Sets the groups of wavelengths and their absorption.  Fails as sensor_ratios does. */
+static enum status open_parts(struct halo_beam *b, const struct experiment *x,
+                              const struct recipe *r, struct error *e)
+{
+    const struct source *sources = r->nsources ? r->sources : x->beam.sources;
+    const size_t count = r->nsources ? r->nsources : x->beam.nsources;
+    double *ratios = mem_array(count, sizeof *ratios);
+    bool differ = false;
+    const enum status s = ratios ? sensor_ratios(x, sources, count, ratios, &differ, e)
+                                 : error_memory(e, "the halos");
+    b->nparts = 1;
+    b->parts[0].absorb = b->parts[0].weight = 1.0;
+    if (!s && differ && b->photons > 0.0)
+        group_ratios(b, sources, ratios, count);
+    mem_free(ratios);
+    return s;
+}
+
+static enum status open_beam(struct halo_beam *b, const struct experiment *x,
+                             const struct recipe *r, struct error *e)
+{
+    const struct mean_beam mean = mean_beam(x, r);
+    memcpy(b->incident, mean.incident, sizeof b->incident);
+    polarization_axes(b->incident, x->beam.polarization, b->e, b->b);
+    b->per_m = mean.weight / mean.weighted_m;
+    b->photons = ELECTRON_RADIUS_SQR_M2 * x->beam.fluence_ph_m2 *
+                 (mean.weight > 0.0 ? mean.weight / (double)mean.count : 0.0);
+    return open_parts(b, x, r, e);
+}
+
+/* All lattices with halos at all steps. */
+static struct pose *list_poses(const struct diffuse *d, const struct recipe *r, size_t *count)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < r->nlattices; i++)
+        total += r->lattices[i].nphi;
+    struct pose *poses = mem_array(total, sizeof *poses);
+    *count = 0;
+    for (size_t i = 0; i < r->nlattices && poses; i++) {
+        const struct lattice *l = &r->lattices[i];
+        for (size_t t = 0; t < l->nphi && d->x->crystals[l->crystal].has_diffuse; t++)
+            poses[(*count)++] = (struct pose){&d->halos[l->crystal], l->cells_m + 9 * t,
+                                              l->weight / (double)l->nphi};
+    }
+    return poses;
+}
+
+/* How far apart pixels may be that are computed, in units of 1/(2 pi gamma): between them the peak
+ * of a halo, 1/(1 + v^2)^2, is within 1.7 MESH_APART^4 of itself. */
+#define MESH_APART 0.25
+
+struct diffuse_frame {
+    const struct diffuse *d;
+    struct halo_beam beam;
+    const struct pose *poses;
+    size_t nposes;
+};
+
+/* Pixels from node to node of the mesh, the same for all pieces of a plane. */
+static int mesh_step(const struct diffuse_frame *f)
+{
+    const struct experiment *x = f->d->x;
+    double gamma_A = 0.0, pixel_rad = 0.0;
+    for (size_t i = 0; i < x->ncrystals; i++)
+        for (int k = 0; k < 3 && x->crystals[i].has_diffuse; k++)
+            gamma_A = fmax(gamma_A, x->crystals[i].diffuse_gamma_A[k]);
+    for (size_t i = 0; i < x->npanels; i++)
+        pixel_rad = fmax(pixel_rad, x->panels[i].pixel_m / x->panels[i].close_distance_m);
+    const double apart = 2.0 * M_PI * gamma_A * 1e-10 * f->beam.per_m * pixel_rad;
+    return (int)fmin(fmax(MESH_APART / apart, 1.0), MESH_MOST);
+}
+
+/* The photons of halos in a pixel of a frame, without the limit of the resolution. */
+static double photons_of(const void *frame, const struct panel *p, int64_t fast, int64_t slow)
+{
+    const struct diffuse_frame *f = frame;
+    const struct experiment *x = f->d->x;
+    const struct halo_beam *b = &f->beam;
+    double position[3], d[3], q[3], sum = 0.0, factor = 0.0;
+    background_point(p, x->physics, x->beam.direction, fast, slow, position);
+    const double distance = vec_unit(position, d);
+    for (int k = 0; k < 3; k++)
+        q[k] = b->per_m * (d[k] - b->incident[k]);
+    for (size_t i = 0; i < f->nposes; i++) {
+        const double *cell = f->poses[i].cell_m;
+        const double hkl[3] = {vec_dot(cell, q), vec_dot(cell + 3, q), vec_dot(cell + 6, q)};
+        sum += f->poses[i].weight * halo_at(f->d, f->poses[i].halo, hkl);
+    }
+    for (int i = 0; i < b->nparts; i++)
+        for (int layer = 0; layer < p->layers && b->parts[i].weight > 0.0; layer++)
+            factor += b->parts[i].weight * pixel_capture_of(p, d, layer, b->parts[i].absorb);
+    factor *= b->photons * pixel_solid_angle(p, distance);
+    return x->beam.no_polarization
+               ? sum * factor
+               : sum * factor * polarization_factor(x->beam.kahn, b->incident, d, b->e, b->b);
+}
+
+/* Whether a pixel is beyond the resolution that is asked for. */
+static bool is_cut(const struct diffuse_frame *f, const struct panel *p, int64_t fast, int64_t slow)
+{
+    const struct experiment *x = f->d->x;
+    double d[3];
+    if (!(x->dmin_m > 0.0))
+        return false;
+    background_point(p, x->physics, x->beam.direction, fast, slow, d);
+    vec_unit(d, d);
+    for (int k = 0; k < 3; k++)
+        d[k] -= f->beam.incident[k];
+    return vec_length(d) * f->beam.per_m * x->dmin_m > 1.0;
+}
+
+/* `room` is for a row of nodes, then one of pixels. */
+static void add_row(const struct diffuse_frame *f, const struct mesh *m, int64_t slow, double *room,
+                    float *photons)
+{
+    const struct panel *p = m->panel;
+    float *row = photons + p->first_pixel + slow * p->fast_pixels;
+    double *pixels = room + m->count[0];
+    mesh_row(m, slow, room, pixels);
+    for (int64_t fast = p->roi.fast_min; fast <= p->roi.fast_max; fast++)
+        if (pixel_is_computed(p, fast, slow) && !is_cut(f, p, fast, slow))
+            row[fast] = (float)((double)row[fast] + pixels[fast - p->roi.fast_min]);
+}
+
+/* False when memory is out. */
+static bool add_panel(const struct diffuse_frame *f, const struct panel *p, int threads,
+                      float *photons)
+{
+    struct mesh m;
+    bool good = mesh_open(&m, p, mesh_step(f), photons_of, f, threads);
+#pragma omp parallel num_threads(threads) reduction(&& : good)
+    {
+        const size_t room = (size_t)m.count[0] + (size_t)p->fast_pixels;
+        double *line = good ? mem_array(room, sizeof *line) : NULL;
+        good = line;
+#pragma omp for schedule(static)
+        for (int64_t slow = p->roi.slow_min; slow <= p->roi.slow_max; slow++)
+            if (line)
+                add_row(f, &m, slow, line, photons);
+        mem_free(line);
+    }
+    mesh_close(&m);
+    return good;
+}
+
+enum status diffuse_add(struct diffuse *d, const struct recipe *r, int threads, float *photons,
+                        struct error *e)
+{
+    if (!d || !r->nlattices)
+        return STATUS_OK;
+    enum status s = follow(d, r, threads, e);
+    if (s)
+        return s;
+    struct diffuse_frame f = {.d = d};
+    if ((s = open_beam(&f.beam, d->x, r, e)))
+        return s;
+    struct pose *poses = list_poses(d, r, &f.nposes);
+    if (!poses)
+        return error_memory(e, "the halos of the lattices");
+    f.poses = poses;
+    bool good = true;
+    for (size_t i = 0; i < d->x->npanels && f.nposes && f.beam.photons > 0.0 && good; i++)
+        good = add_panel(&f, &d->x->panels[i], threads, photons);
+    mem_free(poses);
+    if (!good)
+        return error_memory(e, "the halos");
+    return photons_check(d->x, r->id, photons, e);
+}

@@ -1,0 +1,258 @@
+/* The grid of a crystal's halos. */
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/vec.h"
+#include "engine/crystal/diffuse.h"
+#include "engine/crystal/fourier.h"
+#include "physics/crystal/diffuse.h"
+#include "physics/crystal/hkl.h"
+
+enum { MOST_NODES = 1 << 26, MARGIN = 4 };
+
+static size_t nodes_of(const struct halo *h)
+{
+    return (size_t)h->count[0] * (size_t)h->count[1] * (size_t)h->count[2];
+}
+
+/* Indices that the table has or the detector sees, and a margin as wide as halos. */
+static enum status set_box(struct halo *h, const struct crystal *c, double reach, struct error *e)
+{
+    const struct hkl_table *t = &c->table;
+    double nodes = 1.0, direct[9], least = c->diffuse_gamma_A[0];
+    for (int i = 1; i < 3; i++)
+        least = fmin(least, c->diffuse_gamma_A[i]);
+    mat_invert(c->reciprocal_A, direct);  // columns a, b, c
+    for (int i = 0; i < 3; i++) {
+        const double edge = vec_length((const double[3]){direct[i], direct[3 + i], direct[6 + i]});
+        const double most = fmin(ceil(edge * reach), 1e6);
+        const bool listed = t->F && t->default_F == 0.0;
+        const double low = listed ? fmax(t->min[i], -most) : -most;
+        const double high = listed ? fmin(t->min[i] + t->count[i] - 1, most) : most;
+        const double margin = MARGIN + fmin(ceil(edge / least), 32.0);
+        h->min[i] = (int)(low - margin);
+        h->count[i] = fourier_size((int)(fmax(high - low, 0.0) + 2.0 * margin) + 1);
+        nodes *= h->count[i];
+    }
+    if (nodes > MOST_NODES)
+        return error_set(e, STATUS_INPUT,
+                         "diffuse halos of %d x %d x %d reflections, must be at most %d: see "
+                         "--dmin, or list fewer",
+                         h->count[0], h->count[1], h->count[2], (int)MOST_NODES);
+    return STATUS_OK;
+}
+
+static void node_indices(const struct halo *h, size_t node, double hkl[3])
+{
+    const size_t n2 = (size_t)h->count[2], n1 = (size_t)h->count[1];
+    hkl[0] = h->min[0] + (double)(node / n2 / n1);
+    hkl[1] = h->min[1] + (double)(node / n2 % n1);
+    hkl[2] = h->min[2] + (double)(node % n2);
+}
+
+/* F^2 and X of all nodes, and how many orders they need. */
+static enum status fill(struct halo *h, const struct crystal *c, double reach, struct error *e)
+{
+    double sigma[9], most = 0.0;
+    diffuse_metric(c, c->diffuse_sigma_A, sigma);
+    for (size_t i = 0; i < nodes_of(h); i++) {
+        double hkl[3], g[3] = {0};
+        node_indices(h, i, hkl);
+        for (int k = 0; k < 9; k++)
+            g[k % 3] += hkl[k / 3] * c->reciprocal_A[k];
+        const double F = vec_length(g) <= reach ? hkl_nearest(&c->table, hkl) : 0.0;
+        const double X = diffuse_quadratic(sigma, hkl);
+        h->F_sqr[i] = (float)(F * F);
+        h->X[i] = F != 0.0 ? (float)X : 0.0f;
+        if (F != 0.0 && X > most)
+            most = X;
+    }
+    h->orders = diffuse_orders(most);
+    if (most > DIFFUSE_MOST_X)
+        return error_set(e, STATUS_INPUT,
+                         "a motion that weakens reflections by e^-%.3g, must be e^-%g at most: "
+                         "--diffuse-sigma is in A, and --dmin cuts",
+                         most, DIFFUSE_MOST_X);
+    return STATUS_OK;
+}
+
+/* The largest X that so many orders are enough for. */
+static double largest_X(int orders)
+{
+    double low = 0.0, high = 2.0 * DIFFUSE_MOST_X;
+    for (int i = 0; i < 60; i++) {
+        const double middle = 0.5 * (low + high);
+        *(diffuse_orders(middle) <= orders ? &low : &high) = middle;
+    }
+    return low;
+}
+
+/* Orders of each node, then the most of HALO_EDGE neighbours along each axis. */
+static void fill_needed(struct halo *h)
+{
+    const size_t count = nodes_of(h), strides[3] = {h->nodes.step[0], h->nodes.step[1], 1};
+    float limit[256];
+    for (int m = 0; m < h->orders; m++)
+        limit[m] = (float)largest_X(m + 1);
+    for (size_t i = 0; i < count; i++)
+        while (h->needed[i] + 1 < h->orders && h->X[i] > limit[h->needed[i]])
+            h->needed[i]++;
+    for (size_t i = 0; i < count; i++)
+        h->needed[i]++;
+    for (int axis = 0; axis < 3; axis++)
+        for (size_t i = 0; i < count; i++)
+            for (size_t k = 1; k < HALO_EDGE && i + k * strides[axis] < count; k++)
+                if (h->needed[i] < h->needed[i + k * strides[axis]])
+                    h->needed[i] = h->needed[i + k * strides[axis]];
+}
+
+/* Offset of a node of the box from its corner, the shorter way about. */
+static int wrapped(int at, int count)
+{
+    return 2 * at > count ? at - count : at;
+}
+
+/* 1/(m^2 + u)^2 at an offset in indices. */
+static float kernel(const struct halo *h, const float d[3], float square)
+{
+    const float *w = h->nodes.width;
+    const float t = square + w[0] * d[0] * d[0] + w[1] * d[1] * d[1] + w[2] * d[2] * d[2] +
+                    w[3] * d[0] * d[1] + w[4] * d[0] * d[2] + w[5] * d[1] * d[2];
+    return 1.0f / (t * t);
+}
+
+/* What halo_share leaves of it, in the mean over the points that are interpolated from a node, as
+ * much as each is: so no photon is lost between the nodes. */
+static float rest_about(const struct halo *h, const float d[3], float square)
+{
+    enum { PARTS = 8 };
+    float sum = 0.0f;
+    for (int i = 0; i < PARTS * PARTS * PARTS; i++) {
+        const int part[3] = {i / PARTS / PARTS, i / PARTS % PARTS, i % PARTS};
+        float at[3], weight = 8.0f / (PARTS * PARTS * PARTS), share = 1.0f;
+        for (int k = 0; k < 3; k++) {
+            const float off = ((float)part[k] + 0.5f) * (2.0f / PARTS) - 1.0f;
+            at[k] = d[k] + off;
+            weight *= 1.0f - fabsf(off);
+            share *= halo_share(at[k]);
+        }
+        sum += weight * (1.0f - share) * kernel(h, at, square);
+    }
+    return sum;
+}
+
+/* At the offset of a node; 0 half a box away, which has no other side. */
+static float far_kernel(const struct halo *h, size_t node, float square)
+{
+    const int n1 = h->count[1], n2 = h->count[2];
+    const int at[3] = {(int)(node / (size_t)n2 / (size_t)n1), (int)(node / (size_t)n2) % n1,
+                       (int)(node % (size_t)n2)};
+    float d[3];
+    bool near = true;
+    for (int i = 0; i < 3; i++) {
+        if (2 * at[i] == h->count[i])
+            return 0.0f;
+        d[i] = (float)wrapped(at[i], h->count[i]);
+        near = near && fabsf(d[i]) <= 3.0f;
+    }
+    return near ? rest_about(h, d, square) : kernel(h, d, square);
+}
+
+static float source(const struct halo *h, size_t node, int m)
+{
+    float term = h->F_sqr[node] * h->X[node];
+    for (int k = 1; k < m; k++)
+        term *= h->X[node] / (float)k;
+    return term;
+}
+
+/* The node whose indices are the negatives, around the box. */
+static size_t opposite(const struct halo *h, size_t node)
+{
+    const size_t *n =
+        (const size_t[3]){(size_t)h->count[0], (size_t)h->count[1], (size_t)h->count[2]};
+    const size_t i = node / n[2] / n[1], j = node / n[2] % n[1], k = node % n[2];
+    return ((n[0] - i) % n[0] * n[1] + (n[1] - j) % n[1]) * n[2] + (n[2] - k) % n[2];
+}
+
+/* Orders m and m + 1: both are real, so one transform has the sources of both, and another one the
+ * kernels, which are even.  Adds the transformed convolutions to sum[]. */
+static bool add_orders(const struct halo *h, int m, int threads, struct wave *z, struct wave *k,
+                       struct wave *sum)
+{
+    const size_t count = nodes_of(h);
+    const bool both = m < h->orders;
+    for (size_t i = 0; i < count; i++) {
+        z[i] = (struct wave){source(h, i, m), both ? source(h, i, m + 1) : 0.0f};
+        k[i] = (struct wave){far_kernel(h, i, (float)(m * m)),
+                             both ? far_kernel(h, i, (float)((m + 1) * (m + 1))) : 0.0f};
+    }
+    if (!fourier_box(z, h->count, threads) || !fourier_box(k, h->count, threads))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const struct wave a = z[i], b = z[opposite(h, i)];
+        /* sources: (a + b*)/2 of the first, (a - b*)/2i of the second */
+        sum[i].re += 0.5f * ((a.re + b.re) * k[i].re + (a.im + b.im) * k[i].im);
+        sum[i].im += 0.5f * ((a.im - b.im) * k[i].re - (a.re - b.re) * k[i].im);
+    }
+    return true;
+}
+
+static bool fill_far(struct halo *h, int threads)
+{
+    const size_t count = nodes_of(h);
+    struct wave *z = mem_array(count, sizeof *z), *k = mem_array(count, sizeof *k);
+    struct wave *sum = mem_array(count, sizeof *sum);
+    bool good = z && k && sum;
+    for (int m = 1; m <= h->orders && good; m += 2)
+        good = add_orders(h, m, threads, z, k, sum);
+    good = good && fourier_box(sum, h->count, threads);
+    /* twice the same transform turns the box about */
+    for (size_t i = 0; i < count && good; i++)
+        h->far[opposite(h, i)] = fmaxf(0.0f, sum[i].re / (float)count);
+    mem_free(z);
+    mem_free(k);
+    mem_free(sum);
+    return good;
+}
+
+enum status halo_open(struct halo *h, const struct crystal *c, double reach, int threads,
+                      struct error *e)
+{
+    *h = (struct halo){.scale = diffuse_scale(c)};
+    double gamma[9];
+    enum status s = set_box(h, c, reach, e);
+    if (s)
+        return s;
+    const size_t count = nodes_of(h);
+    h->F_sqr = mem_array(count, sizeof *h->F_sqr);
+    h->X = mem_array(count, sizeof *h->X);
+    h->far = mem_array(count, sizeof *h->far);
+    h->needed = mem_array(count, sizeof *h->needed);
+    if (!h->F_sqr || !h->X || !h->far || !h->needed)
+        return error_memory(e, "the halos");
+    diffuse_metric(c, c->diffuse_gamma_A, gamma);
+    const double width[6] = {gamma[0],       gamma[4],       gamma[8],
+                             2.0 * gamma[1], 2.0 * gamma[2], 2.0 * gamma[5]};
+    for (int i = 0; i < 6; i++)
+        h->nodes.width[i] = (float)width[i];
+    h->nodes.step[0] = (size_t)h->count[1] * (size_t)h->count[2];
+    h->nodes.step[1] = (size_t)h->count[2];
+    h->nodes.F_sqr = h->F_sqr;
+    h->nodes.X = h->X;
+    h->nodes.far = h->far;
+    h->nodes.orders = h->needed;
+    if ((s = fill(h, c, reach, e)))
+        return s;
+    fill_needed(h);
+    return fill_far(h, threads) ? STATUS_OK : error_memory(e, "the halos");
+}
+
+void halo_close(struct halo *h)
+{
+    mem_free(h->F_sqr);
+    mem_free(h->X);
+    mem_free(h->far);
+    mem_free(h->needed);
+    *h = (struct halo){0};
+}

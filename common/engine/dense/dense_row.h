@@ -1,0 +1,255 @@
+/*
+ * The dense form of flat panels, one row and one term at a time: what the loop of cpu_dense.h and
+ * the kernel of gpu/dense.h have in common.
+ *
+ * Along a row of a flat panel the position is P(j) = P0 + j pixel f, with j counted from the
+ * column nearest to the sample.  So half of r^2 is a quadratic of j, and the index along a
+ * cell vector a, for a beam s of wavelength L, is h = (a.P0 + j pixel a.f) / (r L) - a.s / L:
+ * two operations a pixel, of which the first part is the same for all sources.  A constant
+ * that is added to -h makes the processor round it to a fixed-point number, whose low 32 bits
+ * are the fraction and whose high ones the nearest index.  What that constant lost when it
+ * was rounded itself is added to the fraction again.
+ *
+ * Crystals of up to DENSE_LOW_CELLS cells along each axis have 32 bits of fraction, larger
+ * ones 40.
+ */
+#ifndef BRAGG_ENGINE_DENSE_ROW_H
+#define BRAGG_ENGINE_DENSE_ROW_H
+
+#include <string.h>
+
+#include "base/vec.h"
+#include "engine/cpu/cpu_point.h"
+#include "engine/prepared.h"
+#include "physics/detector/pixel.h"
+
+/* Sources first .. first + count - 1 of a frame. */
+struct source_range {
+    size_t first, count;
+};
+
+/* ---- rows ------------------------------------------------------------------------ */
+
+/* A row of subpixels: position = start + j step. */
+struct dense_row {
+    double start[3], step[3];  // m
+};
+
+/* Column of the plane nearest to the sample, a whole number. */
+INLINE double nearest_column(const struct panel *p)
+{
+    return round_even(-vec_dot(pixel_plane(p), p->fast) / p->pixel_m);
+}
+
+/* `nearest`: that column. */
+INLINE struct dense_row dense_row(const struct panel *p, double nearest, int64_t slow,
+                                  int oversample, struct subpixel sub)
+{
+    const struct flat_row flat = flat_row(p, slow, oversample, sub);
+    const double f = fused(nearest, p->pixel_m, flat.offset);
+    struct dense_row row;
+    for (int i = 0; i < 3; i++) {
+        row.start[i] = fused(f, p->fast[i], flat.base[i]);
+        row.step[i] = p->pixel_m * p->fast[i];
+    }
+    return row;
+}
+
+/* A quadratic of j. */
+struct quadratic {
+    double a, b, c;  // a + j b + j^2 c
+};
+
+INLINE double quadratic_at(struct quadratic q, double j)
+{
+    return fused(fused(q.c, j, q.b), j, q.a);
+}
+
+/* Half of the square of the airpath. */
+INLINE struct quadratic half_square(const struct dense_row *row)
+{
+    const struct quadratic q = {0.5 * vec_dot(row->start, row->start),
+                                vec_dot(row->start, row->step),
+                                0.5 * vec_dot(row->step, row->step)};
+    return q;
+}
+
+/* The same in single precision, for sums of which no term is much larger. */
+struct quadratic_f {
+    float a, b, c;
+};
+
+INLINE struct quadratic_f quadratic_f(struct quadratic q)
+{
+    const struct quadratic_f f = {(float)q.a, (float)q.b, (float)q.c};
+    return f;
+}
+
+INLINE float quadratic_f_at(struct quadratic_f q, float j)
+{
+    return fused_f(fused_f(q.c, j, q.b), j, q.a);
+}
+
+/* 1/airpath in single precision from half of its square: half of the exponent to start with, a
+ * step of third order and one of Newton's; relative error 2e-7.  Eight products are sooner done
+ * than a root and a division, which keep other operations waiting. */
+INLINE float rough_of_half(float half_sqr)
+{
+    uint32_t bits;
+    float y;
+    memcpy(&bits, &half_sqr, sizeof bits);
+    bits = 0x5ef75a86u - (bits >> 1);
+    memcpy(&y, &bits, sizeof y);
+    const float e = fused_f(-half_sqr * y, y, 0.5f);
+    y *= fused_f(fused_f(1.5f, e, 1.0f), e, 1.0f);
+    return y * fused_f(-half_sqr * y, y, 1.5f);
+}
+
+/* 1/airpath from half of its square and from itself in single precision, by a step of
+ * Newton's; relative error 3e-14. */
+INLINE double inverse_of_half(double half_sqr, float rough)
+{
+    const double y = (double)rough;
+    return y * fused(-half_sqr * y, y, 1.5);
+}
+
+/* Kahn's factor is 1/2 and this times 1/r^2. */
+INLINE struct quadratic kahn_quadratic(const struct cpu_source *w, double kahn,
+                                       const struct dense_row *row)
+{
+    const double c = vec_dot(w->incident, row->start), dc = vec_dot(w->incident, row->step);
+    const double e = vec_dot(w->e, row->start), de = vec_dot(w->e, row->step);
+    const double b = vec_dot(w->b, row->start), db = vec_dot(w->b, row->step);
+    const struct quadratic q = {0.5 * (c * c - kahn * (e * e - b * b)),
+                                c * dc - kahn * (e * de - b * db),
+                                0.5 * (dc * dc - kahn * (de * de - db * db))};
+    return q;
+}
+
+/* The factors that the first subpixel gives for the whole pixel, from j and 1/r in single
+ * precision: (one + kahn(j) / r^2) (alone + square / r^2 + cube / r^3). */
+struct dense_once {
+    float kahn[3];  // a, b, c of a quadratic
+    float one, alone, square, cube;
+};
+
+/* Solid angle (`solid`) and polarization by this source (`polarized`), else 1; times `scale`. */
+INLINE struct dense_once dense_once(const struct panel *p, const struct cpu_source *source,
+                                    double kahn, const struct dense_row *row, bool solid,
+                                    bool polarized, double scale)
+{
+    struct dense_once o = {{0.0f, 0.0f, 0.0f}, 1.0f, (float)scale, 0.0f, 0.0f};
+    if (polarized) {
+        const struct quadratic q = kahn_quadratic(source, kahn, row);
+        o.kahn[0] = (float)q.a;
+        o.kahn[1] = (float)q.b;
+        o.kahn[2] = (float)q.c;
+        o.one = 0.5f;
+    }
+    if (solid) {
+        o.alone = 0.0f;
+        if (p->point_pixel)
+            o.square = (float)scale;
+        else
+            o.cube = (float)(p->pixel_m * p->pixel_m * p->close_distance_m * scale);
+    }
+    return o;
+}
+
+INLINE float dense_once_at(const struct dense_once *o, float j, float inverse)
+{
+    const float sqr = inverse * inverse;
+    const float kahn = fused_f(fused_f(o->kahn[2], j, o->kahn[1]), j, o->kahn[0]);
+    return fused_f(sqr, kahn, o->one) *
+           fused_f(sqr, fused_f(o->cube, inverse, o->square), o->alone);
+}
+
+/* ---- factors --------------------------------------------------------------------- */
+
+/* How much a layer of the sensor absorbs of a source whose coefficient is `absorb`: the negative
+ * depths of its front and back in attenuation lengths, and the row along the normal. */
+struct dense_layer {
+    double front, back, start, step;
+};
+
+INLINE struct dense_layer dense_layer(const struct panel *p, int layer, double absorb,
+                                      const struct dense_row *row)
+{
+    const double mu = p->absorption_1_m * absorb;
+    const struct dense_layer l = {-layer * p->layer_m * mu, -(layer + 1) * p->layer_m * mu,
+                                  vec_dot(row->start, p->normal), vec_dot(row->step, p->normal)};
+    return l;
+}
+
+/* As pixel_capture_of. */
+INLINE double dense_capture(struct dense_layer l, double j, double inverse)
+{
+    const double parallax = fused(l.step, j, l.start) * inverse;
+    const double slant = 1.0 / parallax;
+    return exp_fast(l.front * slant) - exp_fast(l.back * slant);
+}
+
+/* Whether dmin keeps the reflections of a source at a pixel: not below `limit`. */
+struct dense_cull {
+    double start, step, limit;
+};
+
+INLINE struct dense_cull dense_cull(const struct cpu_source *w, const struct dense_row *row)
+{
+    const struct dense_cull c = {vec_dot(w->incident, row->start), vec_dot(w->incident, row->step),
+                                 0.5 * (1.0 + vec_dot(w->incident, w->incident) - w->reach_sqr)};
+    return c;
+}
+
+/* 1 or 0. */
+INLINE double dense_kept(struct dense_cull c, double j, double inverse)
+{
+    return fused(c.step, j, c.start) * inverse < c.limit ? 0.0 : 1.0;
+}
+
+INLINE double dense_polarization(struct quadratic kahn, double j, double inverse)
+{
+    return fused(inverse * inverse, quadratic_at(kahn, j), 0.5);
+}
+
+/* ---- steps and terms --------------------------------------------------------------- */
+
+/* Of a step along one cell vector: -h modulo 1 is (start + j slope) / (r wavelength) + magic;
+ * `per_m`: 1/wavelength for a single source, else 1. */
+INLINE void dense_step_axis(const double cell[3], const struct dense_row *row, double per_m,
+                            double *start, double *slope)
+{
+    *start = -vec_dot(cell, row->start) * per_m;
+    *slope = -vec_dot(cell, row->step) * per_m;
+}
+
+/* One source's part of a step: the start of its fixed-point numbers, and what that lost, times
+ * DENSE_UNIT. */
+INLINE double dense_term_axis(const struct dense_lattice *l, const double cell[3],
+                              const struct cpu_source *source, double per_m, float *rest)
+{
+    const double one = l->fine ? DENSE_FINE : DENSE_LOW,
+                 half = l->flat && l->shape == SHAPE_SQUARE ? 0.0 : 0.5;
+    const double h = vec_dot(cell, source->incident) * per_m;
+    const double magic = one + (h + half);
+    const double lost = h - (magic - one - half);
+    *rest = DENSE_UNIT * (float)(fabs(lost) < 0x1p-40 ? 0x1p-40 : lost);
+    return magic;
+}
+
+/* Whether all photons of a pixel are those of one short sum, which then stay in single
+ * precision; for frames without water, of one lattice. */
+INLINE bool dense_is_alone(const struct dense_lattice *l, const struct panel *p, size_t nsources,
+                           int oversample)
+{
+    return nsources * l->nsteps <= DENSE_TERMS && subpixels_of(p, oversample) == 1 &&
+           l->scale > 1e-20 && l->scale < 1e20;
+}
+
+/* Whether factors of a pixel differ from subpixel to subpixel or from source to source. */
+INLINE bool dense_is_varied(const struct sampling *each, const struct panel *p, bool culled)
+{
+    return p->thickness_m > 0.0 || culled || each->each_polarization || each->each_solid_angle;
+}
+
+#endif

@@ -1,0 +1,326 @@
+/*
+ * A block of pixels with their derivatives, whatever the precision of its terms: the sums over
+ * layers, subpixels and sources, and what becomes of them.  A part of the loops of cpu_slopes.h,
+ * compiled once per instruction set.  Loops marked "vectorised" must be vectorised by the compiler;
+ * scripts/check-vectorised reads its report.
+ */
+#ifndef BRAGG_ENGINE_CPU_SLOPES_BLOCK_H
+#define BRAGG_ENGINE_CPU_SLOPES_BLOCK_H
+
+#include <string.h>
+
+#include "engine/derivatives/cpu_slopes_points.h"
+#include "engine/derivatives/cpu_slopes_terms.h"
+
+/* The factors of all terms of the current source and point. */
+static void factors(const struct cpu_slopes *job, double weight, int n,
+                    struct cpu_slopes_scratch *s)
+{
+    const struct sampling *each = &job->frame.x->sampling;
+    for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+        s->factor[i] = weight * s->capture[i] * s->kept[i];
+    if (each->each_polarization)
+        for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+            s->factor[i] *= s->polarization[i];
+    if (each->each_solid_angle)
+        for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+            s->factor[i] *= s->solid_angle[i];
+    for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+        s->factor_f[i] = (float)s->factor[i];
+}
+
+/* The terms at hand under factors that change. */
+static void add_factors(const struct cpu_slopes *job, double weight, int n,
+                        const struct cpu_slopes_scratch *s, struct cpu_slopes_of *of)
+{
+    const struct sampling *each = &job->frame.x->sampling;
+    const bool polarized = each->each_polarization, solid = each->each_solid_angle;
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        const double P = polarized ? s->polarization[i] : 1.0;
+        const double O = solid ? s->solid_angle[i] : 1.0;
+        double slope = of->capture[i] * P * O;
+        slope = polarized ? fused(s->capture[i] * of->polarization[i], O, slope) : slope;
+        slope = solid ? fused(s->capture[i] * of->solid_angle[i], P, slope) : slope;
+        of->sum[i] = fused(weight * s->kept[i] * s->lit[i], slope, of->sum[i]);
+    }
+}
+
+/* Photons of the terms at hand by moves of the points: across the directions to them. */
+INLINE void add_pull(double per_m, bool tilt, int n, struct cpu_slopes_scratch *s)
+{
+    const double per = per_m / ANGSTROM_1_M;
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        const double px = s->along[0][i], py = s->along[1][i], pz = s->along[2][i];
+        const double vx = s->v[0][i], vy = s->v[1][i], vz = s->v[2][i];
+        const double along = fused(px, vx, fused(py, vy, pz * vz));
+        const double w = per * s->factor[i] * s->inverse[i];
+        const double ux = w * fused(-along, px, vx), uy = w * fused(-along, py, vy);
+        const double uz = w * fused(-along, pz, vz);
+        s->pull[0][i] += ux;
+        s->pull[1][i] += uy;
+        s->pull[2][i] += uz;
+        if (!tilt)
+            continue;
+        const double x = s->position[0][i], y = s->position[1][i], z = s->position[2][i];
+        s->torque[0][i] += fused(y, uz, -(z * uy));
+        s->torque[1][i] += fused(z, ux, -(x * uz));
+        s->torque[2][i] += fused(x, uy, -(y * ux));
+    }
+}
+
+/* The directions to the points turn under the terms at hand. */
+static void add_turned(double per_m, int n, const struct cpu_slopes_scratch *s,
+                       struct cpu_slopes_of *of)
+{
+    const double per = per_m / ANGSTROM_1_M;
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        const double along =
+            fused(of->turned[0][i], s->v[0][i],
+                  fused(of->turned[1][i], s->v[1][i], of->turned[2][i] * s->v[2][i]));
+        of->sum[i] = fused(per * s->factor[i], along, of->sum[i]);
+    }
+}
+
+/* The source is swept by `swept` and its wavelength changes by the part ln_wave. */
+static void add_source_change(const double swept[3], double ln_wave, double per_m, int n,
+                              const struct cpu_slopes_scratch *s, struct cpu_slopes_of *of)
+{
+    const double x = swept[0] * per_m, y = swept[1] * per_m, z = swept[2] * per_m;
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        const double dx = fused(ln_wave, s->q[0][i], x), dy = fused(ln_wave, s->q[1][i], y);
+        const double dz = fused(ln_wave, s->q[2][i], z);
+        const double along = fused(dx, s->v[0][i], fused(dy, s->v[1][i], dz * s->v[2][i]));
+        of->sum[i] = fused(s->factor[i] * (-1.0 / ANGSTROM_1_M), along, of->sum[i]);
+    }
+}
+
+/* What differs from source to source and from point to point; `changing`: so do factors. */
+static void add_changes(const struct cpu_slopes *job, size_t index, bool changing, int n,
+                        struct cpu_slopes_scratch *s)
+{
+    const struct slopes_source *from = &job->frame.sources[index];
+    const double per_m = job->job->sources[index].index_per_m / INDEX_SCALE;
+    const double weight = job->job->sources[index].weight;
+    if (job->tilt)
+        add_pull(per_m, true, n, s);
+    else if (job->pull)
+        add_pull(per_m, false, n, s);
+    for (size_t k = 0; k < job->frame.set->count; k++) {
+        const struct parameter *p = &job->frame.set->items[k];
+        if (changing && moves_factors(p))
+            add_factors(job, weight, n, s, &s->of[k]);
+        if (moves_points(p) && !slopes_of_panel(p))
+            add_turned(per_m, n, s, &s->of[k]);
+        if (slopes_of_source(p))
+            add_source_change(from->turned + 3 * k, from->ln_wave[k], per_m, n, s, &s->of[k]);
+    }
+}
+
+static void add_source(const struct cpu_slopes *job, const struct panel *p, int layer, size_t index,
+                       int n, struct cpu_slopes_scratch *s)
+{
+    const struct cpu_source *source = &job->job->sources[index];
+    const struct sampling *each = &job->frame.x->sampling;
+    const double water = job->job->water;
+    const bool sensor = p->thickness_m > 0.0;
+    scattering(source, n, s);
+    if (job->job->absorbs && sensor)
+        absorb_source(job, p, layer, source->absorb, n, s);
+    if (job->frame.x->dmin_m > 0.0)
+        culls(source, n, s);
+    if (s->polarized)
+        polarize(job, index, n, s);
+    s->polarized = s->polarized && (each->each_polarization || job->frame.x->dmin_m > 0.0);
+    factors(job, source->weight, n, s);
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        s->lit[i] = water;
+        s->v[0][i] = s->v[1][i] = s->v[2][i] = 0.0;
+    }
+    for (size_t l = 0; l < job->job->nlattices; l++)
+        add_lattice(job, l, n, s);
+    for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+        s->total[i] = fused(s->factor[i], s->lit[i], s->total[i]);
+    add_changes(job, index, sensor || each->each_polarization || each->each_solid_angle, n, s);
+}
+
+/* One subpixel of one layer.  Solid angle, capture fraction and polarization that are
+ * not taken of each are those of the first subpixel, as in the reference engine. */
+static void add_subpixel(const struct cpu_slopes *job, const struct panel *p, struct subpixel sub,
+                         int n, struct cpu_slopes_scratch *s)
+{
+    const struct sampling *each = &job->frame.x->sampling;
+    const bool first = !sub.slow && !sub.fast;
+    const bool new_solid_angle = each->each_solid_angle || (first && !sub.layer);
+    const bool new_capture = each->each_thickness || first || job->job->absorbs;
+    positions(p, each->oversample, sub, n, s);
+    directions(n, s);
+    if (new_solid_angle)
+        solid_angles(p, n, s);
+    if (new_capture)
+        captures(p, sub.layer, 1.0, n, s);
+    move_points(job, p, sub.layer, new_solid_angle, new_capture, n, s);
+    for (size_t i = 0; i < job->job->nsources; i++)
+        add_source(job, p, sub.layer, i, n, s);
+}
+
+static void begin(const struct cpu_slopes *job, int n, struct cpu_slopes_scratch *s)
+{
+    const struct parameters *set = job->frame.set;
+    const double polarization = job->frame.x->beam.no_polarization ? 1.0 : 0.0;
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        s->total[i] = 0.0;
+        s->polarization[i] = polarization;
+        s->capture[i] = s->kept[i] = 1.0;
+    }
+    s->polarized = !job->frame.x->beam.no_polarization;
+    if (job->pull) {
+        memset(s->pull, 0, sizeof s->pull);
+        memset(s->torque, 0, sizeof s->torque);
+    }
+    for (size_t l = 0; l < job->job->nlattices; l++) {
+        s->gathered[l].taken = false;
+        memset(s->gathered[l].first[0], SLOPES_NO_WINDOW, sizeof s->gathered[l].first[0]);
+        for (int k = 0; k < job->nkept && !GATHERS(&job->lattices[l]); k++)
+            memset(s->lattices[l][job->kept[k]], 0, sizeof s->lattices[l][0]);
+    }
+    for (size_t k = 0; k < set->count; k++)
+        memset(&s->of[k], 0,
+               moves_factors(&set->items[k]) ? offsetof(struct cpu_slopes_of, turned)
+                                             : sizeof s->of->sum);
+}
+
+/* ---- derivatives ----------------------------------------------------------------------- */
+
+static void add_sum(double *restrict to, const double *restrict sum, double factor, int n)
+{
+    for (int i = 0; i < CPU_LANES * n; i++)
+        to[i] = fused(factor, sum[i], to[i]);
+}
+
+/* Of the direct vectors, where change[] says how they do: c_ik. */
+static void add_cell_sums(double *restrict to, double (*restrict sums)[SLOPES_BLOCK],
+                          const double change[9], int n)
+{
+    double c[9];
+    memcpy(c, change, sizeof c);
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        double sum = to[i];
+        for (int k = 0; k < 9; k++)
+            sum = fused(c[k], sums[SLOPES_CELL + k][i], sum);
+        to[i] = sum;
+    }
+}
+
+/* Derivatives by parameter k from the sums of lattice `index`. */
+static void contract(const struct cpu_slopes *job, size_t k, size_t index, int n,
+                     struct cpu_slopes_scratch *s)
+{
+    const struct parameter *p = &job->frame.set->items[k];
+    const double *change = job->lattices[index].change + 9 * k;
+    double *to = s->of[k].sum, (*sums)[SLOPES_BLOCK] = s->lattices[index];
+    if (slopes_of_cell(p))
+        add_cell_sums(to, sums, change, n);
+    if (p->kind == PARAMETER_CELLS)
+        add_sum(to, sums[SLOPES_CELLS + p->axis], 1.0, n);
+    if (p->kind == PARAMETER_FUDGE)
+        add_sum(to, sums[SLOPES_FUDGE], 1.0, n);
+    if (p->kind == PARAMETER_MOSAIC)
+        add_sum(to, sums[SLOPES_RATE + SLOPES_MOSAIC], 1.0, n);
+    if (p->kind == PARAMETER_PHI0)
+        add_sum(to, sums[SLOPES_RATE + SLOPES_PHI], p->unit_SI, n);
+    if (p->kind == PARAMETER_OSC)
+        add_sum(to, sums[SLOPES_RATE + SLOPES_OSC], p->unit_SI, n);
+    if (p->kind == PARAMETER_SHARE && p->index == index)
+        add_sum(to, sums[SLOPES_VALUE], 1.0, n);
+}
+
+/* Derivatives by parameter k, which moves the panel. */
+static void add_move(const struct panel_move *move, int n, const struct cpu_slopes_scratch *s,
+                     double *restrict to)
+{
+    const struct panel_move m = *move;
+    double shift[3];
+    vec_cross(m.tilt, m.centre, shift);
+    for (int k = 0; k < 3; k++)
+        shift[k] = m.shift[k] - shift[k];
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        double sum = to[i];
+        for (int k = 0; k < 3; k++)
+            sum = fused(shift[k], s->pull[k][i], fused(m.tilt[k], s->torque[k][i], sum));
+        to[i] = sum;
+    }
+}
+
+/* Factors of the pixel, where they are the same for all terms: times the sums of parameter k. */
+static void end(const struct cpu_slopes *job, size_t k, int n, const struct cpu_slopes_scratch *s,
+                struct cpu_slopes_of *of)
+{
+    const bool scale = job->frame.set->items[k].kind == PARAMETER_SCALE;
+    const double *from = scale ? s->total : of->sum;
+    double *to = of->sum;
+    for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+        to[i] = from[i] * s->factor[i];
+}
+
+/* The same of one that changes them. */
+static void end_changing(const struct cpu_slopes *job, int n, const struct cpu_slopes_scratch *s,
+                         struct cpu_slopes_of *of)
+{
+    const struct sampling *each = &job->frame.x->sampling;
+    const bool polarized = !each->each_polarization, solid = !each->each_solid_angle;
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        const double P = polarized ? s->polarization[i] : 1.0;
+        const double O = solid ? s->solid_angle[i] : 1.0;
+        const double dP = polarized ? of->polarization[i] : 0.0;
+        const double dO = solid ? of->solid_angle[i] : 0.0;
+        of->sum[i] = fused(s->total[i], fused(dP, O, P * dO), of->sum[i] * P * O);
+    }
+}
+
+/* Sets s->factor to the factors of the whole pixel. */
+static void pixel_factors(const struct cpu_slopes *job, int n, struct cpu_slopes_scratch *s)
+{
+    const struct sampling *each = &job->frame.x->sampling;
+    const bool polarized = !each->each_polarization, solid = !each->each_solid_angle;
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        const double P = polarized ? s->polarization[i] : 1.0;
+        s->factor[i] = P * (solid ? s->solid_angle[i] : 1.0);
+    }
+}
+
+/* See derive_pixels. */
+static void block(const struct cpu_slopes *job, const struct cpu_slopes_where *w,
+                  struct cpu_slopes_scratch *s, double (*values)[DERIVE_BLOCK])
+{
+    const struct sampling *each = &job->frame.x->sampling;
+    const size_t count = job->frame.set->count;
+    const struct panel_move *moves =
+        job->frame.moves + (size_t)(w->panel - job->frame.x->panels) * count;
+    const int n = (w->count + CPU_LANES - 1) / CPU_LANES;
+    begin(job, n, s);
+    places(w, n, s);
+    const int64_t points = subpixels_of(w->panel, each->oversample);
+    for (int64_t i = 0; i < points; i++)
+        add_subpixel(job, w->panel, subpixel_at(i, each->oversample), n, s);
+#if !CPU_DOUBLE
+    for (size_t l = 0; l < job->job->nlattices; l++)
+        take_gathered(job, l, n, s);
+#endif
+    pixel_factors(job, n, s);
+    for (size_t k = 0; k < count; k++) {
+        for (size_t l = 0; l < job->job->nlattices; l++)
+            contract(job, k, l, n, s);
+        if (slopes_of_panel(&job->frame.set->items[k]))
+            add_move(&moves[k], n, s, s->of[k].sum);
+        if (moves_factors(&job->frame.set->items[k]))
+            end_changing(job, n, s, &s->of[k]);
+        else
+            end(job, k, n, s, &s->of[k]);
+        for (int i = 0; i < w->count; i++)
+            values[1 + k][i] = s->of[k].sum[i];
+    }
+    for (int i = 0; i < w->count; i++)
+        values[0][i] = s->total[i] * s->factor[i];
+}
+
+#endif

@@ -1,0 +1,272 @@
+/*
+ * All terms of a lattice for a block of pixels, as seen from one source and point: a part of the
+ * loops of cpu_slopes.h.  What bounds it: arithmetic of cpu_slopes_shape.h; the sums stay in the
+ * first-level cache.
+ */
+#ifndef BRAGG_ENGINE_CPU_SLOPES_TERMS_H
+#define BRAGG_ENGINE_CPU_SLOPES_TERMS_H
+
+#include <string.h>
+
+#include "engine/derivatives/cpu_slopes_shape.h"
+#if CPU_DOUBLE
+#include "engine/derivatives/cpu_slopes_double.h"
+#define GATHERS(lattice) false
+#else
+#include "engine/derivatives/cpu_slopes_lanes.h"
+#define GATHERS(lattice) is_in_lanes(lattice)
+#endif
+
+/* A row or matrix of a step as the loops want it. */
+INLINE void as_real(const double *from, double scale, real out[9])
+{
+    for (int i = 0; i < 9; i++)
+        out[i] = (real)(from[i] * scale);
+}
+
+/* Offset of an index to the nearest whole one, halves down, as index_nearest. */
+INLINE double offset_along(const double cell[3], double qx, double qy, double qz, int32_t *nearest)
+{
+    const double h = index_along(cell, qx, qy, qz), n = ceil(h - 0.5);
+    *nearest = (int32_t)n;
+    return h - n;
+}
+
+/* Offsets of all indices. */
+static void offsets(const struct cpu_slopes_step *step, int n, struct cpu_slopes_scratch *s)
+{
+    double c[9];
+    memcpy(c, step->cell, sizeof c);
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        const double x = s->q[0][i], y = s->q[1][i], z = s->q[2][i];
+        TERMS(s)->d[0][i] = (real)offset_along(c, x, y, z, &s->whole[0][i]);
+        TERMS(s)->d[1][i] = (real)offset_along(c + 3, x, y, z, &s->whole[1][i]);
+        TERMS(s)->d[2][i] = (real)offset_along(c + 6, x, y, z, &s->whole[2][i]);
+    }
+}
+
+/* A loop of its own, because gcc does not vectorise a gather beside what computes its index. */
+static void gather(const real *restrict from, const int32_t *restrict slot, int n,
+                   real *restrict to)
+{
+    for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+        to[i] = from[slot[i]];
+}
+
+/* Squared structure factors; flat ones are there already. */
+static void structure_factors(const struct cpu_table *table, int n, struct cpu_slopes_scratch *s)
+{
+    const struct cpu_table t = *table;
+    if (t.flat)
+        return;
+    for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+        s->slot[i] = table_slot(&t, s->whole[0][i], s->whole[1][i], s->whole[2][i]);
+    gather(F_SQR(table), s->slot, n, TERMS(s)->F_sqr);
+}
+
+/* One constant combination per line, so that each becomes a loop of its own. */
+static void shapes(const struct cpu_slopes_lattice *l, bool cells, int n,
+                   struct cpu_slopes_scratch *s)
+{
+#if CPU_DOUBLE
+    if (l->shape == SHAPE_SQUARE && cells)
+        square_slopes(l, true, n, s);
+    else if (l->shape == SHAPE_SQUARE)
+        square_slopes(l, false, n, s);
+    else if (l->shape == SHAPE_GAUSS && cells)
+        gauss_slopes(l, true, n, s);
+    else if (l->shape == SHAPE_GAUSS)
+        gauss_slopes(l, false, n, s);
+    else
+#endif
+        if (cells)
+        round_slopes(l, true, n, s);
+    else
+        round_slopes(l, false, n, s);
+}
+
+/* ---- sums of terms ------------------------------------------------------------------- */
+
+/* Indices. */
+#define INDEX(k, i) (TERMS(s)->d[k][i] + (real)s->whole[k][i])
+
+/* g_i h_k. */
+static void add_cell(int n, struct cpu_slopes_scratch *s)
+{
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        const real x = INDEX(0, i), y = INDEX(1, i), z = INDEX(2, i);
+        const real g = TERMS(s)->by_index[0][i], h = TERMS(s)->by_index[1][i];
+        const real k = TERMS(s)->by_index[2][i];
+        TERMS(s)->sums[SLOPES_CELL][i] = FUSED(g, x, TERMS(s)->sums[SLOPES_CELL][i]);
+        TERMS(s)->sums[SLOPES_CELL + 1][i] = FUSED(g, y, TERMS(s)->sums[SLOPES_CELL + 1][i]);
+        TERMS(s)->sums[SLOPES_CELL + 2][i] = FUSED(g, z, TERMS(s)->sums[SLOPES_CELL + 2][i]);
+        TERMS(s)->sums[SLOPES_CELL + 3][i] = FUSED(h, x, TERMS(s)->sums[SLOPES_CELL + 3][i]);
+        TERMS(s)->sums[SLOPES_CELL + 4][i] = FUSED(h, y, TERMS(s)->sums[SLOPES_CELL + 4][i]);
+        TERMS(s)->sums[SLOPES_CELL + 5][i] = FUSED(h, z, TERMS(s)->sums[SLOPES_CELL + 5][i]);
+        TERMS(s)->sums[SLOPES_CELL + 6][i] = FUSED(k, x, TERMS(s)->sums[SLOPES_CELL + 6][i]);
+        TERMS(s)->sums[SLOPES_CELL + 7][i] = FUSED(k, y, TERMS(s)->sums[SLOPES_CELL + 7][i]);
+        TERMS(s)->sums[SLOPES_CELL + 8][i] = FUSED(k, z, TERMS(s)->sums[SLOPES_CELL + 8][i]);
+    }
+}
+
+/* g_i times the direct vectors as they lie. */
+static void add_v(const double cell_m[9], int n, struct cpu_slopes_scratch *s)
+{
+    real c[9];
+    as_real(cell_m, ANGSTROM_1_M, c);
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        const real g = TERMS(s)->by_index[0][i], h = TERMS(s)->by_index[1][i];
+        const real k = TERMS(s)->by_index[2][i];
+        TERMS(s)->sums[SLOPES_V][i] += FUSED(g, c[0], FUSED(h, c[3], k * c[6]));
+        TERMS(s)->sums[SLOPES_V + 1][i] += FUSED(g, c[1], FUSED(h, c[4], k * c[7]));
+        TERMS(s)->sums[SLOPES_V + 2][i] += FUSED(g, c[2], FUSED(h, c[5], k * c[8]));
+    }
+}
+
+/* g_i dh_i, where the direct vectors change by rate[], c_ik. */
+static void add_rate(const double rate[9], int sum, int n, struct cpu_slopes_scratch *s)
+{
+    real c[9];
+    as_real(rate, 1.0, c);
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        const real x = INDEX(0, i), y = INDEX(1, i), z = INDEX(2, i);
+        const real dh = FUSED(c[0], x, FUSED(c[1], y, c[2] * z));
+        const real dk = FUSED(c[3], x, FUSED(c[4], y, c[5] * z));
+        const real dl = FUSED(c[6], x, FUSED(c[7], y, c[8] * z));
+        TERMS(s)->sums[sum][i] +=
+            FUSED(TERMS(s)->by_index[0][i], dh,
+                  FUSED(TERMS(s)->by_index[1][i], dk, TERMS(s)->by_index[2][i] * dl));
+    }
+}
+
+static void add_term(const struct cpu_slopes *job, const struct cpu_slopes_lattice *l,
+                     const struct cpu_slopes_step *step, int n, struct cpu_slopes_scratch *s)
+{
+    offsets(step, n, s);
+    structure_factors(l->table, n, s);
+    shapes(l, job->cells, n, s);
+    if (job->cell)
+        add_cell(n, s);
+    for (int k = 0; k < SLOPES_RATES; k++)
+        if (job->rate[k])
+            add_rate(step->rate[k], SLOPES_RATE + k, n, s);
+    if (job->v)
+        add_v(step->cell, n, s);
+}
+
+/* Sets the sums of steps first .. end - 1. */
+static void add_steps(const struct cpu_slopes *job, const struct cpu_slopes_lattice *l,
+                      size_t first, size_t end, int n, struct cpu_slopes_scratch *s)
+{
+    memset(TERMS(s)->sums, 0, (job->v ? SLOPES_SUMS : SLOPES_KEPT) * sizeof *TERMS(s)->sums);
+    for (; first < end; first++)
+        add_term(job, l, &l->steps[first], n, s);
+}
+
+/* ---- from terms to photons ----------------------------------------------------------- */
+
+/* to += weight factor sum. */
+static void weigh(double *restrict to, const double *restrict factor, const real *restrict sum,
+                  double weight, int n)
+{
+    for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+        to[i] = fused(weight * factor[i], (double)sum[i], to[i]);
+}
+
+/* to += weight sum. */
+static void collect(double *restrict to, const real *restrict sum, double weight, int n)
+{
+    for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+        to[i] = fused(weight, (double)sum[i], to[i]);
+}
+
+/* The factors of a sum of terms that is kept. */
+INLINE double weight_of(const struct cpu_slopes_lattice *l, int sum)
+{
+    return sum == SLOPES_VALUE ? l->scale : l->scale * l->weight;
+}
+
+/* The sums that differ from source to source, and lack a factor. */
+static void settle(const struct cpu_slopes *job, size_t index, double lack, int n,
+                   struct cpu_slopes_scratch *s)
+{
+    const struct cpu_slopes_lattice *l = &job->lattices[index];
+    const double weight = l->scale * l->weight * lack;
+    collect(s->lit, TERMS(s)->sums[SLOPES_VALUE], weight, n);
+    for (int k = 0; k < 3 && job->v; k++)
+        collect(s->v[k], TERMS(s)->sums[SLOPES_V + k], weight, n);
+}
+
+/* The sums that are kept. */
+static void keep(const struct cpu_slopes *job, size_t index, int n, struct cpu_slopes_scratch *s)
+{
+    for (int k = 0; k < job->nkept; k++) {
+        const int sum = job->kept[k];
+        weigh(s->lattices[index][sum], s->factor, TERMS(s)->sums[sum],
+              weight_of(&job->lattices[index], sum), n);
+    }
+}
+
+#if !CPU_DOUBLE
+/* to = weight sum. */
+static void put(double *restrict to, const real *restrict sum, double weight, int n)
+{
+    for (int i = 0; i < CPU_LANES * n; i++)
+        to[i] = weight * (double)sum[i];
+}
+
+/* Takes over what was gathered. */
+static void take_gathered(const struct cpu_slopes *job, size_t index, int n,
+                          struct cpu_slopes_scratch *s)
+{
+    struct cpu_slopes_gathered *g = &s->gathered[index];
+    for (int k = 0; k < job->nkept && g->terms; k++) {
+        const int sum = job->kept[k];
+        const double weight =
+            weight_of(&job->lattices[index], sum) * lanes_lack(&job->lattices[index], sum);
+        if (g->taken)
+            collect(s->lattices[index][sum], g->sums[sum], weight, n);
+        else
+            put(s->lattices[index][sum], g->sums[sum], weight, n);
+    }
+    g->terms = 0;
+    g->taken = true;
+}
+
+static void add_gathered(const struct cpu_slopes *job, size_t index, size_t first, size_t end,
+                         int n, struct cpu_slopes_scratch *s)
+{
+    struct cpu_slopes_gathered *g = &s->gathered[index];
+    if (g->terms + (end - first) > SLOPES_TERMS)
+        take_gathered(job, index, n, s);
+    add_lanes(job, &job->lattices[index], first, end, n, s, g);
+    g->terms += end - first;
+    settle(job, index, job->lattices[index].top, n, s);
+}
+#endif
+
+/* All terms of lattice `index`. */
+static void add_lattice(const struct cpu_slopes *job, size_t index, int n,
+                        struct cpu_slopes_scratch *s)
+{
+    const struct cpu_slopes_lattice *l = &job->lattices[index];
+    const real flat = F_SQR(l->table)[0];
+    if (l->table->flat)
+        for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+            TERMS(s)->F_sqr[i] = flat;
+    for (size_t first = 0, end; first < l->nsteps; first = end) {
+        const size_t left = l->nsteps - first;
+        end = first + (left < TERMS_MOST ? left : TERMS_MOST);
+#if !CPU_DOUBLE
+        if (is_in_lanes(l)) {
+            add_gathered(job, index, first, end, n, s);
+            continue;
+        }
+#endif
+        add_steps(job, l, first, end, n, s);
+        settle(job, index, 1.0, n, s);
+        keep(job, index, n, s);
+    }
+}
+
+#endif

@@ -1,0 +1,376 @@
+#include "engine/derivatives/derive.h"
+
+#include <math.h>
+#include <stdalign.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/isa.h"
+#include "engine/crystal/diffuse.h"
+#include "engine/derivatives/derive_sums.h"
+#include "engine/derivatives/slopes.h"
+#include "engine/reference/recipe_check.h"
+#include "engine/reflections/footprint.h"
+#include "physics/detector/pixel.h"
+#include "physics/detector/sensor.h"
+
+enum { GROUP = 8 };  // blocks whose sums are of one thread
+_Static_assert(DERIVE_BATCH % (GROUP * DERIVE_BLOCK) == 0, "batches are whole groups");
+
+static derive_add *const ADD[ISA_COUNT] = ISA_TABLE(derive_add_);
+
+/* Whether it has very many domains of different directions. */
+static bool is_spread(const struct crystal *c)
+{
+    return c->has_ensemble &&
+           fmax(c->mosaic_rms_rad[0], fmax(c->mosaic_rms_rad[1], c->mosaic_rms_rad[2])) > 0.0;
+}
+
+static enum status check_parameter(const struct experiment *x, const struct recipe *r,
+                                   const struct parameter *p, struct error *e)
+{
+    if (p->kind == PARAMETER_SHARE && p->index >= r->nlattices)
+        return error_set(e, STATUS_INPUT,
+                         "'%s': the recipe has no lattice %zu, must be less than %zu", p->name,
+                         p->index, r->nlattices);
+    if ((p->kind == PARAMETER_DISPERSION || p->kind == PARAMETER_DIVERGENCE) &&
+        !(slopes_width(x, r, p) > 0.0))
+        return error_set(e, STATUS_INPUT, "'%s': the sources of the recipe have none", p->name);
+    for (size_t i = 0; i < r->nlattices && p->kind == PARAMETER_MOSAIC; i++)
+        if (r->lattices[i].ndomains < 2 && !is_spread(&x->crystals[r->lattices[i].crystal]))
+            return error_set(e, STATUS_INPUT,
+                             "'%s': lattice %zu has one mosaic domain, must have more", p->name, i);
+    return STATUS_OK;
+}
+
+/* The absorption of a sensor changes where the wavelengths of sources move apart.  No derivative
+ * contains this change. */
+static enum status check_dispersion(const struct experiment *x, const struct recipe *r,
+                                    struct error *e)
+{
+    const struct source *sources = r->nsources ? r->sources : x->beam.sources;
+    const size_t count = r->nsources ? r->nsources : x->beam.nsources;
+    double *ratios = mem_array(count, sizeof *ratios);
+    bool differ = false;
+    enum status s = ratios ? sensor_ratios(x, sources, count, ratios, &differ, e)
+                           : error_memory(e, "the derivatives");
+    mem_free(ratios);
+    if (!s && differ)
+        s = error_set(e, STATUS_INPUT,
+                      "the derivative by 'dispersion' is not known where a sensor absorbs each "
+                      "wavelength by itself; expected wavelengths within %g %% of the beam's, or "
+                      "no --thickness",
+                      100.0 * SENSOR_WAVE_NEAR);
+    return s;
+}
+
+enum status derive_check(const struct experiment *x, const struct recipe *recipe,
+                         const struct derive_request *request, struct error *e)
+{
+    const int64_t pixels = experiment_pixels(x);
+    enum status s = diffuse_refuse(x, "derivatives have", e);
+    for (size_t i = 0; i < request->set->count && !s; i++)
+        s = check_parameter(x, recipe, &request->set->items[i], e);
+    for (size_t i = 0; i < request->set->count && !s; i++)
+        if (request->set->items[i].kind == PARAMETER_DISPERSION)
+            s = check_dispersion(x, recipe, e);
+    for (size_t i = 0; i < request->npixels && request->listed && !s; i++)
+        if (request->listed[i] < 0 || request->listed[i] >= pixels)
+            s = error_set(e, STATUS_INPUT, "there is no pixel %lld, must be less than %lld",
+                          (long long)request->listed[i], (long long)pixels);
+    return s;
+}
+
+/* Computed pixels of one panel out of a block. */
+struct gathered {
+    const struct panel *panel;
+    int count, item[DERIVE_BLOCK];  // of the block
+    int64_t number[DERIVE_BLOCK];   // within the panel
+};
+
+/* Has them computed, and empties the list. */
+static void compute(const struct derive_job *job, size_t each, struct gathered *g,
+                    double (*values)[DERIVE_BLOCK])
+{
+    alignas(MEM_ALIGNMENT) double computed[1 + PARAMETERS_MAX][DERIVE_BLOCK];
+    if (g->count)
+        job->pixels(job->context, g->panel, g->number, g->count, computed);
+    for (size_t k = 0; k < each; k++)
+        for (int i = 0; i < g->count; i++)
+            values[k][g->item[i]] = computed[k][i];
+    g->count = 0;
+}
+
+/* Photons and derivatives of pixels, 0 where they are not computed. */
+static void engine_values(const struct derive_job *job, size_t each, const int64_t *numbers,
+                          int count, double (*values)[DERIVE_BLOCK])
+{
+    struct gathered g = {.panel = job->x->panels};
+    struct derive_place at = {.number = -1, .fast = -1};
+    for (int i = 0; i < count; i++) {
+        const struct panel *p = g.panel;
+        const int64_t inside = numbers[i] - p->first_pixel;
+        if (inside < 0 || inside >= p->fast_pixels * p->slow_pixels)
+            for (p = job->x->panels; !panel_holds(p, numbers[i]);)
+                p++;
+        if (p != g.panel) {
+            compute(job, each, &g, values);
+            at = (struct derive_place){.number = -1, .fast = -1};
+        }
+        g.panel = p;
+        at = derive_place_next(at, numbers[i] - p->first_pixel, p->fast_pixels);
+        if (pixel_is_computed(p, at.fast, at.slow)) {
+            g.item[g.count] = i;
+            g.number[g.count++] = at.number;
+        } else {
+            for (size_t k = 0; k < each; k++)
+                values[k][i] = 0.0;
+        }
+    }
+    if (g.count == count)  // all of them are of one panel
+        job->pixels(job->context, g.panel, g.number, count, values);
+    else
+        compute(job, each, &g, values);
+}
+
+/* Where the values of an item come from: the engine, or planes that are there already. */
+struct from {
+    const struct derive_job *job;
+    const float *planes;  // [1 + count] images; NULL: the engine
+    /* of the current batch, if there are batches */
+    const void *batch;    // see struct derive_batches
+    size_t first, items;  // of the request
+};
+
+/* Computes the values of `count` items, from `first` on. */
+static void values_of(const struct from *from, size_t each, size_t first, const int64_t *numbers,
+                      int count, double (*values)[DERIVE_BLOCK])
+{
+    if (from->batch) {
+        const double *at = (const double *)from->batch + (first - from->first);
+        for (size_t k = 0; k < each; k++)
+            memcpy(values[k], at + k * from->items, (size_t)count * sizeof *at);
+        return;
+    }
+    if (!from->planes) {
+        engine_values(from->job, each, numbers, count, values);
+        return;
+    }
+    const size_t pixels = (size_t)experiment_pixels(from->job->x);
+    for (size_t i = 0; i < (size_t)count; i++)
+        for (size_t k = 0; k < each; k++)
+            values[k][i] = (double)from->planes[k * pixels + (size_t)numbers[i]];
+}
+
+/* Numbers of the pixels of items first .. first + items - 1. */
+static void number_items(const struct derive_request *q, size_t first, size_t items,
+                         int64_t *numbers)
+{
+    for (size_t i = 0; i < items; i++)
+        numbers[i] = q->listed ? q->listed[first + i] : (int64_t)(first + i);
+}
+
+/* One block, whose sums are added if wanted; false where the model is not positive. */
+static bool run_block(const struct from *from, const struct derive_request *q, size_t block,
+                      double *sums)
+{
+    const size_t count = q->set->count, each = 1 + count, first = block * DERIVE_BLOCK;
+    const size_t left = q->npixels - first, items = left < DERIVE_BLOCK ? left : DERIVE_BLOCK;
+    int64_t numbers[DERIVE_BLOCK];
+    alignas(MEM_ALIGNMENT) double values[1 + PARAMETERS_MAX][DERIVE_BLOCK];
+    number_items(q, first, items, numbers);
+    values_of(from, each, first, numbers, (int)items, values);
+    for (size_t i = 0; i < items && q->photons; i++)
+        q->photons[first + i] = values[0][i];
+    for (size_t k = 0; k < count && q->planes; k++)
+        for (size_t i = 0; i < items; i++)
+            q->planes[k * q->npixels + first + i] = (float)values[1 + k][i];
+    return !sums || ADD[isa_best()](q, first, (int)items, values, sums);
+}
+
+/* Gives the request what was summed up. */
+static void give(const struct derive_request *q, const double *total)
+{
+    const size_t count = q->set->count, bytes = count * sizeof *total;
+    const double *fisher = total + derive_at_fisher(count);
+    const double *single = total + derive_at_singles(count);
+    struct derive_sums *to = q->sums;
+    if (q->product)
+        memcpy(q->product, total, bytes);
+    if (!to)
+        return;
+    memcpy(to->gradient, total + derive_at_gradient(count), bytes);
+    if (to->shared)
+        memcpy(to->shared, total + derive_at_shared(count), bytes);
+    for (size_t k = 0; k < count; k++)
+        for (size_t m = 0; m <= k; m++)
+            to->fisher[k * count + m] = to->fisher[m * count + k] = fisher[k * (k + 1) / 2 + m];
+    to->of_background = single[DERIVE_OF_BACKGROUND];
+    to->likelihood = single[DERIVE_LIKELIHOOD];
+    to->photons = single[DERIVE_PHOTONS];
+    to->pixels = (int64_t)single[DERIVE_PIXELS];
+}
+
+/* Adds up what groups left, in their order. */
+static void collect(const struct derive_request *q, const double *sums, size_t ngroups)
+{
+    const size_t each = derive_sums_size(q->set->count);
+    double total[DERIVE_SUMS_MAX] = {0.0};
+    for (size_t i = 0; i < ngroups; i++)
+        for (size_t k = 0; k < each; k++)
+            total[k] += sums[i * each + k];
+    give(q, total);
+}
+
+static enum status refuse_mean(struct error *e)
+{
+    return error_set(e, STATUS_INPUT,
+                     "the model has a pixel with data and a mean that is not above 0: it needs a "
+                     "background or a variance of readout");
+}
+
+/* Those blocks of a group that there are; false where the model is not positive. */
+static bool run_group(const struct from *from, const struct derive_request *q, size_t group,
+                      double *sums)
+{
+    const size_t nblocks = (q->npixels + DERIVE_BLOCK - 1) / DERIVE_BLOCK;
+    bool good = true;
+    for (size_t i = group * GROUP; i < nblocks && i < (group + 1) * GROUP; i++)
+        good = run_block(from, q, i, sums) && good;
+    return good;
+}
+
+/* Planes of a group that come as they are wanted. */
+static void copy_group(const struct from *from, const struct derive_request *q, size_t group)
+{
+    const size_t first = group * GROUP * DERIVE_BLOCK, left = q->npixels - first;
+    const size_t items = left < GROUP * DERIVE_BLOCK ? left : GROUP * DERIVE_BLOCK;
+    const float *at = (const float *)from->batch + (first - from->first);
+    for (size_t k = 0; k < q->set->count && q->planes; k++)
+        memcpy(q->planes + k * q->npixels + first, at + k * from->items, items * sizeof *at);
+}
+
+/* Groups `first` to end - 1; false where the model is not positive. */
+static bool run_some(const struct from *from, const struct derive_request *q, size_t first,
+                     size_t end, double *sums)
+{
+    const size_t each = derive_sums_size(q->set->count);
+    const bool copies = from->batch && derive_planes_only(q);
+    bool good = true;
+#pragma omp parallel for schedule(dynamic) num_threads(from->job->threads) reduction(&& : good)
+    for (size_t i = first; i < end; i++)
+        if (copies)
+            copy_group(from, q, i);
+        else
+            good = run_group(from, q, i, sums ? sums + each * i : NULL) && good;
+    return good;
+}
+
+/* Has the engine compute items from `first` on. */
+static enum status begin_batch(const struct derive_job *job, const struct derive_request *q,
+                               size_t first, int place, struct from *from, struct error *e)
+{
+    const size_t left = q->npixels - first;
+    *from = (struct from){
+        .job = job, .first = first, .items = left < DERIVE_BATCH ? left : DERIVE_BATCH};
+    return job->batches->begin(job->context, q, first, from->items, place, &from->batch, e);
+}
+
+/* The next batch is under way while one is taken. */
+static enum status run_batches(const struct derive_job *job, const struct derive_request *q,
+                               double *sums, bool *good, struct error *e)
+{
+    const size_t pixels = GROUP * DERIVE_BLOCK;
+    struct from at[2];
+    int place = 0;
+    enum status s = q->npixels ? begin_batch(job, q, 0, 0, &at[0], e) : STATUS_OK;
+    for (size_t first = 0; first < q->npixels && !s; first += DERIVE_BATCH, place = !place) {
+        const size_t end = first + at[place].items;
+        if (end < q->npixels)
+            s = begin_batch(job, q, end, !place, &at[!place], e);
+        const enum status waited = job->batches->wait(job->context, place, s ? NULL : e);
+        s = s ? s : waited;
+        if (!s)
+            *good =
+                run_some(&at[place], q, first / pixels, (end + pixels - 1) / pixels, sums) && *good;
+    }
+    return s;
+}
+
+static enum status run_groups(const struct from *from, const struct derive_request *q,
+                              struct error *e)
+{
+    const size_t pixels = GROUP * DERIVE_BLOCK, each = derive_sums_size(q->set->count);
+    const size_t ngroups = (q->npixels + pixels - 1) / pixels;
+    const bool summed = q->weights || q->data;
+    double *sums = summed ? mem_array(ngroups * each + 1, sizeof *sums) : NULL;
+    bool good = true;
+    enum status s = sums || !summed ? STATUS_OK : error_memory(e, "the sums of derivatives");
+    if (!s && from->job->batches && !from->planes)
+        s = run_batches(from->job, q, sums, &good, e);
+    else if (!s)
+        good = run_some(from, q, 0, ngroups, sums);
+    if (summed && !s)
+        collect(q, sums, ngroups);
+    mem_free(sums);
+    return s ? s : good ? STATUS_OK : refuse_mean(e);
+}
+
+/* All planes of all pixels, then the footprint on each. */
+static enum status run_spread(const struct derive_job *job, const struct derive_request *q,
+                              struct error *e)
+{
+    const size_t pixels = (size_t)experiment_pixels(job->x), count = q->set->count;
+    float *planes = mem_array((1 + count) * pixels, sizeof *planes);
+    double *photons = mem_array(pixels, sizeof *photons);
+    const struct from engine = {.job = job}, made = {.job = job, .planes = planes};
+    const struct derive_request all = {
+        .set = q->set, .npixels = pixels, .photons = photons, .planes = planes + pixels};
+    enum status s =
+        planes && photons ? run_groups(&engine, &all, e) : error_memory(e, "the derivatives");
+    for (size_t i = 0; i < pixels && !s; i++)
+        planes[i] = (float)photons[i];
+    for (size_t k = 0; k <= count && !s; k++) {
+        memcpy(job->footprint->photons, planes + k * pixels, pixels * sizeof *planes);
+        s = footprint_end_plainly(job->footprint, job->recipe, planes + k * pixels, e);
+    }
+    if (!s)
+        s = run_groups(&made, q, e);
+    mem_free(photons);
+    mem_free(planes);
+    return s;
+}
+
+enum status derive_run(const struct derive_job *job, const struct derive_request *request,
+                       struct error *e)
+{
+    float none;
+    const bool sized = job->footprint && !recipe_is_dark(job->x, job->recipe);
+    if (sized && !footprint_begin(job->footprint, job->recipe, &none, e))
+        return STATUS_INPUT;
+    const struct from engine = {.job = job};
+    return sized && job->footprint->is_seen ? run_spread(job, request, e)
+                                            : run_groups(&engine, request, e);
+}
+
+enum status derive_total_add(struct derive_total *t, const struct derive_request *q, size_t first,
+                             size_t count, const double *photons, const float *planes,
+                             struct error *e)
+{
+    bool good = true;
+    for (size_t at = 0; at < count; at += DERIVE_BLOCK) {
+        const size_t items = count - at < DERIVE_BLOCK ? count - at : DERIVE_BLOCK;
+        alignas(MEM_ALIGNMENT) double values[1 + PARAMETERS_MAX][DERIVE_BLOCK];
+        memcpy(values[0], photons + at, items * sizeof *photons);
+        for (size_t k = 0; k < q->set->count; k++)
+            for (size_t i = 0; i < items; i++)
+                values[1 + k][i] = (double)planes[k * count + at + i];
+        good = ADD[isa_best()](q, first + at, (int)items, values, t->sums) && good;
+    }
+    return good ? STATUS_OK : refuse_mean(e);
+}
+
+void derive_total_give(const struct derive_total *t, const struct derive_request *q)
+{
+    give(q, t->sums);
+}

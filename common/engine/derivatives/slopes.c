@@ -1,0 +1,222 @@
+#include "engine/derivatives/slopes.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/vec.h"
+#include "engine/crystal/direct.h"
+#include "physics/beam/polarization.h"
+#include "physics/crystal/cell.h"
+
+/* Change of the direct vectors of a lattice for a unit of *p: they turn, or their cell changes
+ * while the crystal's setting stays. */
+static void change_cell(const struct parameter *p, const double direct[9], double change[9])
+{
+    memset(change, 0, 9 * sizeof *change);
+    if (p->kind == PARAMETER_ROTATION) {
+        double axis[3] = {0.0, 0.0, 0.0};
+        axis[p->axis] = p->unit_SI;
+        for (int i = 0; i < 3; i++)
+            vec_cross(axis, direct + 3 * i, change + 3 * i);
+    } else if (p->kind == PARAMETER_CELL) {
+        double cell[6], turn[9], rows[9], by[6][9], sum[9] = {0.0};
+        direct_split(direct, cell, turn);
+        direct_rows(cell, rows, by);
+        for (int k = 0; k < 6; k++)
+            for (int i = 0; i < 9; i++)
+                sum[i] += p->members[k] * p->unit_SI * by[k][i];
+        mat_multiply(sum, turn, change);
+    }
+}
+
+static bool open_lattice(const struct slopes_frame *f, const struct lattice *l,
+                         struct slopes_lattice *out)
+{
+    out->turn = mem_array(l->nphi, 9 * sizeof *out->turn);
+    out->turn_axis = mem_array(l->ndomains, 3 * sizeof *out->turn_axis);
+    out->cell = mem_array(f->set->count + 1, 9 * sizeof *out->cell);
+    if (!out->turn || !out->turn_axis || !out->cell)
+        return false;
+    for (size_t t = 0; t < l->nphi; t++)
+        for (int j = 0; j < 3; j++) {
+            double v[3] = {j == 0, j == 1, j == 2};
+            vec_rotate_axis(v, f->x->spindle, l->phi_rad[t]);
+            for (int i = 0; i < 3; i++)
+                out->turn[9 * t + (size_t)(3 * i + j)] = v[i];
+        }
+    for (size_t k = 0; k < l->ndomains && l->mosaic; k++)
+        rotation_vector(l->domains + 9 * k, out->turn_axis + 3 * k);
+    double reciprocal_A[9], direct[9];
+    memcpy(reciprocal_A, l->reciprocal_A, sizeof reciprocal_A);
+    cell_direct(&f->x->crystals[l->crystal], false, reciprocal_A, direct);
+    for (int i = 0; i < 9; i++)
+        direct[i] *= 1e-10;
+    for (size_t k = 0; k < f->set->count; k++)
+        change_cell(&f->set->items[k], direct, out->cell + 9 * k);
+    return true;
+}
+
+/* What spreads over the sources: wavelength over the beam's less 1, or the angle in rad by which
+ * beam_setup turned the direction. */
+static double spread_of(const struct slopes_frame *f, const struct parameter *p,
+                        const struct source *s)
+{
+    const struct beam *b = &f->x->beam;
+    if (p->kind == PARAMETER_DISPERSION)
+        return s->wavelength_m / b->wavelength_m - 1.0;
+    double polar[3], vertical[3];
+    polarization_axes(b->direction, b->polarization, polar, vertical);
+    /* polarization_axes has B = E x beam: the other way about than beam_setup's */
+    if (p->axis == 1)
+        return asin(-vec_dot(s->direction, vertical));
+    return atan2(-vec_dot(s->direction, polar), -vec_dot(s->direction, b->direction));
+}
+
+static void change_source(const struct slopes_frame *f, const struct parameter *p, double width,
+                          const struct source *s, double *ln_wave, double turned[3])
+{
+    const struct beam *b = &f->x->beam;
+    *ln_wave = 0.0;
+    vec_set(turned, 0.0, 0.0, 0.0);
+    if (p->kind == PARAMETER_WAVELENGTH)
+        *ln_wave = p->unit_SI / b->wavelength_m;
+    if (p->kind == PARAMETER_DISPERSION && width > 0.0)
+        *ln_wave = p->unit_SI * spread_of(f, p, s) / width * b->wavelength_m / s->wavelength_m;
+    if (p->kind != PARAMETER_DIVERGENCE || !(width > 0.0))
+        return;
+    /* directions were turned by v about E, then by h about beam x E */
+    double polar[3], vertical[3], axis[3];
+    polarization_axes(b->direction, b->polarization, polar, vertical);
+    vec_scale(vertical, -1.0, vertical);
+    const struct parameter horizontal = {.kind = PARAMETER_DIVERGENCE, .axis = 0};
+    vec_copy(axis, p->axis == 0 ? vertical : polar);
+    if (p->axis == 1)
+        vec_rotate_axis(axis, vertical, spread_of(f, &horizontal, s));
+    vec_cross(axis, s->direction, turned);
+    vec_scale(turned, -p->unit_SI * spread_of(f, p, s) / width, turned);
+}
+
+static bool open_sources(struct slopes_frame *f, const struct source *sources)
+{
+    const size_t count = f->set->count;
+    for (size_t i = 0; i < f->nsources; i++) {
+        f->sources[i].ln_wave = mem_array(count + 1, sizeof(double));
+        f->sources[i].turned = mem_array(count + 1, 3 * sizeof(double));
+        if (!f->sources[i].ln_wave || !f->sources[i].turned)
+            return false;
+    }
+    for (size_t k = 0; k < count; k++) {
+        const struct parameter *p = &f->set->items[k];
+        const double width = slopes_width(f->x, f->recipe, p);
+        for (size_t i = 0; i < f->nsources; i++)
+            change_source(f, p, width, &sources[i], &f->sources[i].ln_wave[k],
+                          f->sources[i].turned + 3 * k);
+    }
+    return true;
+}
+
+double slopes_width(const struct experiment *x, const struct recipe *r, const struct parameter *p)
+{
+    const struct slopes_frame f = {.x = x};
+    const struct source *sources = r->nsources ? r->sources : x->beam.sources;
+    const size_t count = r->nsources ? r->nsources : x->beam.nsources;
+    double least = 0.0, most = 0.0;
+    if (p->kind != PARAMETER_DISPERSION && p->kind != PARAMETER_DIVERGENCE)
+        return 0.0;
+    for (size_t i = 0; i < count; i++) {
+        const double at = spread_of(&f, p, &sources[i]);
+        least = i == 0 || at < least ? at : least;
+        most = i == 0 || at > most ? at : most;
+    }
+    return most - least;
+}
+
+/* Which way the panels go when the beam centre of the first changes by 1. */
+static void move_centre(const struct experiment *x, int axis, double shift[3])
+{
+    const struct panel *p = &x->panels[0];
+    const bool swapped = x->convention == CONVENTION_MOSFLM || x->convention == CONVENTION_DENZO;
+    const bool slow = swapped ? axis == 0 : axis == 1;
+    const bool flipped = x->convention == CONVENTION_ADXV && slow;
+    vec_scale(slow ? p->slow : p->fast, flipped ? 1.0 : -1.0, shift);
+}
+
+void slopes_move(const struct experiment *x, const struct parameter *q, size_t index,
+                 struct panel_move *m)
+{
+    const struct panel *p = &x->panels[index];
+    const double *const axes[3] = {p->fast, p->slow, p->normal};
+    const double unit = q->unit_SI, mu = p->absorption_1_m;
+    if (q->kind == PARAMETER_DISTANCE)
+        vec_copy(m->shift, x->beam.direction);
+    if (q->kind == PARAMETER_CENTRE)
+        move_centre(x, q->axis, m->shift);
+    if (q->kind == PARAMETER_SHIFT && q->index == index)
+        vec_copy(m->shift, axes[q->axis]);
+    vec_scale(m->shift, unit, m->shift);
+    if (q->kind == PARAMETER_TILT && q->index == index)
+        vec_scale(axes[q->axis], unit, m->tilt);
+    for (int i = 0; i < 3; i++)
+        m->centre[i] = p->origin_m[i] + 0.5 * p->pixel_m *
+                                            ((double)p->fast_pixels * p->fast[i] +
+                                             (double)p->slow_pixels * p->slow[i]);
+    if (q->kind == PARAMETER_THICKNESS)
+        m->layer = unit / p->layers;
+    if (q->kind == PARAMETER_ABSORPTION)
+        m->absorption = -mu * mu * unit;
+}
+
+enum status slopes_open(struct slopes_frame *f, const struct experiment *x,
+                        const struct recipe *recipe, const struct parameters *set, struct error *e)
+{
+    const struct source *sources = recipe->nsources ? recipe->sources : x->beam.sources;
+    *f = (struct slopes_frame){.x = x, .recipe = recipe, .set = set};
+    f->nsources = recipe->nsources ? recipe->nsources : x->beam.nsources;
+    f->lattices = mem_array(recipe->nlattices + 1, sizeof *f->lattices);
+    f->sources = mem_array(f->nsources + 1, sizeof *f->sources);
+    f->moves = mem_array(x->npanels * set->count + 1, sizeof *f->moves);
+    bool good = f->lattices && f->sources && f->moves && open_sources(f, sources);
+    for (size_t i = 0; i < recipe->nlattices && good; i++)
+        good = open_lattice(f, &recipe->lattices[i], &f->lattices[i]);
+    for (size_t i = 0; i < x->npanels && good; i++)
+        for (size_t k = 0; k < set->count; k++)
+            slopes_move(x, &set->items[k], i, &f->moves[i * set->count + k]);
+    return good ? STATUS_OK : error_memory(e, "the derivatives");
+}
+
+void slopes_step(const struct slopes_frame *f, size_t index, size_t step, size_t domain,
+                 const double cell[9], struct slopes_step *to)
+{
+    const struct lattice *l = &f->recipe->lattices[index];
+    const double *turn = f->lattices[index].turn + 9 * step;
+    memcpy(to->cell, cell, sizeof to->cell);
+    vec_copy(to->spindle, f->x->spindle);
+    vec_copy(to->axis, f->lattices[index].turn_axis + 3 * domain);
+    to->part = ((double)step + 0.5) / (double)l->nphi;
+    if (l->mosaic)
+        mat_apply(l->domains + 9 * domain, f->x->spindle, to->spindle);
+    for (int j = 0; j < 3; j++) {
+        /* column j of the domain times the turn is row j of its inverse */
+        const double column[3] = {turn[j], turn[3 + j], turn[6 + j]};
+        vec_copy(to->back + 3 * j, column);
+        if (l->mosaic)
+            mat_apply(l->domains + 9 * domain, column, to->back + 3 * j);
+    }
+}
+
+void slopes_close(struct slopes_frame *f)
+{
+    for (size_t i = 0; f->lattices && i < f->recipe->nlattices; i++) {
+        mem_free(f->lattices[i].turn);
+        mem_free(f->lattices[i].turn_axis);
+        mem_free(f->lattices[i].cell);
+    }
+    for (size_t i = 0; f->sources && i < f->nsources; i++) {
+        mem_free(f->sources[i].ln_wave);
+        mem_free(f->sources[i].turned);
+    }
+    mem_free(f->lattices);
+    mem_free(f->sources);
+    mem_free(f->moves);
+    *f = (struct slopes_frame){0};
+}

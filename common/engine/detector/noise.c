@@ -1,0 +1,321 @@
+#include "engine/detector/noise.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <omp.h>
+
+#include "base/alloc.h"
+#include "base/crc32c.h"
+#include "engine/detector/dead_time.h"
+#include "engine/detector/gain_stages.h"
+#include "engine/detector/memory_cells.h"
+#include "engine/detector/noise_bad.h"
+#include "engine/detector/noise_loop.h"
+#include "engine/detector/spread.h"
+#include "engine/reflections/photons.h"
+
+enum { SUM_BYTES = 1 << 14 };  // that are summed up at once, while they are in the cache
+
+struct noise_plan {
+    struct noise noise;
+    const struct experiment *experiment;
+    const struct noise_kernels *kernels;
+    int64_t count;                  // pixels
+    float *sensitivity;             // of every pixel; NULL: all are 1
+    double energy_keV;              // of a photon
+    uint64_t cell;                  // of memory
+    struct dead_time_table missed;  // where n->dead_time is set
+    struct spread *spread;
+    int64_t *halves;            // of the point spread of the last frame's panels
+    struct crc32c_piece *sums;  // of what each thread reads out
+};
+
+static int64_t chunks(const struct noise_plan *p)
+{
+    return (p->count + NOISE_CHUNK - 1) / NOISE_CHUNK;
+}
+
+/* Pixels of the chunk from `first` that the image has. */
+static int chunk_pixels(const struct noise_plan *p, int64_t first)
+{
+    return p->count - first < NOISE_CHUNK ? (int)(p->count - first) : NOISE_CHUNK;
+}
+
+static void calibrate(struct noise_plan *p)
+{
+    const struct noise *n = &p->noise;
+    const struct noise_key key = {n->calibration_seed, 0, RNG_CALIBRATION};
+#pragma omp parallel for num_threads(n->threads) schedule(static)
+    for (int64_t i = 0; i < chunks(p); i++) {
+        struct noise_chunk c;
+        c.first = i * NOISE_CHUNK;
+        const int count = chunk_pixels(p, c.first);
+        float *to = p->sensitivity + c.first;
+        for (int k = 0; k < count; k++)
+            to[k] = 1.0f;
+        (void)p->kernels->load(&c, to, count);
+        if (n->calibration > 0.0) {
+            p->kernels->normals(&key, &c);
+            p->kernels->vary(&c, n->calibration);
+        }
+        if (n->passes)
+            p->kernels->scale(&c, n->passes + c.first, count);
+        p->kernels->store_f32(&c, to, count);
+    }
+}
+
+enum status noise_create(struct noise_plan **plan, const struct noise *n,
+                         const struct experiment *x, struct error *e)
+{
+    *plan = NULL;
+    const struct noise_kernels *kernels = noise_kernels_choose(n->isa, e);
+    if (!kernels)
+        return STATUS_USAGE;
+    struct noise_plan *p = mem_array(1, sizeof *p);
+    if (!p)
+        return error_memory(e, "the noise");
+    *p = (struct noise_plan){
+        .noise = *n, .experiment = x, .kernels = kernels, .count = experiment_pixels(x)};
+    if (n->dead_time)
+        dead_time_tabulate(n->dead_time, &p->missed);
+    enum status s = spread_create(&p->spread, &n->psf, n->isa, n->threads, e);
+    p->sums = mem_array((size_t)n->threads, sizeof *p->sums);
+    p->halves = mem_array(x->npanels, sizeof *p->halves);
+    if (!s && !(p->sums && p->halves))
+        s = error_memory(e, "the sums");
+    if (!s && (n->calibration > 0.0 || n->passes)) {
+        p->sensitivity = mem_array((size_t)p->count, sizeof *p->sensitivity);
+        if (p->sensitivity)
+            calibrate(p);
+        else
+            s = error_memory(e, "the calibration");
+    }
+    if (s) {
+        noise_destroy(&p);
+        return s;
+    }
+    *plan = p;
+    return STATUS_OK;
+}
+
+void noise_set_pulse(struct noise_plan *plan, double energy_keV, uint64_t cell)
+{
+    plan->energy_keV = energy_keV;
+    plan->cell = cell;
+}
+
+void noise_destroy(struct noise_plan **plan)
+{
+    if (*plan) {
+        mem_free((*plan)->sensitivity);
+        mem_free((*plan)->sums);
+        mem_free((*plan)->halves);
+        spread_destroy(&(*plan)->spread);
+    }
+    mem_free(*plan);
+    *plan = NULL;
+}
+
+/* Photons that the pixels of c count; false when one of them is no number of photons. */
+static bool count_photons(const struct noise_plan *p, uint64_t seed, uint64_t id,
+                          const float *photons, struct noise_chunk *c)
+{
+    const struct noise *n = &p->noise;
+    const int count = chunk_pixels(p, c->first);
+    if (!p->kernels->load(c, photons + c->first, count))
+        return false;
+    if (n->flicker > 0.0) {
+        p->kernels->normals(&(struct noise_key){seed, id, RNG_FLICKER}, c);
+        p->kernels->vary(c, n->flicker);
+    }
+    if (p->sensitivity)
+        p->kernels->scale(c, p->sensitivity + c->first, count);
+    if (n->poisson)
+        p->kernels->poisson(&(struct noise_key){seed, id, RNG_POISSON}, c);
+    return true;
+}
+
+/* What the electronics make of them. */
+static void read_out(const struct noise_plan *p, uint64_t seed, uint64_t id, struct noise_chunk *c,
+                     struct image *adu, struct noise_cut *cut)
+{
+    const struct noise *n = &p->noise;
+    const int count = chunk_pixels(p, c->first);
+    noise_bad_read(n, seed, id, c, count);
+    if (n->dead_time)
+        dead_time_count(n->dead_time, &p->missed, p->kernels, !n->poisson, seed, id, c, count);
+    if (n->readout_adu > 0.0)
+        p->kernels->normals(&(struct noise_key){seed, id, RNG_READOUT}, c);
+    if (n->cells)
+        memory_cells_read(n->cells,
+                          &(struct cell_frame){seed, id, p->cell, p->energy_keV, n->readout_adu}, c,
+                          count, cut);
+    else if (n->stages)
+        gain_stages_read(n->stages, p->energy_keV, n->readout_adu, c, count, cut);
+    else
+        p->kernels->read_out(c, n->gain, n->offset_adu, n->readout_adu, floor(n->saturation_adu),
+                             count, cut);
+    if (adu->type == PIXEL_U16)
+        p->kernels->store_u16(c, (uint16_t *)adu->pixels + c->first, count);
+    else
+        p->kernels->store_u32(c, (uint32_t *)adu->pixels + c->first, count);
+}
+
+/* Continues the sum over pixels before `end` when they are many or the last ones; the
+ * first of them are in it. */
+static void sum_up(const struct image *adu, int64_t first, int64_t end, bool last,
+                   struct crc32c_piece *piece)
+{
+    const size_t size = pixel_size(adu->type), bytes = (size_t)(end - first) * size - piece->bytes;
+    if (bytes < SUM_BYTES && !last)
+        return;
+    const char *from = (const char *)adu->pixels + (size_t)first * size + piece->bytes;
+    piece->sum = crc32c(piece->sum, from, bytes);
+    piece->bytes += bytes;
+}
+
+/* Counts; without a point spread reads out at once.  Returns a chunk that has a bad
+ * pixel, the first one, or chunks(). */
+static int64_t expose(const struct noise_plan *p, uint64_t seed, uint64_t id, float *photons,
+                      struct image *adu, struct noise_cut *cut)
+{
+    int64_t bad = chunks(p), saturated = 0, below = 0;
+    const bool reads = p->noise.psf.kind == PSF_NONE;
+#pragma omp parallel num_threads(p->noise.threads) reduction(min : bad) \
+    reduction(+ : saturated, below)
+    {
+        struct noise_cut mine = {0};
+        struct crc32c_piece piece = {0};
+        int64_t first = -1, end = 0;  // pixels of this thread, which follow one another
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < chunks(p); i++) {
+            struct noise_chunk c;
+            c.first = i * NOISE_CHUNK;
+            first = first < 0 ? c.first : first;
+            end = c.first + chunk_pixels(p, c.first);
+            if (!count_photons(p, seed, id, photons, &c))
+                bad = i < bad ? i : bad;
+            else if (!reads)
+                p->kernels->store_f32(&c, photons + c.first, chunk_pixels(p, c.first));
+            else
+                read_out(p, seed, id, &c, adu, &mine);
+            if (reads)
+                sum_up(adu, first, end, false, &piece);
+        }
+        if (reads && end)
+            sum_up(adu, first, end, true, &piece);
+        p->sums[omp_get_thread_num()] = piece;
+        saturated += mine.saturated;
+        below += mine.below;
+    }
+    *cut = (struct noise_cut){saturated, below};
+    return bad;
+}
+
+static enum status refuse(const struct noise_plan *p, uint64_t id, const float *photons,
+                          int64_t first, struct error *e)
+{
+    while (first + 1 < p->count && photons[first] >= 0.0f && photons[first] <= 3.4e38f)
+        first++;
+    return photons_refuse(p->experiment, id, first, photons[first], e);
+}
+
+static enum status spread(struct noise_plan *p, float *photons, struct error *e)
+{
+    for (size_t i = 0; i < p->experiment->npanels; i++) {
+        const struct panel *panel = &p->experiment->panels[i];
+        const enum status s = spread_apply(p->spread, photons + panel->first_pixel,
+                                           panel->fast_pixels, panel->slow_pixels, e);
+        if (s)
+            return s;
+        p->halves[i] = spread_last(p->spread);
+    }
+    return STATUS_OK;
+}
+
+static enum status spread_panel(struct noise_plan *p, size_t panel, struct planes *planes,
+                                struct error *e)
+{
+    const struct panel *at = &p->experiment->panels[panel];
+    enum status s = STATUS_OK;
+    for (size_t k = 0; k < planes->count && !s; k++)
+        s = spread_signed(p->spread, planes->items[k].values + at->first_pixel, at->fast_pixels,
+                          at->slow_pixels, p->halves[panel], e);
+    return s;
+}
+
+void noise_pixels(const struct noise_plan *p, const uint32_t *pixels, float *values, size_t count)
+{
+    const struct noise *n = &p->noise;
+    for (size_t i = 0; i < count; i++) {
+        if (p->sensitivity)
+            values[i] *= p->sensitivity[pixels[i]];
+        if (noise_bad_is_dead(n, pixels[i]))
+            values[i] = 0.0f;
+    }
+}
+
+enum status noise_planes(struct noise_plan *p, struct planes *planes, struct error *e)
+{
+    const struct noise *n = &p->noise;
+    enum status s = STATUS_OK;
+    if (planes->pixels.listed && n->psf.kind == PSF_NONE) {
+        for (size_t k = 0; k < planes->count; k++)
+            noise_pixels(p, planes->pixels.numbers, planes->items[k].values, planes->pixels.count);
+        return STATUS_OK;
+    }
+    if (!planes_expand(planes, (size_t)p->count))  // light of a spot leaves its list
+        return error_memory(e, "the planes");
+    for (size_t k = 0; k < planes->count && p->sensitivity; k++)
+        for (int64_t i = 0; i < p->count; i++)
+            planes->items[k].values[i] *= p->sensitivity[i];
+    for (size_t i = 0; i < p->experiment->npanels && n->psf.kind != PSF_NONE && !s; i++)
+        s = spread_panel(p, i, planes, e);
+    for (size_t k = 0; k < planes->count; k++)
+        for (size_t i = 0; i < n->nbad; i++)
+            if (n->bad[i].dead)
+                planes->items[k].values[n->bad[i].pixel] = 0.0f;
+    return s;
+}
+
+/* Reads out what the point spread has left. */
+static void read_spread(const struct noise_plan *p, uint64_t seed, uint64_t id,
+                        const float *photons, struct image *adu, struct noise_cut *cut)
+{
+    int64_t saturated = 0, below = 0;
+#pragma omp parallel for num_threads(p->noise.threads) schedule(static) \
+    reduction(+ : saturated, below)
+    for (int64_t i = 0; i < chunks(p); i++) {
+        struct noise_chunk c;
+        struct noise_cut its = {0};
+        c.first = i * NOISE_CHUNK;
+        (void)p->kernels->load(&c, photons + c.first, chunk_pixels(p, c.first));
+        read_out(p, seed, id, &c, adu, &its);
+        saturated += its.saturated;
+        below += its.below;
+    }
+    *cut = (struct noise_cut){saturated, below};
+}
+
+enum status noise_apply(struct noise_plan *p, uint64_t seed, uint64_t id, float *photons,
+                        struct image *adu, struct error *e)
+{
+    struct noise_cut cut;
+    memset(p->sums, 0, (size_t)p->noise.threads * sizeof *p->sums);
+    const int64_t bad = expose(p, seed, id, photons, adu, &cut);
+    if (bad < chunks(p))
+        return refuse(p, id, photons, bad * NOISE_CHUNK, e);
+    adu->has_sum = p->noise.psf.kind == PSF_NONE;
+    if (adu->has_sum) {
+        adu->sum = crc32c_join(p->sums, (size_t)p->noise.threads);
+    } else {
+        const enum status s = spread(p, photons, e);
+        if (s)
+            return s;
+        read_spread(p, seed, id, photons, adu, &cut);
+    }
+    if (p->noise.clipped)
+        clipped_add(p->noise.clipped, (uint64_t)cut.saturated, (uint64_t)cut.below);
+    return STATUS_OK;
+}

@@ -1,0 +1,195 @@
+/*
+ * What noise makes of one pixel, for threads that have one each: the operations of
+ * noise_loop.c, so that the integers are those of its loops, bit for bit.  Nothing is fused
+ * (see physics/noise/poisson.h).
+ */
+#ifndef BRAGG_ENGINE_NOISE_PIXEL_H
+#define BRAGG_ENGINE_NOISE_PIXEL_H
+
+#if !defined(FASTMATH_UNFUSED) || defined(FASTMATH_FUSED)
+#error "define FASTMATH_UNFUSED before anything is included"
+#endif
+
+#ifdef __CUDACC__
+#include "engine/detector/noise_inverse.h"
+#endif
+#include "engine/detector/noise_loop.h"
+#include "physics/noise/poisson_table.h"
+
+/* More than a sum of probabilities in single precision can be off by: three roundings of
+ * 2^-24 a term, so 3 POISSON_NEAR_MEAN of them on the average, 1.5e-6; 0.3e-6 of e^-mean, 0.7e-6 of
+ * adding up, and SEARCH_MIN_MEAN, the least mean that is searched for. */
+#define SEARCH_DOUBT 0x1p-18f
+#define SEARCH_MIN_MEAN 1e-7f
+
+/* Whether these are photons. */
+HD bool noise_accepts(float photons)
+{
+    return photons >= 0.0f && photons <= 3.4e38f;
+}
+
+/* The four words of a counter: of a pixel, a pair or an octet. */
+HD void noise_words(const struct noise_key *key, uint32_t of, uint32_t block, uint32_t word[4])
+{
+    const uint32_t halves[2] = {(uint32_t)key->seed, (uint32_t)(key->seed >> 32)};
+    const uint32_t counter[4] = {of, (uint32_t)key->purpose << 24 | block, (uint32_t)key->frame,
+                                 (uint32_t)(key->frame >> 32)};
+    philox4x32(counter, halves, word);
+}
+
+/* The normal deviate of a pixel: one of those of its pair. */
+HD double noise_normal(const struct noise_key *key, uint32_t pixel)
+{
+    uint32_t word[4];
+    double first, second;
+    const uint32_t at = pixel % NOISE_BLOCK;
+    noise_words(key, pixel / NOISE_BLOCK * NOISE_PAIRS + at % NOISE_PAIRS, 0, word);
+    normal_pair(rng_uniform_of(word[0], word[1]), rng_uniform_of(word[2], word[3]), &first,
+                &second);
+    return at < NOISE_PAIRS ? first : second;
+}
+
+/* The first 16 bits of a uniform of a pixel: one of those of its octet. */
+HD uint32_t noise_bits(const struct noise_key *key, uint32_t pixel, enum noise_draw draw)
+{
+    uint32_t word[4];
+    const uint32_t at = pixel % NOISE_BLOCK;
+    const uint32_t octet = pixel / NOISE_BLOCK * NOISE_OCTETS + at % NOISE_PAIRS / 4;
+    noise_words(key, 2 * octet + (uint32_t)draw, 0, word);
+    const uint32_t even = at < NOISE_PAIRS ? word[0] : word[2];
+    const uint32_t odd = at < NOISE_PAIRS ? word[1] : word[3];
+    return (at / 2 % 2 ? odd : even) >> at % 2 * 16 & 0xffff;
+}
+
+/* The count of the rest of a mean with all digits, for a pixel with these first ones. */
+HD int32_t noise_rest_exactly(const struct noise_key *key, uint32_t pixel, uint32_t bits,
+                              float rest)
+{
+    uint32_t more[4];
+    noise_words(key, pixel, 1, more);
+    return (int32_t)poisson_invert(
+        (double)rest, rng_uniform_of(bits << 16 | more[0] >> 16, more[0] << 16 | more[1] >> 16));
+}
+
+/* The same of the whole part, from entry number `at` of the table. */
+HD int32_t noise_whole_exactly(const struct noise_key *key, uint32_t pixel, uint32_t bits,
+                               const struct poisson_table *table, uint32_t at)
+{
+    uint32_t more[4];
+    const uint32_t digits = bits & (POISSON_DIGITS - 1);
+    noise_words(key, pixel, 1, more);
+    const double share = ((double)digits + rng_uniform_of(more[2], more[3])) / POISSON_DIGITS;
+    return (int32_t)poisson_outcome((&table->entry[0][0])[at], share < (&table->chance[0][0])[at]);
+}
+
+/* 1/k, k > 0 and at most POISSON_NEAR_END. */
+HD float inverse_of_count(int32_t k)
+{
+#ifdef __CUDA_ARCH__
+    return inverse[k];
+#else
+    return 1.0f / (float)k;
+#endif
+}
+
+/* Of a near mean: a search in single precision for either end of what the uniform may be. */
+HD int32_t noise_count_rest(const struct noise_key *key, uint32_t pixel, float rest)
+{
+    const uint32_t bits = noise_bits(key, pixel, NOISE_REST);
+    const float mean = rest > SEARCH_MIN_MEAN ? rest : SEARCH_MIN_MEAN;
+    const float u = (float)(int32_t)bits * 0x1p-16f;
+    const float low = u - SEARCH_DOUBT;
+    const float high = u + (0x1p-16f + SEARCH_DOUBT);
+    int32_t count_low = 0, count_high = 0;
+    float p = poisson_exp_f(mean), sum = p;
+#ifdef __CUDA_ARCH__
+#pragma unroll 4
+#endif
+    while (high > sum && count_high < POISSON_NEAR_END) {
+        count_low += low > sum;
+        count_high++;
+        p = p * (mean * inverse_of_count(count_high));
+        sum = sum + p;
+    }
+    return count_low == count_high ? count_low : noise_rest_exactly(key, pixel, bits, rest);
+}
+
+HD int32_t noise_count_whole(const struct noise_key *key, uint32_t pixel, uint32_t whole,
+                             const struct poisson_table *table)
+{
+    const uint32_t bits = noise_bits(key, pixel, NOISE_WHOLE);
+    const uint32_t at = poisson_entry(poisson_row(whole), bits), entry = (&table->entry[0][0])[at];
+    return poisson_ties(entry, bits) ? noise_whole_exactly(key, pixel, bits, table, at)
+                                     : (int32_t)poisson_decide(entry, bits);
+}
+
+/* Draws the count of a mean below POISSON_SMALL_MEAN. */
+HD double noise_count_small(const struct noise_key *key, uint32_t pixel, double mean,
+                            const struct poisson_table *table)
+{
+    const struct poisson_parts parts = poisson_parts((float)mean);
+    int32_t count = noise_count_rest(key, pixel, parts.rest);
+    if (parts.whole)
+        count += noise_count_whole(key, pixel, (uint32_t)parts.whole, table);
+    return (double)count;
+}
+
+/* Draws the count of a larger mean: tries until one is accepted. */
+HD double noise_count_large(const struct noise_key *key, uint32_t pixel, double mean)
+{
+    for (uint32_t block = 1;; block++) {
+        uint32_t word[4];
+        noise_words(key, pixel, block, word);
+        const double u = rng_uniform_of(word[0], word[1]), v = rng_uniform_of(word[2], word[3]);
+        if (mean > POISSON_LARGE_MEAN) {
+            double z, other;
+            normal_pair(u, v, &z, &other);
+            return poisson_normal(mean, z);
+        }
+        const struct poisson_try t = poisson_attempt(mean, u, v);
+        if (poisson_accepts(&t, mean) && t.k >= 0.0)
+            return t.k;
+    }
+}
+
+/* `value` with a relative error, never below 0. */
+HD double noise_vary(double value, double sigma, double deviate)
+{
+    const double factor = 1.0 + sigma * deviate;
+    return value * (factor > 0.0 ? factor : 0.0);
+}
+
+/* ADU of a pixel before they are rounded and cut to what fits, for photons that are accepted. */
+HD double noise_value(const struct noise_pixels *n, uint32_t pixel, float photons)
+{
+    double value = (double)photons;
+    if (n->flicker > 0.0) {
+        const struct noise_key key = {n->seed, n->frame, RNG_FLICKER};
+        value = noise_vary(value, n->flicker, noise_normal(&key, pixel));
+    }
+    if (n->calibration > 0.0) {
+        const struct noise_key key = {n->calibration_seed, 0, RNG_CALIBRATION};
+        value = value * (double)(float)noise_vary(1.0, n->calibration, noise_normal(&key, pixel));
+    }
+    if (n->poisson) {
+        const struct noise_key key = {n->seed, n->frame, RNG_POISSON};
+        value = (float)value < (float)POISSON_SMALL_MEAN
+                    ? noise_count_small(&key, pixel, value, n->table)
+                    : noise_count_large(&key, pixel, value);
+    }
+    value = value * n->gain + n->offset_adu;
+    if (n->readout_adu > 0.0) {
+        const struct noise_key key = {n->seed, n->frame, RNG_READOUT};
+        value = value + n->readout_adu * noise_normal(&key, pixel);
+    }
+    return value;
+}
+
+/* Whole ADU, at most n->largest_adu. */
+HD uint32_t noise_adu(const struct noise_pixels *n, double value)
+{
+    const double bounded = value < n->largest_adu ? value : n->largest_adu;
+    return (uint32_t)poisson_floor((bounded > 0.0 ? bounded : 0.0) + 0.5);
+}
+
+#endif

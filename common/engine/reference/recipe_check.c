@@ -1,0 +1,112 @@
+#include "engine/reference/recipe_check.h"
+
+#include <math.h>
+#include <string.h>
+
+enum status recipe_check_trace(const struct experiment *x, const struct pixel_trace *trace,
+                               struct error *e)
+{
+    const struct panel *p = x->panels;
+    if (x->npanels && trace->fast >= 0 && trace->fast < p->fast_pixels && trace->slow >= 0 &&
+        trace->slow < p->slow_pixels)
+        return STATUS_OK;
+    return error_set(e, STATUS_INPUT, "there is no pixel %lld,%lld to trace",
+                     (long long)trace->fast, (long long)trace->slow);
+}
+
+double recipe_lattice_steps(const struct recipe *r, size_t index)
+{
+    if (index >= r->nlattices)
+        return 1.0;
+    return (double)r->lattices[index].ndomains * (double)r->lattices[index].nphi;
+}
+
+double recipe_lattice_ratio(const struct recipe *r, size_t index)
+{
+    return recipe_lattice_steps(r, 0) / recipe_lattice_steps(r, index);
+}
+
+double recipe_lattice_scale(const struct recipe *r, size_t index)
+{
+    return r->lattices[index].weight * recipe_lattice_ratio(r, index);
+}
+
+/* NaN and infinity would spread over the whole frame. */
+static bool all_finite(const double *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(values[i]))
+            return false;
+    return true;
+}
+
+/* One lattice against the experiment. */
+static enum status check_lattice(const struct experiment *x, const struct lattice *l, size_t index,
+                                 struct error *e)
+{
+    if (l->crystal >= x->ncrystals)
+        return error_set(e, STATUS_INPUT, "lattice %zu is of crystal %u, must be less than %zu",
+                         index, l->crystal, x->ncrystals);
+    if (!l->nphi || !l->ndomains)
+        return error_set(e, STATUS_INPUT,
+                         "lattice %zu has %zu phi steps and %zu domains, must be at least 1", index,
+                         l->nphi, l->ndomains);
+    if (!(isfinite(l->weight) && l->weight >= 0.0) || !all_finite(l->reciprocal_A, 9) ||
+        !all_finite(l->phi_rad, l->nphi) || !all_finite(l->cells_m, 9 * l->nphi) ||
+        !all_finite(l->domains, 9 * l->ndomains))
+        return error_set(e, STATUS_INPUT, "lattice %zu has a number that is not finite", index);
+    return STATUS_OK;
+}
+
+/* Panels of *x, moved already, that the recipe moves. */
+static enum status check_shift(const struct experiment *x, const struct recipe *r, struct error *e)
+{
+    static const double NEAREST_M = 1e-6;
+    if (!r->has_shift)
+        return STATUS_OK;
+    if (!all_finite(r->shift_m, 3))
+        return error_set(e, STATUS_INPUT, "the shift of the detector is not finite");
+    if (x->physics == PHYSICS_FAITHFUL)
+        return error_set(e, STATUS_INPUT,
+                         "a detector that moves from frame to frame needs --physics=physical");
+    for (size_t i = 0; i < x->npanels; i++) {
+        if (x->panels[i].curved)
+            return error_set(e, STATUS_INPUT, "a curved detector cannot move from frame to frame");
+        if (!(x->panels[i].close_distance_m > NEAREST_M))
+            return error_set(e, STATUS_INPUT,
+                             "panel %zu, moved as the recipe of frame %llu says, is not behind the "
+                             "sample",
+                             i, (unsigned long long)r->id);
+    }
+    return STATUS_OK;
+}
+
+enum status recipe_check(const struct experiment *x, const struct recipe *r, struct error *e)
+{
+    enum status s = check_shift(x, r, e);
+    for (size_t i = 0; i < r->nlattices && !s; i++)
+        s = check_lattice(x, &r->lattices[i], i, e);
+    const struct source *sources = r->nsources ? r->sources : x->beam.sources;
+    const size_t nsources = r->nsources ? r->nsources : x->beam.nsources;
+    if (!s && !nsources)
+        return error_set(e, STATUS_INPUT, "there is no source");
+    for (size_t i = 0; i < nsources && !s; i++)
+        if (!all_finite(sources[i].direction, 3) || !(sources[i].wavelength_m > 0.0) ||
+            !isfinite(sources[i].wavelength_m) || !isfinite(sources[i].weight))
+            s = error_set(e, STATUS_INPUT,
+                          "source %zu has a number that is not finite or no wavelength", i);
+    return s;
+}
+
+bool recipe_is_dark(const struct experiment *x, const struct recipe *r)
+{
+    return r->nlattices == 0 && !(x->water_m > 0.0);
+}
+
+void recipe_run_dark(const struct experiment *x, float *pixels, atomic_uint_fast64_t *rows)
+{
+    memset(pixels, 0, (size_t)experiment_pixels(x) * sizeof *pixels);
+    for (size_t i = 0; i < x->npanels && rows; i++)
+        atomic_fetch_add_explicit(rows, (uint_fast64_t)x->panels[i].slow_pixels,
+                                  memory_order_relaxed);
+}

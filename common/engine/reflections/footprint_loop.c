@@ -1,0 +1,54 @@
+/*
+ * The loop of the footprint, compiled once per instruction set.  Nothing is fused, so all give
+ * the same bytes.  What bounds it: loads and stores of the first cache, two and one for each sum.
+ */
+#include "engine/reflections/footprint_loop.h"
+
+#include "base/isa.h"
+#include "engine/reflections/footprint.h"
+
+enum { SPAN = FOOTPRINT_NODE };
+
+static void add(float *to, const float *restrict given)
+{
+    for (int i = 0; i < SPAN; i++)  // vectorised
+        to[i] = to[i] + given[i];
+}
+
+/* What the pixels of a span give with a weight that goes from `from` to `to`. */
+static void give(const float *restrict in, float from, float to, float *restrict given)
+{
+    const float slope = (to - from) * (1.0f / SPAN);
+    for (int i = 0; i < SPAN; i++)  // vectorised
+        given[i] = (from + slope * (float)i) * in[i];
+}
+
+static int is_dark(const float *in)
+{
+    int lit = 0;
+    for (int i = 0; i < SPAN; i++)  // vectorised
+        lit |= in[i] != 0.0f;
+    return !lit;
+}
+
+static void row(const struct footprint_row *r)
+{
+    float given[SPAN];
+    for (int64_t span = 0; span < r->spans; span++) {
+        const float *in = r->in + span * SPAN;
+        const float *from = r->weight + span * (r->reach + 1), *to = from + r->reach + 1;
+        if (is_dark(in))
+            continue;
+        give(in, from[0], to[0], given);
+        add(r->after[0] + span * SPAN, given);
+        for (int n = 1; n <= r->reach && (from[n] > 0.0f || to[n] > 0.0f); n++) {
+            give(in, from[n], to[n], given);
+            add(r->before[n] + span * SPAN, given);
+            add(r->after[n] + span * SPAN, given);
+        }
+    }
+}
+
+const struct footprint_kernels NAME(footprint_kernels_, ISA) = {
+    .row = row,
+};

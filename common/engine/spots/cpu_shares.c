@@ -1,0 +1,152 @@
+/* The reflections of a frame by the CPU: rows given out to threads, see cpu_shares.h. */
+#include "engine/spots/cpu_shares.h"
+
+#include <omp.h>
+
+#include "base/isa.h"
+#include "engine/reference/recipe_check.h"
+
+typedef bool shares_kernel(const struct cpu_job *job, const struct cpu_where *where,
+                           struct cpu_shares *s, struct share_list *list);
+
+/* What all rows share. */
+struct look {
+    shares_kernel *kernel;
+    const struct cpu_job *job;
+    const float *photons;  // of the image, as of points
+};
+
+static bool any_lit(const float *photons, int64_t count)
+{
+    bool lit = false;
+    for (int64_t i = 0; i < count; i++)
+        lit = lit || (double)photons[i] > CPU_SHARES_LEAST_PHOTONS;
+    return lit;
+}
+
+/* The next pixels of a row from *fast on that are worth a look, in whole lanes; false for none. */
+static bool next_block(const float *row, int64_t end, int64_t *fast, int *count)
+{
+    *count = 0;
+    while (*fast + *count < end && *count < CPU_BLOCK) {
+        const int64_t at = *fast + *count, left = end - at;
+        const int64_t lanes = left < CPU_LANES ? left : CPU_LANES;
+        if (any_lit(row + at, lanes))
+            *count += (int)lanes;
+        else if (*count)
+            break;
+        else
+            *fast += lanes;
+    }
+    return *count;
+}
+
+static bool share_row(const struct look *l, const struct panel *p, int64_t slow,
+                      struct cpu_shares *s, struct share_list *list)
+{
+    const float *row = l->photons + p->first_pixel + slow * p->fast_pixels;
+    struct cpu_where where = {p, 0, slow, 0};
+    bool good = true;
+    for (; good && next_block(row, p->fast_pixels, &where.fast, &where.count);
+         where.fast += where.count)
+        good = l->kernel(l->job, &where, s, list);
+    return good;
+}
+
+static bool share_frame(const struct look *l, int threads, struct share_list *lists)
+{
+    const struct experiment *x = l->job->x;
+    struct cpu_shares *room = mem_array((size_t)threads, sizeof *room);
+    bool good = room;
+    for (size_t i = 0; i < x->npanels && good; i++) {
+        const struct panel *p = &x->panels[i];
+#pragma omp parallel for schedule(dynamic) num_threads(threads) reduction(&& : good)
+        for (int64_t slow = 0; slow < p->slow_pixels; slow++)
+            good = share_row(l, p, slow, &room[omp_get_thread_num()], &lists[slow]) && good;
+        lists += p->slow_pixels;
+    }
+    for (int i = 0; room && i < threads; i++)
+        mem_free(room[i].away);
+    mem_free(room);
+    return good;
+}
+
+static shares_kernel *const KERNELS[ISA_COUNT] = ISA_TABLE(cpu_shares_);
+
+bool cpu_shares_of_pixel(const struct cpu_job *job, int64_t pixel, struct cpu_shares *s,
+                         struct share_list *list)
+{
+    const struct panel *p = job->x->panels;
+    while (!panel_holds(p, pixel))
+        p++;
+    const int64_t at = pixel - p->first_pixel;
+    const struct cpu_where where = {p, at % p->fast_pixels, at / p->fast_pixels, 1};
+    return KERNELS[isa_best()](job, &where, s, list);
+}
+
+enum status cpu_reflections(const struct experiment *x, const struct cpu_table *tables,
+                            const struct footprint *f, const char *isa, int threads,
+                            const struct recipe *recipe, const float *pixels,
+                            const struct reflections_wanted *wanted, struct reflection_table *table,
+                            struct error *e)
+{
+    const size_t rows = (size_t)experiment_rows(x);
+    enum isa at;
+    struct cpu_job job;
+    if (isa_choose(&at, isa, e))
+        return STATUS_USAGE;
+    enum status status = cpu_job_open(&job, x, tables, recipe, e);
+    struct share_list *lists = status ? NULL : shares_open(rows);
+    const bool spread = f && f->is_seen;
+    const struct look look = {KERNELS[at], &job, spread ? f->photons : pixels};
+    const bool good = lists && share_frame(&look, threads, lists);
+    const struct shares shares = {.x = x,
+                                  .recipe = recipe,
+                                  .footprint = spread ? f : NULL,
+                                  .pixels = pixels,
+                                  .lists = lists,
+                                  .nlists = rows,
+                                  .threads = threads};
+    if (!status)
+        status =
+            good ? shares_table(&shares, wanted, table, e) : error_memory(e, "the reflections");
+    shares_free(lists, rows);
+    cpu_job_close(&job);
+    return status;
+}
+
+static void name(const void *job, uint32_t key, int32_t *lattice, int32_t hkl[3])
+{
+    dense_shares_name(job, key, lattice, hkl);
+}
+
+enum status cpu_dense_reflections(const struct experiment *x, const struct cpu_table *tables,
+                                  struct dense_table *padded, const struct footprint *f,
+                                  struct dense_frame *dense, const struct recipe *recipe,
+                                  const float *pixels, const struct reflections_wanted *wanted,
+                                  struct reflection_table *table, struct error *e)
+{
+    struct cpu_job job;
+    for (int i = 0; i < dense->threads; i++)
+        if (dense->room[i].full)
+            return error_memory(e, "the reflections");
+    enum status status = cpu_job_open(&job, x, tables, recipe, e);
+    if (!status)
+        status = cpu_dense_choose(&job, padded, e);
+    struct shares shares = {.x = x,
+                            .recipe = recipe,
+                            .footprint = f && f->is_seen ? f : NULL,
+                            .pixels = pixels,
+                            .runs = dense->rows,
+                            .nruns = dense->nrows,
+                            .name = name,
+                            .context = &job,
+                            .threads = dense->threads,
+                            .room = &dense->sorting};
+    for (size_t i = 0; i < recipe->nlattices; i++)
+        shares.turns = shares.turns || lattice_turns(recipe, i);
+    if (!status)
+        status = shares_table(&shares, wanted, table, e);
+    cpu_job_close(&job);
+    return status;
+}

@@ -1,0 +1,68 @@
+/*
+ * Inside the CPU engine: what each reflection gives to each pixel, see shares.h.  The dense loop
+ * keeps it while it computes a frame, see cpu_dense_shares.h.  For frames that it does not compute,
+ * and where nobody said before that reflections are wanted, here is a second look at the pixels
+ * that are not dark.  Steps of a pixel mostly have one or two nearest indices, for which sums run;
+ * one of them is put away when another index comes.
+ */
+#ifndef BRAGG_ENGINE_CPU_SHARES_H
+#define BRAGG_ENGINE_CPU_SHARES_H
+
+#include "engine/cpu/cpu.h"
+#include "engine/spots/shares.h"
+
+/* A sum of a pixel that was put away. */
+struct cpu_share {
+    int64_t key;  // of h, k, l: see cpu_shares_loop.c
+    int32_t lattice;
+    int32_t next;  // number of another one of the pixel, from 1; 0: none
+    double photons, turn;
+};
+
+/* Sums of the pixels of a block, each under an index. */
+struct cpu_running {
+    alignas(MEM_ALIGNMENT) int64_t key[CPU_BLOCK];
+    double sum[CPU_BLOCK], turn[CPU_BLOCK];
+};
+
+/* The arrays of one block; every thread has its own. */
+struct cpu_shares {
+    struct cpu_scratch block;  // first: the functions of cpu_block.h get a pointer to it
+    alignas(MEM_ALIGNMENT) int64_t key[CPU_BLOCK];  // of the step at hand
+    double term[CPU_BLOCK];
+    double least[CPU_BLOCK];  // terms that may be lost
+    struct cpu_running running[2];
+    int32_t first[CPU_BLOCK];  // number of what was put away last, from 1; 0: none
+    int32_t lattice;           // at hand
+    struct cpu_share *away;    // owned
+    size_t naway, capacity;
+    bool full;  // memory was out
+};
+
+/* Appends the shares of the block's pixels that are computed to *list; false when memory is out. */
+#define CPU_DECLARE_SHARES(isa)                                                     \
+    bool cpu_shares_##isa(const struct cpu_job *job, const struct cpu_where *where, \
+                          struct cpu_shares *s, struct share_list *list)
+CPU_DECLARE_SHARES(baseline);
+CPU_DECLARE_SHARES(avx2);
+CPU_DECLARE_SHARES(avx512);
+
+/* Appends those of one pixel of the image, which is computed; false when memory is out. */
+bool cpu_shares_of_pixel(const struct cpu_job *job, int64_t pixel, struct cpu_shares *s,
+                         struct share_list *list);
+
+/* As cpu_reflections, of what the dense loop of that recipe has kept. */
+enum status cpu_dense_reflections(const struct experiment *x, const struct cpu_table *tables,
+                                  struct dense_table *padded, const struct footprint *f,
+                                  struct dense_frame *dense, const struct recipe *recipe,
+                                  const float *pixels, const struct reflections_wanted *wanted,
+                                  struct reflection_table *table, struct error *e);
+
+/* As `reflections` of struct engine; `tables` has one item per crystal, `f` may be NULL. */
+enum status cpu_reflections(const struct experiment *x, const struct cpu_table *tables,
+                            const struct footprint *f, const char *isa, int threads,
+                            const struct recipe *recipe, const float *pixels,
+                            const struct reflections_wanted *wanted, struct reflection_table *table,
+                            struct error *e);
+
+#endif

@@ -1,0 +1,126 @@
+/*
+ * Inside the CPU engine: narrow reflections one by one.
+ *
+ * A GAUSS or TOPHAT lattice factor is 0 but for a small ball about every reciprocal
+ * lattice point.  Where these balls fill little of reciprocal space, the engine
+ * lists the points whose ball meets the Ewald sphere inside the view of the
+ * detector ("spots"), and evaluates the pixels that a spot can reach, by the
+ * formulas of the dense loop: the same pixels are lit, sums run in double precision.
+ * A pixel's terms are always added in the order of lattice, source, step and
+ * index, so that threads do not matter.
+ *
+ * It is not used for SQUARE and ROUND, which are dark nowhere; for tricubic structure
+ * factors; where a panel is curved or its axes are not at right angles; and where
+ * the dense loop is estimated to be faster.
+ */
+#ifndef BRAGG_ENGINE_CPU_SPOTS_H
+#define BRAGG_ENGINE_CPU_SPOTS_H
+
+#include "engine/cpu/cpu.h"
+
+/* A lattice point that lights some direction.  A direction whose components along fast,
+ * slow and normal of the panel are x, y, z has the tangents x/z and y/z. */
+struct cpu_spot {
+    double fast[2], slow[2];  // tangents that it reaches, least and largest
+    double F_sqr;             // relative to F_max squared
+    int32_t index[3];
+    int32_t panel;
+    int32_t row_min, row_max;  // that it reaches from any layer and subpixel
+    uint32_t lattice, source, step;
+};
+
+struct cpu_spots {
+    struct cpu_spot *items;  // owned
+    size_t count, capacity;
+};
+
+/* A panel, seen from the sample; in m. */
+struct cpu_screen {
+    const struct panel *panel;
+    double fast_m, slow_m;  // outer corner along fast and slow
+    double near, far;       // front of the first layer and back of the last one
+    double min[2], max[2];  // edges of the region of interest along fast and slow
+};
+
+/* The view of the detector: a cone of directions from the sample, and the panels. */
+struct cpu_view {
+    double axis[3];
+    double cosine, sine;  // of half its opening angle; -1 and 0: all directions
+    size_t nscreens;
+    struct cpu_screen *screens;  // owned
+};
+
+/* One step of one lattice seen from one source. */
+struct cpu_view_step {
+    const struct cpu_source *source;
+    const struct cpu_lattice *lattice;
+    const double *cell;     // rows a, b, c in m
+    double reciprocal[9];   // rows a*, b*, c* in 1/m
+    double inverse_sqr[3];  // of their lengths
+    double per_m, wavelength_m;
+    double inner_sqr, outer_sqr;  // 1/m^2: radii of the shell that lights something
+    int min[3], max[3];           // indices whose ball can be seen
+    int inner, outer[2];          // axis with the longest rows of points, and the others
+};
+
+/* Points of neighbouring rows whose ball meets the Ewald sphere: where a row enters and
+ * where it leaves, indices begin .. end of the inner axis. */
+struct cpu_rows {
+    alignas(MEM_ALIGNMENT) int32_t begin[2][CPU_BLOCK];
+    int32_t end[2][CPU_BLOCK];
+};
+
+/* Sets the view of all regions of interest; false when memory is out.  Free it with
+ * cpu_view_close. */
+bool cpu_view_open(struct cpu_view *v, const struct experiment *x);
+void cpu_view_close(struct cpu_view *v);
+
+/* Whether the tangents of a direction give a pixel of each panel. */
+bool cpu_view_is_plain(const struct experiment *x);
+
+/* Sets what a ball about `direction` on the unit sphere reaches on a panel: tangents and rows of
+ * *spot, and the distances from the edge along fast in m; false for nothing. */
+bool cpu_view_reaches(const struct cpu_screen *p, const double direction[3], double radius,
+                      struct cpu_spot *spot, double columns[2]);
+
+/* Prepares *s; false for a cell without volume. */
+bool cpu_view_step(struct cpu_view_step *s, const struct cpu_view *v,
+                   const struct cpu_source *source, const struct cpu_lattice *l, size_t step);
+
+/* Reflections of such a step whose ball meets the Ewald sphere in view, roughly. */
+double cpu_view_reflections(const struct cpu_view *v, const struct cpu_view_step *s);
+
+/* Fills *rows for `count` <= CPU_BLOCK rows; `start` is the diffracted beam at inner index 0
+ * of the first of them, in 1/m. */
+#define CPU_DECLARE_ROWS(isa)                                                            \
+    void cpu_rows_##isa(const struct cpu_view_step *s, const double start[3], int count, \
+                        struct cpu_rows *rows)
+CPU_DECLARE_ROWS(baseline);
+CPU_DECLARE_ROWS(avx2);
+CPU_DECLARE_ROWS(avx512);
+
+/* See struct cpu_kernels. */
+#define CPU_DECLARE_SCATTER(isa)                                                     \
+    void cpu_scatter_##isa(const struct cpu_job *job, const struct cpu_spots *spots, \
+                           int32_t panel, int64_t row_begin, int64_t row_end, double *sums)
+CPU_DECLARE_SCATTER(baseline);
+CPU_DECLARE_SCATTER(avx2);
+CPU_DECLARE_SCATTER(avx512);
+
+/* What a step of a pixel costs where every pixel is asked, in ns of AVX2: by the dense loop and in
+ * double precision. */
+#define SPOTS_DENSE_NS 1.4
+#define SPOTS_DOUBLE_NS 3.0
+
+/* Decides which lattices of the job are scattered spot by spot: `scattered`, `reach_1_m`
+ * and `lean` of the job; those where it pays against step_ns, or all that can be for HUGE_VAL.
+ * The choice depends on that, experiment and recipe alone.  A job that was not asked about is
+ * dense. */
+void cpu_spots_choose(struct cpu_job *job, double step_ns);
+
+/* Adds the scattered lattices to sums[experiment_pixels()], in photons before the factors
+ * that are applied once a pixel.  STATUS_FAILED when memory is out. */
+enum status cpu_spots_add(const struct cpu_kernels *kernels, const struct cpu_job *job, int threads,
+                          double *sums, struct error *e);
+
+#endif

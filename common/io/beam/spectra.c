@@ -1,0 +1,311 @@
+#include "io/beam/spectra.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/alloc.h"
+#include "base/median.h"
+#include "io/hdf5/hdf5_read.h"
+#include "io/nxmx/nexus.h"
+#include "io/nxmx/nxmx_geometry.h"
+#include "io/text/textfile.h"
+
+enum { POINTS_MAX = 1 << 24 };  // of all shots
+static const double ENERGY_MAX_EV = 1e7;
+
+void spectra_free(struct listed_spectra *l)
+{
+    mem_free(l->energy_eV);
+    mem_free(l->photons);
+    *l = (struct listed_spectra){0};
+}
+
+static enum status reserve(struct listed_spectra *l, size_t shots, size_t points, struct error *e)
+{
+    l->shots = shots;
+    l->points = points;
+    l->energy_eV = mem_array(shots * points, sizeof *l->energy_eV);
+    l->photons = mem_array(shots * points, sizeof *l->photons);
+    return l->energy_eV && l->photons ? STATUS_OK : error_memory(e, "the spectra");
+}
+
+/* --- what holds for both ------------------------------------------------------- */
+
+static void reverse(double *values, size_t n)
+{
+    for (size_t i = 0; i < n / 2; i++) {
+        const double kept = values[i];
+        values[i] = values[n - 1 - i];
+        values[n - 1 - i] = kept;
+    }
+}
+
+static enum status check_shot(const char *path, size_t shot, double *energy_eV, double *photons,
+                              size_t points, struct error *e)
+{
+    if (points > 1 && energy_eV[0] > energy_eV[1]) {
+        reverse(energy_eV, points);
+        reverse(photons, points);
+    }
+    double sum = 0.0;
+    for (size_t i = 0; i < points; i++) {
+        if (!(energy_eV[i] > 0.0 && energy_eV[i] <= ENERGY_MAX_EV) || !(fabs(photons[i]) <= 1e30))
+            return error_set(e, STATUS_INPUT,
+                             "%s: point %zu of spectrum %zu is %g eV with %g photons, must be "
+                             "finite and the energy above 0, at most %g",
+                             path, i, shot, energy_eV[i], photons[i], ENERGY_MAX_EV);
+        if (i && !(energy_eV[i] > energy_eV[i - 1]))
+            return error_set(e, STATUS_INPUT,
+                             "%s: energy %.9g eV of spectrum %zu stands beside %.9g, must rise or "
+                             "fall all along",
+                             path, energy_eV[i], shot, energy_eV[i - 1]);
+        photons[i] = fmax(photons[i], 0.0);
+        sum += photons[i];
+    }
+    if (!(sum > 0.0))
+        return error_set(e, STATUS_INPUT, "%s: spectrum %zu has no light", path, shot);
+    for (size_t i = 0; i < points; i++)
+        photons[i] /= sum;
+    return STATUS_OK;
+}
+
+static enum status check_all(const char *path, struct listed_spectra *l, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < l->shots && !s; i++)
+        s = check_shot(path, i, l->energy_eV + i * l->points, l->photons + i * l->points, l->points,
+                       e);
+    return s;
+}
+
+/* --- text ------------------------------------------------------------------------ */
+
+/* Lines from here to the end of the text: a place for each point. */
+static size_t count_lines(const struct text_file *t)
+{
+    size_t lines = 1;
+    for (const char *at = t->bytes; *at; at++)
+        lines += *at == '\n';
+    return lines;
+}
+
+static enum status read_lines(struct text_file *t, double unit_eV, struct listed_spectra *l,
+                              struct error *e)
+{
+    const size_t room = count_lines(t);
+    size_t shots = 0, points = 0;
+    enum status s;
+    while (!(s = text_line(t, TEXT_SPACE ",", '#', e)) && t->nwords) {
+        if (!shots) {
+            if (t->nwords < 2 || t->nwords > TEXT_WORDS_MAX)
+                return text_error(t, e, "%d columns, must be an energy and 1 to %d weights",
+                                  t->nwords, TEXT_WORDS_MAX - 1);
+            shots = (size_t)t->nwords - 1;
+            if ((s = reserve(l, shots, room, e)))
+                return s;
+        }
+        if (t->nwords != (int)shots + 1)
+            return text_error(t, e, "%d columns, must be %zu as in the first line", t->nwords,
+                              shots + 1);
+        double energy;
+        s = text_real(t, 0, "energy", 0.0, ENERGY_MAX_EV, &energy, e);
+        for (size_t i = 0; i < shots && !s; i++) {
+            l->energy_eV[i * room + points] = energy * unit_eV;
+            s = text_real(t, (int)i + 1, "weight", -1e30, 1e30, &l->photons[i * room + points], e);
+        }
+        if (s)
+            return s;
+        points++;
+    }
+    if (!s && !points)
+        return error_set(e, STATUS_INPUT, "%s: no spectrum", t->path);
+    for (size_t i = 1; i < shots; i++) {
+        memmove(l->energy_eV + i * points, l->energy_eV + i * room, points * sizeof(double));
+        memmove(l->photons + i * points, l->photons + i * room, points * sizeof(double));
+    }
+    l->points = points;
+    return s;
+}
+
+/* Returns the first place of a word among `length` bytes, or NULL if the bytes do not contain it.
+ * Upper and lower case are the same; a part of a longer word does not count. */
+static const char *find_word(const char *bytes, size_t length, const char *word)
+{
+    const size_t size = strlen(word);
+    for (size_t i = 0; i + size <= length; i++)
+        if (strncasecmp(bytes + i, word, size) == 0 &&
+            (!i || !isalpha((unsigned char)bytes[i - 1])) &&
+            (i + size == length || !isalpha((unsigned char)bytes[i + size])))
+            return bytes + i;
+    return NULL;
+}
+
+/* What the comments before the first numbers say of the first column: eV unless they name keV, and
+ * name it first. */
+static enum status find_unit(const struct text_file *t, double *unit_eV, struct error *e)
+{
+    static const char *const others[] = {"MeV",      "GeV", "wavelength", "wavelengths", "lambda",
+                                         "angstrom", "nm",  "pm",         "Hz",          "THz"};
+    const char *begin = t->next, *end = begin;  // after a byte order mark
+    while (*end == '#' || (*end && strchr(TEXT_SPACE "\n", *end)))
+        end += *end == '#' ? strcspn(end, "\n") : 1;
+    const size_t length = (size_t)(end - begin);
+    const char *keV = find_word(begin, length, "keV"), *eV = find_word(begin, length, "eV");
+    *unit_eV = keV && (!eV || keV < eV) ? 1000.0 : 1.0;
+    for (size_t i = 0; i < sizeof others / sizeof *others && !keV && !eV; i++)
+        if (find_word(begin, length, others[i]))
+            return error_set(e, STATUS_INPUT,
+                             "%s: a comment at the beginning names '%s'; expected energies in eV, "
+                             "or in keV after a comment that names keV",
+                             t->path, others[i]);
+    return STATUS_OK;
+}
+
+static enum status read_text(const char *path, struct listed_spectra *l, struct error *e)
+{
+    struct text_file t;
+    enum status s = text_open(&t, path, FILETYPE_SPECTRA, TEXT_BYTES_MAX, e);
+    if (!s) {
+        double unit_eV;
+        s = find_unit(&t, &unit_eV, e);
+        s = s ? s : text_check_commas(&t, '#', e);
+        s = s ? s : read_lines(&t, unit_eV, l, e);
+    }
+    text_close(&t);
+    return s;
+}
+
+/* --- HDF5 ------------------------------------------------------------------------ */
+
+/* Sizes of a data set of numbers of rank 1 or 2, as shots x points; its identity to be closed, or
+ * a negative number. */
+static hid_t open_numbers(hid_t file, const char *path, hsize_t size[2])
+{
+    const hid_t data = hdf5_open_data(file, path);
+    const hid_t space = data < 0 ? -1 : H5Dget_space(data);
+    const int rank = space < 0 ? 0 : H5Sget_simple_extent_ndims(space);
+    size[0] = size[1] = 1;
+    const bool good = (rank == 1 || rank == 2) &&
+                      H5Sget_simple_extent_dims(space, size + 2 - rank, NULL) == rank && size[0] &&
+                      size[1] && size[1] <= POINTS_MAX / size[0];
+    if (space >= 0)
+        (void)H5Sclose(space);
+    if (good || data < 0)
+        return data;
+    (void)H5Dclose(data);
+    return -1;
+}
+
+/* Takes away the median of the outer twentieths of both ends. */
+static enum status level(double *photons, size_t points, struct error *e)
+{
+    const size_t edge = points / 20;
+    if (!edge)
+        return STATUS_OK;
+    double *outer = mem_array(2 * edge, sizeof *outer);
+    if (!outer)
+        return error_memory(e, "a spectrum");
+    memcpy(outer, photons, edge * sizeof *outer);
+    memcpy(outer + edge, photons + points - edge, edge * sizeof *outer);
+    const double base = median(outer, 2 * edge);
+    for (size_t i = 0; i < points; i++)
+        photons[i] -= base;
+    mem_free(outer);
+    return STATUS_OK;
+}
+
+/* What the energies have to be multiplied by, from their attribute `units`. */
+static enum status read_unit(hid_t file, const char *path, double *unit_eV, struct error *e)
+{
+    const struct nexus n = {file, path};
+    char units[NEXUS_TEXT] = "eV";
+    const bool said = H5Aexists_by_name(file, "/energies", "units", H5P_DEFAULT) > 0;
+    if (said && !nexus_text(&n, "/energies", "units", units))
+        return nexus_error(&n, "/energies", e, "units cannot be read; expected eV or keV");
+    if (strcasecmp(units, "eV") == 0)
+        *unit_eV = 1.0;
+    else if (strcasecmp(units, "keV") == 0)
+        *unit_eV = 1000.0;
+    else
+        return nexus_error(&n, "/energies", e, "unknown units '%.40s'; expected eV or keV", units);
+    return STATUS_OK;
+}
+
+static enum status read_sets(const char *path, double unit_eV, hid_t energies,
+                             const hsize_t esize[2], hid_t weights, const hsize_t wsize[2],
+                             struct listed_spectra *l, struct error *e)
+{
+    if (esize[1] != wsize[1] || (esize[0] != 1 && esize[0] != wsize[0]))
+        return error_set(e, STATUS_INPUT,
+                         "%s: %llu x %llu energies for %llu x %llu weights, must be as many points "
+                         "in one row or in as many",
+                         path, (unsigned long long)esize[0], (unsigned long long)esize[1],
+                         (unsigned long long)wsize[0], (unsigned long long)wsize[1]);
+    enum status s = reserve(l, (size_t)wsize[0], (size_t)wsize[1], e);
+    if (s)
+        return s;
+    if (H5Dread(energies, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, l->energy_eV) < 0 ||
+        H5Dread(weights, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, l->photons) < 0)
+        return error_set(e, STATUS_INPUT, "%s: /energies or /weights cannot be read", path);
+    for (size_t i = 0; i < (size_t)(esize[0] * esize[1]); i++)
+        l->energy_eV[i] *= unit_eV;
+    for (size_t i = 1; i < l->shots && esize[0] == 1; i++)
+        memcpy(l->energy_eV + i * l->points, l->energy_eV, l->points * sizeof *l->energy_eV);
+    for (size_t i = 0; i < l->shots && !s; i++)
+        s = level(l->photons + i * l->points, l->points, e);
+    return s;
+}
+
+static enum status read_open(struct hdf5_file *f, const char *path, struct listed_spectra *l,
+                             struct error *e)
+{
+    hsize_t esize[2], wsize[2];
+    char missing[HDF5_REASON];
+    double unit_eV = 1.0;
+    const hid_t energies = open_numbers(f->id, "/energies", esize);
+    const hid_t weights = open_numbers(f->id, "/weights", wsize);
+    enum status s = STATUS_OK;
+    if (energies < 0 || weights < 0)
+        s = error_set(e, STATUS_INPUT,
+                      "%s: must have /energies and /weights, numbers of shots x points, at most %d",
+                      path, POINTS_MAX);
+    else if (hdf5_missing_part(energies, missing) || hdf5_missing_part(weights, missing))
+        s = error_set(e, STATUS_INPUT,
+                      "%s: /energies or /weights has a part in %s, which is missing", path,
+                      missing);
+    else
+        s = read_unit(f->id, path, &unit_eV, e);
+    s = s ? s : read_sets(path, unit_eV, energies, esize, weights, wsize, l, e);
+    if (energies >= 0)
+        (void)H5Dclose(energies);
+    if (weights >= 0)
+        (void)H5Dclose(weights);
+    return s;
+}
+
+static void try_hdf5(struct hdf5_file *f)
+{
+    struct listed_spectra l = {0};
+    struct error e;
+    (void)read_open(f, "", &l, &e);
+    spectra_free(&l);
+}
+
+static enum status read_hdf5(const char *path, struct listed_spectra *l, struct error *e)
+{
+    struct hdf5_file f;
+    enum status s = hdf5_open(&f, path, try_hdf5, e);
+    s = s ? s : read_open(&f, path, l, e);
+    hdf5_abort(&f);
+    return s;
+}
+
+enum status spectra_read(const char *path, struct listed_spectra *l, struct error *e)
+{
+    *l = (struct listed_spectra){0};
+    const enum status s = nxmx_is_hdf5(path) ? read_hdf5(path, l, e) : read_text(path, l, e);
+    return s ? s : check_all(path, l, e);
+}

@@ -1,0 +1,149 @@
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/log.h"
+#include "base/units.h"
+#include "base/vec.h"
+#include "io/crystfel/geom.h"
+#include "io/crystfel/geom_bad.h"
+#include "model/incident.h"
+#include "model/stokes.h"
+
+/* Without exponents, which CrystFEL does not read here. */
+static void write_axis(FILE *out, size_t panel, const char *name, const double frame[9],
+                       const double v[3])
+{
+    fprintf(out, "p%zu/%s = %+.9fx %+.9fy %+.9fz\n", panel, name, vec_dot(v, frame),
+            vec_dot(v, frame + 3), vec_dot(v, frame + 6));
+}
+
+static void write_panel(FILE *out, size_t i, const struct experiment *x, const double frame[9],
+                        const struct geom_style *style)
+{
+    const struct panel *p = &x->panels[i];
+    const int64_t first = p->first_pixel / p->fast_pixels;
+    fprintf(out, "\np%zu/data = %s\n", i, style->data);
+    if (!style->live)
+        fprintf(out, "p%zu/dim0 = %%\np%zu/dim1 = ss\np%zu/dim2 = fs\n", i, i, i);
+    fprintf(out, "p%zu/min_fs = 0\np%zu/max_fs = %" PRId64 "\n", i, i, p->fast_pixels - 1);
+    fprintf(out, "p%zu/min_ss = %" PRId64 "\np%zu/max_ss = %" PRId64 "\n", i, first, i,
+            first + p->slow_pixels - 1);
+    if (p->pixel_m != x->panels[0].pixel_m)
+        fprintf(out, "p%zu/res = %.9g\n", i, 1 / p->pixel_m);
+    fprintf(out, "p%zu/corner_x = %.6f\np%zu/corner_y = %.6f\n", i,
+            vec_dot(p->origin_m, frame) / p->pixel_m, i,
+            vec_dot(p->origin_m, frame + 3) / p->pixel_m);
+    fprintf(out, "p%zu/coffset = %.9f\n", i,
+            vec_dot(p->origin_m, frame + 6) - x->panels[0].distance_m);
+    write_axis(out, i, "fs", frame, p->fast);
+    write_axis(out, i, "ss", frame, p->slow);
+}
+
+/* What is never computed, in all panels. */
+static enum status write_bad(FILE *out, const struct experiment *x, struct error *e)
+{
+    size_t count = 0;
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < x->npanels && !s; i++) {
+        const struct panel *p = &x->panels[i];
+        s = geom_write_bad(out, p, i, p->first_pixel / p->fast_pixels, &count, e);
+    }
+    return s;
+}
+
+/* CrystFEL has no field for it. */
+static void write_sensor(FILE *out, const struct panel *p)
+{
+    if (p->thickness_m > 0.0)
+        fprintf(out, "; sensor: %s, %.9g mm, mu %.6g/mm\n", panel_material(p),
+                m_to_mm(p->thickness_m), p->absorption_1_m / 1e3);
+}
+
+/* CrystFEL has no field for it either: its programs take an option, with whole degrees and
+ * percents. */
+static void write_polarization(FILE *out, const struct beam *b, const double frame[9])
+{
+    double stokes[4];
+    beam_stokes(b, frame, frame + 3, stokes);
+    const double percent = round(50.0 * (1.0 + hypot(stokes[1], stokes[2])));
+    const double turned = rad_to_deg(0.5 * atan2(stokes[2], stokes[1]));
+    const double angle = round(turned < -0.5 ? turned + 180.0 : turned);
+    fprintf(out, "; polarization: --polarisation=");
+    if (b->no_polarization)
+        fprintf(out, "none\n");
+    else if (angle == 0.0 || angle == 90.0)
+        fprintf(out, "%s%.0f\n", angle > 0.0 ? "vert" : "horiz", percent);
+    else
+        fprintf(out, "%.0fdeg%.0f\n", angle, percent);
+}
+
+static bool is_divergent(const struct experiment *x)
+{
+    const struct source *all = x->beam.sources;
+    bool differ = false;
+    for (size_t i = 1; i < x->beam.nsources && !differ; i++)
+        differ = vec_dot(all[i].direction, all[0].direction) < 1.0 - 1e-13;
+    for (size_t i = 0; i < x->ncrystals && !differ; i++)
+        differ = x->crystals[i].has_ensemble && x->crystals[i].divergence_rms_rad > 0.0;
+    return differ;
+}
+
+void geom_warn_of_unsaid(const char *path, const struct experiment *x)
+{
+    const struct incident b = incident_beam(x, &(struct recipe){0});
+    if (b.longest_m > b.shortest_m * (1.0 + 1e-9))
+        log_line(LOG_WARNING,
+                 "%s can say only the mean of several wavelengths (%.6g to %.6g A): CrystFEL "
+                 "assumes a monochromatic beam",
+                 path, m_to_angstrom(b.shortest_m), m_to_angstrom(b.longest_m));
+    if (is_divergent(x))
+        log_line(LOG_WARNING,
+                 "%s cannot say the divergence of the beam: CrystFEL assumes a parallel beam",
+                 path);
+    if (x->beam.harmonic_share > 0.0)
+        log_line(LOG_WARNING,
+                 "%s cannot say the third harmonic (%.4g %%): CrystFEL assumes one order", path,
+                 100.0 * x->beam.harmonic_share);
+}
+
+static enum status check(const struct experiment *x, struct error *e)
+{
+    for (size_t i = 0; i < x->npanels; i++) {
+        if (x->panels[i].curved)
+            return error_set(e, STATUS_INPUT, "CrystFEL has no curved detectors");
+        if (x->panels[i].fast_pixels != x->panels[0].fast_pixels)
+            return error_set(e, STATUS_INPUT,
+                             "panels 0 and %zu have %" PRId64 " and %" PRId64
+                             " pixels along fast: they are no slabs of one array",
+                             i, x->panels[0].fast_pixels, x->panels[i].fast_pixels);
+    }
+    return x->npanels ? STATUS_OK : error_set(e, STATUS_INPUT, "there is no panel");
+}
+
+enum status geom_write(FILE *out, const struct experiment *x, const struct geom_style *style,
+                       const double frame[9], struct error *e)
+{
+    const enum status s = check(x, e);
+    if (s)
+        return s;
+    if (style->live)
+        fprintf(out, "; frames of bragg-serve --protocol=crystfel, as MessagePack\n"
+                     "photon_energy = beam_energy eV\nclen = detector_distance mm\n");
+    else
+        fprintf(out,
+                "photon_energy = %.9g\nclen = %.9f\n"
+                "; frames whose energy varies, in NXmx: "
+                "wavelength = /entry/instrument/beam/incident_wavelength A\n",
+                m_to_ev(x->beam.wavelength_m), x->panels[0].distance_m);
+    fprintf(out, "adu_per_photon = %.9g\nres = %.9g\n", x->gain > 0 ? x->gain : 1.0,
+            1 / x->panels[0].pixel_m);
+    if (x->saturation >= 1)
+        fprintf(out, "max_adu = %.10g\n", floor(x->saturation) - 1);
+    write_sensor(out, x->panels);
+    write_polarization(out, &x->beam, frame);
+    if (style->peaks)
+        fprintf(out, "peak_list = peak_list\n");
+    for (size_t i = 0; i < x->npanels; i++)
+        write_panel(out, i, x, frame, style);
+    return write_bad(out, x, e);
+}

@@ -1,0 +1,261 @@
+/* Experiment lists: which models belong to the first experiment, beam, scan and crystal. */
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/alloc.h"
+#include "base/units.h"
+#include "base/vec.h"
+#include "io/dials/expt.h"
+#include "io/dials/expt_models.h"
+
+bool expt_is_named(const char *path)
+{
+    const size_t length = strlen(path);
+    return length > 5 && strcasecmp(path + length - 5, ".expt") == 0;
+}
+
+void expt_free(struct expt *x)
+{
+    for (size_t i = 0; i < x->npanels; i++)
+        mem_free(x->panels[i].mask);
+    mem_free(x->panels);
+    *x = (struct expt){0};
+}
+
+/* --- the list ------------------------------------------------------------------- */
+
+static enum status find_first(struct expt_json *l, struct error *e)
+{
+    struct json_at id, all;
+    const char *what =
+        json_at_optional(&l->root, "__id__", &id) ? json_string_value(id.value) : NULL;
+    if (!what || strcmp(what, "ExperimentList") != 0)
+        return json_at_error(&l->root, e, "no experiment list: '__id__' must be 'ExperimentList'");
+    enum status s = json_at_member(&l->root, "experiment", &all, e);
+    s = s ? s : json_at_list(&all, 1, &l->experiments, e);
+    if (!s)
+        json_at_item(&all, 0, &l->chosen);
+    return s;
+}
+
+enum status expt_json_open(struct expt_json *l, const char *path, struct error *e)
+{
+    *l = (struct expt_json){0};
+    const enum status s = json_at_open(&l->root, path, e);
+    return s ? s : find_first(l, e);
+}
+
+/* The same for one of the first experiment that must be there. */
+static enum status need_model(const struct expt_json *l, const char *kind, struct json_at *out,
+                              struct error *e)
+{
+    const enum status s = expt_model(&l->chosen, &l->root, kind, out, e);
+    return s || out->value ? s : json_at_error(&l->chosen, e, "has no '%s'", kind);
+}
+
+/* --- beam ----------------------------------------------------------------------- */
+
+/* DIALS knows the normal of the plane in which the E field swings, and the fraction of the
+ * intensity in it: (1 + K)/2 for Kahn's factor K. */
+static enum status read_polarization(const struct json_at *at, struct expt *x, struct error *e)
+{
+    struct json_at member;
+    double normal[3] = {0, 1, 0}, lab_normal[3], fraction = 0.5;
+    enum status s = STATUS_OK;
+    if (json_at_optional(at, "polarization_normal", &member))
+        s = expt_direction(at, "polarization_normal", normal, e);
+    x->has_kahn = json_at_optional(at, "polarization_fraction", &member);
+    if (!s && x->has_kahn)
+        s = json_at_real(&member, 0, 1, &fraction, e);
+    if (s)
+        return s;
+    expt_to_lab(normal, lab_normal);
+    vec_cross(x->direction, lab_normal, x->polarization);
+    const double length = sqrt(vec_dot(x->polarization, x->polarization));
+    if (!(length > 1e-3))
+        return json_at_error(at, e, "polarization_normal must not lie along the beam");
+    for (int i = 0; i < 3; i++)
+        x->polarization[i] /= length;
+    x->kahn = 2 * fraction - 1;
+    return STATUS_OK;
+}
+
+static enum status read_beam(const struct json_at *at, struct expt *x, struct error *e)
+{
+    struct json_at member;
+    double to_source[3], wavelength_A;
+    const char *probe =
+        json_at_optional(at, "probe", &member) ? json_string_value(member.value) : "x-ray";
+    if (!probe || strcmp(probe, "x-ray") != 0)
+        return json_at_error(&member, e, "must be 'x-ray'");
+    enum status s = json_at_member_real(at, "wavelength", 1e-4, 1e4, &wavelength_A, e);
+    s = s ? s : expt_direction(at, "direction", to_source, e);
+    if (!s && json_at_optional(at, "flux", &member))
+        s = json_at_real(&member, 0, 1e60, &x->flux_ph_s, e);
+    if (s)
+        return s;
+    x->wavelength_m = angstrom_to_m(wavelength_A);
+    expt_to_lab(to_source, x->direction);
+    for (int i = 0; i < 3; i++)
+        x->direction[i] = 0.0 - x->direction[i];
+    return read_polarization(at, x, e);
+}
+
+/* The first number of a list. */
+static enum status first_of(const struct json_at *list, double min, double max, double *out,
+                            struct error *e)
+{
+    struct json_at item;
+    size_t count;
+    const enum status s = json_at_list(list, 1, &count, e);
+    json_at_item(list, 0, &item);
+    return s ? s : json_at_real(&item, min, max, out, e);
+}
+
+/* In s, where the scan tells it. */
+static enum status read_exposure(const struct expt_json *l, double *exposure_s, struct error *e)
+{
+    struct json_at scan, properties, times;
+    const enum status s = expt_model(&l->chosen, &l->root, "scan", &scan, e);
+    if (s || !scan.value)
+        return s;
+    const bool nested = json_at_optional(&scan, "properties", &properties);
+    if (!json_at_optional(nested ? &properties : &scan, "exposure_time", &times) ||
+        (json_is_array(times.value) && !json_array_size(times.value)))
+        return STATUS_OK;
+    return first_of(&times, 0, 1e9, exposure_s, e);
+}
+
+/* --- detector and beam ---------------------------------------------------------- */
+
+static enum status read_setup(const struct expt_json *l, struct expt *x, struct error *e)
+{
+    struct json_at beam, detector;
+    struct expt_goniometer g;
+    x->nexperiments = l->experiments;
+    enum status s = need_model(l, "beam", &beam, e);
+    s = s ? s : read_beam(&beam, x, e);
+    s = s ? s : need_model(l, "detector", &detector, e);
+    s = s ? s : expt_detector(&detector, x, e);
+    s = s ? s : read_exposure(l, &x->exposure_s, e);
+    s = s ? s : expt_goniometer(&l->chosen, &l->root, &g, e);
+    if (s)
+        return s;
+    double axis[3];
+    x->has_spindle = g.present;
+    mat_apply(g.setting, g.axis, axis);
+    expt_to_lab(axis, x->spindle);
+    return STATUS_OK;
+}
+
+enum status expt_read(const char *path, struct expt *x, struct error *e)
+{
+    struct expt_json l;
+    *x = (struct expt){0};
+    enum status s = expt_json_open(&l, path, e);
+    s = s ? s : read_setup(&l, x, e);
+    json_at_close(&l.root);
+    return s;
+}
+
+/* --- scan ------------------------------------------------------------------------ */
+
+/* Start and width, or, beneath `properties`, where every image starts. */
+static enum status read_oscillation(const struct json_at *at, struct expt_scan *scan,
+                                    struct error *e)
+{
+    struct json_at properties, starts, width;
+    double both[2] = {0, 0};
+    enum status s;
+    if (!json_at_optional(at, "properties", &properties)) {
+        s = json_at_member_reals(at, "oscillation", 2, -360000, 360000, both, e);
+    } else if (json_at_optional(&properties, "oscillation", &starts)) {
+        s = first_of(&starts, -360000, 360000, &both[0], e);
+        json_at_item(&starts, 1, &width);
+        if (!s && width.value && !(s = json_at_real(&width, -360000, 360000, &both[1], e)))
+            both[1] -= both[0];
+        else if (!s && json_at_optional(&properties, "oscillation_width", &width))
+            s = first_of(&width, -360000, 360000, &both[1], e);
+    } else {
+        s = STATUS_OK;  // stills
+    }
+    scan->start_deg = both[0];
+    scan->width_deg = both[1];
+    return s;
+}
+
+enum status expt_json_scan(const struct expt_json *l, struct expt_scan *scan, struct error *e)
+{
+    struct json_at at;
+    double range[2];
+    enum status s = need_model(l, "scan", &at, e);
+    s = s ? s : json_at_member_reals(&at, "image_range", 2, 0, 1e9 - 1, range, e);
+    s = s ? s : read_oscillation(&at, scan, e);
+    if (s)
+        return s;
+    if (range[0] != floor(range[0]) || range[1] != floor(range[1]) || range[1] < range[0])
+        return json_at_error(&at, e, "image_range %g to %g, must be two whole numbers that rise",
+                             range[0], range[1]);
+    scan->first = (int64_t)range[0];
+    scan->images = (int64_t)(range[1] - range[0]) + 1;
+    return STATUS_OK;
+}
+
+enum status expt_read_scan(const char *path, struct expt_scan *scan, struct error *e)
+{
+    struct expt_json l;
+    *scan = (struct expt_scan){0};
+    enum status s = expt_json_open(&l, path, e);
+    s = s ? s : expt_json_scan(&l, scan, e);
+    json_at_close(&l.root);
+    return s;
+}
+
+/* --- crystal ---------------------------------------------------------------------- */
+
+/* a* = b x c / V and so on. */
+static enum status invert(const struct json_at *at, const double direct_A[9],
+                          double reciprocal_A[9], struct error *e)
+{
+    double box = 1;
+    for (int i = 0; i < 3; i++) {
+        vec_cross(direct_A + (i + 1) % 3 * 3, direct_A + (i + 2) % 3 * 3, reciprocal_A + 3 * i);
+        box *= sqrt(vec_dot(direct_A + 3 * i, direct_A + 3 * i));
+    }
+    const double volume = vec_dot(direct_A, reciprocal_A);
+    if (!(fabs(volume) > 1e-6 * box && box > 1e-6))
+        return json_at_error(at, e, "real_space_a, _b and _c make no cell: they lie in a plane");
+    for (int i = 0; i < 9; i++)
+        reciprocal_A[i] /= volume;
+    return STATUS_OK;
+}
+
+enum status expt_json_crystal(const struct expt_json *l, double reciprocal_A[9], struct error *e)
+{
+    static const char *const names[] = {"real_space_a", "real_space_b", "real_space_c"};
+    struct json_at at;
+    struct expt_goniometer g;
+    double direct_A[9];
+    enum status s = need_model(l, "crystal", &at, e);
+    s = s ? s : expt_goniometer(&l->chosen, &l->root, &g, e);
+    for (int i = 0; i < 3 && !s; i++)
+        s = json_at_member_reals(&at, names[i], 3, -1e6, 1e6, direct_A + 3 * i, e);
+    s = s ? s : invert(&at, direct_A, reciprocal_A, e);
+    for (int i = 0; i < 3 && !s; i++) {
+        double fixed[3], set[3];
+        mat_apply(g.fixed, reciprocal_A + 3 * i, fixed);
+        mat_apply(g.setting, fixed, set);
+        expt_to_lab(set, reciprocal_A + 3 * i);
+    }
+    return s;
+}
+
+enum status expt_read_crystal(const char *path, double reciprocal_A[9], struct error *e)
+{
+    struct expt_json l;
+    enum status s = expt_json_open(&l, path, e);
+    s = s ? s : expt_json_crystal(&l, reciprocal_A, e);
+    json_at_close(&l.root);
+    return s;
+}

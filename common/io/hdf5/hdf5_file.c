@@ -1,0 +1,224 @@
+#include "io/hdf5/hdf5_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- files --------------------------------------------------------------- */
+
+bool hdf5_good(struct hdf5_file *f, int64_t result)
+{
+    if (result < 0 && !f->failed) {
+        f->failed = true;
+        f->cause = errno;
+    }
+    return result >= 0;
+}
+
+/* No locks of the library: a lock of replace.c is on the file that it writes.  No plugins:
+ * chunks come packed, and what is installed must not change a byte.  No clean-up at exit: it
+ * crashes over a file that could not be closed. */
+hid_t hdf5_access(void)
+{
+    (void)H5dont_atexit();
+    (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    (void)H5PLset_loading_state(0);
+    const hid_t list = H5Pcreate(H5P_FILE_ACCESS);
+    (void)H5Pset_file_locking(list, false, true);
+    return list;
+}
+
+enum status hdf5_create(struct hdf5_file *f, const char *path, bool sync, struct error *e)
+{
+    *f = (struct hdf5_file){.id = -1, .path = strdup(path)};
+    if (!f->path)
+        return error_memory(e, "a file name");
+    const enum status s = replace_open(&f->replace, path, e);
+    if (s) {
+        free(f->path);
+        return s;
+    }
+    f->replace.sync = sync;
+    const hid_t access = hdf5_access();
+    do {  // the library gives up an open or a truncation that a signal interrupts
+        errno = f->replace.temporary ? 0 : ESPIPE;
+        f->id = f->replace.temporary
+                    ? H5Fcreate(f->replace.temporary, H5F_ACC_TRUNC, H5P_DEFAULT, access)
+                    : -1;
+    } while (f->id < 0 && errno == EINTR);
+    (void)hdf5_good(f, f->id);
+    (void)H5Pclose(access);
+    return STATUS_OK;
+}
+
+static void close_it(struct hdf5_file *f)
+{
+    do
+        errno = 0;
+    while (f->id >= 0 && H5Fflush(f->id, H5F_SCOPE_LOCAL) < 0 && errno == EINTR);
+    errno = 0;
+    if (f->id >= 0)
+        (void)hdf5_good(f, H5Fclose(f->id));
+    f->id = -1;
+}
+
+void hdf5_settle(struct hdf5_file *f)
+{
+    struct error later;  // hdf5_commit meets it again
+    close_it(f);
+    if (!f->failed)
+        (void)replace_flush(&f->replace, &later);
+}
+
+enum status hdf5_commit(struct hdf5_file *f, struct error *e)
+{
+    close_it(f);
+    enum status s = STATUS_FAILED;
+    if (!f->failed) {
+        s = replace_commit(&f->replace, e);
+    } else {
+        errno = f->cause ? f->cause : EIO;
+        (void)error_errno(e, STATUS_FAILED, "%s: cannot write", f->path);
+        replace_abort(&f->replace);
+    }
+    free(f->path);
+    *f = (struct hdf5_file){.id = -1};
+    return s;
+}
+
+void hdf5_abort(struct hdf5_file *f)
+{
+    if (f->id >= 0)
+        (void)H5Fclose(f->id);
+    if (f->path)
+        replace_abort(&f->replace);
+    free(f->path);
+    *f = (struct hdf5_file){.id = -1};
+}
+
+/* --- what is put into them ----------------------------------------------- */
+
+void hdf5_group(struct hdf5_file *f, const char *path, const char *nx_class)
+{
+    const hid_t made = H5Pcreate(H5P_GROUP_CREATE);
+    (void)H5Pset_obj_track_times(made, false);
+    const hid_t group = H5Gcreate2(f->id, path, H5P_DEFAULT, made, H5P_DEFAULT);
+    if (hdf5_good(f, group))
+        (void)hdf5_good(f, H5Gclose(group));
+    (void)H5Pclose(made);
+    hdf5_note_text(f, path, "NX_class", nx_class);
+}
+
+void hdf5_link(struct hdf5_file *f, const char *path, const char *to)
+{
+    (void)hdf5_good(f, H5Lcreate_soft(to, f->id, path, H5P_DEFAULT, H5P_DEFAULT));
+}
+
+hid_t hdf5_creation(struct hdf5_file *f)
+{
+    const hid_t made = H5Pcreate(H5P_DATASET_CREATE);
+    (void)hdf5_good(f, H5Pset_obj_track_times(made, false));
+    return made;
+}
+
+static hid_t make_space(int rank, const hsize_t *dims)
+{
+    return rank ? H5Screate_simple(rank, dims, NULL) : H5Screate(H5S_SCALAR);
+}
+
+hid_t hdf5_data(struct hdf5_file *f, const char *path, hid_t type, int rank, const hsize_t *dims,
+                hid_t made, const void *values)
+{
+    const hid_t space = make_space(rank, dims);
+    const hid_t own = made == H5P_DEFAULT ? hdf5_creation(f) : made;
+    const hid_t data = H5Dcreate2(f->id, path, type, space, H5P_DEFAULT, own, H5P_DEFAULT);
+    if (hdf5_good(f, data) && values)
+        (void)hdf5_good(f, H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values));
+    if (made == H5P_DEFAULT)
+        (void)H5Pclose(own);
+    (void)H5Sclose(space);
+    return data;
+}
+
+static void put(struct hdf5_file *f, const char *path, hid_t type, int rank, const hsize_t *dims,
+                const void *values)
+{
+    const hid_t data = hdf5_data(f, path, type, rank, dims, H5P_DEFAULT, values);
+    if (data >= 0)
+        (void)hdf5_good(f, H5Dclose(data));
+}
+
+/* A text of fixed length, without a zero. */
+static hid_t text_type(const char *text)
+{
+    const hid_t type = H5Tcopy(H5T_C_S1);
+    (void)H5Tset_size(type, *text ? strlen(text) : 1);
+    (void)H5Tset_strpad(type, H5T_STR_NULLPAD);
+    (void)H5Tset_cset(type, H5T_CSET_UTF8);
+    return type;
+}
+
+void hdf5_text(struct hdf5_file *f, const char *path, const char *text)
+{
+    const hid_t type = text_type(text);
+    put(f, path, type, 0, NULL, text);
+    (void)H5Tclose(type);
+}
+
+void hdf5_whole(struct hdf5_file *f, const char *path, uint64_t value)
+{
+    put(f, path, H5T_NATIVE_UINT64, 0, NULL, &value);
+}
+
+void hdf5_flag(struct hdf5_file *f, const char *path, bool value)
+{
+    put(f, path, H5T_NATIVE_INT8, 0, NULL, &(int8_t){value});
+}
+
+void hdf5_reals(struct hdf5_file *f, const char *path, int rank, const hsize_t *dims,
+                const double *values)
+{
+    put(f, path, H5T_NATIVE_DOUBLE, rank, dims, values);
+}
+
+void hdf5_real(struct hdf5_file *f, const char *path, double value, const char *units)
+{
+    put(f, path, H5T_NATIVE_DOUBLE, 0, NULL, &value);
+    if (units)
+        hdf5_note_text(f, path, "units", units);
+}
+
+static void note(struct hdf5_file *f, const char *path, const char *name, hid_t type, int rank,
+                 const hsize_t *dims, const void *values)
+{
+    const hid_t space = make_space(rank, dims);
+    const hid_t attribute =
+        H5Acreate_by_name(f->id, path, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    if (hdf5_good(f, attribute)) {
+        (void)hdf5_good(f, H5Awrite(attribute, type, values));
+        (void)hdf5_good(f, H5Aclose(attribute));
+    }
+    (void)H5Sclose(space);
+}
+
+void hdf5_note_text(struct hdf5_file *f, const char *path, const char *name, const char *text)
+{
+    const hid_t type = text_type(text);
+    note(f, path, name, type, 0, NULL, text);
+    (void)H5Tclose(type);
+}
+
+void hdf5_note_string(struct hdf5_file *f, const char *path, const char *name, const char *text)
+{
+    const hid_t type = H5Tcopy(H5T_C_S1);
+    (void)H5Tset_size(type, H5T_VARIABLE);
+    (void)H5Tset_cset(type, H5T_CSET_UTF8);
+    note(f, path, name, type, 0, NULL, &text);
+    (void)H5Tclose(type);
+}
+
+void hdf5_note_reals(struct hdf5_file *f, const char *path, const char *name, hsize_t count,
+                     const double *values)
+{
+    note(f, path, name, H5T_NATIVE_DOUBLE, 1, &count, values);
+}

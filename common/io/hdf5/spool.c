@@ -1,0 +1,380 @@
+#include "io/hdf5/spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/crc32c.h"
+#include "base/steady.h"
+#include "io/output/owners.h"
+#include "io/output/replace.h"
+
+#define HEADER_MAGIC "braggspl"
+
+struct header {
+    char magic[8];
+    char lineage[24];
+    uint64_t run;  // that wrote to it last
+};
+
+struct head {
+    uint64_t id, size;  // of what follows, bytes
+    uint32_t crc;       // of what follows
+    uint32_t check;     // of all before
+};
+
+char *spool_name(const char *path)
+{
+    char *name;
+    return asprintf(&name, "%s.part", path) < 0 ? NULL : name;
+}
+
+static enum status failed(const struct spool *s, const char *what, struct error *e)
+{
+    errno = errno ? errno : EIO;
+    return error_errno(e, STATUS_FAILED, "%s: cannot %s", s->path, what);
+}
+
+static bool read_at(const struct spool *s, void *to, size_t size, uint64_t offset)
+{
+    for (size_t got = 0; got < size;) {
+        const ssize_t n = pread(s->file, (char *)to + got, size - got, (off_t)(offset + got));
+        if (n <= 0 && !(n < 0 && errno == EINTR))
+            return false;
+        got += n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
+
+static bool write_at(const struct spool *s, const void *from, size_t size, uint64_t offset)
+{
+    for (size_t put = 0; put < size;) {
+        const ssize_t n =
+            pwrite(s->file, (const char *)from + put, size - put, (off_t)(offset + put));
+        if (n <= 0 && !(n < 0 && errno == EINTR))
+            return false;
+        put += n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
+
+/* All pieces, one behind the other. */
+static bool write_pieces(const struct spool *s, const struct iovec *pieces, int count,
+                         uint64_t offset)
+{
+    while (true) {
+        for (; count > 0 && !pieces->iov_len; count--)
+            pieces++;
+        if (!count)
+            return true;
+        ssize_t n = pwritev(s->file, pieces, count, (off_t)offset);
+        if (n <= 0 && !(n < 0 && errno == EINTR))
+            return false;
+        offset += n > 0 ? (uint64_t)n : 0;
+        for (; count > 0 && n > 0 && (size_t)n >= pieces->iov_len; count--)
+            n -= (ssize_t)(pieces++)->iov_len;
+        if (n <= 0)
+            continue;
+        const size_t rest = pieces->iov_len - (size_t)n;  // of a piece that was cut
+        if (!write_at(s, (const char *)pieces->iov_base + n, rest, offset))
+            return false;
+        offset += rest;
+        pieces++, count--;
+    }
+}
+
+static bool read_head(const struct spool *s, uint64_t offset, struct head *h)
+{
+    return read_at(s, h, sizeof *h, offset) &&
+           h->check == crc32c(0, h, offsetof(struct head, check));
+}
+
+/* What others have appended meanwhile, up to the last whole record. */
+static enum status scan(struct spool *s, struct error *e)
+{
+    struct stat st;
+    struct head h;
+    if (fstat(s->file, &st) != 0)
+        return failed(s, "read", e);
+    if ((uint64_t)st.st_size < s->end)
+        return error_set(
+            e, STATUS_FAILED,
+            "%s: somebody has cut it short while it was in use: remove it, and run again", s->path);
+    while (s->end + sizeof h <= (uint64_t)st.st_size && read_head(s, s->end, &h) &&
+           h.size <= (uint64_t)st.st_size - s->end - sizeof h) {
+        struct spool_entry *entries = mem_grow(s->entries, s->count, 1, sizeof *entries, &s->room);
+        if (!entries)
+            return error_memory(e, "a list of frames");
+        s->entries = entries;
+        entries[s->count++] = (struct spool_entry){h.id, s->end};
+        s->end += sizeof h + h.size;
+    }
+    return STATUS_OK;
+}
+
+/* --- opening --------------------------------------------------------------- */
+
+/* Locks the file that has the name then: another process may just have removed it. */
+static enum status open_locked(struct spool *s, struct error *e)
+{
+    while (true) {
+        struct stat st;
+        s->file = steady_open(s->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (s->file < 0 && errno == ELOOP)  // what it leads to is somebody else's
+            return error_set(e, STATUS_FAILED, "%s: is a link, must be a file", s->path);
+        if (s->file < 0 || fstat(s->file, &st) != 0)
+            return failed(s, "open", e);
+        if (!S_ISREG(st.st_mode))
+            return error_set(e, STATUS_FAILED, "%s: is no file", s->path);
+        if (owners_lock(s->file, s->path, e) == OWNERS_BUSY)
+            return STATUS_FAILED;
+        if (fstat(s->file, &st) == 0 && st.st_nlink > 0)
+            return STATUS_OK;
+        (void)close(s->file);
+    }
+}
+
+/* Whether the bytes of number i are those that were appended. */
+static bool is_whole(const struct spool *s, size_t i)
+{
+    char bytes[4096];
+    struct head h;
+    uint32_t crc = 0;
+    const uint64_t at = s->entries[i].offset;
+    bool good = read_head(s, at, &h);
+    for (uint64_t done = 0; good && done < h.size;) {
+        const size_t n = h.size - done < sizeof bytes ? (size_t)(h.size - done) : sizeof bytes;
+        good = read_at(s, bytes, n, at + sizeof h + done);
+        crc = crc32c(crc, bytes, n);
+        done += n;
+    }
+    return good && crc == h.crc;
+}
+
+/* A loss of power may keep the head of the last one without all of its bytes: nobody was told that
+ * it is there.  For the first process of a run: later a record counts. */
+static bool drop_torn(struct spool *s)
+{
+    if (!s->count || is_whole(s, s->count - 1))
+        return true;
+    s->end = s->entries[--s->count].offset;
+    return steady_truncate(s->file, (off_t)s->end) == 0;
+}
+
+/* Nothing of a new one stays when its header cannot be written. */
+static enum status begin_header(struct spool *s, const struct header *ours, bool goes_on,
+                                struct error *e)
+{
+    errno = 0;
+    if ((goes_on || steady_truncate(s->file, 0) == 0) && write_at(s, ours, sizeof *ours, 0))
+        return STATUS_OK;
+    (void)failed(s, "write", e);
+    if (!goes_on)
+        (void)unlink(s->path);
+    return STATUS_FAILED;
+}
+
+static enum status begin(struct spool *s, const struct spool_settings *settings, struct error *e)
+{
+    struct header ours = {.magic = HEADER_MAGIC, .run = settings->run}, there = {0};
+    struct stat st;
+    (void)snprintf(ours.lineage, sizeof ours.lineage, "%s", settings->lineage);
+    if (fstat(s->file, &st) != 0)
+        return failed(s, "read", e);
+    const bool same = read_at(s, &there, sizeof there, 0) &&
+                      memcmp(&ours, &there, offsetof(struct header, run)) == 0;
+    if (st.st_size > 0 && !same && !settings->replace)
+        return error_set(
+            e, STATUS_FAILED,
+            "%s: is there and does not belong to these frames; --overwrite replaces it", s->path);
+    const long stranger = owners_stranger(s->file, settings->run);
+    if (stranger)
+        return error_set(e, STATUS_FAILED, "%s: process %ld of another run writes these frames",
+                         s->path, stranger);
+    s->end = sizeof ours;
+    const bool goes_on = same && (settings->resume || there.run == settings->run);
+    const enum status status = goes_on ? scan(s, e) : STATUS_OK;
+    if (status)
+        return status;
+    if (goes_on && there.run != settings->run && !drop_torn(s))
+        return failed(s, "write", e);
+    return begin_header(s, &ours, goes_on, e);
+}
+
+enum status spool_open(struct spool *s, const char *path, const struct spool_settings *settings,
+                       struct error *e)
+{
+    *s = (struct spool){.path = spool_name(path), .file = -1, .run = settings->run};
+    errno = 0;
+    if (!s->path)
+        return error_memory(e, "a file name");
+    enum status status = open_locked(s, e);
+    if (status == STATUS_OK)
+        status = begin(s, settings, e);
+    if (status == STATUS_OK) {
+        owners_join(s->file, s->run);
+        owners_unlock(s->file);
+    } else {
+        spool_close(s);
+    }
+    return status;
+}
+
+void spool_close(struct spool *s)
+{
+    if (s->file >= 0 && s->path)
+        (void)close(s->file);
+    free(s->path);
+    mem_free(s->entries);
+    mem_free(s->record);
+    *s = (struct spool){.file = -1};
+}
+
+void spool_remove(struct spool *s)
+{
+    if (s->path)
+        (void)unlink(s->path);
+    spool_close(s);
+}
+
+/* --- records --------------------------------------------------------------- */
+
+enum status spool_hold(struct spool *s, bool *gone, struct error *e)
+{
+    struct stat st;
+    if (owners_lock(s->file, s->path, e) == OWNERS_BUSY)
+        return STATUS_FAILED;
+    *gone = fstat(s->file, &st) == 0 && st.st_nlink == 0;
+    const enum status status = scan(s, e);
+    if (status)
+        owners_unlock(s->file);
+    return status;
+}
+
+void spool_release(struct spool *s)
+{
+    owners_unlock(s->file);
+}
+
+/* With the first record, its name, too. */
+static bool is_on_disk(const struct spool *s)
+{
+    return steady_sync(s->file) == 0 &&
+           (s->end > sizeof(struct header) || replace_sync_folder(s->path));
+}
+
+/* What a process that died has begun goes.  The head comes last: without it there is no record. */
+enum status spool_append(struct spool *s, uint64_t id, const struct iovec *pieces, int count,
+                         bool sync, struct error *e)
+{
+    struct head h = {.id = id};
+    for (int i = 0; i < count; i++) {
+        h.size += pieces[i].iov_len;
+        h.crc = crc32c(h.crc, pieces[i].iov_base, pieces[i].iov_len);
+    }
+    h.check = crc32c(0, &h, offsetof(struct head, check));
+    errno = 0;
+    if (steady_truncate(s->file, (off_t)s->end) == 0 &&
+        write_pieces(s, pieces, count, s->end + sizeof h) && write_at(s, &h, sizeof h, s->end) &&
+        (!sync || is_on_disk(s)))
+        return scan(s, e);
+    (void)failed(s, "write", e);
+    (void)!steady_truncate(s->file, (off_t)s->end);
+    return STATUS_FAILED;
+}
+
+enum status spool_add(struct spool *s, uint64_t id, void *bytes, size_t size, bool sync,
+                      struct error *e)
+{
+    const struct iovec piece = {bytes, size};
+    bool gone;
+    enum status status = spool_hold(s, &gone, e);
+    if (status)
+        return status;
+    status = gone ? error_set(e, STATUS_FAILED, "%s: somebody has removed it while it was in use",
+                              s->path)
+                  : spool_append(s, id, &piece, 1, sync, e);
+    spool_release(s);
+    return status;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const struct spool_entry *x = a, *y = b;
+    return x->id != y->id ? x->id < y->id ? -1 : 1
+                          : (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+enum status spool_gather(struct spool *s, bool *last, struct error *e)
+{
+    if (owners_lock(s->file, s->path, e) == OWNERS_BUSY)
+        return STATUS_FAILED;
+    const enum status status = scan(s, e);
+    size_t kept = 0;
+    if (s->count)
+        qsort(s->entries, s->count, sizeof *s->entries, by_id);
+    for (size_t i = 0; i < s->count; i++)
+        if (i + 1 == s->count || s->entries[i].id != s->entries[i + 1].id)
+            s->entries[kept++] = s->entries[i];
+    s->count = kept;
+    *last = !owners_has_fellow(s->file, s->run);
+    return status;
+}
+
+enum status spool_damaged(const struct spool *s, struct error *e)
+{
+    return error_set(e, STATUS_FAILED, "%s: is damaged: remove it, and run again", s->path);
+}
+
+enum status spool_peek(const struct spool *s, size_t i, uint64_t offset, void *to, size_t size,
+                       struct error *e)
+{
+    struct head h;
+    const uint64_t at = s->entries[i].offset;
+    errno = 0;
+    if (!read_head(s, at, &h))
+        return failed(s, "read", e);
+    if (offset > h.size || size > h.size - offset)
+        return spool_damaged(s, e);
+    return read_at(s, to, size, at + sizeof h + offset) ? STATUS_OK : failed(s, "read", e);
+}
+
+static enum status read_record(void *state, size_t i, const void **bytes, size_t *size,
+                               struct error *e)
+{
+    struct spool *s = state;
+    struct head h;
+    const uint64_t offset = s->entries[i].offset;
+    errno = 0;
+    if (!read_head(s, offset, &h))
+        return failed(s, "read", e);
+    char *record = mem_grow(s->record, 0, h.size, 1, &s->record_room);
+    if (!record && h.size)
+        return error_memory(e, s->path);
+    s->record = record;
+    if (!read_at(s, record, h.size, offset + sizeof h))
+        return failed(s, "read", e);
+    if (crc32c(0, record, h.size) != h.crc)
+        return spool_damaged(s, e);
+    *bytes = record;
+    *size = h.size;
+    return STATUS_OK;
+}
+
+struct records spool_records(struct spool *s)
+{
+    return (struct records){s, s->count, read_record};
+}
+
+enum status spool_ids(const struct spool *s, struct id_set *ids, struct error *e)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (!id_set_add(ids, s->entries[i].id))
+            return error_memory(e, "a list of frames");
+    return STATUS_OK;
+}

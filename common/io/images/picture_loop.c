@@ -1,0 +1,107 @@
+/*
+ * The loops of pictures, compiled once per instruction set (ISA = baseline, avx2, avx512): the
+ * largest of some rows, pixel by pixel, then of some neighbours in that row.  What bounds
+ * them: reading the image from memory.
+ */
+#include "io/images/picture_loop.h"
+
+#include "base/isa.h"
+
+#include <float.h>
+#include <math.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* A float32 pixel that is not finite counts as the least of all. */
+INLINE float or_least(float value)
+{
+    return fabsf(value) <= FLT_MAX ? value : -INFINITY;
+}
+
+INLINE float or_0(float value)
+{
+    return value >= -FLT_MAX ? value : 0.0f;
+}
+
+/* reduce_TYPE: as reduce, for pixels of `type`, of which TAKE(x) is looked at and GIVE(x)
+ * shown. */
+#define REDUCE(name, type, TAKE, GIVE)                                                         \
+    INLINE void name##_rows(const type *restrict pixels, int64_t fast, int64_t rows,           \
+                            type *restrict row)                                                \
+    {                                                                                          \
+        for (int64_t f = 0; f < fast; f++)                                                     \
+            row[f] = TAKE(pixels[f]);                                                          \
+        for (int64_t s = 1; s < rows; s++)                                                     \
+            for (int64_t f = 0; f < fast; f++) {                                               \
+                const type value = TAKE(pixels[s * fast + f]);                                 \
+                row[f] = value > row[f] ? value : row[f];                                      \
+            }                                                                                  \
+    }                                                                                          \
+    INLINE void name##_columns(const type *restrict row, int64_t whole, int64_t factor,        \
+                               float *restrict reduced)                                        \
+    {                                                                                          \
+        for (int64_t x = 0; x < whole; x++) {                                                  \
+            type largest = row[x * factor];                                                    \
+            for (int64_t k = 1; k < factor; k++)                                               \
+                largest = row[x * factor + k] > largest ? row[x * factor + k] : largest;       \
+            reduced[x] = GIVE((float)largest);                                                 \
+        }                                                                                      \
+    }                                                                                          \
+    static void name(const struct picture *p, const type *pixels, int64_t fast, int64_t slow,  \
+                     type *row, float *reduced)                                                \
+    {                                                                                          \
+        const int64_t factor = p->factor, whole = fast / factor, rest = fast - whole * factor; \
+        for (int64_t y = 0; y < p->height; y++, reduced += p->width) {                         \
+            const int64_t s = y * factor, rows = slow - s < factor ? slow - s : factor;        \
+            name##_rows(pixels + s * fast, fast, rows, row);                                   \
+            switch (factor) {                                                                  \
+            case 2:                                                                            \
+                name##_columns(row, whole, 2, reduced);                                        \
+                break;                                                                         \
+            case 4:                                                                            \
+                name##_columns(row, whole, 4, reduced);                                        \
+                break;                                                                         \
+            default:                                                                           \
+                name##_columns(row, whole, factor, reduced);                                   \
+            }                                                                                  \
+            if (rest)                                                                          \
+                name##_columns(row + whole * factor, 1, rest, reduced + whole);                \
+        }                                                                                      \
+    }
+
+#define AS_IT_IS(x) (x)
+REDUCE(reduce_f32, float, or_least, or_0)
+REDUCE(reduce_u16, uint16_t, AS_IT_IS, AS_IT_IS)
+REDUCE(reduce_u32, uint32_t, AS_IT_IS, AS_IT_IS)
+REDUCE(reduce_i32, int32_t, AS_IT_IS, AS_IT_IS)
+
+static void reduce(const struct picture *p, const struct image *image, int64_t fast, int64_t slow,
+                   void *row, float *reduced)
+{
+    switch (image->type) {
+    case PIXEL_F32:
+        reduce_f32(p, image->pixels, fast, slow, row, reduced);
+        break;
+    case PIXEL_U16:
+        reduce_u16(p, image->pixels, fast, slow, row, reduced);
+        break;
+    case PIXEL_U32:
+        reduce_u32(p, image->pixels, fast, slow, row, reduced);
+        break;
+    case PIXEL_I32:
+        reduce_i32(p, image->pixels, fast, slow, row, reduced);
+        break;
+    }
+}
+
+static void shade(const float *restrict values, size_t count, double white, double range,
+                  uint8_t *restrict gray)
+{
+    for (size_t i = 0; i < count; i++) {  // vectorised
+        const double t = ((double)values[i] - white) / range;
+        const double low = t > 0.0 ? t : 0.0, within = low < 1.0 ? low : 1.0;
+        gray[i] = (uint8_t)(int)(255.5 - 255.0 * within);
+    }
+}
+
+const struct picture_kernels NAME(picture_, ISA) = {reduce, shade};

@@ -1,0 +1,216 @@
+#include "io/nxmx/nxmx_mask.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "io/nxmx/nxmx_layout.h"
+#include "model/experiment.h"
+
+/* Filters that the library does not have, as detectors use them. */
+enum { FILTER_LZ4 = 32004, FILTER_BSLZ4 = 32008 };
+static const hsize_t PIXELS_MAX = 1 << 28;
+
+/* An open array. */
+struct array {
+    hid_t data, space, type;
+};
+
+static void close_array(struct array *a)
+{
+    if (a->type >= 0)
+        (void)H5Tclose(a->type);
+    if (a->space >= 0)
+        (void)H5Sclose(a->space);
+    if (a->data >= 0)
+        (void)H5Dclose(a->data);
+}
+
+static bool open_array(const struct nexus *n, const char *path, struct array *a)
+{
+    *a = (struct array){.data = hdf5_open_data(n->file, path), .space = -1, .type = -1};
+    if (a->data < 0)
+        return false;
+    a->space = H5Dget_space(a->data);
+    a->type = H5Dget_type(a->data);
+    const H5T_class_t class = H5Tget_class(a->type);  // an enumeration: yes or no, of h5py
+    return a->space >= 0 && (class == H5T_INTEGER || class == H5T_ENUM);
+}
+
+/* Whether the slab lies within the array. */
+static bool fits(const struct array *a, const struct nxmx_slab *slab)
+{
+    hsize_t dims[H5S_MAX_RANK];
+    if (H5Sget_simple_extent_ndims(a->space) != (int)slab->rank ||
+        H5Sget_simple_extent_dims(a->space, dims, NULL) < 0)
+        return false;
+    for (size_t i = 0; i < slab->rank; i++)
+        if ((hsize_t)(slab->origin[i] + slab->size[i]) > dims[i])
+            return false;
+    return true;
+}
+
+/* Whether the library can unpack it by itself. */
+static bool unpacks(const struct array *a)
+{
+    const hid_t made = H5Dget_create_plist(a->data);
+    const int filters = H5Pget_nfilters(made);
+    bool good = filters >= 0;
+    for (int i = 0; i < filters && good; i++) {
+        size_t values = 0;
+        unsigned flags;
+        const H5Z_filter_t filter =
+            H5Pget_filter2(made, (unsigned)i, &flags, &values, NULL, 0, NULL, NULL);
+        good = H5Zfilter_avail(filter) > 0;
+    }
+    (void)H5Pclose(made);
+    return good;
+}
+
+static bool read_slab(const struct array *a, const struct nxmx_slab *slab, uint32_t *values)
+{
+    hsize_t first[NXMX_RANK], size[NXMX_RANK];
+    for (size_t i = 0; i < slab->rank; i++) {
+        first[i] = (hsize_t)slab->origin[i];
+        size[i] = (hsize_t)slab->size[i];
+    }
+    const hid_t memory = H5Screate_simple((int)slab->rank, size, NULL);
+    // as HDF5 makes 0 of negative numbers
+    const hid_t as = H5Tget_class(a->type) != H5T_ENUM && H5Tget_sign(a->type) == H5T_SGN_2
+                         ? H5T_NATIVE_INT32
+                         : H5T_NATIVE_UINT32;
+    const bool good = H5Sselect_hyperslab(a->space, H5S_SELECT_SET, first, NULL, size, NULL) >= 0 &&
+                      H5Dread(a->data, as, memory, a->space, H5P_DEFAULT, values) >= 0;
+    (void)H5Sclose(memory);
+    return good;
+}
+
+/* Whether it is one chunk of 4 bytes each, packed by one filter that is known here; *dims of it. */
+static bool is_packed(const struct array *a, const struct nxmx_slab *slab,
+                      hsize_t dims[H5S_MAX_RANK], enum nxmx_compression *how)
+{
+    const hid_t made = H5Dget_create_plist(a->data);
+    hsize_t chunk[H5S_MAX_RANK], pixels = 1;
+    size_t values = 0;
+    unsigned flags;
+    const int rank = (int)slab->rank;
+    const H5Z_filter_t filter = H5Pget_nfilters(made) == 1
+                                    ? H5Pget_filter2(made, 0, &flags, &values, NULL, 0, NULL, NULL)
+                                    : 0;
+    bool good = (filter == FILTER_LZ4 || filter == FILTER_BSLZ4) && H5Tget_size(a->type) == 4 &&
+                H5Tget_class(a->type) == H5T_INTEGER && H5Tget_order(a->type) == H5T_ORDER_LE &&
+                H5Sget_simple_extent_dims(a->space, dims, NULL) == rank &&
+                H5Pget_chunk(made, H5S_MAX_RANK, chunk) == rank;
+    for (int i = 0; i < rank && good; i++) {
+        good = chunk[i] == dims[i] && dims[i] <= PIXELS_MAX;
+        pixels *= good ? dims[i] : 1;
+        good = good && pixels <= PIXELS_MAX;
+    }
+    *how = filter == FILTER_LZ4 ? NXMX_LZ4 : NXMX_BSLZ4;
+    (void)H5Pclose(made);
+    return good;
+}
+
+/* The slab, which fits, of an array of dims. */
+static void copy_slab(const uint32_t *from, const hsize_t *dims, const struct nxmx_slab *slab,
+                      uint32_t *to)
+{
+    const size_t last = slab->rank - 1, width = (size_t)slab->size[last];
+    const int64_t fast = (int64_t)dims[last], slow = (int64_t)dims[last - 1];
+    const int64_t first = slab->rank == 3 ? slab->origin[0] * slow : 0;
+    for (int64_t i = 0; i < slab->size[last - 1]; i++)
+        memcpy(to + (size_t)i * width,
+               from + (first + slab->origin[last - 1] + i) * fast + slab->origin[last],
+               width * sizeof *to);
+}
+
+static bool read_packed(const struct array *a, const struct nxmx_slab *slab, const hsize_t *dims,
+                        enum nxmx_compression how, uint32_t *values)
+{
+    struct nxmx_chunk chunk = {0};
+    struct image all = {0};
+    size_t pixels = 1;
+    for (size_t i = 0; i < slab->rank; i++)
+        pixels *= (size_t)dims[i];
+    const bool good = nxmx_get_chunk(a->data, 0, &chunk) &&
+                      image_reserve(&all, PIXEL_U32, UNIT_ADU, pixels) &&
+                      nxmx_unpack(how, &chunk, &all, NULL) == STATUS_OK;
+    if (good)
+        copy_slab(all.pixels, dims, slab, values);
+    image_free(&all);
+    nxmx_chunk_free(&chunk);
+    return good;
+}
+
+static bool read_values(const struct array *a, const struct nxmx_slab *slab, uint32_t *values)
+{
+    hsize_t dims[H5S_MAX_RANK];
+    enum nxmx_compression how;
+    return is_packed(a, slab, dims, &how) ? read_packed(a, slab, dims, how, values)
+                                          : read_slab(a, slab, values);
+}
+
+/* As experiment_mask_word the other way, for words of others, too: pixels that answer too little
+ * are dead (bit 2), those that answer too much noisy (bit 3); other bits say nothing known here. */
+static uint8_t reasons_of(uint32_t word)
+{
+    return (uint8_t)((word & (1u << 1 | 1u << 2) ? REASON_DEAD : 0) |
+                     (word & (1u << 3 | 1u << 4) ? REASON_NOISY : 0) |
+                     (word & 1u << 8 ? REASON_SHADOW : 0));
+}
+
+/* From words to the mask of a panel, which has none. */
+static enum status take_words(const uint32_t *words, size_t count, struct geom_panel *p,
+                              struct error *e)
+{
+    size_t masked = 0, told = 0;
+    p->mask = mem_array(count, 1);
+    p->reasons = mem_array(count, 1);
+    for (size_t i = 0; i < count && p->mask && p->reasons; i++) {
+        p->mask[i] = words[i] == 0;
+        p->reasons[i] = reasons_of(words[i]);
+        masked += !p->mask[i];
+        told += p->reasons[i] != 0;
+    }
+    const bool good = p->mask && p->reasons;
+    if (!masked) {
+        mem_free(p->mask);
+        p->mask = NULL;
+    }
+    if (!told) {
+        mem_free(p->reasons);
+        p->reasons = NULL;
+    }
+    return good ? STATUS_OK : error_memory(e, "the mask");
+}
+
+static enum status take(const struct nexus *n, const char *path, const struct array *a,
+                        const struct nxmx_slab *slab, struct geom_panel *p, struct error *e)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < slab->rank; i++)
+        count *= (size_t)slab->size[i];
+    uint32_t *words = mem_array(count, sizeof *words);
+    enum status s = words ? STATUS_OK : error_memory(e, "the mask");
+    if (!s && !read_values(a, slab, words))
+        s = nexus_error(n, path, e, "cannot be read");
+    s = s ? s : take_words(words, count, p, e);
+    mem_free(words);
+    return s;
+}
+
+enum status nxmx_mask_read(const struct nexus *n, const char *path, const struct nxmx_slab *slab,
+                           struct geom_panel *p, bool *unread, struct error *e)
+{
+    struct array a;
+    hsize_t dims[H5S_MAX_RANK];
+    enum nxmx_compression how;
+    enum status s = STATUS_OK;
+    if (!open_array(n, path, &a) || !fits(&a, slab))
+        s = nexus_error(n, path, e, "must hold whole numbers, one for each pixel of all modules");
+    else if (!unpacks(&a) && !is_packed(&a, slab, dims, &how))
+        *unread = true;
+    else
+        s = take(n, path, &a, slab, p, e);
+    close_array(&a);
+    return s;
+}

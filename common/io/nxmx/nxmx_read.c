@@ -1,0 +1,290 @@
+#include "io/nxmx/nxmx_read.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "io/nxmx/nxmx_layers.h"
+#include "io/nxmx/nxmx_layout.h"
+#include "io/nxmx/nxmx_reflections.h"
+#include "io/nxmx/nxmx_trial.h"
+
+enum { PATH_BYTES = 4096, COMPRESSION_BYTES = 16 };
+
+/* --- what it says -------------------------------------------------------- */
+
+static enum status foreign(const char *path, struct error *e)
+{
+    return error_set(e, STATUS_INPUT, "%s: is no NXmx file of bragg-write, or damaged", path);
+}
+
+static enum status read_truth(const char *path, hdf5_reader *reader,
+                              char history[EXPERIMENT_HISTORY_SIZE], struct nxmx_rows *rows,
+                              struct error *e)
+{
+    struct hdf5_file f;
+    *rows = (struct nxmx_rows){0};
+    history[0] = 0;
+    const enum status s = hdf5_open(&f, path, reader, e);
+    if (s)
+        return s;
+    if (!hdf5_read_text(&f, NXMX_TRUTH "/history", history, EXPERIMENT_HISTORY_SIZE))
+        history[0] = 0;
+    const bool good = nxmx_get_rows(&f, rows);
+    hdf5_abort(&f);
+    return good ? STATUS_OK : foreign(path, e);
+}
+
+enum status nxmx_read_truth(const char *path, char history[EXPERIMENT_HISTORY_SIZE],
+                            struct nxmx_rows *rows, struct error *e)
+{
+    return read_truth(path, nxmx_try, history, rows, e);
+}
+
+enum status nxmx_read_key(const char *path, struct nxmx_rows *rows, struct error *e)
+{
+    char history[EXPERIMENT_HISTORY_SIZE];
+    return read_truth(path, nxmx_try_series, history, rows, e);
+}
+
+/* --- images -------------------------------------------------------------- */
+
+/* The type of pixels that a type of HDF5 stands for. */
+static bool is_pixel_type(hid_t data, enum pixel_type *type)
+{
+    static const enum pixel_type all[] = {PIXEL_F32, PIXEL_U16, PIXEL_U32, PIXEL_I32};
+    const hid_t stored = H5Dget_type(data);
+    bool found = false;
+    for (size_t i = 0; i < sizeof all / sizeof *all && !found; i++)
+        if ((found = H5Tequal(stored, nxmx_pixel_type(all[i])) > 0))
+            *type = all[i];
+    if (stored >= 0)
+        (void)H5Tclose(stored);
+    return found;
+}
+
+/* The type and number of the pixels of an image in a data set. */
+static bool size_image(hid_t data, enum pixel_type *type, size_t *pixels)
+{
+    hsize_t dims[3] = {0};
+    const hid_t space = H5Dget_space(data);
+    const bool good =
+        space >= 0 && H5Sget_simple_extent_ndims(space) == 3 &&
+        H5Sget_simple_extent_dims(space, dims, NULL) == 3 && is_pixel_type(data, type) &&
+        !__builtin_mul_overflow(dims[1], dims[2], pixels) && *pixels && *pixels <= INT32_MAX;
+    if (space >= 0)
+        (void)H5Sclose(space);
+    return good;
+}
+
+/* An image of another size is not unpacked: a small chunk may become any amount of memory. */
+static bool read_image(hid_t data, size_t expected, struct nxmx_one *one)
+{
+    enum pixel_type type = PIXEL_F32;  // gcc 14 does not see that size_image sets it
+    size_t pixels;
+    if (!size_image(data, &type, &pixels))
+        return false;
+    one->pixels = pixels;
+    return pixels == expected && nxmx_get_chunk(data, one->place, &one->chunk) &&
+           image_reserve(&one->image, type, UNIT_ADU, pixels) &&
+           nxmx_unpack(one->compression, &one->chunk, &one->image, NULL) == STATUS_OK;
+}
+
+/* A plane or labels: as many values, of that type, as the image has pixels.  NULL when that cannot
+ * be, else owned by the caller. */
+static void *read_layer(hid_t data, const struct nxmx_one *one, enum pixel_type wanted,
+                        struct nxmx_chunk *chunk)
+{
+    enum pixel_type type;
+    size_t pixels;
+    if (!size_image(data, &type, &pixels) || type != wanted || pixels != one->image.count ||
+        !nxmx_get_chunk(data, one->place, chunk))
+        return NULL;
+    void *values = mem_array(pixels, pixel_size(type));
+    struct image image = {.type = type, .count = pixels, .pixels = values};
+    if (values && nxmx_unpack(one->compression, chunk, &image, NULL) == STATUS_OK)
+        return values;
+    mem_free(values);
+    return NULL;
+}
+
+static bool read_planes(const struct nxmx_layers *layers, const struct nxmx_kind *kind,
+                        struct nxmx_one *one, struct nxmx_chunk *chunk)
+{
+    struct planes *planes = &one->planes;
+    if (kind->nplanes && !planes_reserve(planes, kind->nplanes))
+        return false;
+    for (size_t i = 0; i < planes->count; i++) {
+        struct plane *plane = &planes->items[i];
+        memcpy(plane->name, kind->planes[i].name, sizeof plane->name);
+        memcpy(plane->unit, kind->planes[i].unit, sizeof plane->unit);
+        plane->values = read_layer(layers->data[1 + i], one, PIXEL_F32, chunk);
+        plane->count = plane->values ? one->image.count : 0;
+    }
+    return !planes_fault(planes, one->image.count);
+}
+
+static bool read_labels(const struct nxmx_layers *layers, struct nxmx_one *one,
+                        struct nxmx_chunk *chunk)
+{
+    struct reflection_table *t = &one->reflections;
+    t->labels = read_layer(layers->data[layers->count - 1], one, PIXEL_U32, chunk);
+    t->nlabels = t->labels ? one->image.count : 0;
+    return t->labels;
+}
+
+/* The image, and what is as large. */
+static bool read_layers(struct hdf5_file *f, size_t pixels, struct nxmx_one *one)
+{
+    char compression[COMPRESSION_BYTES];
+    struct nxmx_kind kind = {0};
+    struct nxmx_layers layers = {0};
+    struct nxmx_chunk chunk = {0};
+    const bool good =
+        hdf5_read_text(f, NXMX_TRUTH "/compression", compression, sizeof compression) &&
+        nxmx_compression_of(compression, &one->compression) && nxmx_layers_find(f, &kind) &&
+        nxmx_layers_open(&layers, f, &kind) && read_image(layers.data[0], pixels, one) &&
+        read_planes(&layers, &kind, one, &chunk) &&
+        (!kind.labels || read_labels(&layers, one, &chunk));
+    nxmx_layers_close(&layers);
+    nxmx_chunk_free(&chunk);
+    return good;
+}
+
+/* --- the master ---------------------------------------------------------- */
+
+/* Whether the images that are selected have that at a place: a file may hold any of them. */
+static bool selects(hid_t images, hsize_t place)
+{
+    const hsize_t start[3] = {place}, one[3] = {1, 1, 1};
+    return H5Sget_simple_extent_ndims(images) == 3 &&
+           H5Sselect_hyperslab(images, H5S_SELECT_AND, start, NULL, one, NULL) >= 0 &&
+           H5Sget_select_npoints(images) > 0;
+}
+
+/* The data file, beside the master, that holds the image at a place of the virtual data set
+ * `made`. */
+static bool find_file(hid_t made, const char *master, size_t place, char path[PATH_BYTES])
+{
+    const char *slash = strrchr(master, '/');
+    const int folder = slash ? (int)(slash + 1 - master) : 0;
+    size_t count = 0;
+    (void)H5Pget_virtual_count(made, &count);
+    for (size_t i = 0; i < count; i++) {
+        char name[PATH_BYTES];
+        const hid_t space = H5Pget_virtual_vspace(made, i);
+        const bool found = space >= 0 && selects(space, place) &&
+                           H5Pget_virtual_filename(made, i, name, sizeof name) > 0;
+        if (space >= 0)
+            (void)H5Sclose(space);
+        if (found)
+            return snprintf(path, PATH_BYTES, "%.*s%s", folder, master, name) < PATH_BYTES;
+    }
+    return false;
+}
+
+/* Reads the frame, or says in `path` which file of a master holds it. */
+static bool read_one(struct hdf5_file *f, const char *master, size_t pixels, struct nxmx_one *one,
+                     char path[PATH_BYTES])
+{
+    const hid_t data = hdf5_open_data(f->id, NXMX_DATA);
+    const hid_t made = data >= 0 ? H5Dget_create_plist(data) : -1;
+    bool good = made >= 0;
+    if (good)
+        good = H5Pget_layout(made) == H5D_VIRTUAL ? find_file(made, master, one->place, path)
+                                                  : read_layers(f, pixels, one);
+    if (made >= 0)
+        (void)H5Pclose(made);
+    if (data >= 0)
+        (void)H5Dclose(data);
+    return good;
+}
+
+/* Labels name rows, and listed pixels are those that rows have, within the image. */
+static bool is_sound(const struct reflection_table *t, size_t pixels)
+{
+    uint64_t listed = 0;
+    for (size_t i = 0; i < t->count && t->npixels; i++)
+        listed += t->rows[i].pixels < 0 ? UINT32_MAX : (uint64_t)t->rows[i].pixels;
+    for (size_t i = 0; i < t->npixels; i++)
+        if (t->pixels[i] >= pixels)
+            return false;
+    for (size_t i = 0; i < t->nlabels; i++)
+        if (t->labels[i] > t->count)
+            return false;
+    return listed == t->npixels;
+}
+
+static bool read_reflections(struct hdf5_file *f, struct nxmx_one *one)
+{
+    struct reflection_table *t = &one->reflections;
+    const struct nxmx_told *told = &one->rows.reflections[one->place];
+    t->present = one->rows.has_reflections;
+    return t->present
+               ? told->rows <= UINT32_MAX && told->pixels <= UINT32_MAX &&
+                     hdf5_affords(f, told->rows * sizeof *t->rows) &&
+                     hdf5_affords(f, told->pixels * sizeof *t->pixels) &&
+                     nxmx_table_reserve(t, told) && nxmx_table_get(f, &one->rows, one->place, t) &&
+                     is_sound(t, one->image.count)
+               : !t->nlabels;
+}
+
+/* --- both ---------------------------------------------------------------- */
+
+/* `pixels` of an image, or what the file says. */
+static enum status cannot_read(const char *path, uint64_t id, const struct nxmx_one *one,
+                               size_t pixels, struct error *e)
+{
+    return one->pixels && one->pixels != pixels
+               ? error_set(e, STATUS_INPUT,
+                           "%s: images of %zu pixels; expected %zu, as the detector has", path,
+                           one->pixels, pixels)
+               : error_set(e, STATUS_INPUT, "%s: cannot read the images of frame %" PRIu64, path,
+                           id);
+}
+
+static enum status read_file(const char *path, uint64_t id, size_t pixels, struct nxmx_one *one,
+                             char source[PATH_BYTES], struct error *e)
+{
+    struct hdf5_file f;
+    *one = (struct nxmx_one){0};
+    source[0] = 0;
+    enum status s = hdf5_open(&f, path, nxmx_try, e);
+    if (s)
+        return s;
+    s = nxmx_get_rows(&f, &one->rows) ? STATUS_OK : foreign(path, e);
+    const int64_t place = nxmx_rows_find(&one->rows, id);
+    one->place = (size_t)place;
+    if (!s && place < 0)
+        s = error_set(e, STATUS_INPUT, "%s: has no frame %" PRIu64, path, id);
+    if (!s && !read_one(&f, path, pixels, one, source))
+        s = cannot_read(path, id, one, pixels, e);
+    if (!s && !source[0] && !read_reflections(&f, one))
+        s = error_set(e, STATUS_INPUT, "%s: cannot read the reflections of frame %" PRIu64, path,
+                      id);
+    hdf5_abort(&f);
+    return s;
+}
+
+enum status nxmx_one_read(const char *path, uint64_t id, size_t pixels, struct nxmx_one *one,
+                          struct error *e)
+{
+    char source[PATH_BYTES], none[PATH_BYTES];
+    enum status s = read_file(path, id, pixels, one, source, e);
+    if (s || !source[0])
+        return s;
+    nxmx_one_free(one);
+    s = read_file(source, id, pixels, one, none, e);
+    return s || !none[0] ? s : foreign(source, e);
+}
+
+void nxmx_one_free(struct nxmx_one *one)
+{
+    nxmx_chunk_free(&one->chunk);
+    image_free(&one->image);
+    nxmx_rows_free(&one->rows);
+    reflection_table_free(&one->reflections);
+    planes_free(&one->planes);
+    *one = (struct nxmx_one){0};
+}

@@ -1,0 +1,40 @@
+/* Frames back from NXmx files of bragg-write, masters or data files, one at a time. */
+#ifndef BRAGG_IO_NXMX_READ_H
+#define BRAGG_IO_NXMX_READ_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "io/nxmx/nxmx_pack.h"
+#include "io/nxmx/nxmx_rows.h"
+#include "model/experiment.h"
+#include "model/frame.h"
+#include "model/reflections.h"
+
+/* Reads what a file says of its frames, and how its stages were told to make them (base/history.h;
+ * "" when it does not say).  STATUS_INPUT for files of others.  nxmx_rows_free frees *rows. */
+enum status nxmx_read_truth(const char *path, char history[EXPERIMENT_HISTORY_SIZE],
+                            struct nxmx_rows *rows, struct error *e);
+
+/* The same without the history, for those that go on to read reflections through a master: its data
+ * files have their trial, too. */
+enum status nxmx_read_key(const char *path, struct nxmx_rows *rows, struct error *e);
+
+struct nxmx_one {
+    enum nxmx_compression compression;
+    struct nxmx_chunk chunk;              // the image as it is stored
+    struct image image;                   // owned
+    size_t pixels;                        // of an image, as the file says
+    struct nxmx_rows rows;                // of all frames of the file
+    size_t place;                         // of this one
+    struct reflection_table reflections;  // of this frame, with its labels
+    struct planes planes;                 // of this frame
+};
+
+/* Reads frame `id`, an image of so many pixels, with all that it brought along; STATUS_INPUT when
+ * that cannot be.  Followed by nxmx_one_free in any case. */
+enum status nxmx_one_read(const char *path, uint64_t id, size_t pixels, struct nxmx_one *one,
+                          struct error *e);
+void nxmx_one_free(struct nxmx_one *one);
+
+#endif

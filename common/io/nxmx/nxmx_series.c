@@ -1,0 +1,341 @@
+#include "io/nxmx/nxmx_series.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/utc.h"
+#include "io/nxmx/nxmx_finish.h"
+#include "io/nxmx/nxmx_found.h"
+#include "io/nxmx/nxmx_read.h"
+
+/* ---- names ------------------------------------------------------------- */
+
+enum status nxmx_series_open(struct nxmx_series *s, const char *master, struct error *e)
+{
+    *s = (struct nxmx_series){.master = master, .frames_per_file = 100};
+    const char *slash = strrchr(master, '/'), *base = slash ? slash + 1 : master;
+    const char *dot = strrchr(base, '.');
+    int length = (int)(dot && dot != base ? dot - master : (int64_t)strlen(master));
+    if (length > 7 && strncmp(master + length - 7, "_master", 7) == 0)
+        length -= 7;
+    struct stat st;
+    if (stat(master, &st) == 0 && !S_ISREG(st.st_mode))
+        return error_set(e, STATUS_FAILED, "%s: is no regular file, as NXmx must be", master);
+    if (strchr(master, '%'))
+        return error_set(e, STATUS_USAGE,
+                         "'%.60s' names one file for all frames, it must hold no %%", master);
+    const enum status status = utc_begin(&s->begin_s, e);
+    if (status)
+        return status;
+    if (asprintf(&s->data_name, "%.*s_data_%%06d.h5", length, master) < 0) {
+        s->data_name = NULL;
+        return error_memory(e, "a file name");
+    }
+    s->spool_name = spool_name(s->data_name);
+    if (!s->spool_name)
+        return error_memory(e, "a file name");
+    const enum status parsed = template_parse(&s->spools, s->spool_name, e);
+    return parsed ? parsed : template_parse(&s->data, s->data_name, e);
+}
+
+static uint64_t size_of(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+uint64_t nxmx_series_bytes(const struct nxmx_series *s)
+{
+    char path[TEMPLATE_PATH_MAX];
+    uint64_t bytes = s->spooled + (s->written.count ? size_of(s->master) : 0);
+    for (size_t i = 0; i < s->written.count; i++)
+        for (uint64_t n = s->written.ranges[i].first; n <= s->written.ranges[i].last; n++) {
+            template_name(&s->data, n, path);
+            bytes += size_of(path);
+        }
+    return bytes;
+}
+
+uint64_t nxmx_series_files(const struct nxmx_series *s, uint64_t frames)
+{
+    return frames / s->frames_per_file + (frames % s->frames_per_file != 0);
+}
+
+double nxmx_series_heads(const struct nxmx_series *s, uint64_t frames)
+{
+    /* measured: 39 to 45 kB of names, geometry and tables; zeros pack by 190 or so */
+    static const double HEAD_BYTES = 42e3, MASK_PACKED = 1.0 / 190;
+    const struct experiment *x = &s->experiment;
+    bool masked = x->has_reasons;
+    for (size_t i = 0; i < x->npanels; i++)
+        masked = masked || x->panels[i].mask;
+    const double mask = masked ? sizeof(uint32_t) * (double)experiment_pixels(x) * MASK_PACKED : 0;
+    const double files =
+        frames ? (double)nxmx_series_files(s, frames) : (double)id_set_size(&s->written);
+    return files > 0 ? (files + 1) * (HEAD_BYTES + mask) : 0;
+}
+
+/* ---- the beginning ----------------------------------------------------- */
+
+/* All frames of one are of a kind, and those to come must be. */
+static enum status visit_spool(struct nxmx_series *s, uint64_t file, nxmx_visit *visit, void *owner,
+                               struct error *e)
+{
+    struct spool spool;
+    bool last;
+    enum status status = nxmx_spool_open(s, file, &spool, e);
+    if (status)
+        return status;
+    status = spool_gather(&spool, &last, e);
+    for (size_t i = 0; i < spool.count && (visit || !i) && !status; i++) {
+        struct nxmx_kept k;
+        status = nxmx_kept_look(&spool, i, &k, e);
+        if (status == STATUS_OK)
+            status = nxmx_series_settle(s, &k.kind, k.note.id, e);
+        if (status == STATUS_OK && visit)
+            status = visit(owner, &k.note, e);
+        nxmx_rows_free(&k.rows);
+    }
+    spool_close(&spool);
+    return status;
+}
+
+enum status nxmx_series_visit(struct nxmx_series *s, nxmx_visit *visit, void *owner,
+                              struct error *e)
+{
+    struct id_set files = {0};
+    enum status status =
+        template_list(&s->spools, &files) ? STATUS_OK : error_memory(e, "a list of files");
+    for (size_t i = 0; i < files.count; i++)
+        for (uint64_t n = files.ranges[i].first; n <= files.ranges[i].last && !status; n++)
+            status = visit_spool(s, n, visit, owner, e);
+    id_set_clear(&files);
+    return status;
+}
+
+enum status nxmx_series_begin(struct nxmx_series *s, const struct experiment *x,
+                              const struct nxmx_settings *settings, struct error *e)
+{
+    s->settings = *settings;
+    s->experiment = *x;
+    s->kind = (struct nxmx_kind){.experiment = &s->experiment,
+                                 .compression = s->compression,
+                                 .begin_s = s->begin_s,
+                                 .sync = s->sync};
+    (void)snprintf(s->kind.lineage, sizeof s->kind.lineage, "%.16s", settings->lineage);
+    (void)snprintf(s->spool_lineage, sizeof s->spool_lineage, "%.16s %s", settings->lineage,
+                   nxmx_compression_name(s->compression));
+    return nxmx_series_visit(s, NULL, NULL, e);
+}
+
+static enum status settle_frame(struct nxmx_series *s, const struct frame *f, struct error *e)
+{
+    struct nxmx_kind kind = {
+        .type = f->image.type, .labels = f->reflections.nlabels, .nplanes = f->planes.count};
+    for (size_t i = 0; i < kind.nplanes; i++) {
+        memcpy(kind.planes[i].name, f->planes.items[i].name, PLANE_NAME_SIZE);
+        memcpy(kind.planes[i].unit, f->planes.items[i].unit, PLANE_UNIT_SIZE);
+    }
+    return nxmx_series_settle(s, &kind, f->recipe.id, e);
+}
+
+/* Planes and labels, behind the image. */
+static enum status pack_layers(struct nxmx_series *s, const struct frame *f, struct error *e)
+{
+    struct nxmx_chunk *chunk = &s->chunks[1];
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < f->planes.count && !status; i++) {
+        const struct plane *plane = &f->planes.items[i];
+        const struct image image = {
+            .type = PIXEL_F32, .count = plane->count, .pixels = plane->values};
+        status = nxmx_pack(s->compression, &image, chunk++, e);
+    }
+    const struct image labels = {
+        .type = PIXEL_U32, .count = f->reflections.nlabels, .pixels = f->reflections.labels};
+    return !status && labels.count ? nxmx_pack(s->compression, &labels, chunk, e) : status;
+}
+
+static enum status make_rows(struct nxmx_series *s, const struct frame *f, struct error *e)
+{
+    const struct reflection_table *t = &f->reflections;
+    const struct nxmx_told told = {.rows = t->count,
+                                   .pixels = t->npixels,
+                                   .least_photons = t->least_photons,
+                                   .rest_photons = t->rest_photons};
+    const uint64_t id = f->recipe.id;
+    nxmx_rows_free(&s->rows);
+    enum status status =
+        nxmx_rows_add(&s->rows, &s->experiment, &f->recipe, nxmx_series_number(s, id), e);
+    if (status == STATUS_OK)
+        status = nxmx_rows_note_spectrum(&s->rows, &f->recipe, e);
+    if (status == STATUS_OK && t->present)
+        nxmx_rows_note(&s->rows, id, &told);
+    return status;
+}
+
+enum status nxmx_series_pack(struct nxmx_series *s, const struct frame *f, struct error *e)
+{
+    enum status status = nxmx_check(&s->experiment, &f->image, e);
+    if (status == STATUS_OK)
+        status = settle_frame(s, f, e);
+    if (status == STATUS_OK)
+        status = nxmx_pack(s->compression, &f->image, &s->chunks[0], e);
+    if (status == STATUS_OK && !image_is_intact(&f->image))
+        status = error_set(e, STATUS_FAILED, "frame %" PRIu64 " was replaced while it was packed",
+                           f->recipe.id);
+    if (status == STATUS_OK)
+        status = pack_layers(s, f, e);
+    return status ? status : make_rows(s, f, e);
+}
+
+/* One that was there before makes no file full. */
+static bool is_due(const struct nxmx_series *s, const struct nxmx_filling *g, bool had)
+{
+    return id_set_size(&g->kept) >= s->frames_per_file ||
+           (!had && id_set_size(&g->held) >= s->frames_per_file);
+}
+
+enum status nxmx_series_keep(struct nxmx_series *s, const struct frame *f,
+                             const struct nxmx_note *note, struct error *e)
+{
+    struct nxmx_filling *g;
+    enum status status = nxmx_filling_hold(s, s->rows.frames->file, &g, e);
+    if (status)
+        return status;
+    const bool had = id_set_has(&g->held, note->id);
+    status = nxmx_filling_add(s, g, note, &f->reflections, e);
+    if (status == STATUS_OK && is_due(s, g, had))
+        return nxmx_series_finish(s, g, e);
+    nxmx_filling_release(g);
+    return status;
+}
+
+/* ---- the end ----------------------------------------------------------- */
+
+/* The file of a spool, unless it is left to another process. */
+static enum status end_file(struct nxmx_series *s, uint64_t file, struct error *e)
+{
+    struct nxmx_filling *g;
+    bool last;
+    enum status status = nxmx_filling_hold(s, file, &g, e);
+    if (status == STATUS_OK)
+        status = spool_gather(&g->spool, &last, e);
+    if (status)
+        return status;
+    if (last && g->spool.count)
+        return nxmx_series_finish(s, g, e);
+    if (!last && !id_set_remove_set(&s->given, &g->kept))
+        status = error_memory(e, "a list of frames");
+    if (last)
+        nxmx_filling_remove(s, g);
+    else
+        nxmx_filling_close(s, g);
+    return status;
+}
+
+/* What was kept and is not with another process is in the files. */
+static enum status check_given(struct nxmx_series *s, struct error *e)
+{
+    char path[TEMPLATE_PATH_MAX];
+    if (!s->given.count)
+        return STATUS_OK;
+    int lock;
+    enum status status = nxmx_series_lock(s, &lock, e);
+    if (status == STATUS_OK)
+        status = nxmx_series_look(s, e);
+    nxmx_series_unlock(lock);
+    for (size_t i = 0; i < s->given.count && !status; i++)
+        for (uint64_t n = s->given.ranges[i].first, end = s->given.ranges[i].last; !status; n++) {
+            template_name(&s->spools, nxmx_series_number(s, n), path);
+            if (nxmx_rows_find(&s->known.rows, n) < 0)
+                status = error_set(e, STATUS_FAILED,
+                                   "%s: somebody has removed it while it was in use: frame %" PRIu64
+                                   " is lost, --resume computes it again",
+                                   path, n);
+            if (n == end)
+                break;
+        }
+    return status;
+}
+
+/* Whether bragg-write made the file. */
+static bool is_ours(const char *path)
+{
+    char history[EXPERIMENT_HISTORY_SIZE];
+    struct nxmx_rows rows;
+    struct error ignored;
+    const bool ours = nxmx_read_truth(path, history, &rows, &ignored) == STATUS_OK;
+    nxmx_rows_free(&rows);
+    return ours;
+}
+
+/* Data files of an earlier series, which may have had fewer frames in each, would be taken for some
+ * of this one: those that the master does not name are removed. */
+static enum status remove_former(struct nxmx_series *s, struct error *e)
+{
+    struct id_set files = {0};
+    char path[TEMPLATE_PATH_MAX];
+    if (!s->settings.replaces || !s->written.count)
+        return STATUS_OK;
+    int lock;
+    enum status status = nxmx_series_lock(s, &lock, e);
+    if (status)
+        return status;
+    status = nxmx_series_look(s, e);
+    if (!status && !template_list(&s->data, &files))
+        status = error_memory(e, "a list of files");
+    for (size_t i = 0; i < files.count && !status; i++)
+        for (uint64_t n = files.ranges[i].first; n <= files.ranges[i].last; n++) {
+            template_name(&s->data, n, path);
+            if (!nxmx_known_has(&s->known, n) && is_ours(path))
+                (void)unlink(path);
+        }
+    nxmx_series_unlock(lock);
+    id_set_clear(&files);
+    return status;
+}
+
+enum status nxmx_series_end(struct nxmx_series *s, struct error *e)
+{
+    struct id_set files = {0};
+    while (s->nfilling)
+        nxmx_filling_close(s, s->filling[0]);
+    enum status status =
+        template_list(&s->spools, &files) ? STATUS_OK : error_memory(e, "a list of files");
+    for (size_t i = 0; i < files.count; i++)
+        for (uint64_t n = files.ranges[i].first; n <= files.ranges[i].last && !status; n++)
+            status = end_file(s, n, e);
+    id_set_clear(&files);
+    if (status == STATUS_OK)
+        s->spooled = 0;
+    status = status ? status : remove_former(s, e);
+    return status ? status : check_given(s, e);
+}
+
+void nxmx_series_close(struct nxmx_series *s)
+{
+    struct error ignored;
+    while (s->nfilling) {
+        struct nxmx_filling *g = s->filling[0];
+        bool last;
+        if (spool_gather(&g->spool, &last, &ignored) == STATUS_OK && last && !g->spool.count)
+            nxmx_filling_remove(s, g);
+        else
+            nxmx_filling_close(s, g);
+    }
+    for (size_t i = 0; i < NXMX_LAYERS_MAX; i++)
+        nxmx_chunk_free(&s->chunks[i]);
+    nxmx_rows_free(&s->rows);
+    id_set_clear(&s->given);
+    id_set_clear(&s->written);
+    nxmx_known_clear(&s->known);
+    id_set_clear(&s->found.lost);
+    nxmx_rows_free(&s->found.rows);
+    free(s->data_name);
+    free(s->spool_name);
+    *s = (struct nxmx_series){0};
+}

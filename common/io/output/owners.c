@@ -1,0 +1,159 @@
+#include "io/output/owners.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+
+/* A process stands at FIRST + (run << PROCESS_BITS) + its number. */
+#define FIRST (INT64_C(1) << 62)
+enum { PROCESS_BITS = 22, RUN_BITS = 39 };
+
+static int64_t place_of(uint64_t run)
+{
+    const uint64_t hash = hash_finish(hash_bytes(HASH_START, &run, sizeof run));
+    return FIRST + (int64_t)(hash >> (64 - RUN_BITS) << PROCESS_BITS);
+}
+
+static bool set(int file, short type, int64_t start)
+{
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = 1};
+    return fcntl(file, F_OFD_SETLK, &lock) == 0;
+}
+
+/* Where another descriptor holds a lock among the bytes from `start` on, `length` of them (0:
+ * all); 0 for none. */
+static int64_t find(int file, int64_t start, int64_t length)
+{
+    struct flock lock = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = start, .l_len = length};
+    return fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? lock.l_start : 0;
+}
+
+/* --- who holds a lock ----------------------------------------------------- */
+
+/* Whether a process has this very file open. */
+static bool has_open(const char *process, const struct stat *file)
+{
+    char folder[300], path[600];
+    bool found = false;
+    (void)snprintf(folder, sizeof folder, "/proc/%s/fd", process);
+    DIR *list = opendir(folder);
+    for (const struct dirent *d; list && !found && (d = readdir(list));) {
+        struct stat st;
+        (void)snprintf(path, sizeof path, "%s/%s", folder, d->d_name);
+        found = stat(path, &st) == 0 && st.st_dev == file->st_dev && st.st_ino == file->st_ino;
+    }
+    if (list)
+        (void)closedir(list);
+    return found;
+}
+
+/* Locks of descriptors do not tell their process: the first other one of this user that has the
+ * file open; 0 when there is none. */
+static long find_user_of(int file)
+{
+    struct stat st;
+    long found = 0;
+    DIR *list = fstat(file, &st) == 0 ? opendir("/proc") : NULL;
+    for (const struct dirent *d; list && !found && (d = readdir(list));) {
+        const long process = strtol(d->d_name, NULL, 10);
+        if (process > 0 && process != (long)getpid() && has_open(d->d_name, &st))
+            found = process;
+    }
+    if (list)
+        (void)closedir(list);
+    return found;
+}
+
+static enum status refuse(int file, const char *what, long holder, struct error *e)
+{
+    char name[96] = "a process of another user, or on another host,";
+    if (holder <= 0)
+        holder = find_user_of(file);
+    if (holder > 0)
+        (void)snprintf(name, sizeof name, "process %ld", holder);
+    return error_set(e, STATUS_FAILED,
+                     "%s: %s holds a lock on it and does not give it back; end that process, or "
+                     "write into a folder that others cannot read",
+                     what, name);
+}
+
+/* --- one at a time -------------------------------------------------------- */
+
+enum { READERS_MS = 3000, WRITERS_MS = 30000 };
+
+/* Waits a little, longer the longer it has waited already. */
+static void pause_after(int *waited_ms)
+{
+    const int ms = *waited_ms < 20 ? 1 : 20;
+    (void)usleep((useconds_t)(ms * 1000));
+    *waited_ms += ms;
+}
+
+/* The errors of a lock that another process holds. */
+static bool is_held(int number)
+{
+    return number == EAGAIN || number == EACCES || number == EWOULDBLOCK || number == EINTR;
+}
+
+enum status owners_lock_whole(int file, const char *what, struct error *e)
+{
+    for (int waited_ms = 0; flock(file, LOCK_EX | LOCK_NB) != 0 && is_held(errno);) {
+        if (waited_ms >= WRITERS_MS)
+            return refuse(file, what, 0, e);
+        pause_after(&waited_ms);
+    }
+    return STATUS_OK;
+}
+
+enum owners_lock owners_lock(int file, const char *what, struct error *e)
+{
+    int readers_ms = 0;
+    for (int waited_ms = 0; !set(file, F_WRLCK, 0);) {
+        struct flock held = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+        if (!is_held(errno))
+            return owners_lock_whole(file, what, e) ? OWNERS_BUSY : OWNERS_UNLOCKED;
+        const bool known = fcntl(file, F_OFD_GETLK, &held) == 0 && held.l_type != F_UNLCK;
+        const int before_ms = waited_ms;
+        if (waited_ms >= WRITERS_MS || readers_ms >= READERS_MS) {
+            (void)refuse(file, what, known ? (long)held.l_pid : 0, e);
+            return OWNERS_BUSY;
+        }
+        pause_after(&waited_ms);
+        readers_ms = known && held.l_type == F_RDLCK ? readers_ms + waited_ms - before_ms : 0;
+    }
+    return OWNERS_LOCKED;
+}
+
+void owners_unlock(int file)
+{
+    if (!set(file, F_UNLCK, 0))
+        (void)flock(file, LOCK_UN);
+}
+
+void owners_join(int file, uint64_t run)
+{
+    const int64_t number = (int64_t)getpid() & ((1 << PROCESS_BITS) - 1);
+    (void)set(file, F_RDLCK, place_of(run) + number);  // read: hosts may agree in it
+}
+
+long owners_stranger(int file, uint64_t run)
+{
+    const int64_t ours = place_of(run), next = ours + (1 << PROCESS_BITS);
+    int64_t at = ours > FIRST ? find(file, FIRST, ours - FIRST) : 0;
+    if (!at)
+        at = find(file, next, 0);
+    return at ? (long)(at & ((1 << PROCESS_BITS) - 1)) : 0;
+}
+
+bool owners_has_fellow(int file, uint64_t run)
+{
+    return find(file, place_of(run), 1 << PROCESS_BITS) != 0;
+}

@@ -1,0 +1,185 @@
+#include "io/output/replace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/steady.h"
+#include "base/target.h"
+
+static void forget(struct replace *r)
+{
+    free(r->path);
+    free(r->temporary);
+    *r = (struct replace){0};
+}
+
+/* Another process may take a new file for a leftover until it is locked: then it is gone.  The lock
+ * is one that readers share, for it outlasts the moment when the file gets its name. */
+static bool is_gone(int file)
+{
+    struct stat st;
+    (void)flock(file, LOCK_SH);
+    return fstat(file, &st) == 0 && st.st_nlink == 0;
+}
+
+/* A new file, locked where the file system has locks; its name is r->temporary. */
+static int make_temporary(struct replace *r)
+{
+    int file;
+    while (true) {
+        if (asprintf(&r->temporary, "%s" REPLACE_SUFFIX, r->path) < 0) {
+            r->temporary = NULL;
+            return -1;
+        }
+        file = steady_make(r->temporary);
+        if (file >= 0 && !is_gone(file))
+            return file;
+        free(r->temporary);
+        r->temporary = NULL;
+        if (file < 0)
+            return -1;
+        close(file);
+    }
+}
+
+/* A new file beside the final one, with the permissions an ordinary file gets. */
+static FILE *open_temporary(struct replace *r)
+{
+    int file = make_temporary(r);
+    if (file < 0)
+        return NULL;
+    mode_t mask = umask(0);
+    umask(mask);
+    FILE *stream = fchmod(file, 0666 & ~mask) == 0 ? steady_stream(file, "wb") : NULL;
+    r->file = file;
+    if (!stream) {
+        int cause = errno;
+        close(file);
+        unlink(r->temporary);
+        errno = cause;
+    }
+    return stream;
+}
+
+enum status replace_open(struct replace *r, const char *path, struct error *e)
+{
+    *r = (struct replace){.path = strdup(path)};
+    if (!r->path)
+        return error_memory(e, "file name");
+    const bool special = target_is_special(path);
+    int file = -1;
+    const enum status s = special ? target_open(path, O_TRUNC, &file, e) : STATUS_OK;
+    if (!s)
+        r->stream = special ? steady_stream(file, "wb") : open_temporary(r);
+    if (special)
+        r->file = file;
+    if (r->stream)
+        return STATUS_OK;
+    if (!s)
+        error_errno(e, STATUS_FAILED, "%s: cannot create", path);
+    if (file >= 0)
+        (void)close(file);
+    forget(r);
+    return STATUS_FAILED;
+}
+
+bool replace_sync_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    int file = folder ? steady_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0) : -1;
+    free(folder);
+    bool done = file >= 0 && steady_sync(file) == 0;
+    if (file >= 0)
+        close(file);
+    return done;
+}
+
+static enum status cannot_write(const struct replace *r, struct error *e)
+{
+    errno = errno ? errno : EIO;
+    return error_errno(e, STATUS_FAILED, "%s: cannot write", r->path);
+}
+
+enum status replace_flush(struct replace *r, struct error *e)
+{
+    errno = 0;
+    /* After a failed write, flushing fails again and tells why. */
+    r->flushed = fflush(r->stream) == 0 && !ferror(r->stream) &&
+                 (!r->sync || !r->temporary || steady_sync(r->file) == 0);
+    return r->flushed ? STATUS_OK : cannot_write(r, e);
+}
+
+/* Nothing is lost with the file that is there: the new one begins as it does. */
+static bool loses_nothing(const struct replace *r)
+{
+    FILE *old = fopen(r->path, "rbe"), *new = fopen(r->temporary, "rbe");
+    bool same = old && new;
+    for (int c = 0; same && (c = getc(old)) != EOF;)
+        same = c == getc(new);
+    same = same && !ferror(old);
+    if (old)
+        (void)fclose(old);
+    if (new)
+        (void)fclose(new);
+    return same;
+}
+
+static enum status give_name(const struct replace *r, struct error *e)
+{
+    errno = 0;
+    if (r->guarded) {
+        if (target_rename_new(r->temporary, r->path) == 0)
+            return STATUS_OK;
+        if (errno != EEXIST)
+            return cannot_write(r, e);
+        if (!loses_nothing(r))
+            return replace_refuse(r->path, e);
+    }
+    return steady_rename(r->temporary, r->path) == 0 ? STATUS_OK : cannot_write(r, e);
+}
+
+enum status replace_refuse(const char *path, struct error *e)
+{
+    const enum status s = target_check(path, e);  // no folder is ever replaced
+    return s ? s
+             : error_set(e, STATUS_FAILED,
+                         "%s: is there and does not belong to these frames; --overwrite "
+                         "replaces it",
+                         path);
+}
+
+enum status replace_commit(struct replace *r, struct error *e)
+{
+    enum status s = r->flushed ? STATUS_OK : replace_flush(r, e);
+    const int locked = dup(r->file);  // until it has its name it is no leftover
+    errno = 0;
+    if (fclose(r->stream) != 0 && s == STATUS_OK)
+        s = cannot_write(r, e);
+    if (s == STATUS_OK && r->temporary)
+        s = give_name(r, e);
+    if (s && r->temporary)
+        unlink(r->temporary);
+    if (locked >= 0)
+        (void)close(locked);
+    errno = 0;
+    if (s == STATUS_OK && r->temporary && r->sync && !replace_sync_folder(r->path))
+        s = cannot_write(r, e);
+    forget(r);
+    return s;
+}
+
+void replace_abort(struct replace *r)
+{
+    if (r->stream)
+        fclose(r->stream);
+    if (r->temporary)
+        unlink(r->temporary);
+    forget(r);
+}

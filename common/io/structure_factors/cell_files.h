@@ -1,0 +1,48 @@
+/*
+ * Calibration of a detector that switches its gain and has memory cells, as Cheetah and other
+ * corrections of the AGIPD read it: PREFIX_agipd.h5 with data sets [3][cells][rows][fast], by
+ * stage and cell.
+ *
+ *     /AnalogOffset      float32  pedestals, ADU
+ *     /RelativeGain      float32  mean gain of stage 0 / gain: the same for all cells
+ *     /DigitalGainLevel  float32  gain above which a pixel is in this stage or beyond; of stage 0
+ *                                 that is 0
+ *     /Badpixel          uint8    0 where a pixel is good: the same for all stages and cells
+ *     /adu_per_keV       float64  mean gain of stage 0
+ *
+ * E in keV is (analog - AnalogOffset) RelativeGain / adu_per_keV.  What is the same for all cells
+ * is there once, in /stage/gain and /stage/bad [3][rows][fast], and a view of these (virtual).
+ */
+#ifndef BRAGG_IO_CELL_FILES_H
+#define BRAGG_IO_CELL_FILES_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "io/hdf5/hdf5_file.h"
+#include "model/experiment.h"
+
+struct cell_files {
+    struct hdf5_file file;
+    hsize_t size[4];  // stages, cells, rows, fast
+    hid_t offsets, levels, gains;
+};
+
+/* Begins the file for the frames of *x, whose panels are equally wide (else STATUS_INPUT). Followed
+ * by cell_files_commit. */
+enum status cell_files_open(struct cell_files *f, const char *prefix, const struct experiment *x,
+                            uint64_t cells, struct error *e);
+
+/* Planes as frames are: of each stage and cell the pedestals, and of stages 1 and 2 the levels. */
+void cell_files_offsets(struct cell_files *f, int stage, uint64_t cell, const float *plane);
+void cell_files_levels(struct cell_files *f, int stage, uint64_t cell, const float *plane);
+
+/* Of each stage its gains; `room` for as many numbers is spoilt. */
+void cell_files_gains(struct cell_files *f, int stage, double mean_adu_keV, const float *gain,
+                      float *room);
+
+/* Adds the mask of *x and ends.  STATUS_FAILED, also when a file is there that says something
+ * else. */
+enum status cell_files_commit(struct cell_files *f, const struct experiment *x, struct error *e);
+
+#endif

@@ -1,0 +1,202 @@
+#include "io/structure_factors/fprime.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/alloc.h"
+#include "io/text/textfile.h"
+
+static const char symbols[][ELEMENT_SYMBOL_SIZE] = {
+    "",   "H",  "He", "Li", "Be", "B",  "C",  "N",  "O",  "F",  "Ne", "Na", "Mg", "Al", "Si", "P",
+    "S",  "Cl", "Ar", "K",  "Ca", "Sc", "Ti", "V",  "Cr", "Mn", "Fe", "Co", "Ni", "Cu", "Zn", "Ga",
+    "Ge", "As", "Se", "Br", "Kr", "Rb", "Sr", "Y",  "Zr", "Nb", "Mo", "Tc", "Ru", "Rh", "Pd", "Ag",
+    "Cd", "In", "Sn", "Sb", "Te", "I",  "Xe", "Cs", "Ba", "La", "Ce", "Pr", "Nd", "Pm", "Sm", "Eu",
+    "Gd", "Tb", "Dy", "Ho", "Er", "Tm", "Yb", "Lu", "Hf", "Ta", "W",  "Re", "Os", "Ir", "Pt", "Au",
+    "Hg", "Tl", "Pb", "Bi", "Po", "At", "Rn", "Fr", "Ra", "Ac", "Th", "Pa", "U"};
+_Static_assert(sizeof symbols / sizeof *symbols == ELEMENTS_MAX + 1, "symbols of all elements");
+enum { FIRST_SHIPPED = 11 };
+
+/* Rows of the table that ships, from FIRST_SHIPPED on, put into the program by the assembler:
+ * energies grow, and where they fall the next element begins. */
+struct shipped {
+    float energy_eV, f[2];
+};
+__asm__(".pushsection .rodata\n"
+        ".global fprime_begin, fprime_end\n"
+        ".hidden fprime_begin, fprime_end\n"
+        ".balign 4\n"
+        "fprime_begin: .incbin \"common/io/structure_factors/fprime.f32\"\n"
+        "fprime_end:\n"
+        ".popsection\n");
+extern const struct shipped fprime_begin[], fprime_end[];
+
+int element_number(const char *symbol)
+{
+    for (int i = 1; i <= ELEMENTS_MAX; i++)
+        if (strcasecmp(symbols[i], symbol) == 0)
+            return i;
+    return 0;
+}
+
+void element_symbol(int number, char symbol[ELEMENT_SYMBOL_SIZE])
+{
+    memcpy(symbol, symbols[number], ELEMENT_SYMBOL_SIZE);
+}
+
+/* --- measured ------------------------------------------------------------------------ */
+
+static int by_energy(const void *a, const void *b)
+{
+    const struct fprime_row *left = a, *right = b;
+    if (left->element != right->element)
+        return left->element - right->element;
+    return (left->energy_eV > right->energy_eV) - (left->energy_eV < right->energy_eV);
+}
+
+static enum status read_row(const struct text_file *t, struct fprime_row *row, struct error *e)
+{
+    enum status s;
+    if (t->nwords != 4)
+        return text_error(t, e, "%d columns, must be four: element, energy in eV, f' and f''",
+                          t->nwords);
+    if (!(row->element = element_number(t->word[0])))
+        return text_error(t, e, "'%.20s' is no element, must be as Se", t->word[0]);
+    if ((s = text_real(t, 1, "energy in eV", 1.0, 1e6, &row->energy_eV, e)) ||
+        (s = text_real(t, 2, "f'", -1000.0, 1000.0, &row->f[0], e)))
+        return s;
+    return text_real(t, 3, "f''", 0.0, 1000.0, &row->f[1], e);
+}
+
+enum status fprime_read(const char *path, struct fprime_curves *c, struct error *e)
+{
+    struct text_file t;
+    size_t room = 0;
+    *c = (struct fprime_curves){0};
+    enum status s = text_open(&t, path, FILETYPE_FPRIME, TEXT_BYTES_MAX, e);
+    while (!s && !(s = text_line(&t, TEXT_SPACE, '#', e)) && t.nwords) {
+        struct fprime_row *rows = mem_grow(c->rows, c->count, 1, sizeof *rows, &room);
+        c->rows = rows ? rows : c->rows;
+        s = rows ? read_row(&t, &rows[c->count], e) : error_memory(e, path);
+        c->count += !s;
+    }
+    text_close(&t);
+    if (!s && !c->count)
+        return error_set(e, STATUS_INPUT, "%s: no line of element, energy in eV, f' and f''", path);
+    if (!s)
+        qsort(c->rows, c->count, sizeof *c->rows, by_energy);
+    for (size_t i = 1; i < c->count && !s; i++)
+        if (by_energy(&c->rows[i - 1], &c->rows[i]) == 0)
+            s = error_set(e, STATUS_INPUT, "%s: %s at %.10g eV stands there twice", path,
+                          symbols[c->rows[i].element], c->rows[i].energy_eV);
+    return s;
+}
+
+void fprime_free(struct fprime_curves *c)
+{
+    mem_free(c->rows);
+    *c = (struct fprime_curves){0};
+}
+
+/* --- values -------------------------------------------------------------------------- */
+
+static void interpolate(const struct fprime_row *a, const struct fprime_row *b, double energy_eV,
+                        double f[2])
+{
+    const double span_eV = b->energy_eV - a->energy_eV;
+    const double part = span_eV > 0.0 ? (energy_eV - a->energy_eV) / span_eV : 0.0;
+    for (int i = 0; i < 2; i++)
+        f[i] = a->f[i] + part * (b->f[i] - a->f[i]);
+}
+
+/* Where a single line of an element counts. */
+static bool is_near(const struct fprime_row *row, double energy_eV)
+{
+    static const double NEAR = 0.01;
+    return fabs(energy_eV - row->energy_eV) <= NEAR * row->energy_eV;
+}
+
+/* The only line of an element that is measured at another energy, or NULL. */
+static const struct fprime_row *find_stray(const struct fprime_curves *c, int element,
+                                           double energy_eV)
+{
+    const struct fprime_row *only = NULL;
+    for (size_t i = 0; c && i < c->count; i++)
+        if (c->rows[i].element == element) {
+            if (only)
+                return NULL;
+            only = &c->rows[i];
+        }
+    return only && !is_near(only, energy_eV) ? only : NULL;
+}
+
+static bool find_measured(const struct fprime_curves *c, int element, double energy_eV, double f[2])
+{
+    const struct fprime_row *first = c->rows, *end = c->rows + c->count;
+    while (first < end && first->element < element)
+        first++;
+    const struct fprime_row *last = first;
+    while (last < end && last->element == element)
+        last++;
+    if (last - first == 1 && is_near(first, energy_eV)) {
+        memcpy(f, first->f, sizeof first->f);
+        return true;
+    }
+    for (; first + 1 < last; first++)
+        if (energy_eV >= first[0].energy_eV && energy_eV <= first[1].energy_eV) {
+            interpolate(&first[0], &first[1], energy_eV, f);
+            return true;
+        }
+    return false;
+}
+
+static bool find_shipped(int element, double energy_eV, double f[2])
+{
+    int at = FIRST_SHIPPED;
+    for (const struct shipped *row = fprime_begin; row + 1 < fprime_end && at <= element; row++) {
+        const struct fprime_row a = {
+            at, (double)row[0].energy_eV, {(double)row[0].f[0], (double)row[0].f[1]}};
+        const struct fprime_row b = {
+            at, (double)row[1].energy_eV, {(double)row[1].f[0], (double)row[1].f[1]}};
+        if (b.energy_eV < a.energy_eV) {
+            at++;
+        } else if (at == element && energy_eV >= a.energy_eV && energy_eV <= b.energy_eV) {
+            interpolate(&a, &b, energy_eV, f);
+            return true;
+        }
+    }
+    return false;
+}
+
+size_t fprime_range(const struct fprime_curves *c, int element, double range_eV[2])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->rows[i].element == element) {
+            range_eV[count > 0] = c->rows[i].energy_eV;
+            range_eV[1] = c->rows[i].energy_eV;
+            count++;
+        }
+    return count;
+}
+
+enum status fprime_at(const struct fprime_curves *measured, int element, double energy_eV,
+                      double f[2], struct error *e)
+{
+    const struct fprime_row *stray = find_stray(measured, element, energy_eV);
+    if (stray)
+        return error_set(e, STATUS_USAGE,
+                         "--fprime: the only line of %s is for %.6g eV, and f' and f'' are needed "
+                         "at %.6g eV; expected within 1 %%. Give two lines or more around that "
+                         "energy",
+                         symbols[element], stray->energy_eV, energy_eV);
+    if (measured && measured->count && find_measured(measured, element, energy_eV, f))
+        return STATUS_OK;
+    if (find_shipped(element, energy_eV, f))
+        return STATUS_OK;
+    return error_set(e, STATUS_USAGE,
+                     "f' and f'' of %s at %.6g eV are not known: the table holds Na to U from 3 to "
+                     "30 keV, --fprime gives others",
+                     symbols[element], energy_eV);
+}

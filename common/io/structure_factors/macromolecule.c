@@ -1,0 +1,349 @@
+/* Models of macromolecules, PDB and mmCIF, as gemmi convert reads them. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <zlib.h>
+
+#include "base/alloc.h"
+#include "io/structure_factors/molecule_reader.h"
+#include "io/text/tool.h"
+
+/* By which SCALEn may differ from the cell, of its edges. */
+static const double ALIKE = 0.01;
+
+/* --- what gemmi would guess ---------------------------------------------------------- */
+
+static double number_at(const char *line, int first, int last)
+{
+    char text[32] = "", *end;
+    const int length = (int)strlen(line);
+    for (int i = first; i <= last && i <= length; i++)
+        text[i - first] = line[i - 1];
+    const size_t blank = strspn(text, " \t\r\n");
+    if (!text[blank])
+        return (double)NAN;
+    const double value = strtod(text + blank, &end);
+    return end != text + blank && !end[strspn(end, " \t\r\n")] ? value : (double)INFINITY;
+}
+
+/* What gemmi reads as 0: coordinates that are not numbers, occupancies and B that are missing. */
+static enum status check_line(struct molecule_reader *r, const char *line, long number,
+                              struct error *e)
+{
+    static const struct {
+        const char *what;
+        int first, last;
+        bool needed;
+    } columns[] = {{"x", 31, 38, true},
+                   {"y", 39, 46, true},
+                   {"z", 47, 54, true},
+                   {"occupancy", 55, 60, false},
+                   {"B factor", 61, 66, false}};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        const double value = number_at(line, columns[i].first, columns[i].last);
+        const int room = columns[i].last - columns[i].first + 1;
+        if (isinf(value) || (columns[i].needed && isnan(value)))
+            return error_set(e, STATUS_INPUT,
+                             "%s:%ld: %s is not a number (got '%.*s'); expected one in the columns "
+                             "%d to %d",
+                             r->path, number, columns[i].what, room,
+                             (int)strlen(line) >= columns[i].first ? line + columns[i].first - 1
+                                                                   : "",
+                             columns[i].first, columns[i].last);
+        r->no_occupancy += i == 3 && isnan(value);
+        r->no_B += i == 4 && isnan(value);
+    }
+    return STATUS_OK;
+}
+
+/* REMARK 290 lists the operators by which the depositors made symmetry mates. */
+struct remark {
+    size_t count;                      // rows
+    double row[3 * OPERATORS_MAX][4];  // of operators, of A
+};
+
+static void take_remark(struct remark *m, const char *line)
+{
+    const size_t n = sizeof m->row / sizeof *m->row;
+    int row, operator;
+    double *v = m->row[m->count < n ? m->count : 0];
+    if (m->count < n && sscanf(line, "REMARK 290   SMTRY%1d %d %lf %lf %lf %lf", &row, &operator, v,
+                               v + 1, v + 2, v + 3) == 6)
+        m->count++;
+}
+
+/* Reads the lines of a PDB file. */
+static enum status check_lines(struct molecule_reader *r, struct remark *remark, struct error *e)
+{
+    char line[256];
+    enum status s = STATUS_OK;
+    gzFile z = gzopen(r->path, "rbe");
+    if (!z)
+        return error_errno(e, STATUS_FAILED, "%s: cannot open", r->path);
+    for (long number = 1; !s && gzgets(z, line, sizeof line); number++) {
+        if (strncmp(line, "ATOM  ", 6) == 0 || strncmp(line, "HETATM", 6) == 0)
+            s = check_line(r, line, number, e);
+        if (strncmp(line, "REMARK 290", 10) == 0)
+            take_remark(remark, line);
+    }
+    (void)gzclose(z);
+    return s;
+}
+
+/* R_A = O R M of every operator is there, of A. */
+static enum status check_remark(const struct molecule_reader *r, const struct remark *remark,
+                                struct error *e)
+{
+    const struct molecule *m = r->m;
+    const struct operators *o = &m->operators;
+    if (!remark->count || r->m->own_axes)
+        return STATUS_OK;
+    bool good = remark->count == 3 * o->count;
+    for (size_t i = 0; i < remark->count / 3 && good; i++) {
+        bool known = false;
+        double MR[9] = {0};  // M R_A = R M
+        for (int k = 0; k < 27; k++)
+            MR[3 * (k / 9) + k % 3] += m->fraction[4 * (k / 9) + k / 3 % 3] *
+                                       remark->row[3 * i + (size_t)(k / 3 % 3)][k % 3];
+        for (size_t j = 0; j < o->count && !known; j++) {
+            known = true;
+            for (int k = 0; k < 9 && known; k++) {
+                double RM = 0.0;
+                for (int n = 0; n < 3; n++)
+                    RM += o->list[j].R[3 * (k / 3) + n] * m->fraction[4 * n + k % 3];
+                known = fabs(RM - MR[k]) < 0.02 * m->fraction[5 * (k / 3)];
+            }
+        }
+        good = known;
+    }
+    return good ? STATUS_OK
+                : error_set(e, STATUS_INPUT,
+                            "%s: REMARK 290 lists %zu symmetry operators that are not those of "
+                            "'%s' in CRYST1; correct or remove the wrong one",
+                            r->path, remark->count / 3, o->name);
+}
+
+/* SCALEn, where it is not that of the cell: its edges must be the cell's all the same. */
+static enum status take_axes(struct molecule_reader *r, const struct gemmi_table *t,
+                             struct error *e)
+{
+    struct molecule *m = r->m;
+    double M[12], G[9] = {0}, own[9] = {0};
+    if (!t->rows)
+        return STATUS_OK;
+    for (size_t i = 0; i < 12; i++)
+        if (!isfinite(M[i] = gemmi_table_number(t, 0, i)))
+            return molecule_refuse(r, e,
+                                   "SCALEn or _atom_sites.fract_transf_matrix must be numbers");
+    for (int k = 0; k < 27; k++) {  // scalar products of a*, b*, c*
+        const int i = k / 9, j = k / 3 % 3, n = k % 3;
+        G[3 * i + j] += M[4 * i + n] * M[4 * j + n];
+        own[3 * i + j] += m->fraction[4 * i + n] * m->fraction[4 * j + n];
+    }
+    for (int k = 0; k < 9; k++)
+        if (fabs(G[k] - own[k]) > ALIKE * sqrt(own[4 * (k / 3)] * own[4 * (k % 3)]))
+            return molecule_refuse(
+                r, e,
+                "SCALEn or _atom_sites.fract_transf_matrix contradicts the unit cell; "
+                "remove it or correct the cell");
+    memcpy(m->fraction, M, sizeof M);
+    m->own_axes = true;
+    return STATUS_OK;
+}
+
+/* Rows of what gemmi wrote: type, x, y, z, occupancy, B, model and id. */
+static enum status take_atoms(struct molecule_reader *r, const struct gemmi_table *t,
+                              struct error *e)
+{
+    enum { X = 1, OCCUPANCY = 4, B = 5, MODEL = 6 };
+    const char *model = "";
+    double sum = 0.0;
+    size_t n = 0;
+    enum status s = STATUS_OK;
+    for (size_t row = 0; row < t->rows && !s; row++) {
+        struct molecule_atom a = {0};
+        (void)snprintf(a.symbol, sizeof a.symbol, "%s", gemmi_table_text(t, row, 0));
+        if (row == 0 || strcmp(model, gemmi_table_text(t, row, MODEL)) != 0) {
+            model = gemmi_table_text(t, row, MODEL);
+            r->occupied += n ? sum / (double)n : 0.0;
+            r->models++;
+            sum = 0.0;
+            n = 0;
+        }
+        if (!(s = molecule_take_position(r, t, row, X, &a, e)) &&
+            !(s = molecule_take_weights(r, t, row, OCCUPANCY, B, &a, e)))
+            s = molecule_add(r, &a, e);
+        sum += a.occupancy;
+        n++;
+    }
+    r->occupied += n ? sum / (double)n : 0.0;
+    return s;
+}
+
+/* Rows of id and U, in the order of the atoms. */
+static void take_tensors(struct molecule_reader *r, const struct gemmi_table *atoms,
+                         const struct gemmi_table *t)
+{
+    enum { ID = 7 };
+    size_t at = 0;
+    for (size_t row = 0; row < t->rows; row++) {
+        while (at < r->m->count &&
+               strcmp(gemmi_table_text(atoms, at, ID), gemmi_table_text(t, row, 0)) != 0)
+            at++;
+        if (at == r->m->count)
+            return;
+        r->m->atoms[at].anisotropic = true;
+        for (size_t i = 0; i < 6; i++)
+            r->m->atoms[at].U_A2[i] = gemmi_table_number(t, row, 1 + i);
+    }
+}
+
+/* Of what gemmi convert wrote to `from`. */
+static enum status read_converted(struct molecule_reader *r, const char *from, int keep,
+                                  struct error *e)
+{
+    static const char *const cell[] = {"_cell.length_a",
+                                       "_cell.length_b",
+                                       "_cell.length_c",
+                                       "_cell.angle_alpha",
+                                       "_cell.angle_beta",
+                                       "_cell.angle_gamma",
+                                       NULL};
+    static const char *const names[] = {"_symmetry.space_group_name_H-M", NULL};
+    static const char *const axes[] = {"_atom_sites.fract_transf_matrix[1][1]",
+                                       "_atom_sites.fract_transf_matrix[1][2]",
+                                       "_atom_sites.fract_transf_matrix[1][3]",
+                                       "_atom_sites.fract_transf_vector[1]",
+                                       "_atom_sites.fract_transf_matrix[2][1]",
+                                       "_atom_sites.fract_transf_matrix[2][2]",
+                                       "_atom_sites.fract_transf_matrix[2][3]",
+                                       "_atom_sites.fract_transf_vector[2]",
+                                       "_atom_sites.fract_transf_matrix[3][1]",
+                                       "_atom_sites.fract_transf_matrix[3][2]",
+                                       "_atom_sites.fract_transf_matrix[3][3]",
+                                       "_atom_sites.fract_transf_vector[3]",
+                                       NULL};
+    static const char *const atoms[] = {"_atom_site.type_symbol",
+                                        "_atom_site.Cartn_x",
+                                        "_atom_site.Cartn_y",
+                                        "_atom_site.Cartn_z",
+                                        "_atom_site.occupancy",
+                                        "_atom_site.B_iso_or_equiv",
+                                        "_atom_site.pdbx_PDB_model_num",
+                                        "_atom_site.id",
+                                        NULL};
+    static const char *const tensors[] = {
+        "_atom_site_anisotrop.id",      "_atom_site_anisotrop.U[1][1]",
+        "_atom_site_anisotrop.U[2][2]", "_atom_site_anisotrop.U[3][3]",
+        "_atom_site_anisotrop.U[1][2]", "_atom_site_anisotrop.U[1][3]",
+        "_atom_site_anisotrop.U[2][3]", NULL};
+    struct gemmi_table t, u = {0};
+    char symbol[128];
+    bool ignored;
+    enum status s = molecule_read_tags(r, cell, from, keep, &t, e);
+    s = s ? s : molecule_take_cell(r, &t, e);
+    gemmi_table_free(&t);
+    s = s ? s : molecule_find_tag(r, names, from, keep, symbol, sizeof symbol, e);
+    if (!s && !*symbol)
+        s = molecule_refuse(
+            r, e,
+            "no space group; expected it in CRYST1 of a PDB file, or in _symmetry of an "
+            "mmCIF file");
+    s = s ? s
+          : operators_find(r->path, symbol, r->m->cell_A, r->m->cell_rad, &r->m->operators,
+                           &ignored, e);
+    if (s)
+        return s;
+    s = molecule_read_tags(r, axes, from, keep, &t, e);
+    s = s ? s : take_axes(r, &t, e);
+    gemmi_table_free(&t);
+    if (s)
+        return s;
+    s = molecule_read_tags(r, atoms, from, keep, &t, e);
+    s = s ? s : take_atoms(r, &t, e);
+    s = s ? s : molecule_read_tags(r, tensors, from, keep, &u, e);
+    if (!s)
+        take_tensors(r, &t, &u);
+    gemmi_table_free(&u);
+    gemmi_table_free(&t);
+    return s ? s : ncs_expand(r, from, keep, e);
+}
+
+/* gemmi writes one block, where the file may hold several. */
+static enum status check_blocks(const struct molecule_reader *r, struct error *e)
+{
+    static const char *const cell[] = {"_cell.length_a", NULL};
+    struct gemmi_table t;
+    enum status s = molecule_read_tags(r, cell, r->path, -1, &t, e);
+    if (!s && t.rows > 1)
+        s = error_set(e, STATUS_INPUT, "%s: the file holds %zu structures; expected one", r->path,
+                      t.rows);
+    gemmi_table_free(&t);
+    return s;
+}
+
+/* The values that gemmi makes 0 or 1 when they are missing. */
+static enum status count_missing(struct molecule_reader *r, struct error *e)
+{
+    static const char *const tags[] = {"_atom_site.id",
+                                       "_atom_site.Cartn_x",
+                                       "_atom_site.Cartn_y",
+                                       "_atom_site.Cartn_z",
+                                       "_atom_site.occupancy",
+                                       "_atom_site.B_iso_or_equiv",
+                                       NULL};
+    struct gemmi_table t;
+    enum status s = molecule_read_tags(r, tags, r->path, -1, &t, e);
+    for (size_t row = 0; row < t.rows && !s; row++) {
+        for (size_t c = 1; c < 4 && !s; c++)
+            if (!isfinite(gemmi_table_number(&t, row, c)))
+                s = molecule_refuse_atom(r, row, gemmi_table_text(&t, row, 0),
+                                         "its coordinates must be numbers", e);
+        for (size_t c = 4; c < 6 && !s; c++)
+            if (isinf(gemmi_table_number(&t, row, c)))
+                s = molecule_refuse_atom(r, row, gemmi_table_text(&t, row, 0),
+                                         "its occupancy and B factor must be numbers", e);
+        r->no_occupancy += isnan(gemmi_table_number(&t, row, 4)) ? 1 : 0;
+        r->no_B += isnan(gemmi_table_number(&t, row, 5)) ? 1 : 0;
+    }
+    gemmi_table_free(&t);
+    return s;
+}
+
+static enum status convert(const struct molecule_reader *r, int file, char *name, struct error *e)
+{
+    char command[] = "gemmi", verb[] = "convert", to[] = "--to=mmcif";
+    char from[32], model[TOOL_PATH_SIZE], *bytes;
+    char *argv[] = {command, verb, from, to, model, name, NULL};
+    (void)snprintf(from, sizeof from, "--from=%s", r->cif ? "mmcif" : "pdb");
+    tool_path(r->path, model);
+    const enum status s = gemmi_read(argv, file, r->path, &bytes, e);
+    mem_free(bytes);
+    return s;
+}
+
+enum status macromolecule_read(struct molecule_reader *r, struct error *e)
+{
+    char name[TOOL_NAME_SIZE];
+    int file;
+    struct remark *remark = mem_array(1, sizeof *remark);
+    if (!remark)
+        return error_memory(e, r->path);
+    remark->count = 0;
+    enum status s = r->cif ? check_blocks(r, e) : check_lines(r, remark, e);
+    if (!s && r->cif)
+        s = count_missing(r, e);
+    s = s ? s : tool_file(r->path, &file, name, e);
+    if (!s) {
+        s = convert(r, file, name, e);
+        s = s ? s : read_converted(r, name, file, e);
+        (void)close(file);
+    }
+    if (!s)
+        s = r->cif ? space_group_check_number(r, r->path, e) : check_remark(r, remark, e);
+    mem_free(remark);
+    return s;
+}

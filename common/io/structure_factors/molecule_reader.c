@@ -1,0 +1,174 @@
+#include "io/structure_factors/molecule_reader.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/units.h"
+
+/* Cells that an atom may be away from the origin, and the least edge of a crystal in A. */
+static const double FARTHEST = 100.0, EDGE_MIN_A = 2.0;
+
+enum status molecule_refuse(const struct molecule_reader *r, struct error *e, const char *why)
+{
+    return error_set(e, STATUS_INPUT, "%s: %s", r->path, why);
+}
+
+/* --- tags and the cell ------------------------------------------------------------- */
+
+/* M of a along x and b in the plane of x and y; false for angles that make no cell. */
+static bool set_fraction(struct molecule *m)
+{
+    double cosine[3], *M = m->fraction;
+    for (int i = 0; i < 3; i++)
+        cosine[i] = cos(m->cell_rad[i]);
+    const double sine = sin(m->cell_rad[2]);
+    const double c_y = (cosine[0] - cosine[1] * cosine[2]) / sine;
+    const double c_z_sqr = 1.0 - cosine[1] * cosine[1] - c_y * c_y;
+    memset(M, 0, sizeof m->fraction);
+    if (!(c_z_sqr > 1e-6))
+        return false;
+    for (int i = 0; i < 3; i++) {  // of 1 A along each axis
+        const double z = (i == 2) / (m->cell_A[2] * sqrt(c_z_sqr));
+        const double y = ((i == 1) - z * m->cell_A[2] * c_y) / (m->cell_A[1] * sine);
+        M[8 + i] = z;
+        M[4 + i] = y;
+        M[i] =
+            ((i == 0) - y * m->cell_A[1] * cosine[2] - z * m->cell_A[2] * cosine[1]) / m->cell_A[0];
+    }
+    return true;
+}
+
+/* Six columns of the first row. */
+enum status molecule_take_cell(struct molecule_reader *r, const struct gemmi_table *t,
+                               struct error *e)
+{
+    double value[6] = {0.0};
+    bool good = t->rows > 0;
+    if (t->rows > 1)
+        return error_set(e, STATUS_INPUT,
+                         "%s: the file holds %zu structures (got %zu cells); expected one", r->path,
+                         t->rows, t->rows);
+    for (size_t i = 0; i < 6 && good; i++) {
+        value[i] = gemmi_table_number(t, 0, i);
+        good = value[i] > 0.0 && isfinite(value[i]) && (i < 3 || value[i] < 180.0);
+    }
+    for (int i = 0; i < 3; i++) {
+        r->m->cell_A[i] = value[i];
+        r->m->cell_rad[i] = deg_to_rad(value[3 + i]);
+        good = good && value[i] >= EDGE_MIN_A;
+    }
+    if (good && set_fraction(r->m))
+        return STATUS_OK;
+    return error_set(e, STATUS_INPUT,
+                     "%s: no unit cell of a crystal (got %g %g %g A, %g %g %g deg); expected it in "
+                     "CRYST1 of a PDB file, or in _cell of a CIF file. Structures by NMR or "
+                     "electron microscopy have none",
+                     r->path, value[0], value[1], value[2], value[3], value[4], value[5]);
+}
+
+enum status molecule_read_tags(const struct molecule_reader *r, const char *const *tags,
+                               const char *from, int keep, struct gemmi_table *t, struct error *e)
+{
+    return gemmi_table_read(from, keep, tags, r->path, t, e);
+}
+
+/* The first of the tags that says something, in text[]; empty where none does. */
+enum status molecule_find_tag(const struct molecule_reader *r, const char *const *names,
+                              const char *from, int keep, char *text, size_t size, struct error *e)
+{
+    enum status s = STATUS_OK;
+    *text = '\0';
+    for (size_t i = 0; names[i] && !*text && !s; i++) {
+        const char *const tags[] = {names[i], NULL};
+        struct gemmi_table t;
+        s = molecule_read_tags(r, tags, from, keep, &t, e);
+        if (!s && t.rows)
+            (void)snprintf(text, size, "%s", gemmi_table_text(&t, 0, 0));
+        gemmi_table_free(&t);
+    }
+    return s;
+}
+
+/* --- atoms ------------------------------------------------------------------------- */
+
+enum status molecule_add(struct molecule_reader *r, const struct molecule_atom *atom,
+                         struct error *e)
+{
+    struct molecule *m = r->m;
+    struct molecule_atom *list = mem_grow(m->atoms, m->count, 1, sizeof *list, &m->room);
+    if (!list)
+        return error_memory(e, r->path);
+    m->atoms = list;
+    list[m->count++] = *atom;
+    return STATUS_OK;
+}
+
+void molecule_position(const struct molecule *m, const struct molecule_atom *a, double x[3])
+{
+    for (int i = 0; i < 3; i++) {
+        const double *row = m->fraction + 4 * i;
+        x[i] = m->small ? a->at[i]
+                        : row[0] * a->at[0] + row[1] * a->at[1] + row[2] * a->at[2] + row[3];
+    }
+}
+
+enum status molecule_refuse_atom(const struct molecule_reader *r, size_t row, const char *label,
+                                 const char *why, struct error *e)
+{
+    return error_set(e, STATUS_INPUT, "%s: atom %zu (%s): %s", r->path, row + 1, label, why);
+}
+
+/* Occupancy and B, which may be missing. */
+enum status molecule_take_weights(struct molecule_reader *r, const struct gemmi_table *t,
+                                  size_t row, size_t occupancy, size_t B, struct molecule_atom *a,
+                                  struct error *e)
+{
+    const char *label = gemmi_table_text(t, row, 0);
+    a->occupancy = gemmi_table_number(t, row, occupancy);
+    a->B_A2 = gemmi_table_number(t, row, B);
+    if (isinf(a->occupancy) || a->occupancy < 0.0 || a->occupancy > 100.0)
+        return molecule_refuse_atom(r, row, label, "its occupancy must be a number from 0 to 100",
+                                    e);
+    if (isinf(a->B_A2) || fabs(a->B_A2) > 10000.0)
+        return molecule_refuse_atom(r, row, label, "its B factor must be a number within 10000 A^2",
+                                    e);
+    r->no_occupancy += isnan(a->occupancy) ? 1 : 0;
+    r->no_B += isnan(a->B_A2) && !a->anisotropic;
+    a->occupancy = isnan(a->occupancy) ? 1.0 : a->occupancy;
+    a->B_A2 = isnan(a->B_A2) ? 0.0 : a->B_A2;
+    return STATUS_OK;
+}
+
+/* Three coordinates from a column on. */
+enum status molecule_take_position(const struct molecule_reader *r, const struct gemmi_table *t,
+                                   size_t row, size_t column, struct molecule_atom *a,
+                                   struct error *e)
+{
+    double x[3];
+    for (size_t i = 0; i < 3; i++) {
+        a->at[i] = gemmi_table_number(t, row, column + i);
+        if (!isfinite(a->at[i]))
+            return molecule_refuse_atom(r, row, gemmi_table_text(t, row, 0),
+                                        "its coordinates must be numbers", e);
+    }
+    molecule_position(r->m, a, x);
+    for (int i = 0; i < 3; i++)
+        if (fabs(x[i]) > FARTHEST)
+            return molecule_refuse_atom(
+                r, row, gemmi_table_text(t, row, 0),
+                "its coordinates are more than 100 cells away from the origin", e);
+    return STATUS_OK;
+}
+
+double molecule_square_A2(const struct molecule *m, const double d[3])
+{
+    double sqr = 0.0;
+    for (int k = 0; k < 9; k++) {
+        const int i = k / 3, j = k % 3;
+        sqr += d[i] * d[j] * m->cell_A[i] * m->cell_A[j] *
+               (i == j ? 1.0 : cos(m->cell_rad[3 - i - j]));
+    }
+    return sqr;
+}

@@ -1,0 +1,90 @@
+/* What the files of common/io/ that read models of atoms have in common: see
+ * io/structure_factors/molecule.h. Functions return STATUS_INPUT, with the path in front, for a
+ * file that makes no sense. */
+#ifndef BRAGG_IO_MOLECULE_READER_H
+#define BRAGG_IO_MOLECULE_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "io/structure_factors/gemmi_table.h"
+#include "io/structure_factors/molecule.h"
+
+/* A file while it is read. */
+struct molecule_reader {
+    const char *path;           // borrowed
+    struct molecule *m;         // borrowed: what is being filled
+    bool cif;                   // mmCIF or CIF, not PDB
+    size_t models;              // of an ensemble
+    size_t no_B, no_occupancy;  // atoms without a value
+    double occupied;            // the sum over models of the mean occupancy
+};
+
+/* --- molecule_reader.c ----------------------------------------------------------- */
+
+enum status molecule_refuse(const struct molecule_reader *r, struct error *e, const char *why);
+
+/* The same for an atom, in the row (from 0) of a table. */
+enum status molecule_refuse_atom(const struct molecule_reader *r, size_t row, const char *label,
+                                 const char *why, struct error *e);
+
+/* Reads tags (ended by NULL) of the file `from`, which may be `keep`, a file that was converted
+ * (-1: it is not).  gemmi_table_free frees *t, after an error too. */
+enum status molecule_read_tags(const struct molecule_reader *r, const char *const *tags,
+                               const char *from, int keep, struct gemmi_table *t, struct error *e);
+
+/* The first of the tags that says something, in text[]; empty where none does. */
+enum status molecule_find_tag(const struct molecule_reader *r, const char *const *names,
+                              const char *from, int keep, char *text, size_t size, struct error *e);
+
+/* Takes edges (A) and angles (degrees) of the one row of a table. */
+enum status molecule_take_cell(struct molecule_reader *r, const struct gemmi_table *t,
+                               struct error *e);
+
+/* Takes occupancy and B (A^2) of two columns, which may be missing: they are counted. */
+enum status molecule_take_weights(struct molecule_reader *r, const struct gemmi_table *t,
+                                  size_t row, size_t occupancy, size_t B, struct molecule_atom *a,
+                                  struct error *e);
+
+/* Takes three coordinates from a column on. */
+enum status molecule_take_position(const struct molecule_reader *r, const struct gemmi_table *t,
+                                   size_t row, size_t column, struct molecule_atom *a,
+                                   struct error *e);
+
+/* Adds a copy of an atom.  STATUS_FAILED without memory. */
+enum status molecule_add(struct molecule_reader *r, const struct molecule_atom *atom,
+                         struct error *e);
+
+/* The square, in A^2, of a vector d of the cell's edges. */
+double molecule_square_A2(const struct molecule *m, const double d[3]);
+
+/* --- ncs.c ----------------------------------------------------------------------- */
+
+/* Adds the images of the atoms under the non-crystallographic symmetry of the file `from` (see
+ * molecule_read_tags).  Images of an atom at one place count as one, whose occupancy is at most 1.
+ */
+enum status ncs_expand(struct molecule_reader *r, const char *from, int keep, struct error *e);
+
+/* --- space_group.c --------------------------------------------------------------- */
+
+/* Of a CIF file of a small molecule: its operators hold, which a name must not contradict; a name
+ * alone must leave nothing open. */
+enum status space_group_find(struct molecule_reader *r, struct error *e);
+
+/* Compares the number of the International Tables, where the file `from` gives one, with that of
+ * the operators. */
+enum status space_group_check_number(const struct molecule_reader *r, const char *from,
+                                     struct error *e);
+
+/* --- macromolecule.c, small_molecule.c ------------------------------------------- */
+
+/* Reads all of a PDB or mmCIF file. */
+enum status macromolecule_read(struct molecule_reader *r, struct error *e);
+
+/* Reads all of a CIF file of a small molecule, whose sites are the rows of a table: label, type, x,
+ * y, z, occupancy, U, B, flag of dummies. */
+enum status small_molecule_read(struct molecule_reader *r, const struct gemmi_table *sites,
+                                struct error *e);
+
+#endif

@@ -1,0 +1,208 @@
+#include "io/structure_factors/unique.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+/* --- spacings ---------------------------------------------------------------------- */
+
+/* The products of a*, b* and c*, 1/A^2. */
+static void reciprocal_metric(const struct mtz_rows *rows, double G[9])
+{
+    const double *cell = rows->cell_A;
+    double direct[9];
+    for (int k = 0; k < 9; k++) {
+        const int i = k / 3, j = k % 3;
+        direct[k] = cell[i] * cell[j] * (i == j ? 1.0 : cos(rows->cell_rad[3 - i - j]));
+    }
+    double determinant = 0.0;
+    for (int k = 0; k < 9; k++) {
+        const int i = k / 3, j = k % 3, a = (i + 1) % 3, b = (i + 2) % 3, c = (j + 1) % 3,
+                  d = (j + 2) % 3;
+        G[3 * j + i] =
+            direct[3 * a + c] * direct[3 * b + d] - direct[3 * a + d] * direct[3 * b + c];
+        determinant += i == 0 ? direct[j] * G[3 * j] : 0.0;
+    }
+    for (int k = 0; k < 9; k++)
+        G[k] /= determinant;
+}
+
+static double inverse_square(const double G[9], const int hkl[3])
+{
+    double sum = 0.0;
+    for (int k = 0; k < 9; k++)
+        sum += G[k] * hkl[k / 3] * hkl[k % 3];
+    return sum;
+}
+
+void unique_limit(struct mtz_rows *rows, double dmin_A)
+{
+    double G[9];
+    size_t kept = 0;
+    reciprocal_metric(rows, G);
+    for (size_t i = 0; i < rows->count; i++)
+        if (inverse_square(G, rows->list[i].hkl) * dmin_A * dmin_A <= 1.0)
+            rows->list[kept++] = rows->list[i];
+    rows->count = kept;
+}
+
+/* --- symmetry ------------------------------------------------------------------------ */
+
+static void turn(const int hkl[3], const int R[9], int to[3])
+{
+    for (int j = 0; j < 3; j++)
+        to[j] = hkl[0] * R[j] + hkl[1] * R[3 + j] + hkl[2] * R[6 + j];
+}
+
+bool unique_is_absent(const int hkl[3], const struct symmetry_operator *list, size_t count)
+{
+    for (size_t o = 0; o < count; o++) {
+        int to[3];
+        turn(hkl, list[o].R, to);
+        const double shift = hkl[0] * list[o].t[0] + hkl[1] * list[o].t[1] + hkl[2] * list[o].t[2];
+        if (memcmp(to, hkl, sizeof to) == 0 && fabs(shift - rint(shift)) > 1e-2)
+            return true;
+    }
+    return false;
+}
+
+static int order(const int a[3], const int b[3])
+{
+    for (int i = 0; i < 3; i++)
+        if (a[i] != b[i])
+            return a[i] < b[i] ? -1 : 1;
+    return 0;
+}
+
+/* The last, in order, of all mates of a reflection. */
+static void last_mate(const int hkl[3], const struct operators *o, int last[3])
+{
+    memcpy(last, hkl, 3 * sizeof *last);
+    for (size_t i = 0; i < o->count; i++)
+        for (int sign = 1; sign >= -1; sign -= 2) {
+            int to[3];
+            turn(hkl, o->list[i].R, to);
+            for (int k = 0; k < 3; k++)
+                to[k] *= sign;
+            if (order(to, last) > 0)
+                memcpy(last, to, sizeof to);
+        }
+}
+
+enum status unique_reduce(struct mtz_rows *rows, const struct operators *o, struct error *e)
+{
+    struct symmetry_operator *own = mem_copy(o->list, o->count, sizeof *own);
+    size_t kept = 0;
+    if (!own)
+        return error_memory(e, "the structure factors");
+    for (size_t i = 0; i < rows->count; i++) {
+        struct mtz_row row = rows->list[i];
+        int last[3];
+        last_mate(row.hkl, o, last);
+        if (order(row.hkl, last) != 0) {  // the other half of reciprocal space has it
+            for (int k = 0; k < 3; k++)
+                row.hkl[k] = -row.hkl[k];
+            row.value[1] = -row.value[1];
+        }
+        if (order(row.hkl, last) == 0 && !unique_is_absent(row.hkl, o->list, o->count))
+            rows->list[kept++] = row;
+    }
+    mem_free(rows->operators);
+    rows->count = kept;
+    rows->operators = own;
+    rows->noperators = o->count;
+    return STATUS_OK;
+}
+
+/* --- what is missing ------------------------------------------------------------------ */
+
+/* A bit for each reflection. */
+struct box {
+    int max[3];
+    uint64_t *bits;  // owned
+};
+
+static size_t place(const struct box *b, const int hkl[3])
+{
+    size_t at = 0;
+    for (int i = 0; i < 3; i++)
+        at = at * (size_t)(2 * b->max[i] + 1) + (size_t)(hkl[i] + b->max[i]);
+    return at;
+}
+
+static bool is_inside(const struct box *b, const int hkl[3])
+{
+    bool inside = true;
+    for (int i = 0; i < 3; i++)
+        inside = inside && hkl[i] >= -b->max[i] && hkl[i] <= b->max[i];
+    return inside;
+}
+
+static void mark(struct box *b, const struct mtz_rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        for (size_t o = 0; o < rows->noperators; o++) {
+            int to[3];
+            turn(rows->list[i].hkl, rows->operators[o].R, to);
+            for (int sign = 0; sign < 2; sign++) {
+                if (is_inside(b, to))
+                    b->bits[place(b, to) / 64] |= UINT64_C(1) << place(b, to) % 64;
+                for (int k = 0; k < 3; k++)
+                    to[k] = -to[k];
+            }
+        }
+}
+
+/* Reflections of half of reciprocal space that are not there, and those that should be. */
+static void count(const struct box *b, const struct mtz_rows *rows, const double G[9],
+                  double dmin_A, size_t *missing, size_t *all, int example[3])
+{
+    int hkl[3];
+    for (hkl[0] = 0; hkl[0] <= b->max[0]; hkl[0]++)
+        for (hkl[1] = -b->max[1]; hkl[1] <= b->max[1]; hkl[1]++)
+            for (hkl[2] = -b->max[2]; hkl[2] <= b->max[2]; hkl[2]++) {
+                const double sqr = inverse_square(G, hkl);
+                if (sqr * dmin_A * dmin_A > 1.0 || (!hkl[0] && !hkl[1] && !hkl[2]))
+                    continue;
+                const bool there = b->bits[place(b, hkl) / 64] >> place(b, hkl) % 64 & 1;
+                const bool lacks =
+                    !there && !unique_is_absent(hkl, rows->operators, rows->noperators);
+                *all += there || lacks;
+                if (lacks && ++*missing == 1)
+                    memcpy(example, hkl, sizeof hkl);
+            }
+}
+
+enum status unique_check(const struct mtz_rows *rows, double dmin_A, const char *path,
+                         struct error *e)
+{
+    struct box b;
+    double G[9], cells = 1.0;
+    size_t missing = 0, all = 0;
+    int example[3] = {0};
+    reciprocal_metric(rows, G);
+    for (int i = 0; i < 3; i++) {  // |h| <= a / d
+        b.max[i] = (int)(rows->cell_A[i] / dmin_A);
+        cells *= 2.0 * b.max[i] + 1.0;
+    }
+    if (cells > 1e10)
+        return error_set(e, STATUS_INPUT,
+                         "%s: %g reflections are too many; expected at most 1e10. Try a larger "
+                         "--dmin",
+                         path, cells);
+    b.bits = mem_array((size_t)cells / 64 + 1, sizeof *b.bits);
+    if (!b.bits)
+        return error_memory(e, path);
+    memset(b.bits, 0, ((size_t)cells / 64 + 1) * sizeof *b.bits);
+    mark(&b, rows);
+    count(&b, rows, G, dmin_A * (1.0 + 1e-9), &missing, &all, example);
+    mem_free(b.bits);
+    return missing
+               ? error_set(e, STATUS_INPUT,
+                           "%s: gemmi sfcalc left out %zu of %zu reflections to %.4g A, such as "
+                           "%d %d %d; expected all. Use another version of gemmi, or --mtz",
+                           path, missing, all, dmin_A, example[0], example[1], example[2])
+               : STATUS_OK;
+}

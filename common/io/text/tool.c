@@ -1,0 +1,195 @@
+#include "io/text/tool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Exit statuses of a child that could not become the program, as those of a shell. */
+enum { NOT_THERE = 127, NOT_RUN = 126 };
+
+/* As much memory as a program may have, unless it has less already. */
+static bool limit_memory(void)
+{
+    struct rlimit l;
+    if (getrlimit(RLIMIT_AS, &l))
+        return false;
+    l.rlim_cur = l.rlim_cur < TOOL_BYTES ? l.rlim_cur : TOOL_BYTES;
+    return setrlimit(RLIMIT_AS, &l) == 0;
+}
+
+/* In the child. */
+static _Noreturn void become(char *const argv[], int keep, int output, int messages, pid_t parent)
+{
+    sigset_t none;
+    const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    (void)sigemptyset(&none);
+    (void)signal(SIGPIPE, SIG_DFL);
+    (void)signal(SIGXFSZ, SIG_DFL);
+    if (dup2(null, 0) < 0 || dup2(output, 1) < 0 || dup2(messages, 2) < 0 ||
+        (keep >= 0 && fcntl(keep, F_SETFD, 0)) || sigprocmask(SIG_SETMASK, &none, NULL) ||
+        prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent || !limit_memory())
+        _exit(NOT_RUN);
+    (void)execvp(argv[0], argv);
+    _exit(errno == ENOENT ? NOT_THERE : NOT_RUN);
+}
+
+/* Adds bytes to the last line; a line that is ended stays until another begins. */
+static void keep_last(char *said, size_t size, const char *bytes, size_t n, bool *ended)
+{
+    size_t length = strlen(said);
+    for (size_t i = 0; i < n; i++) {
+        if (bytes[i] == '\n') {
+            *ended = true;
+            continue;
+        }
+        if (*ended)
+            length = 0;
+        *ended = false;
+        if (length + 1 < size)
+            said[length++] = bytes[i];
+        said[length] = '\0';
+    }
+}
+
+static void listen_to(int from, char *said, size_t size)
+{
+    char bytes[1024];
+    bool ended = false;
+    ssize_t n;
+    while ((n = read(from, bytes, sizeof bytes)) > 0 || (n < 0 && errno == EINTR))
+        keep_last(said, size, bytes, n > 0 ? (size_t)n : 0, &ended);
+}
+
+static enum status judge(const char *name, int status, struct error *e)
+{
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return STATUS_OK;
+    if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM))
+        return error_set(e, STATUS_INTERRUPTED, "%s: interrupted", name);
+    if (WIFSIGNALED(status))
+        return error_set(e, STATUS_FAILED, "%s: killed by signal %d (%s)", name, WTERMSIG(status),
+                         strsignal(WTERMSIG(status)));
+    if (WEXITSTATUS(status) == NOT_THERE)
+        return error_set(e, STATUS_FAILED, "%s: is not installed", name);
+    if (WEXITSTATUS(status) == NOT_RUN)
+        return error_set(e, STATUS_FAILED, "%s: cannot run it", name);
+    return error_set(e, STATUS_INPUT, "%s: failed with status %d", name, WEXITSTATUS(status));
+}
+
+enum status tool_output(char *const argv[], int keep, int output, char *said, size_t size,
+                        struct error *e)
+{
+    int ends[2], status = 0;
+    const pid_t parent = getpid();
+    said[0] = '\0';
+    if (pipe2(ends, O_CLOEXEC))
+        return error_errno(e, STATUS_FAILED, "%s: cannot make a pipe", argv[0]);
+    const pid_t child = fork();
+    if (child == 0)
+        become(argv, keep, output < 0 ? ends[1] : output, ends[1], parent);
+    (void)close(ends[1]);
+    if (child > 0)
+        listen_to(ends[0], said, size);
+    (void)close(ends[0]);
+    if (child < 0)
+        return error_errno(e, STATUS_FAILED, "%s: cannot start it", argv[0]);
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return judge(argv[0], status, e);
+}
+
+enum status tool_run(char *const argv[], int keep, char *said, size_t size, struct error *e)
+{
+    return tool_output(argv, keep, -1, said, size, e);
+}
+
+enum status tool_file(const char *what, int *file, char name[TOOL_NAME_SIZE], struct error *e)
+{
+    const int low = memfd_create("for a program", MFD_CLOEXEC);
+    *file = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, 3);  // 0 to 2 are the program's own
+    if (low >= 0)
+        (void)close(low);
+    if (*file < 0)
+        return error_errno(e, STATUS_FAILED, "%s: no memory for a file", what);
+    (void)snprintf(name, TOOL_NAME_SIZE, "/proc/self/fd/%d", *file);
+    return STATUS_OK;
+}
+
+/* In a child: waits until the parent closes `hold` or dies, then removes the name. */
+static _Noreturn void guard(const char *path, int hold)
+{
+    char byte;
+    if (hold > 0)
+        (void)close_range(0, (unsigned)hold - 1, 0);
+    (void)close_range((unsigned)hold + 1, ~0U, 0);
+    (void)setsid();
+    while (read(hold, &byte, 1) < 0 && errno == EINTR)
+        ;
+    (void)unlink(path);
+    _exit(0);
+}
+
+/* A symbolic link to `target` under a name that is free. */
+static bool make_link(const char *target, const char *suffix, char path[TOOL_LINK_SIZE])
+{
+    enum { ATTEMPTS = 100 };
+    const char *folder = getenv("TMPDIR");
+    folder = folder && *folder == '/' && strlen(folder) < TOOL_LINK_SIZE / 2 ? folder : "/tmp";
+    for (unsigned i = 0; i < ATTEMPTS; i++) {
+        (void)snprintf(path, TOOL_LINK_SIZE, "%s/bragg-%ld-%u%s", folder, (long)getpid(), i,
+                       suffix);
+        if (symlink(target, path) == 0)
+            return true;
+        if (errno != EEXIST)
+            return false;
+    }
+    return false;
+}
+
+enum status tool_link(const char *what, const char *target, const char *suffix, struct tool_link *l,
+                      struct error *e)
+{
+    int ends[2];
+    *l = (struct tool_link){.hold = -1};
+    if (pipe2(ends, O_CLOEXEC))
+        return error_errno(e, STATUS_FAILED, "%s: cannot make a pipe", what);
+    if (!make_link(target, suffix, l->path)) {
+        const enum status s =
+            error_errno(e, STATUS_FAILED, "%s: cannot make the link %s", what, l->path);
+        (void)close(ends[0]);
+        (void)close(ends[1]);
+        return s;
+    }
+    l->guard = fork();
+    if (l->guard == 0)
+        guard(l->path, ends[0]);
+    l->hold = ends[1];
+    (void)close(ends[0]);
+    return STATUS_OK;
+}
+
+void tool_unlink(struct tool_link *l)
+{
+    if (l->hold < 0)
+        return;
+    (void)close(l->hold);
+    if (l->guard < 0)
+        (void)unlink(l->path);
+    while (l->guard > 0 && waitpid(l->guard, NULL, 0) < 0 && errno == EINTR)
+        ;
+    l->hold = -1;
+}
+
+void tool_path(const char *path, char argument[TOOL_PATH_SIZE])
+{
+    (void)snprintf(argument, TOOL_PATH_SIZE, "%s%s", *path == '/' ? "" : "./", path);
+}

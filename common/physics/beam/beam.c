@@ -1,0 +1,166 @@
+#include "physics/beam/beam.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/vec.h"
+#include "physics/check.h"
+#include "physics/crystal/steps.h"
+
+/* Flux, exposure and beam size make the fluence where all three are given [2.1]. */
+static enum status set_fluence(const struct beam_request *r, struct beam *b, struct error *e)
+{
+    enum status s;
+    if ((s = check_range("flux", r->flux_ph_s, 1.0, "photons/s", 0.0, 1e60, e)) ||
+        (s = check_range("exposure", r->exposure_s, 1.0, "s", 0.0, 1e9, e)))
+        return s;
+    if (!(r->size_m < 1e3))
+        return error_set(e, STATUS_INPUT, "beam size is %g m, must be less than 1000 m", r->size_m);
+    b->size_m = r->size_m;
+    b->has_height = r->height_m > 0.0;
+    b->height_m = r->height_m;
+    b->fluence_ph_m2 = r->fluence_ph_m2;
+    if (r->flux_ph_s > 0.0 && r->exposure_s > 0.0 && r->size_m >= 0.0) {
+        if (!(r->size_m > 1e-12))
+            return error_set(e, STATUS_INPUT, "a flux needs a beam size greater than 1e-9 mm");
+        b->fluence_ph_m2 = r->flux_ph_s * r->exposure_s / r->size_m / beam_height_m(b);
+    }
+    return check_range("fluence", b->fluence_ph_m2, 1.0, "photons/m^2", 0.0, 1e60, e);
+}
+
+/* From gamma rays to 1 um: nothing else diffracts from a crystal. */
+static enum status check_wavelength(double wavelength_m, struct error *e)
+{
+    return check_range("wavelength", wavelength_m, 1e-10, "A", 1e-4, 1e4, e);
+}
+
+/* Whether the corner of a rectangle of divergence is cut off [2.4].  With a zero
+ * range the quotient is NaN and nothing is cut. */
+static bool is_corner(double h, double v, const struct steps *hs, const struct steps *vs)
+{
+    const double th =
+        (h * h - hs->step * hs->step / 4.0 * (double)(1 - hs->count % 2)) / hs->range / hs->range;
+    const double tv =
+        (v * v - vs->step * vs->step / 4.0 * (double)(1 - vs->count % 2)) / vs->range / vs->range;
+    return (th + tv) * 4.0 > 1.1;
+}
+
+/* The three ways in which sources differ. */
+struct fan {
+    struct steps h, v, waves;
+};
+
+/* Appends a source of every wavelength for divergence angles h, v in rad. */
+static void append_waves(const struct fan *fan, const struct frame_axes *axes,
+                         const double vertical[3], double h, double v, struct beam *b)
+{
+    double q[3];
+    vec_scale(axes->beam, -10.0, q);
+    vec_rotate_axis(q, axes->polar, v);
+    vec_rotate_axis(q, vertical, h);
+    /* all wavelengths of a direction stand together */
+    vec_unit(q, q);
+    for (int64_t k = 0; k < fan->waves.count; k++) {
+        struct source *source = &b->sources[b->nsources++];
+        vec_copy(source->direction, q);
+        source->wavelength_m =
+            b->wavelength_m * (1.0 + fan->waves.step * (double)k - fan->waves.range / 2.0);
+        source->weight = 1.0;
+    }
+}
+
+/* Sources from divergence and dispersion, horizontal angle outermost [2.4]. */
+static enum status generate(const struct beam_request *r, const struct frame_axes *axes,
+                            struct beam *b, struct error *e)
+{
+    struct fan fan;
+    enum status s;
+    if ((s = steps_resolve(&r->horizontal, STEPS_DIVERGENCE, "horizontal divergence", &fan.h, e)) ||
+        (s = steps_resolve(&r->vertical, STEPS_DIVERGENCE, "vertical divergence", &fan.v, e)) ||
+        (s = steps_resolve(&r->dispersion, STEPS_DISPERSION, "dispersion", &fan.waves, e)))
+        return s;
+    const double count = (double)fan.h.count * (double)fan.v.count * (double)fan.waves.count;
+    if ((s = check_range("number of sources", count, 1.0, "", 1.0, LIMIT_STEPS, e)))
+        return s;
+    b->sources = mem_array((size_t)count, sizeof *b->sources);
+    if (!b->sources)
+        return error_memory(e, "the sources");
+    double vertical[3];
+    vec_cross(axes->beam, axes->polar, vertical);
+    vec_unit(vertical, vertical);
+    for (int64_t ih = 0; ih < fan.h.count; ih++) {
+        for (int64_t iv = 0; iv < fan.v.count; iv++) {
+            const double h = fan.h.step * (double)ih - fan.h.range / 2.0;
+            const double v = fan.v.step * (double)iv - fan.v.range / 2.0;
+            if (r->square_divergence || !is_corner(h, v, &fan.h, &fan.v))
+                append_waves(&fan, axes, vertical, h, v, b);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Weights to a mean of 1. */
+static enum status normalise_weights(struct beam *b, struct error *e)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < b->nsources; i++) {
+        if (!(b->sources[i].weight >= 0.0 && b->sources[i].weight <= 1e30))
+            return error_set(e, STATUS_INPUT, "source %zu: weight %g, must be from 0 to 1e30",
+                             i + 1, b->sources[i].weight);
+        sum += b->sources[i].weight;
+    }
+    if (!(sum > 0.0))
+        return error_set(e, STATUS_INPUT, "all source weights are zero");
+    const double mean = sum / (double)b->nsources;
+    for (size_t i = 0; i < b->nsources; i++)
+        b->sources[i].weight /= mean;
+    return STATUS_OK;
+}
+
+/* Sources from a list, with the chosen meaning of weight and wavelength [2.5]. */
+static enum status take_listed(const struct beam_request *r, struct beam *b, struct error *e)
+{
+    if ((double)r->nlisted > LIMIT_STEPS)
+        return error_set(e, STATUS_INPUT, "%zu sources, must be at most %.0f", r->nlisted,
+                         LIMIT_STEPS);
+    b->sources = mem_copy(r->listed, r->nlisted, sizeof *b->sources);
+    if (!b->sources)
+        return error_memory(e, "the sources");
+    b->nsources = r->nlisted;
+    for (size_t i = 0; i < b->nsources; i++) {
+        struct source *source = &b->sources[i];
+        enum status s = check_direction("source", source->direction, e);
+        if (s)
+            return s;
+        vec_unit(source->direction, source->direction);
+        if (r->weights == WEIGHTS_OVERRIDE)
+            source->wavelength_m = b->wavelength_m;
+        if (r->weights != WEIGHTS_APPLY)
+            source->weight = 1.0;
+    }
+    return r->weights == WEIGHTS_APPLY ? normalise_weights(b, e) : STATUS_OK;
+}
+
+enum status beam_setup(const struct beam_request *r, const struct frame_axes *axes, struct beam *b,
+                       struct error *e)
+{
+    memset(b, 0, sizeof *b);
+    vec_copy(b->direction, axes->beam);
+    vec_copy(b->polarization, axes->polar);
+    b->kahn = r->kahn;
+    b->no_polarization = r->no_polarization;
+    b->wavelength_m = r->wavelength_m;
+    b->harmonic_share = r->harmonic_share;
+    b->harmonic_signal = r->harmonic_signal;
+    enum status s = check_wavelength(r->wavelength_m, e);
+    if (s || (s = check_range("polarization factor", r->kahn, 1.0, "", -1.0, 1.0, e)) ||
+        (s = set_fluence(r, b, e)) ||
+        (s = r->nlisted ? take_listed(r, b, e) : generate(r, axes, b, e)))
+        return s;
+    if (!b->nsources)
+        return error_set(e, STATUS_INPUT,
+                         "the divergence leaves no source: its steps lie outside the ellipse");
+    for (size_t i = 0; i < b->nsources && !s; i++)
+        s = check_wavelength(b->sources[i].wavelength_m, e);
+    return s;
+}

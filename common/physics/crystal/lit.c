@@ -1,0 +1,163 @@
+#include "physics/crystal/lit.h"
+
+#include "base/vec.h"
+
+void lit_frame(const struct beam *b, double frame[9])
+{
+    vec_cross(b->direction, b->polarization, frame + 3);
+    vec_unit(frame + 3, frame + 3);
+    vec_cross(frame + 3, b->direction, frame);
+    vec_copy(frame + 6, b->direction);
+}
+
+/* A convex face of a box, at first a quadrilateral, that two planes have cut. */
+struct face {
+    int corners;
+    double at[6][3];
+};
+
+/* Keeps the part of a polygon at or below `limit` along an axis (Sutherland and Hodgman, Comm. ACM
+ * 17, 32, 1974). */
+static void cut(struct face *f, int axis, double limit)
+{
+    const struct face from = *f;
+    f->corners = 0;
+    for (int i = 0; i < from.corners; i++) {
+        const double *here = from.at[i], *next = from.at[(i + 1) % from.corners];
+        const double below = limit - here[axis], after = limit - next[axis];
+        if (below >= 0.0)
+            vec_copy(f->at[f->corners++], here);
+        if (below * after < 0.0) {
+            double *at = f->at[f->corners++];
+            for (int k = 0; k < 3; k++)
+                at[k] = here[k] + below / (below - after) * (next[k] - here[k]);
+        }
+    }
+}
+
+/* Face number 0 to 5 of the box, in the order in which it is seen from outside for a right-handed
+ * box. */
+static void take_face(const double edges[9], int number, struct face *f)
+{
+    static const double around[4][2] = {{-0.5, -0.5}, {0.5, -0.5}, {0.5, 0.5}, {-0.5, 0.5}};
+    const int out = number % 3;
+    const double side = number < 3 ? 0.5 : -0.5;
+    f->corners = 4;
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 3; k++)
+            f->at[i][k] = side * edges[3 * out + k] +
+                          2.0 * side * around[i][0] * edges[3 * ((out + 1) % 3) + k] +
+                          around[i][1] * edges[3 * ((out + 2) % 3) + k];
+}
+
+/* Of a body: its volume, and the integrals of the products of coordinates over it; signed. */
+struct body {
+    double volume, square[9];
+};
+
+/* Adds `sign` times what *more is. */
+static void add_body(const struct body *more, double sign, struct body *to)
+{
+    to->volume += sign * more->volume;
+    for (int i = 0; i < 9; i++)
+        to->square[i] += sign * more->square[i];
+}
+
+/* Adds a tetrahedron, negative where it is seen from inside: over it the mean of x y is a twentieth
+ * of the sum over its corners of x y plus the product of the sums of x and y. */
+static void add_tetrahedron(const double *const corner[4], struct body *to)
+{
+    double from_first[9], sum[3];
+    for (int k = 0; k < 3; k++) {
+        sum[k] = corner[0][k] + corner[1][k] + corner[2][k] + corner[3][k];
+        for (int i = 0; i < 3; i++)
+            from_first[3 * i + k] = corner[1 + i][k] - corner[0][k];
+    }
+    const double volume = mat_determinant(from_first) / 6.0;
+    to->volume += volume;
+    for (int i = 0; i < 9; i++) {
+        double products = sum[i / 3] * sum[i % 3];
+        for (int c = 0; c < 4; c++)
+            products += corner[c][i / 3] * corner[c][i % 3];
+        to->square[i] += volume * products / 20.0;
+    }
+}
+
+/* What lies of the box below x along axis 0 and y along axis 1, with the sign of the box's hand:
+ * pyramids from a point on both planes to the faces; those that the two planes cut have no height
+ * over it. */
+static struct body wedge(const double edges[9], double x, double y)
+{
+    const double top[3] = {x, y, 0.0};
+    struct body sum = {0};
+    for (int i = 0; i < 6; i++) {
+        struct face f;
+        take_face(edges, i, &f);
+        cut(&f, 0, x);
+        cut(&f, 1, y);
+        for (int k = 1; k + 1 < f.corners; k++)
+            add_tetrahedron((const double *const[4]){top, f.at[0], f.at[k], f.at[k + 1]}, &sum);
+    }
+    return sum;
+}
+
+/* The lit part of a box in the axes of `frame`, with the sign of the box's hand, and the box there;
+ * false where all of it is lit. */
+static bool cut_to_beam(const struct beam *b, const double frame[9], const double edges[9],
+                        double box[9], struct body *lit)
+{
+    double reach[2] = {0.0, 0.0};
+    for (int i = 0; i < 3; i++) {
+        mat_apply(frame, edges + 3 * i, box + 3 * i);
+        for (int k = 0; k < 2; k++)
+            reach[k] += fabs(box[3 * i + k]);
+    }
+    const double width = b->size_m, height = beam_height_m(b);
+    if (!(width > 0.0) || (width >= reach[0] && height >= reach[1]))
+        return false;
+    *lit = (struct body){0};
+    for (int i = 0; i < 4; i++) {
+        const struct body part =
+            wedge(box, (i & 1 ? -0.5 : 0.5) * width, (i & 2 ? -0.5 : 0.5) * height);
+        add_body(&part, i == 0 || i == 3 ? 1.0 : -1.0, lit);
+    }
+    return true;
+}
+
+double lit_share(const struct beam *b, const double edges[9])
+{
+    double frame[9], box[9];
+    struct body lit;
+    lit_frame(b, frame);
+    if (!cut_to_beam(b, frame, edges, box, &lit))
+        return 1.0;
+    return fmin(1.0, fmax(0.0, lit.volume / mat_determinant(box)));
+}
+
+bool lit_moments(const struct beam *b, const double edges[9], double moments[9])
+{
+    double frame[9], back[9], box[9], turned[9];
+    struct body lit;
+    lit_frame(b, frame);
+    if (!cut_to_beam(b, frame, edges, box, &lit) || !(fabs(lit.volume) > 0.0))
+        return false;
+    for (int i = 0; i < 9; i++) {
+        lit.square[i] /= lit.volume;
+        back[i] = frame[3 * (i % 3) + i / 3];
+    }
+    mat_multiply(back, lit.square, turned);
+    mat_multiply(turned, frame, moments);
+    return true;
+}
+
+double lit_blocks(const struct crystal *c, const struct beam *b, const double cell[9])
+{
+    double edges[9];
+    if (!c->has_blocks)
+        return 1.0;
+    for (int i = 0; i < 3; i++) {
+        vec_unit(cell + 3 * i, edges + 3 * i);
+        vec_scale(edges + 3 * i, c->size_m[i], edges + 3 * i);
+    }
+    return c->blocks * lit_share(b, edges);
+}

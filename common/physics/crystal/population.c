@@ -1,0 +1,136 @@
+#include "physics/crystal/population.h"
+
+#include <math.h>
+
+#include "base/opt.h"
+#include "base/rng.h"
+
+/* From weights to their sums, of which the last is 1. */
+static enum status normalize_mixture(struct population *p, struct error *e)
+{
+    double total = 0.0;
+    for (int i = 0; i < p->nmixture; i++)
+        total += p->up_to[i];
+    if (!(total > 0.0))
+        return error_set(e, STATUS_USAGE, "--mixture: one weight must be greater than 0");
+    double sum = 0.0;
+    for (int i = 0; i < p->nmixture; i++) {
+        sum += p->up_to[i];
+        p->up_to[i] = sum / total;
+    }
+    return STATUS_OK;
+}
+
+enum status population_open(struct population *p, struct error *e)
+{
+    if (!isnan(p->hit_rate) && !isnan(p->mean_lattices))
+        return error_set(e, STATUS_USAGE,
+                         "--hit-rate and --mean-lattices exclude each other: a mean of -ln(1-F) "
+                         "gives a hit rate of F");
+    enum status s = STATUS_OK;
+    if (p->shares)
+        s = parse_list(p->shares, LATTICES_MAX, 0, 1e9, "--shares", p->share, &p->nshares, e);
+    bool dark = p->shares && !s;
+    for (int i = 0; i < p->nshares; i++)
+        dark = dark && p->share[i] == 0.0;
+    if (dark)
+        s = error_set(e, STATUS_USAGE, "--shares: one share must be greater than 0");
+    if (!s && p->mixture) {
+        s = parse_list(p->mixture, MIXTURE_MAX, 0, 1e9, "--mixture", p->up_to, &p->nmixture, e);
+        if (!s)
+            s = normalize_mixture(p, e);
+    }
+    return s;
+}
+
+enum status population_begin(struct population *p, size_t ncrystals, bool turned_alike,
+                             struct error *e)
+{
+    p->ncrystals = ncrystals;
+    if (p->mixture && (size_t)p->nmixture != ncrystals)
+        return error_set(e, STATUS_USAGE,
+                         "--mixture: %d weights, must be %zu, one for each crystal", p->nmixture,
+                         ncrystals);
+    p->lattices = p->asked ? p->asked : p->mixture ? 1 : (int64_t)ncrystals;
+    const bool mean = !isnan(p->mean_lattices);
+    if (!p->mixture && ncrystals > 1 && (mean || (uint64_t)p->lattices < ncrystals))
+        return error_set(e, STATUS_USAGE,
+                         "a frame does not hold each of the %zu crystals: --mixture must say how "
+                         "often it meets which",
+                         ncrystals);
+    const bool again = mean || p->lattices > (p->mixture ? 1 : (int64_t)ncrystals);
+    if (turned_alike && again)
+        return error_set(e, STATUS_USAGE,
+                         "lattices of one crystal would lie on each other: several need --random "
+                         "or --orientations");
+    return STATUS_OK;
+}
+
+/* Arrivals at rate 1 before `mean`: their number is Poisson.  More than fit a frame
+ * are cut off. */
+static size_t arrivals(double mean, struct rng random)
+{
+    size_t n = 0;
+    double time = -portable_log(rng_uniform(&random));
+    while (time <= mean && n < LATTICES_MAX) {
+        time -= portable_log(rng_uniform(&random));
+        n++;
+    }
+    return n;
+}
+
+size_t population_count(const struct population *p, uint64_t seed, uint64_t frame)
+{
+    if (!isnan(p->mean_lattices))
+        return arrivals(p->mean_lattices, rng_stream(seed, RNG_LATTICES, frame, 0));
+    struct rng random = rng_stream(seed, RNG_HIT, frame, 0);
+    return rng_uniform(&random) >= p->hit_rate ? 0 : (size_t)p->lattices;
+}
+
+uint32_t population_crystal(const struct population *p, uint64_t seed, uint64_t frame,
+                            uint32_t lattice)
+{
+    if (!p->mixture)
+        return (uint32_t)(lattice % p->ncrystals);
+    struct rng random = rng_stream(seed, RNG_CRYSTAL, frame, lattice);
+    const double u = rng_uniform(&random);
+    uint32_t crystal = 0;
+    while (crystal + 1 < p->ncrystals && u >= p->up_to[crystal])
+        crystal++;
+    return crystal;
+}
+
+double population_share(const struct population *p, uint64_t seed, uint64_t frame, uint32_t lattice)
+{
+    const int last = p->nshares - 1;
+    double share = p->shares ? p->share[(int)lattice < last ? (int)lattice : last] : 1.0;
+    if (p->share_beam > 0.0) {
+        /* crystals anywhere in the plane: exp(-r^2/2) of r^2 uniform up to that of the least share
+         */
+        struct rng place = rng_stream(seed, RNG_PLACE, frame, lattice);
+        share *= portable_exp(portable_log(p->share_beam) * rng_uniform(&place));
+    }
+    if (!(p->share_spread > 0.0))
+        return share;
+    struct rng random = rng_stream(seed, RNG_SHARE, frame, lattice);
+    return share * rng_lognormal(&random, p->share_spread);
+}
+
+bool population_strain(const struct population *p, const double cell_A[3], uint64_t seed,
+                       uint64_t frame, uint32_t lattice, double strain[3])
+{
+    static const double SAME = 1e-6;
+    const double *spread = p->cell_spread;
+    if (!(spread[0] > 0.0 || spread[1] > 0.0 || spread[2] > 0.0))
+        return false;
+    struct rng random = rng_stream(seed, RNG_CELL, frame, lattice);
+    const double together = rng_normal(&random);
+    for (int i = 0; i < 3; i++) {
+        const double alone = rng_normal(&random), c = p->cell_correlation;
+        strain[i] = spread[i] * (__builtin_sqrt(c) * together + __builtin_sqrt(1.0 - c) * alone);
+        for (int k = 0; k < i; k++)
+            if (__builtin_fabs(cell_A[k] / cell_A[i] - 1.0) < SAME)
+                strain[i] = strain[k];
+    }
+    return true;
+}

@@ -1,0 +1,250 @@
+#include "physics/detector/detector.h"
+
+#include <float.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "base/vec.h"
+#include "physics/check.h"
+#include "physics/detector/centre.h"
+#include "physics/detector/sensor.h"
+
+const struct frame_axes *convention_axes(enum convention convention)
+{
+    static const struct frame_axes table[] = {
+        // clang-format off
+        [CONVENTION_MOSFLM] = {{1, 0, 0}, {0, 0, 1}, {0, -1, 0}, {1, 0, 0},
+                               {0, 0, -1}, {0, 0, 1}, {0, 0, 1}, PIVOT_BEAM},
+        [CONVENTION_DENZO] = {{1, 0, 0}, {0, 0, 1}, {0, -1, 0}, {1, 0, 0},
+                              {0, 0, -1}, {0, 0, 1}, {0, 0, 1}, PIVOT_BEAM},
+        [CONVENTION_ADXV] = {{0, 0, 1}, {1, 0, 0}, {0, -1, 0}, {0, 0, 1},
+                             {-1, 0, 0}, {1, 0, 0}, {1, 0, 0}, PIVOT_BEAM},
+        [CONVENTION_XDS] = {{0, 0, 1}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1},
+                            {1, 0, 0}, {1, 0, 0}, {1, 0, 0}, PIVOT_SAMPLE},
+        [CONVENTION_DIALS] = {{0, 0, 1}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1},
+                              {0, 1, 0}, {0, 1, 0}, {0, 1, 0}, PIVOT_SAMPLE},
+        [CONVENTION_CUSTOM] = {{1, 0, 0}, {0, 0, 1}, {0, -1, 0}, {1, 0, 0},
+                               {0, 1, 0}, {0, 0, 1}, {0, 0, 1}, PIVOT_BEAM},
+        // clang-format on
+    };
+    return &table[convention];
+}
+
+/* Replaces a row of the table by the user's vector; every direction must exist. */
+static enum status take_axis(const char *name, const double v[3], double axis[3], struct error *e)
+{
+    if (isnan(v[0]))
+        return STATUS_OK;
+    const enum status s = check_direction(name, v, e);
+    vec_copy(axis, v);
+    return s;
+}
+
+/* CUSTOM: every vector that was given. */
+static enum status take_custom_axes(const struct request *r, struct frame_axes *axes,
+                                    struct error *e)
+{
+    const struct detector_request *d = &r->detector;
+    const struct beam_request *b = &r->beam;
+    enum status s;
+    if ((s = take_axis("beam vector", b->direction, axes->beam, e)) ||
+        (s = take_axis("fast axis", d->fast, axes->fast, e)) ||
+        (s = take_axis("slow axis", d->slow, axes->slow, e)) ||
+        (s = take_axis("detector normal", d->normal, axes->normal, e)) ||
+        (s = take_axis("two-theta axis", d->twotheta_axis, axes->twotheta, e)) ||
+        (s = take_axis("polarization vector", b->polarization, axes->polar, e)))
+        return s;
+    return take_axis("spindle axis", b->spindle, axes->spindle, e);
+}
+
+/* The normal across fast and slow, away from the sample (physical mode). */
+static void cross_normal(struct frame_axes *axes)
+{
+    vec_cross(axes->fast, axes->slow, axes->normal);
+    vec_unit(axes->normal, axes->normal);
+    if (vec_dot(axes->normal, axes->beam) < 0.0)
+        vec_scale(axes->normal, -1.0, axes->normal);
+}
+
+enum status detector_axes(const struct request *r, struct frame_axes *axes, struct error *e)
+{
+    const struct detector_request *d = &r->detector;
+    const bool faithful = r->physics == PHYSICS_FAITHFUL;
+    *axes = *convention_axes(d->convention);
+    enum status s = d->convention == CONVENTION_CUSTOM ? take_custom_axes(r, axes, e) : STATUS_OK;
+    if (s)
+        return s;
+    vec_unit(axes->beam, axes->beam);
+    vec_unit(axes->fast, axes->fast);
+    vec_unit(axes->slow, axes->slow);
+    const double normal_length = vec_unit(axes->normal, axes->normal);
+    vec_unit(axes->polar, axes->polar);
+    vec_unit(axes->spindle, axes->spindle);
+    double across[3];
+    vec_cross(axes->fast, axes->slow, across);
+    if (!(vec_length(across) > 1e-3))
+        return error_set(e, STATUS_INPUT, "fast and slow axis are parallel");
+    vec_cross(axes->beam, axes->polar, across);
+    if (!(vec_length(across) > 1e-6))
+        return error_set(e, STATUS_INPUT, "the polarization vector lies along the beam");
+    /* nanoBragg keeps a normal only when its length is exactly 1 */
+    if (faithful && normal_length != 1.0) {
+        vec_cross(axes->fast, axes->slow, axes->normal);
+        vec_unit(axes->normal, axes->normal);
+    } else if (!faithful) {
+        vec_unit(axes->twotheta, axes->twotheta);
+        if (d->convention == CONVENTION_CUSTOM && isnan(d->normal[0]) &&
+            !(isnan(d->fast[0]) && isnan(d->slow[0])))
+            cross_normal(axes);
+    }
+    return STATUS_OK;
+}
+
+/* Pixel counts and edge lengths [1.2]. */
+static enum status count_pixels(const struct detector_request *d, double size_m[2], struct panel *p,
+                                struct error *e)
+{
+    enum status s = check_range("pixel size", d->pixel_m, 1e-3, "mm", 1e-4, 1e3, e);
+    if (s)
+        return s;
+    int64_t counts[2];
+    for (int i = 0; i < 2; i++) {
+        const char *what = i ? "number of pixels along slow" : "number of pixels along fast";
+        size_m[i] = d->pixels[i] ? d->pixel_m * (double)d->pixels[i] : d->size_m[i];
+        const double count = ceil(size_m[i] / d->pixel_m - 0.5);
+        if ((s = check_range(what, count, 1.0, "", 1.0, LIMIT_EDGE_PIXELS, e)))
+            return s;
+        counts[i] = (int64_t)count;
+    }
+    p->pixel_m = d->pixel_m;
+    p->fast_pixels = counts[0];
+    p->slow_pixels = counts[1];
+    return check_range("number of pixels", (double)counts[0] * (double)counts[1], 1.0, "", 1.0,
+                       LIMIT_PIXELS, e);
+}
+
+/* Tilts about the lab axes, then the two-theta arm. */
+static void turn(const struct detector_request *d, const struct frame_axes *axes, double v[3])
+{
+    vec_rotate(v, d->rotation_rad);
+    vec_rotate_axis(v, axes->twotheta, d->twotheta_rad);
+}
+
+void detector_derive(struct panel *p, const double beam[3], double ratio)
+{
+    p->close_fast_m = -vec_dot(p->origin_m, p->fast);
+    p->close_slow_m = -vec_dot(p->origin_m, p->slow);
+    p->close_distance_m = vec_dot(p->origin_m, p->normal);
+    p->distance_m = p->close_distance_m / ratio;
+    double to_beam[3];
+    for (int i = 0; i < 3; i++)
+        to_beam[i] = p->distance_m * beam[i] - p->origin_m[i];
+    p->beam_fast_m = vec_dot(p->fast, to_beam);
+    p->beam_slow_m = vec_dot(p->slow, to_beam);
+}
+
+double detector_ratio(const struct panel *p, const double beam[3])
+{
+    const double ratio = vec_dot(beam, p->normal);
+    return fabs(ratio) > 1e-6 ? ratio : 1.0;
+}
+
+/* Sets origin, axes, distances and the derived centres of the panel [1.7]. */
+static void place(const struct detector_request *d, const struct frame_axes *axes, enum pivot pivot,
+                  bool faithful, const struct centre *c, struct panel *p)
+{
+    double tilted[3];
+    vec_copy(tilted, axes->normal);
+    vec_rotate(tilted, d->rotation_rad);
+    /* cosine between beam and normal, without the arm: as nanoBragg has it */
+    double ratio = vec_dot(axes->beam, tilted);
+    if (ratio == 0.0)
+        ratio = DBL_MIN;
+    const double close =
+        isnan(d->close_distance_m) ? fabs(ratio * d->distance_m) : d->close_distance_m;
+    const double distance = close / ratio;
+
+    vec_copy(p->fast, axes->fast);
+    vec_copy(p->slow, axes->slow);
+    vec_copy(p->normal, axes->normal);
+    /* about the sample: the origin turns with the panel */
+    for (int i = 0; pivot == PIVOT_SAMPLE && i < 3; i++)
+        p->origin_m[i] =
+            -c->close_fast * p->fast[i] - c->close_slow * p->slow[i] + close * p->normal[i];
+    if (pivot == PIVOT_SAMPLE)
+        turn(d, axes, p->origin_m);
+    turn(d, axes, p->fast);
+    turn(d, axes, p->slow);
+    turn(d, axes, p->normal);
+    /* about the beam: the panel turns, its beam centre stays */
+    for (int i = 0; pivot == PIVOT_BEAM && i < 3; i++)
+        p->origin_m[i] =
+            -c->beam_fast * p->fast[i] - c->beam_slow * p->slow[i] + distance * axes->beam[i];
+
+    /* what holds for the panel as it now stands */
+    if (!faithful)
+        ratio = detector_ratio(p, axes->beam);  // the arm turns the normal too
+    detector_derive(p, axes->beam, ratio);
+}
+
+/* The whole panel, or the part of the ROI that lies on it. */
+static enum status set_roi(const struct detector_request *d, struct panel *p, struct error *e)
+{
+    p->roi = d->roi;
+    struct roi *roi = &p->roi;
+    roi->fast_min = roi->fast_min < 0 ? 0 : roi->fast_min;
+    roi->slow_min = roi->slow_min < 0 ? 0 : roi->slow_min;
+    roi->fast_max = roi->fast_max >= p->fast_pixels ? p->fast_pixels - 1 : roi->fast_max;
+    roi->slow_max = roi->slow_max >= p->slow_pixels ? p->slow_pixels - 1 : roi->slow_max;
+    if (roi->fast_min > roi->fast_max || roi->slow_min > roi->slow_max)
+        return error_set(e, STATUS_INPUT,
+                         "the region of interest has no pixel on the detector of %lld x %lld",
+                         (long long)p->fast_pixels, (long long)p->slow_pixels);
+    return STATUS_OK;
+}
+
+/* The distance that counts, and all angles. */
+static enum status check_distances(const struct detector_request *d, struct error *e)
+{
+    enum status s = STATUS_OK;
+    if (!isnan(d->close_distance_m))
+        s = check_range("close distance", d->close_distance_m, 1e-3, "mm", 1e-3, 1e6, e);
+    else
+        s = check_range("distance", d->distance_m, 1e-3, "mm", 1e-3, 1e6, e);
+    for (int i = 0; i < 3 && !s; i++)
+        s = check_range("detector rotation", d->rotation_rad[i], deg_to_rad(1.0), "deg", -3600,
+                        3600, e);
+    return s ? s
+             : check_range("two-theta", d->twotheta_rad, deg_to_rad(1.0), "deg", -3600, 3600, e);
+}
+
+enum status detector_panel(const struct request *r, const struct frame_axes *axes, struct panel *p,
+                           struct error *e)
+{
+    const struct detector_request *d = &r->detector;
+    const bool faithful = r->physics == PHYSICS_FAITHFUL;
+    memset(p, 0, sizeof *p);
+    p->mask = d->mask;
+    p->curved = d->curved;
+    p->point_pixel = d->point_pixel;
+    p->twotheta_rad = d->twotheta_rad;
+    double size_m[2];
+    enum status s;
+    if ((s = count_pixels(d, size_m, p, e)) || (s = check_distances(d, e)) ||
+        (s = set_roi(d, p, e)) || (s = sensor_setup(d, faithful, p, e)))
+        return s;
+    struct centre centre = {0};
+    if ((s = centre_find(d, faithful, size_m, &centre, e)))
+        return s;
+    /* only CUSTOM lets the user choose in nanoBragg */
+    const bool listens = d->pivot >= 0 && (!faithful || d->convention == CONVENTION_CUSTOM);
+    place(d, axes, listens ? (enum pivot)d->pivot : axes->pivot, faithful, &centre, p);
+    p->beam_x_mm = m_to_mm(centre.beam_x);
+    p->beam_y_mm = m_to_mm(centre.beam_y);
+    if (!(p->close_distance_m > 0.0))
+        return error_set(
+            e, STATUS_INPUT,
+            "the detector faces away: its nearest distance is %g mm, must be greater than 0",
+            m_to_mm(p->close_distance_m));
+    return STATUS_OK;
+}

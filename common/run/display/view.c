@@ -1,0 +1,161 @@
+#include "run/display/view.h"
+
+#include <string.h>
+
+/* A stage that works for less of its time keeps nobody waiting. */
+static const double BOTTLENECK_SHARE = 0.5;
+enum { FRAMES_FOR_RATE = 10 };
+
+/* A younger process has shares of nothing yet: the CPU time of its start is that of more seconds
+ * than it counts. */
+static const uint64_t LEAST_NS = 300000000;
+
+const struct run_status *view_latest(const struct view *v)
+{
+    return v->count ? &v->statuses[v->count - 1] : NULL;
+}
+
+void view_clear(struct view *v)
+{
+    for (size_t i = 0; i < v->count; i++)
+        run_status_free(&v->statuses[i]);
+    v->count = v->nrows = 0;
+}
+
+uint64_t view_refused(const struct view *v)
+{
+    const struct run_status *r = view_latest(v);
+    uint64_t sum = 0;
+    for (size_t i = 0; r && i < r->nprocesses; i++)
+        sum += r->processes[i].work.refused;
+    return sum;
+}
+
+/* --- what a status says -------------------------------------------------- */
+
+/* The names come from other processes: nothing in them may steer a terminal. */
+static void make_printable(char *text)
+{
+    for (; *text; text++)
+        if (*text < ' ' || *text == 0x7f)
+            *text = '?';
+}
+
+/* How far that process was in the oldest status that tells, for its work since then. */
+static struct work work_before(const struct view *v, const struct process_status *p)
+{
+    for (size_t i = 0; i + 1 < v->count; i++)
+        for (size_t k = 0; k < v->statuses[i].nprocesses; k++) {
+            const struct process_status *old = &v->statuses[i].processes[k];
+            if (old->pid == p->pid && strcmp(old->host, p->host) == 0 &&
+                strcmp(old->stage, p->stage) == 0 && old->work.time_ns < p->work.time_ns)
+                return old->work;
+        }
+    return (struct work){0};
+}
+
+static struct view_row row_of(const struct view *v, const struct process_status *p)
+{
+    const struct work then = work_before(v, p), *now = &p->work;
+    const double ns = (double)(now->time_ns - then.time_ns);
+    struct view_row row = {.process = p, .processes = 1, .frames = now->frames, .held = p->held};
+    if (now->time_ns < LEAST_NS || ns <= 0)
+        return row;
+    row.tells = true;
+    row.compute = (double)(now->compute_ns - then.compute_ns) / ns;
+    row.busy = row.compute + (double)(now->codec_ns - then.codec_ns) / ns;
+    row.input = (double)(now->wait_in_ns - then.wait_in_ns) / ns;
+    row.output = (double)(now->wait_out_ns - then.wait_out_ns) / ns;
+    row.cpus = (double)(now->cpu_ns - then.cpu_ns) / ns;
+    row.in_mb_s = (double)(now->bytes_in - then.bytes_in) * 1e3 / ns;
+    row.out_mb_s = (double)(now->bytes_out - then.bytes_out) * 1e3 / ns;
+    return row;
+}
+
+static bool same_stage(const struct process_status *a, const struct process_status *b)
+{
+    return strcmp(a->stage, b->stage) == 0 && strcmp(a->group, b->group) == 0;
+}
+
+/* Shares become means over the processes, the rest sums. */
+static void merge(struct view_row *row, const struct view_row *more)
+{
+    const double old = row->tells ? row->processes : 0, new = more->tells, all = old + new;
+    row->processes++;
+    row->frames += more->frames;
+    row->held += more->held;
+    if (all <= 0.0)
+        return;
+    row->tells = true;
+    row->compute = (row->compute * old + more->compute * new) / all;
+    row->busy = (row->busy * old + more->busy * new) / all;
+    row->input = (row->input * old + more->input * new) / all;
+    row->output = (row->output * old + more->output * new) / all;
+    row->cpus += more->cpus;
+    row->in_mb_s += more->in_mb_s;
+    row->out_mb_s += more->out_mb_s;
+}
+
+/* --- what follows from several ------------------------------------------- */
+
+/* The stage that is busiest: the others wait for it. */
+static void mark_bottleneck(struct view *v)
+{
+    const struct process_status *slowest = NULL;
+    double most = BOTTLENECK_SHARE;
+    for (size_t i = 0, end; i < v->nrows; i = end) {
+        double sum = 0, processes = 0;
+        for (end = i; end < v->nrows && same_stage(v->rows[i].process, v->rows[end].process);
+             end++) {
+            sum += v->rows[end].busy * v->rows[end].processes;
+            processes += v->rows[end].processes;
+        }
+        if (sum / processes > most) {
+            most = sum / processes;
+            slowest = v->rows[i].process;
+        }
+    }
+    for (size_t i = 0; i < v->nrows; i++)
+        v->rows[i].bottleneck = slowest && same_stage(v->rows[i].process, slowest);
+}
+
+static void find_rate(struct view *v)
+{
+    const struct run_status *now = view_latest(v);
+    struct run_status then = v->statuses[0];
+    if (now->acknowledged < then.acknowledged + FRAMES_FOR_RATE)
+        then = (struct run_status){0};  // too few to tell: since the beginning
+    const double s = (double)(now->elapsed_ns - then.elapsed_ns) / 1e9;
+    v->rate = s > 0 ? (double)(now->acknowledged - then.acknowledged) / s : 0;
+    v->left_s = -1;
+    if (now->known && v->rate > 0)
+        v->left_s = (double)(now->total - now->acknowledged) / v->rate;
+}
+
+void view_take(struct view *v, struct run_status *r, bool by_stage)
+{
+    const struct run_status *last = view_latest(v);
+    if (r->acknowledged > r->total)
+        r->acknowledged = r->total;
+    if (last && (r->elapsed_ns < last->elapsed_ns || r->acknowledged < last->acknowledged))
+        view_clear(v);  // another source has taken over
+    if (v->count == VIEW_STATUSES) {
+        run_status_free(&v->statuses[0]);
+        memmove(&v->statuses[0], &v->statuses[1], --v->count * sizeof *v->statuses);
+    }
+    v->statuses[v->count++] = *r;
+    const struct run_status *now = view_latest(v);
+    v->nrows = 0;
+    for (size_t i = 0; i < now->nprocesses && v->nrows < STATUS_PROCESSES_MAX; i++) {
+        make_printable(now->processes[i].stage);
+        make_printable(now->processes[i].host);
+        make_printable(now->processes[i].group);
+        const struct view_row row = row_of(v, &now->processes[i]);
+        if (by_stage && v->nrows && same_stage(v->rows[v->nrows - 1].process, row.process))
+            merge(&v->rows[v->nrows - 1], &row);
+        else
+            v->rows[v->nrows++] = row;
+    }
+    mark_bottleneck(v);
+    find_rate(v);
+}

@@ -1,0 +1,130 @@
+#include "run/hosts/hosts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+static bool is_word(const char *text)
+{
+    return strcmp(text, "first") == 0 || strcmp(text, "spread") == 0 || strcmp(text, "each") == 0;
+}
+
+static bool names_hosts(const struct pipeline_stage *s)
+{
+    return s->hosts && !is_word(s->hosts);
+}
+
+/* Index of a name of `length` bytes; the count when it is not there. */
+static size_t find(const struct hosts *h, const char *name, size_t length)
+{
+    size_t i = 0;
+    while (i < h->count &&
+           (strlen(h->list[i].name) != length || strncmp(h->list[i].name, name, length) != 0))
+        i++;
+    return i;
+}
+
+/* Names are words of other programs' command lines: nothing in them is an option or has a meaning
+ * for a shell. */
+static bool is_good(const char *name, size_t length)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                  "-_.@:[]";
+    return length && length < HOST_TYPED_SIZE && *name != '-' && strspn(name, allowed) >= length;
+}
+
+static enum status add_names(struct hosts *h, const char *option, const char *text, enum status bad,
+                             struct error *e)
+{
+    for (const char *name = text;; name++) {
+        const size_t length = strcspn(name, ",");
+        if (!is_good(name, length))
+            return error_set(e, bad,
+                             "%s'%.80s' must be names of hosts, parted by commas: letters, digits "
+                             "and -_.@:[], not - at the beginning",
+                             option, text);
+        if (find(h, name, length) == h->count) {
+            if (h->count == HOSTS_MAX)
+                return error_set(e, bad, "%smore than %d hosts", option, HOSTS_MAX);
+            (void)snprintf(h->list[h->count++].name, HOST_TYPED_SIZE, "%.*s", (int)length, name);
+        }
+        name += length;
+        if (!*name)
+            return STATUS_OK;
+    }
+}
+
+enum status hosts_open(struct hosts *h, enum launcher launcher, const char *text,
+                       const struct pipeline *p, struct error *e)
+{
+    *h = (struct hosts){.launcher = launcher, .list = mem_array(HOSTS_MAX, sizeof *h->list)};
+    enum status s = h->list ? STATUS_OK : error_memory(e, "the hosts");
+    if (s == STATUS_OK && text)
+        s = add_names(h, "--hosts=", text, STATUS_USAGE, e);
+    for (size_t i = 0; i < p->nstages && s == STATUS_OK; i++) {
+        char where[300];
+        const struct pipeline_stage *stage = &p->stages[i];
+        (void)snprintf(where, sizeof where, "%.200s:%ld: hosts: ", p->path, stage->line);
+        if (names_hosts(stage))
+            s = add_names(h, where, stage->hosts, STATUS_INPUT, e);
+    }
+    if (s == STATUS_OK && !h->count)
+        s = error_set(e, STATUS_USAGE,
+                      "--launcher: on which hosts?  Say --hosts=A,B or hosts: in %s", p->path);
+    return s;
+}
+
+void hosts_close(struct hosts *h)
+{
+    for (size_t i = 0; i < h->count; i++)
+        mem_free(h->list[i].ports);
+    mem_free(h->list);
+    *h = (struct hosts){0};
+}
+
+enum status hosts_multiply(const struct hosts *h, struct pipeline *p, struct error *e)
+{
+    for (size_t i = 0; i < p->nstages; i++) {
+        struct pipeline_stage *s = &p->stages[i];
+        if (!s->hosts || strcmp(s->hosts, "each") != 0)
+            continue;
+        if ((size_t)s->count * h->count > PIPELINE_COUNT_MAX)
+            return error_set(e, STATUS_INPUT,
+                             "%s:%ld: stage '%s' has %lld processes on each of %zu hosts: more "
+                             "than %d",
+                             p->path, s->line, s->name, (long long)s->count, h->count,
+                             PIPELINE_COUNT_MAX);
+        s->count *= (int64_t)h->count;
+    }
+    return STATUS_OK;
+}
+
+enum status hosts_refuse(const struct pipeline *p, struct error *e)
+{
+    for (size_t i = 0; i < p->nstages; i++)
+        if (names_hosts(&p->stages[i]))
+            return error_set(e, STATUS_INPUT,
+                             "%s:%ld: hosts: stage '%s' is to run on %.80s: say --launcher=ssh",
+                             p->path, p->stages[i].line, p->stages[i].name, p->stages[i].hosts);
+    return STATUS_OK;
+}
+
+/* Number i of the names in a text that is good. */
+static size_t find_named(const struct hosts *h, const char *text, size_t i)
+{
+    for (; i; i--)
+        text += strcspn(text, ",") + 1;
+    return find(h, text, strcspn(text, ","));
+}
+
+size_t hosts_place(const struct hosts *h, const struct pipeline_stage *s, int64_t i)
+{
+    size_t names = 1;
+    if (!names_hosts(s))
+        return s->hosts ? (strcmp(s->hosts, "first") == 0 ? 0 : (size_t)i % h->count)
+                        : (s->count > 1 ? (size_t)i % h->count : 0);
+    for (const char *c = s->hosts; *c; c++)
+        names += *c == ',';
+    return find_named(h, s->hosts, (size_t)i % names);
+}

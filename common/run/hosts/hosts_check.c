@@ -1,0 +1,289 @@
+#include "run/hosts/hosts_check.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/version.h"
+#include "run/hosts/launch.h"
+#include "run/hosts/remote.h"
+#include "run/pipeline/endpoints.h"
+
+#define SECOND UINT64_C(1000000000)
+
+enum { LINE_SIZE = 512 };
+static const uint64_t PATIENCE_NS = 20 * SECOND;
+
+/* One host that is asked. */
+struct question {
+    struct host *host;
+    pid_t pid;
+    int orders, answers;                    // pipes; -1: closed
+    size_t wanted;                          // ports
+    char line[LINE_SIZE], last[LINE_SIZE];  // that comes; that came last and is no answer
+    size_t length;
+    bool ended;                          // it has told all
+    char version[64], lacks[LINE_SIZE];  // "": not told; it has all
+    bool unshared;
+};
+
+/* --- asking -------------------------------------------------------------- */
+
+static bool open_pipes(int in[2], int out[2])
+{
+    if (pipe2(in, O_CLOEXEC) != 0)
+        return false;
+    if (pipe2(out, O_CLOEXEC) == 0)
+        return true;
+    (void)close(in[0]);
+    (void)close(in[1]);
+    return false;
+}
+
+static enum status begin(struct question *q, const struct hosts *h, struct error *e)
+{
+    int in[2], out[2];
+    if (!open_pipes(in, out))
+        return error_errno(e, STATUS_FAILED, "cannot make pipes for host '%s'", q->host->name);
+    q->pid = fork();
+    if (q->pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGTERM);  // a host that does not answer keeps ssh waiting
+        (void)dup2(in[0], STDIN_FILENO);
+        (void)dup2(out[1], STDOUT_FILENO);
+        (void)dup2(out[1], STDERR_FILENO);
+        launch_exec(h, q->host, NULL);
+        _exit(STATUS_FAILED);
+    }
+    (void)close(in[0]);
+    (void)close(out[1]);
+    q->orders = in[1];
+    q->answers = out[0];
+    return q->pid > 0 ? STATUS_OK
+                      : error_errno(e, STATUS_FAILED, "cannot ask host '%s'", q->host->name);
+}
+
+static bool runs_on(const struct hosts *h, const struct pipeline *p, size_t stage, size_t host,
+                    size_t *processes)
+{
+    *processes = 0;
+    for (int64_t k = 0; k < p->stages[stage].count; k++)
+        *processes += hosts_place(h, &p->stages[stage], k) == host;
+    return *processes > 0;
+}
+
+/* A launcher that ended already says why itself. */
+static void ask(struct question *q, const struct hosts *h, const struct pipeline *p,
+                const char *file)
+{
+    size_t processes;
+    (void)launch_say(q->orders, "file", file);
+    for (size_t i = 0; i < p->nstages; i++) {
+        if (!runs_on(h, p, i, (size_t)(q->host - h->list), &processes))
+            continue;
+        if (!strchr(p->stages[i].program, '/'))
+            (void)launch_say(q->orders, "program", p->stages[i].program);
+        for (size_t n = processes * endpoints_ports(p, i); n; n--, q->wanted++)
+            (void)launch_say(q->orders, "port", NULL);
+    }
+    (void)launch_say(q->orders, "check", NULL);
+}
+
+/* --- answers ------------------------------------------------------------- */
+
+static void take_answer(struct question *q, const char *line)
+{
+    struct host *host = q->host;
+    if (strncmp(line, "version ", 8) == 0)
+        (void)snprintf(q->version, sizeof q->version, "%.63s", line + 8);
+    else if (strncmp(line, "lacks ", 6) == 0)
+        (void)snprintf(q->lacks, sizeof q->lacks, "%s", line + 6);
+    else if (strncmp(line, "trouble ", 8) == 0)
+        (void)snprintf(q->last, sizeof q->last, "%s", line + 8);
+    else if (strcmp(line, "unshared") == 0)
+        q->unshared = true;
+    else if (strcmp(line, "end") == 0)
+        q->ended = true;
+    else if (strncmp(line, "host ", 5) == 0)
+        (void)sscanf(line, "host %64s %45s", host->self, host->address);
+    else if (strncmp(line, "port ", 5) == 0 && host->nports < q->wanted)
+        host->ports[host->nports++] = atoi(line + 5);
+}
+
+static void take_line(struct question *q)
+{
+    q->line[q->length] = 0;
+    q->length = 0;
+    if (q->line[0] == REMOTE_MARK)
+        take_answer(q, q->line + 1);
+    else if (q->line[strspn(q->line, " ")])
+        memcpy(q->last, q->line, sizeof q->last);
+}
+
+static void listen_to(struct question *q)
+{
+    char bytes[4096];
+    const ssize_t n = read(q->answers, bytes, sizeof bytes);
+    for (ssize_t i = 0; i < n; i++)
+        if (bytes[i] == '\n' || q->length + 1 == sizeof q->line)
+            take_line(q);
+        else if ((unsigned char)bytes[i] >= ' ' || bytes[i] == REMOTE_MARK)
+            q->line[q->length++] = bytes[i];
+    if (n == 0 || (n < 0 && errno != EINTR)) {
+        (void)close(q->answers);
+        q->answers = -1;
+    }
+}
+
+/* Until all have told, or said that they cannot. */
+static void listen_to_all(struct question *list, struct pollfd *polls, size_t count)
+{
+    const uint64_t until_ns = clock_ns() + PATIENCE_NS;
+    for (size_t open = 1; open && clock_ns() < until_ns;) {
+        open = 0;
+        for (size_t i = 0; i < count; i++) {
+            const bool waits = list[i].answers >= 0 && !list[i].ended;
+            polls[i] = (struct pollfd){.fd = waits ? list[i].answers : -1, .events = POLLIN};
+            open += waits;
+        }
+        if (open && poll(polls, count, 1000) > 0)
+            for (size_t i = 0; i < count; i++)
+                if (polls[i].revents)
+                    listen_to(&list[i]);
+    }
+}
+
+/* --- what they must have ------------------------------------------------- */
+
+static enum status judge(const struct question *q, const char *folder, struct error *e)
+{
+    char ours[64];
+    const char *name = q->host->name;
+    (void)snprintf(ours, sizeof ours, "%s %d", BRAGG_VERSION, PHYSICS_VERSION);
+    if (!q->version[0])
+        return error_set(e, STATUS_FAILED, "host '%.80s' does not answer: %.200s", name,
+                         q->last[0] ? q->last : "it says nothing");
+    if (strcmp(q->version, ours) != 0)
+        return error_set(e, STATUS_FAILED,
+                         "host '%.80s' has braggpipe %.20s, physics %.10s, must be %s, physics %d",
+                         name, strtok(strdupa(q->version), " "), strrchr(q->version, ' ') + 1,
+                         BRAGG_VERSION, PHYSICS_VERSION);
+    if (q->lacks[0])
+        return error_set(e, STATUS_FAILED,
+                         "host '%.80s' has no program '%.80s' beside its bragg-run or in PATH",
+                         name, q->lacks);
+    if (q->unshared)
+        return error_set(e, STATUS_FAILED,
+                         "host '%.80s' does not see the folder %.200s: all hosts must share the "
+                         "--workdir",
+                         name, folder);
+    if (!q->ended || q->host->nports < q->wanted)
+        return error_set(e, STATUS_FAILED, "host '%.80s' has not told all: %.200s", name,
+                         q->last[0] ? q->last : "no port is free");
+    return STATUS_OK;
+}
+
+static bool is_loopback(const struct host *host)
+{
+    return strncmp(host->address, "127.", 4) == 0;
+}
+
+/* This host is known to others by the address from which it goes to them. */
+static void find_own(struct host *own, const struct hosts *h)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(9)};
+    socklen_t size = sizeof to;
+    const struct host *other = NULL;
+    for (size_t i = 0; i < h->count && !other; i++)
+        if (&h->list[i] != own && inet_pton(AF_INET, h->list[i].address, &to.sin_addr) == 1)
+            other = &h->list[i];
+    const int fd = other ? socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&to, sizeof to) == 0 &&
+        getsockname(fd, (struct sockaddr *)&to, &size) == 0)
+        (void)inet_ntop(AF_INET, &to.sin_addr, own->address, sizeof own->address);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+/* What only a host itself reaches is no address among several. */
+static enum status check_addresses(struct hosts *h, struct error *e)
+{
+    for (size_t i = 0; i < h->count; i++)
+        if (strcmp(h->list[i].name, ".") == 0)
+            find_own(&h->list[i], h);
+    for (size_t i = 0; i < h->count; i++)
+        for (size_t k = 0; k < h->count; k++)
+            if (is_loopback(&h->list[i]) && strcmp(h->list[i].self, h->list[k].self) != 0)
+                return error_set(e, STATUS_FAILED,
+                                 "host '%.80s' knows no address of its own but %s, which '%.80s' "
+                                 "cannot reach",
+                                 h->list[i].name, h->list[i].address, h->list[k].name);
+    return STATUS_OK;
+}
+
+static void end(struct question *q)
+{
+    if (q->orders >= 0)
+        (void)close(q->orders);
+    if (q->answers >= 0)
+        (void)close(q->answers);
+    if (q->pid > 0 && !q->ended)
+        (void)kill(q->pid, SIGTERM);
+    while (q->pid > 0 && waitpid(q->pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+}
+
+static enum status ask_all(struct question *list, struct hosts *h, const struct pipeline *p,
+                           const char *file, struct error *e)
+{
+    enum status s = STATUS_OK;
+    struct pollfd *polls = mem_array(h->count, sizeof *polls);
+    if (!polls)
+        return error_memory(e, "the hosts");
+    for (size_t i = 0; i < h->count && s == STATUS_OK; i++) {
+        s = begin(&list[i], h, e);
+        if (s == STATUS_OK)
+            ask(&list[i], h, p, file);
+        list[i].host->ports = mem_array(list[i].wanted + 1, sizeof(int));
+        if (s == STATUS_OK && !list[i].host->ports)
+            s = error_memory(e, "the hosts");
+    }
+    if (s == STATUS_OK)
+        listen_to_all(list, polls, h->count);
+    mem_free(polls);
+    return s;
+}
+
+enum status hosts_check(struct hosts *h, const struct pipeline *p, const char *folder,
+                        struct error *e)
+{
+    struct question *list = mem_array(h->count, sizeof *list);
+    char *file = argv_join(folder, "/", "shared", "");
+    enum status s = list && file ? STATUS_OK : error_memory(e, "the hosts");
+    const int made = s ? -1 : open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (s == STATUS_OK && made < 0)
+        s = error_errno(e, STATUS_FAILED, "%s", file);
+    (void)signal(SIGPIPE, SIG_IGN);
+    for (size_t i = 0; list && i < h->count; i++)
+        list[i] = (struct question){.host = &h->list[i], .orders = -1, .answers = -1};
+    if (s == STATUS_OK)
+        s = ask_all(list, h, p, file, e);
+    for (size_t i = 0; i < h->count && s == STATUS_OK; i++)
+        s = judge(&list[i], folder, e);
+    for (size_t i = 0; list && i < h->count; i++)
+        end(&list[i]);
+    if (made >= 0)
+        (void)close(made);
+    mem_free(file);
+    mem_free(list);
+    return s ? s : check_addresses(h, e);
+}

@@ -1,0 +1,216 @@
+#include "run/local/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/folder.h"
+#include "run/pipeline/pipeline.h"
+
+enum {
+    GROUPS_MAX = PIPELINE_STAGES_MAX * PIPELINE_COUNT_MAX,
+    PATIENCE_MS = 1200,  // between asking and killing
+    STEP_MS = 20,
+    END_MS = 5000,  // for its end
+};
+
+static pid_t groups[GROUPS_MAX];  // of the keeper's process only
+static size_t ngroups;
+
+static void note(pid_t group)
+{
+    if (group > 0 && ngroups < GROUPS_MAX)
+        groups[ngroups++] = group;
+    for (size_t i = 0; group < 0 && i < ngroups; i++)
+        if (groups[i] == -group)
+            groups[i] = groups[--ngroups];
+}
+
+/* Sends a signal (0: none) to all groups; true when one of them is there. */
+static bool signal_groups(int number)
+{
+    bool any = false;
+    for (size_t i = 0; i < ngroups; i++)
+        any |= kill(-groups[i], number) == 0;
+    return any;
+}
+
+static void keep(const char *folder, int fd)
+{
+    sigset_t all;
+    pid_t group;
+    (void)setsid();
+    (void)sigfillset(&all);
+    (void)sigprocmask(SIG_SETMASK, &all, NULL);
+    (void)prctl(PR_SET_NAME, "bragg-keeper");
+    (void)dup2(fd, STDIN_FILENO);
+    (void)close_range(STDOUT_FILENO, ~0u, 0);
+    while (read(STDIN_FILENO, &group, sizeof group) == (ssize_t)sizeof group)
+        note(group);
+    bool any = signal_groups(SIGTERM);
+    for (int ms = 0; any && ms < PATIENCE_MS; ms += STEP_MS) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000L}, NULL);
+        any = signal_groups(0);
+    }
+    (void)signal_groups(SIGKILL);
+    folder_remove(folder);
+    _exit(0);
+}
+
+/* --- what killed runs left ----------------------------------------------- */
+
+static const char lock_name[] = "alive", new_lock_name[] = "alive.new";
+
+/* A file in the folder that is locked as long as this process lives.  It has its name only when it
+ * is locked, so that a folder that has just been made is never taken for one that was left. */
+static int hold_lock(const char *folder)
+{
+    char path[KEEPER_FOLDER_SIZE + sizeof new_lock_name + 1], name[sizeof path];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, new_lock_name);
+    (void)snprintf(name, sizeof name, "%s/%s", folder, lock_name);
+    const int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file >= 0 && flock(file, LOCK_EX | LOCK_NB) == 0 && rename(path, name) == 0)
+        return file;
+    if (file >= 0)
+        (void)close(file);
+    (void)unlink(path);
+    return -1;
+}
+
+/* A private folder of this user whose run holds its lock no more. */
+static bool is_left(const char *folder)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    if (lstat(folder, &st) != 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
+        (st.st_mode & 077) || snprintf(path, sizeof path, "%s/%s", folder, lock_name) >= PATH_MAX)
+        return false;
+    const int file = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const bool left = file >= 0 && fstat(file, &st) == 0 && S_ISREG(st.st_mode) &&
+                      flock(file, LOCK_EX | LOCK_NB) == 0;
+    if (file >= 0)
+        (void)close(file);
+    return left;
+}
+
+/* Those beside this folder. */
+static void clear_left(const char *folder)
+{
+    char pattern[KEEPER_FOLDER_SIZE + 16];
+    glob_t found;
+    const char *slash = strrchr(folder, '/');
+    (void)snprintf(pattern, sizeof pattern, "%.*s/bragg-run-????????????????",
+                   (int)(slash - folder), folder);
+    if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            if (strcmp(found.gl_pathv[i], folder) != 0 && is_left(found.gl_pathv[i]))
+                folder_remove(found.gl_pathv[i]);
+    globfree(&found);
+}
+
+/* --- its life ------------------------------------------------------------ */
+
+/* A name that nobody can guess, short enough for sockets in it. */
+static enum status choose_folder(char folder[KEEPER_FOLDER_SIZE], const char *given,
+                                 struct error *e)
+{
+    const char *base = given ? given : getenv("XDG_RUNTIME_DIR");
+    uint64_t bits;
+    if (given && strlen(given) > KEEPER_FOLDER_SIZE - 32)
+        return error_set(e, STATUS_USAGE, "%.200s...: the name of the folder is too long", given);
+    if (!base || base[0] != '/' || (!given && strlen(base) > 32) || access(base, W_OK | X_OK) != 0)
+        base = "/tmp";
+    if (getrandom(&bits, sizeof bits, 0) != (ssize_t)sizeof bits)
+        return error_errno(e, STATUS_FAILED, "no random numbers");
+    (void)snprintf(folder, KEEPER_FOLDER_SIZE, "%s/bragg-run-%016" PRIx64, base, bits);
+    return STATUS_OK;
+}
+
+enum status keeper_open(struct keeper *k, const char *base, struct error *e)
+{
+    int fd[2];
+    *k = (struct keeper){.pipe = -1, .lock = -1};
+    const enum status s = choose_folder(k->folder, base, e);
+    if (s)
+        return s;
+    if (pipe2(fd, O_CLOEXEC) != 0) {
+        k->folder[0] = 0;
+        return error_errno(e, STATUS_FAILED, "cannot make a pipe");
+    }
+    /* The keeper is there first: a folder without one could stay behind. */
+    k->pipe = fd[1];
+    (void)fcntl(k->pipe, F_SETFL, O_NONBLOCK);
+    k->process = fork();
+    if (k->process == 0)
+        keep(k->folder, fd[0]);
+    (void)close(fd[0]);
+    if (k->process < 0)
+        return error_errno(e, STATUS_FAILED, "cannot start a process that watches the folder %s",
+                           k->folder);
+    if (mkdir(k->folder, 0700) != 0)
+        return error_errno(e, STATUS_FAILED, "cannot make the folder %s", k->folder);
+    if (!base) {
+        k->lock = hold_lock(k->folder);
+        clear_left(k->folder);
+    }
+    return STATUS_OK;
+}
+
+/* A keeper that was stopped does not read: what no longer fits is not waited for. */
+static void tell(const struct keeper *k, pid_t group)
+{
+    while (write(k->pipe, &group, sizeof group) < 0 && errno == EINTR)
+        continue;
+}
+
+void keeper_started(const struct keeper *k, pid_t group)
+{
+    tell(k, group);
+}
+
+void keeper_ended(const struct keeper *k, pid_t group)
+{
+    tell(k, -group);
+}
+
+/* Somebody may have stopped it (SIGSTOP), and do so again: false when it does not end in time. */
+static bool wait_for(pid_t keeper)
+{
+    for (int ms = 0; ms < END_MS; ms += STEP_MS) {
+        const pid_t ended = waitpid(keeper, NULL, WNOHANG);
+        if (ended == keeper || (ended < 0 && errno != EINTR))
+            return true;
+        (void)kill(keeper, SIGCONT);
+        (void)nanosleep(&(struct timespec){.tv_nsec = (ms ? STEP_MS : 1) * 1000000L}, NULL);
+    }
+    return false;
+}
+
+void keeper_close(struct keeper *k)
+{
+    if (!k->folder[0])
+        return;
+    (void)close(k->pipe);
+    if (k->process > 0 && !wait_for(k->process)) {
+        (void)kill(k->process, SIGKILL);
+        (void)waitpid(k->process, NULL, 0);
+    }
+    folder_remove(k->folder);  // when there is no keeper
+    if (k->lock >= 0)
+        (void)close(k->lock);
+    *k = (struct keeper){.pipe = -1, .lock = -1};
+}

@@ -1,0 +1,399 @@
+#include "run/local/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/input.h"
+#include "base/log.h"
+#include "link/endpoint.h"
+#include "link/run.h"
+#include "run/hosts/launch.h"
+#include "run/hosts/remote.h"
+#include "run/pipeline/program.h"
+
+static const uint64_t CUT_NS = UINT64_C(1000000000);  // so long a host may take to kill
+
+/* --- start --------------------------------------------------------------- */
+
+/* In the child, whose copy of the list nobody frees. */
+static void add_word(char **argv, const char *word)
+{
+    while (*argv)
+        argv++;
+    argv[0] = (char *)(uintptr_t)word;
+    argv[1] = NULL;
+}
+
+static void set_or_not(const char *name, const char *value)
+{
+    if (value)
+        (void)setenv(name, value, 1);
+    else
+        (void)unsetenv(name);
+}
+
+/* In the child: where the user stands, for one that is to run elsewhere, and the pipeline file. */
+static void set_from(const struct command *c)
+{
+    char *from = c->workdir ? getcwd(NULL, 0) : NULL;
+    set_or_not(INPUT_FROM, from);
+    set_or_not(INPUT_BESIDE, c->beside);
+    free(from);
+}
+
+/* It moves on when it lost the connection to the host before. */
+static const struct host *host_of(const struct process *p)
+{
+    const struct hosts *h = p->command->hosts;
+    return &h->list[hosts_place(h, p->command->stage, p->command->number + p->moves)];
+}
+
+/* In the child: becomes the program itself. */
+static void become_here(const struct command *c, const struct environment *env, bool again)
+{
+    (void)setenv("XDG_RUNTIME_DIR", env->keeper->folder, 1);
+    (void)setenv("BRAGG_KILLED", env->killed, 1);
+    set_or_not(LOG_TERMINAL, env->bar.on ? "1" : NULL);
+    log_mark_stderr(STDERR_FILENO);
+    set_or_not(LOG_AGAIN, again ? "1" : NULL);
+    if (c->worker[0])
+        (void)setenv("BRAGG_WORKER", c->worker, 1);
+    if (again && c->again)
+        add_word(c->argv, c->again);
+    set_from(c);
+    struct error e = {0};
+    if (share_take(&c->share, &e) != STATUS_OK)
+        log_line(LOG_ERROR, "%s: %s", c->name, e.text);
+    else if (c->workdir && chdir(c->workdir) != 0)
+        log_line(LOG_ERROR, "%s: %s", c->workdir, strerror(errno));
+    else if (execvp(c->argv[0], c->argv) != 0)
+        log_line(LOG_ERROR, "cannot run %s: %s", c->argv[0], strerror(errno));
+}
+
+/* In the child: a group of its own, which the terminal's Ctrl-C does not reach, and a
+ * signal when this process dies. */
+static _Noreturn void become(const struct process *p, const struct environment *env, int input,
+                             int output, pid_t parent)
+{
+    (void)setpgid(0, 0);
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    keeper_started(env->keeper, getpid());
+    (void)dup2(input, STDIN_FILENO);
+    (void)dup2(output, STDOUT_FILENO);
+    (void)dup2(output, STDERR_FILENO);
+    (void)signal(SIGPIPE, SIG_DFL);
+    program_signals(p->command->argv[0], &env->mask);
+    if (getppid() != parent)
+        _exit(STATUS_FAILED);
+    if (p->command->hosts)
+        launch_exec(p->command->hosts, host_of(p), &p->command->share);
+    else
+        become_here(p->command, env, p->restarts > 0);
+    _exit(STATUS_FAILED);
+}
+
+/* Its stdin, and where that of another host is written to. */
+static bool open_input(struct process *p, int *input)
+{
+    int fd[2] = {-1, -1};
+    if (!p->command->hosts)
+        return (*input = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;
+    const bool good = pipe2(fd, O_CLOEXEC) == 0;
+    *input = fd[0];
+    p->orders = fd[1];
+    return good;
+}
+
+enum status process_start(struct process *p, const struct environment *env, struct error *e)
+{
+    int fd[2], input;
+    const pid_t parent = getpid();
+    p->start_ns = 0;
+    p->begun_ns = clock_ns();
+    p->asked = p->life.forgiven = p->life.starved = p->life.seen = false;
+    p->life.reason = NULL;
+    p->complete = false;
+    p->spoke_ns = p->failed_ns = 0;
+    p->error[0] = 0;
+    p->life.frames = p->life.doubt_ns = p->cut_ns = 0;
+    p->moves += p->life.cut && p->command->movable;
+    p->life.cut = false;
+    p->there = 0;
+    p->told = -1;
+    p->length = 0;
+    if (!open_input(p, &input) || pipe2(fd, O_CLOEXEC) != 0)
+        return error_errno(e, STATUS_FAILED, "cannot make a pipe for %s", p->command->name);
+    p->pid = program_fork();
+    if (p->pid == 0)
+        become(p, env, input, fd[1], parent);
+    (void)close(input);
+    (void)close(fd[1]);
+    p->output = fd[0];
+    (void)fcntl(fd[0], F_SETFL, O_NONBLOCK);
+    if (p->pid < 0) {
+        p->pid = 0;
+        return error_errno(e, STATUS_FAILED, "cannot start %s", p->command->name);
+    }
+    (void)setpgid(p->pid, p->pid);  // whoever comes first
+    if (p->command->hosts)
+        return launch_tell(p->orders, p->command,
+                           &(struct launch_orders){env->killed, env->bar.on, p->restarts > 0}, e);
+    p->there = p->pid;
+    (void)snprintf(p->host, sizeof p->host, "%s", host_name());
+    return STATUS_OK;
+}
+
+/* --- listen -------------------------------------------------------------- */
+
+/* What a gateway prints once clients may connect. */
+static bool is_endpoint(const char *line)
+{
+    return (strncmp(line, "tcp://", 6) == 0 || strncmp(line, "ipc://", 6) == 0) &&
+           !strpbrk(line, " \t");
+}
+
+/* "NAME: warning: ...", as stages in other languages write it. */
+static bool is_warning(const char *line)
+{
+    static const char warning[] = ": warning: ";
+    const size_t name = strcspn(line, ": ");
+    return name && strncmp(line + name, warning, sizeof warning - 1) == 0;
+}
+
+/* A line that may tell why the process fails: no warning or summary, not what bragg-tap has
+ * counted, which it also tells where others failed, nor how srun saw its task end. */
+static bool is_message(const struct process *p)
+{
+    static const char tap[] = "bragg-tap", srun[] = "srun: ";
+    if (is_warning(p->line))
+        return false;
+    if (p->command->hosts && strncmp(p->line, srun, sizeof srun - 1) == 0)
+        return !strstr(p->line, ": task ");
+    return !pipeline_is_program(p->command->stage, tap) ||
+           strncmp(p->line, tap, sizeof tap - 1) == 0;
+}
+
+/* The first line of error of one of these programs is the cause, whatever it says after that.  The
+ * last line of any other program is, as that of a traceback. */
+static void note_message(struct process *p)
+{
+    static const char ours[] = "bragg-";
+    p->spoke_ns = clock_ns();
+    if (p->failed_ns)
+        return;
+    if (strncmp(p->line, ours, sizeof ours - 1) == 0)
+        p->failed_ns = p->spoke_ns;
+    memcpy(p->error, p->line, sizeof p->error);
+}
+
+/* What a process tells bragg-run alone. */
+static void take_word(struct process *p, const char *word)
+{
+    p->complete |= strcmp(word, LOG_COMPLETE) == 0;
+}
+
+/* From here on the process itself speaks: what its launcher said is no cause. */
+static void take_start(struct process *p)
+{
+    if (sscanf(p->line + 1, "run %64s %d", p->host, &p->there) != 2)
+        return;
+    p->spoke_ns = p->failed_ns = 0;
+    p->error[0] = 0;
+}
+
+/* As it comes, without the mark in front. */
+static void show_line(const struct process *p, struct environment *env, size_t mark)
+{
+    bar_say(&env->bar, "%s| %s", p->command->name, p->line + mark);
+}
+
+/* Cuts the secret out of addresses such as http://HOST/?token=SECRET: a line may go into files. */
+static void cut_tokens(char *line)
+{
+    static const char name[] = "token=";
+    for (char *at = line; (at = strstr(at, name));) {
+        const bool asked = at > line && (at[-1] == '?' || at[-1] == '&' || at[-1] == ';');
+        at += sizeof name - 1;
+        char *end = at + strcspn(at, " \t&;#\"'<>)");
+        if (!asked || end - at < 3)
+            continue;
+        memcpy(at, "...", 3);
+        memmove(at + 3, end, strlen(end) + 1);
+    }
+}
+
+static void take_line(struct process *p, struct environment *env)
+{
+    p->line[p->length] = 0;
+    p->length = 0;
+    if (!p->line[0])
+        return;
+    if (p->command->hosts && p->line[0] == REMOTE_MARK) {
+        take_start(p);
+        (void)sscanf(p->line + 1, "ended %d", &p->told);
+        return;
+    }
+    if (p->command->hosts && p->told >= 0)
+        return;  // its launcher says that it has ended
+    if (strncmp(p->line, PIPE_WORD " ", sizeof PIPE_WORD) == 0) {
+        p->unheard = true;
+        return;
+    }
+    if (p->command->last && is_endpoint(p->line)) {
+        p->ready = true;
+        if (!env->quiet)
+            bar_say(&env->bar, "%s: ready: %s listens at %s", log_program(), p->command->name,
+                    p->line);
+        return;
+    }
+    const bool told = p->line[0] == LOG_MARK;
+    if (told && !isatty(STDERR_FILENO))
+        cut_tokens(p->line);
+    if (told && !env->verbose) {
+        bar_say(&env->bar, "%s", p->line + 1);
+        return;
+    }
+    const bool aside = p->line[0] == LOG_ASIDE;
+    if (aside && p->line[1] == LOG_ASIDE) {
+        take_word(p, p->line + 2);
+        return;
+    }
+    const bool counts = !p->asked && !told && !aside && is_message(p),
+               noted = counts && !p->failed_ns, live = env->verbose || p->command->wrapped;
+    if (live && isatty(STDERR_FILENO))
+        show_line(p, env, told || aside);
+    cut_tokens(p->line);
+    if (counts)
+        note_message(p);
+    if (!p->asked && !told)
+        memcpy(p->tail[p->lines++ % TAIL_LINES], p->line + aside, sizeof p->line - aside);
+    if (live && !isatty(STDERR_FILENO))
+        show_line(p, env, told || aside);
+    if (live)
+        env->latest = noted ? p : NULL;
+}
+
+void process_listen(struct process *p, struct environment *env)
+{
+    char bytes[4096];
+    ssize_t n = 0;
+    while (p->output >= 0 && (n = read(p->output, bytes, sizeof bytes)) > 0)
+        for (ssize_t i = 0; i < n; i++) {
+            const bool end = bytes[i] == '\n' || bytes[i] == '\r';
+            if (!end)
+                p->line[p->length++] = bytes[i];
+            if (end || p->length + 1 == sizeof p->line)
+                take_line(p, env);
+        }
+    if (p->output >= 0 && (n == 0 || (errno != EAGAIN && errno != EINTR))) {
+        (void)close(p->output);
+        p->output = -1;
+    }
+}
+
+void process_show_cause(const struct process *p)
+{
+    if (p->error[0])
+        fprintf(stderr, "%s| %s\n", p->command->name, p->error);
+}
+
+void process_show_error(const struct process *p)
+{
+    if (p->failed_ns)
+        process_show_cause(p);
+}
+
+void process_show_tail(const struct process *p)
+{
+    const size_t first = p->lines > TAIL_LINES ? p->lines - TAIL_LINES : 0;
+    bool passed = !p->failed_ns;
+    for (size_t i = first; i < p->lines && !p->command->wrapped; i++) {
+        const char *line = p->tail[i % TAIL_LINES];
+        if (!passed && strcmp(line, p->error) == 0)
+            passed = true;
+        else
+            fprintf(stderr, "%s| %s\n", p->command->name, line);
+    }
+    process_show_error(p);
+}
+
+/* --- end ----------------------------------------------------------------- */
+
+/* To its group, wherever that is.  A launcher whose host does not answer any more is killed. */
+static void send_signal(struct process *p, int number)
+{
+    char text[16];
+    if (!p->command->hosts) {
+        (void)kill(-p->pid, number);
+        return;
+    }
+    (void)snprintf(text, sizeof text, "%d", number);
+    const bool told = launch_say(p->orders, "signal", text);
+    if (number == SIGKILL && !p->cut_ns)
+        p->cut_ns = clock_ns() + (told ? CUT_NS : 0);
+}
+
+void process_signal(struct process *p, int number)
+{
+    if (p->pid <= 0)
+        return;
+    p->asked |= number == SIGTERM || number == SIGKILL;
+    send_signal(p, number);
+}
+
+void process_leave(struct process *p)
+{
+    process_signal(p, LEAVE_SIGNAL);
+}
+
+void process_kill(struct process *p)
+{
+    if (p->pid > 0)
+        send_signal(p, SIGKILL);
+}
+
+/* Where it ran elsewhere, its launcher has ended, and tells how it did. */
+static void close_orders(struct process *p)
+{
+    if (!p->command->hosts)
+        return;
+    (void)close(p->orders);
+    p->life.cut = p->told < 0;
+    p->status = launch_status(p->told);
+}
+
+bool process_reap(struct process *p, struct environment *env)
+{
+    siginfo_t info = {0};
+    if (p->pid > 0 && p->cut_ns && clock_ns() >= p->cut_ns)
+        (void)kill(-p->pid, SIGKILL);
+    if (p->pid <= 0 || waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        info.si_pid != p->pid)
+        return false;
+    (void)kill(-p->pid, SIGKILL);  // what it left in its group, while the number is ours
+    (void)waitpid(p->pid, &p->status, 0);
+    keeper_ended(env->keeper, p->pid);
+    process_listen(p, env);
+    if (p->length)
+        take_line(p, env);
+    close_orders(p);
+    if (p->output >= 0)
+        (void)close(p->output);
+    p->output = -1;
+    p->life.last = p->there;
+    p->pid = 0;
+    p->ended_ns = clock_ns();
+    return true;
+}
+
+bool process_failed(const struct process *p)
+{
+    return p->ended_ns && p->status != 0;
+}

@@ -1,0 +1,317 @@
+#include "run/pipeline/commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/input.h"
+#include "base/opt.h"
+#include "base/words.h"
+#include "run/hosts/hosts.h"
+#include "run/pipeline/argv.h"
+#include "run/pipeline/endpoints.h"
+#include "run/pipeline/program.h"
+
+/* --- command lines ------------------------------------------------------- */
+
+char *command_file(const char *folder, const char *name, const char *kind)
+{
+    char *base = argv_join(folder, "/", name, ".");
+    char *path = base ? argv_join(base, kind, "", "") : NULL;
+    mem_free(base);
+    return path;
+}
+
+static void add_file(struct argv *w, const char *option, const char *folder, const char *name)
+{
+    char *path = command_file(folder, name, option + 2);
+    argv_add(w, path ? argv_join(option, "=", path, "") : NULL);
+    mem_free(path);
+}
+
+/* With several last stages each gets all frames, and the source waits for all of them. */
+static void add_groups(struct argv *w, const struct pipeline *p, const struct command *c)
+{
+    char names[PIPELINE_GROUPS_SIZE];
+    const int groups = pipeline_groups(p, names);
+    if (groups > 1 && c->source && !pipeline_has(c->stage, "groups"))
+        argv_add(w, argv_join("--groups=", names, "", ""));
+    if (groups > 1 && c->last && !pipeline_has(c->stage, "group"))
+        argv_add(w, argv_join("--group=", c->stage->name, "", ""));
+}
+
+/* A debugger stops a process, valgrind slows it down many times: that is no death. */
+static void add_patience(struct argv *w, const struct command *c)
+{
+    static const char *const options[] = {"start-timeout", "dead-after", "hang", "rejoin-timeout"};
+    const size_t count = c->source ? sizeof options / sizeof *options : 1;
+    for (size_t i = 0; i < count; i++)
+        if (!pipeline_has(c->stage, options[i]))
+            argv_add(w, argv_join("--", options[i], "=86400", ""));
+}
+
+/* The command that wraps a stage; its program must be there. */
+static enum status add_wrap(struct argv *w, const struct wrap *wrap, struct error *e)
+{
+    const size_t first = w->count;
+    argv_add_words(w, wrap->command);
+    if (w->failed || w->count == first)
+        return w->failed ? error_memory(e, "the command lines")
+                         : error_set(e, STATUS_USAGE, "--wrap: no command for stage '%s'",
+                                     wrap->stage->name);
+    char *program = program_find(w->list[first]);
+    if (!program)
+        return error_set(e, STATUS_USAGE,
+                         "--wrap: there is no program '%.200s' beside bragg-run or in PATH",
+                         w->list[first]);
+    mem_free(w->list[first]);
+    w->list[first] = program;
+    return STATUS_OK;
+}
+
+static enum status add_wraps(struct argv *w, struct command *c,
+                             const struct command_settings *settings, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < settings->nwraps && s == STATUS_OK; i++)
+        if (settings->wraps[i].stage == c->stage) {
+            s = add_wrap(w, &settings->wraps[i], e);
+            c->wrapped = true;
+        }
+    return s;
+}
+
+/* The options by which stages of a run are connected, watched and told what to keep. */
+static void add_ours(struct argv *w, const struct pipeline *p, size_t index, int64_t i,
+                     struct command *c, const struct command_settings *settings)
+{
+    endpoints_add(w, p, index, i, settings);
+    add_groups(w, p, c);
+    if (settings->keys && pipeline_takes_keys(c->stage))
+        argv_add(w, argv_join("--keys=", settings->keys, "", ""));
+    if (settings->nwraps)
+        add_patience(w, c);
+    if (c->last && settings->resume)
+        argv_add(w, argv_join("--resume", "", "", ""));
+    else if (c->last)
+        c->again = "--resume";
+    if (settings->stats)
+        add_file(w, "--stats", settings->folder, c->name);
+    if (settings->trace)
+        add_file(w, "--trace", settings->folder, c->name);
+}
+
+/* A program of others may lie beside the pipeline file. */
+static char *find_program(const struct pipeline *p, const struct pipeline_stage *s)
+{
+    const char *slash = strrchr(p->path, '/');
+    if (s->after < 0 || !slash || s->program[0] == '/' || !strchr(s->program, '/'))
+        return program_find(s->program);
+    char *path = mem_array((size_t)(slash - p->path) + strlen(s->program) + 2, 1);
+    if (path)
+        (void)sprintf(path, "%.*s/%s", (int)(slash - p->path), p->path, s->program);
+    char *program = path ? program_find(path) : NULL;
+    mem_free(path);
+    return program;
+}
+
+/* The folder of a file, absolute; NULL where that is this one, or none is to be found. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, slash > path ? (size_t)(slash - path) : 1) : NULL;
+    char *whole = folder ? realpath(folder, NULL) : NULL;
+    free(folder);
+    return whole;
+}
+
+/* Which host it runs on, 0 without a launcher. */
+static size_t host_of(const struct command *c)
+{
+    return c->hosts ? hosts_place(c->hosts, c->stage, c->number) : 0;
+}
+
+/* What those before it on its host have is not for it, as long as there is more. */
+static void share_out(const struct commands *all, struct command *c)
+{
+    c->share = (struct share){.cpus = c->stage->cpus, .gpus = c->stage->gpus};
+    for (const struct command *other = all->list; other < c; other++)
+        if (host_of(other) == host_of(c)) {
+            c->share.first_cpu += other->share.cpus;
+            c->share.first_gpu += other->share.gpus;
+        }
+}
+
+static enum status no_program(const struct pipeline *p, const struct pipeline_stage *s,
+                              struct error *e)
+{
+    char meant[PROGRAM_NAME_SIZE];
+    const bool near = program_meant(s->program, meant);
+    return error_set(e, STATUS_INPUT,
+                     "%s:%ld: stage '%s': there is no program '%.200s' beside bragg-run or in "
+                     "PATH%s%s%s",
+                     p->path, s->line, s->name, s->program, near ? ": did you mean " : "",
+                     near ? meant : "", near ? "?" : "");
+}
+
+static enum status make_one(struct command *c, const struct pipeline *p, size_t index, int64_t i,
+                            const struct command_settings *settings, struct error *e)
+{
+    const struct pipeline_stage *s = &p->stages[index];
+    struct argv w = {0};
+    *c = (struct command){
+        .stage = s, .last = pipeline_is_last(p, index), .source = s == pipeline_source(p)};
+    c->watches = c->last && pipeline_only_watches(s);
+    c->before = s->input >= 0 ? &p->stages[s->input] : NULL;
+    c->after = s->after >= 0 ? &p->stages[s->after] : NULL;
+    c->workdir = settings->workdir;
+    endpoints_name(s, i, c->name);
+    c->number = i;
+    c->movable = !endpoints_are_bound(p, index, !settings->placement);
+    c->hosts = settings->hosts;
+    if (s->count > 1)
+        (void)snprintf(c->worker, sizeof c->worker, "%d", (int)i);
+    const enum status status = add_wraps(&w, c, settings, e);
+    c->argv = w.list;
+    if (status)
+        return status;
+    char *program = find_program(p, s);
+    if (!program)
+        return no_program(p, s, e);
+    argv_add(&w, program);
+    for (size_t k = 0; k < s->nargs; k++)
+        argv_add(&w, argv_join(s->args[k], "", "", ""));
+    if (!c->after)
+        add_ours(&w, p, index, i, c, settings);
+    c->argv = w.list;
+    return w.failed ? error_memory(e, "the command lines") : STATUS_OK;
+}
+
+/* Of two stages that follow each other the processes of one name all of the other's. */
+static enum status check_neighbours(const struct pipeline *p, size_t i, struct error *e)
+{
+    const struct pipeline_stage *s = &p->stages[i];
+    const struct pipeline_stage *before = s->input >= 0 ? &p->stages[s->input] : s;
+    return s->input < 0 || s->count <= OPT_TEXTS_MAX || before->count <= OPT_TEXTS_MAX
+               ? STATUS_OK
+               : error_set(
+                     e, STATUS_INPUT,
+                     "%s:%ld: stage '%s' has %lld processes and '%s' before it %lld: one of "
+                     "them may have more than %d; bragg-intensity --fuse makes one stage of both",
+                     p->path, s->line, s->name, (long long)s->count, before->name,
+                     (long long)before->count, OPT_TEXTS_MAX);
+}
+
+enum status commands_make(struct commands *c, const struct pipeline *p,
+                          const struct command_settings *settings, struct error *e)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < p->nstages; i++)
+        total += (size_t)p->stages[i].count;
+    *c = (struct commands){
+        .room = total + COMMANDS_MORE_MAX,
+        .list = mem_array(total + COMMANDS_MORE_MAX, sizeof *c->list),
+        .makes_keys = settings->keys && strcmp(settings->keys, COMMANDS_KEYS) == 0,
+        .beside = folder_of(p->path),
+    };
+    if (!c->list)
+        return error_memory(e, "the command lines");
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < p->nstages && !s; i++)
+        s = check_neighbours(p, i, e);
+    for (size_t i = 0; i < p->nstages; i++)
+        for (int64_t k = 0; k < p->stages[i].count && s == STATUS_OK; k++) {
+            struct command *one = &c->list[c->count++];
+            s = make_one(one, p, i, k, settings, e);
+            one->beside = c->beside;
+            share_out(c, one);
+        }
+    return s;
+}
+
+enum status commands_add(struct commands *c, const struct pipeline *p, struct pipeline_stage *stage,
+                         const struct command_settings *settings, struct error *e)
+{
+    struct command *one = &c->list[c->count];
+    const int64_t number = stage->count++;
+    if (c->count == c->room || number == PIPELINE_COUNT_MAX) {
+        stage->count--;
+        return error_set(e, STATUS_FAILED, "there is no room for more than %d processes of '%s'",
+                         (int)number, stage->name);
+    }
+    const enum status s = make_one(one, p, (size_t)(stage - p->stages), number, settings, e);
+    one->beside = c->beside;
+    share_out(c, one);
+    c->count++;
+    return s;
+}
+
+void commands_free(struct commands *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        for (char **word = c->list[i].argv; word && *word; word++)
+            mem_free(*word);
+        mem_free(c->list[i].argv);
+    }
+    mem_free(c->list);
+    free(c->beside);
+    *c = (struct commands){0};
+}
+
+/* --- for a shell --------------------------------------------------------- */
+
+/* Quotes a word only where that is needed. */
+static void print_word(const char *word, FILE *out)
+{
+    static const char *const sockets[] = {"--in=ipc://$dir/", "--in=@ipc://$dir/",
+                                          "--out=ipc://$dir/", "--out=@ipc://$dir/",
+                                          "--control=ipc://$dir/"};
+    bool in_folder = strcmp(word, "--keys=" COMMANDS_KEYS) == 0;
+    for (size_t i = 0; i < sizeof sockets / sizeof *sockets; i++)
+        in_folder = in_folder || strncmp(word, sockets[i], strlen(sockets[i])) == 0;
+    if (in_folder) {
+        fprintf(out, "\"%s\"", word);
+        return;
+    }
+    words_print(word, out);
+}
+
+void commands_print(const struct commands *c, FILE *out)
+{
+    const char *workdir = NULL;
+    for (size_t i = 0; i < c->count && !workdir; i++)
+        workdir = c->list[i].workdir;
+    fputs("dir=$(mktemp -d)\n", out);
+    if (c->makes_keys)
+        fputs("bragg-run --make-keys=\"" COMMANDS_KEYS "\"\n", out);
+    if (workdir) {
+        fputs("mkdir -p ", out);
+        print_word(workdir, out);
+        putc('\n', out);
+    }
+    for (size_t i = 0; i < c->count; i++) {
+        const struct command *one = &c->list[i];
+        if (one->after)
+            fprintf(out, "# after %s: ", one->after->name);
+        if (one->workdir) {
+            fputs("(cd ", out);
+            print_word(one->workdir, out);
+            fputs(" && " INPUT_FROM "=\"$OLDPWD\" ", out);
+        }
+        if (one->beside) {
+            fputs(INPUT_BESIDE "=", out);
+            print_word(one->beside, out);
+            putc(' ', out);
+        }
+        if (one->worker[0])
+            fprintf(out, "BRAGG_WORKER=%s ", one->worker);
+        if (one->workdir)
+            fputs("exec ", out);
+        for (char **word = one->argv; *word; word++) {
+            print_word(*word, out);
+            putc(word[1] ? ' ' : one->workdir ? ')' : ' ', out);
+        }
+        fprintf(out, "%s&%s\n", one->workdir ? " " : "", one->source ? " source=$!" : "");
+    }
+    fputs("wait $source && status=0 || status=$?\nwait\nrm -r \"$dir\"\n(exit $status)\n", out);
+}

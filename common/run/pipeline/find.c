@@ -1,0 +1,233 @@
+#include "run/pipeline/find.h"
+
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "link/endpoint.h"
+
+static const char workdir_link[] = "workdir", file_link[] = "file", control_link[] = "control-at";
+
+/* A live socket of this user becomes an endpoint. */
+static bool is_source(const char *path, char endpoint[ENDPOINT_SIZE])
+{
+    struct stat what;
+    if (lstat(path, &what) != 0 || !S_ISSOCK(what.st_mode) || what.st_uid != getuid() ||
+        snprintf(endpoint, ENDPOINT_SIZE, "ipc://%s", path) >= ENDPOINT_SIZE)
+        return false;
+    return endpoint_answers(endpoint);
+}
+
+/* What this user noted with find_note_control, unless nobody listens there. */
+static bool is_noted(const char *path, char endpoint[ENDPOINT_SIZE])
+{
+    char noted[ENDPOINT_SIZE] = "";
+    struct stat what;
+    bool bind;
+    return lstat(path, &what) == 0 && what.st_uid == getuid() &&
+           readlink(path, noted, sizeof noted - 1) > 0 &&
+           endpoint_parse(noted, true, &bind, endpoint, NULL) == STATUS_OK &&
+           !endpoint_is_refused(endpoint);
+}
+
+/* Whether one of the paths of a pattern in `folder` is what is looked for. */
+static bool find_path(const char *folder, const char *what,
+                      bool (*is_one)(const char *path, char *result), char *result)
+{
+    char pattern[PATH_MAX];
+    glob_t paths;
+    bool found = false;
+    (void)snprintf(pattern, sizeof pattern, "%s/%s", folder, what);
+    if (glob(pattern, 0, NULL, &paths) == 0)
+        for (size_t k = 0; k < paths.gl_pathc && !found; k++)
+            found = is_one(paths.gl_pathv[k], result);
+    globfree(&paths);
+    return found;
+}
+
+static bool is_keys(const char *path, char *found)
+{
+    char file[PATH_MAX];
+    (void)snprintf(file, sizeof file, "%s/watcher.key_secret", path);
+    (void)snprintf(found, PATH_MAX, "%s", path);
+    return access(file, R_OK) == 0;
+}
+
+bool find_run_keys(const char *where, char path[PATH_MAX])
+{
+    return find_path(where, "keys", is_keys, path) ||
+           find_path(where, "bragg-run-*/keys", is_keys, path);
+}
+
+bool find_in_folder(const char *folder, char endpoint[ENDPOINT_SIZE])
+{
+    return find_path(folder, "control", is_source, endpoint) ||
+           find_path(folder, "bragg-*/control", is_source, endpoint) ||
+           find_path(folder, control_link, is_noted, endpoint) ||
+           find_path(folder, "bragg-run-*/control-at", is_noted, endpoint);
+}
+
+void find_note_control(const char *folder, const char *control)
+{
+    char endpoint[ENDPOINT_SIZE], path[PATH_MAX];
+    bool bind;
+    (void)snprintf(path, sizeof path, "%s/%s", folder, control_link);
+    if (endpoint_parse(control, true, &bind, endpoint, NULL) == STATUS_OK &&
+        endpoint_is_network(endpoint) && !strchr(endpoint, '*'))
+        (void)!symlink(endpoint, path);
+}
+
+static void note(const char *folder, const char *link, const char *target)
+{
+    char full[PATH_MAX], path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, link);
+    if (realpath(target, full))
+        (void)!symlink(full, path);
+}
+
+void find_note_workdir(const char *folder, const char *workdir)
+{
+    note(folder, workdir_link, workdir);
+}
+
+void find_note_file(const char *folder, const char *file)
+{
+    note(folder, file_link, file);
+}
+
+/* The name of the file, without its folder, that the run in `folder` has; "" for none. */
+static void name_of(const char *folder, char name[FIND_NAME_SIZE])
+{
+    char path[PATH_MAX], noted[PATH_MAX] = "";
+    (void)snprintf(path, sizeof path, "%s/%s", folder, file_link);
+    (void)!readlink(path, noted, sizeof noted - 1);
+    const char *slash = strrchr(noted, '/');
+    (void)snprintf(name, FIND_NAME_SIZE, "%s", slash ? slash + 1 : "");
+    for (char *c = name; *c; c++)  // nothing in it may steer a terminal
+        *c = *c < ' ' || *c == 0x7f ? '?' : *c;
+}
+
+static bool is_noted_as(const char *folder, const char *link, const char *where)
+{
+    char wanted[PATH_MAX], path[PATH_MAX], noted[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, link);
+    return realpath(where, wanted) && realpath(path, noted) && strcmp(wanted, noted) == 0;
+}
+
+/* True when the run in `folder` has that --workdir or that file, with or without its suffix. */
+static bool is_meant(const char *folder, const char *where)
+{
+    char name[FIND_NAME_SIZE];
+    const size_t length = strlen(where);
+    name_of(folder, name);
+    return is_noted_as(folder, workdir_link, where) || is_noted_as(folder, file_link, where) ||
+           (strncmp(name, where, length) == 0 &&
+            (!name[length] || strcmp(name + length, ".yaml") == 0));
+}
+
+/* Of a bragg-run of this user, whose file is noted there. */
+static bool is_folder(const char *path, char *found)
+{
+    char file[PATH_MAX];
+    struct stat what;
+    (void)snprintf(file, sizeof file, "%s/%s", path, file_link);
+    (void)snprintf(found, PATH_MAX, "%s", path);
+    return lstat(file, &what) == 0 && S_ISLNK(what.st_mode) && what.st_uid == getuid();
+}
+
+struct search {
+    const char *where;                               // NULL: any
+    bool (*is_one)(const char *folder, char *what);  // looks for this ...
+    int found;
+    char what[PATH_MAX], name[FIND_NAME_SIZE];  // ... and finds it first here
+    char list[300];                             // all, for the message
+};
+
+/* All runs with their private folder in `base`. */
+static void search_base(struct search *s, const char *base)
+{
+    char pattern[PATH_MAX];
+    glob_t folders;
+    (void)snprintf(pattern, sizeof pattern, "%s/bragg-*", base);
+    if (glob(pattern, GLOB_ONLYDIR, NULL, &folders) == 0)
+        for (size_t i = 0; i < folders.gl_pathc; i++) {
+            char what[PATH_MAX], name[FIND_NAME_SIZE];
+            const char *folder = folders.gl_pathv[i];
+            if ((s->where && !is_meant(folder, s->where)) || !s->is_one(folder, what))
+                continue;
+            name_of(folder, name);
+            if (!s->found++) {
+                memcpy(s->what, what, sizeof what);
+                memcpy(s->name, name, sizeof name);
+            }
+            const size_t used = strlen(s->list);
+            (void)snprintf(s->list + used, sizeof s->list - used, "%s%s%s%s%s", used ? ", " : "",
+                           name, *name ? " (" : "", folder, *name ? ")" : "");
+        }
+    globfree(&folders);
+}
+
+/* In the folders where runs have theirs. */
+static enum status search_all(struct search *s, struct error *e)
+{
+    const char *base = getenv("XDG_RUNTIME_DIR"), *where = s->where;
+    struct stat what;
+    if (base && base[0] == '/' && strcmp(base, "/tmp") != 0)
+        search_base(s, base);
+    if (!s->found)
+        search_base(s, "/tmp");
+    if (s->found > 1)
+        return error_set(e, STATUS_USAGE, "%d pipelines are running: name one of %s", s->found,
+                         s->list);
+    if (!s->found && where && stat(where, &what) != 0)
+        return error_set(e, STATUS_USAGE,
+                         "'%.200s' is neither an endpoint (ipc://PATH, tcp://HOST:PORT), nor a "
+                         "folder, nor the file of a pipeline that is running",
+                         where);
+    if (!s->found && where)
+        return error_set(e, STATUS_FAILED,
+                         S_ISDIR(what.st_mode) ? "no pipeline is running in %.200s"
+                                               : "the pipeline %.200s is not running",
+                         where);
+    return s->found ? STATUS_OK : error_set(e, STATUS_FAILED, "no pipeline is running");
+}
+
+enum status find_run(const char *where, char endpoint[ENDPOINT_SIZE], char name[FIND_NAME_SIZE],
+                     struct error *e)
+{
+    struct search s = {.where = where, .is_one = find_in_folder};
+    name[0] = 0;
+    if (where && strstr(where, "://")) {
+        bool bind;
+        const enum status bad = endpoint_parse(where, true, &bind, endpoint, e);
+        if (bad)
+            return bad;
+        if (bind)
+            return error_set(e, STATUS_USAGE, "'%.120s' must not begin with @", where);
+        if (endpoint_answers(endpoint))
+            return STATUS_OK;
+        return error_set(e, STATUS_FAILED, "nobody listens at %.200s", where);
+    }
+    if (where && find_in_folder(where, endpoint)) {
+        name_of(where, name);
+        return STATUS_OK;
+    }
+    const enum status status = search_all(&s, e);
+    memcpy(endpoint, s.what, ENDPOINT_SIZE);
+    memcpy(name, s.name, sizeof s.name);
+    return status;
+}
+
+enum status find_folder(const char *where, char folder[PATH_MAX], struct error *e)
+{
+    struct search s = {.where = where, .is_one = is_folder};
+    if (where && (is_folder(where, folder) || find_path(where, "bragg-run-*", is_folder, folder)))
+        return STATUS_OK;
+    const enum status status = search_all(&s, e);
+    memcpy(folder, s.what, sizeof s.what);
+    return status;
+}

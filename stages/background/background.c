@@ -1,0 +1,447 @@
+#include "background.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "background_state.h"
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/rng.h"
+#include "base/units.h"
+#include "base/vec.h"
+#include "engine/cpu/threads.h"
+#include "engine/reflections/photons.h"
+#include "io/structure_factors/stol.h"
+#include "physics/background/background.h"
+#include "physics/background/ice.h"
+#include "physics/background/water.h"
+#include "stage/stage.h"
+
+static enum status add_material(struct background *o, const double *stol_1_m, const double *F,
+                                size_t rows, double thickness_m, double density_g_cm3,
+                                double molar_mass, struct error *e)
+{
+    const size_t i = o->nmaterials++;
+    o->thickness_m[i] = thickness_m;
+    o->density[i] = density_g_cm3;
+    o->molar_mass[i] = molar_mass;
+    return amorphous_make(&o->materials[i].table, stol_1_m, F, rows, true, e);
+}
+
+/* Water or air, from the tables of physics/background/water.h. */
+static enum status add_shipped(struct background *o, double (*value)(double), double thickness_m,
+                               double density_g_cm3, double molar_mass, struct error *e)
+{
+    double stol[WATER_TABLE_ROWS], F[WATER_TABLE_ROWS];
+    water_table(value, stol, F);
+    for (int i = 0; i < WATER_TABLE_ROWS; i++)
+        stol[i] *= 1e10;
+    return add_material(o, stol, F, WATER_TABLE_ROWS, thickness_m, density_g_cm3, molar_mass, e);
+}
+
+static enum status add_file(struct background *o, struct error *e)
+{
+    struct stol_table table;
+    enum status s = stol_read(o->stol, (enum stol_unit)o->stol_axis, false, &table, e);
+    if (!s)
+        s = add_material(o, table.stol_1_m, table.F, table.rows, o->material_m, o->density_g_cm3,
+                         o->molar_mass_g_mol, e);
+    if (!s) {
+        /* the lineage follows what the file holds, not its name */
+        uint64_t hash = hash_bytes(HASH_START, table.stol_1_m, table.rows * sizeof *table.stol_1_m);
+        hash = hash_finish(hash_bytes(hash, table.F, table.rows * sizeof *table.F));
+        (void)snprintf(o->digest, sizeof o->digest, "%016" PRIx64, hash);
+        o->stol = o->digest;
+        o->stol_1_A[0] = table.stol_1_m[0] * 1e-10;
+        o->stol_1_A[1] = table.stol_1_m[table.rows - 1] * 1e-10;
+    }
+    stol_free(&table);
+    return s;
+}
+
+static enum status open_background(void *state, const char **operands, int noperands,
+                                   struct error *e)
+{
+    struct background *o = state;
+    (void)operands;
+    (void)noperands;
+    if (!(o->water_m > 0) && !(o->air_m > 0) && !(o->ice_m > 0) && !(o->streak_photons > 0) &&
+        !o->stol)
+        return error_set(e, STATUS_USAGE,
+                         "nothing to add: --water=UM, --air=MM, --ice=UM, --streak=PHOTONS or "
+                         "--stol=FILE is needed");
+    o->streak = (struct streak){.photons = o->streak_photons,
+                                .spread = o->streak_spread,
+                                .length = o->streak_size_rad[0],
+                                .width = o->streak_size_rad[1],
+                                .angle_rad = o->streak_angle_rad[0],
+                                .angle_rms_rad = fabs(o->streak_angle_rad[1])};
+    enum status s = threads_start(&o->threads, e);
+    if (!s && o->water_m > 0)
+        s = add_shipped(o, water_F, o->water_m, WATER_DENSITY_G_CM3, WATER_MOLAR_MASS_G_MOL, e);
+    if (!s && o->air_m > 0)
+        s = add_shipped(o, air_F, o->air_m, AIR_DENSITY_G_CM3, AIR_MOLAR_MASS_G_MOL, e);
+    if (!s && o->stol)
+        s = add_file(o, e);
+    return s;
+}
+
+/* Rings must not be narrower than a pixel, whose middle is what counts: wider ones have the same
+ * photons. */
+static double ring_width_1_A(const struct background *o, const struct experiment *x)
+{
+    double width = ice_width_1_A(o->ice_crystal_A);
+    for (size_t i = 0; i < x->npanels; i++)
+        width = fmax(width, x->panels[i].pixel_m / fmax(x->panels[i].close_distance_m, 1e-6) /
+                                m_to_angstrom(x->beam.wavelength_m));
+    return width;
+}
+
+static enum status add_ice(struct background *o, const struct experiment *x, struct error *e)
+{
+    const double width = ring_width_1_A(o, x);
+    const size_t rows = ice_rows(width);
+    double *stol_1_m = mem_array(2 * rows, sizeof *stol_1_m);
+    if (!stol_1_m)
+        return error_memory(e, "the table of ice");
+    ice_table(width, stol_1_m, stol_1_m + rows);
+    const enum status s = add_material(o, stol_1_m, stol_1_m + rows, rows, o->ice_m,
+                                       ICE_DENSITY_G_CM3, ICE_MOLAR_MASS_G_MOL, e);
+    mem_free(stol_1_m);
+    return s;
+}
+
+/* Least and largest sin(theta)/lambda that the detector sees at this wavelength, from places all
+ * over the panels and from the beam's own. */
+static void see_range(const struct experiment *x, double wavelength_m, double range_1_m[2])
+{
+    enum { STEPS = 16 };
+    range_1_m[0] = INFINITY;
+    range_1_m[1] = 0.0;
+    for (const struct panel *p = x->panels; p < x->panels + x->npanels; p++) {
+        if (p->beam_fast_m > 0 && p->beam_fast_m < p->pixel_m * (double)p->fast_pixels &&
+            p->beam_slow_m > 0 && p->beam_slow_m < p->pixel_m * (double)p->slow_pixels)
+            range_1_m[0] = 0.0;
+        for (int i = 0; i < (STEPS + 1) * (STEPS + 1); i++) {
+            double at[3];
+            background_point(p, x->physics, x->beam.direction,
+                             (p->fast_pixels - 1) * (i % (STEPS + 1)) / STEPS,
+                             (p->slow_pixels - 1) * (i / (STEPS + 1)) / STEPS, at);
+            vec_unit(at, at);
+            const double stol = amorphous_stol(x->beam.direction, at, wavelength_m);
+            range_1_m[0] = fmin(range_1_m[0], stol);
+            range_1_m[1] = fmax(range_1_m[1], stol);
+        }
+    }
+}
+
+/* What the tables do not have of what the detector sees at the shortest and longest of these
+ * wavelengths: an error for those that ship, a warning for the rings of ice and a table of the
+ * user, once. */
+static enum status check_range(struct background *o, const struct experiment *x,
+                               const struct source *sources, size_t nsources, struct error *e)
+{
+    double shortest_m = INFINITY, range_1_m[2];
+    const double share = x->beam.harmonic_share > 0 ? HARMONIC_ORDER : 1.0;
+    for (size_t i = 0; i < nsources; i++)
+        shortest_m = fmin(shortest_m, sources[i].wavelength_m / share);
+    see_range(x, shortest_m, range_1_m);
+    const double low_1_A = range_1_m[0] * 1e-10, high_1_A = range_1_m[1] * 1e-10;
+    const double last_1_A = WATER_TABLE_STEP_1_A * (WATER_TABLE_ROWS - 1);
+    if ((o->water_m > 0 || o->air_m > 0) && high_1_A > last_1_A)
+        return error_set(e, STATUS_INPUT,
+                         "%s: its table does not have all that the detector sees (got "
+                         "sin(theta)/lambda up to %.3g 1/A); expected at most %g 1/A",
+                         o->water_m > 0 ? "--water" : "--air", high_1_A, last_1_A);
+    if (o->range_told)
+        return STATUS_OK;
+    if (o->ice_m > 0 && high_1_A > 0.5 / ICE_LEAST_A)
+        log_line(LOG_WARNING,
+                 "--ice: rings below %g A are left out; the detector sees down to %.3g A",
+                 ICE_LEAST_A, 0.5 / high_1_A);
+    if (o->stol && (low_1_A < o->stol_1_A[0] || high_1_A > o->stol_1_A[1]))
+        log_line(LOG_WARNING,
+                 "--stol: the table has sin(theta)/lambda from %.4g to %.4g 1/A, the detector sees "
+                 "%.3g to %.3g: F of the nearer end is taken beyond",
+                 o->stol_1_A[0], o->stol_1_A[1], low_1_A, high_1_A);
+    o->range_told = true;
+    return STATUS_OK;
+}
+
+/* Photons of the third harmonic, whose wavelength is far from all others, on top. */
+static enum status add_harmonic(struct background *o, const struct recipe *r,
+                                const struct source *sources, size_t nsources, size_t materials,
+                                float *photons, struct error *e)
+{
+    const struct source *its = harmonic_sources(&o->harmonic, sources, nsources);
+    const size_t count = (size_t)experiment_pixels(o->experiment);
+    if (!its || (!o->extra && !(o->extra = mem_array(count, sizeof *o->extra))))
+        return error_memory(e, "the background");
+    const struct experiment *x = r ? moved_to(&o->harmonic_moved, r) : &o->harmonic.x;
+    const enum status s =
+        background_image(x, its, nsources, o->materials, materials, (int)o->threads, o->extra, e);
+    for (size_t i = 0; i < count && !s; i++)
+        photons[i] += o->extra[i];
+    return s;
+}
+
+/* Of the sources, where the detector stands in the frame of *r; NULL: where it always does. */
+static enum status compute(struct background *o, const struct recipe *r,
+                           const struct source *sources, size_t nsources, bool ice, float *photons,
+                           struct error *e)
+{
+    const size_t materials = o->nmaterials - (o->ice_m > 0 && !ice);
+    const enum status s =
+        background_image(r ? moved_to(&o->moved, r) : o->experiment, sources, nsources,
+                         o->materials, materials, (int)o->threads, photons, e);
+    return !s && o->experiment->beam.harmonic_share > 0
+               ? add_harmonic(o, r, sources, nsources, materials, photons, e)
+               : s;
+}
+
+enum status background_start(void *state, struct error *e)
+{
+    struct background *o = state;
+    const struct experiment *x = o->experiment;
+    o->started = true;
+    const bool used[2] = {!(o->ice_m > 0) || o->ice_frames<1, o->ice_m> 0};
+    o->gathered = mem_array(x->beam.nsources, sizeof *o->gathered);
+    enum status s = o->gathered ? STATUS_OK : error_memory(e, "the background");
+    for (int ice = 0; ice < 2 && !s; ice++) {
+        if (!used[ice])
+            continue;
+        o->photons[ice] = mem_array((size_t)experiment_pixels(x), sizeof(float));
+        s = o->photons[ice]
+                ? compute(o, NULL, x->beam.sources, x->beam.nsources, ice, o->photons[ice], e)
+                : error_memory(e, "the background");
+    }
+    return s;
+}
+
+/* On a GPU if that is asked for, and can be; frames that it cannot do start the rest. */
+static enum status start(struct background *o, struct error *e)
+{
+    const struct experiment *x = o->experiment;
+    const bool alike = !background_varies(o) && !(x->beam.harmonic_share > 0);
+    const struct engine_after after = {
+        .materials = o->materials, .nmaterials = alike ? o->nmaterials : 0, .type = PIXEL_F32};
+    const enum status s =
+        card_work_begin(&o->card, x, &after, o->threads,
+                        "curved detectors, harmonics, and what varies from frame to frame", e);
+    return s || o->card.plan ? s : background_start(o, e);
+}
+
+static enum status begin(void *state, struct experiment *x, struct error *e)
+{
+    struct background *o = state;
+    if (!(x->beam.size_m > 0))
+        return error_set(e, STATUS_INPUT,
+                         "the beam has no size, so the amount of matter in it is unknown");
+    o->experiment = x;
+    const bool harmonic = x->beam.harmonic_share > 0;
+    if (!moved_open(&o->moved, x) ||
+        (harmonic &&
+         (!harmonic_open(&o->harmonic, x) || !moved_open(&o->harmonic_moved, &o->harmonic.x))))
+        return error_memory(e, "the panels");
+    enum status s = check_range(o, x, x->beam.sources, x->beam.nsources, e);
+    if (s || (o->ice_m > 0 && (s = add_ice(o, x, e))))
+        return s;
+    for (size_t i = 0; i < o->nmaterials; i++) {
+        const double box_m[3] = {o->thickness_m[i], x->beam.size_m, beam_height_m(&x->beam)};
+        o->materials[i].molecules = amorphous_molecules(box_m, o->density[i], o->molar_mass[i]);
+    }
+    return o->deferred ? STATUS_OK : start(o, e);
+}
+
+void background_defer(void *state)
+{
+    ((struct background *)state)->deferred = true;
+}
+
+bool background_varies(const void *state)
+{
+    const struct background *o = state;
+    return o->jitter > 0 || o->streak_photons > 0 || (o->ice_m > 0 && o->ice_frames < 1);
+}
+
+size_t background_materials(const void *state, const struct background_material **materials)
+{
+    const struct background *o = state;
+    *materials = o->materials;
+    return o->nmaterials;
+}
+
+/* Pixels of a frame plus background into a new image in place of the old one. */
+static enum status add(const struct experiment *x, struct frame *f, const float *background,
+                       struct error *e)
+{
+    struct image *image = &f->image;
+    struct image sum = {.memory = image->memory};
+    if (!image_reserve(&sum, PIXEL_F32, UNIT_PHOTONS, image->count))
+        return error_memory(e, "the image");
+    if (!photons_add(image->pixels, background, sum.count, sum.pixels, &sum.sum)) {
+        const enum status s = photons_check(x, f->recipe.id, sum.pixels, e);
+        image_free(&sum);
+        return s;
+    }
+    sum.has_sum = true;
+    image_free(image);
+    *image = sum;
+    reflection_table_add(&f->reflections, background);
+    return STATUS_OK;
+}
+
+/* Both are functions of seed and frame alone. */
+static bool has_ice(const struct background *o, const struct recipe *r)
+{
+    struct rng random = rng_stream(r->seed, RNG_ICE, r->id, 0);
+    return o->ice_m > 0 && (o->ice_frames == 1 || rng_uniform(&random) < o->ice_frames);
+}
+
+static double amount_of(const struct background *o, const struct recipe *r)
+{
+    struct rng random = rng_stream(r->seed, RNG_MATTER, r->id, 0);
+    return o->jitter > 0 ? rng_lognormal(&random, o->jitter) : 1.0;
+}
+
+/* Of the pulse, relative to the mean. */
+static double fluence_of(const struct recipe *r)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < r->nsources; i++)
+        sum += r->sources[i].weight;
+    return r->nsources ? sum / (double)r->nsources : 1.0;
+}
+
+/* That of the experiment's own sources, made anew where the detector has moved since. */
+static enum status usual(struct background *o, const struct recipe *r, bool ice,
+                         const float **photons, struct error *e)
+{
+    const struct beam *beam = &moved_to(&o->moved, r)->beam;
+    enum status s = STATUS_OK;
+    if (memcmp(o->photons_m[ice], o->moved.by_m, sizeof o->moved.by_m) != 0)
+        s = compute(o, r, beam->sources, beam->nsources, ice, o->photons[ice], e);
+    memcpy(o->photons_m[ice], o->moved.by_m, sizeof o->moved.by_m);
+    *photons = o->photons[ice];
+    return s;
+}
+
+static enum status add_streak(const struct background *o, const struct experiment *x,
+                              const struct recipe *r, float *photons, struct error *e)
+{
+    struct streak_frame f = {.relative = fluence_of(r), .seed = r->seed, .id = r->id};
+    enum status s;
+    f.sources = background_sources(&x->beam, r, o->gathered, &f.nsources);
+    if (!r->nsources) {
+        f.sources = x->beam.sources;
+        f.nsources = x->beam.nsources;
+    }
+    double *absorb = background_absorb(x, f.sources, f.nsources, &s, e);
+    f.absorb = absorb;
+    if (!s)
+        streak_add(&o->streak, x, &f, (int)o->threads, photons);
+    mem_free(absorb);
+    return s;
+}
+
+/* Of a frame that no other is like, into o->own. */
+static enum status make(struct background *o, const struct recipe *r, bool ice, double amount,
+                        struct error *e)
+{
+    float *photons = o->own;
+    const size_t count = (size_t)experiment_pixels(o->experiment);
+    const struct experiment *x = moved_to(&o->moved, r);
+    const float *same = NULL;
+    size_t nsources;
+    const struct source *sources = background_sources(&x->beam, r, o->gathered, &nsources);
+    const enum status s = r->nsources ? compute(o, r, sources, nsources, ice, photons, e)
+                                      : usual(o, r, ice, &same, e);
+    if (s)
+        return s;
+    if (!r->nsources)
+        memcpy(photons, same, count * sizeof *photons);
+    for (size_t i = 0; i < count && amount != 1.0; i++)
+        photons[i] = (float)(amount * photons[i]);
+    return o->streak_photons > 0 ? add_streak(o, x, r, photons, e) : STATUS_OK;
+}
+
+static enum status frame(void *state, struct frame *f, struct error *e)
+{
+    struct background *o = state;
+    const struct recipe *r = &f->recipe;
+    const size_t count = (size_t)experiment_pixels(o->experiment);
+    if (f->image.type != PIXEL_F32 || f->image.unit != UNIT_PHOTONS || f->image.count != count)
+        return error_set(e, STATUS_INPUT,
+                         "frame %" PRIu64
+                         " holds no float32 photons: bragg-background goes before bragg-noise",
+                         r->id);
+    const enum status seen =
+        r->nsources ? check_range(o, o->experiment, r->sources, r->nsources, e) : STATUS_OK;
+    if (seen)
+        return seen;
+    if (o->card.plan && !f->reflections.npixels)
+        return card_work_frame(&o->card, f, 0, e);
+    enum status s = card_work_fetch(&o->card, &f->image, e);
+    if (!s && !o->started)
+        s = background_start(o, e);
+    if (s)
+        return s;
+    const bool ice = has_ice(o, r);
+    const double amount = amount_of(o, r);
+    const float *photons;
+    if (!r->nsources && amount == 1.0 && !(o->streak_photons > 0)) {
+        s = usual(o, r, ice, &photons, e);
+        return s ? s : add(o->experiment, f, photons, e);
+    }
+    /* with a spectrum of its own, more or less matter, or a streak */
+    if (!o->own && !(o->own = mem_array(count, sizeof *o->own)))
+        return error_memory(e, "the background");
+    s = make(o, r, ice, amount, e);
+    return s ? s : add(o->experiment, f, o->own, e);
+}
+
+static void close_background(void *state)
+{
+    struct background *o = state;
+    for (size_t i = 0; i < o->nmaterials; i++)
+        amorphous_free(&o->materials[i].table);
+    mem_free(o->photons[0]);
+    mem_free(o->photons[1]);
+    mem_free(o->own);
+    mem_free(o->gathered);
+    mem_free(o->extra);
+    moved_close(&o->moved);
+    moved_close(&o->harmonic_moved);
+    harmonic_close(&o->harmonic);
+    card_work_close(&o->card);
+}
+
+static const struct card *card(void *state)
+{
+    return card_work_card(&((const struct background *)state)->card);
+}
+
+static const char *report(void *state)
+{
+    return card_work_report(&((struct background *)state)->card);
+}
+
+const struct stage stage_background = {
+    .role = {.name = "bragg-background", .wants = KIND_IMAGE, .gives = KIND_IMAGE},
+    .summary = "Add the photons that water, air and other amorphous matter scatter.",
+    .examples = "... | bragg-intensity | bragg-background --water=0.1 | bragg-noise | ...\n"
+                "... | bragg-background --stol=paratone.stol --thickness=100 --density=0.9 | ...",
+    .options = background_options,
+    .reads_only = true,
+    .state_size = sizeof(struct background),
+    .open = open_background,
+    .begin = begin,
+    .card = card,
+    .frame = frame,
+    .report = report,
+    .close = close_background,
+};

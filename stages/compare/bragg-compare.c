@@ -1,0 +1,217 @@
+/*
+ * bragg-compare: image against image.  Errors are relative to B with a floor,
+ * |a - b| / max(b, floor); thresholds decide the exit status.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/opt.h"
+#include "base/program.h"
+#include "comparison.h"
+#include "io/images/image_file.h"
+
+struct options {
+    int64_t shape[2];  // fast, slow; 0: not given
+    double floor, floor_fraction, max_error, sum_tolerance;
+    struct opt_texts percentile_errors;
+    bool json;
+};
+
+/* --percentile-error=P:X */
+struct percentile_limit {
+    double percent, error;
+};
+
+static const double percents[] = {50.0, 90.0, 99.0, 99.9};
+enum { PERCENTS = sizeof percents / sizeof *percents };
+
+/* --- verdict ------------------------------------------------------------- */
+
+static enum status parse_limit(const char *text, struct percentile_limit *limit, struct error *e)
+{
+    char copy[64];
+    const char *colon = strchr(text, ':');
+    if (!colon || strlen(text) >= sizeof copy)
+        return error_set(e, STATUS_USAGE, "--percentile-error: '%.60s' must be P:X", text);
+    (void)snprintf(copy, sizeof copy, "%.*s", (int)(colon - text), text);
+    const enum status s = parse_real(copy, 0.0, 100.0, "--percentile-error", &limit->percent, e);
+    return s ? s : parse_real(colon + 1, 0.0, 1e300, "--percentile-error", &limit->error, e);
+}
+
+/* Within all thresholds that were given; without any, only identical images are. */
+static bool is_within(const struct comparison *c, const struct options *o,
+                      const struct percentile_limit *limits)
+{
+    if (c->not_finite)
+        return false;
+    if (isnan(o->max_error) && isnan(o->sum_tolerance) && o->percentile_errors.count == 0)
+        return c->differing == 0;
+    bool within = isnan(o->max_error) || c->max_error <= o->max_error;
+    if (!isnan(o->sum_tolerance) && c->sum_a != c->sum_b)
+        within = within && fabs(c->sum_a / c->sum_b - 1.0) <= o->sum_tolerance;
+    for (size_t i = 0; i < o->percentile_errors.count; i++)
+        within = within && comparison_percentile(c, limits[i].percent) <= limits[i].error;
+    return within;
+}
+
+/* --- report -------------------------------------------------------------- */
+
+static double sum_ratio(const struct comparison *c)
+{
+    return c->sum_a == c->sum_b ? 1.0 : c->sum_a / c->sum_b;
+}
+
+static void print_text(const struct comparison *c, int64_t fast, bool within)
+{
+    printf("pixels       %zu, %zu differ%s, %zu not finite\n", c->pixels, c->differing,
+           c->differing ? "" : " (identical)", c->not_finite);
+    printf("floor        %.6g\n", c->floor);
+    if (c->nerrors) {
+        printf("max error    %.6g at ", c->max_error);
+        if (fast)
+            printf("(fast %zu, slow %zu)", c->worst % (size_t)fast, c->worst / (size_t)fast);
+        else
+            printf("pixel %zu", c->worst);
+        printf(": %.9g against %.9g\n", c->worst_a, c->worst_b);
+        printf("percentiles ");
+        for (int i = 0; i < PERCENTS; i++)
+            printf(" %g%%: %.6g%s", percents[i], comparison_percentile(c, percents[i]),
+                   i + 1 < PERCENTS ? "," : "\n");
+        printf("sum ratio    %.12g (%.9g against %.9g)\n", sum_ratio(c), c->sum_a, c->sum_b);
+        printf("correlation  %.9g\n", c->correlation);
+    }
+    printf("verdict      %s\n", within ? "within" : "outside");
+}
+
+/* A number of JSON, which has neither NaN nor infinity. */
+static void print_number(const char *name, double value)
+{
+    if (isfinite(value))
+        printf("\"%s\":%.17g,", name, value);
+    else
+        printf("\"%s\":null,", name);
+}
+
+static void print_json(const struct comparison *c, int64_t fast, bool within)
+{
+    printf("{\"pixels\":%zu,\"differing\":%zu,\"identical\":%s,\"not_finite\":%zu,", c->pixels,
+           c->differing, c->differing ? "false" : "true", c->not_finite);
+    print_number("floor", c->floor);
+    print_number("max_error", c->nerrors ? c->max_error : NAN);
+    if (fast)
+        printf("\"worst\":[%zu,%zu],", c->worst % (size_t)fast, c->worst / (size_t)fast);
+    else
+        printf("\"worst\":%zu,", c->worst);
+    print_number("worst_a", c->worst_a);
+    print_number("worst_b", c->worst_b);
+    for (int i = 0; i < PERCENTS; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "percentile_%g", percents[i]);
+        print_number(name, comparison_percentile(c, percents[i]));
+    }
+    print_number("sum_a", c->sum_a);
+    print_number("sum_b", c->sum_b);
+    print_number("sum_ratio", sum_ratio(c));
+    print_number("correlation", c->correlation);
+    printf("\"within\":%s}\n", within ? "true" : "false");
+}
+
+/* --- program ------------------------------------------------------------- */
+
+#define AT(member) offsetof(struct options, member)
+
+static const struct opt table[] = {
+    {"shape", "FAST,SLOW", "Pixels of raw files, to name the worst one", OPT_INTS, AT(shape),
+     .min = 1, .max = 1e6, .count = 2},
+    {"floor", "X", "Smallest value that errors are relative to", OPT_REAL, AT(floor), .min = 0,
+     .max = 1e300, .usual = ""},
+    {"floor-fraction", "X",
+     "Smallest value that errors are relative to, as a fraction of the mean of B", OPT_REAL,
+     AT(floor_fraction), .min = 0, .max = 1e300, .usual = "0.001"},
+    {"max-error", "X", "Largest relative error that is within", OPT_REAL, AT(max_error), .min = 0,
+     .max = 1e300, .usual = ""},
+    {"percentile-error", "P:X",
+     "P percent of the pixels must have an error of at most X; may be repeated", .type = OPT_TEXTS,
+     .offset = AT(percentile_errors)},
+    {"sum-tolerance", "X", "The ratio of the sums must be within 1 +- X", OPT_REAL,
+     AT(sum_tolerance), .min = 0, .max = 1e300, .usual = ""},
+    {"json", NULL, "Print one JSON object", .type = OPT_FLAG, .offset = AT(json)},
+    {0},
+};
+
+static const struct opt_program program = {
+    .name = "bragg-compare",
+    .summary = "Compare image A with image B (SMV, mini-CBF or raw float32).",
+    .examples = "bragg-compare --max-error=1e-5 --sum-tolerance=1e-6 a_0000.raw b_0000.raw\n"
+                "bragg-compare --shape=1024x1024 --percentile-error=99.9:1e-6 a.raw b.raw",
+    .operands = "A B",
+    .min_operands = 2,
+    .max_operands = 2,
+    .details = "Status 0: within all thresholds given, or identical when none is given; 1: "
+               "outside, or a pixel is not finite; 3: a file cannot be read or sizes differ.",
+};
+
+/* Both have the same pixels; *fast becomes the length of a row, 0 if unknown. */
+static enum status check_sizes(const struct image_file *a, const struct image_file *b,
+                               const struct options *o, int64_t *fast, struct error *e)
+{
+    if (a->image.count != b->image.count ||
+        (a->fast && b->fast && (a->fast != b->fast || a->slow != b->slow)))
+        return error_set(e, STATUS_INPUT, "the images have different sizes: %zu and %zu pixels",
+                         a->image.count, b->image.count);
+    *fast = a->fast ? a->fast : b->fast;
+    if (o->shape[0] && o->shape[0] * o->shape[1] != (int64_t)a->image.count)
+        return error_set(e, STATUS_INPUT, "--shape=%" PRId64 ",%" PRId64 " does not fit %zu pixels",
+                         o->shape[0], o->shape[1], a->image.count);
+    if (o->shape[0])
+        *fast = o->shape[0];
+    return STATUS_OK;
+}
+
+static enum status run(const struct options *o, const char *const paths[2], bool *within,
+                       struct error *e)
+{
+    struct percentile_limit limits[OPT_TEXTS_MAX];
+    struct image_file files[2] = {{0}, {0}};
+    struct comparison c = {0};
+    int64_t fast = 0;
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < o->percentile_errors.count && !s; i++)
+        s = parse_limit(o->percentile_errors.text[i], &limits[i], e);
+    for (int i = 0; i < 2 && !s; i++)
+        s = image_file_read(paths[i], &files[i], e);
+    if (s == STATUS_OK)
+        s = check_sizes(&files[0], &files[1], o, &fast, e);
+    if (s == STATUS_OK)
+        s = comparison_make(&c, &files[0].image, &files[1].image, isnan(o->floor) ? 0.0 : o->floor,
+                            isnan(o->floor) ? o->floor_fraction : 0.0, e);
+    if (s == STATUS_OK) {
+        *within = is_within(&c, o, limits);
+        (o->json ? print_json : print_text)(&c, fast, *within);
+        if (fflush(stdout) || ferror(stdout))
+            s = error_errno(e, STATUS_FAILED, "cannot write the report");
+    }
+    comparison_free(&c);
+    image_free(&files[0].image);
+    image_free(&files[1].image);
+    return s;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = {0};
+    const char *paths[2];
+    int npaths;
+    bool within = false;
+    struct error e = {0};
+    program_open(program.name);
+    if (opt_parse(&program, table, &o, NULL, NULL, argc, argv, paths, &npaths, &e) ||
+        run(&o, paths, &within, &e))
+        return log_fail(&e);
+    return within ? STATUS_OK : STATUS_FAILED;
+}

@@ -1,0 +1,323 @@
+/* --detector: real detectors by their names, and files that say where one stands. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/input.h"
+#include "base/log.h"
+#include "base/nearest.h"
+#include "base/units.h"
+#include "geometry_panels.h"
+#include "io/detectors/poni.h"
+#include "io/nxmx/nxmx_geometry.h"
+#include "physics/detector/panels.h"
+#include "physics/detector/presets.h"
+
+enum status geometry_take_panels(struct geom_panel *panels, size_t count, struct request *r,
+                                 struct geometry_panels *p, struct error *e)
+{
+    p->places = mem_array(count, sizeof *p->places);
+    if (!p->places)
+        return error_memory(e, "the panels");
+    for (size_t i = 0; i < count; i++) {
+        struct geom_panel *from = &panels[i];
+        struct place *to = &p->places[i];
+        *to = (struct place){.pixels = {from->fast_pixels, from->slow_pixels},
+                             .pixel_m = from->pixel_m,
+                             .mask = from->mask};
+        from->mask = NULL;
+        memcpy(to->fast, from->fast, sizeof to->fast);
+        memcpy(to->slow, from->slow, sizeof to->slow);
+        memcpy(to->corner_m, from->corner_m, sizeof to->corner_m);
+    }
+    r->detector.nplaces = count;
+    r->detector.pixel_m = p->places[0].pixel_m;
+    r->detector.pixels[0] = r->detector.pixels[1] = 1;
+    return STATUS_OK;
+}
+
+void geometry_take_wavelength(const struct geometry_options *o, const char *path,
+                              double wavelength_m, struct request *r)
+{
+    if (geometry_given(o, "wavelength|energy"))
+        return;
+    if (wavelength_m > 0)
+        r->beam.wavelength_m = wavelength_m;
+    else
+        log_line(LOG_WARNING,
+                 "%s: does not say the wavelength: %g A is used. Give --wavelength or --energy",
+                 path, m_to_angstrom(r->beam.wavelength_m));
+}
+
+void geometry_report_unused(const char *path, const char *unused)
+{
+    if (*unused)
+        log_line(LOG_WARNING, "%s: without effect here: %s", path, unused);
+}
+
+/* --- the list ------------------------------------------------------------------------ */
+
+bool geometry_wants_list(int argc, char *const *argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--detector=list") == 0 ||
+            (strcmp(argv[i], "--detector") == 0 && i + 1 < argc &&
+             strcmp(argv[i + 1], "list") == 0))
+            return true;
+    return false;
+}
+
+static void print_line(const struct preset_detector *d)
+{
+    char sensor[32] = "-";
+    const int64_t fast = layout_pixels(&d->layout, 0), slow = layout_pixels(&d->layout, 1);
+    const int64_t parts = d->layout.count[0] * d->layout.count[1];
+    if (d->silicon_m > 0)
+        (void)snprintf(sensor, sizeof sensor, "Si %g um", d->silicon_m * 1e6);
+    printf("%-16s %7.6g um  %-9s %8.0f  ", d->name, d->pixel_m * 1e6, sensor, d->saturation);
+    if (d->panels)
+        printf("%" PRId64 " of %" PRId64 " x %" PRId64 "\n",
+               parts * (d->nplaces ? (int64_t)d->nplaces : 1), d->layout.pixels[0],
+               d->layout.pixels[1]);
+    else
+        printf("1 of %" PRId64 " x %" PRId64 "\n", fast, slow);
+}
+
+enum status geometry_list(struct error *e)
+{
+    const struct preset_detector *d;
+    printf("%-16s %10s  %-9s %8s  %s\n", "NAME", "PIXEL", "SENSOR", "MAXIMUM",
+           "PANELS, fast x slow pixels");
+    for (size_t i = 0; (d = preset_at(i)); i++)
+        print_line(d);
+    if (fflush(stdout) || ferror(stdout))
+        return error_errno(e, STATUS_FAILED, "cannot write to stdout");
+    return STATUS_OK;
+}
+
+/* --- names --------------------------------------------------------------------------- */
+
+/* A counter takes a photon of any energy for one. */
+static void count_harmonic(const struct geometry_options *o, const struct preset_detector *d,
+                           struct beam_request *b)
+{
+    if (geometry_given(o, "third-harmonic") && !geometry_given(o, "harmonic-signal") && d->counts)
+        b->harmonic_signal = 1.0;
+}
+
+static enum status set_preset(const struct geometry_options *o,
+                              const struct preset_detector *preset, struct request *r,
+                              struct geometry_panels *p, struct error *e)
+{
+    struct detector_request *d = &r->detector;
+    const bool panels = geometry_given(o, "panels") ? o->panels == 1 : preset->panels;
+    d->pixel_m = preset->pixel_m;
+    p->saturation = preset->saturation;
+    count_harmonic(o, preset, &r->beam);
+    if (preset->silicon_m > 0 && !geometry_given(o, "thickness"))
+        d->thickness.range = preset->silicon_m;
+    for (int i = 0; i < 2; i++)
+        d->pixels[i] = layout_pixels(&preset->layout, i);
+    if (panels)
+        p->layout = preset->layout;
+    if (!preset->nplaces)
+        return panels ? STATUS_OK : layout_mask(&preset->layout, &d->mask, e);
+    if (!panels)
+        return error_set(e, STATUS_USAGE,
+                         "--panels=image: the modules of this detector do not lie on one grid");
+    const enum status s = opt_exclude(geometry_table, o, "detector", GEOMETRY_PLACED, e);
+    if (s)
+        return s;
+    d->nplaces = preset->nplaces;
+    return preset_places(preset, d->distance_m, &p->places, e);
+}
+
+static enum status unknown(const char *name, struct error *e)
+{
+    const char *meant = NULL;
+    int best = 99;
+    for (size_t i = 0; preset_at(i); i++)
+        if (nearest_better(name, preset_at(i)->name, &best))
+            meant = preset_at(i)->name;
+    return error_set(e, STATUS_USAGE,
+                     "--detector: '%.60s' is unknown, and no file: %s%s%s--detector=list shows "
+                     "the names",
+                     name, meant ? "did you mean " : "", meant ? meant : "", meant ? "? " : "");
+}
+
+/* --- files of pyFAI ------------------------------------------------------------------ */
+
+/* The detector that the file names has pixels of one size, and so many. */
+static enum status compare_named(const char *path, const struct preset_detector *d,
+                                 const struct poni *f, struct error *e)
+{
+    for (int i = 0; i < 2; i++) {
+        const int64_t pixels = layout_pixels(&d->layout, 1 - i);
+        if (f->pixel_m[i] > 0 && !(fabs(f->pixel_m[i] / d->pixel_m - 1) < 1e-3))
+            return error_set(e, STATUS_INPUT,
+                             "%s: pixels of %.6g um, but those of its detector '%s' have %.6g um. "
+                             "'Detector: Detector' is for any other",
+                             path, f->pixel_m[i] * 1e6, f->detector, d->pixel_m * 1e6);
+        if (f->pixels[i] && f->pixels[i] != pixels)
+            return error_set(e, STATUS_INPUT,
+                             "%s: %" PRId64 " pixels along %s, but its detector '%s' has %" PRId64
+                             ". 'Detector: Detector' is for any other",
+                             path, f->pixels[i], i ? "fast" : "slow", f->detector, pixels);
+    }
+    return STATUS_OK;
+}
+
+/* Pixels and their number, by the detector that the file names or by options where it does not say
+ * them. */
+static enum status complete(const struct geometry_options *o, const struct preset_detector *named,
+                            struct poni *f, struct error *e)
+{
+    if (geometry_given(o, "detpixels") && (named || (f->pixels[0] && f->pixels[1])))
+        return error_set(e, STATUS_USAGE, "%s: says how many pixels there are, --detpixels cannot",
+                         o->detector);
+    const enum status s = named ? compare_named(o->detector, named, f, e) : STATUS_OK;
+    if (s)
+        return s;
+    for (int i = 0; i < 2; i++) {
+        const int along = 1 - i;  // slow comes first in the file
+        if (!f->pixels[i])
+            f->pixels[i] = named                            ? layout_pixels(&named->layout, along)
+                           : geometry_given(o, "detpixels") ? o->request.detector.pixels[along]
+                                                            : 0;
+        if (!(f->pixel_m[i] > 0))
+            f->pixel_m[i] = named ? named->pixel_m : 0;
+    }
+    if (!f->pixels[0] || !f->pixels[1])
+        return error_set(e, STATUS_INPUT,
+                         "%s: does not say how many pixels there are: give --detpixels=FAST,SLOW",
+                         o->detector);
+    if (!(f->pixel_m[0] > 0) || !(f->pixel_m[1] > 0))
+        return error_set(e, STATUS_INPUT,
+                         "%s: does not say how large pixels are, and its detector '%.40s' is none "
+                         "of --detector=list",
+                         o->detector, f->detector);
+    if (!(fabs(f->pixel_m[0] / f->pixel_m[1] - 1) < 1e-6))
+        return error_set(e, STATUS_INPUT, "%s: pixels of %g x %g m, must be square", o->detector,
+                         f->pixel_m[0], f->pixel_m[1]);
+    return STATUS_OK;
+}
+
+/* Gaps, sensor and saturation of a detector that is as the file says. */
+static enum status use_preset(const struct geometry_options *o, const struct preset_detector *d,
+                              struct geom_panel *panel, struct request *r,
+                              struct geometry_panels *p, struct error *e)
+{
+    p->saturation = d->saturation;
+    count_harmonic(o, d, &r->beam);
+    if (d->silicon_m > 0 && !geometry_given(o, "thickness"))
+        r->detector.thickness.range = d->silicon_m;
+    if (geometry_given(o, "panels") ? o->panels == 1 : d->panels) {
+        p->layout = d->layout;
+        return STATUS_OK;
+    }
+    return layout_mask(&d->layout, &panel->mask, e);
+}
+
+/* Silicon of the thickness that a file says; other sensors have no mu there. */
+static void take_sensor(const struct geometry_options *o, double thickness_m, const char *material,
+                        struct request *r)
+{
+    if (geometry_given(o, "thickness") || !(thickness_m > 0))
+        return;
+    if (strcmp(material, "Si") == 0)
+        r->detector.thickness.range = thickness_m;
+    else
+        log_line(LOG_WARNING,
+                 "%s: a sensor of '%s' catches all photons, because its mu is not known. Give "
+                 "--thickness and --absorption",
+                 o->detector, material);
+}
+
+static enum status set_poni(const struct geometry_options *o, struct request *r,
+                            struct geometry_panels *p, struct error *e)
+{
+    struct poni f;
+    struct geom_panel panel = {0};
+    enum status s = poni_read(o->detector, &f, e);
+    const struct preset_detector *named = s ? NULL : preset_named(f.detector);
+    if (named && named->nplaces)
+        return error_set(e, STATUS_INPUT, "%s: the modules of %s do not lie in one plane",
+                         o->detector, named->name);
+    s = s ? s : complete(o, named, &f, e);
+    if (s)
+        return s;
+    geometry_report_unused(o->detector, f.unused);
+    poni_panel(&f, &panel);
+    if (named)
+        s = use_preset(o, named, &panel, r, p, e);
+    s = s ? s : geometry_take_panels(&panel, 1, r, p, e);
+    mem_free(panel.mask);
+    take_sensor(o, f.thickness_m, f.material, r);
+    geometry_take_wavelength(o, o->detector, f.wavelength_m, r);
+    return s;
+}
+
+/* --- NXmx ------------------------------------------------------------------------------ */
+
+static enum status set_nxmx(const struct geometry_options *o, struct request *r,
+                            struct geometry_panels *p, struct error *e)
+{
+    struct nxmx_geometry g;
+    enum status s = nxmx_geometry_read(o->detector, &g, e);
+    for (size_t i = 0; i < g.nnotes && !s; i++)
+        log_line(LOG_WARNING, "%s: %s", o->detector, g.notes[i]);
+    if (!s && g.wavelengths[0] && !geometry_given(o, "wavelength|energy"))
+        s = error_set(e, STATUS_INPUT, "%s: %s.  Give --wavelength.", o->detector, g.wavelengths);
+    if (!s && g.mask_unread)
+        log_line(LOG_WARNING, "%s: its pixel_mask cannot be read here: no pixel is masked",
+                 o->detector);
+    if (!s && g.other_wavelength_m > 0 && !geometry_given(o, "wavelength|energy"))
+        s = error_set(e, STATUS_INPUT,
+                      "%s: says two wavelengths, %.6g and %.6g A. Give --wavelength or --energy",
+                      o->detector, m_to_angstrom(g.wavelength_m),
+                      m_to_angstrom(g.other_wavelength_m));
+    s = s ? s : geometry_take_panels(g.panels, g.npanels, r, p, e);
+    if (!s) {
+        p->saturation = g.saturation;
+        geometry_take_wavelength(o, o->detector, g.wavelength_m, r);
+        take_sensor(o, g.thickness_m, g.material, r);
+    }
+    nxmx_geometry_free(&g);
+    return s;
+}
+
+/* --- both ------------------------------------------------------------------------------ */
+
+static enum status set_file(const struct geometry_options *given, struct request *r,
+                            struct geometry_panels *p, struct error *e)
+{
+    struct geometry_options o = *given;
+    const bool nxmx = nxmx_is_hdf5(o.detector);
+    if (geometry_given(given, "distance"))
+        return error_set(e, STATUS_USAGE, "--detector=FILE and --distance exclude each other");
+    /* a poni file may not say how many pixels there are */
+    if (!nxmx)
+        opt_mark(opt_find(geometry_table, "detpixels", strlen("detpixels")), &o, false);
+    const enum status s = opt_exclude(geometry_table, &o, "detector", GEOMETRY_PLACED, e);
+    if (s)
+        return s;
+    return nxmx ? set_nxmx(given, r, p, e) : set_poni(given, r, p, e);
+}
+
+enum status geometry_detector(const struct geometry_options *given, struct request *r,
+                              struct geometry_panels *p, struct error *e)
+{
+    struct geometry_options o = *given;
+    const struct preset_detector *named = preset_named(o.detector);
+    if (!named && !(o.detector = input_path(o.detector)))
+        return error_memory(e, "--detector");
+    if (!named && access(o.detector, F_OK))
+        return unknown(given->detector, e);
+    if (!named)
+        return set_file(&o, r, p, e);
+    const enum status s = opt_exclude(geometry_table, given, "detector", "detpixels", e);
+    return s ? s : set_preset(&o, named, r, p, e);
+}

@@ -1,0 +1,52 @@
+/* What of a request no single option says. */
+#include "geometry_options.h"
+
+#include "physics/beam/harmonic.h"
+
+bool geometry_given(const struct geometry_options *o, const char *names)
+{
+    return opt_given(geometry_table, o, names);
+}
+
+/* Vectors belong to the custom convention and choose it. */
+static enum status choose_convention(const struct geometry_options *o, struct detector_request *d,
+                                     struct error *e)
+{
+    if (!geometry_given(o, "fast-axis|slow-axis|normal|twotheta-axis|beam-vector|"
+                           "polarization-vector|spindle"))
+        return STATUS_OK;
+    if (!geometry_given(o, "convention"))
+        d->convention = CONVENTION_CUSTOM;
+    if (d->convention != CONVENTION_CUSTOM)
+        return error_set(e, STATUS_USAGE, "axes and vectors need --convention=custom");
+    return STATUS_OK;
+}
+
+static void set_beam(const struct geometry_options *o, enum physics physics, struct beam_request *b)
+{
+    if (geometry_given(o, "divergence"))
+        b->horizontal = b->vertical = o->divergence;
+    if (!geometry_given(o, "weights"))
+        b->weights = physics == PHYSICS_FAITHFUL ? WEIGHTS_IGNORE : WEIGHTS_APPLY;
+    if (!geometry_given(o, "polarization") && physics == PHYSICS_FAITHFUL)
+        b->kahn = 0.0;
+    if (!geometry_given(o, "harmonic-signal") && geometry_given(o, "third-harmonic"))
+        b->harmonic_signal = HARMONIC_ORDER;
+}
+
+enum status geometry_request(const struct geometry_options *o, struct request *r, struct error *e)
+{
+    *r = o->request;
+    struct detector_request *d = &r->detector;
+    const enum status s = choose_convention(o, d, e);
+    if (s)
+        return s;
+    if (d->roi.fast_min > d->roi.fast_max || d->roi.slow_min > d->roi.slow_max)
+        return error_set(
+            e, STATUS_USAGE,
+            "--roi: the region is empty, must be FIRST,LAST along fast, then along slow");
+    if (geometry_given(o, "detsize"))
+        d->pixels[0] = d->pixels[1] = 0;
+    set_beam(o, r->physics, &r->beam);
+    return STATUS_OK;
+}

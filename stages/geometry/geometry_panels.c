@@ -1,0 +1,169 @@
+/* --geom, --expt and --cut: real detectors, files of geometry, several panels. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "base/vec.h"
+#include "geometry_panels.h"
+#include "io/dials/expt.h"
+#include "physics/detector/sensor.h"
+
+/* A sensor is of silicon where nothing else is said. */
+static enum status set_silicon(struct request *r, struct error *e)
+{
+    struct detector_request *d = &r->detector;
+    struct error why;
+    (void)snprintf(d->material, sizeof d->material, "Si");
+    return silicon_absorption(m_to_ev(r->beam.wavelength_m), &d->absorption_1_m, &why)
+               ? error_set(e, STATUS_INPUT, "%s. --absorption=UM says what the sensor absorbs",
+                           why.text)
+               : STATUS_OK;
+}
+
+/* What of the file is not the detector's. */
+static void report(const struct geometry_options *o, const struct geom *g, double gain)
+{
+    geometry_report_unused(o->geom, g->unused);
+    if (*g->hidden)
+        log_line(LOG_WARNING, "%s: panels %s lie one behind the other as seen from the sample",
+                 o->geom, g->hidden);
+    if (g->gains_differ)
+        log_line(LOG_WARNING,
+                 "%s: the panels differ in their ADU per photon: those of the first "
+                 "one are used",
+                 o->geom);
+    if (gain != 1)
+        log_line(LOG_INFO, "%s: %g ADU per photon are for bragg-noise --gain", o->geom, gain);
+}
+
+static enum status set_geom(const struct geometry_options *o, struct request *r,
+                            struct geometry_panels *p, struct error *e)
+{
+    struct geom g;
+    enum status s =
+        geom_read(o->geom, geometry_given(o, "distance") ? r->detector.distance_m : 0, &g, e);
+    if (!s && *g.wavelength_unread && !geometry_given(o, "wavelength|energy"))
+        s = error_set(e, STATUS_INPUT, "%s. Give --energy or --wavelength", g.wavelength_unread);
+    if (!s)
+        s = geometry_take_panels(g.panels, g.npanels, r, p, e);
+    if (!s) {
+        geometry_take_wavelength(o, o->geom, g.wavelength_m, r);
+        const double gain = geom_gain(&g, r->beam.wavelength_m);
+        p->saturation = isfinite(g.max_adu) ? (g.max_adu + 1) / gain : 0;
+        report(o, &g, gain);
+    }
+    geom_free(&g);
+    return s;
+}
+
+/* --- experiment lists ------------------------------------------------------------ */
+
+/* A sensor that is as thick as the file says; its mu is that of the file's wavelength. */
+static void take_sensor(const struct geometry_options *o, const struct expt *x, struct request *r)
+{
+    struct detector_request *d = &r->detector;
+    const bool silicon = strcmp(x->material, "Si") == 0;
+    if (geometry_given(o, "thickness") || !(x->thickness_m > 0))
+        return;
+    if (!silicon && !(x->absorption_1_m > 0)) {
+        log_line(LOG_WARNING, "%s: the sensor catches all photons, its mu is not known", o->expt);
+        return;
+    }
+    d->thickness.range = x->thickness_m;
+    memcpy(d->material, x->material, sizeof d->material);
+    if (x->absorption_1_m > 0 && (!silicon || r->beam.wavelength_m == x->wavelength_m))
+        d->absorption_1_m = x->absorption_1_m;
+}
+
+/* Wavelength, polarization and flux where no option says them; all directions. */
+static void take_beam(const struct geometry_options *o, const struct expt *x, struct request *r)
+{
+    struct detector_request *d = &r->detector;
+    struct beam_request *b = &r->beam;
+    if (!geometry_given(o, "wavelength|energy"))
+        b->wavelength_m = x->wavelength_m;
+    if (!geometry_given(o, "polarization") && x->has_kahn)
+        b->kahn = x->kahn;
+    if (!geometry_given(o, "flux|fluence"))
+        b->flux_ph_s = x->flux_ph_s;
+    if (!geometry_given(o, "exposure") && x->exposure_s > 0)
+        b->exposure_s = x->exposure_s;
+    d->convention = CONVENTION_CUSTOM;
+    memcpy(b->direction, x->direction, sizeof b->direction);
+    memcpy(b->polarization, x->polarization, sizeof b->polarization);
+    if (x->has_spindle)
+        memcpy(b->spindle, x->spindle, sizeof b->spindle);
+    /* any plane across the beam, for the panel that the places replace */
+    memcpy(d->fast, x->polarization, sizeof d->fast);
+    vec_cross(x->direction, x->polarization, d->slow);
+}
+
+static enum status set_expt(const struct geometry_options *o, struct request *r,
+                            struct geometry_panels *p, struct error *e)
+{
+    struct expt x;
+    enum status s = expt_read(o->expt, &x, e);
+    if (!s && geometry_given(o, "exposure") && !geometry_given(o, "flux") && !(x.flux_ph_s > 0))
+        s = error_set(e, STATUS_USAGE, "--exposure needs --flux: %s has none", o->expt);
+    if (!s)
+        s = geometry_take_panels(x.panels, x.npanels, r, p, e);
+    if (!s) {
+        r->detector.lab_places = true;
+        p->saturation = x.saturation;
+        take_beam(o, &x, r);
+        take_sensor(o, &x, r);
+    }
+    if (!s && x.nexperiments > 1)
+        log_line(LOG_INFO, "%s: the first of %zu experiments", o->expt, x.nexperiments);
+    expt_free(&x);
+    return s;
+}
+
+/* A thickness of 0 takes away the sensor that a file or a named detector has. */
+static enum status remove_sensor(const struct geometry_options *o, struct request *r,
+                                 struct error *e)
+{
+    static const char *const parts[] = {"absorption", "layers", "harmonic-absorption"};
+    if (!geometry_given(o, "thickness") || r->detector.thickness.range > 0)
+        return STATUS_OK;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (geometry_given(o, parts[i]))
+            return error_set(e, STATUS_USAGE,
+                             "--thickness=0 means that there is no sensor, and --%s describes one",
+                             parts[i]);
+    r->detector.thickness.range = NAN;
+    return STATUS_OK;
+}
+
+enum status geometry_panels(const struct geometry_options *o, struct request *r,
+                            struct geometry_panels *p, struct error *e)
+{
+    *p = (struct geometry_panels){0};
+    enum status s = remove_sensor(o, r, e);
+    if (s)
+        return s;
+    if (geometry_given(o, "detector"))
+        s = geometry_detector(o, r, p, e);
+    else if (o->geom)
+        s = set_geom(o, r, p, e);
+    else if (o->expt)
+        s = set_expt(o, r, p, e);
+    if (!s && r->physics == PHYSICS_PHYSICAL && !isnan(r->detector.thickness.range) &&
+        isnan(r->detector.absorption_1_m))
+        s = set_silicon(r, e);
+    r->detector.places = p->places;
+    for (int i = 0; i < 2 && geometry_given(o, "cut"); i++)
+        p->layout.count[i] = o->cut[i];
+    return s;
+}
+
+void geometry_panels_free(struct geometry_panels *p, size_t nplaces)
+{
+    for (size_t i = 0; p->places && i < nplaces; i++)
+        mem_free(p->places[i].mask);
+    mem_free(p->places);
+    *p = (struct geometry_panels){0};
+}

@@ -1,0 +1,306 @@
+/* bragg-intensity: photons per pixel, by one of the engines. */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/isa.h"
+#include "base/log.h"
+#include "base/program.h"
+#include "derivatives.h"
+#include "engine/cpu/threads.h"
+#include "fuse.h"
+#include "stage/stage.h"
+#include "stages/shared/engines.h"
+
+struct intensity {
+    /* options */
+    const char *engine_name, *derivative_names;
+    char *plane_names;  // owned: those but for F; NULL: there are no planes
+    int isa, precision;
+    int64_t threads, device;
+    int64_t trace_pixel[2];
+    struct reflections_wanted wanted;
+    struct opt_marks given;
+    struct opt_texts fuse_texts;
+    /* state */
+    const struct engine *engine;
+    struct experiment experiment;  // the engine's own, with the F tables
+    struct plan *plan;
+    struct harmonic_image harmonic;
+    struct fuse fuse;  // stages after this one
+    struct derivatives derivatives;
+    float *photons;  // owned: the image, where others are added to it; NULL: they are not
+    atomic_uint_fast64_t rows;
+    uint64_t setups;    // plans made: one serves all frames
+    char figures[720];  // the same and the engine's counts, for --stats
+};
+
+#define AT(member) .offset = offsetof(struct intensity, member)
+#define ISA_CHOICES "baseline|avx2|avx512"
+#define PRECISION_CHOICES "mixed|double"  // in the order of enum engine_precision
+
+static const struct opt options[] = {
+    {"engine", "reference|cpu|cuda",
+     "reference: plain, slow, the specification; cpu: fast; cuda: an NVIDIA GPU", OPT_TEXT,
+     AT(engine_name), .flags = OPT_BYTES, .always = true, .usual = "cpu"},
+    {"threads", "N", "Threads of this process (as many as processors)", OPT_INT, AT(threads),
+     .min = 1, .max = 1024},
+    {"isa", ISA_CHOICES, "Instruction set of the cpu engine (the best there is)", OPT_CHOICE,
+     AT(isa), .choices = ISA_CHOICES, .usual = ""},
+    ENGINE_DEVICE(offsetof(struct intensity, device)),
+    {"precision", PRECISION_CHOICES,
+     "Of cpu and cuda: mixed is fast, double within 1e-9 of the reference", OPT_CHOICE,
+     AT(precision), .choices = PRECISION_CHOICES, .flags = OPT_BYTES, .always = true},
+    {"fuse", "'STAGE OPTIONS'",
+     "Do the work of background or noise here, too; may be repeated, in this order", OPT_TEXTS,
+     AT(fuse_texts)},
+    {"reflections", "PHOTONS",
+     "Tell with each frame the reflections that have more photons, and where they are", OPT_REAL,
+     AT(wanted.least_photons), .min = 0, .max = 1e30, .flags = OPT_CONTENT | OPT_BARE,
+     .usual = "1"},
+    {"labels", NULL, "With them: for each pixel which reflection gives it most photons", OPT_FLAG,
+     AT(wanted.labels), .flags = OPT_CONTENT, .needs = "reflections"},
+    {"derivatives", "NAME,...",
+     "Derivatives of the image by these parameters, such as rot,cell: planes, and F near spots",
+     OPT_TEXT, AT(derivative_names), .flags = OPT_CONTENT},
+    {"near-spots", "PHOTONS",
+     "Planes only where the image has so many photons, which costs less; else they are 0", OPT_REAL,
+     AT(derivatives.least), .min = 0, .max = 1e30, .flags = OPT_CONTENT | OPT_OPEN_MIN,
+     .needs = "derivatives"},
+    {"trace-pixel", "FAST,SLOW", "Print all intermediates of this pixel in frame 0", OPT_INTS,
+     AT(trace_pixel), .min = 0, .max = 65535, .count = 2, .usual = ""},
+    OPT_END(struct intensity, given),
+};
+
+static enum status unknown_engine(const char *name, struct error *e)
+{
+    char names[128] = "";
+    for (size_t i = 0, n = 0; engines[i] && n < sizeof names; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "", engines[i]->name);
+    return error_set(e, STATUS_USAGE, "--engine: '%.60s' is unknown, must be one of %s", name,
+                     names);
+}
+
+/* F is not of planes but of reflections. */
+static enum status take_names(struct intensity *o, struct error *e)
+{
+    const char *names = o->derivative_names;
+    if (!names)
+        return STATUS_OK;
+    o->plane_names = mem_array(strlen(names) + 2, 1);
+    if (!o->plane_names)
+        return error_memory(e, "the names");
+    o->wanted.slopes = derivatives_by_F(names, o->plane_names);
+    if (o->wanted.slopes && !opt_given(options, o, "reflections"))
+        o->wanted.least_photons = 1.0;
+    if (o->wanted.slopes && !*o->plane_names) {
+        mem_free(o->plane_names);
+        o->plane_names = NULL;
+    }
+    return STATUS_OK;
+}
+
+static enum status open_intensity(void *state, const char **operands, int noperands,
+                                  struct error *e)
+{
+    struct intensity *o = state;
+    (void)operands;
+    (void)noperands;
+    o->engine = engine_find(o->engine_name);
+    if (!o->engine)
+        return unknown_engine(o->engine_name, e);
+    enum status s = take_names(o, e);
+    o->fuse.reflections =
+        opt_given(options, o, "reflections") || o->wanted.slopes ? &o->wanted : NULL;
+    if (!s)
+        s = threads_start(&o->threads, e);
+    return s ? s : fuse_open(&o->fuse, &o->fuse_texts, o->threads, e);
+}
+
+/* The engine gets an experiment of its own, with the F tables; the stages after
+ * this one do not need them. */
+static enum status take_experiment(struct intensity *o, struct experiment *x, struct error *e)
+{
+    if (!experiment_copy(&o->experiment, x))
+        return error_memory(e, "the experiment");
+    experiment_drop_tables(x);
+    return STATUS_OK;
+}
+
+/* Of several under bragg-run, this one says what holds for all. */
+static bool is_first_worker(void)
+{
+    const char *worker = getenv("BRAGG_WORKER");
+    return !worker || strcmp(worker, "0") == 0;
+}
+
+static enum status begin(void *state, struct experiment *x, struct error *e)
+{
+    struct intensity *o = state;
+    const struct panel *p = &x->panels[0];
+    if (o->trace_pixel[0] >= p->fast_pixels || o->trace_pixel[1] >= p->slow_pixels)
+        return error_set(e, STATUS_USAGE,
+                         "--trace-pixel: the detector has only %" PRId64 " x %" PRId64 " pixels",
+                         p->fast_pixels, p->slow_pixels);
+    enum status s = take_experiment(o, x, e);
+    if (s)
+        return s;
+    const bool harmonic = x->beam.harmonic_share > 0;
+    struct engine_options how = {.threads = (int)o->threads,
+                                 .isa = o->isa >= 0 ? isa_name((enum isa)o->isa) : NULL,
+                                 .precision = (enum engine_precision)o->precision,
+                                 .sums = !o->fuse.n && !harmonic,
+                                 .reflections = o->fuse.reflections};
+    s = engine_choose_device(o->device, &how, e);
+    if (!s)
+        s = o->engine->create(&o->plan, &o->experiment, &how, e);
+    if (!s)
+        s = harmonic_image_open(&o->harmonic, o->engine, &o->experiment, &how, e);
+    if (s)
+        return s;
+    o->fuse.harmonic = harmonic ? &o->harmonic : NULL;
+    o->setups++;
+    if (o->wanted.slopes)
+        s = derivatives_check_F(&o->experiment, e);
+    if (!s && o->plane_names)
+        s = derivatives_begin(&o->derivatives, o->plane_names, &o->experiment, e);
+    if (!s && o->plane_names && o->derivatives.least > 0 && o->fuse.n &&
+        !(o->photons = mem_array(o->derivatives.pixels, sizeof *o->photons)))
+        s = error_memory(e, "the image");
+    if (s)
+        return s;
+    o->fuse.looked = !is_first_worker();
+    log_line(LOG_INFO, "engine %s: %s", o->engine->name, o->engine->describe(o->plan));
+    s = fuse_begin(&o->fuse, o->engine, o->plan, x, e);
+    if (o->plane_names)
+        o->fuse.card = NULL;  // they may be made of the image
+    return s;
+}
+
+static const struct card *card(void *state)
+{
+    return ((const struct intensity *)state)->fuse.card;
+}
+
+/* One line per quantity, for people. */
+static void print_value(void *context, const char *name, int count, const double *values,
+                        const char *unit)
+{
+    (void)context;
+    fprintf(stderr, "%s%s: trace: %s", log_aside(), log_program(), name);
+    for (int i = 0; i < count; i++)
+        fprintf(stderr, " %.17g", values[i]);
+    fprintf(stderr, "%s%s\n", *unit ? " " : "", unit);
+}
+
+static enum status trace(const struct intensity *o, const struct frame *f, struct error *e)
+{
+    const struct pixel_trace trace = {
+        .fast = o->trace_pixel[0], .slow = o->trace_pixel[1], .value = print_value};
+    return o->trace_pixel[0] >= 0 && f->recipe.id == 0
+               ? o->engine->trace(o->plan, &f->recipe, &trace, e)
+               : STATUS_OK;
+}
+
+/* The image before anything is added to it. */
+static enum status lone_photons(struct intensity *o, const struct recipe *r, struct error *e)
+{
+    double all;
+    const enum status s = o->engine->run(o->plan, r, o->photons, NULL, e);
+    return s ? s : harmonic_image_photons(&o->harmonic, r, o->photons, &all, NULL, e);
+}
+
+static enum status add_planes(struct intensity *o, const float *photons, struct frame *f,
+                              struct error *e)
+{
+    return derivatives_make(&o->derivatives, &o->harmonic, o->engine, o->plan, photons, f, e);
+}
+
+static enum status frame(void *state, struct frame *f, struct error *e)
+{
+    struct intensity *o = state;
+    const size_t pixels = (size_t)experiment_pixels(&o->experiment);
+    atomic_store(&o->rows, 0);
+    const bool later = o->derivatives.least > 0 && !o->photons;  // the image tells where they are
+    enum status s = STATUS_OK;
+    if (o->photons)
+        s = lone_photons(o, &f->recipe, e);
+    if (!s && o->plane_names && !later)
+        s = add_planes(o, o->photons, f, e);
+    if (!s)
+        s = fuse_frame(&o->fuse, f, pixels, &o->rows, e);
+    if (!s && o->plane_names && later)
+        s = add_planes(o, f->image.pixels, f, e);
+    return s ? s : trace(o, f, e);
+}
+
+static const char *report(void *state)
+{
+    struct intensity *o = state;
+    int at = snprintf(o->figures, sizeof o->figures, "\"setups\":%" PRIu64, o->setups);
+    at += engine_figures(o->engine, o->plan, o->figures + at, sizeof o->figures - (size_t)at);
+    if (o->engine && o->engine->card)
+        (void)snprintf(o->figures + at, sizeof o->figures - (size_t)at,
+                       ",\"card_images_given\":%" PRIu64, o->fuse.given);
+    if (o->plan && o->engine->unpin)
+        o->engine->unpin(o->plan);
+    return o->figures;
+}
+
+static void close_intensity(void *state)
+{
+    struct intensity *o = state;
+    if (o->plan)
+        o->engine->destroy(&o->plan);
+    harmonic_image_close(&o->harmonic);
+    fuse_close(&o->fuse);
+    derivatives_free(&o->derivatives);
+    mem_free(o->plane_names);
+    mem_free(o->photons);
+    experiment_free(&o->experiment);
+}
+
+static const char *identity(void *state)
+{
+    const struct intensity *o = state;
+    return o->plan ? o->engine->identity(o->plan) : "any";
+}
+
+static size_t guests(void *state, const struct guest **guests)
+{
+    const struct intensity *o = state;
+    *guests = o->fuse.guest;
+    return o->fuse.n;
+}
+
+static atomic_uint_fast64_t *progress(void *state)
+{
+    return &((struct intensity *)state)->rows;
+}
+
+static const struct stage stage = {
+    .role = {.name = "bragg-intensity", .wants = KIND_RECIPE, .gives = KIND_IMAGE},
+    .summary = "Compute the photons that the crystal scatters into every pixel.",
+    .examples = "... | bragg-orient --random | bragg-intensity --threads=4 | ...\n"
+                "... | bragg-intensity --engine=reference --trace-pixel=512,300 | ...",
+    .options = options,
+    .state_size = sizeof(struct intensity),
+    .open = open_intensity,
+    .begin = begin,
+    .card = card,
+    .frame = frame,
+    .report = report,
+    .close = close_intensity,
+    .identity = identity,
+    .guests = guests,
+    .progress = progress,
+};
+
+int main(int argc, char **argv)
+{
+    program_sleeps(argv);
+    return stage_main(&stage, argc, argv);
+}

@@ -1,0 +1,211 @@
+#include "fuse.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "faint.h"
+#include "stages/background/background.h"
+#include "stages/noise/noise.h"
+
+/* In the order in which they may follow one another, each once. */
+static const struct {
+    const char *name;
+    const struct stage *stage;
+} KNOWN[FUSE_MAX] = {{"background", &stage_background}, {"noise", &stage_noise}};
+
+/* ---- images ----------------------------------------------------------------------- */
+
+static void give_back(void *owner)
+{
+    struct fuse_buffer *b = owner;
+    b->used = false;
+}
+
+/* One of the buffers, which grows to what is asked for; false: the heap does. */
+static bool take(struct image_memory *memory, size_t bytes, struct image *image)
+{
+    struct fuse_memory *m = (struct fuse_memory *)memory;  // its first member
+    struct fuse_buffer *b = m->buffer[0].used ? &m->buffer[1] : &m->buffer[0];
+    if (b->used)
+        return false;
+    if (b->size < bytes) {
+        mem_free(b->bytes);
+        b->bytes = mem_array(bytes, 1);
+        b->size = b->bytes ? bytes : 0;
+    }
+    if (!b->bytes)
+        return false;
+    b->used = true;
+    image->pixels = b->bytes;
+    image->owner = b;
+    image->release = give_back;
+    return true;
+}
+
+/* ---- options ---------------------------------------------------------------------- */
+
+/* The place in KNOWN of the stage that a text begins with; FUSE_MAX for an unknown one. */
+static size_t find(const char *text)
+{
+    const size_t length = strcspn(text, " ");
+    size_t i = 0;
+    while (i < FUSE_MAX &&
+           (strlen(KNOWN[i].name) != length || strncmp(text, KNOWN[i].name, length) != 0))
+        i++;
+    return i;
+}
+
+enum status fuse_open(struct fuse *f, const struct opt_texts *texts, int64_t threads,
+                      struct error *e)
+{
+    enum status s = STATUS_OK;
+    size_t next = 0;
+    f->own.memory.take = take;
+    for (size_t i = 0; i < texts->count && !s; i++) {
+        const char *text = texts->text[i], *options = text + strcspn(text, " ");
+        const size_t index = find(text);
+        if (index == FUSE_MAX)
+            return error_set(e, STATUS_USAGE,
+                             "--fuse: '%.60s' does not begin with background or noise", text);
+        if (index < next)
+            return error_set(e, STATUS_USAGE,
+                             "--fuse: background and noise come in this order, each once");
+        next = index + 1;
+        struct guest *g = &f->guest[f->n++];
+        s = guest_open(g, KNOWN[index].stage, options + (*options == ' '), threads, e);
+        if (!s && opt_given(g->stage->options, g->state, "engine"))
+            return error_set(e, STATUS_USAGE,
+                             "--fuse: %s is the work of this program's engine: leave its --engine "
+                             "out",
+                             KNOWN[index].name);
+    }
+    return s;
+}
+
+/* ---- the experiment ---------------------------------------------------------------- */
+
+/* The state of a stage among the guests, or NULL. */
+static void *state_of(const struct fuse *f, const struct stage *stage)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (f->guest[i].stage == stage)
+            return f->guest[i].state;
+    return NULL;
+}
+
+/* Offers the engine the work of the guests, and starts those that it leaves. */
+static enum status share_out(struct fuse *f, struct error *e)
+{
+    void *const background = state_of(f, &stage_background), *const noise =
+                                                                 state_of(f, &stage_noise);
+    struct engine_after after = {.type = PIXEL_F32};
+    if (background)
+        after.nmaterials = background_materials(background, &after.materials);
+    if (noise)
+        after.noise = noise_asked(noise, &f->type);
+    const bool adds = after.nmaterials, counts = after.noise;
+    after.type = f->type;
+    enum status s = f->engine->prepare(f->plan, &after, e);
+    const bool added = adds && !after.nmaterials, counted = counts && !after.noise;
+    f->taken = (size_t)added + counted;
+    f->noise = counted ? noise : NULL;
+    f->type = counted ? f->type : PIXEL_F32;
+    if (!s && background && !added)
+        s = background_start(background, e);
+    if (!s && noise && !counted)
+        s = noise_start(noise, e);
+    return s;
+}
+
+enum status fuse_begin(struct fuse *f, const struct engine *engine, struct plan *plan,
+                       struct experiment *x, struct error *e)
+{
+    enum status s = STATUS_OK;
+    const void *background = state_of(f, &stage_background);
+    const bool takes = engine->prepare && !f->reflections &&
+                       !f->harmonic &&  // which are of photons that leave
+                       !(background && background_varies(background));
+    f->engine = engine;
+    f->plan = plan;
+    for (size_t i = 0; i < f->n && !s; i++) {
+        struct guest *g = &f->guest[i];
+        if (takes)
+            (g->stage == &stage_noise ? noise_defer : background_defer)(g->state);
+        if (i + 1 < f->n && !experiment_copy(&f->before, x))
+            return error_memory(e, "the experiment");
+        s = guest_begin(g, i + 1 < f->n ? &f->before : x, e);
+    }
+    if (!s && f->n && takes)
+        s = share_out(f, e);
+    if (!s && engine->card && !f->reflections && !f->harmonic && f->taken == f->n)
+        f->card = engine->card(plan);
+    return s;
+}
+
+/* ---- frames ----------------------------------------------------------------------- */
+
+/* Whether this image may stay on the card: nobody here reads it. */
+static bool stays_there(const struct fuse *f)
+{
+    return f->card && (f->taken || f->looked);
+}
+
+/* Nothing but the engine's share. */
+static enum status render_there(struct fuse *f, struct frame *frame, atomic_uint_fast64_t *rows,
+                                struct error *e)
+{
+    const uint64_t seed = f->noise ? noise_seed(f->noise, &frame->recipe) : 0;
+    f->given++;
+    return f->engine->develop_there(f->plan, &frame->recipe, seed, frame->image.card, rows, e);
+}
+
+/* The engine's share; the image has its memory. */
+static enum status render(struct fuse *f, struct frame *frame, size_t pixels,
+                          atomic_uint_fast64_t *rows, struct error *e)
+{
+    struct image *image = &frame->image;
+    const enum pixel_unit unit = f->noise ? UNIT_ADU : UNIT_PHOTONS;
+    if (stays_there(f) && image_reserve_on_card(image, f->type, unit, pixels))
+        return render_there(f, frame, rows, e);
+    if (!image_reserve(image, f->type, unit, pixels))
+        return error_memory(e, "the image");
+    engine_pin(&f->pins, f->engine, f->plan, image);
+    const uint64_t seed = f->noise ? noise_seed(f->noise, &frame->recipe) : 0;
+    if (f->taken)
+        return f->engine->develop(f->plan, &frame->recipe, seed, image->pixels, rows, e);
+    enum status s = f->engine->run(f->plan, &frame->recipe, image->pixels, rows, e);
+    if (!s && f->engine->sum)
+        image->has_sum = f->engine->sum(f->plan, &image->sum);
+    if (!s && f->reflections)
+        s = f->engine->reflections(f->plan, &frame->recipe, image->pixels, f->reflections,
+                                   &frame->reflections, e);
+    return s || !f->harmonic ? s : harmonic_image_add(f->harmonic, frame, e);
+}
+
+enum status fuse_frame(struct fuse *f, struct frame *frame, size_t pixels,
+                       atomic_uint_fast64_t *rows, struct error *e)
+{
+    struct image_memory *const last = frame->image.memory;
+    frame->image.memory = f->taken < f->n ? &f->own.memory : last;
+    enum status s = render(f, frame, pixels, rows, e);
+    if (!s && !f->taken && !f->looked && frame->recipe.nlattices) {
+        f->looked = true;
+        faint_warn(frame);
+    }
+    for (size_t i = f->taken; i < f->n && !s; i++) {
+        frame->image.memory = i + 1 < f->n ? &f->own.memory : last;
+        s = guest_frame(&f->guest[i], frame, e);
+    }
+    frame->image.memory = last;
+    return s;
+}
+
+void fuse_close(struct fuse *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        guest_close(&f->guest[i]);
+    experiment_free(&f->before);
+    for (size_t i = 0; i < 2; i++)
+        mem_free(f->own.buffer[i].bytes);
+    *f = (struct fuse){0};
+}

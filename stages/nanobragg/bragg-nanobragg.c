@@ -1,0 +1,241 @@
+/*
+ * bragg-nanobragg: nanoBragg's command line and files, in one process.  Set-up,
+ * engine, noise and writing are the same code that the stages use.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/opt.h"
+#include "base/program.h"
+#include "engine/cpu/threads.h"
+#include "io/images/smv.h"
+#include "io/output/replace.h"
+#include "io/structure_factors/hkl.h"
+#include "legacy_files.h"
+#include "legacy_options.h"
+#include "nanobragg_loop.h"
+#include "nanobragg_options.h"
+#include "nanobragg_setup.h"
+#include "physics/crystal/mosaic.h"
+#include "stages/shared/engines.h"
+
+struct options {
+    int engine;  // index into ENGINE_NAMES
+    int64_t threads;
+    int physics;  // index into PHYSICS_CHOICES
+    int64_t trace_pixel[2];
+};
+
+#define PHYSICS_CHOICES "physical|faithful"  // in the order of enum physics
+#define ENGINE_CHOICES "reference|cpu|cuda"
+
+static const char *const ENGINE_NAMES[] = {"reference", "cpu", "cuda"};
+
+static const struct opt OPTIONS[] = {
+    {"engine", "NAME", "What computes pixels: reference, cpu or cuda", OPT_CHOICE,
+     offsetof(struct options, engine), .choices = ENGINE_CHOICES},
+    {"threads", "N", "Threads of the engine; faithful reference: always 1", OPT_INT,
+     offsetof(struct options, threads), .min = 1, .max = 1024, .usual = "1"},
+    {"physics", "MODE", "Faithful repeats nanoBragg's quirks, physical mends them", OPT_CHOICE,
+     offsetof(struct options, physics), .choices = PHYSICS_CHOICES, .usual = "faithful"},
+    {"trace-pixel", "FAST,SLOW", "Print every intermediate of one pixel", OPT_INTS,
+     offsetof(struct options, trace_pixel), .max = 65535, .count = 2, .usual = ""},
+    {0},
+};
+
+static const struct opt_program PROGRAM = {
+    .name = "bragg-nanobragg",
+    .summary = "Simulate a frame with nanoBragg's command line and files.",
+    .examples =
+        "bragg-nanobragg -cell 100 -N 5 -default_F 100 -distance 100 -detpixels 512\n"
+        "bragg-nanobragg --physics=physical --engine=cpu -cell 70 80 90 75 85 95 -hkl P1.hkl",
+    .operands = "[-FLAG [VALUE...]]...",
+    .details = "Flags are nanoBragg's, one dash and values as separate arguments; see "
+               "bragg-nanobragg(1).  Values of the options above follow an equals sign.",
+};
+
+/* Everything that lives as long as the run. */
+struct run {
+    struct options options;
+    struct nanobragg flags;
+    struct experiment experiment;
+    struct recipe recipe;
+    struct source *sources;
+    float *pixels;
+};
+
+static const char *dump_path(const struct nanobragg *n)
+{
+    return n->dump_file ? n->dump_file : "Fdump.bin";
+}
+
+/* Faithful: every -hkl run leaves a dump.  Physical: only where one is named. */
+static enum status write_dump(const struct run *r, struct error *e)
+{
+    const struct nanobragg *n = &r->flags;
+    const struct hkl_table *t = &r->experiment.crystals[0].table;
+    if (!n->hkl_file || !t->count[0] ||
+        (r->experiment.physics == PHYSICS_PHYSICAL && !n->dump_file))
+        return STATUS_OK;
+    struct replace file;
+    enum status s = replace_open(&file, dump_path(n), e);
+    if (s)
+        return s;
+    if ((s = hkl_write_dump(file.stream, t, dump_path(n), e))) {
+        replace_abort(&file);
+        return s;
+    }
+    return replace_commit(&file, e);
+}
+
+/* One line for each quantity of a traced pixel. */
+static void print_value(void *context, const char *name, int count, const double *values,
+                        const char *unit)
+{
+    (void)context;
+    printf("trace: %s", name);
+    for (int i = 0; i < count; i++)
+        printf(" %.17g", values[i]);
+    printf("%s%s\n", *unit ? " " : "", unit);
+}
+
+/* Traces the pixel of --trace-pixel or -printout_pixel, if there is one. */
+static enum status trace(const struct engine *engine, struct plan *plan, const struct run *r,
+                         struct error *e)
+{
+    struct pixel_trace t = {r->flags.trace_fast, r->flags.trace_slow, print_value, NULL};
+    if (r->options.trace_pixel[0] >= 0) {
+        t.fast = r->options.trace_pixel[0];
+        t.slow = r->options.trace_pixel[1];
+    }
+    if (t.fast < 0)
+        return STATUS_OK;
+    return engine->trace(plan, &r->recipe, &t, e);
+}
+
+/* Refuses files that cannot be written before the work, not after it. */
+static enum status check_files(const struct nanobragg *n, struct error *e)
+{
+    const char *paths[] = {n->float_file, n->int_file, n->no_pgm ? NULL : n->pgm_file,
+                           n->no_noise ? NULL : n->noise_file, n->hkl_file ? dump_path(n) : NULL};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        struct replace file;
+        const enum status s = paths[i] ? replace_open(&file, paths[i], e) : STATUS_OK;
+        if (s)
+            return s;
+        if (paths[i])
+            replace_abort(&file);
+    }
+    return STATUS_OK;
+}
+
+/* Computes the image into r->pixels. */
+static enum status compute(struct run *r, struct error *e)
+{
+    const struct engine *engine = engine_find(ENGINE_NAMES[r->options.engine]);
+    enum status s = STATUS_OK;
+    if (!engine)
+        return error_set(e, STATUS_USAGE, "--engine: this build has no %s engine",
+                         ENGINE_NAMES[r->options.engine]);
+    if (strcmp(engine->name, "reference") != 0 &&
+        (s = nanobragg_loop_check(&r->experiment, &r->recipe, engine->name, e)))
+        return s;
+    r->pixels = mem_array((size_t)experiment_pixels(&r->experiment), sizeof *r->pixels);
+    if (!r->pixels)
+        return error_memory(e, "the image");
+    if ((s = threads_start(&r->options.threads, e)))
+        return s;
+    const struct engine_options options = {.threads = (int)r->options.threads};
+    struct plan *plan;
+    if ((s = engine->create(&plan, &r->experiment, &options, e)))
+        return s;
+    if (!(s = trace(engine, plan, r, e)))
+        s = engine->run(plan, &r->recipe, r->pixels, NULL, e);
+    engine->destroy(&plan);
+    return s;
+}
+
+/* nanoBragg has one generator for everything: a noise seed that does not start it
+ * anew (a negative one on the command line) goes on from what misset and mosaic
+ * domains left. */
+static enum status repeat_draws(const struct run *r, struct ran1 *random, struct error *e)
+{
+    const struct orientation_request *o = &r->flags.orientation;
+    const size_t count = r->recipe.lattices[0].ndomains;
+    double misset[3];
+    double *domains = mem_array(count, 9 * sizeof *domains);
+    if (!domains)
+        return error_memory(e, "the mosaic domains");
+    if (o->random_misset)
+        misset_random(random, o->misset_seed, misset);
+    mosaic_domains(random, o->mosaic_seed, o->mosaic_rad, count, domains);
+    mem_free(domains);
+    return STATUS_OK;
+}
+
+/* The slow edge as asked for: it need not be a whole number of pixels. */
+static double slow_size_m(const struct detector_request *d)
+{
+    return d->pixels[1] ? d->pixel_m * (double)d->pixels[1] : d->size_m[1];
+}
+
+/* Statistics and the four files. */
+static enum status write_files(const struct run *r, struct error *e)
+{
+    const struct nanobragg *n = &r->flags;
+    const struct panel *p = &r->experiment.panels[0];
+    const struct legacy_files files = nanobragg_files(n);
+    static struct header_text header;  // too large for a stack
+    smv_header_nanobragg(&header, p, slow_size_m(&n->request.detector),
+                         r->experiment.beam.wavelength_m, n->orientation.phi_rad,
+                         nanobragg_osc_rad(&n->orientation));
+    struct ran1 random = {0};
+    enum status s = repeat_draws(r, &random, e);
+    if (!s)
+        s = write_dump(r, e);
+    return s ? s : legacy_files_write(&files, p, r->pixels, &header, &random, e);
+}
+
+/* The whole run after the options of our own. */
+static enum status run(struct run *r, int argc, char **argv, struct error *e)
+{
+    nanobragg_defaults(&r->flags, (enum physics)r->options.physics);
+    enum status s = nanobragg_parse(&r->flags, argc, argv, e);
+    if (s)
+        mem_free(r->flags.request.detector.mask);
+    if (s || (s = nanobragg_prepare(&r->flags, &r->experiment, &r->recipe, &r->sources, e)) ||
+        (s = check_files(&r->flags, e)) || (s = compute(r, e)))
+        return s;
+    return write_files(r, e);
+}
+
+/* The options with two dashes. */
+static enum status parse_gnu(struct options *o, int argc, char **argv, struct error *e)
+{
+    char **gnu = mem_array((size_t)argc + 1, sizeof *gnu);
+    if (!gnu)
+        return error_memory(e, "arguments");
+    const int count = legacy_split(argc, argv, gnu);
+    int noperands;
+    enum status s = opt_parse(&PROGRAM, OPTIONS, o, NULL, NULL, count, gnu, NULL, &noperands, e);
+    mem_free(gnu);
+    return s;
+}
+
+int main(int argc, char **argv)
+{
+    struct error e = {0};
+    struct run r;
+    memset(&r, 0, sizeof r);
+    program_open(PROGRAM.name);
+    enum status s = parse_gnu(&r.options, argc, argv, &e);
+    if (!s)
+        s = run(&r, argc, argv, &e);
+    mem_free(r.pixels);
+    mem_free(r.sources);
+    recipe_free(&r.recipe);
+    experiment_free(&r.experiment);
+    return s ? log_fail(&e) : STATUS_OK;
+}

@@ -1,0 +1,251 @@
+#include "defects.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/rng.h"
+#include "base/units.h"
+#include "io/images/smv.h"
+#include "physics/detector/shadow.h"
+
+/* What the pixels of the file say. */
+enum { KIND_DEAD = 0, KIND_GOOD = 1, KIND_HOT = 2 };
+
+#define HOT_SPREAD 1.0  // of the mean counts of hot pixels, relative
+
+static enum status open_shadows(struct defects *d, struct error *e)
+{
+    struct shadows *s = &d->shadows;
+    if (!d->shadow)
+        return STATUS_OK;
+    const enum status status = shadows_read(d->shadow, s, e);
+    if (status)
+        return status;
+    uint64_t hash = hash_bytes(HASH_START, s->polygons, s->npolygons * sizeof *s->polygons);
+    hash = hash_bytes(hash, s->corners_m, s->ncorners * sizeof *s->corners_m);
+    (void)snprintf(d->shadow_digest, sizeof d->shadow_digest, "%016" PRIx64, hash_finish(hash));
+    d->shadow = d->shadow_digest;
+    return STATUS_OK;
+}
+
+static enum status open_bad_pixels(struct defects *d, struct error *e)
+{
+    struct smv smv;
+    if (!d->file)
+        return STATUS_OK;
+    enum status s = smv_read(d->file, true, &smv, e);
+    const size_t count = s ? 0 : (size_t)(smv.fast_pixels * smv.slow_pixels);
+    if (!s && !(d->kinds = mem_array(count, 1)))
+        s = error_memory(e, "the bad pixels");
+    for (size_t i = 0; i < count && !s; i++) {
+        if (smv.pixels[i] > KIND_HOT)
+            s = error_set(e, STATUS_INPUT,
+                          "%s: pixel %zu,%zu is %u, must be 0 (dead), 1 (good) or 2 (hot)", d->file,
+                          i % (size_t)smv.fast_pixels, i / (size_t)smv.fast_pixels,
+                          (unsigned)smv.pixels[i]);
+        d->kinds[i] = (uint8_t)smv.pixels[i];
+    }
+    if (!s) {
+        d->fast_pixels = smv.fast_pixels;
+        d->slow_pixels = smv.slow_pixels;
+        (void)snprintf(d->digest, sizeof d->digest, "%016" PRIx64,
+                       hash_finish(hash_bytes(HASH_START, d->kinds, count)));
+        d->file = d->digest;
+    }
+    smv_free(&smv);
+    return s;
+}
+
+static enum status open_map(struct defects *d, struct error *e)
+{
+    const struct transmission *t = &d->map;
+    if (!d->transmission)
+        return STATUS_OK;
+    const enum status s = transmission_read(d->transmission, &d->map, e);
+    if (s)
+        return s;
+    (void)snprintf(d->map_digest, sizeof d->map_digest, "%016" PRIx64,
+                   hash_finish(hash_bytes(HASH_START, t->passes, t->count * sizeof *t->passes)));
+    d->transmission = d->map_digest;
+    return STATUS_OK;
+}
+
+enum status defects_open(struct defects *d, struct error *e)
+{
+    enum status s = open_shadows(d, e);
+    s = s ? s : open_map(d, e);
+    return s ? s : open_bad_pixels(d, e);
+}
+
+/* --- the shadow -------------------------------------------------------------------------- */
+
+static enum status cast(struct defects *d, const struct experiment *x, struct error *e)
+{
+    const struct stop stop = {.shape = (enum stop_shape)d->stop_shape,
+                              .size_m = {d->stop_m[0], d->stop_m[1]},
+                              .offset_m = {d->stop_offset_m[0], d->stop_offset_m[1]},
+                              .distance_m = d->stop_distance_m,
+                              .arm_m = d->arm_m,
+                              .arm_rad = d->arm_rad,
+                              .transmission = d->stop_transmission};
+    const size_t count = (size_t)experiment_pixels(x);
+    d->passes = mem_array(count, sizeof *d->passes);
+    if (!d->passes)
+        return error_memory(e, "the shadow");
+    for (size_t i = 0; i < count; i++)
+        d->passes[i] = d->map.passes && d->map.passes[i] == 0.0f ? 0.0f : 1.0f;
+    if (d->stop_m[0] > 0)
+        shadow_cast(&stop, x, d->passes);
+    for (const struct polygon *p = d->shadows.polygons;
+         p < d->shadows.polygons + d->shadows.npolygons; p++) {
+        const struct stop plate = {.shape = STOP_POLYGON,
+                                   .corners_m = d->shadows.corners_m + p->first,
+                                   .ncorners = p->count,
+                                   .distance_m = p->distance_m,
+                                   .transmission = p->transmission};
+        shadow_cast(&plate, x, d->passes);
+    }
+    return STATUS_OK;
+}
+
+/* What passes the map, too; not before the mask is made, to which thin things are none. */
+static void dim(struct defects *d)
+{
+    for (size_t i = 0; i < d->map.count; i++)
+        d->passes[i] *= d->map.passes[i];
+}
+
+/* --- bad pixels -------------------------------------------------------------------------- */
+
+/* The same in every frame: a function of seed and pixel. */
+static int kind_of(const struct defects *d, struct rng *random, int64_t pixel)
+{
+    const double chance = rng_uniform(random);
+    if (d->kinds && d->kinds[pixel] != KIND_GOOD)
+        return d->kinds[pixel];
+    return chance < d->dead ? KIND_DEAD : chance < d->dead + d->hot ? KIND_HOT : KIND_GOOD;
+}
+
+static enum status add(struct defects *d, uint64_t seed, int64_t pixel, size_t *room,
+                       struct error *e)
+{
+    struct rng random = rng_stream(seed, RNG_BAD, 0, (uint32_t)pixel);
+    const int kind = kind_of(d, &random, pixel);
+    if (kind == KIND_GOOD)
+        return STATUS_OK;
+    struct bad_pixel *grown = mem_grow(d->bad, d->nbad, 1, sizeof *grown, room);
+    if (!grown)
+        return error_memory(e, "the bad pixels");
+    d->bad = grown;
+    d->bad[d->nbad++] = (struct bad_pixel){
+        .pixel = pixel,
+        .dead = kind == KIND_DEAD,
+        .dark =
+            kind == KIND_HOT ? (float)(d->hot_photons * rng_lognormal(&random, HOT_SPREAD)) : 0.0f};
+    return STATUS_OK;
+}
+
+/* What is not computed has no pixel that could be bad. */
+static enum status choose(struct defects *d, uint64_t seed, const struct experiment *x,
+                          struct error *e)
+{
+    enum status s = STATUS_OK;
+    size_t room = 0;
+    for (const struct panel *p = x->panels; p < x->panels + x->npanels; p++)
+        for (int64_t slow = 0; slow < p->slow_pixels; slow++)
+            for (int64_t fast = 0; fast < p->fast_pixels && !s; fast++)
+                if (panel_computes(p, fast, slow))
+                    s = add(d, seed, p->first_pixel + slow * p->fast_pixels + fast, &room, e);
+    return s;
+}
+
+static enum status check_map(const struct transmission *t, const struct experiment *x,
+                             struct error *e)
+{
+    const bool fits = t->count == (size_t)experiment_pixels(x) &&
+                      (!t->fast_pixels || t->fast_pixels == x->panels[0].fast_pixels);
+    if (!t->passes || fits)
+        return STATUS_OK;
+    return error_set(e, STATUS_INPUT,
+                     "--transmission: the file has %zu pixels in rows of %" PRId64
+                     ", frames have %" PRId64 " in rows of %" PRId64,
+                     t->count, t->fast_pixels ? t->fast_pixels : (int64_t)t->count,
+                     experiment_pixels(x), x->panels[0].fast_pixels);
+}
+
+static enum status check_size(const struct defects *d, const struct experiment *x, struct error *e)
+{
+    if (!d->kinds || (d->fast_pixels == x->panels[0].fast_pixels &&
+                      d->fast_pixels * d->slow_pixels == experiment_pixels(x)))
+        return STATUS_OK;
+    return error_set(e, STATUS_INPUT,
+                     "--bad-pixels: the file has %" PRId64 " x %" PRId64
+                     " pixels, frames have %" PRId64 " x %" PRId64,
+                     d->fast_pixels, d->slow_pixels, x->panels[0].fast_pixels, experiment_rows(x));
+}
+
+/* --- the mask ---------------------------------------------------------------------------- */
+
+/* Why pixels are masked. */
+static enum status tell_reasons(const struct defects *d, struct experiment *x, struct error *e)
+{
+    const size_t count = (size_t)experiment_pixels(x);
+    if (!x->reasons && !(x->reasons = mem_array(count, 1)))
+        return error_memory(e, "the mask");
+    x->has_reasons = true;
+    for (size_t i = 0; d->passes && i < count; i++)
+        if (d->passes[i] < 1.0f)
+            x->reasons[i] |= REASON_SHADOW;
+    for (size_t i = 0; i < d->nbad; i++)
+        x->reasons[d->bad[i].pixel] |= d->bad[i].dead ? REASON_DEAD : REASON_NOISY;
+    return STATUS_OK;
+}
+
+static enum status mask_panel(const struct defects *d, struct panel *p, struct error *e)
+{
+    const size_t count = (size_t)(p->fast_pixels * p->slow_pixels);
+    if (!p->mask) {
+        p->mask = mem_array(count, 1);
+        if (!p->mask)
+            return error_memory(e, "the mask");
+        memset(p->mask, 1, count);
+    }
+    for (size_t i = 0; d->passes && i < count; i++)
+        p->mask[i] = p->mask[i] && d->passes[(size_t)p->first_pixel + i] >= 1.0f;
+    for (size_t i = 0; i < d->nbad; i++)
+        if (panel_holds(p, d->bad[i].pixel))
+            p->mask[d->bad[i].pixel - p->first_pixel] = 0;
+    return STATUS_OK;
+}
+
+enum status defects_make(struct defects *d, uint64_t seed, struct experiment *x, struct error *e)
+{
+    const bool chooses = d->dead > 0.0 || d->hot > 0.0 || d->kinds;
+    enum status s = check_size(d, x, e);
+    s = s ? s : check_map(&d->map, x, e);
+    if (!s && chooses)
+        s = choose(d, seed, x, e);
+    if (!s && (d->stop_m[0] > 0 || d->shadows.npolygons || d->map.passes))
+        s = cast(d, x, e);
+    const bool masks = !s && !d->unmasked && (d->passes || d->nbad);
+    for (size_t i = 0; i < x->npanels && masks && !s; i++)
+        s = mask_panel(d, &x->panels[i], e);
+    if (!s && masks)
+        s = tell_reasons(d, x, e);
+    if (!s)
+        dim(d);
+    return s;
+}
+
+void defects_free(struct defects *d)
+{
+    shadows_free(&d->shadows);
+    transmission_free(&d->map);
+    mem_free(d->kinds);
+    mem_free(d->passes);
+    mem_free(d->bad);
+    *d = (struct defects){0};
+}

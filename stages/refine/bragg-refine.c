@@ -1,0 +1,319 @@
+/*
+ * bragg-refine: a last stage for images that fits what made them: orientations, cells, sizes of
+ * blocks, mosaic spread and brightness, frame by frame, with error bars.  With --pass it is a stage
+ * in the middle, from images to refined recipes; with --part likewise, to fits that a last one with
+ * --gather puts together.
+ */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/input.h"
+#include "base/log.h"
+#include "base/program.h"
+#include "base/target.h"
+#include "engine/cpu/threads.h"
+#include "io/output/replace.h"
+#include "refine.h"
+#include "stage/stage.h"
+#include "stages/shared/engines.h"
+
+struct state {
+    struct refine_options options;
+    struct refine refine;
+    struct route route;      // of the experiment
+    struct experiment data;  // with --pass: a copy of the frames'
+};
+
+#define AT(member) .offset = offsetof(struct state, options.member)
+
+static const struct opt options[] = {
+    {"parameters", "NAME,NAME", "What is refined in every frame, see bragg-refine(1)", OPT_TEXT,
+     AT(parameters), .always = true, .flags = OPT_BYTES,
+     .usual = "rot,cell,ncells,scale,background"},
+    {"share", "NAME,NAME", "What all frames have in common, refined after that", OPT_TEXT,
+     AT(share), .flags = OPT_BYTES | OPT_WHEN_SET},
+    {"start", "FILE", "Recording of recipes to start from (those that come with the frames)",
+     OPT_TEXT, AT(start), .flags = OPT_CONTENT | OPT_INPUT},
+    {"indexed", "FILE",
+     "What an indexing program found (.expt, .stream, or a folder of them), to start from its "
+     "lattices; may be repeated",
+     OPT_TEXTS, AT(indexed), .flags = OPT_CONTENT},
+    {"prior", "NAME:[CENTRE:]SIGMA",
+     "How far a parameter may be from its start, or from CENTRE, in its unit; may be repeated",
+     OPT_TEXTS, AT(priors), .flags = OPT_BYTES},
+    {"background", "PHOTONS", "A flat background to start from (means between the spots)", OPT_REAL,
+     AT(background), .min = 0, .max = 1e9, .flags = OPT_BYTES, .usual = ""},
+    {"readout", "PHOTONS", "Standard deviation of the readout in a pixel", OPT_REAL, AT(readout),
+     .min = 0, .max = 1e9, .always = true, .flags = OPT_BYTES},
+    {"gain", "ADU", "What one photon adds to a pixel (what the frames tell)", OPT_REAL, AT(gain),
+     .min = 0, .max = 1e9, .flags = OPT_BYTES | OPT_OPEN_MIN},
+    {"adc-offset", "ADU", "Value of a pixel without photons (what the frames tell)", OPT_REAL,
+     AT(adc_offset), .min = -1e9, .max = 1e9, .flags = OPT_BYTES, .usual = ""},
+    {"psf", POINT_SPREAD_KINDS, "Point spread of the detector (what the frames tell)", OPT_CHOICE,
+     AT(psf.kind), .choices = POINT_SPREAD_KINDS, .flags = OPT_BYTES, .usual = ""},
+    {"psf-fwhm", "UM", "Full width at half maximum of the point spread", OPT_REAL, AT(psf.fwhm_m),
+     .si = SI_UM, .min = 0, .max = 1e6, .always = true, .flags = OPT_BYTES | OPT_OPEN_MIN,
+     .needs = "psf=gauss|psf=fiber", .usual = "46"},
+    {"psf-radius", "PIXELS", "How far the point spread reaches, 0 chooses", OPT_INT,
+     AT(psf.radius_px), .min = 0, .max = 65535, .always = true, .flags = OPT_BYTES,
+     .needs = "psf=gauss|psf=fiber", .usual = "0"},
+    {"bias", "V", "Voltage across the sensor: less lets charge spread more", OPT_REAL,
+     AT(psf.bias_V), .min = 1, .max = 1e5, .always = true, .flags = OPT_BYTES,
+     .needs = "psf=charge", .usual = "200"},
+    {"poor-above", "CHI2", "A fit with more chi2 a pixel is poor", OPT_REAL, AT(chi2_max), .min = 1,
+     .max = 1e9, .always = true, .flags = OPT_BYTES, .usual = "3"},
+    {"table", "FILE", "Write a line for each frame", OPT_TEXT, AT(table)},
+    {"covariance", "FILE", "Write the covariances of what is fitted to each good frame", OPT_TEXT,
+     AT(covariance)},
+    {"recipes", "FILE", "Record the refined recipes, for bragg-replay", OPT_TEXT, AT(recipes)},
+    {"expt", "FILE", "Write the crystals of good frames as an experiment list of DIALS", OPT_TEXT,
+     AT(expt)},
+    {"overwrite", NULL, "Replace files in the place of --table, --covariance, --recipes and --expt",
+     OPT_FLAG, AT(overwrite)},
+    {"pass", NULL,
+     "Pass refined recipes on to the next stage, frame by frame, in place of all that is written",
+     OPT_FLAG, AT(pass), .excludes = "share table covariance recipes expt overwrite"},
+    {"part", NULL,
+     "Be one of many processes that fit frames for a bragg-refine --gather, which comes next",
+     OPT_FLAG, AT(part), .flags = OPT_BYTES | OPT_WHEN_SET,
+     .excludes = "pass gather table covariance recipes expt overwrite"},
+    {"hold", NULL,
+     "Fit frames with what they share as the start has it, the recipes of a --gather: for another, "
+     "which goes on from there",
+     OPT_FLAG, AT(hold), .flags = OPT_BYTES | OPT_WHEN_SET, .needs = "part share"},
+    {"gather", NULL, "Take what the processes of bragg-refine --part have fitted, not images",
+     OPT_FLAG, AT(gather),
+     .excludes = "pass parameters share start indexed prior background readout gain adc-offset psf "
+                 "psf-fwhm psf-radius bias poor-above engine threads"},
+    {"engine", "reference|cpu|cuda", "Which engine computes", OPT_TEXT, AT(engine), .always = true,
+     .flags = OPT_BYTES, .usual = "cpu"},
+    {"threads", "N", "Threads of this process (as many as processors)", OPT_INT, AT(threads),
+     .min = 1, .max = 1024},
+    OPT_END(struct state, options.given),
+};
+
+static enum status open_refine(void *state, const char **operands, int noperands, struct error *e)
+{
+    struct state *t = state;
+    struct refine_options *o = &t->options;
+    (void)operands;
+    (void)noperands;
+    t->refine.options = o;
+    t->refine.engine = engine_find(o->engine);
+    if (!t->refine.engine)
+        return error_set(e, STATUS_USAGE,
+                         "--engine: '%.60s' is unknown, must be one of reference, cpu, cuda",
+                         o->engine);
+    for (size_t i = 0; i < o->indexed.count; i++)
+        if (!(o->indexed.text[i] = input_path(o->indexed.text[i])))
+            return error_memory(e, "the names of files");
+    enum status s = o->table ? target_check(o->table, e) : STATUS_OK;
+    if (!s && o->covariance)
+        s = target_check(o->covariance, e);
+    if (!s && o->expt)
+        s = target_check(o->expt, e);
+    if (!s && o->recipes)
+        s = recorder_check(o->recipes, o->overwrite ? RECORDER_REPLACE : RECORDER_NEW, e);
+    return s ? s : threads_start(&t->options.threads, e);
+}
+
+static enum status message(void *state, const struct route *r, const struct message *m,
+                           struct error *e)
+{
+    struct state *t = state;
+    (void)m;
+    (void)e;
+    if (r->type == MESSAGE_EXPERIMENT)
+        t->route = *r;
+    return STATUS_OK;
+}
+
+static enum status begin(void *state, struct experiment *x, struct error *e)
+{
+    return refine_begin(&((struct state *)state)->refine, x, e);
+}
+
+static enum status frame(void *state, struct frame *f, struct error *e)
+{
+    const enum status s = refine_take(&((struct state *)state)->refine, f, e);
+    return s || image_is_intact(&f->image)
+               ? s
+               : error_set(e, STATUS_FAILED, "a frame was replaced while it was refined");
+}
+
+/* The file at `path`; NULL: none. */
+static enum status write_file(const struct refine *f, const char *path,
+                              enum status (*write)(const struct refine *f, FILE *out,
+                                                   struct error *e),
+                              struct error *e)
+{
+    struct replace file;
+    if (!path)
+        return STATUS_OK;
+    enum status s = replace_open(&file, path, e);
+    if (s)
+        return s;
+    file.guarded = !f->options->overwrite;
+    s = write(f, file.stream, e);
+    if (!s)
+        return replace_commit(&file, e);
+    replace_abort(&file);
+    return s;
+}
+
+static enum status end(void *state, struct error *e)
+{
+    struct state *t = state;
+    refine_sort(&t->refine);
+    enum status s =
+        t->options.gather ? refine_gather_share(&t->refine, e) : refine_share(&t->refine, e);
+    s = s ? s : write_file(&t->refine, t->options.table, refine_write_table, e);
+    s = s ? s : write_file(&t->refine, t->options.covariance, refine_write_covariance, e);
+    s = s ? s : write_file(&t->refine, t->options.expt, refine_write_expt, e);
+    if (!s && t->options.recipes && t->refine.nresults)
+        s = refine_write_recipes(&t->refine, &t->route, e);
+    if (s)
+        return s;
+    refine_print(&t->refine, stdout);
+    if (fflush(stdout) || ferror(stdout))
+        return error_errno(e, STATUS_FAILED, "stdout: cannot write");
+    return refine_check(&t->refine, e);
+}
+
+/* ---- in the middle ---------------------------------------------------------------------- */
+
+/* What comes after gets the model in the place of the frames' experiment. */
+static enum status begin_passing(void *state, struct experiment *x, struct error *e)
+{
+    struct state *t = state;
+    struct experiment model;
+    if (!experiment_copy(&t->data, x))
+        return error_memory(e, "the experiment");
+    const enum status s = refine_begin(&t->refine, &t->data, e);
+    if (s)
+        return s;
+    if (!(t->options.part ? experiment_copy(&model, &t->refine.model)
+                          : refine_copy_model(&t->refine, &model)))
+        return error_memory(e, "the experiment");
+    const struct indexed *found = &t->refine.indexed;
+    uint64_t hash = hash_text(hash_text(HASH_START, x->lineage), model.lineage);
+    hash = hash_bytes(hash, found->lattices, found->count * sizeof *found->lattices);
+    (void)snprintf(model.lineage, sizeof model.lineage, "%016" PRIx64, hash_finish(hash));
+    memcpy(model.history, x->history, sizeof model.history);
+    experiment_free(x);
+    *x = model;
+    return STATUS_OK;
+}
+
+static const char *identity(void *state)
+{
+    const struct refine *f = &((struct state *)state)->refine;
+    return beam_plan_identity(f->plan);
+}
+
+static enum status pass(void *state, struct frame *f, struct error *e)
+{
+    const enum status s = frame(state, f, e);
+    if (s)
+        return s;
+    struct state *t = state;
+    if (t->options.part)
+        refine_send(&t->refine, f);
+    else
+        refine_give(&t->refine, &f->recipe);
+    image_free(&f->image);
+    reflection_table_free(&f->reflections);
+    planes_free(&f->planes);
+    return STATUS_OK;
+}
+
+static enum status end_passing(void *state, struct error *e)
+{
+    char line[256];
+    (void)e;
+    const bool all_good = refine_count(&((struct state *)state)->refine, line, sizeof line);
+    log_line(all_good ? LOG_INFO : LOG_WARNING, "%s", line);
+    return STATUS_OK;
+}
+
+static void close_refine(void *state)
+{
+    struct state *t = state;
+    refine_close(&t->refine);
+    experiment_free(&t->data);
+}
+
+static const struct stage passing = {
+    .role = {.name = "bragg-refine", .wants = KIND_IMAGE, .gives = KIND_RECIPE},
+    .summary = "Fit orientations, cells and more to frames, and pass their recipes on.",
+    .options = options,
+    .reads_only = true,
+    .state_size = sizeof(struct state),
+    .open = open_refine,
+    .begin = begin_passing,
+    .identity = identity,
+    .frame = pass,
+    .end = end_passing,
+    .close = close_refine,
+};
+
+/* ---- at the end of many ------------------------------------------------------------------ */
+
+static enum status begin_gathering(void *state, struct experiment *x, struct error *e)
+{
+    return refine_gather_begin(&((struct state *)state)->refine, x, e);
+}
+
+static enum status gather(void *state, struct frame *f, struct error *e)
+{
+    return refine_gather_take(&((struct state *)state)->refine, f, e);
+}
+
+static const struct stage gathering = {
+    .role = {.name = "bragg-refine", .wants = KIND_RECIPE, .gives = KIND_NONE, .in_memory = true},
+    .summary = "Put together what many processes have fitted to frames.",
+    .options = options,
+    .takes_fits = true,
+    .speaks = true,
+    .state_size = sizeof(struct state),
+    .open = open_refine,
+    .message = message,
+    .begin = begin_gathering,
+    .frame = gather,
+    .end = end,
+    .close = close_refine,
+};
+
+/* ---- at the end ------------------------------------------------------------------------- */
+
+static const struct stage stage = {
+    .role = {.name = "bragg-refine", .wants = KIND_IMAGE, .gives = KIND_NONE, .in_memory = true},
+    .summary = "Fit orientations, cells and more to frames, with error bars.",
+    .examples = "bragg-replay noisy.rec | bragg-refine --start=start.rec --table=refined.tsv\n"
+                "... | bragg-refine --part --share=distance | bragg-refine --gather",
+    .options = options,
+    .reads_only = true,
+    .speaks = true,
+    .state_size = sizeof(struct state),
+    .open = open_refine,
+    .message = message,
+    .begin = begin,
+    .frame = frame,
+    .end = end,
+    .close = close_refine,
+};
+
+int main(int argc, char **argv)
+{
+    program_sleeps(argv);
+    const struct stage *is = &stage;
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--pass") == 0 || strcmp(argv[i], "--part") == 0)
+            is = &passing;
+        else if (strcmp(argv[i], "--gather") == 0)
+            is = &gathering;
+    return stage_main(is, argc, argv);
+}

@@ -1,0 +1,356 @@
+/* The refinement of one frame. */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "engine/derivatives/parameter_step.h"
+#include "refine.h"
+#include "refine/symmetric.h"
+
+enum { ROUNDS_FREE = 8, PIXELS_LEAST = 10 };  // rounds whose choice is that of the model alone
+static const double LEVEL_LIMIT = 0.7;
+static const double GAIN_LEAST = 1e-5, GAIN_ROUGH = 0.1;  // of ln likelihood: a fit ends with less
+static const double LOG_FAR = 5.0, LOG_AWAY = 2.0;  // factors that have run away, and may have
+
+/* In the unit of the name, from steps. */
+static double value_of(const struct free_parameters *free, size_t k, double start, double total)
+{
+    return free_parameters_is_log(free, k) ? start * exp(total) : start + total;
+}
+
+double refine_centre(const struct free_parameters *free, const struct refine_result *r, size_t k)
+{
+    if (!free->has_centre[k])
+        return 0.0;
+    return free_parameters_is_log(free, k) ? log(free->centre[k] / r->start[k])
+                                           : free->centre[k] - r->start[k];
+}
+
+void refine_tell(const struct free_parameters *free, size_t k, double total, double error,
+                 struct refine_result *r)
+{
+    r->total[k] = total;
+    r->value[k] = value_of(free, k, r->start[k], total);
+    r->error[k] = 0.5 * fabs(value_of(free, k, r->start[k], total + error) -
+                             value_of(free, k, r->start[k], total - error));
+}
+
+enum status refine_covary(const struct free_parameters *free, const struct refine_result *r,
+                          double *covariance, struct error *e)
+{
+    const size_t n = free->count;
+    double *all = mem_array(n * n + n + symmetric_work(n) + 1, sizeof *all);
+    if (!all)
+        return error_memory(e, "the results");
+    double *const weakest = all + n * n;
+    memcpy(all, r->fisher, n * n * sizeof *all);
+    for (size_t k = free->local; k < n; k++)
+        all[k * n + k] += free->prior[k];
+    if (!symmetric_invert(n, all, covariance, weakest + n, weakest))
+        memset(covariance, 0, n * n * sizeof *covariance);
+    mem_free(all);
+    return STATUS_OK;
+}
+
+enum status refine_correlate(const struct free_parameters *free, struct refine_result *r,
+                             struct error *e)
+{
+    const size_t n = free->count;
+    double *c = mem_array(n * n + 1, sizeof *c);
+    const enum status s = c ? refine_covary(free, r, c, e) : error_memory(e, "the results");
+    for (size_t i = 0; i < n * n && !s; i++)
+        r->correlation[i] = c[0] > 0.0 ? c[i] / sqrt(c[i / n * (n + 1)] * c[i % n * (n + 1)]) : 0.0;
+    mem_free(c);
+    return s;
+}
+
+static enum refine_verdict judge(const struct refine *f, const struct fit_result *fit,
+                                 struct refine_result *r)
+{
+    if (!fit->told) {
+        free_parameters_name(&f->free, fit->weakest, r->why, sizeof r->why);
+        return REFINE_UNTOLD;
+    }
+    if (!fit->converged || fit->limited)
+        return REFINE_STUCK;
+    for (size_t k = 0; k < f->free.count; k++)
+        if (r->start[k] != 0.0 && !(fabs(log(fabs(r->value[k] / r->start[k]))) < LOG_FAR))
+            return REFINE_STUCK;
+    return REFINE_GOOD;
+}
+
+void refine_decide(const struct refine *f, struct refine_result *r)
+{
+    r->verdict = r->chi2 > f->options->chi2_max ? REFINE_POOR : REFINE_GOOD;
+    if (r->verdict == REFINE_GOOD)
+        return;
+    recipe_free(&r->recipe);
+    r->recipe = r->start_recipe;
+    r->start_recipe = (struct recipe){0};
+}
+
+double refine_variance(const struct refine *f)
+{
+    const double readout = f->options->readout, gain = f->gain;
+    const bool rounds = readout > 0.0 || gain != floor(gain);
+    return readout * readout + (rounds ? 1.0 / 12.0 / (gain * gain) : 0.0);
+}
+
+void refine_limits(const struct free_parameters *free, const struct refine_place *at, double *limit)
+{
+    for (size_t k = 0; k < free->set.count; k++)
+        limit[free_parameters_place(free, k)] =
+            parameter_step_limit(&free->set.items[k], at->x, &at->recipe);
+    if (free->has_background)
+        limit[free->local_of_set] = LEVEL_LIMIT;
+}
+
+/* Chooses pixels about the model as it is; too few are dark. */
+static enum status choose_pixels(struct refine *f, int round, double *total,
+                                 struct refine_result *r, struct error *e)
+{
+    const double flat = f->options->background;
+    const enum status s = refine_blur(f, e);
+    if (s)
+        return s;
+    r->settled = !refine_pixels_choose(&f->pixels, f->data, flat, round >= ROUNDS_FREE);
+    if (isnan(flat) && f->free.has_background) {
+        total[f->free.local_of_set] = 0.0;
+        f->here.level = 1.0;
+    }
+    *r->why = '\0';
+    r->pixels = f->pixels.list.count;
+    r->photons = 0.0;
+    for (size_t i = 0; i < r->pixels; i++)
+        r->photons += (double)f->pixels.list.counts[i];
+    r->verdict =
+        r->pixels < PIXELS_LEAST || r->photons < (double)f->free.count ? REFINE_DARK : REFINE_STUCK;
+    return STATUS_OK;
+}
+
+/* Its own fit, without the priors of what is shared. */
+static void note_sums(const struct free_parameters *free, const struct fit_sums *sums,
+                      struct refine_result *r)
+{
+    const size_t n = free->count;
+    memcpy(r->gradient, sums->gradient, n * sizeof *r->gradient);
+    memcpy(r->fisher, sums->fisher, n * n * sizeof *r->fisher);
+    for (size_t k = free->local; k < n; k++) {
+        r->gradient[k] += free->prior[k] * (r->total[k] - refine_centre(free, r, k));
+        r->fisher[k * n + k] -= free->prior[k];
+    }
+}
+
+/* Fits the model to the pixels. */
+static enum status fit_pixels(struct refine *f, double *total, struct refine_result *r,
+                              struct fit_result *fit, struct error *e)
+{
+    double limit[FREE_PARAMETERS_MAX], centre[FREE_PARAMETERS_MAX];
+    refine_limits(&f->free, &f->here, limit);
+    for (size_t k = 0; k < f->free.count; k++)
+        centre[k] = refine_centre(&f->free, r, k);
+    const struct fit problem = {.count = f->free.count,
+                                .held = f->options->hold ? f->free.count - f->free.local : 0,
+                                .pixels = r->pixels,
+                                .counts = f->pixels.list.counts,
+                                .variance = refine_variance(f),
+                                .gain_least = f->smooth ? GAIN_ROUGH : GAIN_LEAST,
+                                .limit = limit,
+                                .prior = f->free.prior,
+                                .centre = centre,
+                                .evaluate = refine_evaluate,
+                                .accept = refine_accept,
+                                .model = f};
+    const enum status s = fit_run(&problem, &f->room, total, fit, e);
+    if (s)
+        return s;
+    memcpy(total, fit->total, f->free.count * sizeof *total);
+    r->steps += fit->steps;
+    r->chi2 = fit->chi2;
+    r->far = fit->far;
+    for (size_t k = 0; k < f->free.count; k++)
+        refine_tell(&f->free, k, total[k], fit->error[k], r);
+    note_sums(&f->free, fit->sums, r);
+    r->verdict = judge(f, fit, r);
+    return STATUS_OK;
+}
+
+/* Gives SQUARE blocks the smooth shape of the same widths, or all blocks those of the model. */
+static enum status reshape(struct refine *f, bool smooth, struct error *e)
+{
+    struct refine_place was = f->here;
+    enum status s = refine_own(&f->here, was.x, e);
+    for (size_t i = 0; i < f->model.ncrystals && !s; i++) {
+        const enum crystal_shape shape = f->model.crystals[i].shape;
+        f->here.x->crystals[i].shape = smooth && shape == SHAPE_SQUARE ? SHAPE_GAUSS : shape;
+    }
+    s = s ? s : refine_plan(f, &f->here, e);
+    was.recipe = (struct recipe){0};
+    refine_leave(&was);
+    f->smooth = smooth;
+    return s;
+}
+
+/* Finds numbers of cells by spots without side lobes: with them the likelihood has other minima,
+ * one about each lobe.  What does not end well is forgotten. */
+static enum status fit_smooth(struct refine *f, double *total, struct refine_result *r,
+                              struct error *e)
+{
+    struct fit_result fit;
+    enum status s = reshape(f, true, e);
+    s = s ? s : fit_pixels(f, total, r, &fit, e);
+    f->smooth = false;
+    if (s || r->verdict == REFINE_GOOD)
+        return s ? s : reshape(f, false, e);
+    memset(total, 0, f->free.count * sizeof *total);
+    refine_leave(&f->here);
+    f->here = (struct refine_place){.x = &f->model, .plan = f->plan, .level = 1.0};
+    return refine_copy(&f->here.recipe, &r->recipe, e);
+}
+
+static bool has_lobes(const struct experiment *x)
+{
+    bool square = false;
+    for (size_t i = 0; i < x->ncrystals; i++)
+        square = square || x->crystals[i].shape == SHAPE_SQUARE;
+    return square;
+}
+
+/* Chooses pixels, and fits the model to them. */
+static enum status round_of(struct refine *f, int round, double *total, struct refine_result *r,
+                            struct fit_result *fit, struct error *e)
+{
+    enum status s = choose_pixels(f, round, total, r, e);
+    if (s || r->verdict == REFINE_DARK)
+        return s;
+    if (round == 0 && f->smooths && has_lobes(&f->model))
+        s = fit_smooth(f, total, r, e);
+    return s ? s : fit_pixels(f, total, r, fit, e);
+}
+
+/* Takes back what has run away so far that nothing tells of it any more: it may be told when the
+ * others are right.  *any: there was such a one. */
+static enum status take_back(struct refine *f, double *total, bool *any, struct error *e)
+{
+    double steps[FREE_PARAMETERS_MAX] = {0};
+    *any = false;
+    for (size_t k = 0; k < f->free.set.count; k++) {
+        const size_t at = free_parameters_place(&f->free, k);
+        if (!parameter_step_is_log(&f->free.set.items[k]) || fabs(total[at]) < LOG_AWAY)
+            continue;
+        steps[at] = -total[at];
+        total[at] = 0.0;
+        *any = true;
+    }
+    const enum status s = *any ? refine_go(f, &f->here, steps, &f->there, e) : STATUS_OK;
+    if (!s && *any)
+        refine_accept(f);
+    return s;
+}
+
+/* Refines f->here; `r` has its start.  Ends with a fit to the pixels that the fit before it chose:
+ * which these are does not depend on the start.  A few pixels may come and go with what they
+ * change: after ROUNDS_FREE rounds they stay. */
+static enum status refine_here(struct refine *f, struct refine_result *r, struct error *e)
+{
+    double total[FREE_PARAMETERS_MAX] = {0};
+    struct fit_result fit;
+    enum status s = STATUS_OK;
+    bool again = true;
+    f->here.level = 1.0;
+    for (int round = 0; round < REFINE_ROUNDS && again && !s; round++) {
+        s = round_of(f, round, total, r, &fit, e);
+        r->settled = r->settled && round > 0;
+        again = !r->settled && r->verdict != REFINE_DARK;
+        if (r->verdict == REFINE_UNTOLD && !s)
+            s = take_back(f, total, &again, e);
+    }
+    return s;
+}
+
+enum status refine_open_result(struct refine *f, struct refine_result **r, struct error *e)
+{
+    const size_t n = f->free.count;
+    struct refine_result *grown =
+        mem_grow(f->results, f->nresults, 1, sizeof *grown, &f->room_results);
+    if (!grown)
+        return error_memory(e, "the results");
+    f->results = grown;
+    *r = &grown[f->nresults];
+    **r = (struct refine_result){0};
+    if (!((*r)->start = mem_array(refined_numbers(n) + n * n + 1, sizeof(double))))
+        return error_memory(e, "the results");
+    (*r)->value = (*r)->start + n;
+    (*r)->error = (*r)->value + n;
+    (*r)->total = (*r)->error + n;
+    (*r)->gradient = (*r)->total + n;
+    (*r)->fisher = (*r)->gradient + n;
+    (*r)->correlation = (*r)->fisher + n * n;
+    f->nresults++;
+    return STATUS_OK;
+}
+
+static void note_start(const struct refine *f, struct refine_result *r)
+{
+    const struct free_parameters *free = &f->free;
+    for (size_t k = 0; k < free->set.count; k++)
+        r->start[free_parameters_place(free, k)] =
+            parameter_step_value(&free->set.items[k], f->here.x, &f->here.recipe);
+    if (free->has_background)
+        r->start[free->local_of_set] = 1.0;
+    memcpy(r->value, r->start, free->count * sizeof *r->value);
+}
+
+/* What came of a frame that was fitted. */
+static enum status keep(struct refine *f, struct refine_result *r, struct error *e)
+{
+    r->start_recipe = r->recipe;
+    r->recipe = (struct recipe){0};
+    r->level = f->here.level;
+    enum status s = refine_copy(&r->recipe, &f->here.recipe, e);
+    if (s || (s = refine_correlate(&f->free, r, e)))
+        return s;
+    refine_decide(f, r);
+    return f->shares && !f->options->part && r->verdict == REFINE_GOOD
+               ? refine_list_copy(&r->kept, &f->pixels.list, e)
+               : STATUS_OK;
+}
+
+enum status refine_take(struct refine *f, const struct frame *frame, struct error *e)
+{
+    struct refine_result *r = NULL;
+    struct recipe start = {0};
+    struct error why = {0};
+    bool found;
+    enum status s = refine_open_result(f, &r, e);
+    s = s ? s : refine_start(f, &frame->recipe, &start, &found, e);
+    if (s) {
+        recipe_free(&start);
+        return s;
+    }
+    r->id = frame->recipe.id;
+    r->lattices = start.nlattices;
+    r->verdict = !found ? REFINE_NO_START : start.nlattices ? REFINE_STUCK : REFINE_BLANK;
+    r->recipe = start;
+    r->recipe.id = r->id;
+    if (r->verdict != REFINE_STUCK)
+        return STATUS_OK;
+    refine_leave(&f->here);
+    f->here = (struct refine_place){.x = &f->model, .plan = f->plan};
+    s = refine_copy(&f->here.recipe, &r->recipe, e);
+    if (s)
+        return s;
+    note_start(f, r);
+    refine_pixels_count(&f->pixels, f->data, f->gain, f->adc_offset, &frame->image);
+    s = refine_here(f, r, &why);
+    if (s == STATUS_INPUT) {
+        r->verdict = REFINE_FAILED;
+        (void)snprintf(r->why, sizeof r->why, "%.119s", why.text);
+        s = STATUS_OK;
+    } else if (s) {
+        *e = why;
+    } else if (r->verdict == REFINE_GOOD) {
+        s = keep(f, r, e);
+    }
+    return s;
+}

@@ -1,0 +1,283 @@
+#include "replay_images.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "io/images/image_file.h"
+#include "io/images/image_header.h"
+#include "io/nxmx/nxmx_read.h"
+#include "io/text/filetype.h"
+#include "physics/setup.h"
+#include "replay_setup.h"
+
+/* One frame. */
+struct entry {
+    const char *path;
+    uint64_t number;  // within an NXmx file
+    bool nxmx;
+};
+
+struct replay_images {
+    struct entry *entries;  // owned
+    size_t count, room;
+    bool numbered;            // frames keep the numbers of their one NXmx file
+    struct nxmx_rows rows;    // of that file
+    double axes[9];           // NeXus' axes in the lab
+    struct experiment setup;  // as replay_images_open found it, until replay_images_begin
+    char digest[17];
+    bool warned;  // of an image with another beam or distance
+};
+
+static enum filetype type_of(const char *path)
+{
+    char first[512];
+    struct stat st;
+    FILE *in = stat(path, &st) || !S_ISREG(st.st_mode) ? NULL : fopen(path, "rbe");
+    if (!in)
+        return FILETYPE_OTHER;
+    const size_t got = fread(first, 1, sizeof first, in);
+    (void)fclose(in);
+    return filetype_of(first, got);
+}
+
+bool replay_images_are(const char *path)
+{
+    const enum filetype type = type_of(path);
+    return type == FILETYPE_SMV || type == FILETYPE_CBF || type == FILETYPE_HDF5;
+}
+
+/* ---- the list ------------------------------------------------------------------------- */
+
+static enum status add_entry(struct replay_images *r, struct entry entry, struct error *e)
+{
+    struct entry *grown = mem_grow(r->entries, r->count, 1, sizeof *grown, &r->room);
+    if (!grown)
+        return error_memory(e, "the list of frames");
+    r->entries = grown;
+    r->entries[r->count++] = entry;
+    return STATUS_OK;
+}
+
+static enum status add_nxmx(struct replay_images *r, const char *path, struct error *e)
+{
+    char history[EXPERIMENT_HISTORY_SIZE];
+    nxmx_rows_free(&r->rows);
+    enum status s = nxmx_read_truth(path, history, &r->rows, e);
+    for (size_t i = 0; !s && i < r->rows.nframes; i++)
+        s = add_entry(r, (struct entry){path, r->rows.frames[i].number, true}, e);
+    return s;
+}
+
+static enum status add_file(struct replay_images *r, const char *path, uint64_t *hash,
+                            struct error *e)
+{
+    struct stat st;
+    if (stat(path, &st))
+        return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
+    if (!replay_images_are(path))
+        return error_set(e, STATUS_INPUT,
+                         "%s: is neither SMV, CBF nor NXmx; a recording is played alone", path);
+    const int64_t facts[3] = {st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
+    *hash = hash_bytes(hash_text(*hash, path), facts, sizeof facts);
+    return type_of(path) == FILETYPE_HDF5 ? add_nxmx(r, path, e)
+                                          : add_entry(r, (struct entry){.path = path}, e);
+}
+
+static enum status add_ids(const struct replay_images *r, struct id_set *ids, struct error *e)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (!id_set_add(ids, r->numbered ? r->entries[i].number : i))
+            return error_memory(e, "the list of frames");
+    return STATUS_OK;
+}
+
+static enum status set_up(struct replay_images *r, struct error *e)
+{
+    const char *path = r->entries->path;
+    return r->entries->nxmx
+               ? replay_setup_nxmx(path, r->numbered ? &r->rows : NULL, &r->setup, r->axes, e)
+               : replay_setup_header(path, &r->setup, e);
+}
+
+struct replay_images *replay_images_open(const char *const *paths, size_t count, struct id_set *ids,
+                                         struct error *e)
+{
+    struct replay_images *r = mem_array(1, sizeof *r);
+    if (!r) {
+        (void)error_memory(e, "the list of frames");
+        return NULL;
+    }
+    uint64_t hash = HASH_START;
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < count && !s; i++)
+        s = add_file(r, paths[i], &hash, e);
+    if (!s && !r->count)
+        s = error_set(e, STATUS_INPUT, "%s: holds no frames", paths[0]);
+    r->numbered = !s && count == 1 && r->entries->nxmx;
+    (void)snprintf(r->digest, sizeof r->digest, "%016" PRIx64, hash_finish(hash));
+    s = s ? s : add_ids(r, ids, e);
+    s = s ? s : set_up(r, e);
+    if (!s)
+        return r;
+    replay_images_close(r);
+    return NULL;
+}
+
+const char *replay_images_digest(const struct replay_images *r)
+{
+    return r->digest;
+}
+
+void replay_images_close(struct replay_images *r)
+{
+    if (!r)
+        return;
+    nxmx_rows_free(&r->rows);
+    experiment_free(&r->setup);
+    mem_free(r->entries);
+    mem_free(r);
+}
+
+void replay_images_begin(struct replay_images *r, struct experiment *x)
+{
+    *x = r->setup;
+    r->setup = (struct experiment){0};
+}
+
+/* ---- frames --------------------------------------------------------------------------- */
+
+static const struct entry *entry_of(const struct replay_images *r, uint64_t id)
+{
+    if (!r->numbered)
+        return &r->entries[id];
+    return &r->entries[nxmx_rows_find(&r->rows, id)];
+}
+
+/* Pixels as the stage before left them, in the frame's own memory. */
+static enum status take_pixels(const char *path, const struct image *from,
+                               const struct experiment *x, struct image *to, struct error *e)
+{
+    if (from->count != (size_t)experiment_pixels(x))
+        return error_set(e, STATUS_INPUT, "%s: an image of %zu pixels, the detector has %" PRId64,
+                         path, from->count, experiment_pixels(x));
+    if (!image_reserve(to, from->type, UNIT_ADU, from->count))
+        return error_memory(e, "a frame");
+    memcpy(to->pixels, from->pixels, from->count * pixel_size(from->type));
+    return STATUS_OK;
+}
+
+/* Lattices as they lay when the frame began. */
+static enum status take_lattices(const struct replay_images *r, const struct experiment *x,
+                                 const struct nxmx_frame *frame, struct recipe *recipe,
+                                 struct error *e)
+{
+    const struct nxmx_rows *rows = &r->rows;
+    const struct orientation_request still = {
+        .phi_rad = deg_to_rad(frame->rotation_start + 0.5 * frame->rotation_width),
+        .phi = NO_STEPS};
+    if (!x->ncrystals || !frame->lattices || frame->lattices > rows->nlattices)
+        return STATUS_OK;
+    recipe->lattices = mem_array((size_t)frame->lattices, sizeof *recipe->lattices);
+    if (!recipe->lattices)
+        return error_memory(e, "the lattices");
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < rows->nlattices && !s && recipe->nlattices < frame->lattices; i++) {
+        const struct nxmx_lattice *l = &rows->lattices[i];
+        double rotation[9];
+        if (l->frame != frame->number)
+            continue;
+        for (int row = 0; row < 3; row++)
+            for (int column = 0; column < 3; column++)
+                rotation[3 * row + column] = r->axes[row] * l->orientation[column] +
+                                             r->axes[3 + row] * l->orientation[3 + column] +
+                                             r->axes[6 + row] * l->orientation[6 + column];
+        s = setup_lattice_rotated(x, (uint32_t)l->crystal, rotation, &still,
+                                  &recipe->lattices[recipe->nlattices++], e);
+    }
+    return s;
+}
+
+static enum status read_nxmx(const struct replay_images *r, const struct experiment *x,
+                             const struct entry *entry, struct frame *f, struct error *e)
+{
+    struct nxmx_one one;
+    enum status s =
+        nxmx_one_read(entry->path, entry->number, (size_t)experiment_pixels(x), &one, e);
+    s = s ? s : take_pixels(entry->path, &one.image, x, &f->image, e);
+    if (!s && r->numbered) {
+        f->reflections = one.reflections;
+        f->planes = one.planes;
+        one.reflections = (struct reflection_table){0};
+        one.planes = (struct planes){0};
+    }
+    nxmx_one_free(&one);
+    if (s || !r->numbered)
+        return s;
+    const size_t place = (size_t)nxmx_rows_find(&r->rows, entry->number);
+    const struct nxmx_frame *frame = &r->rows.frames[place];
+    f->recipe.seed = frame->seed;
+    f->recipe.phi_rad = deg_to_rad(frame->rotation_start);
+    f->recipe.osc_rad = deg_to_rad(frame->rotation_width);
+    for (int i = 0; i < 3; i++) {
+        f->recipe.shift_m[i] = r->axes[i] * frame->shift_m[0] + r->axes[3 + i] * frame->shift_m[1] +
+                               r->axes[6 + i] * frame->shift_m[2];
+        f->recipe.has_shift = f->recipe.has_shift || frame->shift_m[i] != 0.0;
+    }
+    return take_lattices(r, x, frame, &f->recipe, e);
+}
+
+/* Detector and beam of the stream are those of the first image: warns once of another one. */
+static void doubt_header(struct replay_images *r, const struct experiment *x, const char *path,
+                         const struct image_header *h)
+{
+    const double wavelength_m = x->beam.wavelength_m, distance_m = x->panels->distance_m;
+    const bool other_beam =
+        h->wavelength_m > 0 && !(fabs(h->wavelength_m / wavelength_m - 1) < 0.05);
+    const bool other_place = h->distance_m > 0 && !(fabs(h->distance_m / distance_m - 1) < 0.05);
+    if ((!other_beam && !other_place) || r->warned || strcmp(path, r->entries->path) == 0)
+        return;
+    r->warned = true;
+    log_line(LOG_WARNING,
+             "%s: says %.6g A and %.6g mm, but frames are sent with %.6g A and %.6g mm of %s", path,
+             m_to_angstrom(h->wavelength_m), m_to_mm(h->distance_m), m_to_angstrom(wavelength_m),
+             m_to_mm(distance_m), r->entries->path);
+}
+
+static enum status read_image(struct replay_images *r, const struct experiment *x,
+                              const struct entry *entry, struct frame *f, struct error *e)
+{
+    struct image_header h;
+    struct image_file file;
+    enum status s = image_header_read(entry->path, &h, e);
+    if (s)
+        return s;
+    if (x->npanels != 1 || h.fast != x->panels->fast_pixels || h.slow != x->panels->slow_pixels)
+        return error_set(e, STATUS_INPUT,
+                         "%s: %" PRId64 " x %" PRId64 " pixels, must be %" PRId64 " x %" PRId64
+                         " as in %s",
+                         entry->path, h.fast, h.slow, x->panels->fast_pixels,
+                         x->panels->slow_pixels, r->entries->path);
+    doubt_header(r, x, entry->path, &h);
+    s = image_file_read(entry->path, &file, e);
+    if (s)
+        return s;
+    s = take_pixels(entry->path, &file.image, x, &f->image, e);
+    image_free(&file.image);
+    f->recipe.phi_rad = h.phi_rad;
+    f->recipe.osc_rad = h.osc_rad;
+    return s;
+}
+
+enum status replay_images_frame(struct replay_images *r, const struct experiment *x,
+                                struct frame *f, struct error *e)
+{
+    const struct entry *entry = entry_of(r, f->recipe.id);
+    return entry->nxmx ? read_nxmx(r, x, entry, f, e) : read_image(r, x, entry, f, e);
+}

@@ -1,0 +1,142 @@
+/*
+ * bragg-report: a last stage that writes a page about the frames it saw: pictures, how bright they
+ * were and when they came, and what made them.
+ */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "io/output/replace.h"
+#include "page/document.h"
+#include "page/html.h"
+#include "stage/stage.h"
+#include "stages/shared/frame_facts.h"
+
+struct report {
+    /* options */
+    int64_t pictures;
+    bool hold;
+    /* state */
+    const char *path;
+    bool watches;  // nothing waits for it
+    char group[64];
+    const struct experiment *experiment;  // NULL: none came
+    struct frame_facts facts;
+    uint64_t start_ns;
+    bool written;
+};
+
+#define AT(member) .offset = offsetof(struct report, member)
+
+static const struct opt options[] = {
+    {"pictures", "N", "Frames that are shown: the first, the brightest, others by chance", OPT_INT,
+     AT(pictures), .min = 0, .max = FACTS_PICTURES_MAX, .usual = "6"},
+    {"hold", NULL, "The stream waits for this program, so that it sees every frame", OPT_FLAG,
+     AT(hold)},
+    {0},
+};
+
+static enum status report_open(void *state, const char **operands, int noperands, struct error *e)
+{
+    struct report *r = state;
+    (void)noperands;
+    r->path = operands[0];
+    return document_check(r->path, e);
+}
+
+/* Beside other last stages nothing waits for it, unless it is to hold the stream. */
+static enum status report_settle(void *state, const struct start *start, struct stage *self,
+                                 struct error *e)
+{
+    struct report *r = state;
+    (void)e;
+    self->role.transient = r->watches = !start->piped && !r->hold;
+    if (!r->watches)
+        return STATUS_OK;
+    (void)snprintf(r->group, sizeof r->group, "%s/watcher %ld", self->role.name, (long)getpid());
+    self->role.group = r->group;
+    return STATUS_OK;
+}
+
+static enum status report_begin(void *state, struct experiment *x, struct error *e)
+{
+    struct report *r = state;
+    (void)e;
+    r->experiment = x;
+    frame_facts_open(&r->facts, x, (int)r->pictures);
+    return STATUS_OK;
+}
+
+static enum status report_frame(void *state, struct frame *f, struct error *e)
+{
+    struct report *r = state;
+    const uint64_t now_ns = clock_ns();
+    if (!r->facts.frames)
+        r->start_ns = now_ns;
+    const enum status s = frame_facts_take(&r->facts, f, (double)(now_ns - r->start_ns) / 1e9, e);
+    return s || r->watches || !r->facts.torn
+               ? s
+               : error_set(e, STATUS_FAILED,
+                           "frame %" PRIu64 " was replaced while it was looked at", f->recipe.id);
+}
+
+static enum status write_page(struct report *r, bool complete, struct error *e)
+{
+    struct replace file;
+    const enum status s = replace_open(&file, r->path, e);
+    if (s)
+        return s;
+    FILE *out = file.stream;
+    document_begin(out, "A run of braggpipe");
+    if (!complete)
+        fputs("<ul class=\"notes\"><li>The stream broke off: frames are missing.</li></ul>\n", out);
+    fputs(DOCUMENT_GAP, out);
+    frame_facts_write(&r->facts, out);
+    fputs(DOCUMENT_GAP, out);
+    if (r->experiment)
+        frame_facts_write_experiment(r->experiment, out);
+    document_end(out);
+    r->written = true;
+    return replace_commit(&file, e);
+}
+
+static enum status report_end(void *state, struct error *e)
+{
+    return write_page(state, true, e);
+}
+
+static void report_close(void *state)
+{
+    struct report *r = state;
+    struct error ignored = {0};
+    if (r->experiment && !r->written)
+        (void)write_page(r, false, &ignored);
+    frame_facts_free(&r->facts);
+}
+
+static const struct stage stage = {
+    .role = {.name = "bragg-report", .wants = KIND_IMAGE, .gives = KIND_NONE, .in_memory = true},
+    .summary = "Write a page about the frames of a stream.",
+    .examples = "... | bragg-noise | bragg-report page.html\n"
+                "bragg-replay photons.rec | bragg-report --pictures=12 page.html",
+    .operands = "FILE.html",
+    .min_operands = 1,
+    .max_operands = 1,
+    .options = options,
+    .reads_only = true,
+    .state_size = sizeof(struct report),
+    .open = report_open,
+    .settle = report_settle,
+    .begin = report_begin,
+    .frame = report_frame,
+    .end = report_end,
+    .close = report_close,
+};
+
+int main(int argc, char **argv)
+{
+    return stage_main(&stage, argc, argv);
+}

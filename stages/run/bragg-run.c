@@ -1,0 +1,356 @@
+/* bragg-run: the supervisor of a pipeline file. */
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/program.h"
+#include "link/keys.h"
+#include "run/display/report.h"
+#include "run/display/report_page.h"
+#include "run/hosts/hosts_check.h"
+#include "run/hosts/hosts_find.h"
+#include "run/hosts/remote.h"
+#include "run/hosts/slurm.h"
+#include "run/hosts/workdir.h"
+#include "run/local/keeper.h"
+#include "run/local/supervisor.h"
+#include "run/pipeline/commands.h"
+#include "run/pipeline/endpoints.h"
+#include "run/pipeline/find.h"
+#include "run/pipeline/fold.h"
+#include "run/pipeline/packing.h"
+#include "run/pipeline/pipeline.h"
+#include "run/pipeline/program.h"
+#include "run/pipeline/wish.h"
+#include "run_options.h"
+#include "web/access.h"
+
+static const char VIEW[] = "127.0.0.1:8080", FOREVER_S[] = "1000000",
+                  FRAMES_PAGE[] = "/frames.html";
+
+/* On several hosts counts cross the network, see fold.h. */
+static enum status fold(struct pipeline *p, struct run_options *o, const struct hosts *hosts,
+                        struct error *e)
+{
+    const enum status s = fold_stages(p, hosts, o->folded, e);
+    if (o->reporter)
+        o->reporter = pipeline_find(p, "report", strlen("report"));
+    return s;
+}
+
+/* Who sits at a terminal looks at the page when the run is over, too, until Ctrl-C. */
+static bool page_stays(const struct run_options *o)
+{
+    return isatty(STDERR_FILENO) && !o->quiet && !o->report && !o->launcher && !o->dry_run;
+}
+
+/* The address of the page, which is refused before any process is started.  *port is 0 for any free
+ * one. */
+static enum status split_view(const struct run_options *o, char address[16], int *port,
+                              struct error *e)
+{
+    bool loopback;
+    return web_bind_parse("view", o->view ? o->view : VIEW, address, port, &loopback, e);
+}
+
+/* Prints where the page is.  With port 0 only bragg-view has the address, and prints it. */
+static enum status announce_view(const struct run_options *o, bool here, struct error *e)
+{
+    char address[16];
+    int port;
+    const char *view = o->view ? o->view : VIEW;
+    enum status s = split_view(o, address, &port, e);
+    if (s == STATUS_OK && here)
+        s = web_bind_try("view", view, address, port, e);
+    if (s == STATUS_OK && port && !o->quiet)
+        fprintf(stderr, "%s: http://%s/ shows the stream\n", RUN_PROGRAM, view);
+    return s;
+}
+
+/* The command line's changes to the file. */
+static enum status change(struct pipeline *p, struct run_options *o, struct hosts *hosts,
+                          struct error *e)
+{
+    struct pipeline_stage *view = NULL;
+    char address[16];
+    int port;
+    enum status s = run_given(o, "view") ? split_view(o, address, &port, e) : STATUS_OK;
+    if (run_given(o, "view") && s == STATUS_OK)
+        s = pipeline_add_watcher(p, "view", true, &view, e);
+    if (view && s == STATUS_OK)
+        s = pipeline_set(view, "bind", o->view ? o->view : VIEW, e);
+    if (view && s == STATUS_OK && page_stays(o))
+        s = pipeline_set(view, "linger", FOREVER_S, e);
+    if (o->report && s == STATUS_OK)
+        s = pipeline_add_watcher(p, "report", false, &o->reporter, e);
+    for (size_t i = 0; i < o->counts.count && s == STATUS_OK; i++)
+        s = pipeline_set_count(p, o->counts.text[i], e);
+    for (size_t i = 0; i < o->sets.count && s == STATUS_OK; i++)
+        s = pipeline_override(p, o->sets.text[i], e);
+    if (s == STATUS_OK && run_given(o, "frames"))
+        s = pipeline_set_frames(p, o->frames, e);
+    if (s == STATUS_OK && !run_is_job(o))
+        s = hosts_find(hosts, (enum launcher)o->launcher, o->hosts, p, e);
+    if (s == STATUS_OK && hosts->count > 1 && !o->wraps.count)
+        s = fold(p, o, hosts, e);
+    if (s == STATUS_OK)
+        s = packing_choose(p, hosts, e);
+    if (s == STATUS_OK)
+        s = pipeline_widen(p, e);
+    return s ? s : pipeline_check(p, e);
+}
+
+static enum status find_wraps(const struct pipeline *p, const struct run_options *o,
+                              struct command_settings *settings, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < o->wraps.count && s == STATUS_OK; i++) {
+        struct pipeline_stage *stage;
+        struct wrap *wrap = &settings->wraps[settings->nwraps++];
+        s = pipeline_split(p, "--wrap", o->wraps.text[i], &stage, &wrap->command, e);
+        wrap->stage = stage;
+    }
+    return s;
+}
+
+static enum status dry_run(const struct pipeline *p, const struct run_options *o,
+                           struct command_settings *settings, struct error *e)
+{
+    struct commands commands;
+    settings->folder = "$dir";
+    if (!o->keys && pipeline_needs_keys(p))
+        settings->keys = COMMANDS_KEYS;
+    const enum status s = commands_make(&commands, p, settings, e);
+    if (s == STATUS_OK)
+        commands_print(&commands, stdout);
+    commands_free(&commands);
+    return s;
+}
+
+/* Where bragg-report puts its page, for this run alone. */
+static void frames_page(const struct keeper *keeper,
+                        char path[KEEPER_FOLDER_SIZE + sizeof FRAMES_PAGE])
+{
+    (void)snprintf(path, KEEPER_FOLDER_SIZE + sizeof FRAMES_PAGE, "%s%s", keeper->folder,
+                   FRAMES_PAGE);
+}
+
+/* Runs it, and writes what is told of that. */
+static enum status supervise_reported(struct growth *growth, const struct keeper *keeper,
+                                      const struct run_options *o, struct error *e)
+{
+    struct report_page page;
+    struct error late = {0};
+    char frames[KEEPER_FOLDER_SIZE + sizeof FRAMES_PAGE];
+    struct supervisor_settings how = {.keeper = keeper,
+                                      .growth = growth,
+                                      .verbose = o->verbose,
+                                      .quiet = o->quiet,
+                                      .owner = &page};
+    if (!o->report)
+        return supervise(growth->commands, &how, e);
+    how.ended = report_page_take;
+    enum status s = report_page_open(&page, keeper->folder, o->argv, e);
+    if (s)
+        return s;
+    s = supervise(growth->commands, &how, e);
+    frames_page(keeper, frames);
+    const enum status written =
+        report_page_write(&page, o->report, frames, growth->pipeline->path, s, e, &late);
+    report_page_close(&page);
+    return written && !s ? error_set(e, written, "%s", late.text) : s;
+}
+
+static enum status run_in(const struct keeper *keeper, struct pipeline *p,
+                          const struct run_options *o, struct command_settings *settings,
+                          struct error *e)
+{
+    struct commands commands;
+    char keys[KEEPER_FOLDER_SIZE + sizeof "/keys"];
+    settings->folder = keeper->folder;
+    enum status s = STATUS_OK;
+    if (!o->keys && (o->launcher || pipeline_needs_keys(p))) {
+        (void)snprintf(keys, sizeof keys, "%s/keys", keeper->folder);
+        settings->keys = keys;
+        s = keys_make(keys, e);
+    }
+    if (o->reporter && s == STATUS_OK) {
+        char frames[KEEPER_FOLDER_SIZE + sizeof FRAMES_PAGE];
+        frames_page(keeper, frames);
+        s = pipeline_set(o->reporter, "hold", NULL, e);
+        if (s == STATUS_OK)
+            s = pipeline_add_word(o->reporter, frames, e);
+    }
+    if (s == STATUS_OK && run_given(o, "view"))
+        s = announce_view(o, !settings->hosts && !o->launcher, e);
+    if (s)
+        return s;
+    s = commands_make(&commands, p, settings, e);
+    if (s == STATUS_OK) {
+        if (settings->keys && o->verbose)
+            fprintf(stderr, "%s: the keys are in %s\n", RUN_PROGRAM, settings->keys);
+        find_note_file(keeper->folder, p->path);
+        if (o->workdir)
+            find_note_workdir(keeper->folder, o->workdir);
+        if (o->verbose)
+            fprintf(stderr, "%s: bragg-top %s shows what goes on\n", RUN_PROGRAM, keeper->folder);
+        struct growth growth = {.pipeline = p, .commands = &commands, .settings = settings};
+        s = supervise_reported(&growth, keeper, o, e);
+        struct error late = {0};
+        if (o->trace && report_trace(&commands, keeper->folder, o->trace, &late) && !s)
+            s = error_set(e, STATUS_FAILED, "%s", late.text);
+        if (o->stats)
+            report_stats(&commands, keeper->folder, stdout);
+    }
+    commands_free(&commands);
+    return s;
+}
+
+/* The folder's full name, whose keys are good. */
+static enum status find_keys(const char *folder, char path[PATH_MAX], struct error *e)
+{
+    struct keys keys;
+    const enum status s = keys_read(&keys, folder, KEYS_STAGE, e);
+    explicit_bzero(&keys, sizeof keys);
+    if (s == STATUS_OK && !realpath(folder, path))
+        return error_errno(e, STATUS_FAILED, "--keys=%.200s", folder);
+    return s;
+}
+
+/* Runs it on several hosts, which share the private folder. */
+static enum status run_on(struct hosts *hosts, const struct keeper *keeper, struct pipeline *p,
+                          const struct run_options *o, struct command_settings *settings,
+                          struct error *e)
+{
+    struct placement placement = {0};
+    settings->hosts = hosts;
+    settings->placement = &placement;
+    enum status s = hosts_check(hosts, p, keeper->folder, e);
+    if (s == STATUS_OK)
+        s = placement_make(&placement, p, hosts, e);
+    if (s == STATUS_OK && *o->folded && !o->quiet)
+        fprintf(stderr, "%s: %s\n", RUN_PROGRAM, o->folded);
+    if (s == STATUS_OK)
+        s = run_in(keeper, p, o, settings, e);
+    placement_free(&placement);
+    return s;
+}
+
+static enum status open_and_run(struct hosts *hosts, struct pipeline *p,
+                                const struct run_options *o, struct command_settings *settings,
+                                struct error *e)
+{
+    struct keeper keeper = {0};
+    int made = 0;
+    char dir[PATH_MAX], here[PATH_MAX];
+    enum status s = o->workdir ? workdir_make(o->workdir, &made, e) : STATUS_OK;
+    if (s == STATUS_OK && hosts->launcher &&
+        (!getcwd(here, sizeof here) || !realpath(o->workdir ? o->workdir : here, dir)))
+        s = error_errno(e, STATUS_FAILED, "%s", o->workdir ? o->workdir : "the working folder");
+    hosts->dir = dir;
+    hosts->from = o->workdir ? here : NULL;
+    if (s == STATUS_OK)
+        s = keeper_open(&keeper, hosts->launcher ? dir : NULL, e);
+    if (s == STATUS_OK)
+        s = hosts->launcher ? run_on(hosts, &keeper, p, o, settings, e)
+                            : run_in(&keeper, p, o, settings, e);
+    keeper_close(&keeper);
+    if (s && o->workdir)
+        workdir_remove(o->workdir, made);
+    return s;
+}
+
+static enum status run(struct pipeline *p, const struct run_options *o, struct hosts *hosts,
+                       struct error *e)
+{
+    struct command_settings settings = {.workdir = o->workdir,
+                                        .resume = o->resume,
+                                        .stats = o->stats || o->report,
+                                        .trace = o->trace || o->report};
+    char keys[PATH_MAX];
+    enum status s = o->keys ? find_keys(o->keys, keys, e) : STATUS_OK;
+    settings.keys = o->keys ? keys : NULL;
+    if (s == STATUS_OK)
+        s = find_wraps(p, o, &settings, e);
+    if (s)
+        return s;
+    return o->dry_run ? dry_run(p, o, &settings, e) : open_and_run(hosts, p, o, &settings, e);
+}
+
+/* Asks another bragg-run for more or fewer processes. */
+static enum status ask(const struct run_options *o, const char *where, struct error *e)
+{
+    char folder[PATH_MAX];
+    enum status s = find_folder(where, folder, e);
+    for (size_t i = 0; i < o->adds.count && s == STATUS_OK; i++)
+        s = wish_make(folder, false, o->adds.text[i], e);
+    for (size_t i = 0; i < o->removes.count && s == STATUS_OK; i++)
+        s = wish_make(folder, true, o->removes.text[i], e);
+    return s;
+}
+
+/* A name without a folder may be meant as that of a shipped pipeline, with the end of its file,
+ * too. */
+static enum status no_pipeline(const char *file, struct error *e)
+{
+    char name[SHIPPED_NAME_SIZE], meant[SHIPPED_NAME_SIZE];
+    const char *dot = strrchr(file, '.');
+    const bool ends = dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
+    (void)snprintf(name, sizeof name, "%.*s", ends ? (int)(dot - file) : (int)strlen(file), file);
+    if (program_pipeline_meant(name, meant))
+        return error_set(e, STATUS_FAILED,
+                         "there is no file '%s', did you mean the pipeline %s? 'braggpipe list' "
+                         "shows all shipped pipelines",
+                         file, meant);
+    return error_set(e, STATUS_FAILED,
+                     "there is no file '%s', and no shipped pipeline has this name; 'braggpipe "
+                     "list' shows all shipped pipelines",
+                     file);
+}
+
+static enum status load_and_run(struct pipeline *p, const char *file, struct run_options *o,
+                                struct error *e)
+{
+    struct hosts hosts = {0};
+    const bool is_there = access(file, F_OK) == 0;
+    char *shipped = is_there ? NULL : program_pipeline(file);
+    enum status s = !is_there && !shipped && !strchr(file, '/')
+                        ? no_pipeline(file, e)
+                        : pipeline_load(p, shipped ? shipped : file, e);
+    if (s == STATUS_OK)
+        s = change(p, o, &hosts, e);
+    if (s == STATUS_OK)
+        s = run_is_job(o) ? slurm_begin(p->path, o->workdir, o->slurm, o->argv, o->dry_run,
+                                        !o->quiet && isatty(STDERR_FILENO), e)
+                          : run(p, o, &hosts, e);
+    hosts_close(&hosts);
+    mem_free(shipped);
+    return s;
+}
+
+int main(int argc, char **argv)
+{
+    struct run_options o = {.argv = (const char *const *)argv};
+    struct error e = {0};
+    struct pipeline p = {0};
+    const char *file = NULL;
+    program_open(RUN_PROGRAM);
+    enum status s = run_parse(argc, argv, &o, &file, &e);
+    if (s == STATUS_OK)
+        s = o.remote       ? remote_serve(&e)
+            : run_asks(&o) ? ask(&o, file, &e)
+            : o.make_keys  ? keys_make(o.make_keys, &e)
+                           : load_and_run(&p, file, &o, &e);
+    pipeline_close(&p);
+    if (s == STATUS_OK && (fflush(stdout) != 0 || ferror(stdout)))
+        s = error_errno(&e, STATUS_FAILED, "standard output");
+    if (s && e.text[0])
+        (void)log_fail(&e);
+    return (int)s;
+}

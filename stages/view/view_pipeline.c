@@ -1,0 +1,131 @@
+#include "view_pipeline.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "control/watch.h"
+#include "link/endpoint.h"
+#include "run/display/view.h"
+
+enum { ASK_NS = 1000000000, WAIT_MS = 100 };
+
+struct view_pipeline {
+    struct web *web;
+    struct watch watch;
+    struct view view;
+    pthread_t thread;
+    atomic_bool stop;
+};
+
+/* Processes that the source took out, the latest last. */
+static void put_fenced(FILE *out, const struct run_status *r)
+{
+    (void)fputs(",\"fenced\":[", out);
+    for (size_t i = 0; i < r->nfenced; i++) {
+        const struct fenced_status *f = &r->fenced[i];
+        char reason[STAGE_NAME_SIZE];
+        (void)snprintf(reason, sizeof reason, "%s", f->reason);
+        for (char *c = reason; *c; c++)
+            if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\')
+                *c = '?';
+        (void)fprintf(
+            out, "%s{\"pid\":%" PRId64 ",\"reason\":\"%s\",\"frames\":%" PRIu64 ",\"ago_s\":%.1f}",
+            i ? "," : "", f->pid, reason, f->frames, (double)f->ago_ns / 1e9);
+    }
+    (void)fprintf(out, "],\"givenUp\":%" PRIu64, r->given_up.deaths ? r->given_up.frame + 1 : 0);
+}
+
+static void tell(struct view_pipeline *v, int ended)
+{
+    char *text = NULL;
+    size_t size;
+    const struct run_status *r = view_latest(&v->view);
+    FILE *out = r ? open_memstream(&text, &size) : NULL;
+    if (!out)
+        return;
+    (void)fputs("{\"what\":\"pipeline\"", out);
+    put_fenced(out, r);
+    (void)fputs(",\"run\":", out);
+    view_print_json(&v->view, ended, out);
+    (void)fputs("}", out);
+    if (fclose(out) == 0)
+        web_pipeline(v->web, text);
+    free(text);
+}
+
+/* False once the run has ended. */
+static bool take(struct view_pipeline *v)
+{
+    struct run_status r;
+    enum status ended;
+    for (;;)
+        switch (watch_receive(&v->watch, &r, &ended)) {
+        case WATCH_NOTHING:
+            return true;
+        case WATCH_STATUS:
+            view_take(&v->view, &r, true);
+            tell(v, -1);
+            break;
+        case WATCH_END:
+            tell(v, (int)ended);
+            return false;
+        }
+}
+
+static void *watch(void *pipeline)
+{
+    struct view_pipeline *v = pipeline;
+    uint64_t asked_ns = 0;
+    while (!atomic_load(&v->stop) && take(v)) {
+        const uint64_t now_ns = clock_ns();
+        if (web_is_watched(v->web) && now_ns - asked_ns >= ASK_NS) {
+            asked_ns = now_ns;
+            watch_ask(&v->watch);
+        }
+        watch_wait(&v->watch, -1, WAIT_MS);
+    }
+    return NULL;
+}
+
+enum status view_pipeline_open(struct view_pipeline **opened, struct web *web, const char *control,
+                               struct error *e)
+{
+    if (!control[0] || endpoint_is_network(control))
+        return STATUS_OK;
+    struct view_pipeline *v = mem_array(1, sizeof *v);
+    if (!v)
+        return error_memory(e, "the pipeline");
+    v->web = web;
+    sigset_t all, former;
+    enum status s = watch_open(&v->watch, control, NULL, false, e);
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &former);
+    if (s == STATUS_OK && pthread_create(&v->thread, NULL, watch, v) != 0)
+        s = error_set(e, STATUS_FAILED, "cannot start a thread");
+    (void)pthread_sigmask(SIG_SETMASK, &former, NULL);
+    if (s == STATUS_OK) {
+        *opened = v;
+        return s;
+    }
+    watch_close(&v->watch);
+    mem_free(v);
+    return s;
+}
+
+void view_pipeline_close(struct view_pipeline *v)
+{
+    if (!v)
+        return;
+    atomic_store(&v->stop, true);
+    (void)pthread_join(v->thread, NULL);
+    watch_close(&v->watch);
+    view_clear(&v->view);
+    mem_free(v);
+}

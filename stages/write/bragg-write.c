@@ -1,0 +1,303 @@
+/*
+ * bragg-write: the sink that makes files of images, one a frame and output.  A
+ * file is written under a temporary name, renamed, and then entered in the index.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/history.h"
+#include "io/output/frame_index.h"
+#include "io/output/template.h"
+#include "outputs_names.h"
+#include "stage/stage.h"
+#include "write_options.h"
+
+struct writer {
+    struct write_options options;  // first
+    bool resume;
+    uint64_t run;
+    struct outputs outputs;
+    const struct experiment *experiment;
+    struct frame_index index;
+    bool has_index;
+    struct taken taken;      // names that were, when the index began
+    uint64_t expected;       // frames of this run
+    uint64_t first, last;    // frames of this process ...
+    uint64_t frames, bytes;  // ... how many, and their files but a series
+};
+
+static enum status writer_open(void *state, const char **operands, int noperands, struct error *e)
+{
+    struct writer *w = state;
+    return write_options_settle(&w->options, operands, noperands, &w->outputs, e);
+}
+
+/* --- the stream ---------------------------------------------------------- */
+
+/* Lineage of the files: that of the frames, and the one option that changes numbers. */
+static void files_lineage(const struct writer *w, char lineage[17],
+                          char history[EXPERIMENT_HISTORY_SIZE])
+{
+    char more[64];
+    const struct output_settings *settings = &w->options.settings;
+    uint64_t hash = hash_text(HASH_START, w->experiment->lineage);
+    hash = hash_bytes(hash, &settings->scale, sizeof settings->scale);
+    if (settings->scale > 0)
+        (void)snprintf(lineage, 17, "%016" PRIx64, hash_finish(hash));
+    else
+        (void)snprintf(lineage, 17, "%s", w->experiment->lineage);
+    (void)opt_lineage(write_options, w, more, sizeof more);
+    memcpy(history, w->experiment->history, sizeof w->experiment->history);
+    history_append(history, EXPERIMENT_HISTORY_SIZE, "bragg-write", more);
+}
+
+static enum status writer_message(void *state, const struct route *r, const struct message *m,
+                                  struct error *e)
+{
+    (void)m, (void)e;
+    ((struct writer *)state)->run = r->run;
+    return STATUS_OK;
+}
+
+/* Enters a frame whose files are there, with these names. */
+static enum status enter_named(struct writer *w, const struct nxmx_note *note, const char *names,
+                               struct error *e)
+{
+    const struct index_entry entry = {
+        .id = note->id, .crc = note->crc, .bytes = note->bytes, .hit = note->hit, .names = names};
+    return frame_index_add(&w->index, &entry, e);
+}
+
+/* Likewise one of the series, perhaps of another process. */
+static enum status enter(void *writer, const struct nxmx_note *note, struct error *e)
+{
+    struct writer *w = writer;
+    char names[OUTPUTS_NAMES_SIZE];
+    (void)outputs_list(&w->outputs, note->id, w->index.path, names);
+    return enter_named(w, note, names, e);
+}
+
+/* Replacing frames, the first of a run to finish a file leaves nothing of a former series. */
+static bool begins_anew(void *writer)
+{
+    const struct writer *w = writer;
+    return w->options.settings.overwrite && !w->resume && frame_index_is_empty(&w->index);
+}
+
+static enum status writer_begin(void *state, struct experiment *x, struct error *e)
+{
+    struct writer *w = state;
+    struct output_settings *settings = &w->options.settings;
+    char path[TEMPLATE_PATH_MAX], history[EXPERIMENT_HISTORY_SIZE];
+    w->experiment = x;
+    enum status s = outputs_begin(&w->outputs, settings, x, e);
+    if (s)
+        return s;
+    template_stem(&w->outputs.all[0].name, ".index", path);
+    files_lineage(w, settings->lineage, history);
+    w->has_index = true;
+    outputs_remove_leftovers(&w->outputs);
+    const struct frame_index_settings index = {.lineage = settings->lineage,
+                                               .history = history,
+                                               .run = w->run,
+                                               .resume = w->resume,
+                                               .overwrite = settings->overwrite,
+                                               .sync = settings->fsync};
+    if (!w->resume && !settings->overwrite)
+        s = taken_find(&w->taken, &w->outputs, e);
+    if (s == STATUS_OK)
+        s = frame_index_open(&w->index, w->options.index ? w->options.index : path, &index, e);
+    if (!w->index.fresh)
+        taken_free(&w->taken);  // some may be of these frames
+    const struct run_table_settings table = {.x = x,
+                                             .index = &w->index,
+                                             .lineage = settings->lineage,
+                                             .run = w->run,
+                                             .resume = w->resume,
+                                             .overwrite = settings->overwrite,
+                                             .sync = settings->fsync};
+    const struct nxmx_settings series = {.lineage = settings->lineage,
+                                         .run = w->run,
+                                         .resume = w->resume,
+                                         .replaces = settings->overwrite,
+                                         .anew = begins_anew,
+                                         .enter = enter,
+                                         .owner = w};
+    if (s == STATUS_OK)
+        s = outputs_begin_run(&w->outputs, &table, e);
+    return !s && w->outputs.series ? output_begin_series(w->outputs.series, settings, x, &series, e)
+                                   : s;
+}
+
+static enum status writer_settle(void *state, const struct start *start, struct stage *self,
+                                 struct error *e)
+{
+    (void)self, (void)e;
+    ((struct writer *)state)->resume = start->resume;
+    return STATUS_OK;
+}
+
+struct had {
+    const struct writer *w;
+    struct id_set *ids;
+};
+
+static enum status note_kept(void *had, const struct nxmx_note *note, struct error *e)
+{
+    const struct had *h = had;
+    const struct writer *w = h->w;
+    const bool there =
+        outputs_are_beside(&w->outputs, &w->options.settings, w->experiment, &w->index, note);
+    return !there || id_set_add(h->ids, note->id) ? STATUS_OK : error_memory(e, "a list of frames");
+}
+
+/* What the index names and is there, as it was, and what is kept for the series. */
+static enum status writer_have(void *state, struct id_set *ids, struct error *e)
+{
+    const struct writer *w = state;
+    struct nxmx_series *series = w->outputs.series ? &w->outputs.series->series : NULL;
+    struct id_set listed = {0};
+    enum status s = frame_index_ids(&w->index, &listed, e);
+    if (series)
+        nxmx_series_recall(series);
+    for (size_t i = 0; i < listed.count && s == STATUS_OK; i++)
+        for (uint64_t id = listed.ranges[i].first; s == STATUS_OK; id++) {
+            if (outputs_are_there(&w->outputs, &w->options.settings, w->experiment, &w->index,
+                                  id) &&
+                !id_set_add(ids, id))
+                s = error_memory(e, "the index");
+            if (id == listed.ranges[i].last)
+                break;
+        }
+    id_set_clear(&listed);
+    return !s && series ? nxmx_series_visit(series, note_kept, &(struct had){w, ids}, e) : s;
+}
+
+static void writer_expect(void *state, uint64_t frames)
+{
+    ((struct writer *)state)->expected = frames;
+}
+
+static enum status check_frame(const struct writer *w, const struct frame *f, struct error *e)
+{
+    if ((int64_t)f->image.count != experiment_pixels(w->experiment))
+        return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has %zu pixels, the detector %" PRId64,
+                         f->recipe.id, f->image.count, experiment_pixels(w->experiment));
+    const char *unnumbered = outputs_unnumbered(&w->outputs);
+    if (unnumbered && w->expected > 1)
+        return error_set(e, STATUS_USAGE,
+                         "'%.60s' holds no number such as %%04d, and there is more than one frame",
+                         unnumbered);
+    return STATUS_OK;
+}
+
+/* Before the first frame: nobody's files have the names of those to come, which are numbered from 0
+ * on, unless a part was chosen. */
+static enum status check_names(struct writer *w, uint64_t id, struct error *e)
+{
+    const enum status s =
+        id < w->expected ? taken_check(&w->taken, &w->outputs, w->expected, e) : STATUS_OK;
+    taken_free(&w->taken);
+    return s;
+}
+
+static enum status writer_frame(void *state, struct frame *f, struct error *e)
+{
+    struct writer *w = state;
+    const uint64_t id = f->recipe.id;
+    char names[OUTPUTS_NAMES_SIZE];
+    struct nxmx_note note = {.id = id,
+                             .crc = f->image.sum,  // the runtime has just summed them up
+                             .hit = f->recipe.nlattices > 0};
+    enum status s = check_frame(w, f, e);
+    if (s == STATUS_OK)
+        s = check_names(w, id, e);
+    if (s == STATUS_OK)
+        s = frame_index_check(&w->index, id, note.crc, e);
+    if (s == STATUS_OK && outputs_keep_planes(&w->outputs) &&
+        !planes_expand(&f->planes, f->image.count))
+        s = error_memory(e, "the planes");
+    if (s == STATUS_OK)
+        s = outputs_write(&w->outputs, &w->options.settings, w->experiment, f, &w->index, e);
+    if (s)
+        return s;
+    w->first = w->frames && w->first < id ? w->first : id;
+    w->last = w->last > id ? w->last : id;
+    w->frames++;
+    note.bytes = outputs_list(&w->outputs, id, w->index.path, names);
+    w->bytes += note.bytes;
+    return w->outputs.series ? nxmx_series_keep(&w->outputs.series->series, f, &note, e)
+                             : enter_named(w, &note, names, e);
+}
+
+static void writer_made(void *state, struct made *made)
+{
+    const struct writer *w = state;
+    const char *name = w->outputs.all[0].name.text, *slash = strrchr(name, '/');
+    made->bytes = w->bytes;
+    if (w->outputs.series) {
+        const struct nxmx_series *s = &w->outputs.series->series;
+        made->bytes += nxmx_series_bytes(s);
+        made->heads = nxmx_series_heads(s, 0);
+        made->all_heads = made->frames ? nxmx_series_heads(s, made->frames) : 0;
+    }
+    made->replaces = w->options.settings.overwrite;
+    (void)snprintf(made->folder, sizeof made->folder, "%.*s", slash ? (int)(slash - name + 1) : 1,
+                   slash ? name : ".");
+    outputs_describe(&w->outputs, w->first, w->last, made->names, sizeof made->names);
+}
+
+static enum status writer_end(void *state, struct error *e)
+{
+    struct writer *w = state;
+    enum status s = w->has_index ? frame_index_hold(&w->index, e) : STATUS_OK;
+    if (s == STATUS_OK)
+        s = outputs_end_run(&w->outputs, e);
+    return !s && w->has_index ? frame_index_finish(&w->index, e) : s;
+}
+
+static void writer_close(void *state)
+{
+    struct writer *w = state;
+    if (w->has_index)
+        outputs_remove_leftovers(&w->outputs);  // of others that shared the frames and died
+    w->index.used = outputs_named(&w->outputs);
+    outputs_close(&w->outputs);
+    if (w->has_index)
+        frame_index_close(&w->index);  // the last: then another run may begin
+    taken_free(&w->taken);
+}
+
+static const struct stage writer = {
+    .role = {.name = "bragg-write", .wants = KIND_IMAGE, .gives = KIND_NONE},
+    .summary = "Write images to numbered files.",
+    .examples = "... | bragg-write --preview='lyso_%04d.png' 'lyso_%04d.img'\n"
+                "... | bragg-write --resume --frames-per-file=50 lyso.nxs",
+    .operands = "TEMPLATE...",
+    .min_operands = 1,
+    .max_operands = OUTPUTS_TEMPLATES_MAX,
+    .details = "TEMPLATE is a file name with one number in it, such as 'lyso_%04d.img'; its "
+               "suffix tells the format: .img SMV, .cbf mini-CBF, .raw float32, .pgm or .png a "
+               "picture; or the one name of a series of NXmx files, such as lyso.nxs or "
+               "lyso_master.h5.",
+    .options = write_options,
+    .reads_only = true,
+    .state_size = sizeof(struct writer),
+    .open = writer_open,
+    .settle = writer_settle,
+    .message = writer_message,
+    .begin = writer_begin,
+    .have = writer_have,
+    .expect = writer_expect,
+    .frame = writer_frame,
+    .made = writer_made,
+    .end = writer_end,
+    .close = writer_close,
+};
+
+int main(int argc, char **argv)
+{
+    return stage_main(&writer, argc, argv);
+}

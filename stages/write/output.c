@@ -1,0 +1,269 @@
+#include "output.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/history.h"
+#include "base/target.h"
+#include "io/images/picture.h"
+#include "io/images/raw.h"
+#include "io/images/smv.h"
+
+#define SCALE_OF_COUNTS "--scale is for float32 pixels, these are whole numbers"
+
+static enum format format_of(const char *name)
+{
+    static const struct {
+        const char *suffix;
+        enum format format;
+    } suffixes[] = {
+        {".img", FORMAT_SMV},  {".smv", FORMAT_SMV}, {".cbf", FORMAT_CBF}, {".raw", FORMAT_RAW},
+        {".bin", FORMAT_RAW},  {".f32", FORMAT_RAW}, {".pgm", FORMAT_PGM}, {".png", FORMAT_PNG},
+        {".nxs", FORMAT_NXMX}, {".h5", FORMAT_NXMX},
+    };
+    const char *dot = strrchr(name, '.');
+    for (size_t i = 0; dot && i < sizeof suffixes / sizeof *suffixes; i++)
+        if (strcasecmp(dot, suffixes[i].suffix) == 0)
+            return suffixes[i].format;
+    return FORMAT_AUTO;
+}
+
+enum status output_parse(struct output *o, const char *text, enum format format, int64_t edge_max,
+                         struct error *e)
+{
+    const enum status s = template_parse(&o->name, text, e);
+    if (s)
+        return s;
+    o->format = format ? format : format_of(text);
+    o->edge_max = edge_max;
+    if (!o->format)
+        return error_set(e, STATUS_USAGE,
+                         "'%.60s' does not tell a format, must end in .img, .cbf, .nxs, .h5, .raw, "
+                         ".pgm or .png, or use --format",
+                         text);
+    if (o->format == FORMAT_NXMX) {
+        const enum status opened = nxmx_series_open(&o->series, text, e);
+        if (opened)
+            return opened;
+    }
+    return target_check(text, e);
+}
+
+/* Reduced for people, with marks: of panels in any places. */
+static bool is_preview(const struct output *o)
+{
+    return o->format == FORMAT_PNG && o->edge_max > 0;
+}
+
+bool output_is_image(const struct output *o)
+{
+    return o->format < FORMAT_NXMX && o->format != FORMAT_RAW && !is_preview(o);
+}
+
+bool output_is_of_run(const struct output *o)
+{
+    return format_is_reflections(o->format) && !template_is_numbered(&o->name);
+}
+
+void output_path(const struct output *o, uint64_t id, char *path)
+{
+    if (o->format == FORMAT_NXMX)
+        nxmx_series_file(&o->series, id, path);
+    else
+        template_name(&o->name, id, path);
+}
+
+/* Rounded, halves to even, and within 0..most, which is below 2^52; NaN gives 0. */
+static double whole(double value, double most)
+{
+    const double low = value > 0.0 ? value : 0.0, x = low < most ? low : most;
+    return (x + 0x1p52) - 0x1p52;
+}
+
+/* Into *to, of 16 or 32 bits; what does not fit is counted. */
+static void scale_image(double scale, const float *photons, double most, struct image *to,
+                        struct clipped *clipped)
+{
+    const bool narrow = to->type == PIXEL_U16;
+    uint16_t *narrow_pixels = to->pixels;
+    int32_t *wide_pixels = to->pixels;
+    uint64_t saturated = 0, below = 0;
+    for (size_t i = 0; i < to->count; i++) {
+        const double value = scale * (double)photons[i], adu = whole(value, most);
+        if (narrow)
+            narrow_pixels[i] = (uint16_t)adu;
+        else
+            wide_pixels[i] = (int32_t)adu;
+        saturated += adu == most;
+        below += value < -0.5;
+    }
+    clipped_add(clipped, saturated, below);
+}
+
+/* The experiment of frames in whole numbers. */
+static void scale_experiment(struct output *o, double scale, const struct experiment *x,
+                             struct experiment *scaled)
+{
+    char given[64];
+    *scaled = *x;
+    scaled->physics = PHYSICS_PHYSICAL;  // nanoBragg has no header for such a file
+    scaled->gain = scale;
+    (void)snprintf(given, sizeof given, HISTORY_GIVEN "=--scale=%.17g", scale);
+    history_append(scaled->history, sizeof scaled->history, "bragg-write", given);
+    o->clipped.largest_adu = scaled->saturation = o->format == FORMAT_SMV ? UINT16_MAX : INT32_MAX;
+}
+
+/* The frame as SMV and CBF take it, in whole numbers. */
+static enum status scale_frame(struct output *o, double scale, const struct frame *f,
+                               struct frame *copy, struct error *e)
+{
+    const bool smv = o->format == FORMAT_SMV;
+    *copy = (struct frame){.recipe = f->recipe, .reflections = f->reflections, .planes = f->planes};
+    if (!image_reserve(&copy->image, smv ? PIXEL_U16 : PIXEL_I32, UNIT_ADU, f->image.count))
+        return error_memory(e, "the scaled image");
+    scale_image(scale, f->image.pixels, o->clipped.largest_adu, &copy->image, &o->clipped);
+    return STATUS_OK;
+}
+
+static enum status write_counts(struct output *o, const struct output_settings *settings,
+                                const struct experiment *x, const struct frame *f, FILE *out,
+                                struct error *e)
+{
+    if (o->format == FORMAT_CBF)
+        return cbf_write(out, x, f, settings->cbf_header, &o->cbf, e);
+    return x->physics == PHYSICS_FAITHFUL && f->image.type == PIXEL_U16
+               ? smv_write_nanobragg(out, x, f, e)
+               : smv_write_modern(out, x, f, e);
+}
+
+/* SMV and CBF. */
+static enum status write_whole(struct output *o, const struct output_settings *settings,
+                               const struct experiment *x, const struct frame *f, FILE *out,
+                               struct error *e)
+{
+    struct experiment scaled;
+    struct frame copy;
+    if (f->image.type != PIXEL_F32)
+        return settings->scale > 0 ? error_set(e, STATUS_INPUT, SCALE_OF_COUNTS)
+                                   : write_counts(o, settings, x, f, out, e);
+    if (settings->scale == 0)
+        return error_set(e, STATUS_INPUT,
+                         "the pixels are float32 and %s holds whole numbers: put bragg-noise "
+                         "before, or give --scale=X",
+                         o->format == FORMAT_SMV ? "SMV" : "CBF");
+    scale_experiment(o, settings->scale, x, &scaled);
+    enum status s = scale_frame(o, settings->scale, f, &copy, e);
+    if (s == STATUS_OK)
+        s = write_counts(o, settings, &scaled, &copy, out, e);
+    image_free(&copy.image);
+    return s;
+}
+
+static enum status write_picture(struct output *o, const struct output_settings *settings,
+                                 const struct experiment *x, const struct frame *f, FILE *out,
+                                 const char *path, struct error *e)
+{
+    const struct picture_settings look = {
+        .edge_max = o->edge_max, .saturation = x->saturation, .logarithmic = settings->log};
+    struct picture p;
+    if (is_preview(o))
+        return preview_write(&o->shown, &settings->preview, &look, x, f, out, path, e);
+    enum status s = picture_make(&p, &f->image, x->panels, &look, e);
+    if (s == STATUS_OK)
+        s = o->format == FORMAT_PNG ? picture_write_png(out, &p, path, e)
+                                    : picture_write_pgm(out, &p, path, e);
+    picture_free(&p);
+    return s;
+}
+
+/* Formats of one image. */
+static enum status write_image(struct output *o, const struct output_settings *settings,
+                               const struct experiment *x, const struct frame *f, FILE *out,
+                               const char *path, struct error *e)
+{
+    struct error cause = {0};
+    if (o->format != FORMAT_SMV && o->format != FORMAT_CBF)
+        return write_picture(o, settings, x, f, out, path, e);
+    const enum status s = write_whole(o, settings, x, f, out, &cause);
+    return s ? error_set(e, s, "%s: %s", path, cause.text) : STATUS_OK;
+}
+
+static enum status write_content(struct output *o, const struct output_settings *settings,
+                                 const struct experiment *x, const struct frame *f, FILE *out,
+                                 const char *path, struct error *e)
+{
+    if (o->format == FORMAT_RAW)
+        return raw_write(out, &f->image, path, e);
+    if (format_is_reflections(o->format))
+        return reflections_write(out, o->format, x, f, path, e);
+    return write_image(o, settings, x, f, out, path, e);
+}
+
+enum status output_begin_series(struct output *o, const struct output_settings *settings,
+                                const struct experiment *x, const struct nxmx_settings *given,
+                                struct error *e)
+{
+    struct experiment scaled;
+    if (settings->scale == 0)
+        return nxmx_series_begin(&o->series, x, given, e);
+    scale_experiment(o, settings->scale, x, &scaled);
+    return nxmx_series_begin(&o->series, &scaled, given, e);
+}
+
+/* For the series; as whole numbers if so asked. */
+static enum status pack_for_series(struct output *o, const struct output_settings *settings,
+                                   const struct frame *f, struct error *e)
+{
+    struct frame copy;
+    if (settings->scale == 0)
+        return nxmx_series_pack(&o->series, f, e);
+    if (f->image.type != PIXEL_F32)
+        return error_set(e, STATUS_INPUT, SCALE_OF_COUNTS);
+    enum status s = scale_frame(o, settings->scale, f, &copy, e);
+    if (s == STATUS_OK && !image_is_intact(&f->image))
+        s = error_set(e, STATUS_FAILED, "%s: the image was replaced while it was read",
+                      o->series.master);
+    if (s == STATUS_OK)
+        s = nxmx_series_pack(&o->series, &copy, e);
+    image_free(&copy.image);
+    return s;
+}
+
+enum status output_put(struct output *o, const struct output_settings *settings,
+                       const struct experiment *x, const struct frame *f, const char *path,
+                       struct replace *file, struct error *e)
+{
+    *file = (struct replace){0};
+    if (o->format == FORMAT_NXMX)
+        return pack_for_series(o, settings, f, e);
+    enum status s = replace_open(file, path, e);
+    if (s)
+        return s;
+    file->sync = settings->fsync;
+    s = write_content(o, settings, x, f, file->stream, path, e);
+    if (s == STATUS_OK && !image_is_intact(&f->image))
+        s = error_set(e, STATUS_FAILED, "%s: the image was replaced while it was written", path);
+    if (s == STATUS_OK)
+        s = replace_flush(file, e);
+    if (s)
+        replace_abort(file);
+    return s;
+}
+
+enum status output_write(struct output *o, const struct output_settings *settings,
+                         const struct experiment *x, const struct frame *f, const char *path,
+                         struct error *e)
+{
+    struct replace file;
+    const enum status s = output_put(o, settings, x, f, path, &file, e);
+    return s || !file.path ? s : replace_commit(&file, e);
+}
+
+void output_close(struct output *o)
+{
+    cbf_scratch_free(&o->cbf);
+    preview_free(&o->shown);
+    nxmx_series_close(&o->series);
+    run_table_close(&o->run);
+}

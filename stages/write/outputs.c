@@ -1,0 +1,375 @@
+#include "outputs.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/input.h"
+#include "base/log.h"
+#include "io/output/leftovers.h"
+#include "output_lineage.h"
+#include "output_planes.h"
+#include "outputs_unsaid.h"
+
+enum status outputs_add(struct outputs *o, const char *text, enum format format, int64_t edge_max,
+                        struct error *e)
+{
+    struct output *added = &o->all[o->count++];
+    const enum status s = output_parse(added, text, format, edge_max, e);
+    if (s || added->format != FORMAT_NXMX)
+        return s;
+    if (o->series)
+        return error_set(e, STATUS_USAGE, "'%.60s' is a second series of NXmx", text);
+    o->series = added;
+    return STATUS_OK;
+}
+
+bool outputs_have(const struct outputs *o, enum format format)
+{
+    for (int i = 0; i < o->count; i++)
+        if (o->all[i].format == format)
+            return true;
+    return false;
+}
+
+/* The first that holds one image, or NULL. */
+static const struct output *first_image(const struct outputs *o)
+{
+    for (int i = 0; i < o->count; i++)
+        if (output_is_image(&o->all[i]))
+            return &o->all[i];
+    return NULL;
+}
+
+enum status outputs_begin(struct outputs *o, const struct output_settings *settings,
+                          const struct experiment *x, struct error *e)
+{
+    struct error cause = {0};
+    const struct output *image = first_image(o);
+    if (image && x->npanels != 1) {
+        const enum status s = assembly_open(&o->assembly, x, &cause);
+        if (s)
+            return error_set(e, s, "%s: %s", image->name.text, cause.text);
+    }
+    if (!moved_open(&o->moved, o->assembly.of ? &o->assembly.whole : x))
+        return error_memory(e, "the panels");
+    if (!outputs_have(o, FORMAT_CBF) || settings->cbf_header == CBF_GENERIC)
+        return STATUS_OK;
+    return cbf_header_check(settings->cbf_header, o->assembly.of ? &o->assembly.whole : x, e);
+}
+
+/* DIALS takes digits before a dot for the number of a frame, and fails where there are none. */
+static bool has_number_for_dials(const struct template *t)
+{
+    const char *slash = strrchr(t->text, '/');
+    if (template_is_numbered(t))
+        return t->text[t->end] == '.';
+    for (const char *c = slash ? slash + 1 : t->text; *c; c++)
+        if (isdigit((unsigned char)c[0]) && c[1] == '.')
+            return true;
+    return false;
+}
+
+/* The first images that DIALS imports. */
+static struct dials_images images_for_dials(const struct outputs *o)
+{
+    for (int i = 0; i < o->count; i++) {
+        const struct output *out = &o->all[i];
+        const bool numbered = out->format == FORMAT_SMV || out->format == FORMAT_CBF;
+        if (out == o->series ||
+            (numbered && template_is_numbered(&out->name) && has_number_for_dials(&out->name)))
+            return (struct dials_images){.files = &out->name,
+                                         .instead = o->series ? &o->series->name : NULL};
+    }
+    return (struct dials_images){0};
+}
+
+enum status outputs_begin_run(struct outputs *o, const struct run_table_settings *settings,
+                              struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (int i = 0; i < o->count && !s; i++) {
+        struct output *out = &o->all[i];
+        if (!output_is_of_run(out) || out->format == FORMAT_EXPT)
+            continue;
+        struct run_table_settings own = *settings;
+        own.format = out->format;
+        own.images = images_for_dials(o);
+        own.path = out->name.text;
+        own.expt = out->format == FORMAT_REFL ? out[1].name.text : NULL;
+        s = run_table_begin(&out->run, &own, e);
+    }
+    return s;
+}
+
+enum status outputs_end_run(struct outputs *o, struct error *e)
+{
+    /* Tables last: one that is there counts as finished only when the index names its frames. */
+    enum status s = o->series ? nxmx_series_end(&o->series->series, e) : STATUS_OK;
+    for (int i = 0; i < o->count && !s; i++)
+        s = run_table_end(&o->all[i].run, e);
+    return s;
+}
+
+const char *outputs_unnumbered(const struct outputs *o)
+{
+    for (int i = 0; i < o->count; i++)
+        if (&o->all[i] != o->series && !output_is_of_run(&o->all[i]) &&
+            !template_is_numbered(&o->all[i].name))
+            return o->all[i].name.text;
+    return NULL;
+}
+
+/* Of several panels: the frame as one image, borrowed from the assembly. */
+static enum status assemble(struct outputs *o, const struct frame *f, struct frame *whole,
+                            struct error *e)
+{
+    *whole = (struct frame){.recipe = f->recipe};
+    const enum status s = assembly_image(&o->assembly, &f->image, e);
+    whole->image = o->assembly.image;
+    if (s == STATUS_OK && !image_is_intact(&f->image))
+        return error_set(e, STATUS_FAILED, "frame %" PRIu64 " was replaced while it was read",
+                         f->recipe.id);
+    return s;
+}
+
+/* What DIALS reads, and is no device. */
+static bool is_for_dials(const struct output *o)
+{
+    struct stat st;
+    return (o->format == FORMAT_SMV || o->format == FORMAT_CBF) &&
+           (stat(o->name.text, &st) != 0 || S_ISREG(st.st_mode));
+}
+
+static void warn_of_names(const struct outputs *o)
+{
+    for (int i = 0; i < o->count; i++)
+        if (is_for_dials(&o->all[i]) && !has_number_for_dials(&o->all[i].name))
+            log_line(LOG_WARNING,
+                     "'%.60s' has no number right before a dot, as 'lyso_%%04d.cbf' has: DIALS "
+                     "cannot import it",
+                     o->all[i].name.text);
+}
+
+static enum status put_all(struct outputs *o, const struct output_settings *settings,
+                           const struct experiment *x, const struct frame *f,
+                           struct replace files[OUTPUTS_MAX], struct error *e)
+{
+    char path[TEMPLATE_PATH_MAX];
+    struct frame whole;
+    const bool assembled = o->assembly.of != NULL;
+    const struct experiment *seen = moved_to(&o->moved, &f->recipe);
+    enum status s = assembled ? assemble(o, f, &whole, e) : STATUS_OK;
+    for (int i = 0; i < o->count && s == STATUS_OK; i++) {
+        struct output *out = &o->all[i];
+        output_path(out, f->recipe.id, path);
+        if (output_is_of_run(out))
+            s = out->format == FORMAT_EXPT ? STATUS_OK : run_table_add(&out->run, f, e);
+        else
+            s = output_is_image(out)
+                    ? output_put(out, settings, seen, assembled ? &whole : f, path, &files[i], e)
+                    : output_put(out, settings, x, f, path, &files[i], e);
+    }
+    return s;
+}
+
+bool outputs_keep_planes(const struct outputs *o)
+{
+    return o->series || outputs_have(o, FORMAT_RAW);
+}
+
+static bool keeps_reflections(const struct outputs *o)
+{
+    for (int i = 0; i < o->count; i++)
+        if (format_is_reflections(o->all[i].format))
+            return true;
+    return false;
+}
+
+/* Of one whose images do not keep planes, once. */
+static void warn_of_planes(struct outputs *o, const struct frame *f)
+{
+    if (f->planes.count && !o->named && !outputs_keep_planes(o))
+        log_line(LOG_WARNING, "the planes of derivatives are in no file: .raw and NXmx keep them");
+    if (f->reflections.nlabels && !o->named && !o->series)
+        log_line(LOG_WARNING, "the labels of pixels are in no file: NXmx (run.nxs) keeps them");
+    if (f->reflections.present && !o->named && !o->series && !keeps_reflections(o))
+        log_line(LOG_WARNING, "the reflections are in no file: give --reflections, or write NXmx "
+                              "(run.nxs)");
+    if (f->reflections.has_slopes && !o->named)
+        log_line(LOG_WARNING, "the derivatives by F are in no file: streams and recordings keep "
+                              "them");
+}
+
+/* DIALS takes names of one length for one series. */
+static void warn_of_numbers(struct outputs *o, uint64_t id)
+{
+    for (int i = 0; i < o->count && !(o->said & OUTPUTS_SAID_NUMBERS); i++) {
+        const struct template *t = &o->all[i].name;
+        uint64_t longer = 10;
+        for (int digits = 1; digits < t->width; digits++)
+            longer *= 10;
+        if (!is_for_dials(&o->all[i]) || !template_is_numbered(t) || id < longer)
+            continue;
+        o->said |= OUTPUTS_SAID_NUMBERS;
+        log_line(LOG_WARNING,
+                 "'%.60s': the number %" PRIu64 " has more digits than the names before: DIALS "
+                 "takes the files for another series; give more digits, as in 'lyso_%%06d.cbf'",
+                 t->text, id);
+    }
+}
+
+/* What the files cannot say, once they are there. */
+static void warn_of_unsaid(struct outputs *o, const struct output_settings *settings,
+                           const struct experiment *x, const struct frame *f)
+{
+    const struct unsaid_frame u = {.image = moved_to(&o->moved, &f->recipe),
+                                   .x = x,
+                                   .f = f,
+                                   .scale = settings->scale,
+                                   .kind = settings->cbf_header};
+    warn_of_numbers(o, f->recipe.id);
+    outputs_warn_of_unsaid(o, &u, &o->said);
+}
+
+/* Gives a file its name, after those of its planes. */
+static enum status name_file(const struct output *out, const struct output_settings *settings,
+                             const struct frame *f, struct replace *file, struct error *e)
+{
+    const enum status s =
+        out->format == FORMAT_RAW
+            ? output_planes_write(&f->planes, file->path, settings->fsync, file->guarded, e)
+            : STATUS_OK;
+    if (!s)
+        return replace_commit(file, e);
+    replace_abort(file);
+    return s;
+}
+
+enum status outputs_write(struct outputs *o, const struct output_settings *settings,
+                          const struct experiment *x, const struct frame *f,
+                          struct frame_index *index, struct error *e)
+{
+    struct replace files[OUTPUTS_MAX] = {0};
+    enum status s = put_all(o, settings, x, f, files, e);
+    if (s == STATUS_OK)
+        s = frame_index_hold(index, e);
+    if (s == STATUS_OK && !o->named) {
+        warn_of_names(o);
+        warn_of_planes(o, f);
+    }
+    for (int i = 0; i < o->count; i++) {
+        if (!files[i].path)
+            continue;
+        o->named = o->named || s == STATUS_OK;
+        files[i].guarded =
+            !settings->overwrite && !frame_index_lists(index, f->recipe.id, files[i].path);
+        if (s == STATUS_OK)
+            s = name_file(&o->all[i], settings, f, &files[i], e);
+        else
+            replace_abort(&files[i]);
+    }
+    if (s == STATUS_OK)
+        warn_of_unsaid(o, settings, x, f);
+    return s;
+}
+
+bool outputs_named(const struct outputs *o)
+{
+    return o->named || (o->series && o->series->series.named);
+}
+
+uint64_t outputs_list(const struct outputs *o, uint64_t id, const char *index,
+                      char names[OUTPUTS_NAMES_SIZE])
+{
+    uint64_t bytes = 0;
+    size_t used = 0;
+    for (int i = 0; i < o->count; i++) {
+        char path[TEMPLATE_PATH_MAX];
+        struct stat st;
+        output_path(&o->all[i], id, path);
+        used += (size_t)snprintf(names + used, OUTPUTS_NAMES_SIZE - used, i ? "\t%s" : "%s",
+                                 frame_index_name(index, path));
+        if (&o->all[i] != o->series && !output_is_of_run(&o->all[i]) && stat(path, &st) == 0 &&
+            S_ISREG(st.st_mode))
+            bytes += (uint64_t)st.st_size;
+    }
+    return bytes;
+}
+
+void outputs_describe(const struct outputs *o, uint64_t first, uint64_t last, char *text,
+                      size_t size)
+{
+    for (int i = 0; i < o->count; i++) {
+        char path[TEMPLATE_PATH_MAX], seen[TEMPLATE_PATH_MAX];
+        const bool series = &o->all[i] == o->series;
+        const size_t used = strlen(text);
+        if (!series)
+            output_path(&o->all[i], first, path);
+        input_seen(series ? o->series->series.master : path, seen, sizeof seen);
+        (void)snprintf(text + used, size - used, "%s%s", i ? ", " : "", seen);
+        if (series || first == last || !template_is_numbered(&o->all[i].name))
+            continue;
+        output_path(&o->all[i], last, path);
+        const char *slash = strrchr(path, '/');
+        (void)snprintf(text + strlen(text), size - strlen(text), " ... %s",
+                       slash ? slash + 1 : path);
+    }
+}
+
+/* All but the series, as an entry says. */
+static bool others_are_there(const struct outputs *o, const struct output_settings *settings,
+                             const struct experiment *x, const struct index_entry *entry)
+{
+    char path[TEMPLATE_PATH_MAX];
+    bool there = true;
+    for (int i = 0; i < o->count && there; i++) {
+        const struct output *out = &o->all[i];
+        output_path(out, entry->id, path);
+        if (output_is_of_run(out))
+            there = out->format == FORMAT_EXPT || run_table_has(&out->run, entry->id);
+        else
+            there = out == o->series || output_is_entered(out, settings, x, entry, path);
+    }
+    return there;
+}
+
+bool outputs_are_there(const struct outputs *o, const struct output_settings *settings,
+                       const struct experiment *x, const struct frame_index *index, uint64_t id)
+{
+    char names[OUTPUTS_NAMES_SIZE];
+    const uint64_t bytes = outputs_list(o, id, index->path, names);
+    return frame_index_has(index, id, names, bytes) &&
+           others_are_there(o, settings, x, frame_index_find(index, id)) &&
+           (!o->series || nxmx_series_holds(&o->series->series, id));
+}
+
+bool outputs_are_beside(const struct outputs *o, const struct output_settings *settings,
+                        const struct experiment *x, const struct frame_index *index,
+                        const struct nxmx_note *note)
+{
+    char names[OUTPUTS_NAMES_SIZE];
+    const struct index_entry entry = {.id = note->id, .crc = note->crc};
+    return outputs_list(o, note->id, index->path, names) == note->bytes &&
+           others_are_there(o, settings, x, &entry);
+}
+
+void outputs_remove_leftovers(const struct outputs *o)
+{
+    for (int i = 0; i < o->count; i++)
+        leftovers_remove(&o->all[i].name);
+    if (o->series)
+        leftovers_remove(&o->series->series.data);
+}
+
+void outputs_close(struct outputs *o)
+{
+    for (int i = 0; i < o->count; i++) {
+        clipped_say(&o->all[i].clipped, o->all[i].name.text);
+        output_close(&o->all[i]);
+    }
+    moved_close(&o->moved);
+    assembly_free(&o->assembly);
+}
