@@ -48,6 +48,8 @@ PROGRAMS := $(addprefix $(BUILD)/bin/,$(basename $(notdir $(PROGRAM_SOURCES))))
 SHARED   := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(PROGRAM_SOURCES) stages/skeleton/skeleton.c,$(STAGES)))
 SHARED_LIBRARY := $(BUILD)/lib/libbragg-shared.a
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%.t,$(wildcard tests/unit/*.c))
+# They take 10 seconds each, and only make check-full runs them.
+SLOW_UNITS := $(patsubst %,$(BUILD)/tests/unit/%.t,cuda_after cuda_go_on footprint_points)
 LIBRARIES := $(SHARED_LIBRARY) $(patsubst %,$(BUILD)/lib/libbragg-%.a,$(LAYERS))
 
 # sources LAYERS: what is in their folders, and in folders of these.
@@ -287,7 +289,7 @@ JOBS  ?= 2
 
 check: deps  ## build everything and run the core tests
 	@$(MAKE) --no-print-directory -j$(JOBS) all units
-	@scripts/run-tests $(BUILD) $(UNITS) $(sort $(wildcard tests/cli/*.t))
+	@scripts/run-tests $(BUILD) $(filter-out $(SLOW_UNITS),$(UNITS)) $(sort $(wildcard tests/cli/*.t))
 
 check-full: deps  ## the rest: clang, sanitizers, DIALS, manual pages
 	@scripts/install-deps full

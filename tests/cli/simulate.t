@@ -1,10 +1,10 @@
 #!/bin/sh
-# Pipelines of the real code under a virtual network and clock: 20 000 runs with faults, and each the
-# same story again (tests/simulate).  A million of others are in tests/full/simulate.t.
+# Pipelines of the real code under a virtual network and clock: 8000 runs with faults, and each the
+# same story again (tests/simulate).  Hundreds of thousands of others are in tests/full/simulate.t.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 scratch
 
-seeds=20000
+seeds=8000
 [ -z "${BRAGG_SANITIZED:-}" ] || seeds=3000  # ten times as slow
 check 'no frame is lost, none is there twice, and every run ends' simulate --seeds=1:$seeds
 
