@@ -122,7 +122,7 @@ INLINE void gpu_prepare_terms(const struct gpu_frame *f, const struct dense_latt
     }
 }
 
-/* ---- one term, as cpu_dense_term.h ------------------------------------------------- */
+/* ---- one term, as dense_loop.c ------------------------------------------------- */
 
 /* An index along one axis, see struct dense_index. */
 struct gpu_index {

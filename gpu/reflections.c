@@ -5,7 +5,7 @@
 #include "gpu/reflections.h"
 
 #include "engine/closed/closed.h"
-#include "engine/dense/cpu_dense_shares.h"
+#include "engine/dense/dense_reflections.h"
 #include "engine/spots/cpu_shares.h"
 #include "gpu/apart.h"
 #include "gpu/layout.h"

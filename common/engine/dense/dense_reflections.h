@@ -1,12 +1,12 @@
 /*
  * Inside the CPU engine: what each reflection gives to the pixels of a frame, kept while the dense
  * loop computes it.  The loop knows the item of the padded table for each of its terms, and so
- * whose it is: cpu_dense_keys.h sums terms by item, and no second look is needed.
+ * whose it is: dense_reflections_loop.c sums terms by item, and no second look is needed.
  */
-#ifndef BRAGG_ENGINE_CPU_DENSE_SHARES_H
-#define BRAGG_ENGINE_CPU_DENSE_SHARES_H
+#ifndef BRAGG_ENGINE_DENSE_REFLECTIONS_H
+#define BRAGG_ENGINE_DENSE_REFLECTIONS_H
 
-#include "engine/dense/cpu_dense.h"
+#include "engine/dense/dense.h"
 #include "engine/spots/shares.h"
 
 /* What may be lost of a share: 1e-4 of 10 photons are a thousand times as much. */

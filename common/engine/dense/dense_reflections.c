@@ -1,5 +1,5 @@
 /* Shares of the dense loop: memory, and what their keys say. */
-#include "engine/dense/cpu_dense_shares.h"
+#include "engine/dense/dense_reflections.h"
 
 #include <math.h>
 #include <string.h>
