@@ -8,7 +8,7 @@
 #include "gpu/layout.h"
 #include "gpu/pieces.h"
 #include "gpu/shares.h"
-#include "gpu/shares_kernel.h"
+#include "gpu/kernel.h"
 
 /* With the registers of 3 blocks on a multiprocessor at once, or of 4. */
 template <int SHAPE, bool CUBIC>

@@ -10,7 +10,7 @@
 #endif
 #include "gpu/layout.h"
 #include "gpu/slopes.h"
-#include "gpu/slopes_kernel.h"
+#include "gpu/kernel.h"
 
 #if CPU_DOUBLE
 #define KERNEL gpu_slopes_double

@@ -1,5 +1,4 @@
-/* Which plans and frames are in the dense form, its structure factors on the card, and who makes
- * way for them. */
+/* Decides which plans and frames take the dense path, and keeps its structure factors on the GPU. */
 #include <string.h>
 
 #include "gpu/plan.h"
@@ -18,26 +17,6 @@ static bool footprint_is_alike(const struct plan *p)
 {
     const struct cpu_kernels *here = cpu_kernels_choose(NULL, p->precision, NULL);
     return !p->footprint || !strcmp(here->identity, p->device->as_cpu(p->context, p->precision));
-}
-
-enum status gpu_reserve(struct plan *p, size_t bytes, void **memory, struct error *e)
-{
-    if (!p->device->reserve(p->context, bytes, memory, NULL))
-        return STATUS_OK;
-    gpu_drop_out(p);
-    return p->device->reserve(p->context, bytes, memory, e);
-}
-
-enum status gpu_open_batch(struct plan *p, enum gpu_batch which, size_t bytes, struct error *e)
-{
-    if (bytes <= p->batch_bytes[which])
-        return STATUS_OK;
-    p->device->release(p->context, p->batch[which]);
-    p->batch[which] = NULL;
-    p->batch_bytes[which] = 0;
-    const enum status s = gpu_reserve(p, bytes, &p->batch[which], e);
-    p->batch_bytes[which] = s ? 0 : bytes;
-    return s;
 }
 
 enum status gpu_dense_open(struct plan *p, struct error *e)
