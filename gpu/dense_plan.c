@@ -1,4 +1,5 @@
-/* Decides which plans and frames take the dense path, and keeps its structure factors on the GPU. */
+/* Decides which plans and frames take the dense path, and keeps its structure factors on the GPU.
+ */
 #include <string.h>
 
 #include "gpu/plan.h"

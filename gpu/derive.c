@@ -129,12 +129,13 @@ static enum status pack_lattices(struct gpu_pack *pack, const struct cpu_job *jo
     return STATUS_OK;
 }
 
-/* Packs *to for an open job: *frame is of the experiment, its tables are `tables` here and `on_card`
- * on the GPU.  STATUS_FAILED when memory is out. */
+/* Packs *to for an open job: *frame is of the experiment, its tables are `tables` here and
+ * `on_card` on the GPU.  STATUS_FAILED when memory is out. */
 static enum status gpu_pack_slopes(struct gpu_pack *pack, const struct cpu_job *job,
-                            const struct slopes_frame *slopes, const struct cpu_table *tables,
-                            const struct cpu_table *on_card, const struct gpu_frame *frame,
-                            struct gpu_slopes *to, struct error *e)
+                                   const struct slopes_frame *slopes,
+                                   const struct cpu_table *tables, const struct cpu_table *on_card,
+                                   const struct gpu_frame *frame, struct gpu_slopes *to,
+                                   struct error *e)
 {
     *to = (struct gpu_slopes){.frame = *frame, .count = slopes->set->count};
     vec_copy(to->axis, job->x->beam.polarization);

@@ -242,7 +242,7 @@ static struct gpu_image place_of(const struct image *image)
 }
 
 static enum status plan_go_on(struct plan *p, const struct recipe *recipe, uint64_t seed,
-                      const struct image *photons, const struct image *to, struct error *e)
+                              const struct image *photons, const struct image *to, struct error *e)
 {
     const struct gpu_task task = {
         .recipe = recipe, .seed = &seed, .photons = place_of(photons), .to = place_of(to)};
@@ -316,14 +316,14 @@ static enum status host_create(struct plan **plan, const struct experiment *expe
     return plan_create(plan, &gpu_device_host, experiment, options, e);
 }
 
-#define ENGINE(its_name, its_create)                                                         \
-    {                                                                                        \
-        .name = its_name, .create = its_create, .identity = plan_identity,                   \
-        .describe = plan_describe, .run = plan_run, .prepare = gpu_after_prepare,            \
-        .develop = plan_develop, .card = plan_card, .develop_there = plan_develop_there,     \
+#define ENGINE(its_name, its_create)                                                          \
+    {                                                                                         \
+        .name = its_name, .create = its_create, .identity = plan_identity,                    \
+        .describe = plan_describe, .run = plan_run, .prepare = gpu_after_prepare,             \
+        .develop = plan_develop, .card = plan_card, .develop_there = plan_develop_there,      \
         .go_on = plan_go_on, .pin = plan_pin, .unpin = plan_unpin, .counts = gpu_plan_counts, \
-        .derive = gpu_derive, .reflections = gpu_reflections, .trace = plan_trace,           \
-        .destroy = plan_destroy,                                                             \
+        .derive = gpu_derive, .reflections = gpu_reflections, .trace = plan_trace,            \
+        .destroy = plan_destroy,                                                              \
     }
 
 const struct engine engine_cuda = ENGINE("cuda", cuda_create);

@@ -65,11 +65,11 @@ static enum status fetch(const struct card *card, void *to, const void *from, si
 }
 
 static const struct card host_card = {.uuid = "this processor",
-                               .reserve = reserve,
-                               .release = release,
-                               .open = open_named,
-                               .close = close_named,
-                               .fetch = fetch};
+                                      .reserve = reserve,
+                                      .release = release,
+                                      .open = open_named,
+                                      .close = close_named,
+                                      .fetch = fetch};
 
 /* ---- kernels as loops ------------------------------------------------------------------ */
 

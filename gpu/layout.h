@@ -7,8 +7,8 @@
 
 #include <assert.h>
 
-#include "gpu/kernel.h"
 #include "gpu/frame.h"
+#include "gpu/kernel.h"
 
 #define SIZE_IS(type, bytes) static_assert(sizeof(struct type) == (bytes), #type)
 SIZE_IS(panel, 344);

@@ -1,4 +1,5 @@
-/* The rows of a frame: in as many parts as the memory of the GPU asks for, each cut into launches. */
+/* The rows of a frame: in as many parts as the memory of the GPU asks for, each cut into launches.
+ */
 #include "base/clipped.h"
 #include "gpu/plan.h"
 

@@ -7,8 +7,8 @@
 #ifndef BRAGG_GPU_SHARES_H
 #define BRAGG_GPU_SHARES_H
 
-#include "gpu/pixel.h"
 #include "gpu/frame.h"
+#include "gpu/pixel.h"
 
 #define GPU_NO_KEY UINT32_MAX
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "engine/cpu/cpu.h"
-#include "gpu/kernel.h"
 #include "gpu/host_loop.h"
+#include "gpu/kernel.h"
 #include "tests/enginecheck/peak.h"
 
 /* Nothing is worth measuring here; numbers let the shares be printed. */
