@@ -185,15 +185,12 @@ static enum status read_text(const char *path, struct listed_spectra *l, struct 
 static hid_t open_numbers(hid_t file, const char *path, hsize_t size[2])
 {
     const hid_t data = hdf5_open_data(file, path);
-    const hid_t space = data < 0 ? -1 : H5Dget_space(data);
-    const int rank = space < 0 ? 0 : H5Sget_simple_extent_ndims(space);
-    size[0] = size[1] = 1;
-    const bool good = (rank == 1 || rank == 2) &&
-                      H5Sget_simple_extent_dims(space, size + 2 - rank, NULL) == rank && size[0] &&
-                      size[1] && size[1] <= POINTS_MAX / size[0];
-    if (space >= 0)
-        (void)H5Sclose(space);
-    if (good || data < 0)
+    const int rank = hdf5_sizes(data, 1, 2, POINTS_MAX, size);
+    if (rank == 1) {
+        size[1] = size[0];
+        size[0] = 1;
+    }
+    if (rank || data < 0)
         return data;
     (void)H5Dclose(data);
     return -1;
@@ -247,9 +244,10 @@ static enum status read_sets(const char *path, double unit_eV, hid_t energies,
     enum status s = reserve(l, (size_t)wsize[0], (size_t)wsize[1], e);
     if (s)
         return s;
-    if (H5Dread(energies, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, l->energy_eV) < 0 ||
-        H5Dread(weights, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, l->photons) < 0)
-        return error_set(e, STATUS_INPUT, "%s: /energies or /weights cannot be read", path);
+    s = hdf5_read_numbers(energies, path, "/energies", H5T_NATIVE_DOUBLE, l->energy_eV, e);
+    s = s ? s : hdf5_read_numbers(weights, path, "/weights", H5T_NATIVE_DOUBLE, l->photons, e);
+    if (s)
+        return s;
     for (size_t i = 0; i < (size_t)(esize[0] * esize[1]); i++)
         l->energy_eV[i] *= unit_eV;
     for (size_t i = 1; i < l->shots && esize[0] == 1; i++)
@@ -259,11 +257,9 @@ static enum status read_sets(const char *path, double unit_eV, hid_t energies,
     return s;
 }
 
-static enum status read_open(struct hdf5_file *f, const char *path, struct listed_spectra *l,
-                             struct error *e)
+static enum status take_hdf5(struct hdf5_file *f, const char *path, void *what, struct error *e)
 {
     hsize_t esize[2], wsize[2];
-    char missing[HDF5_REASON];
     double unit_eV = 1.0;
     const hid_t energies = open_numbers(f->id, "/energies", esize);
     const hid_t weights = open_numbers(f->id, "/weights", wsize);
@@ -272,13 +268,9 @@ static enum status read_open(struct hdf5_file *f, const char *path, struct liste
         s = error_set(e, STATUS_INPUT,
                       "%s: must have /energies and /weights, numbers of shots x points, at most %d",
                       path, POINTS_MAX);
-    else if (hdf5_missing_part(energies, missing) || hdf5_missing_part(weights, missing))
-        s = error_set(e, STATUS_INPUT,
-                      "%s: /energies or /weights has a part in %s, which is missing", path,
-                      missing);
     else
         s = read_unit(f->id, path, &unit_eV, e);
-    s = s ? s : read_sets(path, unit_eV, energies, esize, weights, wsize, l, e);
+    s = s ? s : read_sets(path, unit_eV, energies, esize, weights, wsize, what, e);
     if (energies >= 0)
         (void)H5Dclose(energies);
     if (weights >= 0)
@@ -290,22 +282,14 @@ static void try_hdf5(struct hdf5_file *f)
 {
     struct listed_spectra l = {0};
     struct error e;
-    (void)read_open(f, "", &l, &e);
+    (void)take_hdf5(f, "", &l, &e);
     spectra_free(&l);
-}
-
-static enum status read_hdf5(const char *path, struct listed_spectra *l, struct error *e)
-{
-    struct hdf5_file f;
-    enum status s = hdf5_open(&f, path, try_hdf5, e);
-    s = s ? s : read_open(&f, path, l, e);
-    hdf5_abort(&f);
-    return s;
 }
 
 enum status spectra_read(const char *path, struct listed_spectra *l, struct error *e)
 {
     *l = (struct listed_spectra){0};
-    const enum status s = nxmx_is_hdf5(path) ? read_hdf5(path, l, e) : read_text(path, l, e);
+    const enum status s =
+        nxmx_is_hdf5(path) ? hdf5_take(path, try_hdf5, take_hdf5, l, e) : read_text(path, l, e);
     return s ? s : check_all(path, l, e);
 }

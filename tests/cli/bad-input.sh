@@ -138,6 +138,27 @@ smv 8 8 129 > odd.img
 smv 4096 4096 128 > claims.img
 printf '{\nHEADER_BYTES=512;\n}\n' > bare.img
 printf '{\nHEADER_BYTES=99999999999;\nSIZE1=8;\nSIZE2=8;\n}\n' > header.img
+# mask NAME BYTES HEADER: SMV of 8 x 8 pixels with more lines in its header, and so many bytes 001
+mask() {
+	printf '{\nHEADER_BYTES=512;\nSIZE1=8;\nSIZE2=8;\n%s\n}' "$3" | dd bs=512 count=1 conv=sync 2> /dev/null > "$1"
+	head -c "$2" /dev/zero | tr '\0' '\1' >> "$1"
+}
+mask mad.img 128 'TYPE=mad;'
+mask signed.img 128 'TYPE=signed_short;'
+mask motorola.img 128 'BYTE_ORDER=motorola;'
+mask stack.img 128 'DIM=3;'
+mask pck.img 128 'COMPRESSION=PCK;'
+mask wider.img 256 'BYTE_ORDER=little_endian;'
+mask more.img 130 'TYPE=unsigned_short;'
+mask twosizes.img 128 'SIZE2=16;'
+mask pixel.img 128 'PIXEL_SIZE=0.5;'
+mask narrow.img 128 'TYPE=float;'
+{ mask half.img 16 '' && head -c 112 /dev/zero >> half.img; }
+printf '1.0\n%.0s' 1 2 3 4 5 6 7 8 9 > floats.txt
+printf '\357\273\2771\r\n\r\n0\r\n 1 \r\n0,5\r' > crlf.floats
+# as whole numbers of 32 bits, and as floats of the other byte order
+printf '\1\0\0\0%.0s' 1 2 3 4 > whole.floats
+printf '\77\200\0\0%.0s' 1 2 3 4 > big.floats
 head -c 7 /dev/zero > seven.bin
 head -c 256 /dev/zero > zeros.bin
 { printf x; tail -c +20 recipes.rec; } > tail.rec # not what follows: a random byte may begin another format
