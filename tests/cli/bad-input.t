@@ -24,6 +24,8 @@ printf '1 2 3 10 1\n1 2 4 10 1 0\n' > six.hkl
 printf '9000 1\n9001 2 3\n' > ragged.spectra
 printf '9000 1\n9001 2\n9001 3\n' > still.spectra
 printf '9000 0\n9001 -2\n' > dark.spectra
+printf '9000 1 5\n9001 5 -0.7\n9002 1 1\n' > below.spectra
+printf '# energy/eV photons\r\n\r\n9000 1 5 \r\n 9001 5 -.25\t\r\n9002 -.125 1\r\n\r\n9003 1 0\r' > noise.spectra
 printf '9000,5 0,97\n9001,5 1,2\n' > comma.spectra
 printf '9000.5;0,97\n9001.5;1,2\n' > semicolon.spectra
 printf '# wavelength/A weight\n1.37 1\n1.38 2\n' > wavelength.spectra
