@@ -92,6 +92,29 @@ static enum status check_mask(const struct geometry_options *o, const struct smv
     return s ? s : check_mask_values(o->mask, mask, e);
 }
 
+/* Masks of files must leave pixels.  One that leaves less than a half may have its numbers the
+ * other way round. */
+static enum status check_masks(const struct geometry_options *o, const struct experiment *x,
+                               struct error *e)
+{
+    size_t masked = 0, count = 0;
+    for (const struct panel *p = x->panels; p < x->panels + x->npanels; p++) {
+        const size_t pixels = (size_t)(p->fast_pixels * p->slow_pixels);
+        count += pixels;
+        for (size_t i = 0; i < pixels && p->mask; i++)
+            masked += !p->mask[i];
+    }
+    if (o->mask || masked <= count - masked)
+        return STATUS_OK;
+    const char *file = o->detector ? o->detector : o->geom ? o->geom : o->expt ? o->expt : "mask";
+    if (masked == count)
+        return error_set(e, STATUS_INPUT,
+                         "%s: all pixels are masked; expected a mask that leaves pixels", file);
+    log_line(LOG_WARNING, "%s: %zu of %zu pixels are masked and are not computed", file, masked,
+             count);
+    return STATUS_OK;
+}
+
 static void summarize(const struct experiment *x)
 {
     const struct panel *p = &x->panels[0];
@@ -139,6 +162,7 @@ static enum status make_experiment(struct geometry *g, const struct crystal_opti
                           list[i].options.crystal.diffuse_sigma_A[0], DIFFUSE_MOST_X);
     if (!s)
         s = check_mask(o, mask, &x->panels[0], e);
+    s = s ? s : check_masks(o, x, e);
     if (!s)
         s = panels_cut(cut, x, e);
     if (!s)

@@ -105,6 +105,33 @@ enum status defects_open(struct defects *d, struct error *e)
 
 /* --- the shadow -------------------------------------------------------------------------- */
 
+static double sum_of(const float *values, size_t count)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < count; i++)
+        sum += values[i];
+    return sum;
+}
+
+/* Corners in pixels, or from another origin than the beam, lie beside the detector. */
+static void cast_polygon(const struct defects *d, size_t number, const struct experiment *x)
+{
+    const struct polygon *p = &d->shadows.polygons[number];
+    const size_t count = (size_t)experiment_pixels(x);
+    const struct stop plate = {.shape = STOP_POLYGON,
+                               .corners_m = d->shadows.corners_m + p->first,
+                               .ncorners = p->count,
+                               .distance_m = p->distance_m,
+                               .transmission = p->transmission};
+    const double before = sum_of(d->passes, count);
+    shadow_cast(&plate, x, d->passes);
+    if (p->transmission < 1.0 && before > 0.0 && sum_of(d->passes, count) == before)
+        log_line(LOG_WARNING,
+                 "--shadow: shadow %zu of the file falls on no pixel. Its corners are in mm from "
+                 "the beam",
+                 number + 1);
+}
+
 static enum status cast(struct defects *d, const struct experiment *x, struct error *e)
 {
     const struct stop stop = {.shape = (enum stop_shape)d->stop_shape,
@@ -122,15 +149,8 @@ static enum status cast(struct defects *d, const struct experiment *x, struct er
         d->passes[i] = d->map.passes && d->map.passes[i] == 0.0f ? 0.0f : 1.0f;
     if (d->stop_m[0] > 0)
         shadow_cast(&stop, x, d->passes);
-    for (const struct polygon *p = d->shadows.polygons;
-         p < d->shadows.polygons + d->shadows.npolygons; p++) {
-        const struct stop plate = {.shape = STOP_POLYGON,
-                                   .corners_m = d->shadows.corners_m + p->first,
-                                   .ncorners = p->count,
-                                   .distance_m = p->distance_m,
-                                   .transmission = p->transmission};
-        shadow_cast(&plate, x, d->passes);
-    }
+    for (size_t i = 0; i < d->shadows.npolygons; i++)
+        cast_polygon(d, i, x);
     return STATUS_OK;
 }
 

@@ -174,33 +174,16 @@ static enum status read_lines(struct text_file *t, double unit_eV, struct listed
     return s;
 }
 
-/* Returns the first place of a word among `length` bytes, or NULL if the bytes do not contain it.
- * Upper and lower case are the same; a part of a longer word does not count. */
-static const char *find_word(const char *bytes, size_t length, const char *word)
-{
-    const size_t size = strlen(word);
-    for (size_t i = 0; i + size <= length; i++)
-        if (strncasecmp(bytes + i, word, size) == 0 &&
-            (!i || !isalpha((unsigned char)bytes[i - 1])) &&
-            (i + size == length || !isalpha((unsigned char)bytes[i + size])))
-            return bytes + i;
-    return NULL;
-}
-
 /* What the comments before the first numbers say of the first column: eV unless they name keV, and
  * name it first. */
 static enum status find_unit(const struct text_file *t, double *unit_eV, struct error *e)
 {
     static const char *const others[] = {"MeV",      "GeV", "wavelength", "wavelengths", "lambda",
                                          "angstrom", "nm",  "pm",         "Hz",          "THz"};
-    const char *begin = t->next, *end = begin;  // after a byte order mark
-    while (*end == '#' || (*end && strchr(TEXT_SPACE "\n", *end)))
-        end += *end == '#' ? strcspn(end, "\n") : 1;
-    const size_t length = (size_t)(end - begin);
-    const char *keV = find_word(begin, length, "keV"), *eV = find_word(begin, length, "eV");
+    const char *keV = text_find_in_head(t, '#', "keV"), *eV = text_find_in_head(t, '#', "eV");
     *unit_eV = keV && (!eV || keV < eV) ? 1000.0 : 1.0;
     for (size_t i = 0; i < sizeof others / sizeof *others && !keV && !eV; i++)
-        if (find_word(begin, length, others[i]))
+        if (text_find_in_head(t, '#', others[i]))
             return error_set(e, STATUS_INPUT,
                              "%s: a comment at the beginning names '%s'; expected energies in eV, "
                              "or in keV after a comment that names keV",

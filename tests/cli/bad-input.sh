@@ -37,6 +37,10 @@ printf -- '-0.1 2\n0.1 3\n' > below.stol
 printf '0 nan\n' > nan.stol
 printf '0 2\n0.1 1e10\n' > bright.stol
 printf '0\n' > one.stol
+printf '# Column 1: q_A^-1\n0 2\n0.1 3\n' > q.stol
+printf '# Column 1: q_nm^-1\r\n0 2\r\n0.1 3\r\n' > nm.stol
+printf '\357\273\277# 2th_deg I\n\n0 2\n10 3\n' > angle.stol
+printf '# F(q) of water, against sin(theta)/lambda\n0 2\n5 3\n' > function.stol
 
 # Tables of peaks, of frames and of lattices
 printf 'frame fast slow\n0 1 2\n' > fine.tsv
@@ -73,6 +77,9 @@ expt dup.expt 's/"wavelength": 1.0/"wavelength": 1.0, "wavelength": 2.0/'
 { cat good.expt; echo garbage; } > tail.expt
 printf '[]\n' > list.expt; printf '{}\n' > object.expt; printf 'null\n' > null.expt; printf '{"a": "\\u0000"}\n' > nul.expt
 sed 's/./&\x00/g' good.expt > utf16.expt
+
+expt allbad.expt 's/"image_size"/"mask": [[0, 0, 20, 20]], &/'
+expt mostbad.expt 's/"image_size"/"mask": [[0, 0, 20, 15]], &/'
 
 # Geometry files of CrystFEL
 printf 'clen = 0.1 m\nres = 10000\na/min_fs = 0\na/max_fs = 7\na/min_ss = 0\na/max_ss = 7\na/fs = x\na/ss = y\na/corner_x = -4\na/corner_y = -4\n' > good.geom

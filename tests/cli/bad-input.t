@@ -51,6 +51,7 @@ printf '1\n1 2 3\n' > odd.shifts
 printf 'nan 2 3\n' > nan.shifts
 printf 'shadow 0\n1 2\n3 4\nshadow 1\n' > line.shadow
 printf 'shadow 2\n' > bright.shadow
+printf 'shadow 0.5\n-1 -1\n0 -1\n0 0\nshadow 0\n300 300\n400 300\n400 400\n' > pixels.shadow
 printf '1 2 3 10\n0 0 1 5\n1 2 3 20\n' > twice.hkl
 printf '1 2 3 1e10\n' > bright.hkl
 for h in 0 1 2 3; do for k in 0 1 2 3; do for l in 1 2 3 4; do echo $h $k $l 10; done; done; done > unique.hkl
