@@ -127,7 +127,7 @@ static void cast_polygon(const struct defects *d, size_t number, const struct ex
     shadow_cast(&plate, x, d->passes);
     if (p->transmission < 1.0 && before > 0.0 && sum_of(d->passes, count) == before)
         log_line(LOG_WARNING,
-                 "--shadow: shadow %zu of the file falls on no pixel. Its corners are in mm from "
+                 "--shadow: shadow %zu of the file darkens no pixel. Its corners are in mm from "
                  "the beam",
                  number + 1);
 }
