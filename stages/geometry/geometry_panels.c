@@ -111,6 +111,7 @@ static enum status set_expt(const struct geometry_options *o, struct request *r,
     if (!s)
         s = geometry_take_panels(x.panels, x.npanels, r, p, e);
     if (!s) {
+        geometry_report_unused(o->expt, x.unused);
         r->detector.lab_places = true;
         p->saturation = x.saturation;
         take_beam(o, &x, r);

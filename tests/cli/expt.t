@@ -47,6 +47,9 @@ check 'one of them alone' cmp only_1.raw options_1.raw
 rows other --scan=one.expt --phi0=25.5 --frames=1
 check 'options go before the scan' cmp other_0.raw options_1.raw
 
+sed '1s/"experiment": \[{/&"imageset": 0, /; 1s/}\], *$/&/; s/"beam": \[/"imageset": [{"__id__": "ImageSweep", "template": "x_#.cbf", "mask": "pixels.mask", "gain": "", "pedestal": null, "dx": "dx.pickle"}], &/' one.expt >masked.expt
+is 'files of an image set are not read, and named' "$(bragg-geometry --expt=masked.expt 2>&1 >/dev/null | grep 'warning: masked')" \
+	'bragg-geometry: warning: masked.expt: without effect here: mask, dx'
 geometry='--expt=one.expt --matrix=one.expt --default-F=50'
 rows matrix --frames=1 --osc=0.5
 geometry='--expt=one.expt --cell=60,64,50,90,90,90 --default-F=50'

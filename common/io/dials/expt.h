@@ -32,6 +32,7 @@ struct expt {
     double flux_ph_s, exposure_s;
     double spindle[3];  // unit vector, as it is at the time of the scan
     bool has_spindle;   // there is a goniometer
+    char unused[64];    // files of its image set, such as a mask, that are not read; "": none
 };
 
 /* Reads detector, beam, spindle and the exposure of the first image.  STATUS_INPUT with "FILE:

@@ -1,5 +1,6 @@
 /* Experiment lists: which models belong to the first experiment, beam, scan and crystal. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -127,6 +128,24 @@ static enum status read_exposure(const struct expt_json *l, double *exposure_s, 
     return first_of(&times, 0, 1e9, exposure_s, e);
 }
 
+/* Names the files of masks and the like of the image set, which are pickled Python objects. */
+static enum status find_unused(const struct expt_json *l, char *unused, size_t size,
+                               struct error *e)
+{
+    static const char *const names[] = {"mask", "gain", "pedestal", "dx", "dy"};
+    struct json_at set, file;
+    const enum status s = expt_model(&l->chosen, &l->root, "imageset", &set, e);
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !s && set.value; i++) {
+        const char *path =
+            json_at_optional(&set, names[i], &file) ? json_string_value(file.value) : NULL;
+        if (path && *path)
+            used +=
+                (size_t)snprintf(unused + used, size - used, "%s%s", used ? ", " : "", names[i]);
+    }
+    return s;
+}
+
 /* --- detector and beam ---------------------------------------------------------- */
 
 static enum status read_setup(const struct expt_json *l, struct expt *x, struct error *e)
@@ -139,6 +158,7 @@ static enum status read_setup(const struct expt_json *l, struct expt *x, struct 
     s = s ? s : need_model(l, "detector", &detector, e);
     s = s ? s : expt_detector(&detector, x, e);
     s = s ? s : read_exposure(l, &x->exposure_s, e);
+    s = s ? s : find_unused(l, x->unused, sizeof x->unused, e);
     s = s ? s : expt_goniometer(&l->chosen, &l->root, &g, e);
     if (s)
         return s;

@@ -31,38 +31,38 @@ static void swap_bytes(struct image *image)
             four[i] = __builtin_bswap32(four[i]);
 }
 
-/* Whether `key=` in the header is followed by `word`. */
-static bool header_says(const struct smv *smv, const char *key, const char *word)
+/* What pixels of that many bytes are; STATUS_INPUT where TYPE says other ones. */
+static enum status find_type(const char *path, const struct smv_storage *storage, size_t bytes,
+                             enum pixel_type *type, struct error *e)
 {
-    const size_t length = strlen(key);
-    for (const char *at = smv->header; (at = strstr(at, key)); at++)
-        if (at[length] == '=' && strncmp(at + length + 1, word, strlen(word)) == 0)
-            return true;
-    return false;
+    static const enum pixel_type types[] = {
+        [SMV_U16] = PIXEL_U16, [SMV_U32] = PIXEL_U32, [SMV_I32] = PIXEL_I32, [SMV_F32] = PIXEL_F32};
+    *type = storage->type != SMV_UNSAID ? types[storage->type] : bytes == 2 ? PIXEL_U16 : PIXEL_I32;
+    return pixel_size(*type) == bytes
+               ? STATUS_OK
+               : error_set(e, STATUS_INPUT,
+                           "%s: header: TYPE is of %zu bytes a pixel, and the file has %zu", path,
+                           pixel_size(*type), bytes);
 }
 
 static enum status read_smv(FILE *in, const char *path, size_t size, struct image_file *f,
                             struct error *e)
 {
     struct smv smv;
+    struct smv_storage storage;
+    enum pixel_type type;
     enum status s = smv_read(path, false, &smv, e);
-    size_t count = 0;
+    s = s ? s : smv_storage_read(path, &smv, &storage, e);
     if (s == STATUS_OK) {
         f->fast = smv.fast_pixels;
         f->slow = smv.slow_pixels;
-        count = (size_t)f->fast * (size_t)f->slow;
-        const size_t data = size - smv.header_bytes;
+        const size_t count = (size_t)f->fast * (size_t)f->slow, data = size - smv.header_bytes;
         if (size < smv.header_bytes || (data != 2 * count && data != 4 * count))
             s = error_set(e, STATUS_INPUT, "%s: %zu bytes, must be %zu and 2 or 4 a pixel", path,
                           size, smv.header_bytes);
-        else {
-            const enum pixel_type type = data == 2 * count                       ? PIXEL_U16
-                                         : header_says(&smv, "TYPE", "float")    ? PIXEL_F32
-                                         : header_says(&smv, "TYPE", "unsigned") ? PIXEL_U32
-                                                                                 : PIXEL_I32;
-            s = read_pixels(in, path, (long)smv.header_bytes, type, count, &f->image, e);
-        }
-        if (s == STATUS_OK && header_says(&smv, "BYTE_ORDER", "big_endian"))
+        s = s ? s : find_type(path, &storage, data / count, &type, e);
+        s = s ? s : read_pixels(in, path, (long)smv.header_bytes, type, count, &f->image, e);
+        if (s == STATUS_OK && storage.big_endian)
             swap_bytes(&f->image);
     }
     smv_free(&smv);
@@ -90,6 +90,18 @@ static enum status refuse_other_formats(const char *path, const char *first, siz
     }
 }
 
+/* No image of numbers consists of letters, digits and blanks alone. */
+static bool is_text(FILE *in)
+{
+    char bytes[4096];
+    const size_t got = fread(bytes, 1, sizeof bytes, in);
+    size_t i = got >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    while (i < got && (isprint((unsigned char)bytes[i]) || isspace((unsigned char)bytes[i])))
+        i++;
+    rewind(in);
+    return i == got;
+}
+
 static enum status read_file(FILE *in, const char *path, struct image_file *f, struct error *e)
 {
     struct stat st;
@@ -111,6 +123,9 @@ static enum status read_file(FILE *in, const char *path, struct image_file *f, s
     if (size == 0 || size % sizeof(float))
         return error_set(e, STATUS_INPUT, "%s: %zu bytes, must be SMV, CBF or whole float32 pixels",
                          path, size);
+    if (is_text(in))
+        return error_set(e, STATUS_INPUT,
+                         "%s: is text; expected an image (SMV, CBF or float32 pixels)", path);
     return read_pixels(in, path, 0, PIXEL_F32, size / sizeof(float), &f->image, e);
 }
 

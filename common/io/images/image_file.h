@@ -14,8 +14,9 @@ struct image_file {
 
 /* Reads `path`: SMV when it begins with '{', mini-CBF (byte offsets) when with
  * "###CBF", else raw float32 (little-endian).
- * The width of SMV pixels is taken from the length of the file, their type from
- * TYPE.  *f is overwritten.  Everything that cannot be read is STATUS_INPUT. */
+ * The width of SMV pixels is taken from the length of the file, and their type from
+ * TYPE, which must fit.  Text is no image.  *f is overwritten.  Everything that cannot be read is
+ * STATUS_INPUT. */
 enum status image_file_read(const char *path, struct image_file *f, struct error *e);
 
 #endif

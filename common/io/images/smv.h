@@ -28,10 +28,32 @@ struct smv {
 };
 
 /* Reads the header of `path` and, if `with_pixels`, the pixels.  *smv is
- * overwritten; smv_free frees it, also after an error.  Checks that the file is
- * as long as the header says and that every number that nanoBragg looks for is
- * finite.  Errors: STATUS_FAILED when it cannot be opened, else STATUS_INPUT. */
+ * overwritten; smv_free frees it, also after an error.  Checks that every number
+ * that nanoBragg looks for is finite and, if `with_pixels`, that the file is just as
+ * long as the header says and that smv_storage_read takes it.
+ * Errors: STATUS_FAILED when it cannot be opened, else STATUS_INPUT. */
 enum status smv_read(const char *path, bool with_pixels, struct smv *smv, struct error *e);
+
+/* How the pixels of a file are stored. */
+enum smv_type { SMV_UNSAID, SMV_U16, SMV_U32, SMV_I32, SMV_F32 };
+struct smv_storage {
+    enum smv_type type;
+    bool big_endian;
+};
+
+/* Takes TYPE, BYTE_ORDER, DIM and COMPRESSION of the header, in any capitals.  A file without TYPE
+ * is SMV_UNSAID, one without BYTE_ORDER little-endian.  STATUS_INPUT, with `path` in the text, for
+ * a value that is not known here, more dimensions than 2, packed pixels, and for one of these keys
+ * or a size that is there twice with different values. */
+enum status smv_storage_read(const char *path, const struct smv *smv, struct smv_storage *storage,
+                             struct error *e);
+
+/* Edge of a pixel in m; 0 where the header does not have PIXEL_SIZE. */
+double smv_pixel_m(const struct smv *smv);
+
+/* STATUS_INPUT where a file, called `name` in the error, says pixels of `said_m`, and the detector
+ * has pixels of `pixel_m`: the file is of another detector.  A file with 0 does not say it. */
+enum status smv_compare_pixel(const char *name, double said_m, double pixel_m, struct error *e);
 
 /* Takes the number after the last textual occurrence of "KEY=", as nanoBragg
  * does: DISTANCE finds CLOSE_DISTANCE when that comes later.  False, and
