@@ -294,10 +294,15 @@ static void other_size_key_and_byte_order(void **unused)
 {
     (void)unused;
     struct smv smv;
+    struct error e = {0};
     assert_int_equal(read_file("{\nHEADER_BYTES=512;\nDETECTOR_DIMENSIONS=2;\n"
                                "BYTE_ORDER=big_endian;\n}",
-                               true, &smv, NULL),
-                     STATUS_OK);
+                               true, &smv, &e),
+                     STATUS_INPUT);
+    assert_non_null(strstr(e.text, "too long: 2 x 2 pixels of 2 bytes need 8 bytes"));
+    smv_free(&smv);
+    assert_int_equal(truncate(path, 512 + 8), 0);
+    assert_int_equal(smv_read(path, true, &smv, NULL), STATUS_OK);
     assert_int_equal(smv.fast_pixels, 2);
     assert_int_equal(smv.slow_pixels, 2);
     assert_int_equal(smv.pixels[0], 256);
