@@ -1,6 +1,7 @@
 #include "score/detectors.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -139,6 +140,9 @@ void detectors_turn(const struct detectors *d, struct answer *a)
         }
 }
 
+/* Nobody refines the size of pixels. */
+static const double PIXELS_ALIKE = 0.01;
+
 /* --- panels ------------------------------------------------------------------------ */
 
 enum status detectors_match(struct detectors *d, const struct geom_panel *truth, size_t ntruth,
@@ -165,14 +169,23 @@ enum status detectors_match(struct detectors *d, const struct geom_panel *truth,
         d->model_of[i] = -1;
     for (size_t i = 0; i < nmodel; i++) {
         const int32_t panel = model == truth ? (int32_t)i : nearest(truth, ntruth, &model[i]);
+        char name[GEOM_NAME_SIZE + 24];
+        if (*model[i].name)
+            (void)snprintf(name, sizeof name, "%s", model[i].name);
+        else
+            (void)snprintf(name, sizeof name, "%zu", i);
         if (panel < 0 || d->model_of[panel] >= 0)
             return error_set(
                 e, STATUS_INPUT,
                 "%s: panel %s of %lld x %lld pixels is not on the detector of the key, "
                 "which has %zu panels, the first of %lld x %lld",
-                path, model[i].name, (long long)model[i].fast_pixels,
-                (long long)model[i].slow_pixels, ntruth, (long long)truth->fast_pixels,
-                (long long)truth->slow_pixels);
+                path, name, (long long)model[i].fast_pixels, (long long)model[i].slow_pixels,
+                ntruth, (long long)truth->fast_pixels, (long long)truth->slow_pixels);
+        if (!(fabs(model[i].pixel_m / truth[panel].pixel_m - 1.0) < PIXELS_ALIKE))
+            return error_set(
+                e, STATUS_INPUT,
+                "%s: the pixels of panel %s are %g mm wide; those of the key are %g mm", path, name,
+                m_to_mm(model[i].pixel_m), m_to_mm(truth[panel].pixel_m));
         d->truth_of[i] = panel;
         d->model_of[panel] = (int32_t)i;
     }

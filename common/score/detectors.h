@@ -21,7 +21,8 @@ struct detectors {
 };
 
 /* Finds, where `model` is not NULL, for each panel of the model the true one of the same size that
- * is nearest.  STATUS_INPUT, naming `path`, when a panel has none, or two have the same.  Without a
+ * is nearest.  STATUS_INPUT, naming `path`, when a panel has none, two have the same, or pixels
+ * have another size.  Without a
  * model the panels are those of the truth, and d->model is d->truth.  A model that is far off, and
  * less than a quarter as far when it is turned about the beam by more than a detector may be off,
  * has other axes across the beam than the key (which has the spindle's, CrystFEL the detector's):

@@ -191,6 +191,21 @@ static enum status check_panels(const struct answer *a, const struct detectors *
     return STATUS_OK;
 }
 
+/* The axis may be inverted: DIALS has rotations forwards only. */
+static enum status check_width(const struct answer *a, const struct key_frame *f, const char *path,
+                               struct error *e)
+{
+    static const double ALIKE = 1e-3;
+    const double width_deg = fabs(f->frame->rotation_width);
+    return width_deg == 0.0 || a->width_deg == 0.0 ||
+                   fabs(fabs(a->width_deg) - width_deg) <= ALIKE * width_deg
+               ? STATUS_OK
+               : refuse(a, path, e,
+                        "its images rotate by %g deg each, but frame %" PRIu64
+                        " of the key rotates by %g deg",
+                        a->width_deg, f->frame->number, width_deg);
+}
+
 /* --- hits and spots ----------------------------------------------------------------- */
 
 /* Counts lattices by their strong reflections; whether one has enough of them.  Where nothing is
@@ -347,6 +362,7 @@ enum status score_take(struct score *s, struct answer *a, const struct detectors
         return STATUS_OK;
     }
     status = status ? status : key_frame(s->key, place, reach_of(a), &f, e);
+    status = status ? status : check_width(a, &f, path, e);
     if (status)
         return status;
     if (f.has_ones && !answer_join(a))

@@ -57,7 +57,9 @@ static enum status open_bad_pixels(struct defects *d, struct error *e)
     struct smv smv;
     if (!d->file)
         return STATUS_OK;
+    bool big;
     enum status s = smv_read(d->file, true, &smv, e);
+    s = s ? s : smv_is_big_endian(d->file, &smv, &big, e);
     const size_t count = s ? 0 : (size_t)(smv.fast_pixels * smv.slow_pixels);
     if (!s && !(d->kinds = mem_array(count, 1)))
         s = error_memory(e, "the bad pixels");

@@ -85,6 +85,9 @@ smv() {
 }
 smv 8 8 128 > mask.img
 smv 8 8 100 > short.img
+smv 8 8 256 > long.img
+smv 8 8 128 | sed 's/=little_/=muddle_/' > order.img
+smv 8 8 128 | sed 's/^BYTE_ORDER/BITS_ORDER/' > unordered.img
 smv 2147483647 2147483647 100 > wide.img
 printf '1 0 0 0 1 0 0 0 1.1\n' > stretched.txt
 printf '1 0 0 0 1 0 0 0 -1\n' > mirror.txt

@@ -5,23 +5,15 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/input.h"
 #include "base/units.h"
 #include "io/text/filetype.h"
-#include "io/text/textfile.h"
 
 /* Longest header and edge that are believed. */
 enum { HEADER_MIN = 16, HEADER_MAX = 1 << 20, SIDE_MAX = 1 << 20 };
-
-/* A word that a header may have as a value, and what it stands for, from 1; NULL ends a list. */
-struct smv_word {
-    const char *name;
-    int value;
-};
 
 /* All numbers that nanoBragg looks for. */
 static const char *const number_keys[] = {
@@ -145,110 +137,160 @@ static enum status read_header(FILE *in, const char *path, struct smv *smv, stru
     return STATUS_OK;
 }
 
-/* --- how pixels are stored ------------------------------------------------------- */
+/* --- what the pixels are ------------------------------------------------------- */
+
+/* A value without the blanks around it. */
+struct value {
+    const char *text;
+    size_t length;
+};
 
 static bool is_of_name(char c)
 {
-    return isalnum((unsigned char)c) || c == '_';
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* The next text from `at` on that stands behind "KEY=" or "KEY =", where KEY is no part of a longer
- * name; *length without blanks at its ends.  NULL: there is none. */
-static const char *next_value(const struct smv *smv, const char *at, const char *key,
-                              size_t *length)
+/* The next value of a whole key from `at` on; the text is NULL where there is none. */
+static struct value find_value(const struct smv *smv, const char *at, const char *key)
 {
-    const size_t size = strlen(key);
+    const size_t length = strlen(key);
     for (; (at = strstr(at, key)); at++) {
-        const char *value = at + size + strspn(at + size, TEXT_SPACE);
-        if (*value++ != '=' || (at > smv->header && is_of_name(at[-1])))
+        const char *end = at + length + strspn(at + length, " \t");
+        if ((at > smv->header && is_of_name(at[-1])) || *end != '=')
             continue;
-        value += strspn(value, TEXT_SPACE);
-        *length = strcspn(value, ";\n");
-        while (*length && strchr(TEXT_SPACE, value[*length - 1]))
-            --*length;
-        return value;
+        end += 1 + strspn(end + 1, " \t");
+        struct value v = {end, strcspn(end, ";\r\n")};
+        while (v.length && (end[v.length - 1] == ' ' || end[v.length - 1] == '\t'))
+            v.length--;
+        return v;
     }
-    return NULL;
+    return (struct value){0};
 }
 
-/* Which of the words a key says, in any capitals, a blank for a _ or the other way round; 0 where
- * the header does not have the key. */
-static enum status take_word(const char *path, const struct smv *smv, const char *key,
-                             const struct smv_word *words, const char *expected, int *value,
-                             struct error *e)
+/* In any capitals; writers put a blank for a _ or the other way round. */
+static bool is_word(struct value v, const char *word)
 {
-    size_t length;
-    *value = 0;
-    for (const char *at = smv->header; (at = next_value(smv, at, key, &length));) {
-        char text[32] = "";
-        int found = 0;
-        for (size_t i = 0; i < length && i + 1 < sizeof text; i++)
-            text[i] = at[i] == ' ' ? '_' : at[i];
-        for (const struct smv_word *w = words; w->name; w++)
-            found = strcasecmp(w->name, text) == 0 ? w->value : found;
-        if (!found)
-            return error_set(e, STATUS_INPUT, "%s: header: %s=%.*s is not known here; expected %s",
-                             path, key, (int)(length < 40 ? length : 40), at, expected);
-        if (*value && *value != found)
-            return error_set(e, STATUS_INPUT,
-                             "%s: header: %s=%.*s contradicts another value of the same key", path,
-                             key, (int)length, at);
-        *value = found;
-    }
-    return STATUS_OK;
+    size_t i = 0;
+    while (i < v.length && word[i] &&
+           (tolower((unsigned char)v.text[i]) == tolower((unsigned char)word[i]) ||
+            (strchr(" _", v.text[i]) && strchr(" _", word[i]))))
+        i++;
+    return v.text && i == v.length && !word[i];
 }
 
-/* A size that is there twice must be the same. */
-static enum status check_twice(const char *path, const struct smv *smv, const char *key,
-                               struct error *e)
+static enum status refuse_value(const char *path, const char *key, struct value v,
+                                const char *expected, struct error *e)
 {
-    size_t length;
-    double first = 0.0;
-    bool said = false;
-    for (const char *at = smv->header; (at = next_value(smv, at, key, &length)); said = true) {
-        const double value = strtod(at, NULL);
-        if (said && value != first)
-            return error_set(e, STATUS_INPUT,
-                             "%s: header: %s=%g contradicts %s=%g of the same header", path, key,
-                             value, key, first);
-        first = value;
+    return error_set(e, STATUS_INPUT, "%s: header: %s=%.*s cannot be read; expected %s", path, key,
+                     (int)v.length, v.text, expected);
+}
+
+/* Everything that says where the pixels are and what they are must be said once, or alike. */
+static enum status check_twice(const char *path, const struct smv *smv, struct error *e)
+{
+    static const char *const keys[] = {"HEADER_BYTES", "DIM",  "SIZE1",     "SIZE2",
+                                       "BYTE_ORDER",   "TYPE", "Data_type", "COMPRESSION"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const struct value first = find_value(smv, smv->header, keys[i]);
+        for (struct value v = first; v.text; v = find_value(smv, v.text, keys[i]))
+            if (v.length != first.length || memcmp(v.text, first.text, v.length) != 0)
+                return error_set(e, STATUS_INPUT, "%s: header: says both %s=%.*s and %s=%.*s", path,
+                                 keys[i], (int)first.length, first.text, keys[i], (int)v.length,
+                                 v.text);
     }
     return STATUS_OK;
 }
 
-enum status smv_storage_read(const char *path, const struct smv *smv, struct smv_storage *storage,
-                             struct error *e)
+/* d*TREK knows images of more dimensions, and packed ones. */
+static enum status check_kind(const char *path, const struct smv *smv, struct error *e)
 {
-    enum { LITTLE = 1, BIG, OPEN = 1, TWO = 1 };
-    static const struct smv_word types[] = {
-        {"unsigned_short", SMV_U16}, {"unsigned_short_int", SMV_U16},
-        {"unsigned_long", SMV_U32},  {"unsigned_long_int", SMV_U32},
-        {"unsigned_int", SMV_U32},   {"signed_long", SMV_I32},
-        {"signed_int", SMV_I32},     {"long_int", SMV_I32},
-        {"long", SMV_I32},           {"int", SMV_I32},
-        {"float", SMV_F32},          {NULL, 0}};
-    static const struct smv_word orders[] = {
-        {"little_endian", LITTLE}, {"big_endian", BIG}, {NULL, 0}};
-    static const struct smv_word dimensions[] = {{"2", TWO}, {NULL, 0}};
-    static const struct smv_word packings[] = {{"none", OPEN}, {NULL, 0}};
-    int type = 0, order = 0, ignored;
-    enum status s = take_word(path, smv, "TYPE", types,
-                              "unsigned_short, unsigned_long, signed_long or float", &type, e);
-    s = s ? s
-          : take_word(path, smv, "BYTE_ORDER", orders, "little_endian or big_endian", &order, e);
-    s = s ? s : take_word(path, smv, "DIM", dimensions, "2", &ignored, e);
-    s = s ? s : take_word(path, smv, "COMPRESSION", packings, "None", &ignored, e);
-    s = s ? s : check_twice(path, smv, "SIZE1", e);
-    s = s ? s : check_twice(path, smv, "SIZE2", e);
-    *storage = (struct smv_storage){(enum smv_type)type, order == BIG};
+    const struct value dim = find_value(smv, smv->header, "DIM"),
+                       packed = find_value(smv, smv->header, "COMPRESSION");
+    if (dim.text && !is_word(dim, "2"))
+        return refuse_value(path, "DIM", dim, "2", e);
+    if (packed.text && !is_word(packed, "None"))
+        return refuse_value(path, "COMPRESSION", packed, "None", e);
+    return STATUS_OK;
+}
+
+enum status smv_is_big_endian(const char *path, const struct smv *smv, bool *big, struct error *e)
+{
+    const struct value v = find_value(smv, smv->header, "BYTE_ORDER");
+    *big = is_word(v, "big_endian");
+    if (!v.text)
+        return error_set(e, STATUS_INPUT,
+                         "%s: header: has no BYTE_ORDER; expected little_endian or big_endian",
+                         path);
+    return *big || is_word(v, "little_endian")
+               ? STATUS_OK
+               : refuse_value(path, "BYTE_ORDER", v, "little_endian or big_endian", e);
+}
+
+/* The type that a key names; *said: the header has the key. */
+static enum status type_of(const char *path, const struct smv *smv, const char *key,
+                           enum pixel_type *type, bool *said, struct error *e)
+{
+    static const struct {
+        const char *name;
+        enum pixel_type type;
+    } known[] = {
+        {"unsigned_short", PIXEL_U16}, {"unsigned_short_int", PIXEL_U16},
+        {"unsigned_long", PIXEL_U32},  {"unsigned_long_int", PIXEL_U32},
+        {"unsigned_int", PIXEL_U32},   {"signed_long", PIXEL_I32},
+        {"long_integer", PIXEL_I32},   {"signed_int", PIXEL_I32},
+        {"long_int", PIXEL_I32},       {"float", PIXEL_F32},
+        {"float_IEEE", PIXEL_F32},
+    };
+    const struct value v = find_value(smv, smv->header, key);
+    *said = v.text;
+    for (size_t i = 0; v.text && i < sizeof known / sizeof *known; i++)
+        if (is_word(v, known[i].name)) {
+            *type = known[i].type;
+            return STATUS_OK;
+        }
+    return v.text ? refuse_value(path, key, v,
+                                 "unsigned_short, unsigned_long, signed_long, long_integer or "
+                                 "float",
+                                 e)
+                  : STATUS_OK;
+}
+
+/* d*TREK names the type in Data_type, and says TYPE=mad. */
+enum status smv_type(const char *path, const struct smv *smv, enum pixel_type *type, bool *said,
+                     struct error *e)
+{
+    bool also;
+    enum pixel_type other;
+    enum status s = type_of(path, smv, "Data_type", type, said, e);
+    if (s || (*said && is_word(find_value(smv, smv->header, "TYPE"), "mad")))
+        return s;
+    s = type_of(path, smv, "TYPE", &other, &also, e);
+    if (!s && *said && also && other != *type)
+        return error_set(e, STATUS_INPUT, "%s: header: TYPE and Data_type contradict each other",
+                         path);
+    *type = also ? other : *type;
+    *said = *said || also;
     return s;
+}
+
+enum status smv_check_bytes(const char *path, const struct smv *smv, size_t file_bytes,
+                            size_t pixel_bytes, struct error *e)
+{
+    const size_t count = (size_t)smv->fast_pixels * (size_t)smv->slow_pixels;
+    const size_t bytes = file_bytes < smv->header_bytes ? 0 : file_bytes - smv->header_bytes;
+    if (bytes == count * pixel_bytes)
+        return STATUS_OK;
+    return error_set(e, STATUS_INPUT,
+                     "%s: too %s: %zu x %zu pixels of %zu bytes need %zu bytes after the header; "
+                     "the file has %zu",
+                     path, bytes < count * pixel_bytes ? "short" : "long", (size_t)smv->fast_pixels,
+                     (size_t)smv->slow_pixels, pixel_bytes, count * pixel_bytes, bytes);
 }
 
 double smv_pixel_m(const struct smv *smv)
 {
-    size_t length;
-    const char *text = next_value(smv, smv->header, "PIXEL_SIZE", &length);
-    return text ? mm_to_m(strtod(text, NULL)) : 0.0;
+    const struct value v = find_value(smv, smv->header, "PIXEL_SIZE");
+    return v.text ? mm_to_m(strtod(v.text, NULL)) : 0.0;
 }
 
 enum status smv_compare_pixel(const char *name, double said_m, double pixel_m, struct error *e)
@@ -260,21 +302,23 @@ enum status smv_compare_pixel(const char *name, double said_m, double pixel_m, s
                      name, m_to_mm(said_m), m_to_mm(pixel_m));
 }
 
-/* --- files -------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------- */
 
-/* Pixels of 16 bits alone can be read here. */
-static enum status check_storage(const char *path, const struct smv *smv,
-                                 struct smv_storage *storage, struct error *e)
+/* 16 bits alone; where a header does not say its type, the length of the file does. */
+static enum status check_type(const char *path, const struct smv *smv, struct error *e)
 {
-    const enum status s = smv_storage_read(path, smv, storage, e);
-    if (!s && storage->type != SMV_UNSAID && storage->type != SMV_U16)
-        return error_set(e, STATUS_INPUT,
-                         "%s: header: pixels of 32 bits; expected TYPE=unsigned_short", path);
-    return s;
+    enum pixel_type type = PIXEL_U16;
+    bool said;
+    const enum status s = smv_type(path, smv, &type, &said, e);
+    const struct value v = find_value(smv, smv->header, "Data_type");
+    if (s || type == PIXEL_U16)
+        return s;
+    return v.text ? refuse_value(path, "Data_type", v, "unsigned short int", e)
+                  : refuse_value(path, "TYPE", find_value(smv, smv->header, "TYPE"),
+                                 "unsigned_short", e);
 }
 
-static enum status read_pixels(FILE *in, const char *path, const struct smv_storage *storage,
-                               struct smv *smv, struct error *e)
+static enum status read_pixels(FILE *in, const char *path, struct smv *smv, struct error *e)
 {
     size_t count, bytes, file_bytes = 0;
     if (!size_multiply((size_t)smv->fast_pixels, (size_t)smv->slow_pixels, &count) ||
@@ -283,29 +327,27 @@ static enum status read_pixels(FILE *in, const char *path, const struct smv_stor
     const enum status s = find_file_size(path, &file_bytes, e);
     if (s)
         return s;
-    if (file_bytes < smv->header_bytes || file_bytes - smv->header_bytes < bytes)
-        return error_set(e, STATUS_INPUT,
-                         "%s: too short: %zu x %zu pixels need %zu bytes after the header", path,
-                         (size_t)smv->fast_pixels, (size_t)smv->slow_pixels, bytes);
-    if (file_bytes - smv->header_bytes > bytes)
-        return error_set(e, STATUS_INPUT,
-                         "%s: too long: %zu x %zu pixels of 16 bits are %zu bytes; got %zu after "
-                         "the header",
-                         path, (size_t)smv->fast_pixels, (size_t)smv->slow_pixels, bytes,
-                         file_bytes - smv->header_bytes);
+    const enum status fits = smv_check_bytes(path, smv, file_bytes, sizeof *smv->pixels, e);
+    if (fits)
+        return fits;
+    bool big = false;
+    if (find_value(smv, smv->header, "BYTE_ORDER").text) {
+        const enum status ordered = smv_is_big_endian(path, smv, &big, e);
+        if (ordered)
+            return ordered;
+    }
     smv->pixels = mem_array(count, sizeof *smv->pixels);
     if (!smv->pixels)
         return error_memory(e, "SMV image");
     if (fread(smv->pixels, sizeof *smv->pixels, count, in) != count)
         return error_set(e, STATUS_INPUT, "%s: cannot read its %zu pixels", path, count);
     for (size_t i = 0; i < count; i++)
-        smv->pixels[i] = storage->big_endian ? be16toh(smv->pixels[i]) : le16toh(smv->pixels[i]);
+        smv->pixels[i] = big ? be16toh(smv->pixels[i]) : le16toh(smv->pixels[i]);
     return STATUS_OK;
 }
 
 enum status smv_read(const char *path, bool with_pixels, struct smv *smv, struct error *e)
 {
-    struct smv_storage storage;
     *smv = (struct smv){0};
     FILE *in = input_open(path);
     if (!in)
@@ -315,10 +357,14 @@ enum status smv_read(const char *path, bool with_pixels, struct smv *smv, struct
         status = check_numbers(path, smv, e);
     if (!status)
         status = find_size(path, smv, e);
+    if (!status)
+        status = check_twice(path, smv, e);
+    if (!status)
+        status = check_kind(path, smv, e);
     if (!status && with_pixels)
-        status = check_storage(path, smv, &storage, e);
+        status = check_type(path, smv, e);
     if (!status && with_pixels)
-        status = read_pixels(in, path, &storage, smv, e);
+        status = read_pixels(in, path, smv, e);
     fclose(in);
     return status;
 }

@@ -28,25 +28,24 @@ struct smv {
 };
 
 /* Reads the header of `path` and, if `with_pixels`, the pixels.  *smv is
- * overwritten; smv_free frees it, also after an error.  Checks that every number
- * that nanoBragg looks for is finite and, if `with_pixels`, that the file is just as
- * long as the header says and that smv_storage_read takes it.
+ * overwritten; smv_free frees it, also after an error.  Checks that every number that
+ * nanoBragg looks for is finite, that the header does not contradict itself, and, with
+ * pixels, that these are unsigned_short and that the file is exactly as long as the header
+ * says.  Pixels are little-endian where the header has no BYTE_ORDER.
  * Errors: STATUS_FAILED when it cannot be opened, else STATUS_INPUT. */
 enum status smv_read(const char *path, bool with_pixels, struct smv *smv, struct error *e);
 
-/* How the pixels of a file are stored. */
-enum smv_type { SMV_UNSAID, SMV_U16, SMV_U32, SMV_I32, SMV_F32 };
-struct smv_storage {
-    enum smv_type type;
-    bool big_endian;
-};
+/* What a header that smv_read has read from `path` says of the pixels.  STATUS_INPUT for a
+ * BYTE_ORDER that is missing or unknown, and for a TYPE or Data_type (d*TREK) that is
+ * unknown or contradicts the other.  *said: the header names the type; *type is kept where
+ * it does not. */
+enum status smv_is_big_endian(const char *path, const struct smv *smv, bool *big, struct error *e);
+enum status smv_type(const char *path, const struct smv *smv, enum pixel_type *type, bool *said,
+                     struct error *e);
 
-/* Takes TYPE, BYTE_ORDER, DIM and COMPRESSION of the header, in any capitals.  A file without TYPE
- * is SMV_UNSAID, one without BYTE_ORDER little-endian.  STATUS_INPUT, with `path` in the text, for
- * a value that is not known here, more dimensions than 2, packed pixels, and for one of these keys
- * or a size that is there twice with different values. */
-enum status smv_storage_read(const char *path, const struct smv *smv, struct smv_storage *storage,
-                             struct error *e);
+/* STATUS_INPUT unless a file of so many bytes holds the header and the pixels, and no more. */
+enum status smv_check_bytes(const char *path, const struct smv *smv, size_t file_bytes,
+                            size_t pixel_bytes, struct error *e);
 
 /* Edge of a pixel in m; 0 where the header does not have PIXEL_SIZE. */
 double smv_pixel_m(const struct smv *smv);
