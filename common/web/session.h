@@ -1,4 +1,5 @@
-/* One page: what it asked for, and what it is being sent.  For server.c and http.c only. */
+/* One connection: a request for a file of the page, or the websocket of a page.  For server.c,
+ * session.c and http.c only. */
 #ifndef BRAGG_WEB_SESSION_H
 #define BRAGG_WEB_SESSION_H
 
@@ -6,9 +7,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "web/http.h"
 #include "web/request.h"
 #include "web/server.h"
 #include "web/tile.h"
+#include "web/websocket.h"
 
 /* The most connections that are not pages.  One more closes the oldest of them. */
 enum { WEB_WAITING_MAX = 256 };
@@ -44,36 +47,51 @@ struct web {
     size_t next_tile;
 };
 
+enum session_phase {
+    SESSION_HEAD,   // the request is not complete yet
+    SESSION_PAGE,   // a websocket
+    SESSION_CLOSE,  // a close frame must be sent
+    SESSION_FLUSH,  // all is sent but what waits for the network
+    SESSION_DRAIN   // the server has ended its side, and waits for the client to end its own
+};
+
 struct session {
     struct web *web;
     struct session *next;  // in web->sessions
     struct lws *wsi;
-    uint64_t took_ns;  // when it last took a piece of an answer
+    enum session_phase phase;
+    char head[HTTP_HEAD_MAX + 1];  // the request so far
+    size_t nhead;
+    uint64_t took_ns;         // when it last took a piece of an answer
+    uint64_t heard_ns;        // when it last sent anything
+    bool pinged, owes_pong;   // a ping was sent, and one came
+    struct ws_reader reader;  // of the websocket
     bool counted, looks;
     bool told_stream, told_end;
-    uint64_t told_number;        // newest frame that the page was notified of
-    uint64_t told_pipelines;     // latest text of the pipeline that it got
-    char text[WEB_REQUEST_MAX];  // what came of a message, in pieces
-    size_t length;
+    uint64_t told_number;     // newest frame that the page was notified of
+    uint64_t told_pipelines;  // latest text of the pipeline that it got
     bool asked[WEB_VERBS];
     struct web_request request[WEB_VERBS];
+    unsigned char pong[WS_CONTROL_MAX];  // for the pong that is owed
+    size_t npong;
     struct web_blob *blob;  // on its way
     size_t sent;
 };
 
-/* A websocket begins, receives a part of a request, sends a part of an answer, and ends.  If the
- * result is false the caller closes the connection. */
-bool session_open(struct session *s, struct web *web, struct lws *wsi);
-bool session_take(struct session *s, struct lws *wsi, const char *text, size_t length);
-bool session_send(struct session *s, struct lws *wsi);
+/* Begins a connection, all of whose fields are set. */
+void session_open(struct session *s, struct web *web, struct lws *wsi);
+
+/* Takes bytes that the client sent.  False if the caller must cut the connection. */
+bool session_take(struct session *s, const unsigned char *bytes, size_t n);
+
+/* Sends the next piece, when all pieces before it have left.  False if the caller must cut the
+ * connection. */
+bool session_send(struct session *s);
+
+/* Sends a ping to a page that has been silent, or returns false if the page did not answer. */
+bool session_check(struct session *s);
+
+/* Frees what the session holds. */
 void session_close(struct session *s);
-
-/* Whether the page lacks a text or has not been notified of the newest frame. */
-bool session_has_news(const struct session *s);
-
-/* HTTP: whether the headers of a websocket are good. */
-bool http_allows_socket(struct web *web, struct lws *wsi);
-/* Answers for a path: the return value for libwebsockets. */
-int http_answer(struct web *web, struct lws *wsi, const char *path);
 
 #endif

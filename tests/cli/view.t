@@ -45,6 +45,7 @@ view a.rec
 part 'the page and what is refused' http "$(cat address)"
 part 'values' values "$(cat address)" 'a_%d.img'
 part 'hostile messages' hostile "$(cat address)"
+part 'hostile frames' frames "$(cat address)"
 port=$(sed 's/.*:\([0-9]*\)\/.*/\1/' address)
 check_status 'a port in use' 1 sh -c "bragg-replay a.rec 2>/dev/null | bragg-view --bind=127.0.0.1:$port 2>busy"
 check 'is said' says "^bragg-view: --bind=127.0.0.1:$port: Address already in use" busy
