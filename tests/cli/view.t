@@ -178,6 +178,33 @@ bragg-run --view="127.0.0.1:$(cat taken)" p.yaml 2>run.log
 is 'a port that another program has is refused before the run' "$? $(cat run.log) $(ls | grep -c '^run_.*bin')" \
 	"1 bragg-run: --view=127.0.0.1:$(cat taken): Address already in use 0"
 kill $taker
+# run_refuses NAME TEXT OPTION...: in one line, which does not say that a page is there
+run_refuses() {
+	what=$1
+	want=$2
+	shift 2
+	status=0
+	bragg-run "$@" p.yaml 2>run.log || status=$?
+	is "$what" "$((status > 1)) $(wc -l <run.log) $(grep -c -e "$want" run.log) $(ls | grep -c '^run_.*bin')" '1 1 1 0'
+}
+run_refuses 'bragg-run refuses an address of all hosts without a token' '^bragg-run: --view=0.0.0.0:8099 needs a token' --view=0.0.0.0:8099
+run_refuses 'with port 0, too' '^bragg-run: --view=0.0.0.0:0 needs a token' --view=0.0.0.0:0
+run_refuses 'an address of another option' '^bragg-run: --bind=0.0.0.0:8099 needs a token' --view --set=view.bind=0.0.0.0:8099
+run_refuses 'before a job is made of it' '^bragg-run: --view=0.0.0.0:8099 needs a token' --view=0.0.0.0:8099 --launcher=slurm
+run_refuses 'and before commands are printed' '^bragg-run: --view=0.0.0.0:8099 needs a token' --view=0.0.0.0:8099 --dry-run
+echo short >bad-token
+chmod 600 bad-token
+run_refuses 'a short token' '^bragg-run: bad-token:1: a token has 16' --view --set=view.token=bad-token
+chmod 644 bad-token
+run_refuses 'a token that others may read' '^bragg-run: bad-token: others may read' --view --set=view.token=bad-token
+run_refuses 'two pages at one port' "^bragg-run: --bind=127.0.0.1:8080: stage 'view' has 2 processes" --view --count=view=2
+run_refuses 'one file for a trace and a report' '^bragg-run: --trace and --report: both name the file x.html' --trace=x.html --report=x.html
+run_refuses 'a token that nobody would see' "^bragg-run: stage 'view': --token needs a file" --view --set=view.token
+chmod 600 token
+echo 0123456789abcdef-_ >token
+bragg-run --view="127.0.0.1:$port" --set=view.token="$PWD/token" --set=replay.loop=1 p.yaml >run.log 2>&1
+is 'a page with a token: the line names its file' "$? $(grep -c "^bragg-run: http://127.0.0.1:$port/?token=... shows the stream; the token is in $PWD/token$" run.log) $(grep -c 0123 run.log)" '0 1 0'
+rm -f run_*.bin
 for bad in 8080 127.0.0.1: 127.0.0.1:70000 ::1:8080 example.org:80 '127.0.0.1:0;id' ' '; do
 	bragg-run --view="$bad" p.yaml 2>run.log
 	is "so is --view=$bad" "$? $(cat run.log)" \
