@@ -10,7 +10,7 @@
 
 enum { SELF_DESCRIBED = 55799, DATE = 0 };  // tags
 
-/* Counts what libcbor wrote: 0 bytes when it did not fit. */
+/* Adds the bytes that libcbor wrote.  libcbor returns 0 for an item that did not fit. */
 static void wrote(struct cborpack *p, size_t size)
 {
     p->overflow = p->overflow || size == 0;

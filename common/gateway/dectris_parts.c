@@ -5,7 +5,7 @@
 #include "codec/bslz4.h"
 #include "gateway/dectris.h"
 
-enum { MULTI_DIMENSIONAL = 40, COMPRESSED = 56500 };  // tags, RFC 8746 and Dectris' own
+enum { MULTI_DIMENSIONAL = 40, COMPRESSED = 56500 };  // tags of RFC 8746 and of Dectris
 static size_t item_size(enum dectris_type type)
 {
     return type == DECTRIS_U16 ? 2 : 4;

@@ -24,7 +24,7 @@ const char *fault_name(enum fault f)
 
 /* --- how often ------------------------------------------------------------------ */
 
-/* One KIND:PROBABILITY[:SECONDS]. */
+/* Reads one KIND:PROBABILITY[:SECONDS]. */
 static enum status parse_one(struct faults *f, char *word, struct error *e)
 {
     char *probability = strchr(word, ':');
@@ -96,7 +96,7 @@ enum fault faults_draw(const struct faults *f, uint64_t frame)
 
 /* --- what is in the message ------------------------------------------------------ */
 
-/* New pixels of this type, which s owns; NULL when memory is out. */
+/* Allocates new pixels of this type, which *s owns.  NULL when memory is out. */
 static void *renew(struct spoil *s, struct delivery *d, enum pixel_type type, size_t count)
 {
     s->memory = mem_array(count, pixel_size(type));
@@ -128,7 +128,7 @@ static void put_pixel(void *pixels, enum pixel_type type, size_t i, double value
     }
 }
 
-/* The next type that the protocol has, the values clipped. */
+/* Converts the pixels to the next type that the protocol has.  Values are clipped. */
 static bool change_type(struct spoil *s, struct delivery *d, unsigned allowed)
 {
     const size_t count = d->pixel_bytes / pixel_size(d->type);
@@ -180,7 +180,7 @@ static void halve_rows(struct delivery *d)
     d->pixel_bytes = d->shape[0] * row_bytes;
 }
 
-/* A text stands for a number, a number for a text. */
+/* Replaces a number by a text, or a text by a number. */
 static void damage_value(struct spoil *s, struct delivery *d)
 {
     struct rng r = rng_stream(s->seed, RNG_FAULT, d->id, 1);
