@@ -1,7 +1,6 @@
 /*
- * bragg-serve: the sink that hands images to foreign programs in their own
- * protocol.  A frame is acknowledged when a client took it or the policy dropped
- * it, counted.
+ * bragg-serve: a sink that sends images to foreign programs in their own protocol.  A frame is
+ * acknowledged when a client took it, or when the policy dropped and counted it.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -26,7 +25,7 @@ static const char *serve_binds(void *state, bool *keyed)
     return o->bind;
 }
 
-/* Opens it with --client-keys, or without. */
+/* Opens the gateway, with the keys of --client-keys if the option is given. */
 static enum status open_gateway(struct serve *v, struct gateway_settings *settings, struct error *e)
 {
     struct keys keys = {0};
@@ -63,7 +62,8 @@ static enum status bind_endpoint(struct serve *v, struct error *e)
     return s ? s : open_gateway(v, &settings, e);
 }
 
-/* Clients who wait for this line find all that they need. */
+/* Prints the endpoint.  This comes last, because scripts wait for this line and then start clients,
+ * which need the files of --geom and --cell. */
 static enum status print_endpoint(const struct serve *v, struct error *e)
 {
     if (printf("%s\n", v->endpoint) < 0 || fflush(stdout) != 0)
@@ -140,7 +140,7 @@ static atomic_uint_fast64_t *serve_progress(void *state)
     return gateway_ticks(((struct serve *)state)->gateway);
 }
 
-/* Closes the gateway and removes the file of its socket; the counts are final then. */
+/* Closes the gateway and removes the file of its socket.  The counts are final then. */
 static void close_gateway(struct serve *v)
 {
     v->counts = gateway_close(v->gateway);
@@ -150,7 +150,7 @@ static void close_gateway(struct serve *v)
     v->gateway = NULL;
 }
 
-/* Tells clients that the series is over. */
+/* Sends the message after the last frame. */
 static enum status tell_end(struct serve *v, struct error *e)
 {
     struct message m = {0};
@@ -161,8 +161,8 @@ static enum status tell_end(struct serve *v, struct error *e)
     return s;
 }
 
-/* What is left leaves, clients learn that the series is over, however that came, and the gateway
- * is closed. */
+/* Sends the messages that are left and the message after the last frame, and closes the gateway.
+ * This happens also after an error, so that clients do not wait for more frames. */
 static void conclude(struct serve *v)
 {
     struct error e = {0};
@@ -178,7 +178,7 @@ static void conclude(struct serve *v)
     close_gateway(v);
 }
 
-/* The key has what became of the last frame, so clients come first. */
+/* Ends the gateway before the file of --key, because the file holds the fate of the last frame. */
 static enum status serve_end(void *state, struct error *e)
 {
     struct serve *v = state;

@@ -12,7 +12,7 @@ static const struct protocol *const protocols[] = {&protocol_karabo, &protocol_c
 
 static const double ENERGY_MAX_EV = 1e9;
 
-/* Pixels that are no number need a type that has such. */
+/* Reads --inject.  Pixels that are not a number need a type of real numbers. */
 static enum status settle_faults(struct serve_options *o, const struct protocol *p, struct error *e)
 {
     if (!o->inject)

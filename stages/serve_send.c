@@ -19,7 +19,8 @@ enum fault sender_draw(const struct sender *s, uint64_t frame)
 {
     const enum fault fault = s->injects ? faults_draw(&s->faults, frame) : FAULT_NONE;
     const bool holds = s->held.message.nparts;
-    return fault == FAULT_SWAP && holds ? FAULT_NONE : fault;  // it has its part in a swap
+    return fault == FAULT_SWAP && holds ? FAULT_NONE
+                                        : fault;  // the frame is part of a swap already
 }
 
 void outgoing_free(struct outgoing *o)
