@@ -1,6 +1,6 @@
 /*
- * bragg-view: a last stage that serves a page which shows the stream.  It never waits for a
- * browser.
+ * bragg-view: a sink that serves a page, which shows the stream in a browser.  The stream never
+ * waits for a browser.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -41,14 +41,14 @@ struct view {
     char group[GROUP_TEXT], address[WEB_ADDRESS_SIZE], secret[WEB_TOKEN_SIZE];
     bool piped;
     struct web *web;
-    char control[ENDPOINT_SIZE];  // of the source
+    char control[ENDPOINT_SIZE];  // the endpoint where the source reports its state
     struct view_pipeline *pipeline;
     const struct experiment *experiment;
-    struct preview preview;      // panels as one
-    uint64_t start_ns, next_ns;  // frames that come sooner are not shown
+    struct preview preview;      // all panels in one picture
+    uint64_t start_ns, next_ns;  // a passive sink skips frames that come before next_ns
     uint64_t frames, hits;
     atomic_bool interrupted;
-    pid_t player;  // bragg-replay of files; 0: none
+    pid_t player;  // bragg-replay, which plays files; 0 without files
 };
 
 enum { FILES_MAX = 100000 };
@@ -80,7 +80,8 @@ static enum status take_token(struct view *v, struct error *e)
                                    : web_token_make(v->secret, e);
 }
 
-/* Of files, once they can be read. */
+/* Prints the address.  If files are shown, this waits until the first of them is read, so that no
+ * address is printed for a file that cannot be read. */
 static enum status print_address(const struct view *v, struct error *e)
 {
     if (printf("%s\n", v->address) < 0 || fflush(stdout) != 0)
@@ -180,8 +181,8 @@ static enum status keep(struct view *v, const struct frame *f, struct error *e)
     return STATUS_OK;
 }
 
-/* Beside other last stages it takes at most a quarter of the time, and next to none while nobody
- * looks. */
+/* Keeps a frame for the pages.  Next to other sinks, bragg-view is passive and uses at most a
+ * quarter of the time, and almost none while nobody sees a page. */
 static enum status view_frame(void *state, struct frame *f, struct error *e)
 {
     struct view *v = state;
@@ -205,7 +206,8 @@ static void view_interrupt(void *state)
     atomic_store(&v->interrupted, true);
 }
 
-/* The runtime does not listen to signals any more; it has blocked those that end a program. */
+/* Waits until the time of --linger is over or a signal arrives.  The runtime has blocked the
+ * signals that end a program, and does not read them any more. */
 static void linger(const struct view *v)
 {
     sigset_t ends;
