@@ -15,14 +15,15 @@
 #include "base/input.h"
 #include "base/opt.h"
 
-/* Nothing, or a colon and a port. */
+/* Whether the text is empty, or a colon and a port. */
 static bool is_port(const char *text)
 {
     const size_t digits = text[0] == ':' ? strspn(text + 1, "0123456789") : 0;
     return !text[0] || (digits >= 1 && digits <= 5 && !text[1 + digits]);
 }
 
-/* The host without its port; false when there is none, it is too long, or more is behind it. */
+/* Copies a host without its port.  False if the host is empty, too long or followed by other text.
+ */
 static bool without_port(const char *host, char *name, size_t size, bool *bracketed)
 {
     *bracketed = host[0] == '[';

@@ -34,7 +34,7 @@ static void start_waiting(struct web *web, struct lws *wsi)
     web->waiting[web->nwaiting++] = wsi;
 }
 
-/* Pages may have news. */
+/* Lets every page send news. */
 static void wake_pages(struct web *web)
 {
     for (struct session *s = web->sessions; s; s = s->next)
@@ -121,7 +121,7 @@ static enum status listen_at(struct web *web, const char *address, int *port, st
     return STATUS_OK;
 }
 
-/* Signals are for the other threads. */
+/* Starts the thread with all signals blocked, because signals are for other threads. */
 static enum status start(struct web *web, struct error *e)
 {
     sigset_t all, former;
@@ -156,14 +156,14 @@ enum status web_open(struct web **opened, const struct web_settings *settings,
         s = listen_at(web, address, &port, e);
     if (s)
         return s;
-    /* servers at other ports of a host share its cookies */
+    /* A browser sends a cookie to all ports of a host, so the name contains the port. */
     (void)snprintf(web->cookie, sizeof web->cookie, "bragg-view-%d", port);
     (void)snprintf(text, WEB_ADDRESS_SIZE, "http://%s:%d/%s%s", address, port,
                    web->token[0] ? "?token=" : "", web->token);
     return start(web, e);
 }
 
-/* --- what there is to see -------------------------------------------------- */
+/* --- the content of the page ----------------------------------------------- */
 
 struct web_store *web_frames(struct web *web)
 {
@@ -181,7 +181,7 @@ void web_news(struct web *web)
         lws_cancel_service(web->context);
 }
 
-/* Replaces a text that pages get. */
+/* Replaces a text that all pages get. */
 static enum status tell(struct web *web, struct web_blob **at, const char *json, struct error *e)
 {
     struct web_blob *blob = web_blob_text(json);
@@ -217,7 +217,7 @@ enum status web_end(struct web *web, const char *json, struct error *e)
     return web->end || !web->runs ? STATUS_OK : tell(web, &web->end, json, e);
 }
 
-/* Sends pages the last texts, within LEAVE_MS, and ends the thread. */
+/* Sends all pages their last texts, within LEAVE_MS, and ends the thread. */
 static void leave(struct web *web)
 {
     const struct timespec step = {.tv_nsec = 10000000};

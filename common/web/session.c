@@ -1,4 +1,4 @@
-/* What one page asked for, and what it is sent. */
+/* One connection: its request, and then the requests and answers of its page. */
 #include "web/session.h"
 
 #include <inttypes.h>
@@ -9,16 +9,16 @@
 #include "base/clock.h"
 
 enum {
-    HEAD_S = 10,          // a request must be complete
-    STALL_S = 30,         // a page may take nothing for so long; see make_room
-    DRAIN_S = 2,          // a client may take to close its side
+    HEAD_S = 10,          // until a request must be complete
+    STALL_S = 30,         // that a client may take nothing; see make_room
+    DRAIN_S = 2,          // that a client has to close its side
     CHECK_US = 30000000,  // between two calls of session_check
     RETRY_US = 100000     // see make_room
 };
 static const uint64_t STALL_CROWDED_NS = 2000000000;  // as STALL_S, while answers have no room
-static const uint64_t SILENT_NS = 60000000000;        // without an answer to a ping
+static const uint64_t SILENT_NS = 60000000000;        // that a page may be silent; pinged half-way
 
-/* Only one thread sends. */
+/* The bytes to send.  All sessions share the buffer, because only one thread sends. */
 static unsigned char room[LWS_PRE + WS_HEAD_MAX + SESSION_CHUNK];
 
 void session_open(struct session *s, struct web *web, struct lws *wsi)
@@ -60,7 +60,7 @@ static bool send_room(struct session *s, size_t n)
     return lws_write(s->wsi, room + LWS_PRE, n, LWS_WRITE_RAW) >= (int)n;
 }
 
-/* Makes the connection that of a page. */
+/* Makes the connection a websocket of a page. */
 static void begin_page(struct session *s)
 {
     s->phase = SESSION_PAGE;
@@ -88,7 +88,7 @@ static bool answer_head(struct session *s)
     return n && send_room(s, n);
 }
 
-/* Takes bytes of the request up to its end.  Returns how many. */
+/* Reads bytes of a request up to its end, and returns their number. */
 static size_t take_head(struct session *s, const unsigned char *bytes, size_t n, bool *good)
 {
     size_t used = 0;
@@ -199,7 +199,7 @@ static struct web_blob *frames_text(struct session *s)
     return web_blob_text(text);
 }
 
-/* The tile of a region.  Pages that show the same region share one tile. */
+/* Makes the tile of a region.  Pages that show the same region share one tile. */
 static struct web_blob *shared_tile(struct web *web, const struct web_frame *f,
                                     const struct panel *panel, const struct web_region *r)
 {
@@ -281,7 +281,7 @@ static struct web_blob *next_blob(struct session *s)
 
 /* --- sending --------------------------------------------------------------- */
 
-/* Sends a frame whose payload is in `room` behind LWS_PRE + WS_HEAD_MAX. */
+/* Sends a frame whose payload of `n` bytes begins at room + LWS_PRE + WS_HEAD_MAX. */
 static bool send_frame(struct session *s, enum ws_opcode opcode, bool final, size_t n)
 {
     unsigned char head[WS_HEAD_MAX];
@@ -306,8 +306,9 @@ static bool send_close(struct session *s)
     return send_frame(s, WS_CLOSE, true, n);
 }
 
-/* Ends the server's side.  If the server closed the connection at once, bytes of the client that
- * nobody has read would make the kernel discard the answer (RFC 6455 section 7.1.1). */
+/* Ends the server's side, and waits for the client.  If the server closed the connection at once,
+ * the kernel would discard the answer when it holds unread bytes of the client (RFC 6455 section
+ * 7.1.1). */
 static bool end_side(struct session *s)
 {
     s->phase = SESSION_DRAIN;

@@ -16,7 +16,7 @@
 /* The most connections that are not pages.  One more closes the oldest of them. */
 enum { WEB_WAITING_MAX = 256 };
 
-enum { TILES_KEPT = 4, SESSION_CHUNK = 1 << 17 };  // of tiles; bytes in a write
+enum { TILES_KEPT = 4, SESSION_CHUNK = 1 << 17 };  // number of tiles; bytes in one write
 
 struct kept_tile {
     uint64_t number;
@@ -29,20 +29,20 @@ struct web {
     struct web_store store;
     char token[WEB_TOKEN_SIZE], cookie[32], host[256];
     pthread_t thread;
-    bool runs;                // the thread does
-    atomic_bool stop, leave;  // at once; when pages know that it is over
-    atomic_int watchers;      // pages that somebody sees
+    bool runs;                // the thread was started
+    atomic_bool stop, leave;  // the thread ends at once; pages are closed after their last texts
+    atomic_int watchers;      // pages that are visible to a person
     atomic_int pages;
-    /* texts for all pages, under `lock` */
+    /* `lock` protects the texts for all pages. */
     pthread_mutex_t lock;
     const struct panel *panel;
     struct web_blob *stream, *end, *pipeline;
-    uint64_t pipelines;  // how many texts of the pipeline there were
-    /* of the thread */
-    struct lws *waiting[WEB_WAITING_MAX];  // connections that are no pages, the oldest first
+    uint64_t pipelines;  // the number of texts about the pipeline so far
+    /* Only the thread uses the fields below. */
+    struct lws *waiting[WEB_WAITING_MAX];  // connections that are not pages, the oldest first
     size_t nwaiting;
-    struct session *sessions;  // pages
-    size_t answers_max;        // bytes of answers that are on their way, or kept
+    struct session *sessions;  // a list of all pages
+    size_t answers_max;        // bytes of all answers that are kept or on their way
     struct kept_tile tiles[TILES_KEPT];
     size_t next_tile;
 };
@@ -51,7 +51,7 @@ enum session_phase {
     SESSION_HEAD,   // the request is not complete yet
     SESSION_PAGE,   // a websocket
     SESSION_CLOSE,  // a close frame must be sent
-    SESSION_FLUSH,  // all is sent but what waits for the network
+    SESSION_FLUSH,  // the last bytes wait for the network
     SESSION_DRAIN   // the server has ended its side, and waits for the client to end its own
 };
 
@@ -62,36 +62,37 @@ struct session {
     enum session_phase phase;
     char head[HTTP_HEAD_MAX + 1];  // the request so far
     size_t nhead;
-    uint64_t took_ns;         // when it last took a piece of an answer
-    uint64_t heard_ns;        // when it last sent anything
-    bool pinged, owes_pong;   // a ping was sent, and one came
+    uint64_t took_ns;         // when the page last took a piece of an answer
+    uint64_t heard_ns;        // when the client last sent a byte
+    bool pinged, owes_pong;   // a ping was sent; a ping came and has no answer yet
     struct ws_reader reader;  // of the websocket
-    bool counted, looks;
+    bool counted, looks;      // the session is in web->sessions; a person sees the page
     bool told_stream, told_end;
     uint64_t told_number;     // newest frame that the page was notified of
-    uint64_t told_pipelines;  // latest text of the pipeline that it got
+    uint64_t told_pipelines;  // latest text about the pipeline that the page got
     bool asked[WEB_VERBS];
     struct web_request request[WEB_VERBS];
     unsigned char pong[WS_CONTROL_MAX];  // for the pong that is owed
     size_t npong;
-    struct web_blob *blob;  // on its way
-    size_t sent;
+    struct web_blob *blob;  // the answer on its way, of which the session is a user
+    size_t sent;            // bytes of it
 };
 
-/* Begins a connection, all of whose fields are set. */
+/* Begins a connection: sets all fields of *s.  `web` must outlive the connection. */
 void session_open(struct session *s, struct web *web, struct lws *wsi);
 
-/* Takes bytes that the client sent.  False if the caller must cut the connection. */
+/* Reads `n` bytes that the client sent.  False if the caller must cut the connection. */
 bool session_take(struct session *s, const unsigned char *bytes, size_t n);
 
-/* Sends the next piece, when all pieces before it have left.  False if the caller must cut the
- * connection. */
+/* Sends the next bytes.  The caller calls it when all bytes before them have left.  False if the
+ * caller must cut the connection. */
 bool session_send(struct session *s);
 
-/* Sends a ping to a page that has been silent, or returns false if the page did not answer. */
+/* Sends a ping to a page that has been silent.  False if the page did not answer: the caller must
+ * cut the connection. */
 bool session_check(struct session *s);
 
-/* Frees what the session holds. */
+/* Frees the memory of the session and removes it from web->sessions. */
 void session_close(struct session *s);
 
 #endif
