@@ -43,9 +43,9 @@ static void warn_masked(struct serve *v, const struct frame *f, enum pixel_type 
 {
     static const char *const forms[] = {"", "65535", "4294967295", "-1"};
     if (!v->warned_masked)
-        log_line(LOG_WARNING, "frame %" PRIu64 ": pixels of %s are taken as masked: clients get %s",
-                 f->recipe.id, f->image.type == PIXEL_I32 ? "-1 and -2" : "4294967295",
-                 forms[type]);
+        log_line(
+            LOG_WARNING, "frame %" PRIu64 ": pixels of %s mean no data: clients get %s for them",
+            f->recipe.id, f->image.type == PIXEL_I32 ? "-1 and -2" : "4294967295", forms[type]);
     v->warned_masked = true;
 }
 

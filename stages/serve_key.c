@@ -41,7 +41,7 @@ static enum status truth_text(const struct serve_key *k, const struct experiment
     enum status s = k->stream && f ? reflections_check(f, k->path, e) : STATUS_OK;
     FILE *out = s ? NULL : open_memstream(text, &size);
     if (!out)
-        return s ? s : error_memory(e, "the key");
+        return s ? s : error_memory(e, "the ground truth of --key");
     panels_frame(x, lab);
     if (k->stream && f)
         reflections_write_chunk(out, x, f, lab);
@@ -51,7 +51,7 @@ static enum status truth_text(const struct serve_key *k, const struct experiment
         truth_write(out, x, &f->recipe, lab, "");
     else
         truth_write_title(out, x, "");
-    return fclose(out) == 0 ? s : error_memory(e, "the key");
+    return fclose(out) == 0 ? s : error_memory(e, "the ground truth of --key");
 }
 
 /* Writes a chunk.  Its first line marks the begin of a chunk, so our lines follow it. */
@@ -113,8 +113,9 @@ enum status serve_key_begin(struct serve_key *k, const struct experiment *x, str
 /* Reports a file that cannot be written at once, and not after the last frame. */
 static enum status check(struct serve_key *k, struct error *e)
 {
-    return ferror(k->file.stream) ? error_set(e, STATUS_FAILED, "%s: cannot write it", k->path)
-                                  : STATUS_OK;
+    return ferror(k->file.stream)
+               ? error_set(e, STATUS_FAILED, "%s: the file cannot be written", k->path)
+               : STATUS_OK;
 }
 
 void key_row_free(struct key_row *row)
@@ -132,7 +133,7 @@ enum status serve_key_row(const struct serve_key *k, const struct experiment *x,
     if (!k->path)
         return STATUS_OK;
     if (!*row)
-        return error_memory(e, "the key");
+        return error_memory(e, "the ground truth of --key");
     (*row)->note = *note;
     const enum status s = truth_text(k, x, f, &(*row)->truth, e);
     if (s) {

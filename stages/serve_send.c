@@ -10,8 +10,7 @@
 void sender_warn(const struct sender *s, const char *text)
 {
     if (s->injects)
-        log_line(LOG_WARNING,
-                 "--inject=%s, seed %" PRIu64 ": clients get frames with faults, on purpose", text,
+        log_line(LOG_WARNING, "--inject=%s, seed %" PRIu64 ": clients get frames with faults", text,
                  s->faults.seed);
 }
 

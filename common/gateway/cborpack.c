@@ -175,9 +175,9 @@ enum status cborpack_finish(struct cborpack *p, struct message *m, struct error 
 {
     enum status s = STATUS_OK;
     if (p->infinite)
-        s = error_set(e, STATUS_INPUT, "%s is no finite number", p->infinite);
+        s = error_set(e, STATUS_INPUT, "%s is not a finite number", p->infinite);
     else if (p->overflow)
-        s = error_set(e, STATUS_INPUT, "the metadata take too much of %zu bytes", p->capacity);
+        s = error_set(e, STATUS_INPUT, "the metadata do not fit into %zu bytes", p->capacity);
     if (s) {
         cborpack_abort(p);
         return s;

@@ -26,8 +26,8 @@ static enum status is_counted(const struct content_options *o, const struct deli
     if (*counted || threshold_eV >= high_eV)
         return STATUS_OK;
     return error_set(e, STATUS_INPUT,
-                     "frame %" PRIu64 ": threshold %g eV lies within the spectrum, %g to %g eV, "
-                     "must be below or above",
+                     "frame %" PRIu64 ": the threshold %g eV is within the spectrum, %g to %g eV; "
+                     "expected a threshold below or above it",
                      d->id, threshold_eV, low_eV, high_eV);
 }
 

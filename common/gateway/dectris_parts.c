@@ -64,7 +64,8 @@ const char *dectris_channel(const struct content_options *o, size_t channel,
 
 enum status dectris_refuse_panels(size_t npanels, struct error *e)
 {
-    return error_set(e, STATUS_INPUT, "%zu panels: dectris2 has one image, of one panel", npanels);
+    return error_set(e, STATUS_INPUT, "dectris2 has one image of one panel (got %zu panels)",
+                     npanels);
 }
 
 void dectris_put_series(struct cborpack *p, const char *type, const struct series *s)

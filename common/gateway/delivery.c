@@ -70,7 +70,8 @@ enum status delivery_start(struct delivery *d, const char *key, const struct exp
         if (x->panels[i].fast_pixels != first->fast_pixels ||
             x->panels[i].slow_pixels != first->slow_pixels)
             return error_set(e, STATUS_INPUT,
-                             "panels 0 and %zu differ in size: one array cannot hold them", i);
+                             "panels 0 and %zu differ in size, so they do not fit into one array",
+                             i);
     const size_t tiles = module_panels(x);
     if (x->npanels > tiles)
         d->shape[d->ndims++] = x->npanels / tiles;

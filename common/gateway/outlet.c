@@ -46,9 +46,10 @@ static bool make_part(zmq_msg_t *to, const struct part *part, atomic_size_t *loa
 enum status packet_make(struct packet *p, struct message *m, atomic_size_t *loans, struct error *e)
 {
     *p = (struct packet){0};
-    enum status s = m->nparts <= PACKET_PARTS_MAX
-                        ? STATUS_OK
-                        : error_set(e, STATUS_FAILED, "more than %d parts", PACKET_PARTS_MAX);
+    enum status s =
+        m->nparts <= PACKET_PARTS_MAX
+            ? STATUS_OK
+            : error_set(e, STATUS_FAILED, "a message has more than %d parts", PACKET_PARTS_MAX);
     for (size_t i = 0; i < m->nparts && s == STATUS_OK; i++) {
         if (make_part(&p->parts[i], &m->parts[i], loans))
             p->nparts++;
@@ -102,7 +103,7 @@ static enum status watch(struct outlet *o, void *context, struct error *e)
     o->monitor = zmq_socket(context, ZMQ_PAIR);
     if (!o->monitor || zmq_socket_monitor(o->socket, endpoint, EVENTS) != 0 ||
         zmq_connect(o->monitor, endpoint) != 0)
-        return error_set(e, STATUS_FAILED, "cannot watch a socket: %s", zmq_strerror(errno));
+        return error_set(e, STATUS_FAILED, "cannot monitor a socket: %s", zmq_strerror(errno));
     return STATUS_OK;
 }
 

@@ -24,7 +24,7 @@ enum status ramp_parse(struct ramp *r, const char *text, struct error *e)
     if (s == STATUS_OK)
         s = parse_real(word[2], 1, SECONDS_MAX, "--ramp, SECONDS", &r->seconds, e);
     if (s == STATUS_OK && r->to_hz <= r->from_hz)
-        s = error_set(e, STATUS_USAGE, "--ramp: TO is %g, must be above FROM, %g", r->to_hz,
+        s = error_set(e, STATUS_USAGE, "--ramp: TO must be above FROM (got %g and %g)", r->to_hz,
                       r->from_hz);
     return s;
 }
@@ -138,9 +138,9 @@ const char *ramp_limit_text(enum ramp_limit limit)
         "",
         "clients kept up to the end of the ramp",
         "clients fell behind",
-        "the stages before gave no more frames",
-        "they could not be packed faster",
-        "there were no more frames: clients kept up so far",
+        "the stages before gave too few frames",
+        "messages could not be packed faster",
+        "there were no more frames, and clients kept up until then",
     };
     return texts[limit];
 }

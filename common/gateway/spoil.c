@@ -34,15 +34,16 @@ static enum status parse_one(struct faults *f, char *word, struct error *e)
     while (kind < FAULT_KINDS && strcmp(names[kind], word) != 0)
         kind++;
     if (kind == FAULT_KINDS || !probability)
-        return error_set(e, STATUS_USAGE,
-                         "--inject: '%.40s' must be KIND:PROBABILITY, of duplicate, drop, swap, "
-                         "truncate, header, nan, type, shape, empty, stall, cut and large",
-                         word);
+        return error_set(
+            e, STATUS_USAGE,
+            "--inject: '%.40s' must be KIND:PROBABILITY; KIND is duplicate, drop, swap, "
+            "truncate, header, nan, type, shape, empty, stall, cut or large",
+            word);
     char *seconds = strchr(probability, ':');
     if (seconds)
         *seconds++ = 0;
     if (seconds && kind != FAULT_STALL)
-        return error_set(e, STATUS_USAGE, "--inject: seconds are for stall, not for %s", word);
+        return error_set(e, STATUS_USAGE, "--inject: only stall has seconds, not %s", word);
     if (f->probability[kind] > 0)
         return error_set(e, STATUS_USAGE, "--inject: %s is given twice", word);
     enum status s = parse_real(probability, 0, 1, "--inject", &f->probability[kind], e);
@@ -66,8 +67,8 @@ enum status faults_parse(struct faults *f, const char *text, struct error *e)
         sum += f->probability[i];
     if (sum > 1 + 1e-9)
         return error_set(e, STATUS_USAGE,
-                         "--inject: the probabilities add up to %g, at most 1: a frame has one "
-                         "fault",
+                         "--inject: the probabilities add up to %g; expected 1 at most, because a "
+                         "frame has one fault",
                          sum);
     return STATUS_OK;
 }
@@ -77,7 +78,7 @@ enum status faults_check(const struct faults *f, const char *protocol, unsigned 
 {
     if (f->probability[FAULT_NAN] > 0 && !(types >> PIXEL_F32 & 1))
         return error_set(e, STATUS_USAGE,
-                         "--inject: nan cannot be: %s has no float32 pixels, the others can",
+                         "--inject: the fault nan is not possible: %s has no float32 pixels",
                          protocol);
     return STATUS_OK;
 }

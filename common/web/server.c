@@ -186,7 +186,7 @@ static enum status tell(struct web *web, struct web_blob **at, const char *json,
 {
     struct web_blob *blob = web_blob_text(json);
     if (!blob)
-        return error_memory(e, "a text");
+        return error_memory(e, "a text for the pages");
     (void)pthread_mutex_lock(&web->lock);
     struct web_blob *former = *at;
     *at = blob;

@@ -287,7 +287,7 @@ static void what_cannot_be_told_is_refused(void **state)
     o.threshold_eV[0] = 12398;
     x.beam.sources = sources;
     x.beam.nsources = 2;
-    refused(encode(o, &x, &m, &e), &e, "lies within the spectrum");
+    refused(encode(o, &x, &m, &e), &e, "is within the spectrum");
 
     x = experiment();
     x.npanels = 2;
@@ -298,7 +298,7 @@ static void what_cannot_be_told_is_refused(void **state)
     x = experiment();
     x.panels = &far;
     far.distance_m = INFINITY;
-    refused(begin(plain(), &x, &m, &e), &e, "detector_translation is no finite number");
+    refused(begin(plain(), &x, &m, &e), &e, "detector_translation is not a finite number");
     assert_int_equal(m.nparts, 0);
 }
 
