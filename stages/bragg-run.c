@@ -56,24 +56,31 @@ static const char *bind_of(const struct pipeline_stage *view)
     return bind ? bind : VIEW;
 }
 
-/* Reads the token file of a page.  Its name may be relative to --workdir, which does not exist
- * yet. */
-static enum status check_token(const char *path, const struct run_options *o, struct error *e)
+/* Reads the token file of a page.  A relative name is looked up where the stage will look it up: in
+ * --workdir, and then beside the pipeline file. */
+static enum status check_token(const struct pipeline *p, const struct pipeline_stage *view,
+                               const char *path, const struct run_options *o, struct error *e)
 {
-    char full[PATH_MAX], token[WEB_TOKEN_SIZE];
+    char first[PATH_MAX], second[PATH_MAX], token[WEB_TOKEN_SIZE];
     const bool moves = o->workdir && path[0] != '/';
-    (void)snprintf(full, sizeof full, "%s%s%s", moves ? o->workdir : "", moves ? "/" : "", path);
-    /* stages look for files beside the pipeline file, too */
-    if (access(full, F_OK) != 0 && path[0] != '/')
-        return STATUS_OK;
-    const enum status s = web_token_read(full, token, e);
+    const char *slash = path[0] != '/' ? strrchr(p->path, '/') : NULL;
+    (void)snprintf(first, sizeof first, "%s%s%s", moves ? o->workdir : "", moves ? "/" : "", path);
+    (void)snprintf(second, sizeof second, "%.*s%s", slash ? (int)(slash - p->path) + 1 : 0, p->path,
+                   path);
+    const char *found = access(first, F_OK) == 0    ? first
+                        : access(second, F_OK) == 0 ? second
+                                                    : NULL;
+    if (!found)
+        return error_set(e, STATUS_INPUT, "stage '%s': --token: there is no file '%.200s'",
+                         view->name, path);
+    const enum status s = web_token_read(found, token, e);
     explicit_bzero(token, sizeof token);
     return s;
 }
 
 /* Checks what a bragg-view of the pipeline would refuse, before any process is started. */
-static enum status check_page(const struct pipeline_stage *view, const struct run_options *o,
-                              struct error *e)
+static enum status check_page(const struct pipeline *p, const struct pipeline_stage *view,
+                              const struct run_options *o, struct error *e)
 {
     char address[16];
     int port;
@@ -99,7 +106,7 @@ static enum status check_page(const struct pipeline_stage *view, const struct ru
                          "--%s=%s: stage '%s' has %d processes, and only one can have this port; "
                          "expected --count=%s=1 or port 0",
                          option, bind, view->name, (int)view->count, view->name);
-    return token && !o->launcher && !o->dry_run ? check_token(token, o, e) : STATUS_OK;
+    return token && !o->launcher && !o->dry_run ? check_token(p, view, token, o, e) : STATUS_OK;
 }
 
 static enum status check_pages(const struct pipeline *p, const struct run_options *o,
@@ -108,7 +115,7 @@ static enum status check_pages(const struct pipeline *p, const struct run_option
     enum status s = STATUS_OK;
     for (size_t i = 0; i < p->nstages && s == STATUS_OK; i++)
         if (pipeline_is_program(&p->stages[i], "bragg-view"))
-            s = check_page(&p->stages[i], o, e);
+            s = check_page(p, &p->stages[i], o, e);
     return s;
 }
 
