@@ -314,7 +314,7 @@ static void too_much_is_noticed(void **state)
     for (int i = 0; i < 20; i++)
         cborpack_text(&p, "more");
     assert_null(cborpack_blob(&p, 0));
-    refused(cborpack_finish(&p, &m, &e), &e, "too much");
+    refused(cborpack_finish(&p, &m, &e), &e, "do not fit");
     assert_int_equal(cborpack_open(&p, 3 + CBORPACK_HEAD + 5, NULL), STATUS_OK);
     assert_non_null(cborpack_blob(&p, 5));
     assert_null(cborpack_blob(&p, 6));
