@@ -260,7 +260,7 @@ enum status smv_type(const char *path, const struct smv *smv, enum pixel_type *t
                      struct error *e)
 {
     bool also;
-    enum pixel_type other;
+    enum pixel_type other = PIXEL_U16;
     enum status s = type_of(path, smv, "Data_type", type, said, e);
     if (s || (*said && is_word(find_value(smv, smv->header, "TYPE"), "mad")))
         return s;
