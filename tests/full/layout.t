@@ -2,7 +2,7 @@
 # Shell scripts parse and can be run; C is laid out by clang-format; the top holds what belongs there.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 top=$BRAGG_TESTS/..
-scripts=$(ls "$top"/scripts/* | grep -v Dockerfile)
+scripts=$(ls "$top"/scripts/* | grep -v 'Dockerfile\|README')
 for script in $scripts "$top"/tests/*/*.t "$top"/tests/*.sh "$top"/.ci/run; do
 	head -n 1 "$script" | grep -q 'python\|perl\|awk' && continue
 	check "$(basename "$script") parses" sh -n "$script"
