@@ -57,17 +57,6 @@ enum status gpu_grow_recipe(struct plan *p, size_t bytes, struct error *e)
     return status;
 }
 
-enum status gpu_move_panels(struct plan *p, struct error *e)
-{
-    if (memcmp(p->by_m, p->moved.by_m, sizeof p->by_m) == 0)
-        return STATUS_OK;
-    memcpy(p->by_m, p->moved.by_m, sizeof p->by_m);
-    p->afterwards.has_background = false;
-    gpu_panels_move(p->panels, p->experiment);
-    return gpu_upload(p, (void *)(uintptr_t)p->frame.panels, p->panels,
-                      p->experiment->npanels * sizeof *p->panels, e);
-}
-
 /* ---- buffers of pixels: photons and, if `afterwards` has them, background and counts ---- */
 
 static void release(struct plan *p)

@@ -122,7 +122,7 @@ chmod 640 token
 refuses 'a token that others may read' 3 'token: other users may read the token; set its mode with chmod 600' --token=token
 echo short >token
 chmod 600 token
-refuses 'a short token' 3 'token:1: a token has 16 to 127 letters' --token=token
+refuses 'a short token' 3 'token:1: a token has 16 to 127 characters' --token=token
 refuses 'no file of a token' 3 'none: No such file' --token=none
 refuses 'other hosts without a token' 2 '0.0.0.0:8080 needs --token' --bind=0.0.0.0:8080
 for bad in 8080 localhost 127.0.0.1: 127.0.0.1:70000 127.0.0.1:-1 ::1:8080 example.org:80 /tmp/x:1 300.0.0.1:1; do

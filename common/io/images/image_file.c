@@ -94,7 +94,7 @@ static enum status read_smv(FILE *in, const char *path, size_t size, struct imag
 static bool is_text(const char *first, size_t n)
 {
     enum { LEAST = 16 };
-    size_t i = 0;
+    size_t i = n >= 3 && memcmp(first, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     while (i < n && (isprint((unsigned char)first[i]) || isspace((unsigned char)first[i])))
         i++;
     return n >= LEAST && i == n;
