@@ -158,7 +158,7 @@ mask pck.img 128 'COMPRESSION=PCK;'
 mask wider.img 256 'BYTE_ORDER=little_endian;'
 mask more.img 130 'TYPE=unsigned_short;'
 mask twosizes.img 128 'SIZE2=16;'
-mask pixel.img 128 'PIXEL_SIZE=0.5;'
+mask pixel.img 128 'PIXEL_SIZE=0.5;BYTE_ORDER=little_endian;'
 mask narrow.img 128 'TYPE=float;'
 { mask half.img 16 '' && head -c 112 /dev/zero >> half.img; }
 printf '1.0\n%.0s' 1 2 3 4 5 6 7 8 9 > floats.txt
