@@ -161,18 +161,6 @@ static enum status upload_recipe(struct plan *p, const struct cpu_job *job, stru
     return uploaded;
 }
 
-/* Copies panels that the recipe has moved to the GPU. */
-static enum status move_panels(struct plan *p, struct error *e)
-{
-    if (memcmp(p->by_m, p->moved.by_m, sizeof p->by_m) == 0)
-        return STATUS_OK;
-    memcpy(p->by_m, p->moved.by_m, sizeof p->by_m);
-    p->afterwards.has_background = false;
-    gpu_panels_move(p->panels, p->experiment);
-    return gpu_upload(p, (void *)(uintptr_t)p->frame.panels, p->panels,
-                      p->experiment->npanels * sizeof *p->panels, e);
-}
-
 static enum status perform(struct plan *p, const struct gpu_task *t, struct error *e)
 {
     struct cpu_job job;
@@ -185,7 +173,7 @@ static enum status perform(struct plan *p, const struct gpu_task *t, struct erro
     } else if (!status && p->rows && p->widest) {
         status = gpu_dense_choose(p, &job, e);
         if (!status)
-            status = move_panels(p, e);
+            status = gpu_move_panels(p, e);
         if (!status)
             status = upload_recipe(p, &job, &frame, e);
         if (!status)
@@ -262,7 +250,7 @@ static enum status plan_go_on(struct plan *p, const struct recipe *recipe, uint6
     if (!p->rows || !p->widest)
         return STATUS_OK;
     (void)moved_to(&p->moved, recipe);
-    enum status status = move_panels(p, e);
+    enum status status = gpu_move_panels(p, e);
     if (!status)
         status = upload_sources(p, recipe, e);
     if (!status)

@@ -132,6 +132,9 @@ enum status gpu_grow_recipe(struct plan *p, size_t bytes, struct error *e);
 /* Room of that size at p->batch[which], kept from request to request. */
 enum status gpu_open_batch(struct plan *p, enum gpu_batch which, size_t bytes, struct error *e);
 
+/* Copies the panels of p->experiment to the GPU, if the recipe has moved them. */
+enum status gpu_move_panels(struct plan *p, struct error *e);
+
 /* Prepares the dense form if it is for this experiment, and finds out whether frames have the
  * bytes of the cpu engine. */
 enum status gpu_dense_open(struct plan *p, struct error *e);
