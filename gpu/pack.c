@@ -1,10 +1,9 @@
 #include "gpu/pack.h"
 
-#include "gpu/plan.h"
-
 #include <string.h>
 
 #include "gpu/dense.h"
+#include "gpu/plan.h"
 
 enum { ALIGNMENT = 256 };  // bytes: that of cudaMalloc
 
