@@ -1,3 +1,4 @@
+/* Makes the dead and hot pixels, the shadows, and the masks of them. */
 #include "defects.h"
 
 #include <inttypes.h>
@@ -11,10 +12,10 @@
 #include "io/images/smv.h"
 #include "physics/detector/shadow.h"
 
-/* What the pixels of the file say. */
+/* Values of the pixels of --bad-pixels. */
 enum { KIND_DEAD = 0, KIND_GOOD = 1, KIND_HOT = 2 };
 
-#define HOT_SPREAD 1.0  // of the mean counts of hot pixels, relative
+#define HOT_SPREAD 1.0  // relative standard deviation of the mean counts of hot pixels
 
 static enum status open_shadows(struct defects *d, struct error *e)
 {
@@ -43,8 +44,8 @@ static enum status open_bad_pixels(struct defects *d, struct error *e)
     for (size_t i = 0; i < count && !s; i++) {
         if (smv.pixels[i] > KIND_HOT)
             s = error_set(e, STATUS_INPUT,
-                          "%s: pixel %zu,%zu is %u, must be 0 (dead), 1 (good) or 2 (hot)", d->file,
-                          i % (size_t)smv.fast_pixels, i / (size_t)smv.fast_pixels,
+                          "%s: pixel %zu,%zu is %u; expected 0 (dead), 1 (good) or 2 (hot)",
+                          d->file, i % (size_t)smv.fast_pixels, i / (size_t)smv.fast_pixels,
                           (unsigned)smv.pixels[i]);
         d->kinds[i] = (uint8_t)smv.pixels[i];
     }
@@ -111,7 +112,8 @@ static enum status cast(struct defects *d, const struct experiment *x, struct er
     return STATUS_OK;
 }
 
-/* What passes the map, too; not before the mask is made, to which thin things are none. */
+/* Multiplies with the map of --transmission.  Call this after the masks are made: pixels behind
+ * thin objects are not masked. */
 static void dim(struct defects *d)
 {
     for (size_t i = 0; i < d->map.count; i++)
@@ -120,7 +122,8 @@ static void dim(struct defects *d)
 
 /* --- bad pixels -------------------------------------------------------------------------- */
 
-/* The same in every frame: a function of seed and pixel. */
+/* Returns the kind of a pixel.  It is a function of seed and pixel, so it is equal in all frames.
+ */
 static int kind_of(const struct defects *d, struct rng *random, int64_t pixel)
 {
     const double chance = rng_uniform(random);
@@ -148,7 +151,7 @@ static enum status add(struct defects *d, uint64_t seed, int64_t pixel, size_t *
     return STATUS_OK;
 }
 
-/* What is not computed has no pixel that could be bad. */
+/* Chooses the bad pixels.  Pixels that are not computed cannot be bad. */
 static enum status choose(struct defects *d, uint64_t seed, const struct experiment *x,
                           struct error *e)
 {
@@ -171,7 +174,7 @@ static enum status check_map(const struct transmission *t, const struct experime
         return STATUS_OK;
     return error_set(e, STATUS_INPUT,
                      "--transmission: the file has %zu pixels in rows of %" PRId64
-                     ", frames have %" PRId64 " in rows of %" PRId64,
+                     "; expected %" PRId64 " in rows of %" PRId64 ", as frames have",
                      t->count, t->fast_pixels ? t->fast_pixels : (int64_t)t->count,
                      experiment_pixels(x), x->panels[0].fast_pixels);
 }
@@ -183,13 +186,13 @@ static enum status check_size(const struct defects *d, const struct experiment *
         return STATUS_OK;
     return error_set(e, STATUS_INPUT,
                      "--bad-pixels: the file has %" PRId64 " x %" PRId64
-                     " pixels, frames have %" PRId64 " x %" PRId64,
+                     " pixels; expected %" PRId64 " x %" PRId64 ", as frames have",
                      d->fast_pixels, d->slow_pixels, x->panels[0].fast_pixels, experiment_rows(x));
 }
 
 /* --- the mask ---------------------------------------------------------------------------- */
 
-/* Why pixels are masked. */
+/* Stores in *x why pixels are masked. */
 static enum status tell_reasons(const struct defects *d, struct experiment *x, struct error *e)
 {
     const size_t count = (size_t)experiment_pixels(x);

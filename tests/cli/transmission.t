@@ -63,7 +63,7 @@ refused() { # FILE WANTED
 refused other.h5 'other.h5: must have /transmission, numbers of 2 or 3 dimensions'
 refused bright.raw 'bright.raw: pixel 304 lets 1.01 pass, must be from 0 to 1'
 refused nan.raw 'nan.raw: pixel 304 lets nan pass'
-refused short.raw 'the file has 5000 pixels in rows of 5000, frames have 8000 in rows of 100'
+refused short.raw 'the file has 5000 pixels in rows of 5000; expected 8000 in rows of 100'
 refused turned.h5 'the file has 8000 pixels in rows of 80'
 refused absent.h5 'absent.h5: cannot open'
 finish
