@@ -29,6 +29,7 @@ struct defects {
     /* state */
     uint8_t *kinds;                    // owned: value of each pixel in `file`; NULL: no file
     int64_t fast_pixels, slow_pixels;  // size of the image in `file`
+    double pixel_m;                    // pixel size in the header of `file`; 0: not there
     char digest[17];                   // hash of the content of `file`
     struct shadows shadows;            // owned: content of `shadow`
     char shadow_digest[17];            // hash of `shadows`

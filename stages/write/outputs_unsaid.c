@@ -170,16 +170,10 @@ static bool is_polarized_aslant(const struct unsaid_frame *u, char *value)
 
 /* --- pixels -------------------------------------------------------------- */
 
-/* Raw pixel words have an offset and a gain per pixel, which the calibration files contain. */
-static bool is_raw(const struct unsaid_frame *u)
-{
-    return strstr(u->x->history, "--gain-switching");
-}
-
 static bool has_offset(const struct unsaid_frame *u, char *value)
 {
     (void)snprintf(value, VALUE_SIZE, "%.9g ADU", u->x->adc_offset);
-    return u->f->image.unit == UNIT_ADU && u->x->adc_offset != 0.0 && !is_raw(u);
+    return u->f->image.unit == UNIT_ADU && u->x->adc_offset != 0.0 && !u->x->gain_switches;
 }
 
 static bool has_gain(const struct unsaid_frame *u, char *value)
@@ -187,7 +181,7 @@ static bool has_gain(const struct unsaid_frame *u, char *value)
     const double gain = u->scale > 0.0 ? u->scale : u->x->gain;
     (void)snprintf(value, VALUE_SIZE, "%s=%.9g", u->scale > 0.0 ? "--scale" : "--gain", gain);
     return (u->scale > 0.0 || u->f->image.unit == UNIT_ADU) && gain > 0.0 && gain != 1.0 &&
-           !is_raw(u);
+           !u->x->gain_switches;
 }
 
 static bool has_mask(const struct unsaid_frame *u, char *value)
