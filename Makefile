@@ -331,7 +331,7 @@ install: all  ## install programs, manual pages, pipelines, the Python module an
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PYTHONDIR) $(addprefix $(SHARE)/,man/man1 man/man5 man/man7 braggpipe/pipelines/braggpipe bash-completion/completions)
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 stages/*/*.1 $(SHARE)/man/man1
-	install -m 644 common/wire/*.5 $(SHARE)/man/man5
+	install -m 644 common/wire/*.5 stages/pages/*.5 $(SHARE)/man/man5
 	install -m 644 stages/pages/*.7 $(SHARE)/man/man7
 	install -m 644 pipelines/*.yaml pipelines/*.pdb pipelines/*.txt $(SHARE)/braggpipe/pipelines
 	install -m 755 pipelines/*.py $(SHARE)/braggpipe/pipelines

@@ -1,3 +1,10 @@
+/*
+ * The stage bragg-background: reads its options and tables, and adds the background to each frame.
+ *
+ * Frames with the sources of the experiment share one background image, which is computed at the
+ * start, and again when the detector moves.  A frame gets an image of its own if it has a spectrum
+ * of its own, another amount of matter, or a streak.
+ */
 #include "background.h"
 
 #include <inttypes.h>
@@ -21,6 +28,7 @@
 #include "physics/background/water.h"
 #include "stage/stage.h"
 
+/* Adds a material with a table of F; its arguments are in the units of their names. */
 static enum status add_material(struct background *o, const double *stol_1_m, const double *F,
                                 size_t rows, double thickness_m, double density_g_cm3,
                                 double molar_mass, struct error *e)
@@ -32,7 +40,7 @@ static enum status add_material(struct background *o, const double *stol_1_m, co
     return amorphous_make(&o->materials[i].table, stol_1_m, F, rows, true, e);
 }
 
-/* Water or air, from the tables of physics/background/water.h. */
+/* Adds water or air, from the tables of physics/background/water.h. */
 static enum status add_shipped(struct background *o, double (*value)(double), double thickness_m,
                                double density_g_cm3, double molar_mass, struct error *e)
 {
@@ -43,6 +51,7 @@ static enum status add_shipped(struct background *o, double (*value)(double), do
     return add_material(o, stol, F, WATER_TABLE_ROWS, thickness_m, density_g_cm3, molar_mass, e);
 }
 
+/* Adds the material of --stol. */
 static enum status add_file(struct background *o, struct error *e)
 {
     struct stol_table table;
@@ -51,7 +60,7 @@ static enum status add_file(struct background *o, struct error *e)
         s = add_material(o, table.stol_1_m, table.F, table.rows, o->material_m, o->density_g_cm3,
                          o->molar_mass_g_mol, e);
     if (!s) {
-        /* the lineage follows what the file holds, not its name */
+        /* the lineage depends on the content of the file, not on its name */
         uint64_t hash = hash_bytes(HASH_START, table.stol_1_m, table.rows * sizeof *table.stol_1_m);
         hash = hash_finish(hash_bytes(hash, table.F, table.rows * sizeof *table.F));
         (void)snprintf(o->digest, sizeof o->digest, "%016" PRIx64, hash);
@@ -72,8 +81,8 @@ static enum status open_background(void *state, const char **operands, int noper
     if (!(o->water_m > 0) && !(o->air_m > 0) && !(o->ice_m > 0) && !(o->streak_photons > 0) &&
         !o->stol)
         return error_set(e, STATUS_USAGE,
-                         "nothing to add: --water=UM, --air=MM, --ice=UM, --streak=PHOTONS or "
-                         "--stol=FILE is needed");
+                         "nothing to add; expected at least one of --water=UM, --air=MM, --ice=UM, "
+                         "--streak=PHOTONS and --stol=FILE");
     o->streak = (struct streak){.photons = o->streak_photons,
                                 .spread = o->streak_spread,
                                 .length = o->streak_size_rad[0],
@@ -90,8 +99,8 @@ static enum status open_background(void *state, const char **operands, int noper
     return s;
 }
 
-/* Rings must not be narrower than a pixel, whose middle is what counts: wider ones have the same
- * photons. */
+/* Returns the width of a ring.  A ring must not be narrower than a pixel, because the background is
+ * computed in the middle of each pixel.  A wider ring has the same photons. */
 static double ring_width_1_A(const struct background *o, const struct experiment *x)
 {
     double width = ice_width_1_A(o->ice_crystal_A);
@@ -101,6 +110,7 @@ static double ring_width_1_A(const struct background *o, const struct experiment
     return width;
 }
 
+/* Adds ice as the last material. */
 static enum status add_ice(struct background *o, const struct experiment *x, struct error *e)
 {
     const double width = ring_width_1_A(o, x);
@@ -115,8 +125,8 @@ static enum status add_ice(struct background *o, const struct experiment *x, str
     return s;
 }
 
-/* Least and largest sin(theta)/lambda that the detector sees at this wavelength, from places all
- * over the panels and from the beam's own. */
+/* Finds the smallest and largest sin(theta)/lambda that the detector sees at this wavelength, at
+ * points all over the panels and where the beam hits. */
 static void see_range(const struct experiment *x, double wavelength_m, double range_1_m[2])
 {
     enum { STEPS = 16 };
@@ -139,9 +149,9 @@ static void see_range(const struct experiment *x, double wavelength_m, double ra
     }
 }
 
-/* What the tables do not have of what the detector sees at the shortest and longest of these
- * wavelengths: an error for those that ship, a warning for the rings of ice and a table of the
- * user, once. */
+/* Checks that the tables contain what the detector sees at these wavelengths.  A value outside the
+ * tables of water and air is an error.  For ice and for the table of the user it is a warning,
+ * which is printed once. */
 static enum status check_range(struct background *o, const struct experiment *x,
                                const struct source *sources, size_t nsources, struct error *e)
 {
@@ -154,25 +164,26 @@ static enum status check_range(struct background *o, const struct experiment *x,
     const double last_1_A = WATER_TABLE_STEP_1_A * (WATER_TABLE_ROWS - 1);
     if ((o->water_m > 0 || o->air_m > 0) && high_1_A > last_1_A)
         return error_set(e, STATUS_INPUT,
-                         "%s: its table does not have all that the detector sees (got "
+                         "%s: the detector sees more than the table contains (got "
                          "sin(theta)/lambda up to %.3g 1/A); expected at most %g 1/A",
                          o->water_m > 0 ? "--water" : "--air", high_1_A, last_1_A);
     if (o->range_told)
         return STATUS_OK;
     if (o->ice_m > 0 && high_1_A > 0.5 / ICE_LEAST_A)
         log_line(LOG_WARNING,
-                 "--ice: rings below %g A are left out; the detector sees down to %.3g A",
+                 "--ice: rings below %g A are left out, but the detector sees down to %.3g A",
                  ICE_LEAST_A, 0.5 / high_1_A);
     if (o->stol && (low_1_A < o->stol_1_A[0] || high_1_A > o->stol_1_A[1]))
         log_line(LOG_WARNING,
-                 "--stol: the table has sin(theta)/lambda from %.4g to %.4g 1/A, the detector sees "
-                 "%.3g to %.3g: F of the nearer end is taken beyond",
+                 "--stol: the table has sin(theta)/lambda from %.4g to %.4g 1/A, but the detector "
+                 "sees %.3g to %.3g. Outside the table F is that of the nearer end",
                  o->stol_1_A[0], o->stol_1_A[1], low_1_A, high_1_A);
     o->range_told = true;
     return STATUS_OK;
 }
 
-/* Photons of the third harmonic, whose wavelength is far from all others, on top. */
+/* Adds the background of the third harmonic, whose wavelength is far from all others, to photons[].
+ */
 static enum status add_harmonic(struct background *o, const struct recipe *r,
                                 const struct source *sources, size_t nsources, size_t materials,
                                 float *photons, struct error *e)
@@ -189,7 +200,8 @@ static enum status add_harmonic(struct background *o, const struct recipe *r,
     return s;
 }
 
-/* Of the sources, where the detector stands in the frame of *r; NULL: where it always does. */
+/* Computes the background of the sources into photons[], with the detector at its place in the
+ * frame of *r.  r NULL: at its place in the experiment. */
 static enum status compute(struct background *o, const struct recipe *r,
                            const struct source *sources, size_t nsources, bool ice, float *photons,
                            struct error *e)
@@ -222,16 +234,17 @@ enum status background_start(void *state, struct error *e)
     return s;
 }
 
-/* On a GPU if that is asked for, and can be; frames that it cannot do start the rest. */
+/* Prepares for frames on the GPU, if --engine=cuda is given and the GPU supports this background,
+ * or else on the CPU.  The first frame that the GPU does not support calls background_start. */
 static enum status start(struct background *o, struct error *e)
 {
     const struct experiment *x = o->experiment;
     const bool alike = !background_varies(o) && !(x->beam.harmonic_share > 0);
     const struct engine_after after = {
         .materials = o->materials, .nmaterials = alike ? o->nmaterials : 0, .type = PIXEL_F32};
-    const enum status s =
-        card_work_begin(&o->card, x, &after, o->threads,
-                        "curved detectors, harmonics, and what varies from frame to frame", e);
+    const enum status s = card_work_begin(
+        &o->card, x, &after, o->threads,
+        "curved detectors, harmonics, and background that varies between frames", e);
     return s || o->card.plan ? s : background_start(o, e);
 }
 
@@ -239,8 +252,10 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
 {
     struct background *o = state;
     if (!(x->beam.size_m > 0))
-        return error_set(e, STATUS_INPUT,
-                         "the beam has no size, so the amount of matter in it is unknown");
+        return error_set(
+            e, STATUS_INPUT,
+            "the beam has no size, so the amount of matter is unknown. Give bragg-geometry "
+            "--beam-size=MM");
     o->experiment = x;
     const bool harmonic = x->beam.harmonic_share > 0;
     if (!moved_open(&o->moved, x) ||
@@ -275,7 +290,7 @@ size_t background_materials(const void *state, const struct background_material 
     return o->nmaterials;
 }
 
-/* Pixels of a frame plus background into a new image in place of the old one. */
+/* Replaces the image of a frame by a new one: its pixels plus the background. */
 static enum status add(const struct experiment *x, struct frame *f, const float *background,
                        struct error *e)
 {
@@ -295,20 +310,21 @@ static enum status add(const struct experiment *x, struct frame *f, const float 
     return STATUS_OK;
 }
 
-/* Both are functions of seed and frame alone. */
+/* Returns true if the frame has ice.  Like amount_of, a function of seed and frame number alone. */
 static bool has_ice(const struct background *o, const struct recipe *r)
 {
     struct rng random = rng_stream(r->seed, RNG_ICE, r->id, 0);
     return o->ice_m > 0 && (o->ice_frames == 1 || rng_uniform(&random) < o->ice_frames);
 }
 
+/* Returns the amount of matter in the frame, relative to the mean. */
 static double amount_of(const struct background *o, const struct recipe *r)
 {
     struct rng random = rng_stream(r->seed, RNG_MATTER, r->id, 0);
     return o->jitter > 0 ? rng_lognormal(&random, o->jitter) : 1.0;
 }
 
-/* Of the pulse, relative to the mean. */
+/* Returns the fluence of the pulse, relative to the mean. */
 static double fluence_of(const struct recipe *r)
 {
     double sum = 0.0;
@@ -317,7 +333,8 @@ static double fluence_of(const struct recipe *r)
     return r->nsources ? sum / (double)r->nsources : 1.0;
 }
 
-/* That of the experiment's own sources, made anew where the detector has moved since. */
+/* Returns in *photons the background of the sources of the experiment.  It is computed again if the
+ * detector has moved since the last frame. */
 static enum status usual(struct background *o, const struct recipe *r, bool ice,
                          const float **photons, struct error *e)
 {
@@ -348,7 +365,7 @@ static enum status add_streak(const struct background *o, const struct experimen
     return s;
 }
 
-/* Of a frame that no other is like, into o->own. */
+/* Computes the background of a frame that differs from others into o->own. */
 static enum status make(struct background *o, const struct recipe *r, bool ice, double amount,
                         struct error *e)
 {
@@ -377,7 +394,8 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     if (f->image.type != PIXEL_F32 || f->image.unit != UNIT_PHOTONS || f->image.count != count)
         return error_set(e, STATUS_INPUT,
                          "frame %" PRIu64
-                         " holds no float32 photons: bragg-background goes before bragg-noise",
+                         " has no float32 photons. Put bragg-background before bragg-noise in the "
+                         "pipe",
                          r->id);
     const enum status seen =
         r->nsources ? check_range(o, o->experiment, r->sources, r->nsources, e) : STATUS_OK;
@@ -397,7 +415,7 @@ static enum status frame(void *state, struct frame *f, struct error *e)
         s = usual(o, r, ice, &photons, e);
         return s ? s : add(o->experiment, f, photons, e);
     }
-    /* with a spectrum of its own, more or less matter, or a streak */
+    /* the frame has a spectrum of its own, another amount of matter, or a streak */
     if (!o->own && !(o->own = mem_array(count, sizeof *o->own)))
         return error_memory(e, "the background");
     s = make(o, r, ice, amount, e);
@@ -432,7 +450,7 @@ static const char *report(void *state)
 
 const struct stage stage_background = {
     .role = {.name = "bragg-background", .wants = KIND_IMAGE, .gives = KIND_IMAGE},
-    .summary = "Add the photons that water, air and other amorphous matter scatter.",
+    .summary = "Add scattering by water, air, ice and other materials.",
     .examples = "... | bragg-intensity | bragg-background --water=0.1 | bragg-noise | ...\n"
                 "... | bragg-background --stol=paratone.stol --thickness=100 --density=0.9 | ...",
     .options = background_options,

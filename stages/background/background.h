@@ -1,4 +1,5 @@
-/* The stage bragg-background: for its own program, and for one that does its work, too. */
+/* The stage bragg-background.  Two programs run it: bragg-background, and bragg-intensity with
+ * --fuse. */
 #ifndef BRAGG_STAGES_BACKGROUND_H
 #define BRAGG_STAGES_BACKGROUND_H
 
@@ -7,15 +8,19 @@
 
 extern const struct stage stage_background;
 
-/* Before begin: that leaves the work of the frames to another, or to a later call of
- * background_start. */
+/* Call before `begin`: `begin` then does not prepare for frames.  Either an engine does the work of
+ * the frames, or the caller calls background_start later. */
 void background_defer(void *state);
+
+/* Computes the background of the experiment.  STATUS_FAILED: out of memory. */
 enum status background_start(void *state, struct error *e);
 
-/* Whether it differs between frames of the same sources: then only the stage itself can add it. */
+/* Returns true if the background differs between frames with equal sources.  Only the stage itself
+ * can add such a background. */
 bool background_varies(const void *state);
 
-/* After begin: what scatters; returns how many.  They stay the stage's. */
+/* Returns, after `begin`, the number of materials that scatter, and the materials in *materials.
+ * The stage owns them. */
 size_t background_materials(const void *state, const struct background_material **materials);
 
 #endif

@@ -1,4 +1,4 @@
-/* bragg-background: adds what water, air and other amorphous matter scatter. */
+/* bragg-background: adds scattering by water, air, ice and other matter; see background.c. */
 #include "background.h"
 #include "base/program.h"
 

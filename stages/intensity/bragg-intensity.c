@@ -1,4 +1,8 @@
-/* bragg-intensity: photons per pixel, by one of the engines. */
+/*
+ * bragg-intensity: computes the photons per pixel with one of the engines (engine/engine.h), and
+ * what goes with the image: reflection tables, labels and derivative images.  With --fuse it also
+ * does the work of the next stages (fuse.h).
+ */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -17,60 +21,69 @@
 
 struct intensity {
     /* options */
-    const char *engine_name, *derivative_names;
-    char *plane_names;  // owned: those but for F; NULL: there are no planes
-    int isa, precision;
-    int64_t threads, device;
-    int64_t trace_pixel[2];
+    const char *engine_name;       // --engine
+    const char *derivative_names;  // --derivatives; NULL: none
+    char *plane_names;             // owned: these names without F; NULL: no derivative images
+    int isa;                       // enum isa; -1: the best of this CPU
+    int precision;                 // enum engine_precision
+    int64_t threads;
+    int64_t device;          // number of the GPU; -1: chosen
+    int64_t trace_pixel[2];  // fast, slow; -1: none
     struct reflections_wanted wanted;
     struct opt_marks given;
     struct opt_texts fuse_texts;
     /* state */
     const struct engine *engine;
-    struct experiment experiment;  // the engine's own, with the F tables
-    struct plan *plan;
+    struct experiment experiment;  // copy for the engine, with the tables of structure factors
+    struct plan *plan;             // what the engine prepared for this experiment
     struct harmonic_image harmonic;
-    struct fuse fuse;  // stages after this one
+    struct fuse fuse;  // stages of --fuse
     struct derivatives derivatives;
-    float *photons;  // owned: the image, where others are added to it; NULL: they are not
-    atomic_uint_fast64_t rows;
-    uint64_t setups;    // plans made: one serves all frames
-    char figures[720];  // the same and the engine's counts, for --stats
+    float *photons;  // owned: image without background, for --near-spots with --fuse; NULL: the
+                     // image of the frame serves
+    atomic_uint_fast64_t rows;  // finished rows of the current frame
+    uint64_t setups;            // plans made: one serves all frames
+    char figures[720];          // statistics for --stats, as members of a JSON object
 };
 
 #define AT(member) .offset = offsetof(struct intensity, member)
 #define ISA_CHOICES "baseline|avx2|avx512"
 #define PRECISION_CHOICES "mixed|double"  // in the order of enum engine_precision
 
+/* The option table.  The order of rows with OPT_BYTES is that of the lineage: do not change it. */
 static const struct opt options[] = {
+    {.doc = "Engine:", .type = OPT_GROUP},
     {"engine", "reference|cpu|cuda",
-     "reference: plain, slow, the specification; cpu: fast; cuda: an NVIDIA GPU", OPT_TEXT,
-     AT(engine_name), .flags = OPT_BYTES, .always = true, .usual = "cpu"},
-    {"threads", "N", "Threads of this process (as many as processors)", OPT_INT, AT(threads),
-     .min = 1, .max = 1024},
-    {"isa", ISA_CHOICES, "Instruction set of the cpu engine (the best there is)", OPT_CHOICE,
-     AT(isa), .choices = ISA_CHOICES, .usual = ""},
-    ENGINE_DEVICE(offsetof(struct intensity, device)),
+     "Engine: reference (plain and slow, defines the results), cpu (fast), or cuda, an NVIDIA GPU",
+     OPT_TEXT, AT(engine_name), .flags = OPT_BYTES, .always = true, .usual = "cpu"},
     {"precision", PRECISION_CHOICES,
-     "Of cpu and cuda: mixed is fast, double within 1e-9 of the reference", OPT_CHOICE,
+     "Precision of cpu and cuda: mixed is fast, double is within 1e-9 of the reference", OPT_CHOICE,
      AT(precision), .choices = PRECISION_CHOICES, .flags = OPT_BYTES, .always = true},
+    {"isa", ISA_CHOICES, "Instruction set of the cpu engine (best of this CPU)", OPT_CHOICE,
+     AT(isa), .choices = ISA_CHOICES, .usual = ""},
+    {"threads", "N", "Threads of this process, 1 to 1024 (number of CPU cores)", OPT_INT,
+     AT(threads), .min = 1, .max = 1024},
+    ENGINE_DEVICE(offsetof(struct intensity, device)),
+    {.doc = "Other stages:", .type = OPT_GROUP},
     {"fuse", "'STAGE OPTIONS'",
-     "Do the work of background or noise here, too; may be repeated, in this order", OPT_TEXTS,
-     AT(fuse_texts)},
+     "Also do the work of background or noise in this process; once for each, in this order",
+     OPT_TEXTS, AT(fuse_texts)},
+    {.doc = "Ground truth:", .type = OPT_GROUP},
     {"reflections", "PHOTONS",
-     "Tell with each frame the reflections that have more photons, and where they are", OPT_REAL,
+     "Add a table of the reflections with more photons than this to each frame", OPT_REAL,
      AT(wanted.least_photons), .min = 0, .max = 1e30, .flags = OPT_CONTENT | OPT_BARE,
      .usual = "1"},
-    {"labels", NULL, "With them: for each pixel which reflection gives it most photons", OPT_FLAG,
-     AT(wanted.labels), .flags = OPT_CONTENT, .needs = "reflections"},
+    {"labels", NULL, "Add to each pixel the number of the reflection that gives most photons",
+     OPT_FLAG, AT(wanted.labels), .flags = OPT_CONTENT, .needs = "reflections"},
     {"derivatives", "NAME,...",
-     "Derivatives of the image by these parameters, such as rot,cell: planes, and F near spots",
+     "Add derivative images by these parameters, such as rot,cell; F: to the reflection table",
      OPT_TEXT, AT(derivative_names), .flags = OPT_CONTENT},
     {"near-spots", "PHOTONS",
-     "Planes only where the image has so many photons, which costs less; else they are 0", OPT_REAL,
-     AT(derivatives.least), .min = 0, .max = 1e30, .flags = OPT_CONTENT | OPT_OPEN_MIN,
+     "Compute derivative images only in pixels with so many photons; they are 0 elsewhere",
+     OPT_REAL, AT(derivatives.least), .min = 0, .max = 1e30, .flags = OPT_CONTENT | OPT_OPEN_MIN,
      .needs = "derivatives"},
-    {"trace-pixel", "FAST,SLOW", "Print all intermediates of this pixel in frame 0", OPT_INTS,
+    {.doc = "Measurements:", .type = OPT_GROUP},
+    {"trace-pixel", "FAST,SLOW", "Print all intermediate values of this pixel in frame 0", OPT_INTS,
      AT(trace_pixel), .min = 0, .max = 65535, .count = 2, .usual = ""},
     OPT_END(struct intensity, given),
 };
@@ -80,11 +93,11 @@ static enum status unknown_engine(const char *name, struct error *e)
     char names[128] = "";
     for (size_t i = 0, n = 0; engines[i] && n < sizeof names; i++)
         n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "", engines[i]->name);
-    return error_set(e, STATUS_USAGE, "--engine: '%.60s' is unknown, must be one of %s", name,
+    return error_set(e, STATUS_USAGE, "--engine: '%.60s' is unknown; expected one of %s", name,
                      names);
 }
 
-/* F is not of planes but of reflections. */
+/* Splits the names of --derivatives: F belongs to the reflection table, all others are images. */
 static enum status take_names(struct intensity *o, struct error *e)
 {
     const char *names = o->derivative_names;
@@ -120,8 +133,8 @@ static enum status open_intensity(void *state, const char **operands, int nopera
     return s ? s : fuse_open(&o->fuse, &o->fuse_texts, o->threads, e);
 }
 
-/* The engine gets an experiment of its own, with the F tables; the stages after
- * this one do not need them. */
+/* Copies the experiment for the engine, with the tables of structure factors, and drops these
+ * tables from *x, because the next stages do not need them. */
 static enum status take_experiment(struct intensity *o, struct experiment *x, struct error *e)
 {
     if (!experiment_copy(&o->experiment, x))
@@ -130,7 +143,7 @@ static enum status take_experiment(struct intensity *o, struct experiment *x, st
     return STATUS_OK;
 }
 
-/* Of several under bragg-run, this one says what holds for all. */
+/* Returns true for the process that prints warnings for all processes of this stage. */
 static bool is_first_worker(void)
 {
     const char *worker = getenv("BRAGG_WORKER");
@@ -143,8 +156,9 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     const struct panel *p = &x->panels[0];
     if (o->trace_pixel[0] >= p->fast_pixels || o->trace_pixel[1] >= p->slow_pixels)
         return error_set(e, STATUS_USAGE,
-                         "--trace-pixel: the detector has only %" PRId64 " x %" PRId64 " pixels",
-                         p->fast_pixels, p->slow_pixels);
+                         "--trace-pixel=%" PRId64 ",%" PRId64
+                         " is outside the detector; expected a pixel of %" PRId64 " x %" PRId64,
+                         o->trace_pixel[0], o->trace_pixel[1], p->fast_pixels, p->slow_pixels);
     enum status s = take_experiment(o, x, e);
     if (s)
         return s;
@@ -176,7 +190,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     log_line(LOG_INFO, "engine %s: %s", o->engine->name, o->engine->describe(o->plan));
     s = fuse_begin(&o->fuse, o->engine, o->plan, x, e);
     if (o->plane_names)
-        o->fuse.card = NULL;  // they may be made of the image
+        o->fuse.card = NULL;  // derivative images may need the image on the CPU
     return s;
 }
 
@@ -185,7 +199,7 @@ static const struct card *card(void *state)
     return ((const struct intensity *)state)->fuse.card;
 }
 
-/* One line per quantity, for people. */
+/* Callback of a trace: prints a line per quantity, for people. */
 static void print_value(void *context, const char *name, int count, const double *values,
                         const char *unit)
 {
@@ -205,7 +219,7 @@ static enum status trace(const struct intensity *o, const struct frame *f, struc
                : STATUS_OK;
 }
 
-/* The image before anything is added to it. */
+/* Computes the image without background and noise into o->photons. */
 static enum status lone_photons(struct intensity *o, const struct recipe *r, struct error *e)
 {
     double all;
@@ -224,7 +238,8 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     struct intensity *o = state;
     const size_t pixels = (size_t)experiment_pixels(&o->experiment);
     atomic_store(&o->rows, 0);
-    const bool later = o->derivatives.least > 0 && !o->photons;  // the image tells where they are
+    const bool later =
+        o->derivatives.least > 0 && !o->photons;  // the image has to be computed first
     enum status s = STATUS_OK;
     if (o->photons)
         s = lone_photons(o, &f->recipe, e);
@@ -283,7 +298,7 @@ static atomic_uint_fast64_t *progress(void *state)
 
 static const struct stage stage = {
     .role = {.name = "bragg-intensity", .wants = KIND_RECIPE, .gives = KIND_IMAGE},
-    .summary = "Compute the photons that the crystal scatters into every pixel.",
+    .summary = "Compute the photons that the crystals scatter into every pixel.",
     .examples = "... | bragg-orient --random | bragg-intensity --threads=4 | ...\n"
                 "... | bragg-intensity --engine=reference --trace-pixel=512,300 | ...",
     .options = options,

@@ -1,3 +1,4 @@
+/* Computes derivative images and adds them to frames. */
 #include "derivatives.h"
 
 #include <inttypes.h>
@@ -8,8 +9,9 @@
 #include "engine/derivatives/derive.h"
 #include "engine/reflections/photons.h"
 
-_Static_assert((int)PLANES_MAX == (int)PARAMETERS_MAX, "every parameter may have its plane");
-_Static_assert((int)PLANE_NAME_SIZE == (int)PARAMETER_NAME_SIZE, "planes have their names");
+_Static_assert((int)PLANES_MAX == (int)PARAMETERS_MAX, "every parameter can have an image");
+_Static_assert((int)PLANE_NAME_SIZE == (int)PARAMETER_NAME_SIZE,
+               "images have the names of parameters");
 
 bool derivatives_by_F(const char *names, char *rest)
 {
@@ -31,12 +33,13 @@ bool derivatives_by_F(const char *names, char *rest)
 enum status derivatives_check_F(const struct experiment *x, struct error *e)
 {
     if (x->physics == PHYSICS_FAITHFUL)
-        return error_set(e, STATUS_INPUT, "--derivatives=F: faithful physics has no derivatives");
+        return error_set(e, STATUS_INPUT,
+                         "--derivatives=F needs bragg-geometry --physics=physical");
     for (size_t i = 0; i < x->ncrystals; i++)
         if (x->crystals[i].interpolate)
             return error_set(e, STATUS_INPUT,
-                             "--derivatives=F: structure factors are interpolated: a pixel has no "
-                             "reflection of its own");
+                             "--derivatives=F does not work with interpolated structure factors. "
+                             "Give bragg-geometry --interpolate=off");
     return STATUS_OK;
 }
 
@@ -57,7 +60,7 @@ enum status derivatives_begin(struct derivatives *d, const char *names, const st
                                                        : error_memory(e, "the derivatives");
 }
 
-/* Pixels near spots; how many. */
+/* Lists the pixels near spots in d->near.  Returns their number. */
 static size_t list_near(struct derivatives *d, const float *photons)
 {
     size_t count = 0;
@@ -67,7 +70,7 @@ static size_t list_near(struct derivatives *d, const float *photons)
     return count;
 }
 
-/* Tells in the frame which pixels the first `count` near spots are. */
+/* Copies the first `count` numbers of d->near to the list of pixels of the frame. */
 static enum status take_pixels(const struct derivatives *d, struct planes_pixels *p, size_t count,
                                struct error *e)
 {
@@ -81,7 +84,8 @@ static enum status take_pixels(const struct derivatives *d, struct planes_pixels
     return STATUS_OK;
 }
 
-/* values[count], of all pixels or of those near spots. */
+/* Copies values[count] of one parameter into a derivative image.  They are those of all pixels or
+ * of the pixels near spots. */
 static enum status take_plane(struct plane *p, const struct parameter *of, const float *values,
                               size_t count, uint64_t id, struct error *e)
 {
@@ -89,14 +93,15 @@ static enum status take_plane(struct plane *p, const struct parameter *of, const
     (void)snprintf(p->unit, sizeof p->unit, "%s", of->unit);
     if (!photons_are_finite(values, count))
         return error_set(e, STATUS_INPUT,
-                         "--derivatives: frame %" PRIu64 ": that by %s is not finite", id,
+                         "--derivatives: frame %" PRIu64 ": the derivative by %s is not finite", id,
                          of->name);
     p->count = count;
     p->values = mem_copy(values, count, sizeof *values);
-    return p->values || !count ? STATUS_OK : error_memory(e, "a plane");
+    return p->values || !count ? STATUS_OK : error_memory(e, "a derivative image");
 }
 
-/* The values of all planes; a blank frame has 0 for every parameter, also for those of lattices. */
+/* Computes d->values.  All derivatives of a blank frame are 0, also those by parameters of
+ * lattices. */
 static enum status compute(struct derivatives *d, struct harmonic_image *harmonic,
                            const struct engine *engine, struct plan *plan,
                            const struct recipe *recipe, size_t count, struct error *e)
@@ -120,7 +125,7 @@ enum status derivatives_make(struct derivatives *d, struct harmonic_image *harmo
     const size_t count = d->near ? list_near(d, photons) : d->pixels;
     enum status s = compute(d, harmonic, engine, plan, &frame->recipe, count, e);
     if (!s && !planes_reserve(&frame->planes, d->set.count))
-        s = error_memory(e, "the planes");
+        s = error_memory(e, "the derivative images");
     if (!s)
         s = take_pixels(d, &frame->planes.pixels, count, e);
     for (size_t i = 0; i < d->set.count && !s; i++)

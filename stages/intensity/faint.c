@@ -1,3 +1,4 @@
+/* Warns about frames with less than one photon. */
 #include "faint.h"
 
 #include <inttypes.h>
@@ -11,17 +12,16 @@ void faint_warn(const struct frame *f)
     for (size_t i = 0; i < f->image.count && sum < 1.0; i++)
         sum += (double)photons[i];
     if (sum == 0.0)
-        log_line(
-            LOG_WARNING,
-            "frame %" PRIu64
-            " expects no photon at all from its crystals: no reflection of theirs falls on the "
-            "detector, or its structure factor is 0 (bragg-geometry --hkl, --mtz, --default-F)",
-            f->recipe.id);
+        log_line(LOG_WARNING,
+                 "frame %" PRIu64
+                 ": the crystals give no photons. Either no reflection hits the detector, or its "
+                 "structure factor is 0 (check --hkl, --mtz and --default-F of bragg-geometry)",
+                 f->recipe.id);
     else if (sum < 1.0)
         log_line(LOG_WARNING,
                  "frame %" PRIu64
-                 " expects %.3g photons from its crystals, less than one: bragg-geometry "
-                 "--fluence=PH/M2 (or --flux=PH/S, --exposure=S), --ncells and structure factors "
-                 "make more",
+                 ": the crystals give %.3g photons in total, less than one. Increase --fluence (or "
+                 "--flux and --exposure) or --ncells of bragg-geometry, or check the structure "
+                 "factors",
                  f->recipe.id, sum);
 }

@@ -1,3 +1,4 @@
+/* Runs the stages of --fuse, on the engine where it supports their work, or else after it. */
 #include "fuse.h"
 
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "stages/background/background.h"
 #include "stages/noise/noise.h"
 
-/* In the order in which they may follow one another, each once. */
+/* Stages that --fuse knows, in the order in which they may be given, each once. */
 static const struct {
     const char *name;
     const struct stage *stage;
@@ -21,7 +22,8 @@ static void give_back(void *owner)
     b->used = false;
 }
 
-/* One of the buffers, which grows to what is asked for; false: the heap does. */
+/* Callback of image_reserve: uses a free buffer, and enlarges it if necessary.  Returns false if
+ * there is none: the image then gets memory of its own. */
 static bool take(struct image_memory *memory, size_t bytes, struct image *image)
 {
     struct fuse_memory *m = (struct fuse_memory *)memory;  // its first member
@@ -44,7 +46,7 @@ static bool take(struct image_memory *memory, size_t bytes, struct image *image)
 
 /* ---- options ---------------------------------------------------------------------- */
 
-/* The place in KNOWN of the stage that a text begins with; FUSE_MAX for an unknown one. */
+/* Returns the index in KNOWN of the stage that a text begins with.  FUSE_MAX: unknown. */
 static size_t find(const char *text)
 {
     const size_t length = strcspn(text, " ");
@@ -66,25 +68,27 @@ enum status fuse_open(struct fuse *f, const struct opt_texts *texts, int64_t thr
         const size_t index = find(text);
         if (index == FUSE_MAX)
             return error_set(e, STATUS_USAGE,
-                             "--fuse: '%.60s' does not begin with background or noise", text);
+                             "--fuse: '%.60s': unknown stage; expected background or noise", text);
         if (index < next)
-            return error_set(e, STATUS_USAGE,
-                             "--fuse: background and noise come in this order, each once");
+            return error_set(
+                e, STATUS_USAGE,
+                "--fuse: wrong order of stages; expected background, then noise, each once");
         next = index + 1;
         struct guest *g = &f->guest[f->n++];
         s = guest_open(g, KNOWN[index].stage, options + (*options == ' '), threads, e);
         if (!s && opt_given(g->stage->options, g->state, "engine"))
-            return error_set(e, STATUS_USAGE,
-                             "--fuse: %s is the work of this program's engine: leave its --engine "
-                             "out",
-                             KNOWN[index].name);
+            return error_set(
+                e, STATUS_USAGE,
+                "--fuse: the engine of this program does the work of %s. Remove --engine "
+                "from its options",
+                KNOWN[index].name);
     }
     return s;
 }
 
 /* ---- the experiment ---------------------------------------------------------------- */
 
-/* The state of a stage among the guests, or NULL. */
+/* Returns the state of a stage, or NULL if it is not a guest. */
 static void *state_of(const struct fuse *f, const struct stage *stage)
 {
     for (size_t i = 0; i < f->n; i++)
@@ -93,7 +97,7 @@ static void *state_of(const struct fuse *f, const struct stage *stage)
     return NULL;
 }
 
-/* Offers the engine the work of the guests, and starts those that it leaves. */
+/* Offers the work of the guests to the engine, and starts the guests whose work it does not do. */
 static enum status share_out(struct fuse *f, struct error *e)
 {
     void *const background = state_of(f, &stage_background), *const noise =
@@ -123,7 +127,7 @@ enum status fuse_begin(struct fuse *f, const struct engine *engine, struct plan 
     enum status s = STATUS_OK;
     const void *background = state_of(f, &stage_background);
     const bool takes = engine->prepare && !f->reflections &&
-                       !f->harmonic &&  // which are of photons that leave
+                       !f->harmonic &&  // these need photons on the CPU
                        !(background && background_varies(background));
     f->engine = engine;
     f->plan = plan;
@@ -144,13 +148,13 @@ enum status fuse_begin(struct fuse *f, const struct engine *engine, struct plan 
 
 /* ---- frames ----------------------------------------------------------------------- */
 
-/* Whether this image may stay on the card: nobody here reads it. */
+/* Returns true if the image may stay on the GPU, because this process does not read it. */
 static bool stays_there(const struct fuse *f)
 {
     return f->card && (f->taken || f->looked);
 }
 
-/* Nothing but the engine's share. */
+/* Computes an image that stays on the GPU. */
 static enum status render_there(struct fuse *f, struct frame *frame, atomic_uint_fast64_t *rows,
                                 struct error *e)
 {
@@ -159,7 +163,8 @@ static enum status render_there(struct fuse *f, struct frame *frame, atomic_uint
     return f->engine->develop_there(f->plan, &frame->recipe, seed, frame->image.card, rows, e);
 }
 
-/* The engine's share; the image has its memory. */
+/* Does the work of the engine: image, checksum, reflections, third harmonic.  image->memory is set.
+ */
 static enum status render(struct fuse *f, struct frame *frame, size_t pixels,
                           atomic_uint_fast64_t *rows, struct error *e)
 {

@@ -1,4 +1,5 @@
-/* Stages after an engine, in its program: --fuse 'background ...' --fuse 'noise ...'. */
+/* Runs bragg-background and bragg-noise in the process of bragg-intensity, for --fuse.  A guest is
+ * such a stage (stage/guest.h). */
 #ifndef BRAGG_STAGES_FUSE_H
 #define BRAGG_STAGES_FUSE_H
 
@@ -9,47 +10,47 @@
 
 enum { FUSE_MAX = 2 };
 
-/* Memory of images that stay in the program: two take turns. */
+/* Memory of images that do not leave the process.  Two buffers are used in turn. */
 struct fuse_memory {
     struct image_memory memory;
     struct fuse_buffer {
         void *bytes;  // owned
-        size_t size;
-        bool used;
+        size_t size;  // of bytes
+        bool used;    // an image has it
     } buffer[2];
 };
 
 struct fuse {
     const struct engine *engine;
-    struct plan *plan;  // of the engine
-    size_t n;
+    struct plan *plan;  // of the engine; must outlive the struct
+    size_t n;           // number of guests
     struct guest guest[FUSE_MAX];
-    struct experiment before;  // of the first of two, as it was: the second may change its own
-    size_t taken;              // the first so many are the engine's work ...
-    enum pixel_type type;      // ... and leave such pixels
-    const void *noise;         // state of bragg-noise among them, or NULL
-    struct fuse_memory own;    // for images between stages
-    struct harmonic_image *harmonic;  // to be added to each image; NULL: the beam has none
-    const struct reflections_wanted *reflections;  // NULL: none
-    bool looked;  // at whether frames are faint (one tells of all), or need not
+    struct experiment before;  // experiment of the first of two guests: the second changes its own
+    size_t taken;              // the engine does the work of the first `taken` guests
+    enum pixel_type type;      // of the pixels that the engine makes
+    const void *noise;         // state of bragg-noise, if the engine does its work; else NULL
+    struct fuse_memory own;    // for images between guests
+    struct harmonic_image *harmonic;  // added to each image; NULL: the beam has no third harmonic
+    const struct reflections_wanted *reflections;  // NULL: no reflection tables
+    bool looked;  // the warning about faint frames was checked, or another process checks it
     struct engine_pins pins;
-    const struct card *card;  // images may stay on it; NULL: somebody here reads them
-    uint64_t given;           // that stayed there
+    const struct card *card;  // GPU on which images may stay; NULL: this process reads them
+    uint64_t given;           // number of images that stayed on the GPU
 };
 
-/* Opens the stages of these texts: a name, then options.  `threads`: the default of theirs.
- * STATUS_USAGE for what is unknown or cannot follow what is before.  Followed by fuse_close
- * also after an error; *f is zeroed before. */
+/* Opens the stages of these texts, each a name and then options.  `threads` is the default of their
+ * --threads.  Before the call *f is 0.  The caller calls fuse_close, also after an error.
+ * STATUS_USAGE: a stage or option is unknown, or the order of the stages is wrong. */
 enum status fuse_open(struct fuse *f, const struct opt_texts *texts, int64_t threads,
                       struct error *e);
 
-/* Their turn for the experiment.  The engine, whose plan outlives *f, is given the work that
- * it can do. */
+/* Gives the experiment to the guests, and offers their work to the engine, which does what it
+ * supports. */
 enum status fuse_begin(struct fuse *f, const struct engine *engine, struct plan *plan,
                        struct experiment *x, struct error *e);
 
-/* Computes the photons of a recipe and takes them through all stages, into frame->image with
- * `pixels` pixels; *rows counts those of the engine. */
+/* Computes the image of a frame, with the work of all guests, into frame->image, which has `pixels`
+ * pixels.  *rows counts the finished rows of the engine. */
 enum status fuse_frame(struct fuse *f, struct frame *frame, size_t pixels,
                        atomic_uint_fast64_t *rows, struct error *e);
 

@@ -1,4 +1,4 @@
-/* bragg-noise: from expected photons to the counts that a detector reads. */
+/* bragg-noise: turns expected photons into the counts that a detector reads; see noise.c. */
 #include "base/program.h"
 #include "noise.h"
 

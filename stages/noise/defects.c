@@ -1,3 +1,4 @@
+/* Makes the dead and hot pixels, the shadows, and the masks of them. */
 #include "defects.h"
 
 #include <inttypes.h>
@@ -13,10 +14,10 @@
 #include "io/images/smv.h"
 #include "physics/detector/shadow.h"
 
-/* What the pixels of the file say. */
+/* Values of the pixels of --bad-pixels. */
 enum { KIND_DEAD = 0, KIND_GOOD = 1, KIND_HOT = 2 };
 
-#define HOT_SPREAD 1.0  // of the mean counts of hot pixels, relative
+#define HOT_SPREAD 1.0  // relative standard deviation of the mean counts of hot pixels
 
 static enum status open_shadows(struct defects *d, struct error *e)
 {
@@ -33,8 +34,8 @@ static enum status open_shadows(struct defects *d, struct error *e)
     return STATUS_OK;
 }
 
-/* A file that marks all pixels as bad is an error.  One that marks more than a half may have other
- * numbers for good and bad. */
+/* STATUS_INPUT: all pixels are bad.  Warns if more than half of them are, because the file may use
+ * other numbers for good and bad. */
 static enum status check_kinds(const char *path, const uint8_t *kinds, size_t count,
                                struct error *e)
 {
@@ -66,8 +67,8 @@ static enum status open_bad_pixels(struct defects *d, struct error *e)
     for (size_t i = 0; i < count && !s; i++) {
         if (smv.pixels[i] > KIND_HOT)
             s = error_set(e, STATUS_INPUT,
-                          "%s: pixel %zu,%zu is %u, must be 0 (dead), 1 (good) or 2 (hot)", d->file,
-                          i % (size_t)smv.fast_pixels, i / (size_t)smv.fast_pixels,
+                          "%s: pixel %zu,%zu is %u; expected 0 (dead), 1 (good) or 2 (hot)",
+                          d->file, i % (size_t)smv.fast_pixels, i / (size_t)smv.fast_pixels,
                           (unsigned)smv.pixels[i]);
         d->kinds[i] = (uint8_t)smv.pixels[i];
     }
@@ -115,7 +116,8 @@ static double sum_of(const float *values, size_t count)
     return sum;
 }
 
-/* Corners in pixels, or from another origin than the beam, lie beside the detector. */
+/* Applies polygon `number`.  Warns if it darkens no pixel: corners in pixels, or relative to
+ * another origin than the beam, are usually outside the detector. */
 static void cast_polygon(const struct defects *d, size_t number, const struct experiment *x)
 {
     const struct polygon *p = &d->shadows.polygons[number];
@@ -156,7 +158,8 @@ static enum status cast(struct defects *d, const struct experiment *x, struct er
     return STATUS_OK;
 }
 
-/* What passes the map, too; not before the mask is made, to which thin things are none. */
+/* Multiplies with the map of --transmission.  Call this after the masks are made: pixels behind
+ * thin objects are not masked. */
 static void dim(struct defects *d)
 {
     for (size_t i = 0; i < d->map.count; i++)
@@ -165,7 +168,8 @@ static void dim(struct defects *d)
 
 /* --- bad pixels -------------------------------------------------------------------------- */
 
-/* The same in every frame: a function of seed and pixel. */
+/* Returns the kind of a pixel.  It is a function of seed and pixel, so it is equal in all frames.
+ */
 static int kind_of(const struct defects *d, struct rng *random, int64_t pixel)
 {
     const double chance = rng_uniform(random);
@@ -193,7 +197,7 @@ static enum status add(struct defects *d, uint64_t seed, int64_t pixel, size_t *
     return STATUS_OK;
 }
 
-/* What is not computed has no pixel that could be bad. */
+/* Chooses the bad pixels.  Pixels that are not computed cannot be bad. */
 static enum status choose(struct defects *d, uint64_t seed, const struct experiment *x,
                           struct error *e)
 {
@@ -207,29 +211,29 @@ static enum status choose(struct defects *d, uint64_t seed, const struct experim
     return s;
 }
 
-/* What passes a foil depends on the wavelength. */
+/* Warns if the map has another wavelength than the beam (by more than 1 %), because transmission
+ * depends on the wavelength. */
 static void compare_wavelength(const struct transmission *t, const struct experiment *x)
 {
     const double beam_m = x->beam.wavelength_m;
     if (t->wavelength_m > 0.0 && fabs(t->wavelength_m - beam_m) > 0.01 * beam_m)
         log_line(LOG_WARNING,
-                 "--transmission: the file is of %.4g A, the beam has %.4g A; other wavelengths "
-                 "pass otherwise",
+                 "--transmission: the file has the wavelength %.4g A, but the beam %.4g A. "
+                 "Transmission depends on the wavelength",
                  m_to_angstrom(t->wavelength_m), m_to_angstrom(beam_m));
 }
 
-/* A map of hundredths of everything may have another scale. */
+/* Warns if all fractions are below 0.01: the map may have another scale. */
 static void doubt_scale(const struct transmission *t)
 {
     float most = 0.0f;
     for (size_t i = 0; i < t->count; i++)
         most = fmaxf(most, t->passes[i]);
     if (most < 0.01f)
-        log_line(
-            LOG_WARNING,
-            "--transmission: at most %.3g passes at any pixel; SMV counts 65535 for all, other "
-            "formats 1",
-            (double)most);
+        log_line(LOG_WARNING,
+                 "--transmission: the largest fraction of all pixels is %.3g. The value that means "
+                 "full transmission is 65535 in SMV and 1 in other formats",
+                 (double)most);
 }
 
 static enum status check_map(const struct transmission *t, const struct experiment *x,
@@ -250,7 +254,7 @@ static enum status check_map(const struct transmission *t, const struct experime
     }
     return error_set(e, STATUS_INPUT,
                      "--transmission: the file has %zu pixels in rows of %" PRId64
-                     ", frames have %" PRId64 " in rows of %" PRId64,
+                     "; expected %" PRId64 " in rows of %" PRId64 ", as frames have",
                      t->count, t->fast_pixels ? t->fast_pixels : (int64_t)t->count,
                      experiment_pixels(x), x->panels[0].fast_pixels);
 }
@@ -264,13 +268,13 @@ static enum status check_size(const struct defects *d, const struct experiment *
         return smv_compare_pixel("--bad-pixels", d->pixel_m, x->panels[0].pixel_m, e);
     return error_set(e, STATUS_INPUT,
                      "--bad-pixels: the file has %" PRId64 " x %" PRId64
-                     " pixels, frames have %" PRId64 " x %" PRId64,
+                     " pixels; expected %" PRId64 " x %" PRId64 ", as frames have",
                      d->fast_pixels, d->slow_pixels, x->panels[0].fast_pixels, experiment_rows(x));
 }
 
 /* --- the mask ---------------------------------------------------------------------------- */
 
-/* Why pixels are masked. */
+/* Stores in *x why pixels are masked. */
 static enum status tell_reasons(const struct defects *d, struct experiment *x, struct error *e)
 {
     const size_t count = (size_t)experiment_pixels(x);

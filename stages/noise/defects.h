@@ -1,4 +1,4 @@
-/* What keeps a pixel from reading what falls on it: a beam stop, dead and hot pixels. */
+/* Detector defects and shadows: dead and hot pixels, beam stop, other shadows, transmission. */
 #ifndef BRAGG_STAGES_DEFECTS_H
 #define BRAGG_STAGES_DEFECTS_H
 
@@ -13,30 +13,40 @@
 
 struct defects {
     /* options */
-    double dead, hot, hot_photons;
-    const char *file, *shadow, *transmission;
-    double stop_m[2], stop_offset_m[2], stop_distance_m, stop_transmission, arm_m, arm_rad;
-    int stop_shape;
-    bool unmasked;
+    double dead, hot;          // fractions of the pixels
+    double hot_photons;        // mean photons that a hot pixel adds per frame
+    const char *file;          // --bad-pixels; after defects_open `digest`
+    const char *shadow;        // --shadow; after defects_open `shadow_digest`
+    const char *transmission;  // --transmission; after defects_open `map_digest`
+    double stop_m[2];          // diameters of the beam stop along fast and slow; 0: no stop
+    double stop_offset_m[2];   // centre relative to the beam, along fast and slow
+    double stop_distance_m;    // from the sample; 0: that of the detector
+    double stop_transmission;  // fraction of the light that passes stop and arm
+    double arm_m;              // width of the arm; 0: no arm
+    double arm_rad;            // direction of the arm, from fast towards slow
+    int stop_shape;            // enum stop_shape
+    bool unmasked;             // leave the masks as they are
     /* state */
-    uint8_t *kinds;  // what the file says of each pixel; owned
-    int64_t fast_pixels, slow_pixels;
-    double pixel_m;           // that the file says; 0: it does not
-    char digest[17];          // of the file
-    struct shadows shadows;   // owned
-    char shadow_digest[17];   // of them
-    struct transmission map;  // owned
-    char map_digest[17];      // of that
-    float *passes;            // as in struct noise; owned
-    struct bad_pixel *bad;    // owned
+    uint8_t *kinds;                    // owned: value of each pixel in `file`; NULL: no file
+    int64_t fast_pixels, slow_pixels;  // size of the image in `file`
+    double pixel_m;                    // pixel size in the header of `file`; 0: not there
+    char digest[17];                   // hash of the content of `file`
+    struct shadows shadows;            // owned: content of `shadow`
+    char shadow_digest[17];            // hash of `shadows`
+    struct transmission map;           // owned: content of `transmission`
+    char map_digest[17];               // hash of `map`
+    float *passes;                     // owned: as in struct noise; NULL: all light passes
+    struct bad_pixel *bad;             // owned: [nbad], ascending
     size_t nbad;
 };
 
-/* Reads the files of bad pixels, shadows and transmission; from here on d->file, d->shadow and
- * d->transmission are what the lineage tells of them. */
+/* Reads the files.  On return d->file, d->shadow and d->transmission are hashes of their content,
+ * because the lineage depends on the content and not on the name.
+ * STATUS_FAILED: a file cannot be read.  STATUS_INPUT: its content is wrong. */
 enum status defects_open(struct defects *d, struct error *e);
 
-/* Sets passes, bad and nbad for the frames of *x, and masks there what they spoil. */
+/* Sets passes, bad and nbad for the frames of *x.  Without `unmasked`, masks the affected pixels in
+ * *x and stores the reasons.  STATUS_INPUT: a file does not have the pixels of the detector. */
 enum status defects_make(struct defects *d, uint64_t seed, struct experiment *x, struct error *e);
 
 void defects_free(struct defects *d);

@@ -1,3 +1,7 @@
+/*
+ * The stage bragg-noise: options, experiment, and the noise of each frame.  The noise itself is in
+ * engine/detector/noise.h, that of --generator=nanobragg in physics/noise/noisify.h.
+ */
 #include "noise.h"
 
 #include <inttypes.h>
@@ -27,15 +31,19 @@ static enum status open_noise(void *state, const char **operands, int noperands,
         o->saturation = largest;
     if (o->saturation > largest)
         return error_set(e, STATUS_USAGE,
-                         "--saturation=%.12g does not fit into %d bits, must be at most %.12g",
+                         "--saturation=%.12g does not fit into %d bits; expected at most %.12g",
                          o->saturation, o->bits ? 32 : 16, largest);
     if (o->adc_offset > o->saturation)
-        return error_set(e, STATUS_USAGE, "--adc-offset=%.12g is above the saturation of %.12g",
-                         o->adc_offset, o->saturation);
+        return error_set(
+            e, STATUS_USAGE,
+            "--adc-offset=%.12g is above the saturation of %.12g. Reduce the offset, or raise "
+            "--saturation",
+            o->adc_offset, o->saturation);
     if (o->dead_time_ns * 1e-6 > 0.1 * o->count_time_ms)
-        return error_set(e, STATUS_USAGE,
-                         "--dead-time=%g ns must be at most a tenth of --count-time=%g ms",
-                         o->dead_time_ns, o->count_time_ms);
+        return error_set(
+            e, STATUS_USAGE,
+            "--dead-time=%g ns is too long; expected at most a tenth of --count-time=%g ms",
+            o->dead_time_ns, o->count_time_ms);
     enum status s = switching_check(&o->switching, opt_given(noise_options, o, "stage-gains"),
                                     opt_given(noise_options, o, "stage-pedestals"), e);
     if (!s)
@@ -56,15 +64,16 @@ enum status noise_start(void *state, struct error *e)
                                                : noise_create(&o->plan, &o->noise, x, e);
 }
 
-/* On a GPU if that is asked for, and can be; frames that it cannot do start the rest. */
+/* Prepares for frames on the GPU, if --engine=cuda is given and the GPU supports all of the noise,
+ * or else on the CPU.  The first frame that the GPU does not support calls noise_start. */
 static enum status start(struct noise_stage *o, struct error *e)
 {
     struct engine_after after = {0};
     after.noise = noise_asked(o, &after.type);
-    const enum status s = card_work_begin(
-        &o->card, o->experiment, &after, o->threads,
-        "point spread, bad pixels, shadows, missed counts, switching gain and nanobragg's numbers",
-        e);
+    const enum status s = card_work_begin(&o->card, o->experiment, &after, o->threads,
+                                          "point spread, bad pixels, shadows, missed counts, gain "
+                                          "switching and --generator=nanobragg",
+                                          e);
     return s || o->card.plan ? s : noise_start(o, e);
 }
 
@@ -72,18 +81,20 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
 {
     struct noise_stage *o = state;
     if (o->generator == GENERATOR_NANOBRAGG && (x->physics != PHYSICS_FAITHFUL || x->npanels != 1))
-        return error_set(e, STATUS_USAGE,
-                         "--generator=nanobragg needs bragg-geometry --physics=faithful");
+        return error_set(
+            e, STATUS_USAGE,
+            "--generator=nanobragg needs bragg-geometry --physics=faithful, and one panel");
     if (o->psf.kind == PSF_CHARGE &&
         (o->generator == GENERATOR_NANOBRAGG || !(x->panels[0].thickness_m > 0.0)))
-        return error_set(e, STATUS_USAGE,
-                         "--psf=charge needs --generator=philox and a sensor: bragg-geometry "
-                         "--thickness or --detector");
+        return error_set(
+            e, STATUS_USAGE,
+            "--psf=charge needs --generator=philox and a sensor with a thickness. Give "
+            "bragg-geometry --thickness or --detector");
     enum status s = defects_make(&o->defects, (uint64_t)o->calibration_seed, x, e);
     if (s)
         return s;
     o->experiment = x;
-    /* a detector that counts so many photons saturates as many above the offset */
+    /* x->saturation is the largest count of the detector in photons: convert it to ADU */
     const double most = x->saturation * o->gain + o->adc_offset;
     if (x->saturation > 0 && !opt_given(noise_options, o, "saturation") && most < o->saturation)
         o->saturation = most;
@@ -138,8 +149,8 @@ uint64_t noise_seed(const void *state, const struct recipe *recipe)
     return o->seed >= 0 ? (uint64_t)o->seed : recipe->seed;
 }
 
-/* noisify's chain and its sequential generators, started anew for every frame with
- * the seed plus the frame's number. */
+/* Applies the steps of noisify, with its sequential generators.  The generators start again in each
+ * frame, with the seed plus the number of the frame. */
 static enum status run_nanobragg(struct noise_stage *o, uint64_t seed, uint64_t id, float *photons,
                                  struct image *adu, struct error *e)
 {
@@ -180,12 +191,15 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     const size_t count = (size_t)experiment_pixels(o->experiment);
     if (f->image.type != PIXEL_F32 || f->image.unit != UNIT_PHOTONS || f->image.count != count)
         return error_set(e, STATUS_INPUT,
-                         "frame %" PRIu64 " holds no float32 photons: it has its noise already",
+                         "frame %" PRIu64
+                         " has integer pixels, so it already has noise. Use only one "
+                         "bragg-noise in a pipe",
                          id);
     if (f->reflections.has_slopes && o->psf.kind != PSF_NONE)
         return error_set(e, STATUS_INPUT,
-                         "frame %" PRIu64 ": --psf: derivatives by F are of single pixels, and not "
-                         "spread: leave F out of bragg-intensity --derivatives",
+                         "frame %" PRIu64
+                         ": --psf cannot be applied to derivatives by F. Remove F from "
+                         "bragg-intensity --derivatives",
                          id);
     if (o->card.plan && !f->planes.count && !f->reflections.has_slopes)
         return card_work_frame(&o->card, f, seed, e);

@@ -1,4 +1,4 @@
-/* The stage bragg-noise: for its own program, and for one that does its work, too. */
+/* The stage bragg-noise.  Two programs run it: bragg-noise, and bragg-intensity with --fuse. */
 #ifndef BRAGG_STAGES_NOISE_H
 #define BRAGG_STAGES_NOISE_H
 
@@ -7,14 +7,18 @@
 
 extern const struct stage stage_noise;
 
-/* Before begin: that leaves the work of the frames to another, or to a later call of
- * noise_start. */
+/* Call before `begin`: `begin` then does not prepare for frames.  Either an engine does the work of
+ * the frames, or the caller calls noise_start later. */
 void noise_defer(void *state);
+
+/* Prepares for frames.  STATUS_FAILED: out of memory. */
 enum status noise_start(void *state, struct error *e);
 
-/* After begin: what noise it is, NULL when it is noisify's; the type of its pixels, and the
- * seed for a frame. */
+/* Returns, after `begin`, the requested noise, and in *type the type of the pixels.
+ * NULL: the noise is that of noisify (--generator=nanobragg). */
 const struct noise *noise_asked(const void *state, enum pixel_type *type);
+
+/* Returns the seed of a frame: --seed, or else that of its recipe. */
 uint64_t noise_seed(const void *state, const struct recipe *recipe);
 
 #endif

@@ -1,4 +1,4 @@
-/* What bragg-noise holds, its options first. */
+/* State of bragg-noise.  The options are its first members. */
 #ifndef BRAGG_STAGES_NOISE_STATE_H
 #define BRAGG_STAGES_NOISE_STATE_H
 
@@ -18,26 +18,35 @@ enum generator { GENERATOR_PHILOX, GENERATOR_NANOBRAGG };
 
 struct noise_stage {
     /* options */
-    double gain, adc_offset, readout, flicker, calibration, saturation, dead_time_ns, count_time_ms;
-    int64_t calibration_seed, seed, threads;
+    double gain;                  // ADU per photon
+    double adc_offset;            // ADU of a pixel without photons
+    double readout;               // standard deviation of the readout noise, ADU
+    double flicker, calibration;  // relative errors, per frame and for all frames
+    double saturation;            // largest value, ADU
+    double dead_time_ns, count_time_ms;
+    int64_t calibration_seed, seed;  // seed -1: that of the recipe
+    int64_t threads;
     struct point_spread psf;
-    int bits, generator, counter;
+    int bits;       // 0: 16 bits, 1: 32 bits
+    int generator;  // enum generator
+    int counter;    // enum counter
     bool no_poisson;
     struct card_work card;
     struct opt_marks given;
     struct defects defects;
     struct switching switching;
     /* state */
-    bool deferred;
-    struct noise noise;
-    struct dead_time dead_time;
-    struct clipped clipped;
-    struct noise_plan *plan;  // of the generator philox
+    bool deferred;               // noise_defer was called
+    struct noise noise;          // requested noise
+    struct dead_time dead_time;  // of noise, unless the counter is perfect
+    struct clipped clipped;      // clipped pixels, for the message at the end
+    struct noise_plan *plan;     // made by noise_start; NULL: GENERATOR_NANOBRAGG, or not started
     const struct experiment *experiment;
-    float *photons;  // NULL, or where a frame's are copied to: they are changed on the way; owned
+    float *photons;  // owned: copy of the photons of a frame, if a step changes them; NULL: no step
+                     // does
 };
 
-/* The option table, for struct noise_stage. */
+/* The option table of struct noise_stage. */
 extern const struct opt noise_options[];
 
 #endif

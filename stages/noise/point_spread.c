@@ -1,3 +1,4 @@
+/* Converts the options of --psf to pixels, and finds them in a history. */
 #include "point_spread.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@ struct psf point_spread_on(const struct point_spread *p, const struct panel *pan
                         .radius_px = p->radius_px};
 }
 
-/* A number of a line of the history; `usual` where it was not given. */
+/* Returns the number of an option in a line of the history, or `usual` if it was not given. */
 static double number(const char *line, const char *name, double usual)
 {
     char value[64];

@@ -1,27 +1,28 @@
-/* The point spread of a detector as options of bragg-noise say it. */
+/* The point spread that the options of bragg-noise ask for. */
 #ifndef BRAGG_STAGES_POINT_SPREAD_H
 #define BRAGG_STAGES_POINT_SPREAD_H
 
 #include "model/experiment.h"
 #include "physics/detector/psf.h"
 
-#define POINT_SPREAD_KINDS "none|gauss|fiber|charge"  // of enum psf_kind
+#define POINT_SPREAD_KINDS "none|gauss|fiber|charge"  // in the order of enum psf_kind
 
-/* Where nothing else is said. */
+/* Defaults of --psf-fwhm and --bias. */
 #define POINT_SPREAD_FWHM_UM 46.0
 #define POINT_SPREAD_BIAS_V 200.0
 
 struct point_spread {
-    int kind;       // enum psf_kind
-    double fwhm_m;  // of gauss and fiber
-    double bias_V;  // of charge
-    int64_t radius_px;
+    int kind;           // enum psf_kind
+    double fwhm_m;      // PSF_GAUSS, PSF_FIBER: full width at half maximum
+    double bias_V;      // PSF_CHARGE: voltage across the sensor
+    int64_t radius_px;  // half width of the square that light reaches; 0: automatic
 };
 
-/* On pixels like those of a panel; light stays inside of it. */
+/* Returns the point spread on the pixels of a panel.  Light does not leave the panel. */
 struct psf point_spread_on(const struct point_spread *p, const struct panel *panel);
 
-/* That which bragg-noise gave frames with this history (base/history.h); kind PSF_NONE: none. */
+/* Returns the point spread of frames with this history (base/history.h), which bragg-noise applied.
+ * Its kind is PSF_NONE if there is none. */
 struct point_spread point_spread_told(const char *history);
 
 #endif

@@ -1,3 +1,5 @@
+/* Makes gains, pedestals and memory cells of --gain-switching, and writes their calibration files.
+ */
 #include "switching.h"
 
 #include <inttypes.h>
@@ -9,7 +11,8 @@
 #include "io/structure_factors/cell_files.h"
 #include "model/incident.h"
 
-/* Where stages are left, and levels of an AGIPD's gain: of models, not of certain detectors. */
+/* Defaults, the ADC values at which a level is left, and the gain values of the AGIPD levels.  They
+ * are round numbers of models, not those of certain detectors. */
 static const struct {
     double gain_adu_keV[GAIN_STAGES], pedestal_adu[GAIN_STAGES], top_adu, bottom_adu;
 } USUAL[] = {[WORDS_JUNGFRAU] = {{40, -1, -0.1}, {3000, 15000, 15000}, 15800, 3000},
@@ -25,7 +28,8 @@ enum status switching_check(struct switching *w, bool has_gains, bool has_pedest
         memcpy(w->pedestal_adu, USUAL[w->words].pedestal_adu, sizeof w->pedestal_adu);
     for (int i = 0; i < GAIN_STAGES && w->on; i++)
         if (w->gain_adu_keV[i] == 0.0)
-            return error_set(e, STATUS_USAGE, "--stage-gains: a gain of 0 counts nothing");
+            return error_set(e, STATUS_USAGE,
+                             "--stage-gains: a gain is 0; expected gains other than 0");
     return STATUS_OK;
 }
 
@@ -34,7 +38,7 @@ double switching_energy_keV(const struct experiment *x, const struct recipe *r)
     return m_to_ev(incident_beam(x, r).mean_m) / 1000.0;
 }
 
-/* Cells that the pulses of these frames fill. */
+/* Counts the memory cells that the pulses of these frames fill. */
 static enum status count_cells(const struct experiment *x, uint64_t *cells, struct error *e)
 {
     *cells = x->pulse_ids.train_pulses ? x->pulse_ids.train_pulses : 1;
@@ -42,11 +46,12 @@ static enum status count_cells(const struct experiment *x, uint64_t *cells, stru
         return STATUS_OK;
     return error_set(e, STATUS_USAGE,
                      "--words=agipd: a train has %" PRIu64
-                     " pulses (bragg-orient --train-pulses), the memory %d cells",
+                     " pulses; expected at most %d, the number of memory cells. Reduce "
+                     "bragg-orient --train-pulses",
                      *cells, MEMORY_CELLS_MAX);
 }
 
-/* Pedestals and thresholds of every cell, plane by plane. */
+/* Writes gains, pedestals and thresholds of all cells, one image at a time. */
 static enum status write_cells(const struct switching *w, uint64_t cells, int threads,
                                const struct experiment *x, struct error *e)
 {

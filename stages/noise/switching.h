@@ -1,4 +1,5 @@
-/* bragg-noise --gain-switching: the words of a detector that switches its gain. */
+/* bragg-noise --gain-switching: raw pixel words of detectors that switch their gain.  A "stage" in
+ * the code is a gain level of a pixel. */
 #ifndef BRAGG_STAGES_SWITCHING_H
 #define BRAGG_STAGES_SWITCHING_H
 
@@ -9,34 +10,38 @@
 #include "engine/detector/memory_cells.h"
 #include "model/frame.h"
 
-/* What a word holds: engine/detector/gain_stages.h, engine/detector/memory_cells.h. */
+/* Layouts of a word: engine/detector/gain_stages.h, engine/detector/memory_cells.h. */
 enum words { WORDS_JUNGFRAU, WORDS_AGIPD };
 
 struct switching {
     /* options */
-    bool on;
-    int words;
-    double gain_adu_keV[GAIN_STAGES], pedestal_adu[GAIN_STAGES], spread[2], cell_spread_adu;
-    const char *files;
+    bool on;                           // --gain-switching was given
+    int words;                         // enum words
+    double gain_adu_keV[GAIN_STAGES];  // mean gain of each level
+    double pedestal_adu[GAIN_STAGES];  // mean ADC value of each level without charge
+    double spread[2];                  // relative standard deviations of gain and pedestal
+    double cell_spread_adu;            // of the pedestals between memory cells
+    const char *files;                 // prefix of the calibration files; NULL: write none
     /* state */
-    struct gain_stages stages;
-    struct memory_cells cells;  // of an AGIPD's words
+    struct gain_stages stages;  // gains and pedestals of each pixel
+    struct memory_cells cells;  // WORDS_AGIPD only
 };
 
-/* After parsing: sets gains and pedestals that are usual for these words, where they were not
- * given; STATUS_USAGE for a gain of 0. */
+/* Call after parsing: sets gains and pedestals that were not given to the defaults of these words.
+ * STATUS_USAGE: a gain is 0. */
 enum status switching_check(struct switching *w, bool has_gains, bool has_pedestals,
                             struct error *e);
 
-/* Makes the stages for the frames of *x, writes the calibration files, and says in *x what words
- * are. */
+/* Makes gains and pedestals for the pixels of *x, and writes the calibration files.  Sets offset,
+ * gain and saturation of *x to those of the words.
+ * STATUS_USAGE: trains have more pulses than the memory has cells. */
 enum status switching_make(struct switching *w, uint64_t seed, int threads, struct experiment *x,
                            struct error *e);
 
-/* keV of a photon of this frame: of the mean wavelength. */
+/* Returns the energy of a photon of this frame in keV, at the mean wavelength. */
 double switching_energy_keV(const struct experiment *x, const struct recipe *r);
 
-/* The word of a pixel whose charge no stage holds; of an AGIPD's its analog part. */
+/* Returns the word of a pixel whose charge is too large for all levels; AGIPD: its analog value. */
 double switching_full_word(const struct switching *w);
 
 void switching_free(struct switching *w);

@@ -1,6 +1,9 @@
 /*
- * bragg-write: the sink that makes files of images, one a frame and output.  A
- * file is written under a temporary name, renamed, and then entered in the index.
+ * bragg-write: the sink that stores frames as files.
+ *
+ * Each frame makes one file per output.  The file is written under a temporary name, renamed when
+ * it is complete, and listed in the index after that.  NXmx and tables of a run are exceptions:
+ * one file has many frames (io/nxmx/nxmx_series.h, run_table.h).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,17 +18,18 @@
 #include "write_options.h"
 
 struct writer {
-    struct write_options options;  // first
-    bool resume;
-    uint64_t run;
+    struct write_options options;  // must be the first member
+    bool resume;                   // --resume was given
+    uint64_t run;                  // number of the run; equal in all processes of the run
     struct outputs outputs;
     const struct experiment *experiment;
     struct frame_index index;
-    bool has_index;
-    struct taken taken;      // names that were, when the index began
-    uint64_t expected;       // frames of this run
-    uint64_t first, last;    // frames of this process ...
-    uint64_t frames, bytes;  // ... how many, and their files but a series
+    bool has_index;        // `index` was opened, or opening was tried
+    struct taken taken;    // files that existed when the index was opened; freed at the first frame
+    uint64_t expected;     // number of frames that the source sends in this run
+    uint64_t first, last;  // lowest and highest frame number that this process wrote
+    uint64_t frames;       // number of frames that this process wrote
+    uint64_t bytes;        // size of their files, without those of a series
 };
 
 static enum status writer_open(void *state, const char **operands, int noperands, struct error *e)
@@ -36,7 +40,8 @@ static enum status writer_open(void *state, const char **operands, int noperands
 
 /* --- the stream ---------------------------------------------------------- */
 
-/* Lineage of the files: that of the frames, and the one option that changes numbers. */
+/* Puts the lineage of the files into `lineage`, and their history into `history`.  --scale is the
+ * only option of bragg-write that changes pixels, so only this option changes the lineage. */
 static void files_lineage(const struct writer *w, char lineage[17],
                           char history[EXPERIMENT_HISTORY_SIZE])
 {
@@ -61,7 +66,7 @@ static enum status writer_message(void *state, const struct route *r, const stru
     return STATUS_OK;
 }
 
-/* Enters a frame whose files are there, with these names. */
+/* Adds a frame whose files are complete to the index. */
 static enum status enter_named(struct writer *w, const struct nxmx_note *note, const char *names,
                                struct error *e)
 {
@@ -70,7 +75,7 @@ static enum status enter_named(struct writer *w, const struct nxmx_note *note, c
     return frame_index_add(&w->index, &entry, e);
 }
 
-/* Likewise one of the series, perhaps of another process. */
+/* Callback of the NXmx series: adds one frame to the index.  Another process may have stored it. */
 static enum status enter(void *writer, const struct nxmx_note *note, struct error *e)
 {
     struct writer *w = writer;
@@ -79,7 +84,9 @@ static enum status enter(void *writer, const struct nxmx_note *note, struct erro
     return enter_named(w, note, names, e);
 }
 
-/* Replacing frames, the first of a run to finish a file leaves nothing of a former series. */
+/* Callback of the NXmx series: returns true if existing files are from a previous run and are to
+ * be removed.  This is the case with --overwrite and without --resume, until the index lists a
+ * frame of this run. */
 static bool begins_anew(void *writer)
 {
     const struct writer *w = writer;
@@ -110,7 +117,7 @@ static enum status writer_begin(void *state, struct experiment *x, struct error 
     if (s == STATUS_OK)
         s = frame_index_open(&w->index, w->options.index ? w->options.index : path, &index, e);
     if (!w->index.fresh)
-        taken_free(&w->taken);  // some may be of these frames
+        taken_free(&w->taken);  // the index is continued: some of the files may be its frames
     const struct run_table_settings table = {.x = x,
                                              .index = &w->index,
                                              .lineage = settings->lineage,
@@ -139,11 +146,13 @@ static enum status writer_settle(void *state, const struct start *start, struct 
     return STATUS_OK;
 }
 
+/* Arguments of note_kept. */
 struct had {
     const struct writer *w;
-    struct id_set *ids;
+    struct id_set *ids;  // frames that are finished
 };
 
+/* Callback of nxmx_series_visit: adds a frame of a .part file if its other files exist. */
 static enum status note_kept(void *had, const struct nxmx_note *note, struct error *e)
 {
     const struct had *h = had;
@@ -153,7 +162,8 @@ static enum status note_kept(void *had, const struct nxmx_note *note, struct err
     return !there || id_set_add(h->ids, note->id) ? STATUS_OK : error_memory(e, "a list of frames");
 }
 
-/* What the index names and is there, as it was, and what is kept for the series. */
+/* Adds the frames that the index lists and whose files are unchanged, and the frames in the .part
+ * files of a series. */
 static enum status writer_have(void *state, struct id_set *ids, struct error *e)
 {
     const struct writer *w = state;
@@ -183,18 +193,23 @@ static void writer_expect(void *state, uint64_t frames)
 static enum status check_frame(const struct writer *w, const struct frame *f, struct error *e)
 {
     if ((int64_t)f->image.count != experiment_pixels(w->experiment))
-        return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has %zu pixels, the detector %" PRId64,
+        return error_set(e, STATUS_INPUT,
+                         "frame %" PRIu64 " has %zu pixels; expected the %" PRId64
+                         " pixels of the detector",
                          f->recipe.id, f->image.count, experiment_pixels(w->experiment));
     const char *unnumbered = outputs_unnumbered(&w->outputs);
     if (unnumbered && w->expected > 1)
-        return error_set(e, STATUS_USAGE,
-                         "'%.60s' holds no number such as %%04d, and there is more than one frame",
-                         unnumbered);
+        return error_set(
+            e, STATUS_USAGE,
+            "template '%.60s' has no number, but the run has more than one frame. Use a "
+            "name such as lyso_%%04d.img",
+            unnumbered);
     return STATUS_OK;
 }
 
-/* Before the first frame: nobody's files have the names of those to come, which are numbered from 0
- * on, unless a part was chosen. */
+/* Before the first frame: refuses to go on if a file of another program has the name of a frame to
+ * come.  Frames have the numbers 0 to expected - 1; if a part of them was chosen (a number is not
+ * below `expected`), nothing is checked here. */
 static enum status check_names(struct writer *w, uint64_t id, struct error *e)
 {
     const enum status s =
@@ -209,7 +224,7 @@ static enum status writer_frame(void *state, struct frame *f, struct error *e)
     const uint64_t id = f->recipe.id;
     char names[OUTPUTS_NAMES_SIZE];
     struct nxmx_note note = {.id = id,
-                             .crc = f->image.sum,  // the runtime has just summed them up
+                             .crc = f->image.sum,  // checksum that the runtime has computed
                              .hit = f->recipe.nlattices > 0};
     enum status s = check_frame(w, f, e);
     if (s == STATUS_OK)
@@ -218,7 +233,7 @@ static enum status writer_frame(void *state, struct frame *f, struct error *e)
         s = frame_index_check(&w->index, id, note.crc, e);
     if (s == STATUS_OK && outputs_keep_planes(&w->outputs) &&
         !planes_expand(&f->planes, f->image.count))
-        s = error_memory(e, "the planes");
+        s = error_memory(e, "the derivative images");
     if (s == STATUS_OK)
         s = outputs_write(&w->outputs, &w->options.settings, w->experiment, f, &w->index, e);
     if (s)
@@ -262,26 +277,29 @@ static void writer_close(void *state)
 {
     struct writer *w = state;
     if (w->has_index)
-        outputs_remove_leftovers(&w->outputs);  // of others that shared the frames and died
+        outputs_remove_leftovers(&w->outputs);  // of processes of this run that died
     w->index.used = outputs_named(&w->outputs);
     outputs_close(&w->outputs);
     if (w->has_index)
-        frame_index_close(&w->index);  // the last: then another run may begin
+        frame_index_close(&w->index);  // at last, because another run may begin then
     taken_free(&w->taken);
 }
 
 static const struct stage writer = {
     .role = {.name = "bragg-write", .wants = KIND_IMAGE, .gives = KIND_NONE},
-    .summary = "Write images to numbered files.",
+    .summary = "Write the images of a pipeline to files.",
     .examples = "... | bragg-write --preview='lyso_%04d.png' 'lyso_%04d.img'\n"
                 "... | bragg-write --resume --frames-per-file=50 lyso.nxs",
     .operands = "TEMPLATE...",
     .min_operands = 1,
     .max_operands = OUTPUTS_TEMPLATES_MAX,
-    .details = "TEMPLATE is a file name with one number in it, such as 'lyso_%04d.img'; its "
-               "suffix tells the format: .img SMV, .cbf mini-CBF, .raw float32, .pgm or .png a "
-               "picture; or the one name of a series of NXmx files, such as lyso.nxs or "
-               "lyso_master.h5.",
+    .details = "TEMPLATE is a file name with one number, such as 'lyso_%04d.img'. Its suffix "
+               "selects the format:\n"
+               "  .nxs .h5    NXmx, one name for all frames, such as lyso.nxs\n"
+               "  .cbf        mini-CBF, 32 bits\n"
+               "  .img        SMV, 16 or 32 bits\n"
+               "  .raw        float32 without a header\n"
+               "  .png .pgm   picture of full size",
     .options = write_options,
     .reads_only = true,
     .state_size = sizeof(struct writer),

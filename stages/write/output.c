@@ -1,5 +1,7 @@
+/* Writes one output of one frame: picks the format, and converts pixels for --scale. */
 #include "output.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,7 +12,9 @@
 #include "io/images/raw.h"
 #include "io/images/smv.h"
 
-#define SCALE_OF_COUNTS "--scale is for float32 pixels, these are whole numbers"
+#define SCALE_OF_COUNTS                                                                     \
+    "--scale needs float32 photons, but the pixels are integers. Remove --scale, or leave " \
+    "bragg-noise out"
 
 static enum format format_of(const char *name)
 {
@@ -39,8 +43,8 @@ enum status output_parse(struct output *o, const char *text, enum format format,
     o->edge_max = edge_max;
     if (!o->format)
         return error_set(e, STATUS_USAGE,
-                         "'%.60s' does not tell a format, must end in .img, .cbf, .nxs, .h5, .raw, "
-                         ".pgm or .png, or use --format",
+                         "'%.60s': unknown format. Expected a name that ends in .img, .cbf, .nxs, "
+                         ".h5, .raw, .pgm or .png, or --format=FORMAT",
                          text);
     if (o->format == FORMAT_NXMX) {
         const enum status opened = nxmx_series_open(&o->series, text, e);
@@ -50,7 +54,7 @@ enum status output_parse(struct output *o, const char *text, enum format format,
     return target_check(text, e);
 }
 
-/* Reduced for people, with marks: of panels in any places. */
+/* A preview is a reduced picture with marks.  It can show panels in any places. */
 static bool is_preview(const struct output *o)
 {
     return o->format == FORMAT_PNG && o->edge_max > 0;
@@ -74,14 +78,15 @@ void output_path(const struct output *o, uint64_t id, char *path)
         template_name(&o->name, id, path);
 }
 
-/* Rounded, halves to even, and within 0..most, which is below 2^52; NaN gives 0. */
+/* Rounds to a whole number, halves to even, and limits it to 0..most.  NaN gives 0.  `most` must be
+ * below 2^52. */
 static double whole(double value, double most)
 {
     const double low = value > 0.0 ? value : 0.0, x = low < most ? low : most;
     return (x + 0x1p52) - 0x1p52;
 }
 
-/* Into *to, of 16 or 32 bits; what does not fit is counted. */
+/* Writes scale * photons to *to, of 16 or 32 bits, and adds the clipped pixels to *clipped. */
 static void scale_image(double scale, const float *photons, double most, struct image *to,
                         struct clipped *clipped)
 {
@@ -101,20 +106,20 @@ static void scale_image(double scale, const float *photons, double most, struct 
     clipped_add(clipped, saturated, below);
 }
 
-/* The experiment of frames in whole numbers. */
+/* Makes the experiment that --scale needs in *scaled: other gain, saturation and history. */
 static void scale_experiment(struct output *o, double scale, const struct experiment *x,
                              struct experiment *scaled)
 {
     char given[64];
     *scaled = *x;
-    scaled->physics = PHYSICS_PHYSICAL;  // nanoBragg has no header for such a file
+    scaled->physics = PHYSICS_PHYSICAL;  // nanoBragg has no header for scaled photons
     scaled->gain = scale;
     (void)snprintf(given, sizeof given, HISTORY_GIVEN "=--scale=%.17g", scale);
     history_append(scaled->history, sizeof scaled->history, "bragg-write", given);
     o->clipped.largest_adu = scaled->saturation = o->format == FORMAT_SMV ? UINT16_MAX : INT32_MAX;
 }
 
-/* The frame as SMV and CBF take it, in whole numbers. */
+/* Makes a copy of the frame with integer pixels.  The caller frees copy->image. */
 static enum status scale_frame(struct output *o, double scale, const struct frame *f,
                                struct frame *copy, struct error *e)
 {
@@ -137,7 +142,7 @@ static enum status write_counts(struct output *o, const struct output_settings *
                : smv_write_modern(out, x, f, e);
 }
 
-/* SMV and CBF. */
+/* Writes SMV or CBF, which store integers. */
 static enum status write_whole(struct output *o, const struct output_settings *settings,
                                const struct experiment *x, const struct frame *f, FILE *out,
                                struct error *e)
@@ -149,8 +154,8 @@ static enum status write_whole(struct output *o, const struct output_settings *s
                                    : write_counts(o, settings, x, f, out, e);
     if (settings->scale == 0)
         return error_set(e, STATUS_INPUT,
-                         "the pixels are float32 and %s holds whole numbers: put bragg-noise "
-                         "before, or give --scale=X",
+                         "%s stores integers, but the pixels are float32. Add bragg-noise before "
+                         "bragg-write, or give --scale=X",
                          o->format == FORMAT_SMV ? "SMV" : "CBF");
     scale_experiment(o, settings->scale, x, &scaled);
     enum status s = scale_frame(o, settings->scale, f, &copy, e);
@@ -177,7 +182,7 @@ static enum status write_picture(struct output *o, const struct output_settings 
     return s;
 }
 
-/* Formats of one image. */
+/* Writes a format that stores one image per file, so not raw or NXmx. */
 static enum status write_image(struct output *o, const struct output_settings *settings,
                                const struct experiment *x, const struct frame *f, FILE *out,
                                const char *path, struct error *e)
@@ -211,7 +216,7 @@ enum status output_begin_series(struct output *o, const struct output_settings *
     return nxmx_series_begin(&o->series, &scaled, given, e);
 }
 
-/* For the series; as whole numbers if so asked. */
+/* Compresses a frame for the NXmx series, with --scale as integers. */
 static enum status pack_for_series(struct output *o, const struct output_settings *settings,
                                    const struct frame *f, struct error *e)
 {
@@ -222,8 +227,9 @@ static enum status pack_for_series(struct output *o, const struct output_setting
         return error_set(e, STATUS_INPUT, SCALE_OF_COUNTS);
     enum status s = scale_frame(o, settings->scale, f, &copy, e);
     if (s == STATUS_OK && !image_is_intact(&f->image))
-        s = error_set(e, STATUS_FAILED, "%s: the image was replaced while it was read",
-                      o->series.master);
+        s = error_set(e, STATUS_FAILED,
+                      "%s: the image of frame %" PRIu64 " was replaced while it was read",
+                      o->series.master, f->recipe.id);
     if (s == STATUS_OK)
         s = nxmx_series_pack(&o->series, &copy, e);
     image_free(&copy.image);

@@ -1,4 +1,4 @@
-/* One kind of file that bragg-write makes of each frame: its name and format. */
+/* One output of bragg-write: a template and the format of the files that it names. */
 #ifndef BRAGG_STAGES_OUTPUT_H
 #define BRAGG_STAGES_OUTPUT_H
 
@@ -19,59 +19,61 @@
 struct output {
     struct template name;
     enum format format;
-    int64_t edge_max;        // pictures: longest edge in pixels, 0 = full size; else of a preview
-    struct clipped clipped;  // what --scale had to cut
-    struct cbf_scratch cbf;
-    struct preview shown;       // of previews
-    struct nxmx_series series;  // NXmx: many frames a file
-    struct run_table run;       // reflections without a number: one file for the run
+    int64_t edge_max;           // longest edge of a preview in pixels; 0: a picture of full size
+    struct clipped clipped;     // pixels that --scale clipped, for the message at the end
+    struct cbf_scratch cbf;     // buffers that CBF frames reuse
+    struct preview shown;       // previews: what all frames share
+    struct nxmx_series series;  // FORMAT_NXMX: files of many frames
+    struct run_table run;       // reflections without a number: one file of the run
 };
 
-/* What holds for all outputs of a program. */
+/* Settings that all outputs share. */
 struct output_settings {
-    bool log;  // pictures: logarithmic scale
+    bool log;  // pictures: logarithmic grey scale
     struct preview_settings preview;
-    bool fsync;        // wait for the disk
-    bool overwrite;    // files that are not of this run are replaced
-    double scale;      // ADU per photon
-    char lineage[17];  // of the files
+    bool fsync;        // wait until files are on the disk
+    bool overwrite;    // replace files that the index does not list
+    double scale;      // --scale in ADU per photon; 0: pixels are not converted
+    char lineage[17];  // lineage of the files, 16 hexadecimal digits
     enum cbf_header cbf_header;
 };
 
-/* Takes a template; FORMAT_AUTO goes by its suffix.  The folder must be there and
- * writable (STATUS_FAILED), name and format must be clear (STATUS_USAGE). */
+/* Parses a template.  FORMAT_AUTO: the suffix selects the format.
+ * STATUS_USAGE: the name or its suffix is wrong.
+ * STATUS_FAILED: the folder does not exist or cannot be written to. */
 enum status output_parse(struct output *o, const char *text, enum format format, int64_t edge_max,
                          struct error *e);
 
-/* Whether it holds one image, of one panel; else it takes panels as they are. */
+/* Returns true for formats that store one image of one panel.  The caller assembles several panels
+ * for them.  Other formats take the panels as they are. */
 bool output_is_image(const struct output *o);
 
-/* Whether it is one file, of reflections, for all frames: see run_table.h, with which the caller
- * writes it. */
+/* Returns true for a reflection table of the whole run, which the caller writes with run_table.h.
+ */
 bool output_is_of_run(const struct output *o);
 
 /* Puts the path of the file of frame `id` into path[TEMPLATE_PATH_MAX]. */
 void output_path(const struct output *o, uint64_t id, char *path);
 
-/* Begins a series: see nxmx_series_begin. */
+/* Begins the NXmx series, with the gain of --scale: see nxmx_series_begin. */
 enum status output_begin_series(struct output *o, const struct output_settings *settings,
                                 const struct experiment *x, const struct nxmx_settings *given,
                                 struct error *e);
 
-/* Writes the image of a frame, of one panel where output_is_image, to `path`, complete or not at
- * all; NXmx only packs it: see nxmx_series_pack.  STATUS_INPUT when the format cannot hold it,
- * STATUS_FAILED when a step fails. */
+/* Writes a frame to `path`, completely or not at all.  If output_is_image, the frame must have one
+ * panel.  FORMAT_NXMX: only compresses the image, see nxmx_series_pack.
+ * STATUS_INPUT: the format cannot store the image.  STATUS_FAILED: any other failure. */
 enum status output_write(struct output *o, const struct output_settings *settings,
                          const struct experiment *x, const struct frame *f, const char *path,
                          struct error *e);
 
-/* Likewise without giving the file its name: followed by replace_commit or replace_abort, unless
- * its path is NULL, for NXmx. */
+/* Writes a frame like output_write, but leaves the file under its temporary name in *file.  The
+ * caller then calls replace_commit or replace_abort, unless file->path is NULL (NXmx). */
 enum status output_put(struct output *o, const struct output_settings *settings,
                        const struct experiment *x, const struct frame *f, const char *path,
                        struct replace *file, struct error *e);
 
-/* Frees what it holds between frames. */
+/* Frees everything that *o holds. */
 void output_close(struct output *o);
 
 #endif

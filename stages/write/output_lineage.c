@@ -1,3 +1,4 @@
+/* Finds out whether a file is the one that the index lists, from its header or its pixels. */
 #include "output_lineage.h"
 
 #include <inttypes.h>
@@ -8,11 +9,11 @@
 #include "base/crc32c.h"
 #include "io/images/image_file.h"
 
-enum { HEADER_BYTES = 8192 };  // frame and lineage stand in the first so many
+enum { HEADER_BYTES = 8192 };  // frame and lineage are in the first 8192 bytes
 
 /* --- headers ------------------------------------------------------------- */
 
-/* The value behind a key of SMV, KEY=VALUE;, or CBF, # KEY VALUE; NULL when there is none. */
+/* Returns the value after a key of SMV (KEY=VALUE;) or CBF (# KEY VALUE).  NULL: there is none. */
 static const char *find_value(const char *header, const char *key)
 {
     const size_t length = strlen(key);
@@ -31,7 +32,8 @@ static bool is_value(const char *header, const char *key, const char *value)
 
 /* --- pixels -------------------------------------------------------------- */
 
-/* float32 as whole numbers of another type, in place; false where they are none of that. */
+/* Converts float32 values to an integer type, in out[count].  Returns false if a value is out of
+ * the range of the type. */
 static bool convert(const float *values, size_t count, enum pixel_type type, void *out)
 {
     const double most = type == PIXEL_U16 ? UINT16_MAX : type == PIXEL_U32 ? UINT32_MAX : INT32_MAX;
@@ -50,7 +52,8 @@ static bool convert(const float *values, size_t count, enum pixel_type type, voi
     return true;
 }
 
-/* The pixels as they came, which may have been whole numbers. */
+/* Returns true if `crc` is the checksum of the pixels in their original type: raw files store
+ * integers as float32. */
 static bool is_sum_of_floats(const struct image *image, uint32_t crc)
 {
     static const enum pixel_type types[] = {PIXEL_U16, PIXEL_U32, PIXEL_I32};

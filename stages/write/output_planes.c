@@ -1,3 +1,4 @@
+/* Writes derivative images next to a raw image. */
 #include "output_planes.h"
 
 #include <stdio.h>
@@ -10,6 +11,7 @@
 
 enum { PATH_SIZE = TEMPLATE_PATH_MAX + PLANE_NAME_SIZE + 1 };
 
+/* Puts `.NAME` before the suffix of the image: a_0.raw becomes a_0.rot_x.raw. */
 static void path_of(const struct plane *p, const char *image, char path[PATH_SIZE])
 {
     const char *slash = strrchr(image, '/'), *base = slash ? slash + 1 : image;

@@ -1,3 +1,4 @@
+/* Writes each frame to all outputs, and warns once of what no output stores. */
 #include "outputs.h"
 
 #include <ctype.h>
@@ -21,7 +22,9 @@ enum status outputs_add(struct outputs *o, const char *text, enum format format,
     if (s || added->format != FORMAT_NXMX)
         return s;
     if (o->series)
-        return error_set(e, STATUS_USAGE, "'%.60s' is a second series of NXmx", text);
+        return error_set(e, STATUS_USAGE,
+                         "'%.60s' is a second NXmx series; expected at most one NXmx template",
+                         text);
     o->series = added;
     return STATUS_OK;
 }
@@ -34,7 +37,7 @@ bool outputs_have(const struct outputs *o, enum format format)
     return false;
 }
 
-/* The first that holds one image, or NULL. */
+/* Returns the first output that stores one image per file, or NULL. */
 static const struct output *first_image(const struct outputs *o)
 {
     for (int i = 0; i < o->count; i++)
@@ -60,7 +63,7 @@ enum status outputs_begin(struct outputs *o, const struct output_settings *setti
     return cbf_header_check(settings->cbf_header, o->assembly.of ? &o->assembly.whole : x, e);
 }
 
-/* DIALS takes digits before a dot for the number of a frame, and fails where there are none. */
+/* DIALS reads the number of a frame from the digits before a dot, and fails if there are none. */
 static bool has_number_for_dials(const struct template *t)
 {
     const char *slash = strrchr(t->text, '/');
@@ -72,7 +75,8 @@ static bool has_number_for_dials(const struct template *t)
     return false;
 }
 
-/* The first images that DIALS imports. */
+/* Returns the images that an experiment list names: those of the first output that DIALS imports.
+ */
 static struct dials_images images_for_dials(const struct outputs *o)
 {
     for (int i = 0; i < o->count; i++) {
@@ -106,7 +110,8 @@ enum status outputs_begin_run(struct outputs *o, const struct run_table_settings
 
 enum status outputs_end_run(struct outputs *o, struct error *e)
 {
-    /* Tables last: one that is there counts as finished only when the index names its frames. */
+    /* Tables come last: --resume regards an existing table as finished if the index lists frames
+     * of it, and the series adds its frames to the index here. */
     enum status s = o->series ? nxmx_series_end(&o->series->series, e) : STATUS_OK;
     for (int i = 0; i < o->count && !s; i++)
         s = run_table_end(&o->all[i].run, e);
@@ -122,7 +127,7 @@ const char *outputs_unnumbered(const struct outputs *o)
     return NULL;
 }
 
-/* Of several panels: the frame as one image, borrowed from the assembly. */
+/* Puts the panels of a frame into one image.  *whole borrows the pixels from the assembly. */
 static enum status assemble(struct outputs *o, const struct frame *f, struct frame *whole,
                             struct error *e)
 {
@@ -130,12 +135,13 @@ static enum status assemble(struct outputs *o, const struct frame *f, struct fra
     const enum status s = assembly_image(&o->assembly, &f->image, e);
     whole->image = o->assembly.image;
     if (s == STATUS_OK && !image_is_intact(&f->image))
-        return error_set(e, STATUS_FAILED, "frame %" PRIu64 " was replaced while it was read",
+        return error_set(e, STATUS_FAILED,
+                         "frame %" PRIu64 ": the image was replaced while it was read",
                          f->recipe.id);
     return s;
 }
 
-/* What DIALS reads, and is no device. */
+/* Returns true for outputs that DIALS reads.  Devices such as /dev/null do not count. */
 static bool is_for_dials(const struct output *o)
 {
     struct stat st;
@@ -148,11 +154,12 @@ static void warn_of_names(const struct outputs *o)
     for (int i = 0; i < o->count; i++)
         if (is_for_dials(&o->all[i]) && !has_number_for_dials(&o->all[i].name))
             log_line(LOG_WARNING,
-                     "'%.60s' has no number right before a dot, as 'lyso_%%04d.cbf' has: DIALS "
-                     "cannot import it",
+                     "DIALS cannot import '%.60s': the number is not directly before a dot, as in "
+                     "lyso_%%04d.cbf",
                      o->all[i].name.text);
 }
 
+/* Writes a frame to all outputs under temporary names, in files[]. */
 static enum status put_all(struct outputs *o, const struct output_settings *settings,
                            const struct experiment *x, const struct frame *f,
                            struct replace files[OUTPUTS_MAX], struct error *e)
@@ -188,22 +195,29 @@ static bool keeps_reflections(const struct outputs *o)
     return false;
 }
 
-/* Of one whose images do not keep planes, once. */
+/* Warns, before the first file gets its name, of parts of the frame that no output stores. */
 static void warn_of_planes(struct outputs *o, const struct frame *f)
 {
     if (f->planes.count && !o->named && !outputs_keep_planes(o))
-        log_line(LOG_WARNING, "the planes of derivatives are in no file: .raw and NXmx keep them");
+        log_line(LOG_WARNING,
+                 "derivative images are not stored: no output can hold them. Add a .raw or NXmx "
+                 "template");
     if (f->reflections.nlabels && !o->named && !o->series)
-        log_line(LOG_WARNING, "the labels of pixels are in no file: NXmx (run.nxs) keeps them");
+        log_line(LOG_WARNING,
+                 "pixel labels are not stored: no output can hold them. Add an NXmx template, "
+                 "such as run.nxs");
     if (f->reflections.present && !o->named && !o->series && !keeps_reflections(o))
-        log_line(LOG_WARNING, "the reflections are in no file: give --reflections, or write NXmx "
-                              "(run.nxs)");
+        log_line(LOG_WARNING,
+                 "reflections are not stored: no output holds them. Add --reflections, or an "
+                 "NXmx template such as run.nxs");
     if (f->reflections.has_slopes && !o->named)
-        log_line(LOG_WARNING, "the derivatives by F are in no file: streams and recordings keep "
-                              "them");
+        log_line(LOG_WARNING,
+                 "derivatives by F are not stored: no file format can hold them. Record them "
+                 "with bragg-tap --record");
 }
 
-/* DIALS takes names of one length for one series. */
+/* Warns once of a number with more digits than the numbers before: DIALS expects the names of a
+ * series to have equal length. */
 static void warn_of_numbers(struct outputs *o, uint64_t id)
 {
     for (int i = 0; i < o->count && !(o->said & OUTPUTS_SAID_NUMBERS); i++) {
@@ -215,13 +229,13 @@ static void warn_of_numbers(struct outputs *o, uint64_t id)
             continue;
         o->said |= OUTPUTS_SAID_NUMBERS;
         log_line(LOG_WARNING,
-                 "'%.60s': the number %" PRIu64 " has more digits than the names before: DIALS "
-                 "takes the files for another series; give more digits, as in 'lyso_%%06d.cbf'",
+                 "'%.60s': the number %" PRIu64 " has more digits than the numbers before. DIALS "
+                 "imports these files as another series. Use more digits, as in lyso_%%06d.cbf",
                  t->text, id);
     }
 }
 
-/* What the files cannot say, once they are there. */
+/* Warns of facts that the files do not store, after they have their names. */
 static void warn_of_unsaid(struct outputs *o, const struct output_settings *settings,
                            const struct experiment *x, const struct frame *f)
 {
@@ -234,7 +248,7 @@ static void warn_of_unsaid(struct outputs *o, const struct output_settings *sett
     outputs_warn_of_unsaid(o, &u, &o->said);
 }
 
-/* Gives a file its name, after those of its planes. */
+/* Gives a file its final name, after those of its derivative images. */
 static enum status name_file(const struct output *out, const struct output_settings *settings,
                              const struct frame *f, struct replace *file, struct error *e)
 {
@@ -319,7 +333,7 @@ void outputs_describe(const struct outputs *o, uint64_t first, uint64_t last, ch
     }
 }
 
-/* All but the series, as an entry says. */
+/* Returns true if the files of all outputs but the series are the ones of the index entry. */
 static bool others_are_there(const struct outputs *o, const struct output_settings *settings,
                              const struct experiment *x, const struct index_entry *entry)
 {

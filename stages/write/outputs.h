@@ -1,4 +1,4 @@
-/* The outputs of bragg-write: the files that each frame has, or shares. */
+/* All outputs of bragg-write: the files of a frame, and the files that frames share. */
 #ifndef BRAGG_STAGES_OUTPUTS_H
 #define BRAGG_STAGES_OUTPUTS_H
 
@@ -12,83 +12,91 @@
 #include "output.h"
 
 enum {
-    OUTPUTS_TEMPLATES_MAX = 4,
-    OUTPUTS_MAX = OUTPUTS_TEMPLATES_MAX + 3,  // a preview, and reflections in two files
+    OUTPUTS_TEMPLATES_MAX = 4,                // operands
+    OUTPUTS_MAX = OUTPUTS_TEMPLATES_MAX + 3,  // and a preview, and reflections in two files
     OUTPUTS_NAMES_SIZE = OUTPUTS_MAX * TEMPLATE_PATH_MAX
 };
 
 struct outputs {
     struct output all[OUTPUTS_MAX];
     int count;
-    struct output *series;     // the one of NXmx, or NULL
-    bool named;                // files, not of the series, were to get their names
-    struct assembly assembly;  // of several panels, where some output holds one image
-    struct moved moved;        // of that, or else of the panels: as the frame at hand saw it
-    uint32_t said;             // see outputs_unsaid.h
+    struct output *series;     // the NXmx output in `all`; NULL: none
+    bool named;                // a file that is not of the series may have its final name
+    struct assembly assembly;  // puts panels into one image; unused if no output needs that
+    struct moved moved;        // detector (the assembled one, if there is one) at its place in
+                               // the current frame
+    uint32_t said;             // warnings that were printed, one bit each; see outputs_unsaid.h
 };
 
-/* Adds one, see output_parse; at most OUTPUTS_MAX.  STATUS_USAGE for a name that is there, and for
- * a second series. */
+/* Adds an output, at most OUTPUTS_MAX; see output_parse.
+ * STATUS_USAGE: this is a second series, or output_parse refuses the name. */
 enum status outputs_add(struct outputs *o, const char *text, enum format format, int64_t edge_max,
                         struct error *e);
 
-/* Whether one has that format. */
+/* Returns true if an output has this format. */
 bool outputs_have(const struct outputs *o, enum format format);
 
-/* Whether one keeps planes, which have a value for each pixel then: no list. */
+/* Returns true if an output stores derivative images.  They need a value for each pixel then, not a
+ * list of pixels. */
 bool outputs_keep_planes(const struct outputs *o);
 
-/* Prepares for frames of *x, which must last; STATUS_INPUT when they cannot be what the settings
- * say, or an output holds one image and the panels make none. */
+/* Prepares for frames of *x, which must stay valid.
+ * STATUS_INPUT: --cbf-header does not fit the detector, or an output stores one image and the
+ * panels do not fit one grid of pixels. */
 enum status outputs_begin(struct outputs *o, const struct output_settings *settings,
                           const struct experiment *x, struct error *e);
 
-/* Begins the files of the whole run, if there are any: see run_table.h.  Format and names of the
- * settings are set here. */
+/* Begins the reflection table of the run, if there is one: see run_table.h.  The function sets
+ * format and names in a copy of *settings. */
 enum status outputs_begin_run(struct outputs *o, const struct run_table_settings *settings,
                               struct error *e);
 
-/* At the end of the run: writes what is left of a series, then these. */
+/* At the end of the run: writes the unfinished files of the series, then the reflection table. */
 enum status outputs_end_run(struct outputs *o, struct error *e);
 
-/* The name of one that has a file for each frame but no number in it, or NULL. */
+/* Returns the name of an output that needs a number, because it makes a file per frame, but has
+ * none.  NULL: there is no such output. */
 const char *outputs_unnumbered(const struct outputs *o);
 
-/* Writes a frame to all, and packs it for the series; see output_write.  All files are there before
- * the first gets its name, and that is after the index was looked at (frame_index_hold); planes get
- * theirs before their image. STATUS_FAILED when a file is in the way that the index does not name,
- * unless the settings say that it is replaced. */
+/* Writes a frame to all outputs, and compresses it for the series; see output_write.  The order is:
+ *   1. all files are complete under temporary names;
+ *   2. the index is checked (frame_index_hold);
+ *   3. the files get their final names, derivative images before their image.
+ * STATUS_FAILED: a file that the index does not list is in the way, and settings->overwrite is not
+ * set. */
 enum status outputs_write(struct outputs *o, const struct output_settings *settings,
                           const struct experiment *x, const struct frame *f,
                           struct frame_index *index, struct error *e);
 
-/* Whether some file may have got its name. */
+/* Returns true if a file may have its final name. */
 bool outputs_named(const struct outputs *o);
 
-/* The names of a frame's files as the index at path `index` gives them, parted by tabs: without
- * the folder if that is the index's own.  Returns the size of those that are there and hold
- * nothing else. */
+/* Puts the names of the files of a frame into `names`, separated by tabs, as the index at path
+ * `index` lists them: without the folder if it is that of the index.  Returns the size in bytes of
+ * the existing files that contain only this frame. */
 uint64_t outputs_list(const struct outputs *o, uint64_t id, const char *index,
                       char names[OUTPUTS_NAMES_SIZE]);
 
-/* The files of frames `first` to `last` for people: "lyso_0000.img ... lyso_0019.img", parted by
- * commas; of a series its master. */
+/* Appends the names of the files of frames `first` to `last`, for people, to `text`:
+ * "lyso_0000.img ... lyso_0019.img", outputs separated by commas.  A series has the name of its
+ * master. */
 void outputs_describe(const struct outputs *o, uint64_t first, uint64_t last, char *text,
                       size_t size);
 
-/* Whether all files of a frame that the index names are there, and are those that were entered:
- * their names, sizes, and what they say of themselves. */
+/* Returns true if all files of a frame exist and are the ones that the index lists: with equal
+ * names and sizes, and with this frame and lineage in their headers (output_is_entered). */
 bool outputs_are_there(const struct outputs *o, const struct output_settings *settings,
                        const struct experiment *x, const struct frame_index *index, uint64_t id);
 
-/* The same of all but the series, of a frame that is kept for it. */
+/* Returns true if all other files of a frame exist that is stored in a .part file of the series. */
 bool outputs_are_beside(const struct outputs *o, const struct output_settings *settings,
                         const struct experiment *x, const struct frame_index *index,
                         const struct nxmx_note *note);
 
-/* Removes what dead processes left. */
+/* Removes temporary files of processes that died. */
 void outputs_remove_leftovers(const struct outputs *o);
 
+/* Logs how many pixels --scale clipped, and frees everything that *o holds. */
 void outputs_close(struct outputs *o);
 
 #endif

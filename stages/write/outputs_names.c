@@ -1,3 +1,4 @@
+/* Finds clashes between names: two outputs, an output and the index, an output and other files. */
 #include "outputs_names.h"
 
 #include <stdio.h>
@@ -7,10 +8,10 @@
 
 #include "io/output/replace.h"
 
-/* A name taken apart: its folder, "." or with a slash at the end, and what stands behind. */
+/* A path, split into folder and name. */
 struct place {
-    char folder[TEMPLATE_PATH_MAX];
-    const char *base;
+    char folder[TEMPLATE_PATH_MAX];  // "." or with a slash at the end
+    const char *base;                // name behind the last slash, in the path itself
 };
 
 static struct place place_of(const char *path)
@@ -29,7 +30,7 @@ static bool same_folder(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Whether a template has this name for one of its numbers, *number. */
+/* Returns true if a template makes this name with some number, which goes to *number. */
 static bool gives(const struct template *t, const char *base, uint64_t *number)
 {
     struct template own = *t;
@@ -41,7 +42,8 @@ static bool gives(const struct template *t, const char *base, uint64_t *number)
                                    : strcmp(own.text, base) == 0;
 }
 
-/* The templates of an output: its own, and those of the data files of a series and their spools. */
+/* Lists the templates of an output: its own, and for a series those of the data files and of their
+ * .part files.  Returns their number. */
 static int templates_of(const struct output *o, const struct template *all[3])
 {
     all[0] = &o->name;
@@ -63,7 +65,8 @@ static enum status check_name(const struct outputs *o, const char *path, const c
             if (gives(all[k], place.base, &number) &&
                 same_folder(place.folder, place_of(all[k]->text).folder))
                 return error_set(e, STATUS_USAGE,
-                                 "--index=%.60s is a name that '%.60s' gives, must be another one",
+                                 "--index=%.60s is also a name that '%.60s' makes; give the index "
+                                 "another name",
                                  index, all[k]->text);
         }
     }
@@ -73,19 +76,21 @@ static enum status check_name(const struct outputs *o, const char *path, const c
 enum status outputs_check_index(const struct outputs *o, const char *index, struct error *e)
 {
     struct stat st;
-    char *real = realpath(index, NULL);  // where a link leads
+    char *real = realpath(index, NULL);  // resolves symbolic links
     enum status s = check_name(o, index, index, e);
     if (s == STATUS_OK && real)
         s = check_name(o, real, index, e);
     else if (s == STATUS_OK && lstat(index, &st) == 0)
-        s = error_set(e, STATUS_USAGE, "--index=%.60s is a link that leads nowhere", index);
+        s = error_set(e, STATUS_USAGE,
+                      "--index=%.60s is a broken link; remove it, or give another name", index);
     free(real);
     return s;
 }
 
 /* --- two outputs --------------------------------------------------------- */
 
-/* Numbers that are tried: two templates differ by the digits beside their own, which are few. */
+/* How many numbers are tried.  Two templates can only differ by the digits next to their number,
+ * which are few. */
 enum { TRIED = 1000 };
 
 static bool share_a_name(const struct template *a, const struct template *b)
@@ -106,14 +111,16 @@ enum status outputs_check_names(const struct outputs *o, struct error *e)
         for (int k = 0; k < o->count; k++)
             if (k != i && share_a_name(&o->all[i].name, &o->all[k].name))
                 return error_set(e, STATUS_USAGE,
-                                 "'%.60s' and '%.60s' name the same files, must differ",
+                                 "'%.60s' and '%.60s' name the same files; give two different "
+                                 "templates",
                                  o->all[i].name.text, o->all[k].name.text);
     return STATUS_OK;
 }
 
 /* --- files --------------------------------------------------------------- */
 
-/* A device is written in place, and nothing is lost with an empty file. */
+/* Returns true if writing to `path` would destroy something.  A device is written in place, and an
+ * empty file has nothing to lose. */
 static bool is_taken(const char *path)
 {
     struct stat st;
@@ -121,7 +128,7 @@ static bool is_taken(const char *path)
            (stat(path, &st) != 0 || S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && st.st_size));
 }
 
-/* All that some number gives the name of; 0 stands for a template without. */
+/* Adds the numbers whose files exist to *numbers; 0 for a template without a number. */
 static enum status find_taken(const struct template *t, struct id_set *numbers, struct error *e)
 {
     char path[TEMPLATE_PATH_MAX];
@@ -146,7 +153,7 @@ enum status taken_find(struct taken *t, const struct outputs *o, struct error *e
     return s;
 }
 
-/* Numbers first to first + count - 1. */
+/* Fails if a file exists with one of the numbers first to first + count - 1. */
 static enum status check_taken(const struct id_set *numbers, const struct template *t,
                                uint64_t first, uint64_t count, struct error *e)
 {

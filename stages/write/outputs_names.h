@@ -1,26 +1,28 @@
-/* Names that the outputs of bragg-write would take: whose are they? */
+/* Checks names of outputs against each other, the index, and files of other programs. */
 #ifndef BRAGG_STAGES_OUTPUTS_NAMES_H
 #define BRAGG_STAGES_OUTPUTS_NAMES_H
 
 #include "base/idset.h"
 #include "outputs.h"
 
-/* STATUS_USAGE when some output may write a file of that name, however it is spelled. */
+/* STATUS_USAGE: an output may write a file with the name of the index, however the name is spelled.
+ */
 enum status outputs_check_index(const struct outputs *o, const char *index, struct error *e);
 
-/* STATUS_USAGE when two outputs may write a file of the same name, however they are spelled. */
+/* STATUS_USAGE: two outputs may write files of the same name, however the names are spelled. */
 enum status outputs_check_names(const struct outputs *o, struct error *e);
 
-/* Numbers whose names are taken: by the data files of a series, then by each output. */
+/* Files that existed before the run. */
 struct taken {
-    struct id_set numbers[1 + OUTPUTS_MAX];
+    struct id_set numbers[1 + OUTPUTS_MAX];  // their numbers: [0] data files of the series,
+                                             // [1 + i] files of output i
 };
 
-/* Finds the files that are there, and are not empty, with names of the outputs.  *t is freed by
- * taken_free in any case. */
+/* Finds the existing files, which are not empty, with names of the outputs.  The caller calls
+ * taken_free, also after an error. */
 enum status taken_find(struct taken *t, const struct outputs *o, struct error *e);
 
-/* STATUS_FAILED when one has the name of a file of frames 0 to frames - 1. */
+/* STATUS_FAILED: an existing file has the name of a file of frames 0 to frames - 1. */
 enum status taken_check(const struct taken *t, const struct outputs *o, uint64_t frames,
                         struct error *e);
 

@@ -1,7 +1,9 @@
 /*
- * A header that lacks a field makes readers assume a value, and the images are then misread without
- * a word.  So each fact about a frame that changes what a reader makes of its pixels has a row
- * here, with the formats that cannot say it.
+ * Warns of facts that a format does not store.
+ *
+ * Readers assume a value for each field that a header does not have, and then misread the image
+ * without a message.  Each fact that changes the meaning of the pixels has a row in `facts`, with
+ * the formats that do not store it.  bragg-formats(5) has the same table.
  */
 #include "outputs_unsaid.h"
 
@@ -29,10 +31,13 @@ enum {
     ALL = HEADERS | NXMX | STREAM | EXPT
 };
 
-/* Directions that differ less are the same: this is 2 um on a detector at 200 mm. */
+/* Directions that differ less count as equal: this is 2 um on a detector at 200 mm. */
 static const double SAME_RAD = 1e-5;
 
-enum { VALUE_SIZE = 160 };
+enum { VALUE_SIZE = 160 };  // bytes of the text in parentheses: option and value
+
+/* Each function below returns true if the fact holds for the frame, and writes the option and its
+ * value to value[VALUE_SIZE]. */
 
 /* --- geometry ------------------------------------------------------------ */
 
@@ -48,7 +53,7 @@ static bool rotates(const struct unsaid_frame *u, char *value)
     return u->f->recipe.osc_rad != 0.0;
 }
 
-/* Whether an axis has more than that along the beam. */
+/* Returns true if an axis has a component along the beam. */
 static bool leans(const struct experiment *x, const double axis[3])
 {
     return fabs(vec_dot(axis, x->beam.direction)) > SAME_RAD;
@@ -63,7 +68,7 @@ static bool is_tilted(const struct unsaid_frame *u, char *value)
     return leans(u->image, p->fast) || leans(u->image, p->slow);
 }
 
-/* Seen along the beam, readers take slow to be a quarter of a turn on from fast. */
+/* Readers assume that slow is a quarter of a turn from fast, seen along the beam. */
 static bool is_mirrored(const struct unsaid_frame *u, char *value)
 {
     const struct panel *p = u->image->panels;
@@ -73,7 +78,7 @@ static bool is_mirrored(const struct unsaid_frame *u, char *value)
     return vec_dot(across, u->image->beam.direction) < 0.0;
 }
 
-/* Readers take the axis to be that of the fast pixels, as far as these are across the beam. */
+/* Readers assume that the axis is the component of the fast axis across the beam. */
 static bool is_axis_elsewhere(const struct unsaid_frame *u, char *value)
 {
     const struct experiment *x = u->image;
@@ -131,7 +136,7 @@ static bool is_divergent(const struct unsaid_frame *u, char *value)
     return differ;
 }
 
-/* Whether this frame has another direction than the beam of all. */
+/* Returns true if the mean direction in this frame differs from that of the experiment. */
 static bool is_beam_elsewhere(const struct unsaid_frame *u, char *value)
 {
     const struct recipe *r = &u->f->recipe;
@@ -153,7 +158,7 @@ static bool has_harmonic(const struct unsaid_frame *u, char *value)
     return u->x->beam.harmonic_share > 0.0;
 }
 
-/* A share along fast tells all of an E field along fast or slow. */
+/* The fraction along fast describes only an E field along fast or slow. */
 static bool is_polarized_aslant(const struct unsaid_frame *u, char *value)
 {
     const struct experiment *x = u->image;
@@ -217,7 +222,7 @@ static bool has_sensor(const struct unsaid_frame *u, char *value)
 
 /* --- the ground truth ---------------------------------------------------- */
 
-/* Headers of CBF end where readers look no further. */
+/* The header of CBF has a largest size, so it may not have room for all lattices. */
 static bool is_truth_cut(const struct unsaid_frame *u, char *value)
 {
     static struct header_text h;  // too large for a stack
@@ -241,53 +246,54 @@ static bool is_truth_cut(const struct unsaid_frame *u, char *value)
 /* --- all facts ----------------------------------------------------------- */
 
 static const struct fact {
-    uint32_t formats;  // that cannot say it
+    uint32_t formats;  // bits of the formats that do not store it
     bool (*holds)(const struct unsaid_frame *u, char *value);
-    const char *what;  // "SMV and CBF cannot say ..." (value)
-    const char *then;  // what readers make of it, and what to do
+    const char *what;  // follows the names of the formats
+    const char *then;  // what readers assume, and what the user can do
 } facts[] = {
-    {HEADERS, is_backwards, "cannot say a negative rotation",
-     "DIALS cannot import these files; NXmx (run.nxs) says it"},
-    {HEADERS, is_tilted, "cannot say that the detector is tilted",
-     "readers assume a flat detector across the beam; NXmx (run.nxs) says it"},
-    {HEADERS, is_mirrored, "cannot say that the image is mirrored",
-     "readers assume that fast x slow points along the beam; NXmx (run.nxs) says it"},
-    {HEADERS, is_axis_elsewhere, "cannot say a rotation axis other than the fast axis",
-     "readers assume that the crystal turns about the fast axis; NXmx (run.nxs) says it"},
-    {HEADERS | NXMX, is_curved, "cannot say that the detector is curved",
-     "readers assume flat panels; only a recording (bragg-tap --record) says it"},
-    {STREAM, moves_across, "cannot say that the detector moves across the beam",
-     "CrystFEL assumes one place for all frames; NXmx (run.nxs) says it"},
-    {HEADERS | STREAM | EXPT, is_spectrum, "can say only the mean of several wavelengths",
-     "readers assume a monochromatic beam; NXmx (run.nxs) says it"},
-    {ALL, is_divergent, "cannot say the divergence of the beam",
-     "readers assume a parallel beam; only the history of the index says it"},
-    {ALL, is_beam_elsewhere, "cannot say that the direction of the beam varies",
-     "readers assume one direction for all frames; only the frames of a recording say it"},
-    {ALL, has_harmonic, "cannot say the third harmonic",
-     "readers assume one order; only the history of the index says it"},
-    {CBF, is_polarized_aslant, "cannot say an E field aslant to the pixels",
-     "readers assume that it lies along the fast axis; NXmx (run.nxs) says it"},
-    {CBF | NXMX, has_offset, "cannot say the offset of the pixels",
-     "readers take the offset for photons; give bragg-noise --adc-offset=0"},
-    {HEADERS | NXMX, has_gain, "cannot say the gain",
-     "readers assume 1 ADU per photon; give them the gain by hand, as in gain=X of DIALS"},
-    {SMV, has_mask, "cannot say which pixels are masked",
-     "readers take their 0 for measured; CBF and NXmx say it"},
-    {SMV, is_wide, "holds pixels of 32 bits that DIALS reads as 16 bits",
-     "give bragg-noise --bits=16, or write CBF or NXmx"},
-    {RAW, is_beyond_float, "cannot hold whole numbers above 16777216 exactly",
-     "they are rounded to float32; CBF and NXmx hold them"},
-    {SMV, has_sensor, "cannot say the thickness of the sensor",
-     "readers do not correct for its parallax; CBF and NXmx say it"},
-    {STREAM, rotates, "cannot say that the crystal rotates",
-     "CrystFEL assumes stills, here those in the middle of each frame; NXmx (run.nxs) says it"},
-    {CBF, is_truth_cut, "cannot hold the ground truth of all lattices",
-     "the last lattices are left out; NXmx (run.nxs) holds them"},
+    {HEADERS, is_backwards, "cannot store a negative rotation",
+     "DIALS cannot import these files. NXmx (run.nxs) stores it"},
+    {HEADERS, is_tilted, "cannot store the tilt of the detector",
+     "readers assume a flat detector across the beam. NXmx (run.nxs) stores it"},
+    {HEADERS, is_mirrored, "cannot store that the image is mirrored",
+     "readers assume that fast x slow points along the beam. NXmx (run.nxs) stores it"},
+    {HEADERS, is_axis_elsewhere, "cannot store a rotation axis other than the fast axis",
+     "readers assume that the crystal turns about the fast axis. NXmx (run.nxs) stores it"},
+    {HEADERS | NXMX, is_curved, "cannot store that the detector is curved",
+     "readers assume flat panels. Only a recording (bragg-tap --record) stores it"},
+    {STREAM, moves_across, "cannot store that the detector moves across the beam",
+     "CrystFEL assumes one position for all frames. NXmx (run.nxs) stores it"},
+    {HEADERS | STREAM | EXPT, is_spectrum, "can store only the mean of several wavelengths",
+     "readers assume a monochromatic beam. NXmx (run.nxs) stores the spectrum"},
+    {ALL, is_divergent, "cannot store the divergence of the beam",
+     "readers assume a parallel beam. Only the options in the index contain it"},
+    {ALL, is_beam_elsewhere, "cannot store a varying direction of the beam",
+     "readers assume one direction for all frames. Only a recording (bragg-tap --record) stores "
+     "it"},
+    {ALL, has_harmonic, "cannot store the third harmonic",
+     "readers assume one wavelength. Only the options in the index contain it"},
+    {CBF, is_polarized_aslant, "cannot store an E field oblique to the pixels",
+     "readers assume that it is along the fast axis. NXmx (run.nxs) stores it"},
+    {CBF | NXMX, has_offset, "cannot store the offset of the pixels",
+     "readers count the offset as photons. Use bragg-noise --adc-offset=0"},
+    {HEADERS | NXMX, has_gain, "cannot store the gain",
+     "readers assume 1 ADU per photon. Give them the gain by hand, as in gain=X of DIALS"},
+    {SMV, has_mask, "cannot store which pixels are masked",
+     "readers use their 0 as measured. CBF and NXmx store the mask"},
+    {SMV, is_wide, "has 32-bit pixels, which DIALS reads as 16 bits",
+     "use bragg-noise --bits=16, or write CBF or NXmx"},
+    {RAW, is_beyond_float, "cannot store integers above 16777216 exactly",
+     "they are rounded to float32. CBF and NXmx store them exactly"},
+    {SMV, has_sensor, "cannot store the thickness of the sensor",
+     "readers do not correct for its parallax. CBF and NXmx store it"},
+    {STREAM, rotates, "cannot store the rotation of the crystal",
+     "CrystFEL assumes stills, here in the middle of each frame. NXmx (run.nxs) stores it"},
+    {CBF, is_truth_cut, "cannot store the ground truth of all lattices",
+     "the last lattices are left out. NXmx (run.nxs) stores them"},
 };
 
 enum { NFACTS = sizeof facts / sizeof *facts };
-_Static_assert(1U << (NFACTS - 1) < OUTPUTS_SAID_NUMBERS, "a bit for each");
+_Static_assert(1U << (NFACTS - 1) < OUTPUTS_SAID_NUMBERS, "each fact has a bit");
 
 /* --- outputs ------------------------------------------------------------- */
 

@@ -1,23 +1,24 @@
-/* What the files of bragg-write cannot say of their frames: one warning for each such fact. */
+/* Warns of facts about the frames that the files of bragg-write do not store: one warning per fact.
+ */
 #ifndef BRAGG_STAGES_OUTPUTS_UNSAID_H
 #define BRAGG_STAGES_OUTPUTS_UNSAID_H
 
 #include "outputs.h"
 
-/* In the bits of what has been said: that numbers become longer, the business of outputs.c. */
+/* Bit in outputs.said of a warning that outputs.c prints: the numbers in names become longer. */
 #define OUTPUTS_SAID_NUMBERS (1U << 31)
 
-/* A frame as files get it. */
+/* A frame, as it is written. */
 struct unsaid_frame {
-    const struct experiment *image;  // what formats of one image get: one panel
-    const struct experiment *x;      // what all others get
+    const struct experiment *image;  // experiment with one panel, for formats of one image
+    const struct experiment *x;      // experiment with its panels, for all other formats
     const struct frame *f;
-    double scale;          // --scale, 0: not given
-    enum cbf_header kind;  // of headers of CBF
+    double scale;          // --scale in ADU per photon; 0: not given
+    enum cbf_header kind;  // --cbf-header
 };
 
-/* Warns of each fact of the frame that some output cannot say, once for as long as *said lasts,
- * which is 0 at first.  Devices such as /dev/null count as no files. */
+/* Warns of each fact of the frame that an output does not store, unless its bit in *said is set,
+ * and sets the bit.  *said is 0 at first.  Devices such as /dev/null do not count as outputs. */
 void outputs_warn_of_unsaid(const struct outputs *o, const struct unsaid_frame *u, uint32_t *said);
 
 #endif

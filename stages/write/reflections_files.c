@@ -1,3 +1,4 @@
+/* Writes the reflections of frames as text, as a CrystFEL stream, or for DIALS. */
 #include "reflections_files.h"
 
 #include "base/alloc.h"
@@ -37,7 +38,7 @@ enum status reflections_pack(enum format format, const struct experiment *x, con
                             : pack_text(format, x, f, path, bytes, size, e);
 }
 
-/* What stands before the frames. */
+/* Writes the beginning of a file, before the first frame. */
 static enum status write_head(FILE *out, enum format format, const struct experiment *x,
                               const char *path, struct error *e)
 {
@@ -71,6 +72,7 @@ enum status reflections_join(FILE *out, enum format format, const struct experim
     return s;
 }
 
+/* Records of a single frame, for reflections_join. */
 struct one {
     void *bytes;
     size_t size;

@@ -1,5 +1,5 @@
-/* Formats of bragg-write, and those of reflections: each frame is packed, and files are put
- * together of what was packed. */
+/* Formats of bragg-write, and the files of reflections.  A file of reflections is made in two
+ * steps: each frame is packed into bytes, and the packed frames are joined to a file. */
 #ifndef BRAGG_STAGES_REFLECTIONS_FILES_H
 #define BRAGG_STAGES_REFLECTIONS_FILES_H
 
@@ -18,10 +18,11 @@ enum format {
     FORMAT_PGM,
     FORMAT_PNG,
     FORMAT_NXMX,
-    FORMAT_REFLECTIONS,  // no image: see io/output/reflections_text.h
-    FORMAT_STREAM,       // nor here: see io/output/reflections_stream.h
-    FORMAT_REFL,         // see io/dials/dials.h
-    FORMAT_EXPT
+    /* formats without images */
+    FORMAT_REFLECTIONS,  // text, see io/output/reflections_text.h
+    FORMAT_STREAM,       // CrystFEL, see io/output/reflections_stream.h
+    FORMAT_REFL,         // reflection table of DIALS, see io/dials/dials.h
+    FORMAT_EXPT          // experiment list of DIALS, the second file of FORMAT_REFL
 };
 
 static inline bool format_is_reflections(enum format format)
@@ -29,19 +30,19 @@ static inline bool format_is_reflections(enum format format)
     return format >= FORMAT_REFLECTIONS;
 }
 
-/* What a file of that format needs of a frame: *bytes, which the caller frees with mem_free; the
- * same for FORMAT_REFL and FORMAT_EXPT.  STATUS_INPUT for a frame without reflections and what the
- * format cannot hold; errors name `path`. */
+/* Packs the reflections of a frame into *bytes, which the caller frees with mem_free.  FORMAT_REFL
+ * and FORMAT_EXPT need the same bytes.  Error messages name `path`.
+ * STATUS_INPUT: the frame has no reflections, or the format cannot store them. */
 enum status reflections_pack(enum format format, const struct experiment *x, const struct frame *f,
                              const char *path, void **bytes, size_t *size, struct error *e);
 
-/* The file of the frames that were packed; what DIALS reads names their images.  STATUS_FAILED when
- * `out` cannot be written. */
+/* Writes the file of all packed frames.  Files for DIALS name the `images` of the frames.
+ * STATUS_FAILED: `out` cannot be written. */
 enum status reflections_join(FILE *out, enum format format, const struct experiment *x,
                              struct dials_images images, const struct records *all,
                              const char *path, struct error *e);
 
-/* The file of one frame: both in one, without images. */
+/* Writes the file of a single frame, without names of images. */
 enum status reflections_write(FILE *out, enum format format, const struct experiment *x,
                               const struct frame *f, const char *path, struct error *e);
 

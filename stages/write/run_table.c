@@ -1,3 +1,4 @@
+/* Writes the reflection table of a run: spool during the run, file at its end. */
 #include "run_table.h"
 
 #include <inttypes.h>
@@ -14,7 +15,7 @@ static bool is_there(const char *path)
     return stat(path, &st) == 0 && (!S_ISREG(st.st_mode) || st.st_size > 0);
 }
 
-/* Whether frames of the index are said to be in the file. */
+/* Sets *listed if the index lists the table as a file of its first frame. */
 static enum status find_listed(const struct run_table_settings *s, bool *listed, struct error *e)
 {
     struct id_set ids = {0};
@@ -33,7 +34,7 @@ static enum status refuse_others(const struct run_table *t, struct error *e)
     return t->guarded && s->expt && is_there(s->expt) ? replace_refuse(s->expt, e) : STATUS_OK;
 }
 
-/* A run that came to its end removed its spool. */
+/* Returns true if an earlier run finished the table: such a run has removed its spool. */
 static bool is_finished(const struct run_table_settings *s, bool listed)
 {
     char *spool = spool_name(s->path);
@@ -67,15 +68,16 @@ bool run_table_has(const struct run_table *t, uint64_t id)
     return t->finished || id_set_has(&t->held, id);
 }
 
-/* One that it holds may come again, for the sake of another file. */
+/* A frame of a finished table may arrive again, because another file of the frame is missing.  A
+ * frame that the table does not have is an error. */
 static enum status check_finished(const struct run_table *t, uint64_t id, struct error *e)
 {
     const struct run_table_settings *s = &t->settings;
     return frame_index_lists(s->index, id, s->path)
                ? STATUS_OK
                : error_set(e, STATUS_FAILED,
-                           "%s: is finished and has no frame %" PRIu64
-                           ": remove it, and it is made again with all",
+                           "%s is finished and has no frame %" PRIu64
+                           ". Remove the file: the run then makes it again with all frames",
                            s->path, id);
 }
 
@@ -94,7 +96,7 @@ enum status run_table_add(struct run_table *t, const struct frame *f, struct err
     return s;
 }
 
-/* Without giving the file its name. */
+/* Writes a file under its temporary name. */
 static enum status put_file(struct run_table *t, enum format format, const char *path,
                             struct replace *file, struct error *e)
 {
@@ -112,7 +114,7 @@ static enum status put_file(struct run_table *t, enum format format, const char 
     return s;
 }
 
-/* Both files are there before the first gets its name. */
+/* Writes the table and its experiment list.  Both are complete before the first gets its name. */
 static enum status write_files(struct run_table *t, struct error *e)
 {
     const struct run_table_settings *settings = &t->settings;

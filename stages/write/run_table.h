@@ -1,7 +1,9 @@
 /*
- * The reflections of a whole run in one file, with that of its experiments beside it: frames come
- * in any order and are kept in a spool, PATH.part; at the end of the run they are put together.
- * What is killed leaves the spool, which is continued.
+ * Writes the reflections of a whole run to one file; for DIALS also the experiment list.
+ *
+ * Frames may arrive in any order, and are stored in a spool, PATH.part (io/hdf5/spool.h).  The
+ * files are written at the end of the run.  After a crash the spool is still there, and the next
+ * run with --resume continues it.
  */
 #ifndef BRAGG_STAGES_RUN_TABLE_H
 #define BRAGG_STAGES_RUN_TABLE_H
@@ -13,40 +15,44 @@
 
 /* Set by the caller before run_table_begin. */
 struct run_table_settings {
-    enum format format;          // no FORMAT_EXPT: that is the other file of FORMAT_REFL
-    const char *path, *expt;     // NULL: no such
-    const struct experiment *x;  // these two must last
-    struct dials_images images;  // that go with it
-    const struct frame_index *index;
-    const char *lineage;
-    uint64_t run;
-    bool resume, overwrite, sync;
+    enum format format;               // not FORMAT_EXPT: `expt` names that file of FORMAT_REFL
+    const char *path;                 // of the table
+    const char *expt;                 // of the experiment list; NULL: none
+    const struct experiment *x;       // must stay valid
+    struct dials_images images;       // images that the experiment list names
+    const struct frame_index *index;  // must stay valid
+    const char *lineage;              // of the frames; a spool of another lineage is in the way
+    uint64_t run;                     // number of the run
+    bool resume;                      // continue an existing spool
+    bool overwrite;                   // replace files that are in the way
+    bool sync;                        // wait until data are on the disk
 };
 
 struct run_table {
     struct run_table_settings settings;
     struct spool spool;
-    struct id_set held;  // frames, when it began
+    struct id_set held;  // frames that the spool had when it was opened
     bool begun;          // the spool is open
-    bool finished;       // it was whole before, and stays
-    bool guarded;        // the files do not replace others
+    bool finished;       // an earlier run finished the table; it is not written again
+    bool guarded;        // existing files are not replaced
 };
 
-/* STATUS_FAILED when a file is in the way that is not of these frames. */
+/* Opens the spool.  STATUS_FAILED: a file that is not of these frames is in the way. */
 enum status run_table_begin(struct run_table *t, const struct run_table_settings *settings,
                             struct error *e);
 
-/* Whether it had a frame when it began. */
+/* Returns true if the table or its spool had this frame when it was opened. */
 bool run_table_has(const struct run_table *t, uint64_t id);
 
-/* Takes a frame, which is kept when this returns.  STATUS_FAILED when it cannot be, and for a frame
- * that a table lacks which is finished. */
+/* Stores a frame in the spool.  On return the frame survives a crash.
+ * STATUS_FAILED: the frame cannot be stored, or the table is finished and does not have the frame.
+ */
 enum status run_table_add(struct run_table *t, const struct frame *f, struct error *e);
 
-/* At the end of the run, when this is the last process at work on it: writes the files. */
+/* At the end of the run: writes the files, if this is the last process that has the spool open. */
 enum status run_table_end(struct run_table *t, struct error *e);
 
-/* Frees; frames that are in no file yet stay in the spool. */
+/* Frees everything that *t holds.  Frames that are not in the table yet stay in the spool. */
 void run_table_close(struct run_table *t);
 
 #endif

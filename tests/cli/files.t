@@ -206,8 +206,8 @@ touch ix/folder/x_7.raw
 clash() {
 	clash_index=$1
 	shift
-	is "--index=$(basename "$clash_index") for $1" "$(bragg-write "$@" --index="$clash_index" 2>&1 </dev/null | sed "s/ that '.*' gives/ that T gives/")" \
-		"bragg-write: --index=$clash_index is a name that T gives, must be another one"
+	is "--index=$(basename "$clash_index") for $1" "$(bragg-write "$@" --index="$clash_index" 2>&1 </dev/null | sed "s/ that '.*' makes/ that T makes/")" \
+		"bragg-write: --index=$clash_index is also a name that T makes; give the index another name"
 }
 cd ix || exit 1
 clash x_0.raw 'x_%d.raw'

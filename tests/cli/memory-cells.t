@@ -91,5 +91,5 @@ photons | bragg-noise --quiet $raw | bragg-write --quiet 'alone_%d.img'
 is 'without trains all is in cell 0' "$(cat alone_*.img | grep -a -c 'BRAGG_PULSE=cellId 0;')" 5
 photons --facility=euxfel --pulse-step=1 --train-pulses=353 2>/dev/null | bragg-noise --quiet $raw 2>said | bragg-write --quiet no.raw 2>/dev/null
 is 'a train that the memory does not hold' "$(cat said; ls no.raw 2>/dev/null)" \
-	'bragg-noise: --words=agipd: a train has 353 pulses (bragg-orient --train-pulses), the memory 352 cells'
+	'bragg-noise: --words=agipd: a train has 353 pulses; expected at most 352, the number of memory cells. Reduce bragg-orient --train-pulses'
 finish

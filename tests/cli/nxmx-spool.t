@@ -95,7 +95,7 @@ for at in 1 2 3; do
 done
 
 frames told.rec 2>>upstream | bragg-write tabled/n.nxs --index=tabled/n_data_000001.h5.part 2>message || true
-is 'an index by the name of a spool is refused' "$(grep -c 'is a name that .* gives, must be another one' message) $(parts tabled)" '1 0'
+is 'an index by the name of a spool is refused' "$(grep -c 'is also a name that .* makes; give the index another name' message) $(parts tabled)" '1 0'
 
 # Somebody meddles with a spool while it is in use.
 begun() { [ "$(cat meddled/*.part 2>/dev/null | wc -c)" -gt 1000 ]; }

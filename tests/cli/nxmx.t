@@ -101,7 +101,7 @@ refused() {
 	check "$refused_name: message" grep -q "^bragg-write: .*$pattern" message
 }
 refused 'a number in the name' 2 'names one file for all frames' 'bad/s_%d.nxs'
-refused 'two series' 2 'second series' bad/a.nxs bad/b.nxs
+refused 'two series' 2 'second NXmx series' bad/a.nxs bad/b.nxs
 refused 'no frames in a file' 2 'frames-per-file' bad/a.nxs --frames-per-file=0
 refused 'an unknown compression' 2 'compression' bad/a.nxs --compression=zip
 refused 'a missing folder' 1 'cannot write into this folder' nowhere/a.nxs

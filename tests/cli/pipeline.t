@@ -196,10 +196,10 @@ stages:
   args: [faint_%d.raw]
 end
 bragg-run faint.yaml 2> faint
-is 'frames of less than one photon are warned of once' "$(grep -c 'expects .* photons from its crystals, less than one' faint)" 1
+is 'frames of less than one photon are warned of once' "$(grep -c 'the crystals give .* photons in total, less than one' faint)" 1
 $geometry --cell=50,50,50,90,90,90 --default-F=0 | bragg-orient --random --frames=3 |
 	bragg-intensity 2> faint | bragg-write 'none_%d.raw'
-is 'no fluence is asked for where there is no photon at all' "$(grep -c 'expects no photon at all' faint) $(grep -c fluence faint)" '1 0'
+is 'no fluence is asked for where there is no photon at all' "$(grep -c 'the crystals give no photons' faint) $(grep -c fluence faint)" '1 0'
 hkl() { awk '/trace: hkl / { printf "%.10g %.10g %.10g", $4, $5, $6; exit }' "$1"; }
 is 'both engines trace the same h, k, l' "$(hkl trace.cpu)" "$(hkl trace.reference)"
 finish

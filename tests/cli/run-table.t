@@ -81,7 +81,7 @@ is 'one that has all computes nothing, and the table stays' \
 
 # --- one that is finished does not grow
 sweep 10 | photons | counts 2>/dev/null | table killed refl --resume 2>message
-is 'a finished one does not grow: one line' "$(grep -c 'killed/run.refl: is finished and has no frame 8' message) $(wc -l <message)" '1 1'
+is 'a finished one does not grow: one line' "$(grep -c 'killed/run.refl is finished and has no frame 8' message) $(wc -l <message)" '1 1'
 check 'and stays' cmp whole/run.refl killed/run.refl
 rm killed/run.refl
 sweep 10 | photons | counts | table killed refl --resume

@@ -62,7 +62,7 @@ recipes 2 --physics=faithful --fluence=5e27 --default-F=100 | bragg-intensity --
 	last said bragg-noise --generator=nanobragg --gain=2000 --adc-offset=3 --readout=3 | bragg-write g_%d.img 2>> downstream
 is 'that of nanoBragg likewise' "$(numbers said)" 'bragg-noise: 2 of 2 frames: N pixels saturated (65535 ADU), N below 0'
 recipes 2 --fluence=5e27 --default-F=100 | bragg-intensity 2>> upstream | bragg-write --scale=1e4 h_%d.img h_%d.cbf 2> said
-is 'bragg-write --scale says it for each file' "$(numbers said | grep -v 'cannot say the gain')" 'bragg-write: h_%d.img: 2 of 2 frames: N pixels saturated (65535 ADU), 0 below 0'
+is 'bragg-write --scale says it for each file' "$(numbers said | grep -v 'cannot store the gain')" 'bragg-write: h_%d.img: 2 of 2 frames: N pixels saturated (65535 ADU), 0 below 0'
 cat > run.yaml << 'END'
 stages:
   - {name: g, program: bragg-geometry, args: [--detpixels=16, --pixel=6, --ncells=5]}

@@ -70,8 +70,8 @@ check 'of SMV in the other byte order' cmp motorola_1.raw smv_1.raw
 warned() { # FILE WANTED
 	is "$1 gives a warning" "$(loud='' shots "warned_$1_%d.raw" $light --transmission="$1" 2>&1 | grep -c "^bragg-noise: warning: --transmission: $2")" 1
 }
-warned wave.img 'the file is of 3 A, the beam has 1 A; other wavelengths pass otherwise'
-warned ones.img 'at most 1.53e-05 passes at any pixel; SMV counts 65535 for all'
+warned wave.img 'the file has the wavelength 3 A, but the beam 1 A'
+warned ones.img 'the largest fraction of all pixels is 1.53e-05'
 check 'recomputed with that file' bragg-replay --recompute both.nxs:1
 shots img_%d.img --transmission=map.raw
 shots same_%d.img --transmission=map.h5
@@ -87,7 +87,7 @@ refused lzf.h5 'lzf.h5: /transmission is packed by filter 32000 (LZF), which can
 refused percent.h5 "percent.h5: /transmission: units are 'percent'; expected a share from 0 to 1 without units"
 refused bright.raw 'bright.raw: pixel 304 lets 1.01 pass, must be from 0 to 1'
 refused nan.raw 'nan.raw: pixel 304 lets nan pass'
-refused short.raw 'the file has 5000 pixels in rows of 5000, frames have 8000 in rows of 100'
+refused short.raw 'the file has 5000 pixels in rows of 5000; expected 8000 in rows of 100'
 refused turned.h5 'the file has 8000 pixels in rows of 80'
 refused absent.h5 'absent.h5: cannot open'
 finish

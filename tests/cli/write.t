@@ -81,8 +81,8 @@ check "--scale multiplies and rounds" perl -e '
 	die "empty" unless $sum > 0'
 check "photons into CBF with --scale" write photons 1 7 'float/c_%d.cbf' --scale=3
 check_status "CBF holds the numbers of SMV" 0 bragg-compare float/c_0.cbf float/a_0.img
-refused "photons into CBF" 3 "CBF holds whole numbers.*give --scale" photons 1 7 'float/d_%d.cbf'
-refused "--scale for counts" 3 "whole numbers" counts 1 7 'float/b_%d.img' --scale=3
+refused "photons into CBF" 3 "CBF stores integers.*give --scale" photons 1 7 'float/d_%d.cbf'
+refused "--scale for counts" 3 "the pixels are integers" counts 1 7 'float/b_%d.img' --scale=3
 
 mkdir cbf
 check "CBF beside SMV" write counts 2 7 'cbf/a_%04d.cbf' 'cbf/a_%04d.img' --fsync
@@ -109,11 +109,11 @@ check "one frame needs no number" write counts 1 7 other/single.img --fsync
 # dials NAME WARNED [FRAMES]: tests/full/cbf.t asks DIALS
 dials() {
 	write counts "${3-1}" 7 "other/$1"
-	is "a name that DIALS cannot import is warned of once: $1" "$(grep -v 'cannot say the offset' message)" "$2"
+	is "a name that DIALS cannot import is warned of once: $1" "$(grep -v 'cannot store the offset' message)" "$2"
 }
-no_number="has no number right before a dot, as 'lyso_%04d.cbf' has: DIALS cannot import it"
-dials still.cbf "bragg-write: warning: 'other/still.cbf' $no_number"
-dials 'v2_%d_x.img' "bragg-write: warning: 'other/v2_%d_x.img' $no_number" 3
+no_number="the number is not directly before a dot, as in lyso_%04d.cbf"
+dials still.cbf "bragg-write: warning: DIALS cannot import 'other/still.cbf': $no_number"
+dials 'v2_%d_x.img' "bragg-write: warning: DIALS cannot import 'other/v2_%d_x.img': $no_number" 3
 dials 'n%d.smv' ''
 dials still_1.img ''
 dials v3.raw ''
@@ -124,7 +124,7 @@ mkdir bad
 refused "two frames, no number" 2 "more than one frame" counts 2 7 bad/single.img
 is "nothing is written" "$(files bad)" ""
 refused "missing folder" 1 "nowhere: cannot write into this folder: No such file" none 1 7 'nowhere/a_%d.img'
-refused "unknown suffix" 2 "does not tell a format" none 1 7 'bad/a_%d.xyz'
+refused "unknown suffix" 2 "unknown format" none 1 7 'bad/a_%d.xyz'
 refused "two numbers" 2 "must hold one number" none 1 7 'bad/a_%d_%d.img'
 refused "%s" 2 "must hold one number" none 1 7 'bad/a_%s.img'
 refused "the same name twice" 2 "name the same files" none 1 7 'bad/a_%d.img' 'bad/a_%d.img'
@@ -178,7 +178,7 @@ is "disk full on the way: status" "$status" 1
 check "disk full on the way: message" grep -q "^bragg-write: bad/a_0.raw: cannot write" message
 is "disk full on the way: no file" "$(files bad)" ""
 
-# --- what a format cannot say is said, once a run
+# --- what a format cannot store is warned of, once a run
 # unsaid NAME LINES PATTERN GEOMETRY ORIENT NOISE FILE...: options as one word each; the warnings of the writer
 unsaid() {
 	unsaid_name=$1 unsaid_lines=$2 unsaid_pattern=$3 geometry=$4 orient=$5 noise=$6
@@ -196,41 +196,41 @@ none=--adc-offset=0
 intensity= frames=2 fluence=1e26
 # shellcheck disable=SC2086 # $all is a list
 {
-	unsaid 'negative rotation' 1 'SMV and CBF cannot say a negative rotation (--osc=-0.5): .*NXmx' '' --osc=-0.5 $none $all
-	unsaid 'tilt' 1 'SMV and CBF cannot say that the detector is tilted (by 5 degrees: --rotate' --rotate=0,5,0 '' $none $all
-	unsaid 'two theta' 1 'tilted (by 10 degrees: .*--twotheta' --twotheta=10 '' $none $all
-	unsaid 'a beam aslant' 1 'tilted (by 5' '--convention=custom --beam-vector=0.9962,0.0872,0' '' $none $all
+	unsaid 'negative rotation' 1 'SMV and CBF cannot store a negative rotation (--osc=-0.5): .*NXmx' '' --osc=-0.5 $none $all
+	unsaid 'tilt' 1 'SMV and CBF cannot store the tilt of the detector (by 5 degrees: --rotate' --rotate=0,5,0 '' $none $all
+	unsaid 'two theta' 1 'the tilt of the detector (by 10 degrees: .*--twotheta' --twotheta=10 '' $none $all
+	unsaid 'a beam aslant' 1 'the tilt of the detector (by 5' '--convention=custom --beam-vector=0.9962,0.0872,0' '' $none $all
 	unsaid 'a mirrored image' 1 'mirrored (--convention' --convention=adxv '' $none $all
 	unsaid 'a spindle along slow' 1 'axis other than the fast axis (--convention' --convention=dials --osc=1 $none $all
-	unsaid 'a curved detector' 1 'SMV, CBF and NXmx cannot say that the detector is curved (--curved)' --curved '' $none $all
-	unsaid 'wavelengths' 1 'SMV and CBF can say only the mean of several wavelengths (0.985 to 1.015 A)' --dispersion=3 '' $none $all
+	unsaid 'a curved detector' 1 'SMV, CBF and NXmx cannot store that the detector is curved (--curved)' --curved '' $none $all
+	unsaid 'wavelengths' 1 'SMV and CBF can store only the mean of several wavelengths (0.985 to 1.015 A)' --dispersion=3 '' $none $all
 	unsaid 'a spectrum of each frame' 1 'only the mean of several wavelengths' '' '--spectrum=gauss --bandwidth=0.5' $none $all
-	unsaid 'divergence' 1 'SMV, CBF and NXmx cannot say the divergence' --divergence=2 '' $none $all
-	unsaid 'a beam that wanders' 1 'SMV, CBF and NXmx cannot say that the direction of the beam varies (--beam-jitter' '' '--random --beam-jitter=500' $none $all
-	unsaid 'third harmonic' 1 'cannot say the third harmonic (--third-harmonic=1)' --third-harmonic=1 '' $none $all
-	unsaid 'an E field aslant' 1 'CBF cannot say an E field aslant' '--convention=custom --polarization-vector=0,1,1' '' $none $all
-	unsaid 'offset' 1 'CBF and NXmx cannot say the offset of the pixels (40 ADU): .*--adc-offset=0' '' '' --gain=1 $all
-	unsaid 'the offset of what is called like an option' 1 'CBF and NXmx cannot say the offset of the pixels (40 ADU)' \
+	unsaid 'divergence' 1 'SMV, CBF and NXmx cannot store the divergence' --divergence=2 '' $none $all
+	unsaid 'a beam that wanders' 1 'SMV, CBF and NXmx cannot store a varying direction of the beam (--beam-jitter' '' '--random --beam-jitter=500' $none $all
+	unsaid 'third harmonic' 1 'cannot store the third harmonic (--third-harmonic=1)' --third-harmonic=1 '' $none $all
+	unsaid 'an E field aslant' 1 'CBF cannot store an E field oblique' '--convention=custom --polarization-vector=0,1,1' '' $none $all
+	unsaid 'offset' 1 'CBF and NXmx cannot store the offset of the pixels (40 ADU): .*--adc-offset=0' '' '' --gain=1 $all
+	unsaid 'the offset of a sample named like an option' 1 'CBF and NXmx cannot store the offset of the pixels (40 ADU)' \
 		--name=x--gain-switching '' --gain=1 $all
-	unsaid 'gain' 1 'SMV, CBF and NXmx cannot say the gain (--gain=3)' '' '' "$none --gain=3" $all
-	unsaid '--scale' 1 'cannot say the gain (--scale=3)' '' '' '' --scale=3 $all
-	unsaid '32 bits in SMV' 1 'SMV holds pixels of 32 bits that DIALS reads as 16 bits (--bits=32)' '' '' "$none --bits=32" $all
+	unsaid 'gain' 1 'SMV, CBF and NXmx cannot store the gain (--gain=3)' '' '' "$none --gain=3" $all
+	unsaid '--scale' 1 'cannot store the gain (--scale=3)' '' '' '' --scale=3 $all
+	unsaid '32 bits in SMV' 1 'SMV has 32-bit pixels, which DIALS reads as 16 bits (--bits=32)' '' '' "$none --bits=32" $all
 	fluence=1e34
-	unsaid 'whole numbers in float32' 1 'raw cannot hold whole numbers above 16777216 exactly (pixel' '' '' "$none --bits=32" 'u_%02d.raw'
+	unsaid 'whole numbers in float32' 1 'raw cannot store integers above 16777216 exactly (pixel' '' '' "$none --bits=32" 'u_%02d.raw'
 	fluence=1e26
-	unsaid 'sensor' 1 'SMV cannot say the thickness of the sensor (320 um)' --thickness=320 '' $none $all
-	unsaid 'lattices' 1 'CBF cannot hold the ground truth of all lattices (1[0-9] of 30 in frame [01])' '' '--random --lattices=30' $none $all
+	unsaid 'sensor' 1 'SMV cannot store the thickness of the sensor (320 um)' --thickness=320 '' $none $all
+	unsaid 'lattices' 1 'CBF cannot store the ground truth of all lattices (1[0-9] of 30 in frame [01])' '' '--random --lattices=30' $none $all
 	frames=11
 	unsaid 'longer numbers' 1 "'u_%01d.cbf': the number 10 has more digits" '' '' $none 'u_%01d.cbf'
 	frames=2
 	intensity=--reflections
-	unsaid 'reflections' 1 'the reflections are in no file: give --reflections' '' '' $none 'u_%02d.cbf'
-	unsaid 'a rotation in a stream' 1 'a .stream cannot say that the crystal rotates (--osc=1)' '' --osc=1 $none u.nxs --reflections=u.stream
-	unsaid 'a detector that moves in a stream' 1 'a .stream cannot say that the detector moves across' '' \
+	unsaid 'reflections' 1 'reflections are not stored: .*Add --reflections' '' '' $none 'u_%02d.cbf'
+	unsaid 'a rotation in a stream' 1 'a .stream cannot store the rotation of the crystal (--osc=1)' '' --osc=1 $none u.nxs --reflections=u.stream
+	unsaid 'a detector that moves in a stream' 1 'a .stream cannot store that the detector moves across' '' \
 		'--random --shift-jitter=100' $none u.nxs --reflections=u.stream
-	unsaid 'wavelengths in an experiment list' 1 '^bragg-write: warning: an .expt can say only the mean' --dispersion=3 '' $none u.nxs --reflections=u.refl
+	unsaid 'wavelengths in an experiment list' 1 '^bragg-write: warning: an .expt can store only the mean' --dispersion=3 '' $none u.nxs --reflections=u.refl
 	intensity='--reflections --labels'
-	unsaid 'labels' 1 'the labels of pixels are in no file: NXmx' '' '' $none 'u_%02d.cbf' --reflections=u.tsv
+	unsaid 'labels' 1 'pixel labels are not stored: .*NXmx' '' '' $none 'u_%02d.cbf' --reflections=u.tsv
 }
 intensity=
 # shellcheck disable=SC2086 # a list
@@ -248,5 +248,5 @@ printf '{\nHEADER_BYTES=512;\nDIM=2;\nBYTE_ORDER=little_endian;\nTYPE=unsigned_s
 printf '\001\000\000\000\001\000\001\000' >>mask.img
 bragg-geometry --quiet --detpixels=2 --pixel=1 --ncells=5 --mask=mask.img --fluence=1e30 | bragg-orient --quiet | bragg-intensity --quiet |
 	bragg-noise --quiet $none | bragg-write --overwrite 'u_%02d.img' 2>message
-is 'a mask in SMV' "$(grep -c 'SMV cannot say which pixels are masked (gaps, --mask)' message)" 1
+is 'a mask in SMV' "$(grep -c 'SMV cannot store which pixels are masked (gaps, --mask)' message)" 1
 finish

@@ -71,7 +71,7 @@ lineage() { grep -aho '^BRAGG_LINEAGE=[0-9a-f]*' "$1"; }
 is 'but what the file holds' "$(lineage file2_0.img)" "$(lineage same_0.img)"
 check_status 'another value than 0 to 2' 3 sh -c "bragg-noise --bad-pixels=odd.img --in=ipc:///nowhere"
 refused() {
-	shots refused_%d.raw --bad-pixels=bad.img 2>&1 | grep 'bragg-noise: --bad-pixels: the file has 200 x 160 pixels, frames have 100 x 320'
+	shots refused_%d.raw --bad-pixels=bad.img 2>&1 | grep 'bragg-noise: --bad-pixels: the file has 200 x 160 pixels; expected 100 x 320'
 }
 
 # --- the beam stop: light that is there without it, to the share of each pixel in the shadow

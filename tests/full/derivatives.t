@@ -90,7 +90,7 @@ bragg-replay --quiet F1.rec 2>/dev/null | {
 	echo $? >status
 } | bragg-tap --quiet --record=none.rec 2>/dev/null
 is 'but they are not spread' "$(cat status) $(wc -l <said) $(grep -c 'leave F out of' said)" '3 1 1'
-bragg-replay --quiet F1.rec | bragg-write 'lone_F_%d.raw' 2>&1 | grep -c 'by F are in no file' >said
+bragg-replay --quiet F1.rec | bragg-write 'lone_F_%d.raw' 2>&1 | grep -c 'by F are not stored' >said
 is 'nor kept in files' "$(cat said)" 1
 
 # --- pixels and lineage are the same without
@@ -115,7 +115,7 @@ check 'and is replaced where that is asked for' cmp mine_1.rot_y.raw with_1.rot_
 bragg-replay --quiet photons.rec | bragg-write --quiet 'with_%d.raw'
 is 'what a killed process left goes' "$(echo ./*.part-*)" './*.part-*'
 bragg-geometry --quiet --detpixels=16 --pixel=3 | bragg-orient --quiet --frames=2 |
-	bragg-intensity --quiet --derivatives=scale | bragg-write 'lone_%d.pgm' 2>&1 | grep -c 'derivatives are in no file' >said
+	bragg-intensity --quiet --derivatives=scale | bragg-write 'lone_%d.pgm' 2>&1 | grep -c 'derivative images are not stored' >said
 is 'where no file keeps them a warning says so' "$(cat said)" 1
 
 # --- a series that goes on where it ended

@@ -46,7 +46,7 @@ mkdir back
 crystal --fluence=3e26 | bragg-orient --frames=6 --phi0=20 --osc=-0.5 --phi-steps=5 --misset=10,5,3 |
 	bragg-intensity --reflections=1 | bragg-noise --seed=3 --adc-offset=0 |
 	bragg-write --compression=gzip --reflections=back/run.refl 'back/b_%04d.cbf' back/b.nxs 2>write.log
-check 'backwards: CBF is warned of' grep -q 'CBF cannot say a negative rotation (--osc=-0.5)' write.log
+check 'backwards: CBF is warned of' grep -q 'CBF cannot store a negative rotation (--osc=-0.5)' write.log
 check 'backwards: DIALS imports NXmx' quiet dials.import back/b.nxs output.experiments=back/imported.expt
 check 'backwards: table and file have the same inverted axis, and spots are where DIALS has them' /usr/bin/python3 -c '
 from dials.array_family import flex

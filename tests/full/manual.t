@@ -5,7 +5,7 @@ needs 'manual pages' mandoc
 top=$BRAGG_TESTS/..
 scratch
 
-for page in "$top"/stages/*/*.[17] "$top"/common/wire/*.5; do
+for page in "$top"/stages/*/*.[157] "$top"/common/wire/*.5; do
 	faults=$(mandoc -T lint -W warning "$page" 2>&1 | grep -v 'referenced manual not found' || true)
 	is "$(basename "$page") has no faults" "$faults" ''
 	wide=$(mandoc -T ascii -O width=78 "$page" | col -bx | grep -E '.{81}' || true)
@@ -13,7 +13,7 @@ for page in "$top"/stages/*/*.[17] "$top"/common/wire/*.5; do
 done
 
 # A macro encloses the rest of its line: after a comma another line is needed.
-is 'each literal has quotes of its own' "$(grep -nE '^\.(.* )?Ql .*( [,;:)] +[^ ]*[^ ,;:.)]| Ql )' "$top"/stages/*/*.[17] "$top"/common/wire/*.5)" ''
+is 'each literal has quotes of its own' "$(grep -nE '^\.(.* )?Ql .*( [,;:)] +[^ ]*[^ ,;:.)]| Ql )' "$top"/stages/*/*.[157] "$top"/common/wire/*.5)" ''
 
 # Rules that bragg-wire(5) refers to, by a word that each has.
 rules=$(awk '/^\.Ss What happens/ { p = 1 } p && /^\.It/ { n++ } p && /^\.El/ { exit } p && n { print n, $0 }' "$top/common/wire/bragg-wire.5")
