@@ -32,9 +32,10 @@ static enum status request_crystals(const struct crystal_options *list, struct r
                                     struct error *e)
 {
     if (r->physics == PHYSICS_FAITHFUL && r->ncrystals > 1)
-        return error_set(e, STATUS_USAGE,
-                         "--physics=faithful knows one crystal, there are %zu --crystal",
-                         r->ncrystals);
+        return error_set(
+            e, STATUS_USAGE,
+            "--physics=faithful allows one crystal (got %zu of --crystal). Use --physics=physical",
+            r->ncrystals);
     r->crystals = mem_array(r->ncrystals, sizeof *r->crystals);
     if (!r->crystals)
         return error_memory(e, "the crystals");
@@ -65,8 +66,8 @@ static enum status check_mask(const struct geometry_options *o, const struct smv
     if (!o->mask || (mask->fast_pixels == p->fast_pixels && mask->slow_pixels == p->slow_pixels))
         return STATUS_OK;
     return error_set(e, STATUS_INPUT,
-                     "%s: has %" PRId64 " x %" PRId64 " pixels, the detector %" PRId64
-                     " x %" PRId64,
+                     "%s: the mask has %" PRId64 " x %" PRId64 " pixels; expected %" PRId64
+                     " x %" PRId64 ", as the detector has",
                      o->mask, mask->fast_pixels, mask->slow_pixels, p->fast_pixels, p->slow_pixels);
 }
 
@@ -112,8 +113,8 @@ static enum status make_experiment(struct geometry *g, const struct crystal_opti
     for (size_t i = 0; i < x->ncrystals && !s; i++)
         if (list[i].options.diffuse_damp && !diffuse_damp(&x->crystals[i]))
             s = error_set(e, STATUS_INPUT,
-                          "--diffuse-sigma of %g A weakens reflections by more than e^-%g: see "
-                          "--dmin",
+                          "--diffuse-sigma=%g A weakens some reflections by more than e^-%g. Give "
+                          "a larger --dmin",
                           list[i].options.crystal.diffuse_sigma_A[0], DIFFUSE_MOST_X);
     if (!s)
         s = check_mask(o, mask, &x->panels[0], e);
@@ -194,7 +195,7 @@ static void close_geometry(void *state)
 
 static const struct stage stage = {
     .role = {.name = "bragg-geometry", .wants = KIND_NONE, .gives = KIND_EXPERIMENT},
-    .summary = "Describe detector, beam and crystals.",
+    .summary = "Describe detector, beam and crystals of a simulation.",
     .examples =
         "bragg-geometry --detector=eiger-16m --distance=150 --model=mine.pdb | ...\n"
         "bragg-geometry --detpixels=1024x2048 --pixel=75um --energy=12.4keV --ncells=20 | ...",

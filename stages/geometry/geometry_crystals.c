@@ -31,10 +31,11 @@ static enum status split(const char *text, char *words, size_t size, char **argv
     while (*(text += strspn(text, blanks))) {
         const size_t length = strcspn(text, blanks);
         if (!memchr(text, '=', length))
-            return error_set(e, STATUS_USAGE, "'%.*s' must be KEY=VALUE",
+            return error_set(e, STATUS_USAGE, "got '%.*s'; expected KEY=VALUE",
                              (int)(length < 60 ? length : 60), text);
         if (*argc == WORDS_MAX || length + 3 > size)
-            return error_set(e, STATUS_USAGE, "the value is too long");
+            return error_set(e, STATUS_USAGE, "the value is too long; expected at most %d words",
+                             WORDS_MAX - 1);
         memcpy(words, "--", 2);
         memcpy(words + 2, text, length);
         words[length + 2] = 0;
@@ -43,7 +44,8 @@ static enum status split(const char *text, char *words, size_t size, char **argv
         size -= length + 3;
         text += length;
     }
-    return *argc > 1 ? STATUS_OK : error_set(e, STATUS_USAGE, "holds no KEY=VALUE");
+    return *argc > 1 ? STATUS_OK
+                     : error_set(e, STATUS_USAGE, "the value is empty; expected KEY=VALUE");
 }
 
 /* Drops those of `names`, parted by |, that the crystal does not say itself. */
@@ -129,10 +131,11 @@ static enum status check_crystal(const struct geometry_options *o, struct error 
     if (s)
         return s;
     if (geometry_given(o, "light") && !geometry_given(o, "light-occupancy"))
-        return error_set(e, STATUS_USAGE, "--light needs --light-occupancy: how many are excited");
+        return error_set(e, STATUS_USAGE,
+                         "--light needs --light-occupancy=X, the fraction of excited molecules");
     if (geometry_given(o, "cell|matrix") && !geometry_given(o, "hkl|mtz|model|default-F"))
         return error_set(e, STATUS_USAGE,
-                         "--%s needs structure factors: --model, --hkl, --mtz or --default-F",
+                         "--%s needs structure factors. Add --model, --mtz, --hkl or --default-F",
                          geometry_given(o, "cell") ? "cell" : "matrix");
     return STATUS_OK;
 }
@@ -145,10 +148,12 @@ static enum status set_name(const struct geometry_options *o, struct crystal_req
     const size_t length = strlen(name);
     for (size_t i = 0; i < length; i++)
         if (!isalnum((unsigned char)name[i]) && !strchr("._+-", name[i]))
-            return error_set(e, STATUS_USAGE,
-                             "--name: '%.60s' must consist of letters, digits and . _ + -", name);
+            return error_set(
+                e, STATUS_USAGE,
+                "--name: '%.60s' has other characters; expected letters, digits and . _ + -", name);
     if (length >= sizeof c->name)
-        return error_set(e, STATUS_USAGE, "--name: '%.60s' is longer than %zu characters", name,
+        return error_set(e, STATUS_USAGE,
+                         "--name: '%.60s' is too long; expected at most %zu characters", name,
                          sizeof c->name - 1);
     memcpy(c->name, name, length + 1);
     return STATUS_OK;
@@ -170,8 +175,8 @@ static enum status check_angles(const double angle[3], struct error *e)
     if (angle[0] > M_PI || angle[1] > M_PI || angle[2] > M_PI || !(angle[0] > 0.0))
         return STATUS_OK;
     return error_set(e, STATUS_USAGE,
-                     "--cell: angles of %g %g %g deg: in radians? They must be in degrees, as in "
-                     "90,90,90",
+                     "--cell: angles of %g, %g and %g deg are too small; expected degrees, as in "
+                     "90,90,90. Did you give radians?",
                      angle[0], angle[1], angle[2]);
 }
 
@@ -192,6 +197,6 @@ enum status geometry_crystal(const struct geometry_options *o, struct crystal_re
     if (c->has_cell && (s = check_angles(o->cell + 3, e)))
         return s;
     if (c->gauss && c->shape != SHAPE_GAUSS)
-        return error_set(e, STATUS_USAGE, "--mosaic-model=gauss is for --shape=gauss");
+        return error_set(e, STATUS_USAGE, "--mosaic-model=gauss needs --shape=gauss");
     return STATUS_OK;
 }

@@ -53,8 +53,8 @@ enum status geometry_read_sources(const struct geometry_options *o, struct reque
         equal = equal && r->beam.listed[i].weight == r->beam.listed[0].weight;
     if (!equal && r->beam.weights != WEIGHTS_APPLY)
         log_line(LOG_WARNING,
-                 "%s: its weights differ and are not used: all sources shine alike, "
-                 "--weights=apply uses them",
+                 "%s: the weights differ but are not used, so all sources have the same intensity. "
+                 "Give --weights=apply",
                  o->source_file);
     return s;
 }
@@ -111,10 +111,10 @@ static enum status read_unique(const struct geometry_options *o, double waveleng
     if (c->has_matrix && (s = cell_of_matrix(c->matrix, wavelength_m, c->cell_A, c->cell_rad, e)))
         return s;
     if (!symmetry_fits(&y, c->cell_A, c->cell_rad))
-        return error_set(e, STATUS_USAGE,
-                         "--spacegroup=%s does not fit --%s; other settings are named as 'P 1 1 "
-                         "2' and 'R 3 :H'",
-                         o->spacegroup, c->has_matrix ? "matrix" : "cell");
+        return error_set(
+            e, STATUS_USAGE,
+            "--spacegroup=%s does not fit --%s. Name another setting as in 'P 1 1 2' or 'R 3 :H'",
+            o->spacegroup, c->has_matrix ? "matrix" : "cell");
     return hkl_read(o->hkl, PHYSICS_PHYSICAL, &y, o->anomalous ? HKL_MATES_OWN : HKL_MATES_ALIKE,
                     o->crystal.table.default_F, &c->table, e);
 }
@@ -127,8 +127,8 @@ static enum status read_hkl(const struct geometry_options *o, enum physics physi
         hkl_read(o->hkl, physics, NULL, HKL_MATES_APART, o->crystal.table.default_F, table, e);
     if (!s && hkl_is_unique_part(table))
         log_line(LOG_WARNING,
-                 "%s: reflections without their mates -h -k -l, as of the unique part alone: "
-                 "--spacegroup expands it by symmetry",
+                 "%s: the reflections have no mates -h -k -l, as in a list of the unique part. "
+                 "Give --spacegroup to expand the list",
                  o->hkl);
     return s;
 }
@@ -174,8 +174,8 @@ static double model_dmin_A(const struct geometry_options *o, const struct experi
     const double seen_A = corner_A * shortest_m / x->beam.wavelength_m;
     if (seen_A < MODEL_FINEST_A)
         log_line(LOG_WARNING,
-                 "%s: no structure factors beyond %g A, the detector sees %.2g A: --dmin says "
-                 "how far",
+                 "%s: structure factors end at %g A, but the detector records %.2g A. Give --dmin "
+                 "to compute more",
                  o->model, MODEL_FINEST_A, seen_A);
     return fmin(MODEL_COARSEST_A, fmax(MODEL_FINEST_A, floor(seen_A * 99.0) / 100.0));
 }
@@ -197,9 +197,7 @@ static enum status read_hands(const struct geometry_options *o, struct hkl_table
     const enum status s = mtz_read_hands(o->mtz, o->column, o->crystal.table.default_F, table,
                                          cell_A, cell_rad, &split, e);
     if (!s && split)
-        log_line(LOG_WARNING,
-                 "%s: F(+) and F(-) of %zu reflections differ where symmetry makes them one: "
-                 "F(+) is used",
+        log_line(LOG_WARNING, "%s: F(+) and F(-) differ for %zu centric reflections; F(+) is used",
                  o->mtz, split);
     return s;
 }
@@ -243,14 +241,14 @@ static enum status compare_cells(const struct geometry_options *o, const struct 
         same = same && fabs(given_A[i] - cell_A[i]) <= alike * cell_A[i] &&
                fabs(given_rad[i] - cell_rad[i]) <= alike;
     if (!s && !same)
-        log_line(
-            LOG_WARNING,
-            "--%s has the cell %.5g %.5g %.5g A, %.4g %.4g %.4g deg, but %s has %.5g %.5g %.5g "
-            "A, %.4g %.4g %.4g deg: structure factors of another crystal are used",
-            geometry_given(o, "matrix") ? "matrix" : "cell", given_A[0], given_A[1], given_A[2],
-            rad_to_deg(given_rad[0]), rad_to_deg(given_rad[1]), rad_to_deg(given_rad[2]),
-            geometry_given(o, "mtz") ? o->mtz : o->model, cell_A[0], cell_A[1], cell_A[2],
-            rad_to_deg(cell_rad[0]), rad_to_deg(cell_rad[1]), rad_to_deg(cell_rad[2]));
+        log_line(LOG_WARNING,
+                 "--%s has the cell %.5g %.5g %.5g A, %.4g %.4g %.4g deg, but %s has %.5g %.5g "
+                 "%.5g A, %.4g %.4g %.4g deg. The structure factors of that cell are used",
+                 geometry_given(o, "matrix") ? "matrix" : "cell", given_A[0], given_A[1],
+                 given_A[2], rad_to_deg(given_rad[0]), rad_to_deg(given_rad[1]),
+                 rad_to_deg(given_rad[2]), geometry_given(o, "mtz") ? o->mtz : o->model, cell_A[0],
+                 cell_A[1], cell_A[2], rad_to_deg(cell_rad[0]), rad_to_deg(cell_rad[1]),
+                 rad_to_deg(cell_rad[2]));
     return s;
 }
 

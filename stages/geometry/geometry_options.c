@@ -18,7 +18,9 @@ static enum status choose_convention(const struct geometry_options *o, struct de
     if (!geometry_given(o, "convention"))
         d->convention = CONVENTION_CUSTOM;
     if (d->convention != CONVENTION_CUSTOM)
-        return error_set(e, STATUS_USAGE, "axes and vectors need --convention=custom");
+        return error_set(e, STATUS_USAGE,
+                         "options that set an axis need --convention=custom. Remove --convention "
+                         "or these options");
     return STATUS_OK;
 }
 
@@ -42,9 +44,9 @@ enum status geometry_request(const struct geometry_options *o, struct request *r
     if (s)
         return s;
     if (d->roi.fast_min > d->roi.fast_max || d->roi.slow_min > d->roi.slow_max)
-        return error_set(
-            e, STATUS_USAGE,
-            "--roi: the region is empty, must be FIRST,LAST along fast, then along slow");
+        return error_set(e, STATUS_USAGE,
+                         "--roi: the region is empty; expected FIRST,LAST along fast, then "
+                         "FIRST,LAST along slow");
     if (geometry_given(o, "detsize"))
         d->pixels[0] = d->pixels[1] = 0;
     set_beam(o, r->physics, &r->beam);

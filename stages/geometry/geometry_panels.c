@@ -18,8 +18,7 @@ static enum status set_silicon(struct request *r, struct error *e)
     struct error why;
     (void)snprintf(d->material, sizeof d->material, "Si");
     return silicon_absorption(m_to_ev(r->beam.wavelength_m), &d->absorption_1_m, &why)
-               ? error_set(e, STATUS_INPUT, "%s. --absorption=UM says what the sensor absorbs",
-                           why.text)
+               ? error_set(e, STATUS_INPUT, "%s. Give --absorption=UM", why.text)
                : STATUS_OK;
 }
 
@@ -28,15 +27,15 @@ static void report(const struct geometry_options *o, const struct geom *g, doubl
 {
     geometry_report_unused(o->geom, g->unused);
     if (*g->hidden)
-        log_line(LOG_WARNING, "%s: panels %s lie one behind the other as seen from the sample",
-                 o->geom, g->hidden);
+        log_line(LOG_WARNING, "%s: panels %s overlap as seen from the sample", o->geom, g->hidden);
     if (g->gains_differ)
         log_line(LOG_WARNING,
-                 "%s: the panels differ in their ADU per photon: those of the first "
-                 "one are used",
+                 "%s: the panels have different values of ADU per photon; that of the first panel "
+                 "is used",
                  o->geom);
     if (gain != 1)
-        log_line(LOG_INFO, "%s: %g ADU per photon are for bragg-noise --gain", o->geom, gain);
+        log_line(LOG_INFO, "%s: the gain is %g ADU per photon, for bragg-noise --gain", o->geom,
+                 gain);
 }
 
 static enum status set_geom(const struct geometry_options *o, struct request *r,
@@ -69,7 +68,10 @@ static void take_sensor(const struct geometry_options *o, const struct expt *x, 
     if (geometry_given(o, "thickness") || !(x->thickness_m > 0))
         return;
     if (!silicon && !(x->absorption_1_m > 0)) {
-        log_line(LOG_WARNING, "%s: the sensor catches all photons, its mu is not known", o->expt);
+        log_line(
+            LOG_WARNING,
+            "%s: the absorption (mu) of the sensor is not known, so the sensor detects all photons",
+            o->expt);
         return;
     }
     d->thickness.range = x->thickness_m;
@@ -107,7 +109,7 @@ static enum status set_expt(const struct geometry_options *o, struct request *r,
     struct expt x;
     enum status s = expt_read(o->expt, &x, e);
     if (!s && geometry_given(o, "exposure") && !geometry_given(o, "flux") && !(x.flux_ph_s > 0))
-        s = error_set(e, STATUS_USAGE, "--exposure needs --flux: %s has none", o->expt);
+        s = error_set(e, STATUS_USAGE, "--exposure needs --flux, because %s has none", o->expt);
     if (!s)
         s = geometry_take_panels(x.panels, x.npanels, r, p, e);
     if (!s) {
@@ -117,7 +119,7 @@ static enum status set_expt(const struct geometry_options *o, struct request *r,
         take_sensor(o, &x, r);
     }
     if (!s && x.nexperiments > 1)
-        log_line(LOG_INFO, "%s: the first of %zu experiments", o->expt, x.nexperiments);
+        log_line(LOG_INFO, "%s: using the first of %zu experiments", o->expt, x.nexperiments);
     expt_free(&x);
     return s;
 }
@@ -132,7 +134,8 @@ static enum status remove_sensor(const struct geometry_options *o, struct reques
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (geometry_given(o, parts[i]))
             return error_set(e, STATUS_USAGE,
-                             "--thickness=0 means that there is no sensor, and --%s describes one",
+                             "--thickness=0 removes the sensor, which --%s describes. Remove one "
+                             "of the two options",
                              parts[i]);
     r->detector.thickness.range = NAN;
     return STATUS_OK;

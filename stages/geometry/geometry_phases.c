@@ -35,8 +35,8 @@ static void warn_of_change(const struct experiment *x, const struct fprime_curve
     }
     if (most > LARGE_CHANGE)
         log_line(LOG_WARNING,
-                 "f' and f'' of %s change by %.2g electrons within the beam's energies: all its "
-                 "wavelengths get those of its mean",
+                 "f' and f'' of %s change by %.2g electrons over the wavelengths of the beam; all "
+                 "wavelengths get the values of the mean",
                  symbol, most);
 }
 
@@ -48,8 +48,8 @@ static void warn_of_range(const struct fprime_curves *measured, int element, con
     if (measured && fprime_range(measured, element, range_eV) > 1 &&
         !(energy_eV >= range_eV[0] && energy_eV <= range_eV[1]))
         log_line(LOG_WARNING,
-                 "--fprime has %s from %.6g to %.6g eV, and the beam has %.6g eV: f' and f'' are "
-                 "those of bare atoms",
+                 "--fprime has %s from %.6g to %.6g eV, but the beam has %.6g eV; f' and f'' of "
+                 "bare atoms are used",
                  symbol, range_eV[0], range_eV[1], energy_eV);
 }
 
@@ -180,7 +180,8 @@ static enum status add_light(const struct geometry_options *o, const struct expe
     struct state light;
     enum status s = read_state(o, x, o->light, dmin_A, &light, e);
     if (!s && !is_same_lattice(&dark->rows, &light.rows))
-        s = error_set(e, STATUS_INPUT, "%s: cell and space group must be those of %s", o->light,
+        s = error_set(e, STATUS_INPUT,
+                      "%s: the cell or space group is another one; expected those of %s", o->light,
                       dark->path);
     for (size_t i = 0; i < dark->rows.count && !s; i++) {
         mix(dark->pairs[i].plus, light.pairs[i].plus, o->light_occupancy);

@@ -36,15 +36,15 @@ static enum status count_listed(struct orient *o, uint64_t lattices, struct erro
     const bool known = orient_given(p, "frames|only|scan");
     if (!known && o->nlisted % lattices)
         return error_set(e, STATUS_INPUT,
-                         "%s: has %zu orientations, must be a multiple of the %" PRIu64
-                         " lattices of a frame",
+                         "%s: has %zu orientations; expected a multiple of %" PRIu64
+                         ", the number of lattices in a frame",
                          p->orientations, o->nlisted, lattices);
     if (!known)
         p->frames = (int64_t)(o->nlisted / lattices);
     if ((uint64_t)p->frames * lattices > o->nlisted)
         return error_set(e, STATUS_INPUT,
                          "%s: has %zu orientations, but %" PRId64 " frames need %" PRIu64
-                         ": one for each %s. --misset gives all frames the same one",
+                         ", one per %s. Use --misset to give all frames the same orientation",
                          p->orientations, o->nlisted, p->frames, (uint64_t)p->frames * lattices,
                          lattices == 1 ? "frame" : "lattice of a frame");
     return STATUS_OK;
@@ -223,9 +223,8 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
          pulse_varies(&o->pulse) || p->runs || pump_excites(&p->pump) || shift_moves(&o->shift) ||
          *p->population.cell_spread > 0))
         return error_set(e, STATUS_USAGE,
-                         "several lattices, runs, jitter, spectra, cells that vary and a detector "
-                         "that moves need "
-                         "bragg-geometry --physics=physical");
+                         "several lattices, runs, jitter, spectra, pumped states, varying cells "
+                         "and a moving detector need bragg-geometry --physics=physical");
     if ((s = orient_sampling(p, x, &o->pulse.spectrum, e)) ||
         (s = pulse_check(&o->pulse, &x->beam, e)) || (s = shift_check(&o->shift, x, e)) ||
         (s = orient_runs_begin(&o->runs, &p->population, &o->pulse, x->beam.wavelength_m,
@@ -262,7 +261,7 @@ static void close_orient(void *state)
 
 static const struct stage stage = {
     .role = {.name = "bragg-orient", .wants = KIND_EXPERIMENT, .gives = KIND_RECIPE},
-    .summary = "Number the frames, choose what the beam meets in each of them, and turn it.",
+    .summary = "Choose number, crystals and orientation of the frames.",
     .examples = "... | bragg-orient --frames=100 --random --seed=7 | ...\n"
                 "... | bragg-orient --frames=20 --osc=0.5 --phi-steps=12 --mosaic=0.1 | ...",
     .options = orient_table,

@@ -12,7 +12,7 @@ void doubt_unit(const struct usual *u, double value)
     if (value >= u->min && value <= u->max)
         return;
     const bool small = value < u->min;
-    log_line(LOG_WARNING, "--%s=%g %s is improbable: %g %s would be --%s=%g", u->option, value,
+    log_line(LOG_WARNING, "--%s=%g %s is unusual. Did you mean %g %s (--%s=%g)?", u->option, value,
              u->unit, value, small ? u->larger : u->smaller, u->option,
              value * (small ? u->more : u->less));
 }
@@ -34,7 +34,7 @@ static void warn(const char *option, const double *rad, int count)
         n += snprintf(typed + n, sizeof typed - (size_t)n, "%s%g", comma, deg);
         m += snprintf(meant + m, sizeof meant - (size_t)m, "%s%.4g", comma, rad_to_deg(deg));
     }
-    log_line(LOG_WARNING, "--%s=%s deg looks like radians: they would be --%s=%s", option, typed,
+    log_line(LOG_WARNING, "--%s=%s deg looks like radians. Did you mean --%s=%s?", option, typed,
              option, meant);
 }
 

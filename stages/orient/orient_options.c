@@ -203,17 +203,21 @@ enum status orient_check(struct orient_options *o, struct error *e)
 {
     if (orient_given(o, "only") && orient_given(o, "frames") && o->only >= o->frames)
         return error_set(e, STATUS_USAGE,
-                         "--only=%" PRId64 " is none of the --frames=%" PRId64 ", counted from 0",
+                         "--only=%" PRId64 " is out of range; expected less than --frames=%" PRId64
+                         ", because frames are counted from 0",
                          o->only, o->frames);
     const struct pulse_ids p = orient_pulse_ids(o);
     if (p.facility == FACILITY_LCLS && p.first >= PULSE_FIDUCIALS)
-        return error_set(e, STATUS_USAGE, "--first-pulse: fiducials end at %d",
-                         PULSE_FIDUCIALS - 1);
-    if (p.facility == FACILITY_EUXFEL && (p.train_pulses - 1) * p.step >= PULSE_TRAIN_SLOTS)
         return error_set(e, STATUS_USAGE,
-                         "%" PRIu64 " pulses by steps of %" PRIu64
-                         " do not fit into the %d slots of a train",
-                         p.train_pulses, p.step, PULSE_TRAIN_SLOTS);
+                         "--first-pulse=%" PRIu64
+                         " is out of range; expected a fiducial of at most %d",
+                         p.first, PULSE_FIDUCIALS - 1);
+    if (p.facility == FACILITY_EUXFEL && (p.train_pulses - 1) * p.step >= PULSE_TRAIN_SLOTS)
+        return error_set(
+            e, STATUS_USAGE,
+            "--train-pulses=%" PRIu64 " in steps of %" PRIu64
+            " do not fit into the %d slots of a train. Give fewer pulses or a smaller --pulse-step",
+            p.train_pulses, p.step, PULSE_TRAIN_SLOTS);
     const enum status s = pump_open(&o->pump, e);
     return s ? s : population_open(&o->population, e);
 }
@@ -223,9 +227,10 @@ void orient_doubt(const struct orient_options *o)
     /* nobody turns by so little in a frame; 0.0087 are 0.5 degrees */
     static const struct usual osc = {"osc", "deg", 0.01, 360, "rad", 180 / M_PI, "", 0};
     if (o->random && o->osc_deg != 0 && (o->frames > 1 || o->only > 0))
-        log_line(LOG_WARNING,
-                 "--random draws a new orientation for every frame, so --osc gives no rotation "
-                 "series of one crystal. --misset=X,Y,Z keeps one orientation for all frames");
+        log_line(
+            LOG_WARNING,
+            "--random draws a new orientation for every frame, so --osc gives no rotation series "
+            "of one crystal. Use --misset=X,Y,Z to keep one orientation for all frames");
     doubt_angles("misset", o->misset_rad, 3);
     const double phi0_rad = deg_to_rad(o->phi0_deg);
     doubt_angles("phi0", &phi0_rad, 1);

@@ -46,8 +46,10 @@ static enum status use_line(const struct run_line *l, size_t ncrystals, double w
     if (l->energy_eV > 0.0) {
         run->pulse.wavelength = ev_to_m(l->energy_eV) / wavelength_m;
         if (!(fabs(run->pulse.wavelength - 1.0) <= ENERGY_APART))
-            return error_set(e, STATUS_INPUT, "%.8g eV, must be within 10 %% of the beam's %.8g eV",
-                             l->energy_eV, m_to_ev(wavelength_m));
+            return error_set(
+                e, STATUS_INPUT,
+                "energy_eV is %.8g; expected a value within 10 %% of the beam's %.8g eV",
+                l->energy_eV, m_to_ev(wavelength_m));
     }
     const enum status s = population_open(p, e);
     return s ? s : population_begin(p, ncrystals, turned_alike, e);

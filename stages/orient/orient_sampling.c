@@ -18,24 +18,24 @@ static void warn(const struct sampling_report *r)
     const double spot = rad_to_deg(r->spot_rad), rocking = rad_to_deg(r->rocking_rad);
     if (r->pixels_coarse)
         log_line(LOG_WARNING,
-                 "subpixels are %.3g deg wide, spots %.3g wide need %.3g: bragg-geometry "
-                 "--oversample=%.0f or more",
+                 "sampling is too coarse: subpixels are %.3g deg wide, spots %.3g deg; expected at "
+                 "most %.3g deg. Use bragg-geometry --oversample=%.0f or more",
                  rad_to_deg(r->subpixel_rad), spot, rad_to_deg(r->spot_share_rad), r->oversample);
     if (r->layers_coarse)
         log_line(LOG_WARNING,
-                 "slanted rays leave photons of neighbouring layers of the sensor %.3g pixels "
-                 "apart: bragg-geometry --layers=%.0f or more",
+                 "sampling is too coarse: slanted rays leave photons of neighbouring sensor layers "
+                 "%.3g pixels apart. Use bragg-geometry --layers=%.0f or more",
                  r->layer_px, r->layers);
     if (r->phi_coarse)
         log_line(LOG_WARNING,
-                 "phi steps are %.3g deg apart, spots %.3g wide need %.3g: --phi-steps=%.0f or "
-                 "more",
+                 "sampling is too coarse: phi steps are %.3g deg apart, spots %.3g deg wide; "
+                 "expected at most %.3g deg. Use --phi-steps=%.0f or more",
                  rad_to_deg(r->phi_step_rad), rocking, rad_to_deg(r->rocking_share_rad),
                  r->phi_steps);
     if (r->domains_coarse)
         log_line(LOG_WARNING,
-                 "mosaic domains are %.3g deg apart, spots %.3g wide need %.3g: "
-                 "--mosaic-domains=%.0f or more",
+                 "sampling is too coarse: mosaic domains are %.3g deg apart, spots %.3g deg wide; "
+                 "expected at most %.3g deg. Use --mosaic-domains=%.0f or more",
                  rad_to_deg(r->domain_rad), rocking, rad_to_deg(r->rocking_share_rad), r->domains);
 }
 
@@ -84,8 +84,8 @@ static void choose_channels(const struct experiment *x, const struct sampling_re
         s->channels = (int64_t)fmin(fmax(needed, 1.0), USUALLY_AT_MOST);
     if ((double)s->channels < needed)
         log_line(LOG_WARNING,
-                 "a spectrum from %.6g to %.6g eV has %" PRId64
-                 " channels, spots need %.0f: --channels",
+                 "sampling is too coarse: the spectrum from %.6g to %.6g eV has %" PRId64
+                 " channels; expected at least %.0f. Increase --channels",
                  low_eV, high_eV, s->channels, needed);
     log_line(LOG_TELL, "spectra from %.6g to %.6g eV in %" PRId64 " channels", low_eV, high_eV,
              s->channels);
@@ -104,9 +104,9 @@ static enum status choose_steps(struct orient_options *o, struct experiment *x,
     if (!(terms <= TERMS_MAX))
         return error_set(
             e, STATUS_USAGE,
-            "--steps=auto: spots need %.0f x %.0f subpixels, %.0f phi steps and %.0f "
-            "mosaic domains for each of %.0f waves: %.3g terms a pixel, must be at most "
-            "%.0e: smaller blocks (bragg-geometry --ncells) have wider spots",
+            "--steps=auto: spots need %.0f x %.0f subpixels, %.0f phi steps and %.0f mosaic "
+            "domains for each of %.0f sources, %.3g terms per pixel; expected at most %.0e. Use "
+            "smaller blocks (bragg-geometry --ncells), which have wider spots",
             oversample, oversample, phi_steps, domains, sources, terms, TERMS_MAX);
     x->sampling.oversample = (int)oversample;
     if (o->osc_deg != 0) {
@@ -119,7 +119,7 @@ static enum status choose_steps(struct orient_options *o, struct experiment *x,
     }
     log_line(LOG_TELL,
              "%.0f x %.0f subpixels, %.0f phi steps, %.0f mosaic domains, %.0f sources: %.0f terms "
-             "a pixel",
+             "per pixel",
              oversample, oversample, phi_steps, domains, sources, terms);
     return STATUS_OK;
 }
@@ -131,7 +131,7 @@ static void tell(const struct orient_options *o, const struct experiment *x, dou
     if (o->osc_deg != 0)
         (void)snprintf(turned, sizeof turned, " of %g deg", o->osc_deg);
     else if (alike)
-        (void)snprintf(turned, sizeof turned, " of one orientation (--random, --osc: of many)");
+        (void)snprintf(turned, sizeof turned, " of one orientation (for many: --random or --osc)");
     if (x->ncrystals > 1)
         (void)snprintf(crystals, sizeof crystals, ", %zu crystals", x->ncrystals);
     log_line(LOG_TELL, "%" PRId64 " frame%s%s%s, spots %.3g deg wide", o->frames,

@@ -17,8 +17,9 @@ static enum status skeleton_begin(void *state, struct experiment *x, struct erro
 {
     (void)state;
     if (x->gain != 0 && x->gain != 1)
-        return error_set(e, STATUS_INPUT,
-                         "the images are in ADU already, this stage wants photons");
+        return error_set(
+            e, STATUS_INPUT,
+            "the pixels are in ADU; expected photons. Put this stage before bragg-noise");
     return STATUS_OK;
 }
 
@@ -29,7 +30,9 @@ static enum status skeleton_frame(void *state, struct frame *f, struct error *e)
 {
     const struct skeleton *s = state;
     if (f->image.type != PIXEL_F32)
-        return error_set(e, STATUS_INPUT, "the pixels are integers, this stage wants float32");
+        return error_set(
+            e, STATUS_INPUT,
+            "the pixels are integers; expected float32. Put this stage before bragg-noise");
     float *pixels = f->image.pixels;
     for (size_t i = 0; i < f->image.count; i++)
         pixels[i] *= (float)s->factor;
