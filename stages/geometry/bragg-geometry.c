@@ -1,6 +1,6 @@
 /*
- * bragg-geometry: makes the experiment (detector, beam, crystals, structure
- * factors), hands it on and ends.
+ * bragg-geometry: the first program of a pipeline.  It makes the experiment (detector, beam,
+ * crystals, structure factors) from options and files, sends it to the next stage, and ends.
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -24,10 +24,10 @@
 
 struct geometry {
     struct geometry_options options;
-    struct experiment experiment;  // made in open, handed over in begin
+    struct experiment experiment;  // made in `open`; `begin` passes it to the runtime
 };
 
-/* What the options say of every crystal. */
+/* Fills r->crystals from the options of each crystal in `list`.  The caller frees r->crystals. */
 static enum status request_crystals(const struct crystal_options *list, struct request *r,
                                     struct error *e)
 {
@@ -45,7 +45,8 @@ static enum status request_crystals(const struct crystal_options *list, struct r
     return s;
 }
 
-/* Detector and beam, and the files that they need.  *mask keeps the sizes of the mask. */
+/* Makes detector and beam of *x, and reads the files that they need.  *mask gets the size of the
+ * mask; the caller frees it. */
 static enum status make_laboratory(const struct geometry_options *o, struct request *r,
                                    struct smv *mask, struct experiment *x, struct error *e)
 {
@@ -60,6 +61,7 @@ static enum status make_laboratory(const struct geometry_options *o, struct requ
     return s;
 }
 
+/* STATUS_INPUT if the mask has another size than the panel. */
 static enum status check_mask(const struct geometry_options *o, const struct smv *mask,
                               const struct panel *p, struct error *e)
 {
@@ -71,6 +73,7 @@ static enum status check_mask(const struct geometry_options *o, const struct smv
                      o->mask, mask->fast_pixels, mask->slow_pixels, p->fast_pixels, p->slow_pixels);
 }
 
+/* Prints the experiment: one line of progress, and details with --verbose. */
 static void summarize(const struct experiment *x)
 {
     const struct panel *p = &x->panels[0];
@@ -94,7 +97,8 @@ static void summarize(const struct experiment *x)
     log_line(LOG_INFO, "oversample %d", x->sampling.oversample);
 }
 
-/* The experiment of a request and of all files. */
+/* Makes the experiment of g from the request and all files, cuts its panels, and prints warnings.
+ */
 static enum status make_experiment(struct geometry *g, const struct crystal_options *list,
                                    const struct layout *cut, struct request *r, struct smv *mask,
                                    struct error *e)
@@ -125,6 +129,7 @@ static enum status make_experiment(struct geometry *g, const struct crystal_opti
     return s;
 }
 
+/* --write-geom: writes the detector as a CrystFEL geometry file. */
 static enum status write_geometry(const struct geometry_options *o, const struct experiment *x,
                                   struct error *e)
 {

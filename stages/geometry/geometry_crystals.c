@@ -1,7 +1,7 @@
 /*
- * Several crystals: each --crystal holds KEY=VALUE words, whose keys are the options of
- * a single crystal, parsed by the same table.  What it does not say is as those options
- * say for all.
+ * The crystals of an experiment.  Each --crystal has KEY=VALUE words, whose keys are the options of
+ * a single crystal; the same table parses them.  Options outside --crystal are the defaults of all
+ * crystals.
  */
 #include <ctype.h>
 #include <math.h>
@@ -14,7 +14,7 @@
 
 enum { WORDS_MAX = 24 };
 
-/* The rows behind --crystal: what can be said of a crystal. */
+/* The rows after --crystal: the options of a single crystal. */
 static const struct opt *crystal_keys(void)
 {
     const struct opt *row = geometry_table;
@@ -23,7 +23,8 @@ static const struct opt *crystal_keys(void)
     return row + 1;
 }
 
-/* Splits `text` at blanks into options "--KEY=VALUE" in `words`. */
+/* Splits `text` at blanks into options "--KEY=VALUE", which are stored in `words` (`size` bytes)
+ * and appended to argv. */
 static enum status split(const char *text, char *words, size_t size, char **argv, int *argc,
                          struct error *e)
 {
@@ -48,7 +49,7 @@ static enum status split(const char *text, char *words, size_t size, char **argv
                      : error_set(e, STATUS_USAGE, "the value is empty; expected KEY=VALUE");
 }
 
-/* Drops those of `names`, parted by |, that the crystal does not say itself. */
+/* Unmarks those of `names`, separated by |, that the crystal itself does not give. */
 static void yield(struct geometry_options *own, const struct geometry_options *typed,
                   const char *names)
 {
@@ -58,7 +59,8 @@ static void yield(struct geometry_options *own, const struct geometry_options *t
     }
 }
 
-/* Where of two options only one can be, its own stands and the common one yields. */
+/* Merges the marks of the common options into `own`.  If a crystal gives an option that excludes a
+ * common one, the common option is dropped. */
 static void inherit(struct geometry_options *own, const struct geometry_options *common)
 {
     const struct geometry_options typed = *own;
@@ -123,7 +125,8 @@ static enum status check_crystal(const struct geometry_options *o, struct error 
     enum status s = o->hkl ? filetype_check_file(o->hkl, FILETYPE_HKL, e) : STATUS_OK;
     s = s ? s
           : opt_check(geometry_table, crystal_keys(), o,
-                      e);  // a list needs a cell, a wrong kind of file none
+                      e);  // after the kind of the file: a file of the wrong kind needs no hint
+                           // about a cell
     if (s)
         return s;
     if (faithful && geometry_given(o, "ncells"))
@@ -140,7 +143,7 @@ static enum status check_crystal(const struct geometry_options *o, struct error 
     return STATUS_OK;
 }
 
-/* Names stand in headers and lists whose items are parted by blanks. */
+/* Names appear in headers and lists whose items are separated by blanks. */
 static enum status set_name(const struct geometry_options *o, struct crystal_request *c,
                             struct error *e)
 {
@@ -159,6 +162,8 @@ static enum status set_name(const struct geometry_options *o, struct crystal_req
     return STATUS_OK;
 }
 
+/* Cells of a block, and size of the crystal: without --ncells a crystal with a size is one block.
+ */
 static void set_extent(const struct geometry_options *o, struct crystal_request *c)
 {
     const bool size = geometry_given(o, "crystal-size");
@@ -169,7 +174,7 @@ static void set_extent(const struct geometry_options *o, struct crystal_request 
     }
 }
 
-/* No cell is typed whose angles are all as flat as numbers below pi say. */
+/* Three angles of at most pi degrees would make a flat cell, so they are probably radians. */
 static enum status check_angles(const double angle[3], struct error *e)
 {
     if (angle[0] > M_PI || angle[1] > M_PI || angle[2] > M_PI || !(angle[0] > 0.0))

@@ -1,4 +1,4 @@
-/* --detector: real detectors by their names, and files that say where one stands. */
+/* --detector: built-in detectors, and files of pyFAI and NXmx, which also have the position. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -100,7 +100,7 @@ enum status geometry_list(struct error *e)
 
 /* --- names --------------------------------------------------------------------------- */
 
-/* A counter takes a photon of any energy for one. */
+/* A photon-counting detector counts a photon of any energy as one. */
 static void count_harmonic(const struct geometry_options *o, const struct preset_detector *d,
                            struct beam_request *b)
 {
@@ -152,7 +152,8 @@ static enum status unknown(const char *name, struct error *e)
 
 /* --- files of pyFAI ------------------------------------------------------------------ */
 
-/* The detector that the file names has pixels of one size, and so many. */
+/* STATUS_INPUT if size or number of pixels in the file differ from those of the detector that the
+ * file names. */
 static enum status compare_named(const char *path, const struct preset_detector *d,
                                  const struct poni *f, struct error *e)
 {
@@ -172,8 +173,8 @@ static enum status compare_named(const char *path, const struct preset_detector 
     return STATUS_OK;
 }
 
-/* Pixels and their number, by the detector that the file names or by options where it does not say
- * them. */
+/* Completes size and number of pixels of *f from the named detector (NULL: not built in) or from
+ * --detpixels.  STATUS_INPUT if something is missing, or if pixels are not square. */
 static enum status complete(const struct geometry_options *o, const struct preset_detector *named,
                             struct poni *f, struct error *e)
 {
@@ -207,7 +208,7 @@ static enum status complete(const struct geometry_options *o, const struct prese
     return STATUS_OK;
 }
 
-/* Gaps, sensor and saturation of a detector that is as the file says. */
+/* Takes gaps, sensor and saturation from the built-in detector; the file has the position. */
 static enum status use_preset(const struct geometry_options *o, const struct preset_detector *d,
                               struct geom_panel *panel, struct request *r,
                               struct geometry_panels *p, struct error *e)
@@ -223,7 +224,8 @@ static enum status use_preset(const struct geometry_options *o, const struct pre
     return layout_mask(&d->layout, &panel->mask, e);
 }
 
-/* Silicon of the thickness that a file says; other sensors have no mu there. */
+/* Takes a silicon sensor of the thickness in the file.  Files do not contain the absorption of
+ * other materials. */
 static void take_sensor(const struct geometry_options *o, double thickness_m, const char *material,
                         struct request *r)
 {
@@ -304,7 +306,7 @@ static enum status set_file(const struct geometry_options *given, struct request
         return error_set(e, STATUS_USAGE,
                          "--detector=FILE and --distance cannot be used together, because the file "
                          "contains the distance");
-    /* a poni file may not say how many pixels there are */
+    /* --detpixels is allowed with a .poni file, which may not contain the number of pixels */
     if (!nxmx)
         opt_mark(opt_find(geometry_table, "detpixels", strlen("detpixels")), &o, false);
     const enum status s = opt_exclude(geometry_table, &o, "detector", GEOMETRY_PLACED, e);

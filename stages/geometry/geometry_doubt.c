@@ -1,4 +1,4 @@
-/* What bragg-geometry warns of: values that can be, but were hardly meant. */
+/* Warnings of bragg-geometry about values that are possible but probably a mistake. */
 #include <math.h>
 #include <stdio.h>
 
@@ -8,12 +8,12 @@
 #include "geometry_options.h"
 #include "stages/orient/doubt.h"
 
-/* No lattice diffracts what is longer than twice its widest spacing; between these two lie
- * electrons of some MeV and the softest X-rays that crystals are shown. */
+/* Usual wavelengths, in A: from electrons of a few MeV to the softest X-rays that are used with
+ * crystals.  A wavelength above twice the largest d spacing gives no reflections. */
 #define SHORTEST_A 0.002
 #define LONGEST_A 50.0
 
-/* The largest of 1/|h a* + k b* + l c*| for small indices, A. */
+/* The largest d spacing in A: the maximum of 1/|h a* + k b* + l c*| for indices from -1 to 1. */
 static double widest_spacing_A(const struct crystal *c)
 {
     double shortest = INFINITY;
@@ -56,7 +56,7 @@ static void doubt_wavelength(const struct geometry_options *o, const struct expe
     log_line(LOG_WARNING, "%s %s%s", what, why, meant);
 }
 
-/* In pixels where mm are meant, it lies far out. */
+/* A beam centre in pixels instead of mm is far outside the detector. */
 static void doubt_beam_center(const struct geometry_options *o, const struct detector_request *d)
 {
     double edge_mm[2], at[2];
@@ -74,7 +74,7 @@ static void doubt_beam_center(const struct geometry_options *o, const struct det
                  at[1] * m_to_mm(d->pixel_m));
 }
 
-/* The default beam is small; who gives a crystal size may not expect that. */
+/* The default beam is only 0.3 um wide, which a user who gives a crystal size may not expect. */
 static void doubt_clipping(const struct geometry_options *o, const struct request *r,
                            const struct beam *beam)
 {
@@ -88,7 +88,7 @@ static void doubt_clipping(const struct geometry_options *o, const struct reques
                  m_to_mm(beam->size_m), m_to_mm(widest_m));
 }
 
-/* Who says how large a crystal is hardly means that it is perfect. */
+/* A user who gives the size of a crystal rarely means one perfect block. */
 static void doubt_block(const struct geometry_options *o, const struct experiment *x)
 {
     for (const struct crystal *c = x->crystals; c < x->crystals + x->ncrystals; c++)
@@ -100,7 +100,7 @@ static void doubt_block(const struct geometry_options *o, const struct experimen
                      x->sampling.oversample);
 }
 
-/* To first order a rotation moves a spot along a straight line. */
+/* The closed form is a first-order approximation: a rotation moves a spot along a straight line. */
 static void doubt_ensemble(const struct experiment *x)
 {
     for (const struct crystal *c = x->crystals; c < x->crystals + x->ncrystals; c++)
@@ -114,7 +114,8 @@ static void doubt_ensemble(const struct experiment *x)
             }
 }
 
-/* How wide one source makes a spot on panel 0, in m: pixel, diffraction or footprint. */
+/* Width in m of the spot of one source on panel 0: the largest of pixel, diffraction and size of
+ * the crystal. */
 static double spot_width_m(const struct experiment *x)
 {
     const struct panel *p = &x->panels[0];
@@ -129,7 +130,7 @@ static double spot_width_m(const struct experiment *x)
     return width_m;
 }
 
-/* A beam diverges in steps: each makes a spot of its own. */
+/* Each step of the divergence makes its own copy of a spot. */
 static void doubt_divergence(const char *option, double range_rad, double steps,
                              const struct experiment *x)
 {
@@ -181,7 +182,7 @@ static void doubt_lengths(const struct geometry_options *o, const struct experim
         const double *edge_A = x->crystals[i].cell_A;
         const double low = fmin(edge_A[0], fmin(edge_A[1], edge_A[2]));
         const double high = fmax(edge_A[0], fmax(edge_A[1], edge_A[2]));
-        if (low > 0.0)  // faithful physics has no cell where there is a matrix
+        if (low > 0.0)  // faithful mode with a matrix has no cell
             doubt_unit(&cell, low < cell.min ? low : high);
     }
 }

@@ -1,4 +1,4 @@
-/* What bragg-geometry reads from files: mask, sources, orientation matrix, structure factors. */
+/* Input files of bragg-geometry: mask, sources, orientation matrix, structure factors. */
 #include "geometry_files.h"
 
 #include <math.h>
@@ -20,13 +20,12 @@
 #include "physics/detector/detector.h"
 #include "physics/detector/pixel.h"
 
-/* To what resolution a model is asked for: no further than this where --dmin does not say it ... */
+/* Finest d spacing to which structure factors of a model are computed without --dmin. */
 #define MODEL_FINEST_A 1.0
-/* ... and always as far as this: the mask of the solvent lies on a grid as fine as that, and is
- * poor on a coarse one. */
+/* Coarsest d spacing: the grid of the solvent mask is as fine, and the mask is poor on a coarser
+ * grid. */
 #define MODEL_COARSEST_A 2.0
 
-/* The mask's pixels become 0 and 1; its size is the detector's where none was given. */
 enum status geometry_read_mask(const struct geometry_options *o, struct request *r, struct smv *smv,
                                struct error *e)
 {
@@ -59,12 +58,12 @@ enum status geometry_read_sources(const struct geometry_options *o, struct reque
     return s;
 }
 
-/* The cell that a file of MOSFLM prints must be that of its matrix: another one is that of another
- * wavelength, or of a matrix in 1/A. */
+/* STATUS_INPUT if the cell that a MOSFLM file prints is not that of its matrix.  The usual causes
+ * are another wavelength and a matrix in 1/A. */
 static enum status compare_printed(const char *path, const double matrix[9], double wavelength_m,
                                    const double printed[6], struct error *e)
 {
-    static const double alike = 0.01;  // of an edge, and of a radian
+    static const double alike = 0.01;  // relative to an edge, and in radians
     double cell_A[3], cell_rad[3];
     if (printed[0] == 0.0)
         return STATUS_OK;
@@ -84,7 +83,8 @@ static enum status compare_printed(const char *path, const double matrix[9], dou
                                  rad_to_deg(cell_rad[2]));
 }
 
-/* Of MOSFLM, or the crystal of an experiment list in its form. */
+/* Reads a matrix of MOSFLM, or converts the crystal of an experiment list to that form (1/A times
+ * the wavelength). */
 static enum status read_matrix(const char *path, const struct experiment *x, double matrix[9],
                                struct error *e)
 {
@@ -119,7 +119,8 @@ static enum status read_unique(const struct geometry_options *o, double waveleng
                     o->crystal.table.default_F, &c->table, e);
 }
 
-/* A list knows no symmetry: one that holds the unique part alone lacks most spots. */
+/* Reads a list without symmetry.  A list of the unique part would miss most spots, so a warning is
+ * printed. */
 static enum status read_hkl(const struct geometry_options *o, enum physics physics,
                             struct hkl_table *table, struct error *e)
 {
@@ -133,7 +134,7 @@ static enum status read_hkl(const struct geometry_options *o, enum physics physi
     return s;
 }
 
-/* A of what scatters from the sample to there. */
+/* The d spacing, in A, of scattering to the pixel. */
 static double resolution_A(const struct experiment *x, const struct panel *p, int64_t fast_px,
                            int64_t slow_px)
 {
@@ -160,8 +161,7 @@ void geometry_resolution(const struct experiment *x, double *edge_A, double *cor
         }
 }
 
-/* As --dmin says, else a little beyond what the shortest wavelength makes of the farthest corner,
- * in steps of 0.01 A. */
+/* --dmin, or 1 % beyond the farthest corner at the shortest wavelength, in steps of 0.01 A. */
 static double model_dmin_A(const struct geometry_options *o, const struct experiment *x)
 {
     if (o->request.dmin_m > 0.0)
@@ -180,7 +180,7 @@ static double model_dmin_A(const struct geometry_options *o, const struct experi
     return fmin(MODEL_COARSEST_A, fmax(MODEL_FINEST_A, floor(seen_A * 99.0) / 100.0));
 }
 
-/* Complete as far as the image goes. */
+/* Reads the structure factors of --model; they are complete as far as the detector needs. */
 static enum status read_model(const struct geometry_options *o, const struct experiment *x,
                               struct hkl_table *table, double cell_A[3], double cell_rad[3],
                               struct error *e)
@@ -202,7 +202,7 @@ static enum status read_hands(const struct geometry_options *o, struct hkl_table
     return s;
 }
 
-/* F of the one source that the options name, and the cell that comes with it. */
+/* Reads F from the source that the options name, and its cell. */
 static enum status read_factors(const struct geometry_options *o, const struct experiment *x,
                                 struct crystal_request *c, double cell_A[3], double cell_rad[3],
                                 struct error *e)
@@ -224,12 +224,12 @@ static enum status read_factors(const struct geometry_options *o, const struct e
     return s;
 }
 
-/* F are those of the cell that they come with: another one is a mistake, or meant. */
+/* Warns if the cell of the crystal is not that of its structure factors: this may be a mistake. */
 static enum status compare_cells(const struct geometry_options *o, const struct experiment *x,
                                  const struct crystal_request *c, const double cell_A[3],
                                  const double cell_rad[3], struct error *e)
 {
-    static const double alike = 0.02;  // of an edge, and of a radian
+    static const double alike = 0.02;  // relative to an edge, and in radians
     double given_A[3], given_rad[3];
     enum status s = STATUS_OK;
     memcpy(given_A, c->cell_A, sizeof given_A);

@@ -1,4 +1,4 @@
-/* What of a request no single option says. */
+/* Parts of a request that follow from several options. */
 #include "geometry_options.h"
 
 #include "physics/beam/harmonic.h"
@@ -8,7 +8,7 @@ bool geometry_given(const struct geometry_options *o, const char *names)
     return opt_given(geometry_table, o, names);
 }
 
-/* Vectors belong to the custom convention and choose it. */
+/* Options that set an axis choose the convention "custom", and are an error with any other. */
 static enum status choose_convention(const struct geometry_options *o, struct detector_request *d,
                                      struct error *e)
 {
@@ -24,6 +24,7 @@ static enum status choose_convention(const struct geometry_options *o, struct de
     return STATUS_OK;
 }
 
+/* Defaults of the beam that depend on other options. */
 static void set_beam(const struct geometry_options *o, enum physics physics, struct beam_request *b)
 {
     if (geometry_given(o, "divergence"))

@@ -1,4 +1,4 @@
-/* --geom, --expt and --cut: real detectors, files of geometry, several panels. */
+/* --geom, --expt and --cut: geometry files, and detectors of several panels. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "io/dials/expt.h"
 #include "physics/detector/sensor.h"
 
-/* A sensor is of silicon where nothing else is said. */
+/* Sets the absorption of silicon at the wavelength of the beam. */
 static enum status set_silicon(struct request *r, struct error *e)
 {
     struct detector_request *d = &r->detector;
@@ -22,7 +22,7 @@ static enum status set_silicon(struct request *r, struct error *e)
                : STATUS_OK;
 }
 
-/* What of the file is not the detector's. */
+/* Reports settings of the file that have no effect, and its gain. */
 static void report(const struct geometry_options *o, const struct geom *g, double gain)
 {
     geometry_report_unused(o->geom, g->unused);
@@ -60,7 +60,8 @@ static enum status set_geom(const struct geometry_options *o, struct request *r,
 
 /* --- experiment lists ------------------------------------------------------------ */
 
-/* A sensor that is as thick as the file says; its mu is that of the file's wavelength. */
+/* Takes the sensor of the list, unless --thickness replaces it.  Its mu is valid at the wavelength
+ * of the list only; at another wavelength silicon gets its own mu. */
 static void take_sensor(const struct geometry_options *o, const struct expt *x, struct request *r)
 {
     struct detector_request *d = &r->detector;
@@ -80,7 +81,7 @@ static void take_sensor(const struct geometry_options *o, const struct expt *x, 
         d->absorption_1_m = x->absorption_1_m;
 }
 
-/* Wavelength, polarization and flux where no option says them; all directions. */
+/* Takes wavelength, polarization and flux that no option gives, and all directions. */
 static void take_beam(const struct geometry_options *o, const struct expt *x, struct request *r)
 {
     struct detector_request *d = &r->detector;
@@ -98,7 +99,7 @@ static void take_beam(const struct geometry_options *o, const struct expt *x, st
     memcpy(b->polarization, x->polarization, sizeof b->polarization);
     if (x->has_spindle)
         memcpy(b->spindle, x->spindle, sizeof b->spindle);
-    /* any plane across the beam, for the panel that the places replace */
+    /* any plane across the beam: this panel is replaced by those of the list */
     memcpy(d->fast, x->polarization, sizeof d->fast);
     vec_cross(x->direction, x->polarization, d->slow);
 }
@@ -124,7 +125,7 @@ static enum status set_expt(const struct geometry_options *o, struct request *r,
     return s;
 }
 
-/* A thickness of 0 takes away the sensor that a file or a named detector has. */
+/* --thickness=0 removes the sensor of a file or of a built-in detector. */
 static enum status remove_sensor(const struct geometry_options *o, struct request *r,
                                  struct error *e)
 {

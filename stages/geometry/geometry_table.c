@@ -204,8 +204,9 @@ const struct opt geometry_table[] = {
              1e6, .si = SI_MM, .needs = "physics=physical beam-size"),
     GROUP("Crystals (lysozyme if no cell, matrix or structure factors are given):"),
     ROW(TEXTS, "crystal", "KEY=VALUE...",
-        "One of several crystals; keys are the options below; can be repeated", crystals,
-        OPT_CONTENT | OPT_KEYS),
+        "One of several crystals; keys are the other options of this group and the groups below; "
+        "can be repeated",
+        crystals, OPT_CONTENT | OPT_KEYS),
     /* each row below is also a key of --crystal */
     TEXT("name", "TEXT", "Name of the crystal in headers and lists", name, OPT_CONTENT),
     REALS("cell", "A,B,C,AL,BE,GA", "Unit cell in angstrom and degrees", cell, 6, 0, 1e6, 0,
