@@ -1,3 +1,4 @@
+/* Warnings about values in the wrong unit. */
 #include "doubt.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@ void doubt_unit(const struct usual *u, double value)
              value * (small ? u->more : u->less));
 }
 
-/* Whether x rad is a multiple of `step` degrees, but for `error` rad. */
+/* Whether x (rad) is a multiple of `step` degrees other than 0, within `error` rad. */
 static bool is_multiple(double x, double step, double error)
 {
     const double steps = round(rad_to_deg(x) / step);
@@ -45,7 +46,7 @@ void doubt_angles(const char *option, const double *rad, int count)
         const double deg = rad_to_deg(rad[i]);
         if (deg == 0.0)
             continue;
-        /* 1.57 is as far as most know it */
+        /* multiples of 45 degrees may have three digits, such as 1.57 */
         if (fabs(deg) > 6.3 || (!is_multiple(deg, 45.0, 1e-3) && !is_multiple(deg, 5.0, 5e-5)))
             return;
         any = true;

@@ -224,7 +224,7 @@ enum status orient_check(struct orient_options *o, struct error *e)
 
 void orient_doubt(const struct orient_options *o)
 {
-    /* nobody turns by so little in a frame; 0.0087 are 0.5 degrees */
+    /* frames never rotate by less than 0.01 degrees; 0.0087 rad are 0.5 degrees */
     static const struct usual osc = {"osc", "deg", 0.01, 360, "rad", 180 / M_PI, "", 0};
     if (o->random && o->osc_deg != 0 && (o->frames > 1 || o->only > 0))
         log_line(

@@ -1,3 +1,4 @@
+/* --runs: groups of frames with their own hit rate, crystals, fluence or energy. */
 #include "orient_runs.h"
 
 #include <inttypes.h>
@@ -8,7 +9,8 @@
 #include "base/hash.h"
 #include "base/units.h"
 
-/* How far from the beam's an energy may be: absorption and sampling are those of the beam. */
+/* Largest relative difference between the energy of a run and that of the beam.  Absorption and
+ * sampling are those of the beam. */
 #define ENERGY_APART 0.1
 
 enum status orient_runs_read(struct orient_runs *r, const char *path, struct error *e)
@@ -30,7 +32,7 @@ enum status orient_runs_read(struct orient_runs *r, const char *path, struct err
     return STATUS_OK;
 }
 
-/* What the line says in place of the options. */
+/* Replaces the options of a run by the values of its line. */
 static enum status use_line(const struct run_line *l, size_t ncrystals, double wavelength_m,
                             bool turned_alike, struct orient_run *run, struct error *e)
 {

@@ -1,3 +1,4 @@
+/* Sampling of the spots: chooses steps and channels, and warns if there are too few. */
 #include "orient_sampling.h"
 
 #include <inttypes.h>
@@ -10,9 +11,10 @@
 #include "physics/crystal/sampling.h"
 #include "physics/setup.h"
 
-/* Terms of a pixel that --steps=auto chooses at most. */
+/* Largest number of terms per pixel that --steps=auto chooses. */
 #define TERMS_MAX 1e6
 
+/* Prints a warning for each kind of steps that is too coarse. */
 static void warn(const struct sampling_report *r)
 {
     const double spot = rad_to_deg(r->spot_rad), rocking = rad_to_deg(r->rocking_rad);
@@ -39,7 +41,8 @@ static void warn(const struct sampling_report *r)
                  rad_to_deg(r->domain_rad), rocking, rad_to_deg(r->rocking_share_rad), r->domains);
 }
 
-/* How a crystal is sampled, into *finest if its points must be closer than those. */
+/* Examines the sampling of a crystal, and stores the report in *finest if its spots need closer
+ * points than those of *finest. */
 static enum status sample_crystal(const struct orient_options *o, const struct experiment *x,
                                   uint32_t crystal, struct sampling_report *finest, struct error *e)
 {
@@ -58,7 +61,8 @@ static enum status sample_crystal(const struct orient_options *o, const struct e
     return s;
 }
 
-/* The crystal with the finest spots stands for all, as it lies for all orientations. */
+/* Stores the report of the crystal with the finest spots in *finest.  Its initial orientation is
+ * examined, as an example for all orientations. */
 static enum status sample_all(const struct orient_options *o, const struct experiment *x,
                               struct sampling_report *finest, struct error *e)
 {
@@ -69,7 +73,8 @@ static enum status sample_all(const struct orient_options *o, const struct exper
     return s;
 }
 
-/* So many channels that one is half of the rms width in energy that a spot has. */
+/* Chooses the channels of a spectrum: the width of one is half of the rms width of a spot in
+ * energy. */
 static void choose_channels(const struct experiment *x, const struct sampling_report *r,
                             struct spectrum *s)
 {
@@ -91,7 +96,7 @@ static void choose_channels(const struct experiment *x, const struct sampling_re
              s->channels);
 }
 
-/* Numbers that were not given, and the oversampling where it is less. */
+/* --steps=auto: sets the numbers that were not given, and raises the oversampling of *x. */
 static enum status choose_steps(struct orient_options *o, struct experiment *x,
                                 const struct sampling_report *r, int64_t channels, struct error *e)
 {
@@ -124,6 +129,7 @@ static enum status choose_steps(struct orient_options *o, struct experiment *x,
     return STATUS_OK;
 }
 
+/* Prints number of frames, rotation and width of spots. */
 static void tell(const struct orient_options *o, const struct experiment *x, double spot_rad)
 {
     char turned[60] = "", crystals[40] = "";
