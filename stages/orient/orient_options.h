@@ -17,7 +17,8 @@
 /* Values of --steps. */
 enum steps_choice { STEPS_GIVEN, STEPS_AUTO };
 
-/* Values of the options, in SI units.  Phi is in degrees, because phi0 + k osc is computed in degrees. */
+/* Values of the options, in SI units.  Phi is in degrees, because phi0 + k osc is computed in
+ * degrees. */
 struct orient_options {
     struct opt_marks given;
     int64_t frames, only, seed;
