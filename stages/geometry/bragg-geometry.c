@@ -201,9 +201,9 @@ static void close_geometry(void *state)
 static const struct stage stage = {
     .role = {.name = "bragg-geometry", .wants = KIND_NONE, .gives = KIND_EXPERIMENT},
     .summary = "Describe detector, beam and crystals of a simulation.",
-    .examples =
-        "bragg-geometry --detector=eiger-16m --distance=150 --model=mine.pdb | ...\n"
-        "bragg-geometry --detpixels=1024x2048 --pixel=75um --energy=12.4keV --ncells=20 | ...",
+    .details = "Built-in detectors and detector files are described in bragg-detectors(5).",
+    .examples = "bragg-geometry --detector=eiger-16m --distance=150 --model=mine.pdb | ...\n"
+                "bragg-geometry --detpixels=1024x2048 --pixel=75um --energy=12.4keV | ...",
     .options = geometry_table,
     .state_size = sizeof(struct geometry),
     .open = open_geometry,
