@@ -153,7 +153,7 @@ is 'an option says it' "$(said none.poni --detector=none.poni --wavelength=1.3)"
 sed 's/^Rot1/Rott1/' plain.poni >slip.poni
 is 'a key that is not known' "$(said slip.poni --detector=slip.poni)" "$(printf 'these settings have no effect: Rott1\nwavelength_A=1.1')"
 poni Detector '{"pixel1": 0.001, "pixel2": 0.001, "max_shape": [30, 40], "sensor": {"material": "CdTe", "thickness": 0.001}}' >cdte.poni
-check 'a sensor without mu' sh -c "bragg-geometry --detector=cdte.poni --ncells=5 2>&1 >/dev/null | grep -q \"sensor of 'CdTe' catches\""
+check 'a sensor without mu' sh -c "bragg-geometry --detector=cdte.poni --ncells=5 2>&1 >/dev/null | grep -q \"sensor of 'CdTe' is not known\""
 poni CSPAD >cspad.poni
 check_status 'a detector that is not flat' 3 bragg-geometry --detector=cspad.poni
 finish

@@ -103,5 +103,5 @@ says() {
 }
 says 'derivatives' 'derivatives have no --diffuse-sigma' '' --derivatives=rot
 halos='--diffuse-sigma=4 --diffuse-gamma=40'
-says 'a motion too large for the spots that are seen' 'weakens some reflections' '' ''
+says 'a motion too large for the spots that are seen' 'weakens reflections' '' ''
 finish
