@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,11 +145,50 @@ static void listen_to(struct question *q)
     }
 }
 
+/* --- an end from outside, so that what was made is removed ---------------- */
+
+static volatile sig_atomic_t ended_by;
+
+static void note_end(int number)
+{
+    ended_by = number;
+}
+
+enum { ENDS = 3 };
+static const int ends[ENDS] = {SIGINT, SIGTERM, SIGHUP};
+
+/* Those that this process was started to ignore stay ignored. */
+static void catch_ends(struct sigaction before[ENDS])
+{
+    const struct sigaction mine = {.sa_handler = note_end};
+    ended_by = 0;
+    for (int i = 0; i < ENDS; i++)
+        if (sigaction(ends[i], NULL, &before[i]) == 0 && before[i].sa_handler != SIG_IGN)
+            (void)sigaction(ends[i], &mine, NULL);
+}
+
+static void release_ends(const struct sigaction before[ENDS])
+{
+    for (int i = 0; i < ENDS; i++)
+        (void)sigaction(ends[i], &before[i], NULL);
+}
+
+/* What a run that was ended so says, too: Ctrl-C needs no word. */
+static enum status say_end(struct error *e)
+{
+    *e = (struct error){0};
+    return ended_by == SIGINT ? STATUS_INTERRUPTED
+                              : error_set(e, STATUS_FAILED, "ended by signal %d (%s)", ended_by,
+                                          ended_by == SIGTERM ? "SIGTERM" : "SIGHUP");
+}
+
+/* --- listening ------------------------------------------------------------- */
+
 /* Until all have told, or said that they cannot. */
 static void listen_to_all(struct question *list, struct pollfd *polls, size_t count)
 {
     const uint64_t until_ns = clock_ns() + PATIENCE_NS;
-    for (size_t open = 1; open && clock_ns() < until_ns;) {
+    for (size_t open = 1; open && !ended_by && clock_ns() < until_ns;) {
         open = 0;
         for (size_t i = 0; i < count; i++) {
             const bool waits = list[i].answers >= 0 && !list[i].ended;
@@ -275,12 +315,17 @@ enum status hosts_check(struct hosts *h, const struct pipeline *p, const char *f
     (void)signal(SIGPIPE, SIG_IGN);
     for (size_t i = 0; list && i < h->count; i++)
         list[i] = (struct question){.host = &h->list[i], .orders = -1, .answers = -1};
+    struct sigaction before[ENDS];
+    catch_ends(before);
     if (s == STATUS_OK)
         s = ask_all(list, h, p, file, e);
-    for (size_t i = 0; i < h->count && s == STATUS_OK; i++)
+    for (size_t i = 0; i < h->count && s == STATUS_OK && !ended_by; i++)
         s = judge(&list[i], folder, e);
     for (size_t i = 0; list && i < h->count; i++)
         end(&list[i]);
+    release_ends(before);
+    if (ended_by)
+        s = say_end(e);
     if (made >= 0)
         (void)close(made);
     mem_free(file);

@@ -93,6 +93,10 @@ bool pipeline_is_ours(const struct pipeline_stage *s);
 /* True when its args have the option --NAME. */
 bool pipeline_has(const struct pipeline_stage *s, const char *name);
 
+/* The value of the option --NAME=VALUE in the args of a stage, which owns it.  NULL if the option
+ * is not there, or has no value. */
+const char *pipeline_value(const struct pipeline_stage *s, const char *name);
+
 /* True when keys are for a stage: its args have none, nor --insecure, which is for the clients of
  * one with --bind. */
 bool pipeline_takes_keys(const struct pipeline_stage *s);
