@@ -1,6 +1,6 @@
 /*
- * bragg-geometry: makes the experiment (detector, beam, crystals, structure
- * factors), hands it on and ends.
+ * bragg-geometry: the first program of a pipeline.  It makes the experiment (detector, beam,
+ * crystals, structure factors) from options and files, sends it to the next stage, and ends.
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -24,17 +24,18 @@
 
 struct geometry {
     struct geometry_options options;
-    struct experiment experiment;  // made in open, handed over in begin
+    struct experiment experiment;  // made in `open`; `begin` passes it to the runtime
 };
 
-/* What the options say of every crystal. */
+/* Fills r->crystals from the options of each crystal in `list`.  The caller frees r->crystals. */
 static enum status request_crystals(const struct crystal_options *list, struct request *r,
                                     struct error *e)
 {
     if (r->physics == PHYSICS_FAITHFUL && r->ncrystals > 1)
-        return error_set(e, STATUS_USAGE,
-                         "--physics=faithful knows one crystal, there are %zu --crystal",
-                         r->ncrystals);
+        return error_set(
+            e, STATUS_USAGE,
+            "--physics=faithful allows one crystal (got %zu of --crystal). Use --physics=physical",
+            r->ncrystals);
     r->crystals = mem_array(r->ncrystals, sizeof *r->crystals);
     if (!r->crystals)
         return error_memory(e, "the crystals");
@@ -44,7 +45,8 @@ static enum status request_crystals(const struct crystal_options *list, struct r
     return s;
 }
 
-/* Detector and beam, and the files that they need.  *mask keeps the sizes of the mask. */
+/* Makes detector and beam of *x, and reads the files that they need.  *mask gets the size of the
+ * mask; the caller frees it. */
 static enum status make_laboratory(const struct geometry_options *o, struct request *r,
                                    struct smv *mask, struct experiment *x, struct error *e)
 {
@@ -59,8 +61,8 @@ static enum status make_laboratory(const struct geometry_options *o, struct requ
     return s;
 }
 
-/* A mask that leaves no pixel is an error.  One that leaves less than a half may have 0 for good
- * pixels, as the masks of other programs have. */
+/* STATUS_INPUT if the mask computes no pixel.  Warns if it computes less than half of the pixels:
+ * masks of other programs may have 0 for good pixels. */
 static enum status check_mask_values(const char *path, const struct smv *mask, struct error *e)
 {
     const size_t count = (size_t)(mask->fast_pixels * mask->slow_pixels);
@@ -78,22 +80,24 @@ static enum status check_mask_values(const char *path, const struct smv *mask, s
     return STATUS_OK;
 }
 
+/* STATUS_INPUT if the mask does not fit the panel, or computes no pixel. */
 static enum status check_mask(const struct geometry_options *o, const struct smv *mask,
                               const struct panel *p, struct error *e)
 {
     if (!o->mask)
         return STATUS_OK;
     if (mask->fast_pixels != p->fast_pixels || mask->slow_pixels != p->slow_pixels)
-        return error_set(
-            e, STATUS_INPUT,
-            "%s: has %" PRId64 " x %" PRId64 " pixels, the detector %" PRId64 " x %" PRId64,
-            o->mask, mask->fast_pixels, mask->slow_pixels, p->fast_pixels, p->slow_pixels);
+        return error_set(e, STATUS_INPUT,
+                         "%s: the mask has %" PRId64 " x %" PRId64 " pixels; expected %" PRId64
+                         " x %" PRId64 ", as the detector has",
+                         o->mask, mask->fast_pixels, mask->slow_pixels, p->fast_pixels,
+                         p->slow_pixels);
     const enum status s = smv_compare_pixel(o->mask, smv_pixel_m(mask), p->pixel_m, e);
     return s ? s : check_mask_values(o->mask, mask, e);
 }
 
-/* Masks of files must leave pixels.  One that leaves less than a half may have its numbers the
- * other way round. */
+/* STATUS_INPUT if a detector file masks all pixels.  Warns if it masks more than half of them: the
+ * values of its mask may be inverted. */
 static enum status check_masks(const struct geometry_options *o, const struct experiment *x,
                                struct error *e)
 {
@@ -115,6 +119,7 @@ static enum status check_masks(const struct geometry_options *o, const struct ex
     return STATUS_OK;
 }
 
+/* Prints the experiment: one line of progress, and details with --verbose. */
 static void summarize(const struct experiment *x)
 {
     const struct panel *p = &x->panels[0];
@@ -138,7 +143,8 @@ static void summarize(const struct experiment *x)
     log_line(LOG_INFO, "oversample %d", x->sampling.oversample);
 }
 
-/* The experiment of a request and of all files. */
+/* Makes the experiment of g from the request and all files, cuts its panels, and prints warnings.
+ */
 static enum status make_experiment(struct geometry *g, const struct crystal_options *list,
                                    const struct layout *cut, struct request *r, struct smv *mask,
                                    struct error *e)
@@ -157,8 +163,8 @@ static enum status make_experiment(struct geometry *g, const struct crystal_opti
     for (size_t i = 0; i < x->ncrystals && !s; i++)
         if (list[i].options.diffuse_damp && !diffuse_damp(&x->crystals[i]))
             s = error_set(e, STATUS_INPUT,
-                          "--diffuse-sigma of %g A weakens reflections by more than e^-%g: see "
-                          "--dmin",
+                          "--diffuse-sigma=%g A weakens some reflections by more than e^-%g. Give "
+                          "a larger --dmin",
                           list[i].options.crystal.diffuse_sigma_A[0], DIFFUSE_MOST_X);
     if (!s)
         s = check_mask(o, mask, &x->panels[0], e);
@@ -170,6 +176,7 @@ static enum status make_experiment(struct geometry *g, const struct crystal_opti
     return s;
 }
 
+/* --write-geom: writes the detector as a CrystFEL geometry file. */
 static enum status write_geometry(const struct geometry_options *o, const struct experiment *x,
                                   struct error *e)
 {
@@ -240,10 +247,10 @@ static void close_geometry(void *state)
 
 static const struct stage stage = {
     .role = {.name = "bragg-geometry", .wants = KIND_NONE, .gives = KIND_EXPERIMENT},
-    .summary = "Describe detector, beam and crystals.",
-    .examples =
-        "bragg-geometry --detector=eiger-16m --distance=150 --model=mine.pdb | ...\n"
-        "bragg-geometry --detpixels=1024x2048 --pixel=75um --energy=12.4keV --ncells=20 | ...",
+    .summary = "Describe detector, beam and crystals of a simulation.",
+    .details = "Built-in detectors and detector files are described in bragg-detectors(5).",
+    .examples = "bragg-geometry --detector=eiger-16m --distance=150 --model=mine.pdb | ...\n"
+                "bragg-geometry --detpixels=1024x2048 --pixel=75um --energy=12.4keV | ...",
     .options = geometry_table,
     .state_size = sizeof(struct geometry),
     .open = open_geometry,

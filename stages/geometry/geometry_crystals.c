@@ -1,7 +1,7 @@
 /*
- * Several crystals: each --crystal holds KEY=VALUE words, whose keys are the options of
- * a single crystal, parsed by the same table.  What it does not say is as those options
- * say for all.
+ * The crystals of an experiment.  Each --crystal has KEY=VALUE words, whose keys are the options of
+ * a single crystal; the same table parses them.  Options outside --crystal are the defaults of all
+ * crystals.
  */
 #include <ctype.h>
 #include <math.h>
@@ -14,7 +14,7 @@
 
 enum { WORDS_MAX = 24 };
 
-/* The rows behind --crystal: what can be said of a crystal. */
+/* The rows after --crystal: the options of a single crystal. */
 static const struct opt *crystal_keys(void)
 {
     const struct opt *row = geometry_table;
@@ -23,7 +23,8 @@ static const struct opt *crystal_keys(void)
     return row + 1;
 }
 
-/* Splits `text` at blanks into options "--KEY=VALUE" in `words`. */
+/* Splits `text` at blanks into options "--KEY=VALUE", which are stored in `words` (`size` bytes)
+ * and appended to argv. */
 static enum status split(const char *text, char *words, size_t size, char **argv, int *argc,
                          struct error *e)
 {
@@ -31,10 +32,11 @@ static enum status split(const char *text, char *words, size_t size, char **argv
     while (*(text += strspn(text, blanks))) {
         const size_t length = strcspn(text, blanks);
         if (!memchr(text, '=', length))
-            return error_set(e, STATUS_USAGE, "'%.*s' must be KEY=VALUE",
+            return error_set(e, STATUS_USAGE, "got '%.*s'; expected KEY=VALUE",
                              (int)(length < 60 ? length : 60), text);
         if (*argc == WORDS_MAX || length + 3 > size)
-            return error_set(e, STATUS_USAGE, "the value is too long");
+            return error_set(e, STATUS_USAGE, "the value is too long; expected at most %d words",
+                             WORDS_MAX - 1);
         memcpy(words, "--", 2);
         memcpy(words + 2, text, length);
         words[length + 2] = 0;
@@ -43,10 +45,11 @@ static enum status split(const char *text, char *words, size_t size, char **argv
         size -= length + 3;
         text += length;
     }
-    return *argc > 1 ? STATUS_OK : error_set(e, STATUS_USAGE, "holds no KEY=VALUE");
+    return *argc > 1 ? STATUS_OK
+                     : error_set(e, STATUS_USAGE, "the value is empty; expected KEY=VALUE");
 }
 
-/* Drops those of `names`, parted by |, that the crystal does not say itself. */
+/* Unmarks those of `names`, separated by |, that the crystal itself does not give. */
 static void yield(struct geometry_options *own, const struct geometry_options *typed,
                   const char *names)
 {
@@ -56,7 +59,8 @@ static void yield(struct geometry_options *own, const struct geometry_options *t
     }
 }
 
-/* Where of two options only one can be, its own stands and the common one yields. */
+/* Merges the marks of the common options into `own`.  If a crystal gives an option that excludes a
+ * common one, the common option is dropped. */
 static void inherit(struct geometry_options *own, const struct geometry_options *common)
 {
     const struct geometry_options typed = *own;
@@ -121,7 +125,8 @@ static enum status check_crystal(const struct geometry_options *o, struct error 
     enum status s = o->hkl ? filetype_check_file(o->hkl, FILETYPE_HKL, e) : STATUS_OK;
     s = s ? s
           : opt_check(geometry_table, crystal_keys(), o,
-                      e);  // a list needs a cell, a wrong kind of file none
+                      e);  // after the kind of the file: a file of the wrong kind needs no hint
+                           // about a cell
     if (s)
         return s;
     if (faithful && geometry_given(o, "ncells"))
@@ -129,15 +134,16 @@ static enum status check_crystal(const struct geometry_options *o, struct error 
     if (s)
         return s;
     if (geometry_given(o, "light") && !geometry_given(o, "light-occupancy"))
-        return error_set(e, STATUS_USAGE, "--light needs --light-occupancy: how many are excited");
+        return error_set(e, STATUS_USAGE,
+                         "--light needs --light-occupancy=X, the fraction of excited molecules");
     if (geometry_given(o, "cell|matrix") && !geometry_given(o, "hkl|mtz|model|default-F"))
         return error_set(e, STATUS_USAGE,
-                         "--%s needs structure factors: --model, --hkl, --mtz or --default-F",
+                         "--%s needs structure factors. Add --model, --mtz, --hkl or --default-F",
                          geometry_given(o, "cell") ? "cell" : "matrix");
     return STATUS_OK;
 }
 
-/* Names stand in headers and lists whose items are parted by blanks. */
+/* Names appear in headers and lists whose items are separated by blanks. */
 static enum status set_name(const struct geometry_options *o, struct crystal_request *c,
                             struct error *e)
 {
@@ -145,15 +151,19 @@ static enum status set_name(const struct geometry_options *o, struct crystal_req
     const size_t length = strlen(name);
     for (size_t i = 0; i < length; i++)
         if (!isalnum((unsigned char)name[i]) && !strchr("._+-", name[i]))
-            return error_set(e, STATUS_USAGE,
-                             "--name: '%.60s' must consist of letters, digits and . _ + -", name);
+            return error_set(
+                e, STATUS_USAGE,
+                "--name: '%.60s' has other characters; expected letters, digits and . _ + -", name);
     if (length >= sizeof c->name)
-        return error_set(e, STATUS_USAGE, "--name: '%.60s' is longer than %zu characters", name,
+        return error_set(e, STATUS_USAGE,
+                         "--name: '%.60s' is too long; expected at most %zu characters", name,
                          sizeof c->name - 1);
     memcpy(c->name, name, length + 1);
     return STATUS_OK;
 }
 
+/* Cells of a block, and size of the crystal: without --ncells a crystal with a size is one block.
+ */
 static void set_extent(const struct geometry_options *o, struct crystal_request *c)
 {
     const bool size = geometry_given(o, "crystal-size");
@@ -164,14 +174,14 @@ static void set_extent(const struct geometry_options *o, struct crystal_request 
     }
 }
 
-/* No cell is typed whose angles are all as flat as numbers below pi say. */
+/* Three angles of at most pi degrees would make a flat cell, so they are probably radians. */
 static enum status check_angles(const double angle[3], struct error *e)
 {
     if (angle[0] > M_PI || angle[1] > M_PI || angle[2] > M_PI || !(angle[0] > 0.0))
         return STATUS_OK;
     return error_set(e, STATUS_USAGE,
-                     "--cell: angles of %g %g %g deg: in radians? They must be in degrees, as in "
-                     "90,90,90",
+                     "--cell: angles of %g, %g and %g deg are too small; expected degrees, as in "
+                     "90,90,90. Did you give radians?",
                      angle[0], angle[1], angle[2]);
 }
 
@@ -192,6 +202,6 @@ enum status geometry_crystal(const struct geometry_options *o, struct crystal_re
     if (c->has_cell && (s = check_angles(o->cell + 3, e)))
         return s;
     if (c->gauss && c->shape != SHAPE_GAUSS)
-        return error_set(e, STATUS_USAGE, "--mosaic-model=gauss is for --shape=gauss");
+        return error_set(e, STATUS_USAGE, "--mosaic-model=gauss needs --shape=gauss");
     return STATUS_OK;
 }

@@ -1,4 +1,4 @@
-/* --detector: real detectors by their names, and files that say where one stands. */
+/* --detector: built-in detectors, and files of pyFAI and NXmx, which also have the position. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -48,14 +48,14 @@ void geometry_take_wavelength(const struct geometry_options *o, const char *path
         r->beam.wavelength_m = wavelength_m;
     else
         log_line(LOG_WARNING,
-                 "%s: does not say the wavelength: %g A is used. Give --wavelength or --energy",
+                 "%s: the file has no wavelength; %g A is used. Give --wavelength or --energy",
                  path, m_to_angstrom(r->beam.wavelength_m));
 }
 
 void geometry_report_unused(const char *path, const char *unused)
 {
     if (*unused)
-        log_line(LOG_WARNING, "%s: without effect here: %s", path, unused);
+        log_line(LOG_WARNING, "%s: these settings have no effect: %s", path, unused);
 }
 
 /* --- the list ------------------------------------------------------------------------ */
@@ -100,7 +100,7 @@ enum status geometry_list(struct error *e)
 
 /* --- names --------------------------------------------------------------------------- */
 
-/* A counter takes a photon of any energy for one. */
+/* A photon-counting detector counts a photon of any energy as one. */
 static void count_harmonic(const struct geometry_options *o, const struct preset_detector *d,
                            struct beam_request *b)
 {
@@ -126,8 +126,10 @@ static enum status set_preset(const struct geometry_options *o,
     if (!preset->nplaces)
         return panels ? STATUS_OK : layout_mask(&preset->layout, &d->mask, e);
     if (!panels)
-        return error_set(e, STATUS_USAGE,
-                         "--panels=image: the modules of this detector do not lie on one grid");
+        return error_set(
+            e, STATUS_USAGE,
+            "--panels=image: the modules of %s are not on one grid. Use --panels=modules",
+            preset->name);
     const enum status s = opt_exclude(geometry_table, o, "detector", GEOMETRY_PLACED, e);
     if (s)
         return s;
@@ -143,14 +145,15 @@ static enum status unknown(const char *name, struct error *e)
         if (nearest_better(name, preset_at(i)->name, &best))
             meant = preset_at(i)->name;
     return error_set(e, STATUS_USAGE,
-                     "--detector: '%.60s' is unknown, and no file: %s%s%s--detector=list shows "
-                     "the names",
-                     name, meant ? "did you mean " : "", meant ? meant : "", meant ? "? " : "");
+                     "--detector: '%.60s' is not a built-in detector and not a file. "
+                     "%s%s%s--detector=list prints the names",
+                     name, meant ? "Did you mean " : "", meant ? meant : "", meant ? "? " : "");
 }
 
 /* --- files of pyFAI ------------------------------------------------------------------ */
 
-/* The detector that the file names has pixels of one size, and so many. */
+/* STATUS_INPUT if size or number of pixels in the file differ from those of the detector that the
+ * file names. */
 static enum status compare_named(const char *path, const struct preset_detector *d,
                                  const struct poni *f, struct error *e)
 {
@@ -158,20 +161,20 @@ static enum status compare_named(const char *path, const struct preset_detector 
         const int64_t pixels = layout_pixels(&d->layout, 1 - i);
         if (f->pixel_m[i] > 0 && !(fabs(f->pixel_m[i] / d->pixel_m - 1) < 1e-3))
             return error_set(e, STATUS_INPUT,
-                             "%s: pixels of %.6g um, but those of its detector '%s' have %.6g um. "
-                             "'Detector: Detector' is for any other",
+                             "%s: the pixel size is %.6g um, but detector '%s' has %.6g um. Use "
+                             "'Detector: Detector' for any other detector",
                              path, f->pixel_m[i] * 1e6, f->detector, d->pixel_m * 1e6);
         if (f->pixels[i] && f->pixels[i] != pixels)
             return error_set(e, STATUS_INPUT,
-                             "%s: %" PRId64 " pixels along %s, but its detector '%s' has %" PRId64
-                             ". 'Detector: Detector' is for any other",
+                             "%s: %" PRId64 " pixels along %s, but detector '%s' has %" PRId64
+                             ". Use 'Detector: Detector' for any other detector",
                              path, f->pixels[i], i ? "fast" : "slow", f->detector, pixels);
     }
     return STATUS_OK;
 }
 
-/* Pixels and their number, by the detector that the file names or by options where it does not say
- * them. */
+/* Completes size and number of pixels of *f from the named detector (NULL: not built in) or from
+ * --detpixels.  STATUS_INPUT if something is missing, or if pixels are not square. */
 static enum status complete(const struct geometry_options *o, const struct preset_detector *named,
                             struct poni *f, struct error *e)
 {
@@ -192,20 +195,20 @@ static enum status complete(const struct geometry_options *o, const struct prese
     }
     if (!f->pixels[0] || !f->pixels[1])
         return error_set(e, STATUS_INPUT,
-                         "%s: does not say how many pixels there are: give --detpixels=FAST,SLOW",
+                         "%s: the number of pixels is missing. Give --detpixels=FAST,SLOW",
                          o->detector);
     if (!(f->pixel_m[0] > 0) || !(f->pixel_m[1] > 0))
         return error_set(e, STATUS_INPUT,
-                         "%s: does not say how large pixels are, and its detector '%.40s' is none "
-                         "of --detector=list",
+                         "%s: the pixel size is missing, and detector '%.40s' is not built in (see "
+                         "--detector=list). Add pixel1 and pixel2 to the file",
                          o->detector, f->detector);
     if (!(fabs(f->pixel_m[0] / f->pixel_m[1] - 1) < 1e-6))
-        return error_set(e, STATUS_INPUT, "%s: pixels of %g x %g m, must be square", o->detector,
-                         f->pixel_m[0], f->pixel_m[1]);
+        return error_set(e, STATUS_INPUT, "%s: pixels are %g x %g m; expected square pixels",
+                         o->detector, f->pixel_m[0], f->pixel_m[1]);
     return STATUS_OK;
 }
 
-/* Gaps, sensor and saturation of a detector that is as the file says. */
+/* Takes gaps, sensor and saturation from the built-in detector; the file has the position. */
 static enum status use_preset(const struct geometry_options *o, const struct preset_detector *d,
                               struct geom_panel *panel, struct request *r,
                               struct geometry_panels *p, struct error *e)
@@ -221,7 +224,8 @@ static enum status use_preset(const struct geometry_options *o, const struct pre
     return layout_mask(&d->layout, &panel->mask, e);
 }
 
-/* Silicon of the thickness that a file says; other sensors have no mu there. */
+/* Takes a silicon sensor of the thickness in the file.  Files do not contain the absorption of
+ * other materials. */
 static void take_sensor(const struct geometry_options *o, double thickness_m, const char *material,
                         struct request *r)
 {
@@ -231,8 +235,8 @@ static void take_sensor(const struct geometry_options *o, double thickness_m, co
         r->detector.thickness.range = thickness_m;
     else
         log_line(LOG_WARNING,
-                 "%s: a sensor of '%s' catches all photons, because its mu is not known. Give "
-                 "--thickness and --absorption",
+                 "%s: the absorption of a sensor of '%s' is not known, so the sensor detects all "
+                 "photons. Give --thickness and --absorption",
                  o->detector, material);
 }
 
@@ -244,8 +248,10 @@ static enum status set_poni(const struct geometry_options *o, struct request *r,
     enum status s = poni_read(o->detector, &f, e);
     const struct preset_detector *named = s ? NULL : preset_named(f.detector);
     if (named && named->nplaces)
-        return error_set(e, STATUS_INPUT, "%s: the modules of %s do not lie in one plane",
-                         o->detector, named->name);
+        return error_set(
+            e, STATUS_INPUT,
+            "%s: the modules of %s are not in one plane. Use --detector=NAME or --geom=FILE",
+            o->detector, named->name);
     s = s ? s : complete(o, named, &f, e);
     if (s)
         return s;
@@ -270,15 +276,15 @@ static enum status set_nxmx(const struct geometry_options *o, struct request *r,
     for (size_t i = 0; i < g.nnotes && !s; i++)
         log_line(LOG_WARNING, "%s: %s", o->detector, g.notes[i]);
     if (!s && g.wavelengths[0] && !geometry_given(o, "wavelength|energy"))
-        s = error_set(e, STATUS_INPUT, "%s: %s.  Give --wavelength.", o->detector, g.wavelengths);
+        s = error_set(e, STATUS_INPUT, "%s: %s. Give --wavelength or --energy", o->detector,
+                      g.wavelengths);
     if (!s && g.mask_unread)
-        log_line(LOG_WARNING, "%s: its pixel_mask cannot be read here: no pixel is masked",
-                 o->detector);
+        log_line(LOG_WARNING, "%s: pixel_mask cannot be read, so no pixel is masked", o->detector);
     if (!s && g.other_wavelength_m > 0 && !geometry_given(o, "wavelength|energy"))
-        s = error_set(e, STATUS_INPUT,
-                      "%s: says two wavelengths, %.6g and %.6g A. Give --wavelength or --energy",
-                      o->detector, m_to_angstrom(g.wavelength_m),
-                      m_to_angstrom(g.other_wavelength_m));
+        s = error_set(
+            e, STATUS_INPUT,
+            "%s: the file has two wavelengths, %.6g and %.6g A. Give --wavelength or --energy",
+            o->detector, m_to_angstrom(g.wavelength_m), m_to_angstrom(g.other_wavelength_m));
     s = s ? s : geometry_take_panels(g.panels, g.npanels, r, p, e);
     if (!s) {
         p->saturation = g.saturation;
@@ -297,8 +303,10 @@ static enum status set_file(const struct geometry_options *given, struct request
     struct geometry_options o = *given;
     const bool nxmx = nxmx_is_hdf5(o.detector);
     if (geometry_given(given, "distance"))
-        return error_set(e, STATUS_USAGE, "--detector=FILE and --distance exclude each other");
-    /* a poni file may not say how many pixels there are */
+        return error_set(e, STATUS_USAGE,
+                         "--detector=FILE and --distance cannot be used together, because the file "
+                         "contains the distance");
+    /* --detpixels is allowed with a .poni file, which may not contain the number of pixels */
     if (!nxmx)
         opt_mark(opt_find(geometry_table, "detpixels", strlen("detpixels")), &o, false);
     const enum status s = opt_exclude(geometry_table, &o, "detector", GEOMETRY_PLACED, e);

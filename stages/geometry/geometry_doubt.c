@@ -1,4 +1,4 @@
-/* What bragg-geometry warns of: values that can be, but were hardly meant. */
+/* Warnings of bragg-geometry about values that are possible but probably a mistake. */
 #include <math.h>
 #include <stdio.h>
 
@@ -8,12 +8,12 @@
 #include "geometry_options.h"
 #include "stages/orient/doubt.h"
 
-/* No lattice diffracts what is longer than twice its widest spacing; between these two lie
- * electrons of some MeV and the softest X-rays that crystals are shown. */
+/* Usual wavelengths, in A: from electrons of a few MeV to the softest X-rays that are used with
+ * crystals.  A wavelength above twice the largest d spacing gives no reflections. */
 #define SHORTEST_A 0.002
 #define LONGEST_A 50.0
 
-/* The largest of 1/|h a* + k b* + l c*| for small indices, A. */
+/* The largest d spacing in A: the maximum of 1/|h a* + k b* + l c*| for indices from -1 to 1. */
 static double widest_spacing_A(const struct crystal *c)
 {
     double shortest = INFINITY;
@@ -37,21 +37,26 @@ static void doubt_wavelength(const struct geometry_options *o, const struct expe
     const bool none = wave_A > 2.0 * widest_A;
     if (!none && wave_A >= SHORTEST_A && wave_A <= LONGEST_A)
         return;
-    char why[96] = "is improbable", meant[96] = "";
+    char what[96], why[96] = "is unusual", meant[96] = "";
+    if (geometry_given(o, "energy"))
+        (void)snprintf(what, sizeof what, "--energy=%g (%.4g A)", eV, wave_A);
+    else if (geometry_given(o, "wavelength"))
+        (void)snprintf(what, sizeof what, "--wavelength=%g (%.4g eV)", wave_A, eV);
+    else
+        (void)snprintf(what, sizeof what, "the wavelength of %.4g A (%.4g eV)", wave_A, eV);
     if (none)
-        (void)snprintf(why, sizeof why,
-                       "gives no reflection: the widest spacing of the crystal is %.4g A",
+        (void)snprintf(why, sizeof why, "gives no reflections: the largest d spacing is %.4g A",
                        widest_A);
     if (geometry_given(o, "energy") && wave_A > SHORTEST_A)
-        (void)snprintf(meant, sizeof meant, "; %g keV would be --energy=%g", eV, eV * 1000.0);
+        (void)snprintf(meant, sizeof meant, ". Did you mean --energy=%g (%g keV)?", eV * 1000.0,
+                       eV);
     else if (wave_A > LONGEST_A)
-        (void)snprintf(meant, sizeof meant, "; %g pm would be --wavelength=%g", wave_A,
-                       wave_A / 100.0);
-    log_line(LOG_WARNING, "a wavelength of %.4g A (%.4g eV) %s%s", wave_A,
-             ev_to_m(1.0) / x->beam.wavelength_m, why, meant);
+        (void)snprintf(meant, sizeof meant, ". Did you mean --wavelength=%g (%g pm)?",
+                       wave_A / 100.0, wave_A);
+    log_line(LOG_WARNING, "%s %s%s", what, why, meant);
 }
 
-/* In pixels where mm are meant, it lies far out. */
+/* A beam centre in pixels instead of mm is far outside the detector. */
 static void doubt_beam_center(const struct geometry_options *o, const struct detector_request *d)
 {
     double edge_mm[2], at[2];
@@ -63,13 +68,13 @@ static void doubt_beam_center(const struct geometry_options *o, const struct det
     if (geometry_given(o, "beam-center") && fmin(at[0], at[1]) >= 0.0 && most > longest &&
         most * m_to_mm(d->pixel_m) <= longest)
         log_line(LOG_WARNING,
-                 "--beam-center=%g,%g mm is beside the detector of %g x %g mm: in pixels it would "
-                 "be --beam-center=%g,%g",
+                 "--beam-center=%g,%g mm is outside the detector (%g x %g mm). If you meant "
+                 "pixels, give --beam-center=%g,%g",
                  at[0], at[1], edge_mm[0], edge_mm[1], at[0] * m_to_mm(d->pixel_m),
                  at[1] * m_to_mm(d->pixel_m));
 }
 
-/* The default beam is small; who gives a crystal size may not expect that. */
+/* The default beam is only 0.3 um wide, which a user who gives a crystal size may not expect. */
 static void doubt_clipping(const struct geometry_options *o, const struct request *r,
                            const struct beam *beam)
 {
@@ -78,37 +83,39 @@ static void doubt_clipping(const struct geometry_options *o, const struct reques
         widest_m = fmax(widest_m, fmax(r->crystals[i].size_m[1], r->crystals[i].size_m[2]));
     if (!geometry_given(o, "beam-size") && beam->size_m < widest_m)
         log_line(LOG_WARNING,
-                 "the beam of %g mm lights only a part of the crystal of %g mm: see --beam-size",
+                 "the beam (%g mm) illuminates only part of the crystal (%g mm). Check --beam-size "
+                 "and --crystal-size",
                  m_to_mm(beam->size_m), m_to_mm(widest_m));
 }
 
-/* Who says how large a crystal is hardly means that it is perfect. */
+/* A user who gives the size of a crystal rarely means one perfect block. */
 static void doubt_block(const struct geometry_options *o, const struct experiment *x)
 {
     for (const struct crystal *c = x->crystals; c < x->crystals + x->ncrystals; c++)
         if (c->has_size && !c->has_blocks && !o->request.oversample && x->sampling.oversample > 10)
             log_line(LOG_WARNING,
-                     "a crystal of %g mm as one block of %g x %g x %g cells needs an oversampling "
-                     "of %d: --ncells=30 makes it of blocks of 30 cells",
+                     "--crystal-size=%g mm as one block of %g x %g x %g cells needs %d subpixels "
+                     "per pixel edge. Give --ncells=30 for mosaic blocks of 30 cells",
                      m_to_mm(c->size_m[0]), c->cells[0], c->cells[1], c->cells[2],
                      x->sampling.oversample);
 }
 
-/* To first order a rotation moves a spot along a straight line. */
+/* The closed form is a first-order approximation: a rotation moves a spot along a straight line. */
 static void doubt_ensemble(const struct experiment *x)
 {
     for (const struct crystal *c = x->crystals; c < x->crystals + x->ncrystals; c++)
         for (int k = 0; k < 3; k++)
             if (c->mosaic_rms_rad[k] > deg_to_rad(0.3)) {
                 log_line(LOG_WARNING,
-                         "--mosaic-rms of %g deg: tails of spots are wrong above 0.3 deg, where "
-                         "--mosaic of bragg-orient is right",
+                         "--mosaic-rms=%g deg: the tails of spots are wrong above 0.3 deg. Use "
+                         "bragg-orient --mosaic instead",
                          rad_to_deg(c->mosaic_rms_rad[k]));
                 break;
             }
 }
 
-/* How wide one source makes a spot on panel 0, in m: pixel, diffraction or footprint. */
+/* Width in m of the spot of one source on panel 0: the largest of pixel, diffraction and size of
+ * the crystal. */
 static double spot_width_m(const struct experiment *x)
 {
     const struct panel *p = &x->panels[0];
@@ -123,7 +130,7 @@ static double spot_width_m(const struct experiment *x)
     return width_m;
 }
 
-/* A beam diverges in steps: each makes a spot of its own. */
+/* Each step of the divergence makes its own copy of a spot. */
 static void doubt_divergence(const char *option, double range_rad, double steps,
                              const struct experiment *x)
 {
@@ -132,8 +139,8 @@ static void doubt_divergence(const char *option, double range_rad, double steps,
     const double count = fmax(steps, 2.0), gap_m = whole_m / (count - 1.0);
     if (gap_m > 1.5 * width_m)
         log_line(LOG_WARNING,
-                 "--%s: %g steps make copies of a spot %.3g pixels apart: --%s-steps=%.0f joins "
-                 "them",
+                 "--%s: %g steps make separate copies of a spot, %.3g pixels apart. Give "
+                 "--%s-steps=%.0f or more",
                  option, count, gap_m / p->pixel_m, option, ceil(whole_m / width_m) + 1.0);
 }
 
@@ -175,7 +182,7 @@ static void doubt_lengths(const struct geometry_options *o, const struct experim
         const double *edge_A = x->crystals[i].cell_A;
         const double low = fmin(edge_A[0], fmin(edge_A[1], edge_A[2]));
         const double high = fmax(edge_A[0], fmax(edge_A[1], edge_A[2]));
-        if (low > 0.0)  // faithful physics has no cell where there is a matrix
+        if (low > 0.0)  // faithful mode with a matrix has no cell
             doubt_unit(&cell, low < cell.min ? low : high);
     }
 }

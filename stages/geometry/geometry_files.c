@@ -1,4 +1,4 @@
-/* What bragg-geometry reads from files: mask, sources, orientation matrix, structure factors. */
+/* Input files of bragg-geometry: mask, sources, orientation matrix, structure factors. */
 #include "geometry_files.h"
 
 #include <math.h>
@@ -20,13 +20,12 @@
 #include "physics/detector/detector.h"
 #include "physics/detector/pixel.h"
 
-/* To what resolution a model is asked for: no further than this where --dmin does not say it ... */
+/* Finest d spacing to which structure factors of a model are computed without --dmin. */
 #define MODEL_FINEST_A 1.0
-/* ... and always as far as this: the mask of the solvent lies on a grid as fine as that, and is
- * poor on a coarse one. */
+/* Coarsest d spacing: the grid of the solvent mask is as fine, and the mask is poor on a coarser
+ * grid. */
 #define MODEL_COARSEST_A 2.0
 
-/* The mask's pixels become 0 and 1; its size is the detector's where none was given. */
 enum status geometry_read_mask(const struct geometry_options *o, struct request *r, struct smv *smv,
                                struct error *e)
 {
@@ -53,18 +52,18 @@ enum status geometry_read_sources(const struct geometry_options *o, struct reque
         equal = equal && r->beam.listed[i].weight == r->beam.listed[0].weight;
     if (!equal && r->beam.weights != WEIGHTS_APPLY)
         log_line(LOG_WARNING,
-                 "%s: its weights differ and are not used: all sources shine alike, "
-                 "--weights=apply uses them",
+                 "%s: the weights differ but are not used, so all sources have the same intensity. "
+                 "Give --weights=apply",
                  o->source_file);
     return s;
 }
 
-/* The cell that a file of MOSFLM prints must be that of its matrix: another one is that of another
- * wavelength, or of a matrix in 1/A. */
+/* STATUS_INPUT if the cell that a MOSFLM file prints is not that of its matrix.  The usual causes
+ * are another wavelength and a matrix in 1/A. */
 static enum status compare_printed(const char *path, const double matrix[9], double wavelength_m,
                                    const double printed[6], struct error *e)
 {
-    static const double alike = 0.01;  // of an edge, and of a radian
+    static const double alike = 0.01;  // relative to an edge, and in radians
     double cell_A[3], cell_rad[3];
     if (printed[0] == 0.0)
         return STATUS_OK;
@@ -84,7 +83,8 @@ static enum status compare_printed(const char *path, const double matrix[9], dou
                                  rad_to_deg(cell_rad[2]));
 }
 
-/* Of MOSFLM, or the crystal of an experiment list in its form. */
+/* Reads a matrix of MOSFLM, or converts the crystal of an experiment list to that form (1/A times
+ * the wavelength). */
 static enum status read_matrix(const char *path, const struct experiment *x, double matrix[9],
                                struct error *e)
 {
@@ -111,15 +111,16 @@ static enum status read_unique(const struct geometry_options *o, double waveleng
     if (c->has_matrix && (s = cell_of_matrix(c->matrix, wavelength_m, c->cell_A, c->cell_rad, e)))
         return s;
     if (!symmetry_fits(&y, c->cell_A, c->cell_rad))
-        return error_set(e, STATUS_USAGE,
-                         "--spacegroup=%s does not fit --%s; other settings are named as 'P 1 1 "
-                         "2' and 'R 3 :H'",
-                         o->spacegroup, c->has_matrix ? "matrix" : "cell");
+        return error_set(
+            e, STATUS_USAGE,
+            "--spacegroup=%s does not fit --%s. Name another setting as in 'P 1 1 2' or 'R 3 :H'",
+            o->spacegroup, c->has_matrix ? "matrix" : "cell");
     return hkl_read(o->hkl, PHYSICS_PHYSICAL, &y, o->anomalous ? HKL_MATES_OWN : HKL_MATES_ALIKE,
                     o->crystal.table.default_F, &c->table, e);
 }
 
-/* A list knows no symmetry: one that holds the unique part alone lacks most spots. */
+/* Reads a list without symmetry.  A list of the unique part would miss most spots, so a warning is
+ * printed. */
 static enum status read_hkl(const struct geometry_options *o, enum physics physics,
                             struct hkl_table *table, struct error *e)
 {
@@ -127,13 +128,13 @@ static enum status read_hkl(const struct geometry_options *o, enum physics physi
         hkl_read(o->hkl, physics, NULL, HKL_MATES_APART, o->crystal.table.default_F, table, e);
     if (!s && hkl_is_unique_part(table))
         log_line(LOG_WARNING,
-                 "%s: reflections without their mates -h -k -l, as of the unique part alone: "
-                 "--spacegroup expands it by symmetry",
+                 "%s: the reflections have no mates -h -k -l, as in a list of the unique part. "
+                 "Give --spacegroup to expand the list",
                  o->hkl);
     return s;
 }
 
-/* A of what scatters from the sample to there. */
+/* The d spacing, in A, of scattering to the pixel. */
 static double resolution_A(const struct experiment *x, const struct panel *p, int64_t fast_px,
                            int64_t slow_px)
 {
@@ -160,8 +161,7 @@ void geometry_resolution(const struct experiment *x, double *edge_A, double *cor
         }
 }
 
-/* As --dmin says, else a little beyond what the shortest wavelength makes of the farthest corner,
- * in steps of 0.01 A. */
+/* --dmin, or 1 % beyond the farthest corner at the shortest wavelength, in steps of 0.01 A. */
 static double model_dmin_A(const struct geometry_options *o, const struct experiment *x)
 {
     if (o->request.dmin_m > 0.0)
@@ -174,13 +174,13 @@ static double model_dmin_A(const struct geometry_options *o, const struct experi
     const double seen_A = corner_A * shortest_m / x->beam.wavelength_m;
     if (seen_A < MODEL_FINEST_A)
         log_line(LOG_WARNING,
-                 "%s: no structure factors beyond %g A, the detector sees %.2g A: --dmin says "
-                 "how far",
+                 "%s: structure factors end at %g A, but the detector records %.2g A. Give --dmin "
+                 "to compute more",
                  o->model, MODEL_FINEST_A, seen_A);
     return fmin(MODEL_COARSEST_A, fmax(MODEL_FINEST_A, floor(seen_A * 99.0) / 100.0));
 }
 
-/* Complete as far as the image goes. */
+/* Reads the structure factors of --model; they are complete as far as the detector needs. */
 static enum status read_model(const struct geometry_options *o, const struct experiment *x,
                               struct hkl_table *table, double cell_A[3], double cell_rad[3],
                               struct error *e)
@@ -197,14 +197,12 @@ static enum status read_hands(const struct geometry_options *o, struct hkl_table
     const enum status s = mtz_read_hands(o->mtz, o->column, o->crystal.table.default_F, table,
                                          cell_A, cell_rad, &split, e);
     if (!s && split)
-        log_line(LOG_WARNING,
-                 "%s: F(+) and F(-) of %zu reflections differ where symmetry makes them one: "
-                 "F(+) is used",
+        log_line(LOG_WARNING, "%s: F(+) and F(-) differ for %zu centric reflections; F(+) is used",
                  o->mtz, split);
     return s;
 }
 
-/* F of the one source that the options name, and the cell that comes with it. */
+/* Reads F from the source that the options name, and its cell. */
 static enum status read_factors(const struct geometry_options *o, const struct experiment *x,
                                 struct crystal_request *c, double cell_A[3], double cell_rad[3],
                                 struct error *e)
@@ -226,12 +224,12 @@ static enum status read_factors(const struct geometry_options *o, const struct e
     return s;
 }
 
-/* F are those of the cell that they come with: another one is a mistake, or meant. */
+/* Warns if the cell of the crystal is not that of its structure factors: this may be a mistake. */
 static enum status compare_cells(const struct geometry_options *o, const struct experiment *x,
                                  const struct crystal_request *c, const double cell_A[3],
                                  const double cell_rad[3], struct error *e)
 {
-    static const double alike = 0.02;  // of an edge, and of a radian
+    static const double alike = 0.02;  // relative to an edge, and in radians
     double given_A[3], given_rad[3];
     enum status s = STATUS_OK;
     memcpy(given_A, c->cell_A, sizeof given_A);
@@ -243,14 +241,14 @@ static enum status compare_cells(const struct geometry_options *o, const struct 
         same = same && fabs(given_A[i] - cell_A[i]) <= alike * cell_A[i] &&
                fabs(given_rad[i] - cell_rad[i]) <= alike;
     if (!s && !same)
-        log_line(
-            LOG_WARNING,
-            "--%s has the cell %.5g %.5g %.5g A, %.4g %.4g %.4g deg, but %s has %.5g %.5g %.5g "
-            "A, %.4g %.4g %.4g deg: structure factors of another crystal are used",
-            geometry_given(o, "matrix") ? "matrix" : "cell", given_A[0], given_A[1], given_A[2],
-            rad_to_deg(given_rad[0]), rad_to_deg(given_rad[1]), rad_to_deg(given_rad[2]),
-            geometry_given(o, "mtz") ? o->mtz : o->model, cell_A[0], cell_A[1], cell_A[2],
-            rad_to_deg(cell_rad[0]), rad_to_deg(cell_rad[1]), rad_to_deg(cell_rad[2]));
+        log_line(LOG_WARNING,
+                 "--%s has the cell %.5g %.5g %.5g A, %.4g %.4g %.4g deg, but %s has %.5g %.5g "
+                 "%.5g A, %.4g %.4g %.4g deg. The structure factors of that cell are used",
+                 geometry_given(o, "matrix") ? "matrix" : "cell", given_A[0], given_A[1],
+                 given_A[2], rad_to_deg(given_rad[0]), rad_to_deg(given_rad[1]),
+                 rad_to_deg(given_rad[2]), geometry_given(o, "mtz") ? o->mtz : o->model, cell_A[0],
+                 cell_A[1], cell_A[2], rad_to_deg(cell_rad[0]), rad_to_deg(cell_rad[1]),
+                 rad_to_deg(cell_rad[2]));
     return s;
 }
 

@@ -1,4 +1,4 @@
-/* What of a request no single option says. */
+/* Parts of a request that follow from several options. */
 #include "geometry_options.h"
 
 #include "physics/beam/harmonic.h"
@@ -8,7 +8,7 @@ bool geometry_given(const struct geometry_options *o, const char *names)
     return opt_given(geometry_table, o, names);
 }
 
-/* Vectors belong to the custom convention and choose it. */
+/* Options that set an axis choose the convention "custom", and are an error with any other. */
 static enum status choose_convention(const struct geometry_options *o, struct detector_request *d,
                                      struct error *e)
 {
@@ -18,10 +18,13 @@ static enum status choose_convention(const struct geometry_options *o, struct de
     if (!geometry_given(o, "convention"))
         d->convention = CONVENTION_CUSTOM;
     if (d->convention != CONVENTION_CUSTOM)
-        return error_set(e, STATUS_USAGE, "axes and vectors need --convention=custom");
+        return error_set(e, STATUS_USAGE,
+                         "options that set an axis need --convention=custom. Remove --convention "
+                         "or these options");
     return STATUS_OK;
 }
 
+/* Defaults of the beam that depend on other options. */
 static void set_beam(const struct geometry_options *o, enum physics physics, struct beam_request *b)
 {
     if (geometry_given(o, "divergence"))
@@ -42,9 +45,9 @@ enum status geometry_request(const struct geometry_options *o, struct request *r
     if (s)
         return s;
     if (d->roi.fast_min > d->roi.fast_max || d->roi.slow_min > d->roi.slow_max)
-        return error_set(
-            e, STATUS_USAGE,
-            "--roi: the region is empty, must be FIRST,LAST along fast, then along slow");
+        return error_set(e, STATUS_USAGE,
+                         "--roi: the region is empty; expected FIRST,LAST along fast, then "
+                         "FIRST,LAST along slow");
     if (geometry_given(o, "detsize"))
         d->pixels[0] = d->pixels[1] = 0;
     set_beam(o, r->physics, &r->beam);

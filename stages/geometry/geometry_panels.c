@@ -1,4 +1,4 @@
-/* --geom, --expt and --cut: real detectors, files of geometry, several panels. */
+/* --geom, --expt and --cut: geometry files, and detectors of several panels. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,32 +15,31 @@
 #include "io/nxmx/nxmx_geometry.h"
 #include "physics/detector/sensor.h"
 
-/* A sensor is of silicon where nothing else is said. */
+/* Sets the absorption of silicon at the wavelength of the beam. */
 static enum status set_silicon(struct request *r, struct error *e)
 {
     struct detector_request *d = &r->detector;
     struct error why;
     (void)snprintf(d->material, sizeof d->material, "Si");
     return silicon_absorption(m_to_ev(r->beam.wavelength_m), &d->absorption_1_m, &why)
-               ? error_set(e, STATUS_INPUT, "%s. --absorption=UM says what the sensor absorbs",
-                           why.text)
+               ? error_set(e, STATUS_INPUT, "%s. Give --absorption=UM", why.text)
                : STATUS_OK;
 }
 
-/* What of the file is not the detector's. */
+/* Reports settings of the file that have no effect, and its gain. */
 static void report(const struct geometry_options *o, const struct geom *g, double gain)
 {
     geometry_report_unused(o->geom, g->unused);
     if (*g->hidden)
-        log_line(LOG_WARNING, "%s: panels %s lie one behind the other as seen from the sample",
-                 o->geom, g->hidden);
+        log_line(LOG_WARNING, "%s: panels %s overlap as seen from the sample", o->geom, g->hidden);
     if (g->gains_differ)
         log_line(LOG_WARNING,
-                 "%s: the panels differ in their ADU per photon: those of the first "
-                 "one are used",
+                 "%s: the panels have different values of ADU per photon; that of the first panel "
+                 "is used",
                  o->geom);
     if (gain != 1)
-        log_line(LOG_INFO, "%s: %g ADU per photon are for bragg-noise --gain", o->geom, gain);
+        log_line(LOG_INFO, "%s: the gain is %g ADU per photon, for bragg-noise --gain", o->geom,
+                 gain);
 }
 
 static enum status set_geom(const struct geometry_options *o, struct request *r,
@@ -65,7 +64,8 @@ static enum status set_geom(const struct geometry_options *o, struct request *r,
 
 /* --- experiment lists ------------------------------------------------------------ */
 
-/* A sensor that is as thick as the file says; its mu is that of the file's wavelength. */
+/* Takes the sensor of the list, unless --thickness replaces it.  Its mu is valid at the wavelength
+ * of the list only; at another wavelength silicon gets its own mu. */
 static void take_sensor(const struct geometry_options *o, const struct expt *x, struct request *r)
 {
     struct detector_request *d = &r->detector;
@@ -73,7 +73,10 @@ static void take_sensor(const struct geometry_options *o, const struct expt *x, 
     if (geometry_given(o, "thickness") || !(x->thickness_m > 0))
         return;
     if (!silicon && !(x->absorption_1_m > 0)) {
-        log_line(LOG_WARNING, "%s: the sensor catches all photons, its mu is not known", o->expt);
+        log_line(
+            LOG_WARNING,
+            "%s: the absorption (mu) of the sensor is not known, so the sensor detects all photons",
+            o->expt);
         return;
     }
     d->thickness.range = x->thickness_m;
@@ -82,7 +85,7 @@ static void take_sensor(const struct geometry_options *o, const struct expt *x, 
         d->absorption_1_m = x->absorption_1_m;
 }
 
-/* Wavelength, polarization and flux where no option says them; all directions. */
+/* Takes wavelength, polarization and flux that no option gives, and all directions. */
 static void take_beam(const struct geometry_options *o, const struct expt *x, struct request *r)
 {
     struct detector_request *d = &r->detector;
@@ -100,18 +103,20 @@ static void take_beam(const struct geometry_options *o, const struct expt *x, st
     memcpy(b->polarization, x->polarization, sizeof b->polarization);
     if (x->has_spindle)
         memcpy(b->spindle, x->spindle, sizeof b->spindle);
-    /* any plane across the beam, for the panel that the places replace */
+    /* any plane across the beam: this panel is replaced by those of the list */
     memcpy(d->fast, x->polarization, sizeof d->fast);
     vec_cross(x->direction, x->polarization, d->slow);
 }
 
-/* Of an image of one array, or panel by panel of an NXmx file: as the image has it. */
+/* Size, pixel and wavelength of an image; 0 if the image does not contain the value. */
 struct seen {
     int64_t pixels[2];
     double pixel_m, wavelength_m;
 };
 
-/* False where the image cannot be read or is not there: the list alone says all that is needed. */
+/* Reads *seen from the first image of the list.  False if there is nothing to compare: the image
+ * does not exist, cannot be read, or has several panels.  STATUS_INPUT in *s if an NXmx file has
+ * another number of panels than the list. */
 static bool look_at_image(const char *list, const struct expt *x, struct seen *seen, enum status *s,
                           struct error *e)
 {
@@ -140,8 +145,9 @@ static bool look_at_image(const char *list, const struct expt *x, struct seen *s
     return single;
 }
 
-/* A list and its images, where these are at hand, must be about one detector.  Distance and angles
- * are refined; the size of the image is not, and the wavelength hardly. */
+/* Compares the list with its first image, if that exists.  STATUS_INPUT if size or pixels differ;
+ * warns if the wavelength differs.  Distance and angles are not compared, because DIALS refines
+ * them. */
 static enum status compare_image(const struct geometry_options *o, const struct expt *x,
                                  struct error *e)
 {
@@ -163,8 +169,8 @@ static enum status compare_image(const struct geometry_options *o, const struct 
     if (seen.wavelength_m > 0 && !geometry_given(o, "wavelength|energy") &&
         !(fabs(seen.wavelength_m / x->wavelength_m - 1) < ALIKE))
         log_line(LOG_WARNING,
-                 "--expt=%s: the wavelength is %.6g A, but the image %s says %.6g A: the list is "
-                 "used; --wavelength sets another one",
+                 "--expt=%s: the wavelength is %.6g A, but the image %s has %.6g A. The list is "
+                 "used; --wavelength replaces it",
                  o->expt, m_to_angstrom(x->wavelength_m), x->image,
                  m_to_angstrom(seen.wavelength_m));
     return STATUS_OK;
@@ -176,7 +182,7 @@ static enum status set_expt(const struct geometry_options *o, struct request *r,
     struct expt x;
     enum status s = expt_read(o->expt, &x, e);
     if (!s && geometry_given(o, "exposure") && !geometry_given(o, "flux") && !(x.flux_ph_s > 0))
-        s = error_set(e, STATUS_USAGE, "--exposure needs --flux: %s has none", o->expt);
+        s = error_set(e, STATUS_USAGE, "--exposure needs --flux, because %s has none", o->expt);
     s = s ? s : compare_image(o, &x, e);
     if (!s)
         s = geometry_take_panels(x.panels, x.npanels, r, p, e);
@@ -188,12 +194,12 @@ static enum status set_expt(const struct geometry_options *o, struct request *r,
         take_sensor(o, &x, r);
     }
     if (!s && x.nexperiments > 1)
-        log_line(LOG_INFO, "%s: the first of %zu experiments", o->expt, x.nexperiments);
+        log_line(LOG_INFO, "%s: using the first of %zu experiments", o->expt, x.nexperiments);
     expt_free(&x);
     return s;
 }
 
-/* A thickness of 0 takes away the sensor that a file or a named detector has. */
+/* --thickness=0 removes the sensor of a file or of a built-in detector. */
 static enum status remove_sensor(const struct geometry_options *o, struct request *r,
                                  struct error *e)
 {
@@ -203,7 +209,8 @@ static enum status remove_sensor(const struct geometry_options *o, struct reques
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (geometry_given(o, parts[i]))
             return error_set(e, STATUS_USAGE,
-                             "--thickness=0 means that there is no sensor, and --%s describes one",
+                             "--thickness=0 removes the sensor, which --%s describes. Remove one "
+                             "of the two options",
                              parts[i]);
     r->detector.thickness.range = NAN;
     return STATUS_OK;

@@ -1,3 +1,4 @@
+/* Structure factors with phases: anomalous scatterers and excited states (--sites, --light). */
 #include "geometry_phases.h"
 
 #include <math.h>
@@ -12,18 +13,19 @@
 #include "io/structure_factors/sites.h"
 #include "physics/crystal/anomalous.h"
 
-/* Sodium: f'' of carbon, nitrogen and oxygen is below 0.1 electrons from 5 keV on. */
+/* The lightest element of a model that gets f' and f'': sodium.  f'' of carbon, nitrogen and oxygen
+ * is below 0.1 electrons from 5 keV on. */
 enum { LEAST_ELEMENT = 11 };
 
-/* Of edges, and of angles in rad. */
+/* Tolerance for equal cells: relative for edges, in rad for angles. */
 static const double CELL_TOLERANCE = 1e-4;
 
-/* In electrons: a tenth of what an edge changes. */
+/* Change of f' and f'' that gives a warning, in electrons: a tenth of the change at an edge. */
 static const double LARGE_CHANGE = 0.4;
 
 /* --- atoms --------------------------------------------------------------------------- */
 
-/* All sources have the factors of one energy. */
+/* Warns if f' and f'' change over the sources, because all of them get those of the mean energy. */
 static void warn_of_change(const struct experiment *x, const struct fprime_curves *measured,
                            int element, const char *symbol, const double f[2])
 {
@@ -35,12 +37,12 @@ static void warn_of_change(const struct experiment *x, const struct fprime_curve
     }
     if (most > LARGE_CHANGE)
         log_line(LOG_WARNING,
-                 "f' and f'' of %s change by %.2g electrons within the beam's energies: all its "
-                 "wavelengths get those of its mean",
+                 "f' and f'' of %s change by %.2g electrons over the wavelengths of the beam; all "
+                 "wavelengths get the values of the mean",
                  symbol, most);
 }
 
-/* Who gives a curve expects that it is used. */
+/* Warns if a measured curve does not cover the energy of the beam and is therefore not used. */
 static void warn_of_range(const struct fprime_curves *measured, int element, const char *symbol,
                           double energy_eV)
 {
@@ -48,12 +50,12 @@ static void warn_of_range(const struct fprime_curves *measured, int element, con
     if (measured && fprime_range(measured, element, range_eV) > 1 &&
         !(energy_eV >= range_eV[0] && energy_eV <= range_eV[1]))
         log_line(LOG_WARNING,
-                 "--fprime has %s from %.6g to %.6g eV, and the beam has %.6g eV: f' and f'' are "
-                 "those of bare atoms",
+                 "--fprime has %s from %.6g to %.6g eV, but the beam has %.6g eV; f' and f'' of "
+                 "bare atoms are used",
                  symbol, range_eV[0], range_eV[1], energy_eV);
 }
 
-/* f' and f'' of all atoms, a line for each element. */
+/* Sets f' and f'' of all atoms, and prints a line per element with --verbose. */
 static enum status find_factors(struct atoms *atoms, const struct fprime_curves *measured,
                                 const struct experiment *x, struct error *e)
 {
@@ -84,9 +86,10 @@ static enum status find_factors(struct atoms *atoms, const struct fprime_curves 
 
 /* --- states of the crystal ------------------------------------------------------- */
 
-/* One of them: what was read or computed, and F(h) and F(-h) of each row. */
+/* One state of the crystal, the ground or the excited state: the rows that were read or computed,
+ * and F(h) and F(-h) of each row. */
 struct state {
-    const char *path;  // borrowed
+    const char *path;  // of the model or the MTZ file; not owned
     struct mtz_rows rows;
     struct friedel_pair *pairs;  // owned
 };
@@ -97,6 +100,7 @@ static void state_close(struct state *s)
     mem_free(s->pairs);
 }
 
+/* Adds the anomalous scattering of `atoms` to the pairs of the state. */
 static enum status add_atoms(struct state *state, const struct atoms *atoms, struct error *e)
 {
     const struct mtz_rows *rows = &state->rows;
@@ -113,7 +117,7 @@ static enum status add_atoms(struct state *state, const struct atoms *atoms, str
     return s;
 }
 
-/* Of --sites, or of the state's own model. */
+/* Adds f' and f'' of the atoms of --sites, or of the model of the state. */
 static enum status scatter_anomalously(const struct geometry_options *o, const struct experiment *x,
                                        struct state *state, struct error *e)
 {
@@ -133,7 +137,7 @@ static enum status scatter_anomalously(const struct geometry_options *o, const s
     return s;
 }
 
-/* Of a model, or of --mtz where that is NULL. */
+/* Reads a state from `model`, or from --mtz if `model` is NULL. */
 static enum status read_state(const struct geometry_options *o, const struct experiment *x,
                               const char *model, double dmin_A, struct state *state,
                               struct error *e)
@@ -155,6 +159,7 @@ static enum status read_state(const struct geometry_options *o, const struct exp
 
 /* --- two states, coherently -------------------------------------------------------- */
 
+/* Whether cell, symmetry and list of indices are the same. */
 static bool is_same_lattice(const struct mtz_rows *a, const struct mtz_rows *b)
 {
     bool same = a->count == b->count && a->noperators == b->noperators;
@@ -166,21 +171,23 @@ static bool is_same_lattice(const struct mtz_rows *a, const struct mtz_rows *b)
     return same;
 }
 
-/* (1 - part) a + part b, into a. */
+/* a = (1 - part) a + part b. */
 static void mix(double a[2], const double b[2], double part)
 {
     for (int i = 0; i < 2; i++)
         a[i] += part * (b[i] - a[i]);
 }
 
-/* F of a cell is the mean of both: molecules are excited at random, and cells scatter together. */
+/* Mixes the structure factors of the excited state into *dark.  Molecules are excited at random and
+ * scatter coherently, so F is the mean of both states. */
 static enum status add_light(const struct geometry_options *o, const struct experiment *x,
                              double dmin_A, struct state *dark, struct error *e)
 {
     struct state light;
     enum status s = read_state(o, x, o->light, dmin_A, &light, e);
     if (!s && !is_same_lattice(&dark->rows, &light.rows))
-        s = error_set(e, STATUS_INPUT, "%s: cell and space group must be those of %s", o->light,
+        s = error_set(e, STATUS_INPUT,
+                      "%s: the cell or space group is another one; expected those of %s", o->light,
                       dark->path);
     for (size_t i = 0; i < dark->rows.count && !s; i++) {
         mix(dark->pairs[i].plus, light.pairs[i].plus, o->light_occupancy);

@@ -1,7 +1,7 @@
 /*
- * bragg-orient: the source that numbers the frames.  Chooses what the beam meets in
- * every frame, turns it, and puts all rotated vectors and mosaic domains into the
- * recipe, so that no later stage evaluates a sine for it.
+ * bragg-orient: the source of the pipeline.  It numbers the frames, chooses the crystals of each
+ * frame and their orientation, and sends one recipe per frame.  A recipe contains all rotated
+ * vectors and mosaic domains, so that no later stage has to evaluate a sine for them.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -25,32 +25,34 @@
 #include "physics/detector/panels.h"
 #include "stage/stage.h"
 
-enum { MORE_SIZE = 256 };  // of further columns of the table
+enum { MORE_SIZE = 256 };  // bytes for the optional columns of the table
 
 /* --- orientations from a file ----------------------------------------------- */
 
-/* Sets the number of frames that was not given: the list holds `lattices` for each. */
+/* Derives the number of frames from the list of orientations, which has `lattices` per frame,
+ * unless an option gives it.  STATUS_INPUT: the list has too few orientations, or no whole frames.
+ */
 static enum status count_listed(struct orient *o, uint64_t lattices, struct error *e)
 {
     struct orient_options *p = &o->options;
     const bool known = orient_given(p, "frames|only|scan");
     if (!known && o->nlisted % lattices)
         return error_set(e, STATUS_INPUT,
-                         "%s: has %zu orientations, must be a multiple of the %" PRIu64
-                         " lattices of a frame",
+                         "%s: has %zu orientations; expected a multiple of %" PRIu64
+                         ", the number of lattices in a frame",
                          p->orientations, o->nlisted, lattices);
     if (!known)
         p->frames = (int64_t)(o->nlisted / lattices);
     if ((uint64_t)p->frames * lattices > o->nlisted)
         return error_set(e, STATUS_INPUT,
                          "%s: has %zu orientations, but %" PRId64 " frames need %" PRIu64
-                         ": one for each %s. --misset gives all frames the same one",
+                         ", one per %s. Use --misset to give all frames the same orientation",
                          p->orientations, o->nlisted, p->frames, (uint64_t)p->frames * lattices,
                          lattices == 1 ? "frame" : "lattice of a frame");
     return STATUS_OK;
 }
 
-/* What the file of --scan says and no option. */
+/* Takes start angle, rotation and number of frames from --scan, unless options give them. */
 static enum status take_scan(struct orient_options *p, struct error *e)
 {
     struct expt_scan scan;
@@ -65,7 +67,7 @@ static enum status take_scan(struct orient_options *p, struct error *e)
     return STATUS_OK;
 }
 
-/* The pulses, without what only the experiment tells. */
+/* Copies the options of pulses, and reads --spectra. */
 static enum status open_pulse(struct orient *o, struct error *e)
 {
     o->pulse = o->options.pulse;
@@ -76,7 +78,7 @@ static enum status open_pulse(struct orient *o, struct error *e)
     return spectra_read(o->options.spectra, &s->listed, e);
 }
 
-/* Where the detector stands. */
+/* Copies the options of the detector position, and reads --shifts. */
 static enum status open_shift(struct orient *o, struct error *e)
 {
     o->shift = o->options.shift;
@@ -103,13 +105,14 @@ static enum status open_orient(void *state, const char **operands, int noperands
     if ((s = open_pulse(o, e)) || (s = open_shift(o, e)) ||
         (s = orient_runs_read(&o->runs, p->runs, e)) || !p->orientations)
         return s;
-    /* how many lattices there are is known for sure when the crystals are: see begin */
+    /* a first check: `begin` repeats it when the number of crystals is known */
     const uint64_t lattices = p->population.asked ? (uint64_t)p->population.asked : 1;
     s = orientations_read(p->orientations, &o->listed, &o->nlisted, e);
     return s ? s : count_listed(o, lattices, e);
 }
 
-/* The lineage follows what files hold, not their names. */
+/* Replaces the paths of input files by hashes of their content, because the lineage contains the
+ * content and not the names. */
 static void hash_files(struct orient *o)
 {
     const struct listed_spectra *l = &o->pulse.spectrum.listed;
@@ -142,7 +145,7 @@ static enum status frame(void *state, struct frame *f, struct error *e)
 
 /* --- before the first frame ------------------------------------------------- */
 
-/* Columns that only some tables have: their names for NULL, or the items of a frame. */
+/* Writes the optional columns to `text`: their names if r is NULL, else the values of the frame. */
 static void write_more(const struct orient *o, const struct recipe *r, const double lab[9],
                        char text[MORE_SIZE])
 {
@@ -166,7 +169,8 @@ static void write_more(const struct orient *o, const struct recipe *r, const dou
         (void)snprintf(text + at, MORE_SIZE - at, "\tbeam_x_urad\tbeam_y_urad");
 }
 
-/* The truth about all frames: no more than a rotation is computed for a lattice. */
+/* Writes the table of --truth.  Mosaic domains and phi steps are left out of the recipes, so this
+ * is fast. */
 static enum status write_truth(const struct orient *o, struct error *e)
 {
     struct orientation_request turned = orient_request(&o->options, 0);
@@ -208,7 +212,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     x->detector_moves = shift_moves(&o->shift);
     x->pulse_ids = orient_pulse_ids(p);
     x->has_pulse_ids = x->pulse_ids.facility != FACILITY_NONE || x->pulse_ids.has_pump;
-    const size_t kinds = pump_excites(&p->pump) ? 1 : x->ncrystals;  // a lattice is of both states
+    const size_t kinds = pump_excites(&p->pump) ? 1 : x->ncrystals;  // each lattice has both states
     enum status s = population_begin(&p->population, kinds, !p->random && !p->orientations, e);
     s = s ? s
           : pump_check(&p->pump, x->ncrystals, p->population.lattices, p->population.mean_lattices,
@@ -223,9 +227,8 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
          pulse_varies(&o->pulse) || p->runs || pump_excites(&p->pump) || shift_moves(&o->shift) ||
          *p->population.cell_spread > 0))
         return error_set(e, STATUS_USAGE,
-                         "several lattices, runs, jitter, spectra, cells that vary and a detector "
-                         "that moves need "
-                         "bragg-geometry --physics=physical");
+                         "several lattices, runs, jitter, spectra, pumped states, varying cells "
+                         "and a moving detector need bragg-geometry --physics=physical");
     if ((s = orient_sampling(p, x, &o->pulse.spectrum, e)) ||
         (s = pulse_check(&o->pulse, &x->beam, e)) || (s = shift_check(&o->shift, x, e)) ||
         (s = orient_runs_begin(&o->runs, &p->population, &o->pulse, x->beam.wavelength_m,
@@ -262,7 +265,7 @@ static void close_orient(void *state)
 
 static const struct stage stage = {
     .role = {.name = "bragg-orient", .wants = KIND_EXPERIMENT, .gives = KIND_RECIPE},
-    .summary = "Number the frames, choose what the beam meets in each of them, and turn it.",
+    .summary = "Choose number, crystals and orientation of the frames.",
     .examples = "... | bragg-orient --frames=100 --random --seed=7 | ...\n"
                 "... | bragg-orient --frames=20 --osc=0.5 --phi-steps=12 --mosaic=0.1 | ...",
     .options = orient_table,

@@ -1,3 +1,4 @@
+/* Warnings about values in the wrong unit. */
 #include "doubt.h"
 
 #include <math.h>
@@ -12,12 +13,12 @@ void doubt_unit(const struct usual *u, double value)
     if (value >= u->min && value <= u->max)
         return;
     const bool small = value < u->min;
-    log_line(LOG_WARNING, "--%s=%g %s is improbable: %g %s would be --%s=%g", u->option, value,
+    log_line(LOG_WARNING, "--%s=%g %s is unusual. Did you mean %g %s (--%s=%g)?", u->option, value,
              u->unit, value, small ? u->larger : u->smaller, u->option,
              value * (small ? u->more : u->less));
 }
 
-/* Whether x rad is a multiple of `step` degrees, but for `error` rad. */
+/* Whether x (rad) is a multiple of `step` degrees other than 0, within `error` rad. */
 static bool is_multiple(double x, double step, double error)
 {
     const double steps = round(rad_to_deg(x) / step);
@@ -34,7 +35,7 @@ static void warn(const char *option, const double *rad, int count)
         n += snprintf(typed + n, sizeof typed - (size_t)n, "%s%g", comma, deg);
         m += snprintf(meant + m, sizeof meant - (size_t)m, "%s%.4g", comma, rad_to_deg(deg));
     }
-    log_line(LOG_WARNING, "--%s=%s deg looks like radians: they would be --%s=%s", option, typed,
+    log_line(LOG_WARNING, "--%s=%s deg looks like radians. Did you mean --%s=%s?", option, typed,
              option, meant);
 }
 
@@ -45,7 +46,7 @@ void doubt_angles(const char *option, const double *rad, int count)
         const double deg = rad_to_deg(rad[i]);
         if (deg == 0.0)
             continue;
-        /* 1.57 is as far as most know it */
+        /* multiples of 45 degrees may have three digits, such as 1.57 */
         if (fabs(deg) > 6.3 || (!is_multiple(deg, 45.0, 1e-3) && !is_multiple(deg, 5.0, 5e-5)))
             return;
         any = true;

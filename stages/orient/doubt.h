@@ -1,27 +1,26 @@
-/* Values that can be, but that were hardly meant: a warning with the unit and the likely slip. */
+/* Warnings about values that are possible but probably in the wrong unit.  A warning names the
+ * value, its unit and the value that was probably meant. */
 #ifndef BRAGG_STAGES_DOUBT_H
 #define BRAGG_STAGES_DOUBT_H
 
-/* Between which values an option is what it seems, and the units that are typed for its own:
- * the larger one where the value is too small, the smaller one where it is too large.
- * `more` and `less` are these units in that of the option. */
+/* Usual values of an option, and the units that users confuse with its own. */
 struct usual {
-    const char *option, *unit;
-    double min, max;
-    const char *larger;
-    double more;
-    const char *smaller;
-    double less;
+    const char *option, *unit;  // name without dashes, and unit
+    double min, max;            // smallest and largest usual value
+    const char *larger;         // unit that was probably meant if the value is too small ...
+    double more;                // ... and its size in `unit`
+    const char *smaller;        // unit that was probably meant if the value is too large ...
+    double less;                // ... and its size in `unit`
 };
 
-/* Warns of a value that lies outside of what is usual. */
+/* Warns if the value is outside of the usual range. */
 void doubt_unit(const struct usual *usual, double value);
 
-/* Warns of `count` angles, typed in degrees, whose numbers are, to the digits people type, round
- * angles in radians: multiples of 5 degrees; zeros tell nothing. */
+/* Warns if `count` angles, which the user gave in degrees, are round angles when they are taken as
+ * radians: multiples of 5 degrees to four digits, or of 45 degrees to three.  Zeros are ignored. */
 void doubt_angles(const char *option, const double *rad, int count);
 
-/* The same for a small angle, as of oscillation and mosaic spread: multiples of 0.1 degrees. */
+/* The same for a small angle, such as oscillation and mosaic spread: multiples of 0.1 degrees. */
 void doubt_small_angle(const char *option, double rad);
 
 #endif

@@ -1,11 +1,11 @@
-/* The recipe of one frame: what the beam meets, and how it lies. */
+/* The recipe of one frame: its lattices, their orientations, and the pulse. */
 #include "orient_frame.h"
 
 #include "base/alloc.h"
 #include "physics/crystal/random_rotation.h"
 #include "physics/setup.h"
 
-/* nanoBragg's random misset is not uniform; frame k has the seed plus k. */
+/* Draws the random misset of nanoBragg, which is not uniform.  Frame k has the seed plus k. */
 static enum status make_faithful_random(const struct orient *o, uint64_t id,
                                         struct orientation_request *r, struct lattice *l,
                                         struct error *e)
@@ -15,7 +15,8 @@ static enum status make_faithful_random(const struct orient *o, uint64_t id,
     return setup_lattice(o->experiment, 0, r, l, e);
 }
 
-/* Lattice number `index` of frame `id`, its orientation by *r unless it has one of its own. */
+/* Makes lattice number `index` of frame `id`.  Its orientation is that of --orientations or
+ * --random, or else that of *r. */
 static enum status make_lattice(const struct orient *o, const struct population *population,
                                 uint64_t id, uint32_t index, uint32_t crystal,
                                 struct orientation_request r, struct lattice *l, struct error *e)
@@ -38,7 +39,8 @@ static enum status make_lattice(const struct orient *o, const struct population 
     return setup_lattice_rotated(o->experiment, crystal, rotation, &r, l, e);
 }
 
-/* Adds the states of lattice number `index` to *r, which has room for them. */
+/* Adds lattice number `index` to *r, which has room for it.  With --pumped a lattice has two
+ * states, and each of them is a lattice of the recipe. */
 static enum status add_lattice(const struct orient *o, const struct population *p,
                                const struct orientation_request *turned, uint32_t index,
                                struct recipe *r, struct error *e)

@@ -1,4 +1,4 @@
-/* The options of bragg-orient. */
+/* Options of bragg-orient. */
 #ifndef BRAGG_STAGES_ORIENT_OPTIONS_H
 #define BRAGG_STAGES_ORIENT_OPTIONS_H
 
@@ -14,10 +14,11 @@
 #include "physics/crystal/shift.h"
 #include "physics/request.h"
 
-/* --steps. */
+/* Values of --steps. */
 enum steps_choice { STEPS_GIVEN, STEPS_AUTO };
 
-/* In SI units, but for phi, which adds up in degrees. */
+/* Values of the options, in SI units.  Phi is in degrees, because phi0 + k osc is computed in
+ * degrees. */
 struct orient_options {
     struct opt_marks given;
     int64_t frames, only, seed;
@@ -36,22 +37,23 @@ struct orient_options {
 
 extern const struct opt orient_table[];
 
-/* Whether one of `names` was given, as opt_given. */
+/* Whether one of the options `names` was given; see opt_given. */
 bool orient_given(const struct orient_options *o, const char *names);
 
-/* Takes an option for given: its value is in the lineage. */
+/* Marks an option as given, so that its value is stored in the lineage. */
 void orient_mark(struct orient_options *o, const char *name);
 
-/* Refuses values that contradict each other (STATUS_USAGE). */
+/* Checks values against each other, and completes o->pump and o->population.  STATUS_USAGE: a
+ * contradiction. */
 enum status orient_check(struct orient_options *o, struct error *e);
 
-/* Warns of angles that were hardly meant in degrees. */
+/* Warns about angles that are probably not in degrees. */
 void orient_doubt(const struct orient_options *o);
 
-/* How pulses are numbered. */
+/* Returns how pulses are numbered, with the defaults of the facility. */
 struct pulse_ids orient_pulse_ids(const struct orient_options *o);
 
-/* How frame `id` is turned, in SI units. */
+/* Returns rotation and mosaic spread of frame `id`, in SI units. */
 struct orientation_request orient_request(const struct orient_options *o, uint64_t id);
 
 #endif

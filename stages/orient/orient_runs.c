@@ -1,3 +1,4 @@
+/* --runs: groups of frames with their own hit rate, crystals, fluence or energy. */
 #include "orient_runs.h"
 
 #include <inttypes.h>
@@ -8,7 +9,8 @@
 #include "base/hash.h"
 #include "base/units.h"
 
-/* How far from the beam's an energy may be: absorption and sampling are those of the beam. */
+/* Largest relative difference between the energy of a run and that of the beam.  Absorption and
+ * sampling are those of the beam. */
 #define ENERGY_APART 0.1
 
 enum status orient_runs_read(struct orient_runs *r, const char *path, struct error *e)
@@ -30,7 +32,7 @@ enum status orient_runs_read(struct orient_runs *r, const char *path, struct err
     return STATUS_OK;
 }
 
-/* What the line says in place of the options. */
+/* Replaces the options of a run by the values of its line. */
 static enum status use_line(const struct run_line *l, size_t ncrystals, double wavelength_m,
                             bool turned_alike, struct orient_run *run, struct error *e)
 {
@@ -46,8 +48,10 @@ static enum status use_line(const struct run_line *l, size_t ncrystals, double w
     if (l->energy_eV > 0.0) {
         run->pulse.wavelength = ev_to_m(l->energy_eV) / wavelength_m;
         if (!(fabs(run->pulse.wavelength - 1.0) <= ENERGY_APART))
-            return error_set(e, STATUS_INPUT, "%.8g eV, must be within 10 %% of the beam's %.8g eV",
-                             l->energy_eV, m_to_ev(wavelength_m));
+            return error_set(
+                e, STATUS_INPUT,
+                "energy_eV is %.8g; expected a value within 10 %% of the beam's %.8g eV",
+                l->energy_eV, m_to_ev(wavelength_m));
     }
     const enum status s = population_open(p, e);
     return s ? s : population_begin(p, ncrystals, turned_alike, e);

@@ -1,3 +1,4 @@
+/* Sampling of the spots: chooses steps and channels, and warns if there are too few. */
 #include "orient_sampling.h"
 
 #include <inttypes.h>
@@ -10,36 +11,38 @@
 #include "physics/crystal/sampling.h"
 #include "physics/setup.h"
 
-/* Terms of a pixel that --steps=auto chooses at most. */
+/* Largest number of terms per pixel that --steps=auto chooses. */
 #define TERMS_MAX 1e6
 
+/* Prints a warning for each kind of steps that is too coarse. */
 static void warn(const struct sampling_report *r)
 {
     const double spot = rad_to_deg(r->spot_rad), rocking = rad_to_deg(r->rocking_rad);
     if (r->pixels_coarse)
         log_line(LOG_WARNING,
-                 "subpixels are %.3g deg wide, spots %.3g wide need %.3g: bragg-geometry "
-                 "--oversample=%.0f or more",
+                 "sampling is too coarse: subpixels are %.3g deg wide, spots %.3g deg; expected at "
+                 "most %.3g deg. Use bragg-geometry --oversample=%.0f or more",
                  rad_to_deg(r->subpixel_rad), spot, rad_to_deg(r->spot_share_rad), r->oversample);
     if (r->layers_coarse)
         log_line(LOG_WARNING,
-                 "slanted rays leave photons of neighbouring layers of the sensor %.3g pixels "
-                 "apart: bragg-geometry --layers=%.0f or more",
+                 "sampling is too coarse: slanted rays leave photons of neighbouring sensor layers "
+                 "%.3g pixels apart. Use bragg-geometry --layers=%.0f or more",
                  r->layer_px, r->layers);
     if (r->phi_coarse)
         log_line(LOG_WARNING,
-                 "phi steps are %.3g deg apart, spots %.3g wide need %.3g: --phi-steps=%.0f or "
-                 "more",
+                 "sampling is too coarse: phi steps are %.3g deg apart, spots %.3g deg wide; "
+                 "expected at most %.3g deg. Use --phi-steps=%.0f or more",
                  rad_to_deg(r->phi_step_rad), rocking, rad_to_deg(r->rocking_share_rad),
                  r->phi_steps);
     if (r->domains_coarse)
         log_line(LOG_WARNING,
-                 "mosaic domains are %.3g deg apart, spots %.3g wide need %.3g: "
-                 "--mosaic-domains=%.0f or more",
+                 "sampling is too coarse: mosaic domains are %.3g deg apart, spots %.3g deg wide; "
+                 "expected at most %.3g deg. Use --mosaic-domains=%.0f or more",
                  rad_to_deg(r->domain_rad), rocking, rad_to_deg(r->rocking_share_rad), r->domains);
 }
 
-/* How a crystal is sampled, into *finest if its points must be closer than those. */
+/* Examines the sampling of a crystal, and stores the report in *finest if its spots need closer
+ * points than those of *finest. */
 static enum status sample_crystal(const struct orient_options *o, const struct experiment *x,
                                   uint32_t crystal, struct sampling_report *finest, struct error *e)
 {
@@ -58,7 +61,8 @@ static enum status sample_crystal(const struct orient_options *o, const struct e
     return s;
 }
 
-/* The crystal with the finest spots stands for all, as it lies for all orientations. */
+/* Stores the report of the crystal with the finest spots in *finest.  Its initial orientation is
+ * examined, as an example for all orientations. */
 static enum status sample_all(const struct orient_options *o, const struct experiment *x,
                               struct sampling_report *finest, struct error *e)
 {
@@ -69,7 +73,8 @@ static enum status sample_all(const struct orient_options *o, const struct exper
     return s;
 }
 
-/* So many channels that one is half of the rms width in energy that a spot has. */
+/* Chooses the channels of a spectrum: the width of one is half of the rms width of a spot in
+ * energy. */
 static void choose_channels(const struct experiment *x, const struct sampling_report *r,
                             struct spectrum *s)
 {
@@ -84,14 +89,14 @@ static void choose_channels(const struct experiment *x, const struct sampling_re
         s->channels = (int64_t)fmin(fmax(needed, 1.0), USUALLY_AT_MOST);
     if ((double)s->channels < needed)
         log_line(LOG_WARNING,
-                 "a spectrum from %.6g to %.6g eV has %" PRId64
-                 " channels, spots need %.0f: --channels",
+                 "sampling is too coarse: the spectrum from %.6g to %.6g eV has %" PRId64
+                 " channels; expected at least %.0f. Increase --channels",
                  low_eV, high_eV, s->channels, needed);
     log_line(LOG_TELL, "spectra from %.6g to %.6g eV in %" PRId64 " channels", low_eV, high_eV,
              s->channels);
 }
 
-/* Numbers that were not given, and the oversampling where it is less. */
+/* --steps=auto: sets the numbers that were not given, and raises the oversampling of *x. */
 static enum status choose_steps(struct orient_options *o, struct experiment *x,
                                 const struct sampling_report *r, int64_t channels, struct error *e)
 {
@@ -104,9 +109,9 @@ static enum status choose_steps(struct orient_options *o, struct experiment *x,
     if (!(terms <= TERMS_MAX))
         return error_set(
             e, STATUS_USAGE,
-            "--steps=auto: spots need %.0f x %.0f subpixels, %.0f phi steps and %.0f "
-            "mosaic domains for each of %.0f waves: %.3g terms a pixel, must be at most "
-            "%.0e: smaller blocks (bragg-geometry --ncells) have wider spots",
+            "--steps=auto: spots need %.0f x %.0f subpixels, %.0f phi steps and %.0f mosaic "
+            "domains for each of %.0f sources, %.3g terms per pixel; expected at most %.0e. Use "
+            "smaller blocks (bragg-geometry --ncells), which have wider spots",
             oversample, oversample, phi_steps, domains, sources, terms, TERMS_MAX);
     x->sampling.oversample = (int)oversample;
     if (o->osc_deg != 0) {
@@ -119,11 +124,12 @@ static enum status choose_steps(struct orient_options *o, struct experiment *x,
     }
     log_line(LOG_TELL,
              "%.0f x %.0f subpixels, %.0f phi steps, %.0f mosaic domains, %.0f sources: %.0f terms "
-             "a pixel",
+             "per pixel",
              oversample, oversample, phi_steps, domains, sources, terms);
     return STATUS_OK;
 }
 
+/* Prints number of frames, rotation and width of spots. */
 static void tell(const struct orient_options *o, const struct experiment *x, double spot_rad)
 {
     char turned[60] = "", crystals[40] = "";
@@ -131,7 +137,7 @@ static void tell(const struct orient_options *o, const struct experiment *x, dou
     if (o->osc_deg != 0)
         (void)snprintf(turned, sizeof turned, " of %g deg", o->osc_deg);
     else if (alike)
-        (void)snprintf(turned, sizeof turned, " of one orientation (--random, --osc: of many)");
+        (void)snprintf(turned, sizeof turned, " of one orientation (for many: --random or --osc)");
     if (x->ncrystals > 1)
         (void)snprintf(crystals, sizeof crystals, ", %zu crystals", x->ncrystals);
     log_line(LOG_TELL, "%" PRId64 " frame%s%s%s, spots %.3g deg wide", o->frames,

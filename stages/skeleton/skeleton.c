@@ -1,51 +1,74 @@
 /*
- * The stage to copy: it passes images on with all pixels times --factor.
+ * A small stage to copy: it multiplies all pixels by --factor.
  *
- * A stage is the table at the end.  Its callbacks get a state that begins with
- * its options; the runtime does everything else (see stage/stage.h).
+ * A stage is the table at the end of this file.  The runtime parses the options, receives and sends
+ * the frames, and calls the callbacks of the table.  stage/stage.h describes all of them, in the
+ * order of the calls.
+ *
+ * For a stage of your own:
+ *   1. copy this folder to stages/NAME and the file to bragg-NAME.c, which the Makefile finds;
+ *   2. set name, input and output in .role, and the summary;
+ *   3. write the callbacks and the option table;
+ *   4. add a page bragg-NAME.1 and a test tests/cli/NAME.t.
+ *
+ * Rules for pixels: the result may depend on options, experiment and frame only.  It must not
+ * depend on time, threads, addresses or earlier frames, because a frame that is computed again
+ * after a crash must have the same bytes.  Draw random numbers from the seed and number of the
+ * frame (f->recipe.seed, f->recipe.id).
  */
 #include <stddef.h>
 
 #include "stage/stage.h"
 
+/* State of the stage.  The runtime allocates and clears it, and stores the options in it.  Buffers
+ * that callbacks need between frames belong here as well; a callback `close` frees them. */
 struct skeleton {
-    double factor;  // option: what every pixel is multiplied by
+    double factor;  // --factor, without unit
 };
 
-/* Once, when the experiment has arrived: refuse here what cannot be done. */
+/* Called once, when the experiment has arrived and before the first frame.  This is the place to
+ * refuse an experiment that the stage cannot process. STATUS_INPUT: the pixels are not photons. */
 static enum status skeleton_begin(void *state, struct experiment *x, struct error *e)
 {
     (void)state;
     if (x->gain != 0 && x->gain != 1)
-        return error_set(e, STATUS_INPUT,
-                         "the images are in ADU already, this stage wants photons");
+        return error_set(
+            e, STATUS_INPUT,
+            "the pixels are in ADU; expected photons. Put this stage before bragg-noise");
     return STATUS_OK;
 }
 
-/* Every frame: changes the image in place; nothing but *f, options and experiment may
- * matter.  A stage that only reads the pixels, or makes new ones, is spared a copy when its
- * table says .reads_only (see bragg-background). */
+/* Called for every frame.  The callback changes the image in place and returns; the runtime then
+ * sends the frame.  A stage that only reads the pixels, or makes new ones, sets .reads_only in its
+ * table and so avoids a copy (see stages/background). STATUS_INPUT: the pixels are integers.  The
+ * runtime adds the name of the program to the message. */
 static enum status skeleton_frame(void *state, struct frame *f, struct error *e)
 {
     const struct skeleton *s = state;
     if (f->image.type != PIXEL_F32)
-        return error_set(e, STATUS_INPUT, "the pixels are integers, this stage wants float32");
+        return error_set(
+            e, STATUS_INPUT,
+            "the pixels are integers; expected float32. Put this stage before bragg-noise");
     float *pixels = f->image.pixels;
     for (size_t i = 0; i < f->image.count; i++)
         pixels[i] *= (float)s->factor;
     return STATUS_OK;
 }
 
-/* OPT_BYTES: this option changes the pixels, so it belongs to the lineage. */
+/* The option table: name, unit or form of the value, help text, type, place in the state, limits.
+ * OPT_BYTES: the option changes the pixels, so its value is part of the lineage.
+ * .always: giving the default is the same as not giving the option.  base/opt.h has all fields. */
 static const struct opt options[] = {
-    {"factor", "X", "Multiply every pixel by X", OPT_REAL, offsetof(struct skeleton, factor),
-     .min = 0, .max = 1e9, .always = true, .flags = OPT_BYTES, .usual = "1"},
+    {"factor", "X", "Multiply every pixel by X, 0 to 1e9", OPT_REAL,
+     offsetof(struct skeleton, factor), .min = 0, .max = 1e9, .always = true, .flags = OPT_BYTES,
+     .usual = "1"},
     {0},
 };
 
+/* The stage.  .role has its name, what it reads and what it sends; unused callbacks stay NULL. */
 static const struct stage skeleton = {
     .role = {.name = "skeleton", .wants = KIND_IMAGE, .gives = KIND_IMAGE},
-    .summary = "Pass images on, multiplied by a factor.",
+    .summary = "Multiply all pixels of the images by a factor.",
     .options = options,
     .state_size = sizeof(struct skeleton),
     .begin = skeleton_begin,

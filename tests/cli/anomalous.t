@@ -63,7 +63,7 @@ said() { # ELEMENT
 # shellcheck disable=SC2046 # words
 check 'the values that ship, as they are told' sum table $(said '2 Se') $(said '1 Fe')
 factors wide --mtz=good.mtz --sites=sites.txt --dispersion=0.5 --dispersion-steps=5
-is 'a beam across the edge is warned of' "$(grep -c "warning: f' and f'' of Se change by 4.* electrons within the beam's energies" said) $(grep -c warning said)" '1 1'
+is 'a beam across the edge is warned of' "$(grep -c "warning: f' and f'' of Se change by 4.* electrons over the wavelengths of the beam" said) $(grep -c warning said)" '1 1'
 # a mutant: the hand of the cell is turned over
 sed 's/ 0\.\(........\) 0\.\(........\) 0\.\(........\)/ -0.\1 -0.\2 -0.\3/' sites.txt >other.txt
 factors other --mtz=good.mtz --sites=other.txt --fprime=fprime.txt
@@ -172,11 +172,11 @@ refused "column 'FC' is no phase, its type must be P" 3 --mtz=good.mtz --column=
 refused "'FC' is one column, amplitudes need phases, as 'FC,PHIC'" 2 --mtz=good.mtz --column=FC --sites=sites.txt
 refused "f' and f'' of Se at 40000 eV are not known" 2 --mtz=good.mtz --sites=sites.txt --energy=40keV
 refused 'sites.txt:2: 6 columns, must be four' 3 --mtz=good.mtz --sites=sites.txt --fprime=sites.txt
-refused 'other.pdb: cell and space group must be those of my model.pdb' 3 --model='my model.pdb' --light=other.pdb --light-occupancy=0.3
-refused '--light needs --light-occupancy: how many are excited' 2 --model='my model.pdb' --light=light.pdb
+refused 'other.pdb: the cell or space group is another one; expected those of my model.pdb' 3 --model='my model.pdb' --light=other.pdb --light-occupancy=0.3
+refused '--light needs --light-occupancy=X, the fraction of excited molecules' 2 --model='my model.pdb' --light=light.pdb
 printf 'Se 12650 -9 1\nSe 12654 -11 4\n' >short.txt
 factors short --mtz=good.mtz --sites=sites.txt --fprime=short.txt
-is 'a curve that ends below the energy of the beam is warned of' "$(grep -c 'warning: --fprime has Se from 12650 to 12654 eV, and the beam has 12655 eV' said)" 1
+is 'a curve that ends below the energy of the beam is warned of' "$(grep -c 'warning: --fprime has Se from 12650 to 12654 eV, but the beam has 12655 eV' said)" 1
 echo 'Se 9000 -3 2' >single.txt
 refused "--fprime: the only line of Se is for 9000 eV, and f' and f'' are needed at 12650 eV; expected within 1 %" 2 --mtz=good.mtz --sites=sites.txt --energy=12650 --fprime=single.txt
 refused '--light needs --model' 2 --mtz=good.mtz --light=light.pdb --light-occupancy=0.3

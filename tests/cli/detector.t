@@ -77,7 +77,7 @@ if has python:h5py; then
 	refused no-detector 'is no NXmx file'
 	refused beam-odd "unknown units 'furlong'; expected eV, keV, MeV or J"
 	refused beam-bare 'has no units; expected m, mm, um, nm or angstrom'
-	refused beam-two 'says two wavelengths, 1.0332[0-9]* and 1.3776[0-9]* A. Give --wavelength or --energy'
+	refused beam-two 'the file has two wavelengths, 1.0332[0-9]* and 1.3776[0-9]* A. Give --wavelength or --energy'
 	# beam WHAT: the wavelength of a file that says it so, or what is said
 	beam() {
 		/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_chains.py" bad one.nxs beam.h5 "beam-$1"
@@ -91,7 +91,7 @@ if has python:h5py; then
 	is 'its wavelength, in nm' "$(beam mono)" wavelength_A=1.3
 	is 'of two that contradict each other an option chooses' "$(beam two --wavelength=1.1)" wavelength_A=1.1
 	is 'a file that does not say it' "$(beam none)" "$(printf '%s\n' wavelength_A=1 \
-		'warning: beam.h5: does not say the wavelength: 1 A is used. Give --wavelength or --energy')"
+		'warning: beam.h5: the file has no wavelength; 1 A is used. Give --wavelength or --energy')"
 	refused foreign-alone 'the modules reach over 1065 x 1030 pixels (slow x fast); detectorSpecific/y_pixels_in_detector and x_pixels_in_detector'
 	# other WHAT: the warnings about a file of which a field says something else
 	other() {
@@ -113,7 +113,7 @@ if has python:h5py; then
 	check 'negative numbers mask as positive ones do' cmp signed.raw image_back.raw
 	/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_chains.py" bad one.nxs lost.h5 lost-mask
 	bragg-geometry --detector=lost.h5 2>warned | bragg-tap --print >printed
-	check 'a mask in a file that is not there is missed aloud' grep -q 'lost.h5: its pixel_mask cannot be read' warned
+	check 'a mask in a file that is not there is missed aloud' grep -q 'lost.h5: pixel_mask cannot be read' warned
 	# the library would run over the end of its heap of texts
 	perl -e 'local $/; my $x = <>; my $at = index $x, "GCOL"; substr($x, $at + 24, 8) = "\0\xff\xff\xff\0\0\0\0"; print $x' \
 		chain_one.h5 >heap.h5
@@ -170,12 +170,12 @@ said() {
 }
 poni Detector '{"pixel1": 0.001, "pixel2": 0.001, "max_shape": [30, 40]}' | sed 's/^Wavelength.*/Wavelength: None/' >none.poni
 is 'a wavelength that is not said' "$(said none.poni --detector=none.poni)" "$(printf \
-	'does not say the wavelength: 1 A is used. Give --wavelength or --energy\nwavelength_A=1')"
+	'the file has no wavelength; 1 A is used. Give --wavelength or --energy\nwavelength_A=1')"
 is 'an option says it' "$(said none.poni --detector=none.poni --wavelength=1.3)" 'wavelength_A=1.3'
 sed 's/^Rot1/Rott1/' plain.poni >slip.poni
-is 'a key that is not known' "$(said slip.poni --detector=slip.poni)" "$(printf 'without effect here: Rott1\nwavelength_A=1.1')"
+is 'a key that is not known' "$(said slip.poni --detector=slip.poni)" "$(printf 'these settings have no effect: Rott1\nwavelength_A=1.1')"
 poni Detector '{"pixel1": 0.001, "pixel2": 0.001, "max_shape": [30, 40], "sensor": {"material": "CdTe", "thickness": 0.001}}' >cdte.poni
-check 'a sensor without mu' sh -c "bragg-geometry --detector=cdte.poni --ncells=5 2>&1 >/dev/null | grep -q \"sensor of 'CdTe' catches\""
+check 'a sensor without mu' sh -c "bragg-geometry --detector=cdte.poni --ncells=5 2>&1 >/dev/null | grep -q \"sensor of 'CdTe' is not known\""
 poni CSPAD >cspad.poni
 check_status 'a detector that is not flat' 3 bragg-geometry --detector=cspad.poni
 finish

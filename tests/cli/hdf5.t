@@ -25,7 +25,7 @@ refused mask.h5 '/entry/instrument/detector/pixel_mask: 81 x 100 pixels (slow x 
 refused no-units.h5 '/entry/instrument/detector/module/fast_pixel_direction: has no units; expected m, mm, um, nm or angstrom'
 refused odd-units.h5 "/entry/instrument/detector/transformations/det_z: unknown units 'furlong'; expected m, mm, um, nm or angstrom"
 refused distances.h5 '/entry/instrument/detector/transformations/det_z: 2 numbers from 0.15 to 0.16 (in m or rad); expected one'
-refused waves.h5 '/entry/instrument/beam/incident_wavelength: 2 numbers from 1 to 1.1 A; expected one.  Give --wavelength.'
+refused waves.h5 '/entry/instrument/beam/incident_wavelength: 2 numbers from 1 to 1.1 A; expected one. Give --wavelength or --energy'
 refused gone.h5 '/entry/instrument is a link to /entry/instrument in nowhere.h5, which is missing'
 refused loop.h5 '/entry/instrument is a link to /entry/instrument, which is not there'
 is 'a link to a pipe is refused' "$(timeout 10 bragg-geometry --detector=pipe.h5 2>&1 >/dev/null)" \

@@ -27,7 +27,7 @@ image common.raw --hkl=unique.hkl --cell=$cell --spacegroup='P 21 21 21' --cryst
 check 'what holds for all crystals holds for one' cmp mtz.raw common.raw
 image bare.raw --hkl=unique.hkl --cell=$cell 2>said
 check 'without it spots are missing' sh -c '! cmp -s mtz.raw bare.raw'
-is 'and a line says what mends it' "$(grep -c 'warning: .*unique.hkl: .*--spacegroup expands it' said)" 1
+is 'and a line says what mends it' "$(grep -c 'warning: .*unique.hkl: .*Give --spacegroup to expand the list' said)" 1
 
 # --- models: a program that stands for gemmi sfcalc
 if ! has gemmi; then
@@ -86,7 +86,7 @@ is 'a list that is not complete is refused' "$(sed 's/[0-9]* of [0-9]*/N of N/; 
 is 'a wider view is computed' "$(sed -n '3s/ --to.*//p' calls)" 'sfcalc --dmin=0.87500000000000011 --wavelength=0'
 dmin=0 image far.raw --model=-other.pdb --distance=30 2>said
 is 'no further than 1 A' "$(sed -n '4s/ --to.*//p' calls) $(head -n 1 said)" "sfcalc --dmin=0.83333333333333326 --wavelength=0 bragg-geometry: warning: \
--other.pdb: no structure factors beyond 1 A, the detector sees 0.9 A: --dmin says how far"
+-other.pdb: structure factors end at 1 A, but the detector records 0.9 A. Give --dmin to compute more"
 dmin=0.9 image far.raw --model=-other.pdb --distance=30 2>said
 is 'but where --dmin asks for it' "$(sed -n '5s/ --to.*//p' calls) $(grep -c warning: said)" 'sfcalc --dmin=0.75 --wavelength=0 0'
 image again.raw --crystal='model=-other.pdb name=one' --crystal='name=two mtz=good.mtz'

@@ -121,7 +121,7 @@ printf 'flag_equal = 100\nmax_adu = 99\nbad1/min_fs = 0\nbad1/max_fs = 63\nbad1/
 sed 's/adu_per_photon = 1/adu_per_photon = 4/' plain.geom >>bad.geom
 bragg-geometry --geom=bad.geom --ncells=5 --fluence=1e30 --write-geom=again.geom 2>err | bragg-orient --misset=10,20,30 |
 	bragg-intensity | bragg-tap --record=bad.rec
-is 'what a file says in vain is one line' "$(cat err)" 'bragg-geometry: warning: bad.geom: without effect here: flag_equal'
+is 'what a file says in vain is one line' "$(cat err)" 'bragg-geometry: warning: bad.geom: these settings have no effect: flag_equal'
 bragg-replay bad.rec | bragg-write bad.raw
 is 'bad regions stay dark' "$(od -An -v -tx4 -w512 -N512 bad.raw | cut -d ' ' -f 2-65 | tr -d ' 0')" ''
 is 'and are written again' "$(grep bad again.geom | tr '\n' ' ')" \

@@ -43,9 +43,9 @@ told() { # NCELLS OPTION...: what bragg-orient says
 	{ geometry --ncells="$cells" | bragg-orient --mosaic=0.5 "$@" 2>&3 | bragg-intensity --quiet | bragg-write --quiet --overwrite told.raw; } \
 		3>&1 2> told.err
 }
-is 'nothing is left to warn of' "$(told 20 --osc=4 --steps=auto | grep -c 'need')" 0
+is 'nothing is left to warn of' "$(told 20 --osc=4 --steps=auto | grep -c 'too coarse')" 0
 is 'but what was given' "$(told 20 --osc=4 --steps=auto --phi-steps=3 | grep -o 'phi steps are.* apart')" 'phi steps are 1.33 deg apart'
-is 'as many terms as nobody waits for' "$(told 200 --steps=auto --osc=360 | grep -c 'a pixel, must be at most 1e+06')" 1
+is 'as many terms as nobody waits for' "$(told 200 --steps=auto --osc=360 | grep -c 'per pixel; expected at most 1e+06')" 1
 is 'a ripple of nothing' "$(told 20 --ripple=2)" 'bragg-orient: --ripple is for --steps=auto'
 
 # --- layers of a thick sensor: what a slanted ray leaves in it
@@ -55,7 +55,7 @@ thick() { # LAYERS [OPTION...]: spots at 50 degrees on 1 mm of silicon
 	bragg-geometry --quiet --detpixels=1000 --pixel=0.1 --distance=50 --thickness=1000 --ncells=${wide:-20} --oversample=2 --roi=880,999,880,999 --shape=gauss \
 		--default-F=100 --cell=40,40,40,90,90,90 --wavelength=0.6 "$@" | bragg-orient --random --seed=4 --osc=1 --phi-steps=20 2>layers.err |
 		bragg-intensity --quiet | bragg-write --quiet --overwrite "layers_$layers.raw"
-	sed -n 's/.* need.* //; s/.*bragg-geometry --layers=\([0-9]*\) or more/\1/p' layers.err
+	sed -n 's/.*bragg-geometry --layers=\([0-9]*\) or more/\1/p' layers.err
 }
 thick 60 --layers=60 >/dev/null
 is 'as many layers as the sensor gets need no warning' "$(thick own)" ''

@@ -85,7 +85,7 @@ echo "$make | bragg-orient --frames=3 | bragg-tap --record=r.rec" >record
 terminal record
 is 'a recording of recipes' "$(lines | tail -n 2 | sed 's/, [0-9.]*\/s//; s/[0-9.]* [kM]B/B/')" 'bragg-tap: 3 frames
 bragg-tap: B in r.rec'
-check 'all alike, who forgot --random' says '^bragg-orient: 3 frames of one orientation (--random, --osc: of many), spots'
+check 'all alike, who forgot --random' says '^bragg-orient: 3 frames of one orientation (for many: --random or --osc), spots'
 echo "bragg-replay --first=2 r.rec | bragg-tap --record=s.rec" >replay
 terminal replay
 is 'a recording that is played' "$(lines | sed 's/, [0-9.]*\/s//; s/[0-9.]* [kM]B/B/; /make about/d')" 'bragg-replay: 2 frames of r.rec
