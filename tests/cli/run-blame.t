@@ -115,10 +115,10 @@ rm -f x_*
 # --- names that are no files
 run nosuch
 is 'no shipped pipeline has this name' "$status $(cat message)" \
-	"1 bragg-run: there is no file 'nosuch', and no shipped pipeline has this name; 'braggpipe list' shows all shipped pipelines"
+	"1 bragg-run: nosuch: no such file, and no shipped pipeline has this name. 'braggpipe list' shows all shipped pipelines"
 run lysozyme.yml
 is 'one that resembles a shipped one' "$status $(cat message)" \
-	"1 bragg-run: there is no file 'lysozyme.yml', did you mean the pipeline lysozyme? 'braggpipe list' shows all shipped pipelines"
+	"1 bragg-run: lysozyme.yml: no such file. Did you mean the pipeline 'lysozyme'? 'braggpipe list' shows all shipped pipelines"
 
 # --- calls on files that signals interrupt
 mkdir calm stormy

@@ -178,7 +178,7 @@ done
 is 'a run by its work folder' "$(json 'print join " ", map { $_->{stage} } @{$_->{processes}}' <now)" \
 	'test-source test-make test-make test-sink'
 kill -9 "$(json 'print $_->{processes}[1]{pid}' <now)"
-check 'bragg-run says where to look' grep -q "bragg-top $d/bragg-run-[0-9a-f]* shows what goes on" said
+check 'bragg-run says where to look' grep -q "'bragg-top $d/bragg-run-[0-9a-f]*' shows the progress" said
 status=0
 wait $runner || status=$?
 is 'a maker was killed: all is well' "$status $(find out -type f | wc -l)" '0 300'
