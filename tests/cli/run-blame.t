@@ -172,7 +172,7 @@ PATH="$PWD/bin:$PATH" bragg-run --launcher=slurm --workdir=linked whole.yaml >sa
 is 'a link in place of the script is not followed' "$? $(cat precious) $(head -n 1 linked/bragg-run.sbatch)" '0 precious #!/bin/sh'
 ln -s ../precious linked/bragg-run.log
 PATH="$PWD/bin:$PATH" bragg-run --launcher=slurm --workdir=linked whole.yaml >said 2>&1
-is 'nor one in place of the log' "$? $(grep -c 'bragg-run.log: is no ordinary file' said)" '1 1'
+is 'nor one in place of the log' "$? $(grep -c 'bragg-run.log: not an ordinary file' said)" '1 1'
 
 # --- the keeper
 pipe 1000000 '{name: write, args: [x_%d.raw]}' >long.yaml

@@ -62,9 +62,9 @@ refused() {
 	rm -rf bad
 }
 pipeline 'cpus: 1000'
-refused 1 'cpus: 1000 are asked for, this host has'
+refused 1 'cpus: 1000 requested per process, but this host has'
 pipeline 'gpus: 4'
-refused 1 'gpus: 4 are asked for, this host has 3'
+refused 1 'gpus: 4 requested per process, but this host has 3'
 pipeline 'cpus: 0'
 refused 3 "p.yaml:6: cpus '0' is out of range, must be from 1 to 1024\|p.yaml:6: cpus: '0' is out of range"
 pipeline 'gpus: many'

@@ -90,7 +90,7 @@ for try in $(seq 100); do
 	sleep 0.1
 done
 bragg-top --once >said 2>&1
-check 'two runs: name one' grep -q "^bragg-top: 2 pipelines are running: name one of $d/bragg-.*, $d/bragg-" said
+check 'two runs: name one' grep -q "^bragg-top: 2 pipelines are running; give one of these: $d/bragg-.*, $d/bragg-" said
 one=$(sed 's/.* of \([^,]*\), .*/\1/' said) other=$(sed 's/.*, //' said)
 bragg-top --json "$one" >one &
 bragg-top --json "$other" >other
@@ -98,7 +98,7 @@ status=$?
 wait
 is 'the end of each is told' "$status $(cat one other | json 'print "$_->{ended} " if exists $_->{ended}' | tr ' ' '\n' | sort | tr '\n' ' ')" '0 0 1 '
 check_status 'nothing runs there: status 1' 1 bragg-top --once "$tap_scratch"
-is 'nothing runs there: one line' "$(bragg-top "ipc://$d/none" 2>&1)" "bragg-top: nobody listens at ipc://$d/none"
+is 'nothing runs there: one line' "$(bragg-top "ipc://$d/none" 2>&1)" "bragg-top: no pipeline listens at ipc://$d/none"
 
 # Asked where frames flow, by mistake: the stream goes on
 fresh

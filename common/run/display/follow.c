@@ -107,7 +107,9 @@ static void look(struct follower *f, uint64_t now_ns)
 static bool wants_end(const struct follower *f)
 {
     char answer[LINE_SIZE] = "";
-    fprintf(stderr, "\nbragg-run: end job %s?  It goes on without this otherwise.  [y/N] ", f->job);
+    fprintf(stderr,
+            "\nbragg-run: cancel job %s? Otherwise it continues without this program. [y/N] ",
+            f->job);
     return fgets(answer, sizeof answer, stdin) && (*answer == 'y' || *answer == 'Y');
 }
 
@@ -116,8 +118,10 @@ static enum status interrupted(struct follower *f)
     char said[LINE_SIZE];
     bar_close(&f->bar);
     if (!wants_end(f)) {
-        fprintf(stderr, "bragg-run: bragg-top %s shows how far it is, scancel %s ends it\n", f->dir,
-                f->job);
+        fprintf(stderr,
+                "bragg-run: the job continues. 'bragg-top %s' shows its progress, 'scancel %s' "
+                "ends it\n",
+                f->dir, f->job);
         return STATUS_OK;
     }
     ask(f, "scancel ", said, sizeof said);
@@ -145,9 +149,8 @@ static enum status judge(const struct follower *f, const char *log, struct error
         return STATUS_OK;
     read_last_line(log, last);
     return error_set(e, STATUS_FAILED, "job %s %s; %.200s ends with: %.200s", f->job,
-                     f->silent > SILENT_MAX ? "is not known to scontrol any more"
-                                            : "did not end well",
-                     log, last);
+                     f->silent > SILENT_MAX ? "is unknown to scontrol" : "did not end well", log,
+                     last);
 }
 
 enum status follow_job(const char *job, const char *dir, const char *log, struct error *e)

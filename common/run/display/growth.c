@@ -62,7 +62,7 @@ static enum status drop(struct restarts *r, const struct pipeline_stage *stage, 
 {
     const int64_t count = count_of(r, stage);
     if (fewer >= count)
-        return error_set(e, STATUS_USAGE, "--remove: '%s' has %d process%s: one must stay",
+        return error_set(e, STATUS_USAGE, "--remove: stage '%s' has %d process%s; one must remain",
                          stage->name, (int)count, count == 1 ? "" : "es");
     for (size_t i = r->count; i-- > 0 && fewer;) {
         struct process *p = &r->processes[i];
@@ -88,17 +88,19 @@ static enum status change(struct growth *g, struct restarts *r, const struct wis
     if (s)
         return s;
     if (!stage_may_change(g->commands, stage, &other))
-        return error_set(e, STATUS_USAGE,
-                         "%s: '%s' stays as it is: processes join and leave what follows the "
-                         "stage that numbers the frames, and neither binds nor keeps anything%s%s",
-                         option, stage->name, other ? ", here " : "; there is none here",
-                         other ? other : "");
+        return error_set(
+            e, STATUS_USAGE,
+            "%s: the process count of '%s' is fixed during a run; only %s%s%s can change", option,
+            stage->name, other ? "'" : "a stage directly after the source", other ? other : "",
+            other ? "'" : "");
     if (w->remove && g->settings->nwraps)
-        return error_set(e, STATUS_USAGE, "--remove: not with --wrap: a command would be told");
+        return error_set(e, STATUS_USAGE,
+                         "--remove does not work with --wrap: the request would reach the wrapper, "
+                         "not the stage");
     s = w->remove ? drop(r, stage, n, e) : add(g, r, stage, n, e);
     (void)snprintf(text, 200, "%s: %d process%s%s", stage->name, (int)count_of(r, stage),
                    count_of(r, stage) == 1 ? "" : "es",
-                   w->remove ? "; who leaves finishes what was promised to it" : "");
+                   w->remove ? "; removed processes finish their frames first" : "");
     return s;
 }
 
@@ -112,8 +114,10 @@ void growth_turn(struct growth *g, struct restarts *r, bool ending, uint64_t now
     while (wish_take(folder, &w)) {
         struct error e = {0};
         char text[200] = "";
-        const enum status s = ending ? error_set(&e, STATUS_FAILED, "the run is about to end")
-                                     : change(g, r, &w, text, &e);
+        const enum status s = ending
+                                  ? error_set(&e, STATUS_FAILED,
+                                              "the run is ending; its process counts cannot change")
+                                  : change(g, r, &w, text, &e);
         wish_answer(folder, &w, s, s ? e.text : text);
     }
 }

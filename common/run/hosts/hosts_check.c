@@ -171,24 +171,25 @@ static enum status judge(const struct question *q, const char *folder, struct er
     (void)snprintf(ours, sizeof ours, "%s %d", BRAGG_VERSION, PHYSICS_VERSION);
     if (!q->version[0])
         return error_set(e, STATUS_FAILED, "host '%.80s' does not answer: %.200s", name,
-                         q->last[0] ? q->last : "it says nothing");
+                         q->last[0] ? q->last : "no message was received");
     if (strcmp(q->version, ours) != 0)
         return error_set(e, STATUS_FAILED,
-                         "host '%.80s' has braggpipe %.20s, physics %.10s, must be %s, physics %d",
+                         "host '%.80s' has braggpipe %.20s, physics %.10s; expected %s, physics %d",
                          name, strtok(strdupa(q->version), " "), strrchr(q->version, ' ') + 1,
                          BRAGG_VERSION, PHYSICS_VERSION);
     if (q->lacks[0])
-        return error_set(e, STATUS_FAILED,
-                         "host '%.80s' has no program '%.80s' beside its bragg-run or in PATH",
-                         name, q->lacks);
+        return error_set(
+            e, STATUS_FAILED,
+            "host '%.80s' has no program '%.80s' in the folder of its bragg-run or in PATH", name,
+            q->lacks);
     if (q->unshared)
         return error_set(e, STATUS_FAILED,
-                         "host '%.80s' does not see the folder %.200s: all hosts must share the "
+                         "host '%.80s' does not see the folder %.200s; all hosts must share the "
                          "--workdir",
                          name, folder);
     if (!q->ended || q->host->nports < q->wanted)
-        return error_set(e, STATUS_FAILED, "host '%.80s' has not told all: %.200s", name,
-                         q->last[0] ? q->last : "no port is free");
+        return error_set(e, STATUS_FAILED, "host '%.80s': start-up check incomplete: %.200s", name,
+                         q->last[0] ? q->last : "no free TCP port");
     return STATUS_OK;
 }
 
@@ -224,7 +225,7 @@ static enum status check_addresses(struct hosts *h, struct error *e)
         for (size_t k = 0; k < h->count; k++)
             if (is_loopback(&h->list[i]) && strcmp(h->list[i].self, h->list[k].self) != 0)
                 return error_set(e, STATUS_FAILED,
-                                 "host '%.80s' knows no address of its own but %s, which '%.80s' "
+                                 "host '%.80s' has only the address %s, which host '%.80s' "
                                  "cannot reach",
                                  h->list[i].name, h->list[i].address, h->list[k].name);
     return STATUS_OK;

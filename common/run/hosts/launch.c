@@ -24,7 +24,7 @@ enum status launch_check(enum launcher launcher, struct error *e)
 {
     char *program = program_find(launchers[launcher]);
     if (!program)
-        return error_set(e, STATUS_USAGE, "--launcher: there is no program '%s' in PATH",
+        return error_set(e, STATUS_USAGE, "--launcher: program '%s' not found in PATH",
                          launchers[launcher]);
     mem_free(program);
     return STATUS_OK;
@@ -150,7 +150,7 @@ enum status launch_tell(int pipe, const struct command *c, const struct launch_o
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (!out)
-        return error_memory(e, "what a host is told");
+        return error_memory(e, "the requests to a host");
     put_all(out, c, o);
     const bool good = fclose(out) == 0;
     (void)fcntl(pipe, F_SETPIPE_SZ, ORDERS_BYTES);

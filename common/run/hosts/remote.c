@@ -75,7 +75,7 @@ static enum status start(struct remote *r, struct error *e)
 {
     sigset_t mine;
     if (!r->argc || r->child)
-        return error_set(e, STATUS_USAGE, "--remote: nothing to run");
+        return error_set(e, STATUS_USAGE, "--remote: stdin names no command to run");
     (void)sigemptyset(&mine);
     (void)sigaddset(&mine, SIGCHLD);
     (void)sigaddset(&mine, SIGTERM);
@@ -143,7 +143,7 @@ static enum status take_item(struct remote *r, struct error *e)
     if (strcmp(name, "signal") == 0 && value && r->child)
         return kill(-r->child, atoi(value)) == 0 || errno == ESRCH
                    ? STATUS_OK
-                   : error_errno(e, STATUS_FAILED, "--remote: signal %s", value);
+                   : error_errno(e, STATUS_FAILED, "--remote: cannot send signal %s", value);
     if (strcmp(name, "env") == 0 && value)
         return putenv(copy(value)) == 0 ? STATUS_OK : error_memory(e, "the environment");
     if (strcmp(name, "dir") == 0 && value)
@@ -170,7 +170,9 @@ static enum status listen_to(struct remote *r, struct error *e)
             r->length = 0;
             s = take_item(r, e);
         } else if (r->length == sizeof r->item) {
-            s = error_set(e, STATUS_USAGE, "--remote: is told more than it can bear");
+            s = error_set(e, STATUS_USAGE,
+                          "--remote: an item on stdin is too long; expected at most %d bytes",
+                          REMOTE_ITEM_MAX);
         }
     }
     return s;

@@ -145,7 +145,7 @@ static void answer(const struct remote_check *c)
         if ((port = find_port(address)) != 0)
             printf("%cport %d\n", REMOTE_MARK, port);
         else
-            printf("%ctrouble no port is free at %s: %s\n", REMOTE_MARK, address, strerror(errno));
+            printf("%ctrouble no free TCP port at %s: %s\n", REMOTE_MARK, address, strerror(errno));
     printf("%cend\n", REMOTE_MARK);
     (void)fflush(stdout);
 }
@@ -165,7 +165,7 @@ enum status remote_check_take(struct remote_check *c, const char *name, const ch
     } else if (strcmp(name, "check") == 0) {
         answer(c);
     } else {
-        return error_set(e, STATUS_USAGE, "--remote: '%.40s' is not known", name);
+        return error_set(e, STATUS_USAGE, "--remote: unknown item '%.40s' on stdin", name);
     }
     return STATUS_OK;
 }

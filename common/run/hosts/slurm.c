@@ -36,7 +36,7 @@ char *slurm_hosts(struct error *e)
         return text;
     mem_free(text);
     (void)error_set(e, STATUS_FAILED,
-                    "--launcher=slurm: scontrol does not tell the hosts of job %.40s",
+                    "--launcher=slurm: scontrol does not list the hosts of job %.40s",
                     getenv("SLURM_JOB_ID"));
     return NULL;
 }
@@ -58,8 +58,8 @@ static enum status check_text(const char *what, const char *text, struct error *
         if ((unsigned char)*c < ' ' || *c == 0x7f || *c == '\\')
             return error_set(
                 e, STATUS_USAGE,
-                "--launcher=slurm: %s has a line break, another control character or a "
-                "backslash in it (got '%.200s'); expected a name without those",
+                "--launcher=slurm: %s contains a line break, another control character or a "
+                "backslash (got '%.200s'); expected a name without those",
                 what, text);
     return STATUS_OK;
 }
@@ -69,8 +69,8 @@ static enum status check_word(const char *word, struct error *e)
 {
     return strpbrk(word, "\n\r")
                ? error_set(e, STATUS_USAGE,
-                           "--launcher=slurm: the option '%.200s' has a line break "
-                           "in it; expected an option in one line",
+                           "--launcher=slurm: the option '%.200s' contains a line break; "
+                           "expected an option in one line",
                            word)
                : STATUS_OK;
 }
@@ -153,7 +153,7 @@ static enum status check_log(const char *log, struct error *e)
     return lstat(log, &st) != 0 || (S_ISREG(st.st_mode) && st.st_uid == geteuid())
                ? STATUS_OK
                : error_set(e, STATUS_FAILED,
-                           "%s: is no ordinary file of this user; remove it, or choose another "
+                           "%s: not an ordinary file of this user. Remove it, or use another "
                            "--workdir",
                            log);
 }
@@ -171,7 +171,7 @@ static enum status submit(const struct job *job, const char *path, char last[WOR
     last[0] = 0;
     FILE *script = open_script(path);
     if (!script)
-        return error_errno(e, STATUS_FAILED, "%s: cannot make this file", path);
+        return error_errno(e, STATUS_FAILED, "%s: cannot create this file", path);
     write_script(job, script);
     if (fclose(script) != 0)
         return error_errno(e, STATUS_FAILED, "%s", path);
@@ -185,7 +185,7 @@ static enum status submit(const struct job *job, const char *path, char last[WOR
     const int ended = said ? pclose(said) : -1;
     if (ended != 0)
         return error_set(e, STATUS_FAILED, "--launcher=slurm: %.200s",
-                         *last ? last : "sbatch says nothing");
+                         *last ? last : "sbatch failed without a message");
     if (!has_number(last))
         return error_set(e, STATUS_FAILED,
                          "--launcher=slurm: sbatch gave no job number (got '%.200s'); expected "
@@ -213,7 +213,7 @@ enum status slurm_begin(const char *path, const char *workdir, const char *optio
     int made = 0;
     const char *slash = strrchr(path, '/');
     if (!getcwd(here, sizeof here))
-        return error_errno(e, STATUS_FAILED, "the working folder");
+        return error_errno(e, STATUS_FAILED, "cannot find the working folder");
     const char *given = workdir ? workdir : here;
     (void)snprintf(dir, sizeof dir, "%s%s%s", *given == '/' ? "" : here, *given == '/' ? "" : "/",
                    given);

@@ -131,11 +131,14 @@ static enum status choose_folder(char folder[KEEPER_FOLDER_SIZE], const char *gi
     const char *base = given ? given : getenv("XDG_RUNTIME_DIR");
     uint64_t bits;
     if (given && strlen(given) > KEEPER_FOLDER_SIZE - 32)
-        return error_set(e, STATUS_USAGE, "%.200s...: the name of the folder is too long", given);
+        return error_set(e, STATUS_USAGE,
+                         "%.200s...: the name of this folder is too long for a private folder; use "
+                         "a shorter one",
+                         given);
     if (!base || base[0] != '/' || (!given && strlen(base) > 32) || access(base, W_OK | X_OK) != 0)
         base = "/tmp";
     if (getrandom(&bits, sizeof bits, 0) != (ssize_t)sizeof bits)
-        return error_errno(e, STATUS_FAILED, "no random numbers");
+        return error_errno(e, STATUS_FAILED, "cannot get random numbers");
     (void)snprintf(folder, KEEPER_FOLDER_SIZE, "%s/bragg-run-%016" PRIx64, base, bits);
     return STATUS_OK;
 }
@@ -159,10 +162,9 @@ enum status keeper_open(struct keeper *k, const char *base, struct error *e)
         keep(k->folder, fd[0]);
     (void)close(fd[0]);
     if (k->process < 0)
-        return error_errno(e, STATUS_FAILED, "cannot start a process that watches the folder %s",
-                           k->folder);
+        return error_errno(e, STATUS_FAILED, "cannot start the keeper of the folder %s", k->folder);
     if (mkdir(k->folder, 0700) != 0)
-        return error_errno(e, STATUS_FAILED, "cannot make the folder %s", k->folder);
+        return error_errno(e, STATUS_FAILED, "cannot create the folder %s", k->folder);
     if (!base) {
         k->lock = hold_lock(k->folder);
         clear_left(k->folder);

@@ -117,7 +117,9 @@ static void tell_killed(const struct restarts *r, const struct process *p)
     if (file < 0)
         return;
     if (write(file, line, (size_t)length) != length)
-        log_line(LOG_WARNING, "%s: a frame may be blamed for a kill from outside", r->env->killed);
+        log_line(LOG_WARNING,
+                 "%s: cannot write; a kill from outside may count as a failure of a frame",
+                 r->env->killed);
     (void)close(file);
 }
 

@@ -80,7 +80,7 @@ static const char *known_reason(const char *reason)
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(reason, known[i]) == 0)
             return known[i];
-    return "was taken for dead";
+    return "was presumed dead";
 }
 
 /* Somebody else may have said that it has this number. */

@@ -126,7 +126,8 @@ static enum status blame_frame(const struct ending *end, struct error *e)
     if (p)
         show_failure(end, p);
     return error_set(e, STATUS_FAILED,
-                     "frame %" PRIu64 " is given up: %" PRIu64 " process%s%s%s died at work on it",
+                     "frame %" PRIu64 " was abandoned: %" PRIu64
+                     " process%s%s%s died while processing it",
                      g->frame, g->deaths, g->deaths > 1 ? "es" : "", p ? " of stage " : "",
                      p ? p->command->stage->name : "");
 }
@@ -172,10 +173,10 @@ enum status verdict(const struct ending *end, struct error *e)
 {
     const struct process *culprit = find_culprit(end), *unheard = verdict_unheard(end->restarts);
     if (unheard)
-        return error_set(e, STATUS_USAGE,
-                         "stage %s gives what no stage takes: put one after it that takes it, as "
-                         "bragg-write takes images",
-                         unheard->command->name);
+        return error_set(
+            e, STATUS_USAGE,
+            "no stage reads the output of '%s'. Add one, such as bragg-write for images",
+            unheard->command->name);
     const bool asked = !failed_before(end, culprit);
     if (end->ended_by && asked)
         return error_set(e, STATUS_FAILED, "ended by signal %d (%s)", end->ended_by,

@@ -62,7 +62,7 @@ static enum status add_wrap(struct argv *w, const struct wrap *wrap, struct erro
     char *program = program_find(w->list[first]);
     if (!program)
         return error_set(e, STATUS_USAGE,
-                         "--wrap: there is no program '%.200s' beside bragg-run or in PATH",
+                         "--wrap: program '%.200s' not found in the folder of bragg-run or in PATH",
                          w->list[first]);
     mem_free(w->list[first]);
     w->list[first] = program;
@@ -148,9 +148,9 @@ static enum status no_program(const struct pipeline *p, const struct pipeline_st
     char meant[PROGRAM_NAME_SIZE];
     const bool near = program_meant(s->program, meant);
     return error_set(e, STATUS_INPUT,
-                     "%s:%ld: stage '%s': there is no program '%.200s' beside bragg-run or in "
-                     "PATH%s%s%s",
-                     p->path, s->line, s->name, s->program, near ? ": did you mean " : "",
+                     "%s:%ld: stage '%s': program '%.200s' not found in the folder of "
+                     "bragg-run or in PATH%s%s%s",
+                     p->path, s->line, s->name, s->program, near ? ". Did you mean " : "",
                      near ? meant : "", near ? "?" : "");
 }
 
@@ -196,8 +196,9 @@ static enum status check_neighbours(const struct pipeline *p, size_t i, struct e
                ? STATUS_OK
                : error_set(
                      e, STATUS_INPUT,
-                     "%s:%ld: stage '%s' has %lld processes and '%s' before it %lld: one of "
-                     "them may have more than %d; bragg-intensity --fuse makes one stage of both",
+                     "%s:%ld: stage '%s' has %lld processes and '%s' before it %lld; expected "
+                     "only one of them with more than %d. bragg-intensity --fuse makes one stage "
+                     "of both",
                      p->path, s->line, s->name, (long long)s->count, before->name,
                      (long long)before->count, OPT_TEXTS_MAX);
 }
@@ -236,8 +237,8 @@ enum status commands_add(struct commands *c, const struct pipeline *p, struct pi
     const int64_t number = stage->count++;
     if (c->count == c->room || number == PIPELINE_COUNT_MAX) {
         stage->count--;
-        return error_set(e, STATUS_FAILED, "there is no room for more than %d processes of '%s'",
-                         (int)number, stage->name);
+        return error_set(e, STATUS_FAILED, "stage '%s' cannot have more than %d processes",
+                         stage->name, (int)number);
     }
     const enum status s = make_one(one, p, (size_t)(stage - p->stages), number, settings, e);
     one->beside = c->beside;

@@ -114,7 +114,7 @@ static enum status give_ports(struct place *place, const struct pipeline *p, siz
     const struct host *host = place->host;
     const size_t wanted = endpoints_ports(p, i);
     if (*used + wanted > host->nports)
-        return error_set(e, STATUS_FAILED, "host '%s' has told of too few ports", host->name);
+        return error_set(e, STATUS_FAILED, "host '%s' reported too few free ports", host->name);
     const bool takes_part = p->stages[i].after < 0;
     if (takes_part && binds_out(p, i, false))
         place->out = host->ports[(*used)++];

@@ -181,19 +181,23 @@ static enum status search_all(struct search *s, struct error *e)
     if (!s->found)
         search_base(s, "/tmp");
     if (s->found > 1)
-        return error_set(e, STATUS_USAGE, "%d pipelines are running: name one of %s", s->found,
-                         s->list);
+        return error_set(e, STATUS_USAGE, "%d pipelines are running; give one of these: %s",
+                         s->found, s->list);
     if (!s->found && where && stat(where, &what) != 0)
-        return error_set(e, STATUS_USAGE,
-                         "'%.200s' is neither an endpoint (ipc://PATH, tcp://HOST:PORT), nor a "
-                         "folder, nor the file of a pipeline that is running",
-                         where);
+        return error_set(
+            e, STATUS_USAGE,
+            "'%.200s' not found; expected an endpoint (ipc://PATH, tcp://HOST:PORT), a "
+            "folder, or the file of a running pipeline",
+            where);
     if (!s->found && where)
         return error_set(e, STATUS_FAILED,
                          S_ISDIR(what.st_mode) ? "no pipeline is running in %.200s"
                                                : "the pipeline %.200s is not running",
                          where);
-    return s->found ? STATUS_OK : error_set(e, STATUS_FAILED, "no pipeline is running");
+    return s->found ? STATUS_OK
+                    : error_set(e, STATUS_FAILED,
+                                "no running pipeline found. Start one with bragg-run, or give its "
+                                "folder or endpoint");
 }
 
 enum status find_run(const char *where, char endpoint[ENDPOINT_SIZE], char name[FIND_NAME_SIZE],
@@ -207,10 +211,12 @@ enum status find_run(const char *where, char endpoint[ENDPOINT_SIZE], char name[
         if (bad)
             return bad;
         if (bind)
-            return error_set(e, STATUS_USAGE, "'%.120s' must not begin with @", where);
+            return error_set(
+                e, STATUS_USAGE,
+                "'%.120s' begins with @; expected an endpoint to connect to, without @", where);
         if (endpoint_answers(endpoint))
             return STATUS_OK;
-        return error_set(e, STATUS_FAILED, "nobody listens at %.200s", where);
+        return error_set(e, STATUS_FAILED, "no pipeline listens at %.200s", where);
     }
     if (where && find_in_folder(where, endpoint)) {
         name_of(where, name);

@@ -53,7 +53,9 @@ static enum status add(struct pipeline_stage *to, const struct pipeline_stage *s
         good = words_append(text, sizeof text, s->args[i]);
     if (good)
         return pipeline_add_word(to, text, e);
-    return error_set(e, STATUS_INPUT, "stage '%s' has args that are too long for --fuse", s->name);
+    return error_set(e, STATUS_INPUT,
+                     "stage '%s': args are too long for --fuse; give the stage a key 'hosts'",
+                     s->name);
 }
 
 /* Takes stage number i out; those after it follow the one before. */
@@ -95,10 +97,11 @@ enum status fold_stages(struct pipeline *p, const struct hosts *hosts, char text
             s = add(&p->stages[i], &p->stages[next], e);
             take_out(p, next);
             i -= next < i;
-            (void)snprintf(text, FOLD_TEXT_SIZE,
-                           "%s in the processes of '%s', so that counts cross the network; hosts: "
-                           "first keeps them apart",
-                           names, p->stages[i].name);
+            (void)snprintf(
+                text, FOLD_TEXT_SIZE,
+                "%s run in the processes of '%s', to send less over the network; 'hosts: "
+                "first keeps them apart",
+                names, p->stages[i].name);
         }
     }
     return s;

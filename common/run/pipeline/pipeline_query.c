@@ -146,9 +146,10 @@ static enum status check_source(const struct pipeline *p, struct error *e)
          s = s->input >= 0 ? &p->stages[s->input] : NULL)
         if (s->count > 1)
             return error_set(
-                e, STATUS_INPUT, "%s:%ld: stage '%s' %s: that is for one process, not for %lld",
-                p->path, s->line, s->name,
-                s == source ? "numbers the frames" : "comes before the one that numbers the frames",
+                e, STATUS_INPUT,
+                "%s:%ld: stage '%s' must run as one process because it %s the source (got count: "
+                "%lld). Set 'count: 1'",
+                p->path, s->line, s->name, s == source ? "is" : "comes before",
                 (long long)s->count);
     return STATUS_OK;
 }
@@ -161,13 +162,13 @@ static enum status check_watcher(const struct pipeline *p, size_t i, struct erro
     if (!pipeline_is_last(p, i) || !pipeline_only_watches(s) ||
         !is_after(p, i, pipeline_source(p)) || pipeline_groups(p, names))
         return STATUS_OK;
-    return error_set(e, STATUS_INPUT,
-                     "%s:%ld: stage '%s' only watches, and no other last stage waits for frames: "
-                     "%s",
-                     p->path, s->line, s->name,
-                     pipeline_is_program(s, "bragg-view")  ? "add one, such as bragg-write"
-                     : pipeline_is_program(s, "bragg-tap") ? "it needs --hold=yes"
-                                                           : "it needs --hold");
+    return error_set(
+        e, STATUS_INPUT,
+        "%s:%ld: the only sink '%s' is passive, so the run would not wait for it. Add %s", p->path,
+        s->line, s->name,
+        pipeline_is_program(s, "bragg-view")  ? "a sink such as bragg-write"
+        : pipeline_is_program(s, "bragg-tap") ? "--hold=yes"
+                                              : "--hold");
 }
 
 enum status pipeline_check(const struct pipeline *p, struct error *e)
@@ -177,8 +178,8 @@ enum status pipeline_check(const struct pipeline *p, struct error *e)
         for (size_t k = 0; k < s->nargs && s->count > 1; k++)
             if (pipeline_is_option(s->args[k], "order"))
                 return error_set(e, STATUS_INPUT,
-                                 "%s:%ld: stage '%s' takes frames in order: that is for one "
-                                 "process, not for %lld",
+                                 "%s:%ld: stage '%s' has --order and must run as one process "
+                                 "(got count: %lld). Set 'count: 1'",
                                  p->path, s->line, s->name, (long long)s->count);
     }
     enum status s = check_source(p, e);

@@ -59,14 +59,14 @@ static bool check_marks(struct events *in)
     case YAML_MAPPING_START_EVENT:
         return take_marks(in, event->data.mapping_start.anchor, event->data.mapping_start.tag);
     case YAML_ALIAS_EVENT:
-        return wrong(in, "aliases are not allowed", "");
+        return wrong(in, "aliases (*NAME) are not allowed", "");
     case YAML_DOCUMENT_START_EVENT:
         return event->data.document_start.tag_directives.start ==
                    event->data.document_start.tag_directives.end ||
                wrong(in, "the directive %TAG is not allowed", "");
     case YAML_STREAM_END_EVENT:
         return !in->anchor[0] || wrong_at(in, in->anchor_line, in->anchor,
-                                          ": anchors are not allowed; take the anchor away");
+                                          ": anchors are not allowed; remove the anchor");
     default:
         return true;
     }
@@ -87,11 +87,11 @@ static bool next(struct events *in)
     if (yaml_parser_parse(&in->parser, &in->event))
         return check_marks(in);
     char what[200];
-    (void)snprintf(what, sizeof what, "%s%s", p->problem ? p->problem : "it cannot be read",
+    (void)snprintf(what, sizeof what, "%s%s", p->problem ? p->problem : "unreadable",
                    has_tab(in->bytes, p->problem_mark.line)
-                       ? "; a tab indents this line: YAML allows blanks alone"
+                       ? "; this line is indented with a tab, expected blanks"
                        : "");
-    return wrong_at(in, p->problem_mark.line, "no YAML: ", what);
+    return wrong_at(in, p->problem_mark.line, "not YAML: ", what);
 }
 
 /* The next event is of that type, or `what` is said of `subject`. */
@@ -114,18 +114,17 @@ static bool is_null(const yaml_event_t *event)
 static const char *why_no_text(const yaml_event_t *event)
 {
     if (event->type == YAML_MAPPING_START_EVENT)
-        return ": must be a text or a number, and is a mapping; a text with ': ' or '{' in it "
-               "needs "
-               "quotes";
+        return ": expected a text or a number, got a mapping. A text that contains ': ' or '{' "
+               "needs quotes";
     if (event->type == YAML_SEQUENCE_START_EVENT)
-        return ": must be a text or a number, and is a list; a text with '[' or '- ' at its "
-               "beginning needs quotes";
+        return ": expected a text or a number, got a list. A text that begins with '[' or '- ' "
+               "needs quotes";
     if (is_null(event))
-        return ": must be a text or a number, and is null; the texts '~' and 'null' need quotes";
+        return ": expected a text or a number, got null. The texts '~' and 'null' need quotes";
     if (!event->data.scalar.length)
-        return ": must be a text or a number, and is empty";
+        return ": expected a text or a number, got an empty text";
     if (strlen((const char *)event->data.scalar.value) != event->data.scalar.length)
-        return ": must be a text or a number, and has a zero byte in it";
+        return ": the text contains a zero byte";
     return NULL;
 }
 
@@ -147,10 +146,10 @@ static char *take_text(struct events *in, const char *subject)
 static bool take_args(struct events *in, struct yaml_stage *s)
 {
     if (in->event.type != YAML_SEQUENCE_START_EVENT)
-        return wrong(in, "args", ": must be a list");
+        return wrong(in, "args", ": expected a list, such as [--seed=3]");
     while (next(in) && in->event.type != YAML_SEQUENCE_END_EVENT) {
         if (s->nargs == PIPELINE_ARGS_MAX)
-            return wrong(in, "args", ": a stage has 128 of them at most");
+            return wrong(in, "args", ": too many; expected at most 128");
         s->args[s->nargs] = take_text(in, "args");
         if (!s->args[s->nargs++])
             return false;
@@ -168,10 +167,10 @@ static bool take_pair(struct events *in, struct yaml_stage *s)
     bool good = name != NULL;
     if (good && k == YAML_KEYS)
         good = wrong(in, name,
-                     " is no key of a stage, allowed are name, program, args, count, threads, "
-                     "window, input, restart, order, after, hosts, cpus, gpus and compress");
+                     ": unknown key of a stage; expected name, program, args, count, threads, "
+                     "window, input, restart, order, after, hosts, cpus, gpus or compress");
     else if (good && s->line[k])
-        good = wrong(in, name, ": the key is given twice in this stage");
+        good = wrong(in, name, ": this key is given twice in the stage");
     mem_free(name);
     if (!good)
         return false;
@@ -187,19 +186,19 @@ static bool take_stage(struct events *in, struct yaml_stage *s)
 {
     const size_t line = in->event.start_mark.line;
     if (in->event.type != YAML_MAPPING_START_EVENT)
-        return wrong(in, "a stage", " must be keys with values, as name: orient");
+        return wrong(in, "stage", ": expected keys with values, such as name: orient");
     while (next(in) && in->event.type != YAML_MAPPING_END_EVENT)
         if (!take_pair(in, s))
             return false;
     if (in->event.type != YAML_MAPPING_END_EVENT)
         return false;
-    return s->value[YAML_NAME] || wrong_at(in, line, "a stage without name:", "");
+    return s->value[YAML_NAME] || wrong_at(in, line, "stage without a name; add 'name: NAME'", "");
 }
 
 static bool take_stages(struct events *in, struct yaml_stages *y)
 {
-    static const char how_many[] = ": a pipeline has 2 to 64 of them";
-    if (!expect(in, YAML_SEQUENCE_START_EVENT, "stages", ": must be a list"))
+    static const char how_many[] = ": wrong number of stages; expected 2 to 64";
+    if (!expect(in, YAML_SEQUENCE_START_EVENT, "stages", ": expected a list of stages"))
         return false;
     while (next(in) && in->event.type != YAML_SEQUENCE_END_EVENT)
         if (y->count == PIPELINE_STAGES_MAX)
@@ -217,26 +216,26 @@ static bool take_end(struct events *in)
         return in->e->status == STATUS_OK;
     if (in->event.type == YAML_SCALAR_EVENT &&
         strcmp((const char *)in->event.data.scalar.value, "stages") == 0)
-        return wrong(in, "stages: the key is given twice", "");
-    return wrong(in, "stages:", " is the one key that is allowed");
+        return wrong(in, "stages: this key is given twice", "");
+    return wrong(in, "stages", ": no other key is allowed beside this one");
 }
 
 static bool take_file(struct events *in, struct yaml_stages *y)
 {
-    static const char needed[] = "a list 'stages:' is needed";
+    static const char needed[] = "no stages found; expected a list 'stages:'";
     if (!expect(in, YAML_STREAM_START_EVENT, needed, "") || !next(in))
         return false;
     if (in->event.type != YAML_DOCUMENT_START_EVENT)
-        return wrong(in, "it is empty: ", needed);
+        return wrong(in, "empty file: ", needed);
     if (!expect(in, YAML_MAPPING_START_EVENT, needed, "") ||
         !expect(in, YAML_SCALAR_EVENT, needed, ""))
         return false;
     if (strcmp((const char *)in->event.data.scalar.value, "stages") != 0)
         return wrong(in, (const char *)in->event.data.scalar.value,
-                     " is no key, allowed is stages");
+                     ": unknown key; expected stages");
     return take_stages(in, y) && take_end(in) &&
-           expect(in, YAML_DOCUMENT_END_EVENT, "one document is allowed", "") &&
-           expect(in, YAML_STREAM_END_EVENT, "one document is allowed", "");
+           expect(in, YAML_DOCUMENT_END_EVENT, "several documents; expected one", "") &&
+           expect(in, YAML_STREAM_END_EVENT, "several documents; expected one", "");
 }
 
 enum status yaml_stages_read(struct yaml_stages *y, const char *path, const char *bytes,

@@ -72,7 +72,7 @@ static enum status await(const char *folder, const char *id, struct error *e)
     (void)unlink(path);
     if (!told)
         return error_set(e, STATUS_FAILED,
-                         there ? "the bragg-run of %.200s does not answer"
+                         there ? "the bragg-run of %.200s does not answer within 60 s"
                                : "the run of %.200s has ended",
                          folder);
     (void)sscanf(answer, "%d %n", &status, &at);
@@ -87,10 +87,10 @@ enum status wish_make(const char *folder, bool remove, const char *text, struct 
     char id[WISH_ID_SIZE], line[WISH_TEXT_SIZE + 16];
     uint64_t bits;
     if (strlen(text) >= WISH_TEXT_SIZE || strchr(text, '\n'))
-        return error_set(e, STATUS_USAGE, "--%s: '%.40s...' must be STAGE=N",
+        return error_set(e, STATUS_USAGE, "--%s: '%.40s...' is too long; expected STAGE=N",
                          remove ? "remove" : "add", text);
     if (getrandom(&bits, sizeof bits, 0) != (ssize_t)sizeof bits)
-        return error_errno(e, STATUS_FAILED, "no random numbers");
+        return error_errno(e, STATUS_FAILED, "cannot get random numbers");
     (void)snprintf(id, sizeof id, "%016" PRIx64, bits);
     (void)snprintf(line, sizeof line, "%s %s", remove ? "remove" : "add", text);
     if (!put(folder, WISH, id, line))
