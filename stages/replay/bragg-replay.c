@@ -46,25 +46,31 @@ enum { FILES_MAX = 100000 };  // images
 #define AT(member) .offset = offsetof(struct replay, member)
 
 static const struct opt options[] = {
-    {"frames", "LIST", "Play these frames, as 0-9,17 (all)", OPT_TEXT, AT(frames),
+    {.doc = "Selection of frames:", .type = OPT_GROUP},
+    {"frames", "LIST", "Play these frames, such as 0-9,17. Default: all", OPT_TEXT, AT(frames),
      .flags = OPT_BYTES},
-    {"first", "N", "Play the first N frames", OPT_INT, AT(first), .min = 0, .max = 1e15,
-     .usual = ""},
-    {"speed", "full|real|X", "As fast as it goes, as recorded, or X times as fast (full)", OPT_TEXT,
-     AT(speed), .excludes = "rate"},
-    {"rate", "HZ", "A frame every 1/HZ seconds, on a fixed schedule", OPT_REAL, AT(rate_Hz),
-     .min = 1e-6, .max = 1e9},
-    {"loop", "N|forever", "Play the frames N times, or without end, numbered anew from 0", OPT_TEXT,
+    {"first", "N", "Play only the first N of these frames. Default: all", OPT_INT, AT(first),
+     .min = 0, .max = 1e15, .usual = ""},
+    {"loop", "N|forever",
+     "Play these frames N times (1 to 1000000), or without end, numbered from 0", OPT_TEXT,
      AT(loop)},
-    {"allow-truncated", NULL, "A recording without its end is no failure", OPT_FLAG,
-     AT(allow_truncated)},
+    {"allow-truncated", NULL, "Accept a recording without its end", OPT_FLAG, AT(allow_truncated)},
+
+    {.doc = "Speed:", .type = OPT_GROUP},
+    {"speed", "full|real|X",
+     "As fast as possible, at the recorded times, or X times as fast. Default: full", OPT_TEXT,
+     AT(speed), .excludes = "rate"},
+    {"rate", "HZ", "Send one frame every 1/HZ seconds, on a fixed schedule", OPT_REAL, AT(rate_Hz),
+     .min = 1e-6, .max = 1e9},
+
+    {.doc = "Recomputation:", .type = OPT_GROUP},
     {"recompute", NULL,
-     "Compute frame K of FILE:K again, by what it says of itself, and compare all bytes", OPT_FLAG,
-     AT(recompute)},
+     "Compute frame K of FILE:K again, with the options stored in the file, and compare all bytes",
+     OPT_FLAG, AT(recompute)},
     {0},
 };
 
-#define TRUNCATED "%s: its end is missing; %zu whole frames are there"
+#define TRUNCATED "%s: the end of the recording is missing; it has %zu complete frames"
 
 /* --- options ------------------------------------------------------------- */
 
@@ -94,9 +100,9 @@ static enum status add_range(struct replay *r, struct id_range range, struct err
         break;
     }
     if (!all->count)
-        return error_set(e, STATUS_USAGE, "--frames: %s holds no frames", r->path);
+        return error_set(e, STATUS_USAGE, "--frames: %s contains no frames", r->path);
     return error_set(e, STATUS_USAGE,
-                     "--frames: %" PRIu64 " is not in %s, which holds %" PRIu64
+                     "--frames: frame %" PRIu64 " is not in %s, which contains %" PRIu64
                      " frames from %" PRIu64 " to %" PRIu64,
                      range.first, r->path, id_set_size(all), all->ranges[0].first,
                      all->ranges[all->count - 1].last);
@@ -125,8 +131,10 @@ static enum status parse_frames(struct replay *r, struct error *e)
             good = take_number(&at, &range.last) && range.last >= range.first;
         }
         if (!good || (*at && *at != ','))
-            return error_set(e, STATUS_USAGE, "--frames: '%.60s' is no list such as 0-9,17",
-                             r->frames);
+            return error_set(
+                e, STATUS_USAGE,
+                "--frames: '%.60s' is not a list of frames; expected numbers such as 0-9,17",
+                r->frames);
         s = add_range(r, range, e);
         if (!*at)
             break;
@@ -190,7 +198,8 @@ static enum status open_recording(struct replay *r, struct error *e)
         return s;
     const char *refused = r->frames ? "--frames" : r->loop ? "--loop" : NULL;
     if (r->recording.kind == KIND_EXPERIMENT && refused)
-        return error_set(e, STATUS_USAGE, "%s: %s holds an experiment and no frames", refused,
+        return error_set(e, STATUS_USAGE,
+                         "%s has no effect: %s contains an experiment and no frames", refused,
                          r->path);
     const struct recording_list *list = &r->recording.frames;
     for (size_t i = 0; i < list->count; i++)
@@ -205,7 +214,7 @@ static enum status open_images(struct replay *r, const char **paths, size_t coun
 {
     if (r->timed)
         return error_set(e, STATUS_USAGE,
-                         "--speed: image files tell no times, --rate plays them steadily");
+                         "--speed: image files contain no times. Use --rate for a steady rate");
     r->images = replay_images_open(paths, count, &r->all, e);
     if (!r->images)
         return e->status;
@@ -318,7 +327,8 @@ static enum status replay_frame(void *state, struct frame *f, struct error *e)
     const bool has_image = f->image.count != 0;
     if (s == STATUS_OK &&
         (f->recipe.id != entry->id || has_image != (r->recording.kind == KIND_IMAGE)))
-        s = error_set(e, STATUS_INPUT, "%s: frame %" PRIu64 " contradicts itself",
+        s = error_set(e, STATUS_INPUT,
+                      "%s: frame %" PRIu64 " is corrupt: its number or kind differs from the index",
                       r->recording.path, entry->id);
     f->recipe.id = id;
     message_free(&m);
@@ -331,7 +341,7 @@ static enum status replay_end(void *state, struct error *e)
     const struct replay *r = state;
     if (r->images || r->recording.finished || r->allow_truncated)
         return STATUS_OK;
-    return error_set(e, STATUS_INPUT, TRUNCATED " (--allow-truncated takes that for good)",
+    return error_set(e, STATUS_INPUT, TRUNCATED ". Use --allow-truncated to accept this",
                      r->recording.path, r->recording.frames.count);
 }
 

@@ -103,18 +103,21 @@ static enum status start_stage(struct chain *c, const char *line, uint64_t id, s
     size_t count;
     (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(line, "\t\n"), line);
     if (!is_known(name))
-        return error_set(e, STATUS_INPUT, "'%.32s' is no stage that can be run again", name);
+        return error_set(
+            e, STATUS_INPUT,
+            "stage '%.32s' cannot be run again; expected stages from bragg-geometry to bragg-noise",
+            name);
     if (!history_value(line, "physics version", version, sizeof version) ||
         atoi(version) != PHYSICS_VERSION)
-        return error_set(e, STATUS_INPUT, "%s was of physics %s, this is physics %d", name, version,
-                         PHYSICS_VERSION);
+        return error_set(e, STATUS_INPUT, "%s was run with physics %s; this version has physics %d",
+                         name, version, PHYSICS_VERSION);
     if (!history_value(line, HISTORY_GIVEN, given, sizeof given))
-        return error_set(e, STATUS_INPUT, "the options of %s are not known", name);
+        return error_set(e, STATUS_INPUT, "the options of %s are not stored", name);
     argv[0] = name;
     argv[1] = restricted;
     argv[2] = quiet;
     if (!words_split(given, argv + 3, WORDS_MAX, &count))
-        return error_set(e, STATUS_INPUT, "the options of %s cannot be read", name);
+        return error_set(e, STATUS_INPUT, "the stored options of %s are malformed", name);
     if (strcmp(name, "bragg-orient") == 0) {
         (void)snprintf(only, sizeof only, "--only=%" PRIu64, id);
         argv[3 + count++] = only;
@@ -139,8 +142,9 @@ static enum status start_all(struct chain *c, const char *history, uint64_t id, 
     enum status s = STATUS_OK;
     for (const char *line = history; *line && s == STATUS_OK;
          line += strcspn(line, "\n"), line += *line != 0)
-        s = c->count < STAGES_MAX ? start_stage(c, line, id, e)
-                                  : error_set(e, STATUS_INPUT, "more than %d stages", STAGES_MAX);
+        s = c->count < STAGES_MAX
+                ? start_stage(c, line, id, e)
+                : error_set(e, STATUS_INPUT, "the history has more than %d stages", STAGES_MAX);
     return s ? s : start_recorder(c, record, e);
 }
 
@@ -170,7 +174,7 @@ static enum status tell(const char *said, struct error *e)
     if (in)
         (void)fclose(in);
     line[strcspn(line, "\n")] = 0;
-    return error_set(e, STATUS_INPUT, "%s", line[0] ? line : "a stage failed without a word");
+    return error_set(e, STATUS_INPUT, "%s", line[0] ? line : "a stage failed without a message");
 }
 
 static enum status run(const char *history, uint64_t id, const char *record, const char *said,

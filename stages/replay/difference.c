@@ -29,7 +29,7 @@ bool difference_say_pixels(const struct experiment *x, const char *name, const s
     char place[64];
     size_t count = 0, first = 0;
     if (was->count != is->count || was->type != is->type) {
-        printf("%s: had %zu pixels of %zu bytes, recomputed %zu of %zu\n", name, was->count,
+        printf("%s: stored %zu pixels of %zu bytes, recomputed %zu of %zu\n", name, was->count,
                pixel_size(was->type), is->count, pixel_size(is->type));
         return true;
     }

@@ -13,7 +13,7 @@
 #include "stage/stage.h"
 #include "wire/codec.h"
 
-#define UNTOLD "%s: does not say how it was made; its index may, as NAME.index:K"
+#define UNTOLD "%s: does not contain its options. Use its index, as in NAME.index:K"
 
 enum { HEADER_MAX = 1 << 18 };  // bytes of an image that may be its header
 
@@ -39,7 +39,7 @@ static enum status parse_target(const char *text, struct target *t, struct error
         length = (int)(colon - text);
     }
     if (snprintf(t->path, sizeof t->path, "%.*s", length, text) >= (int)sizeof t->path)
-        return error_set(e, STATUS_USAGE, "the name of the file is too long");
+        return error_set(e, STATUS_USAGE, "the file name is too long");
     return STATUS_OK;
 }
 
@@ -69,7 +69,7 @@ static enum status add_line(struct origin *o, const char *line, size_t length, c
         return STATUS_OK;
     }
     if (length + 2 > sizeof o->history - used)
-        return error_set(e, STATUS_INPUT, "%s: its history is too long", path);
+        return error_set(e, STATUS_INPUT, "%s: the stored history is too long", path);
     (void)snprintf(o->history + used, sizeof o->history - used, "%.*s\n", (int)length, line);
     return STATUS_OK;
 }
@@ -129,8 +129,8 @@ static enum status read_image(struct origin *o, const struct target *t, FILE *in
     if (!has_id || !o->history[0])
         return error_set(e, STATUS_INPUT, UNTOLD, t->path);
     if (t->has_id && t->id != o->id)
-        return error_set(e, STATUS_INPUT, "%s: is frame %" PRIu64 ", not %" PRIu64, t->path, o->id,
-                         t->id);
+        return error_set(e, STATUS_INPUT, "%s: contains frame %" PRIu64 "; expected frame %" PRIu64,
+                         t->path, o->id, t->id);
     o->brief = true;
     o->nfiles = 1;
     memcpy(o->files[0], t->path, sizeof t->path);
@@ -144,12 +144,12 @@ static enum status choose(struct origin *o, const struct target *t, const struct
                           struct error *e)
 {
     if (!t->has_id && rows->nframes != 1)
-        return error_set(e, STATUS_USAGE, "which frame? %s holds %zu, name one as %s:%" PRIu64,
+        return error_set(e, STATUS_USAGE, "%s contains %zu frames. Name one, as in %s:%" PRIu64,
                          t->path, rows->nframes, t->path,
                          rows->nframes ? rows->frames[0].number : 0);
     o->id = t->has_id ? t->id : rows->frames[0].number;
     if (nxmx_rows_find(rows, o->id) < 0)
-        return error_set(e, STATUS_INPUT, "%s: has no frame %" PRIu64, t->path, o->id);
+        return error_set(e, STATUS_INPUT, "%s: frame %" PRIu64 " not found", t->path, o->id);
     return STATUS_OK;
 }
 
@@ -205,9 +205,9 @@ static enum status read_index(struct origin *o, const struct target *t, FILE *in
     if (s)
         return s;
     if (!t->has_id)
-        return error_set(e, STATUS_USAGE, "which frame? name it as %s:0", t->path);
+        return error_set(e, STATUS_USAGE, "no frame given. Name one, as in %s:0", t->path);
     if (!o->nfiles)
-        return error_set(e, STATUS_INPUT, "%s: has no frame %" PRIu64, t->path, t->id);
+        return error_set(e, STATUS_INPUT, "%s: frame %" PRIu64 " not found", t->path, t->id);
     o->id = t->id;
     return STATUS_OK;
 }
@@ -225,13 +225,13 @@ static enum status read_recording(struct origin *o, const struct target *t, stru
         return s;
     const struct recording_list *all = &o->recording.frames;
     if (o->recording.kind == KIND_EXPERIMENT)
-        return error_set(e, STATUS_INPUT, "%s: holds an experiment and no frames", t->path);
+        return error_set(e, STATUS_INPUT, "%s: contains an experiment and no frames", t->path);
     if (!t->has_id && all->count != 1)
-        return error_set(e, STATUS_USAGE, "which frame? %s holds %zu, name one as %s:0", t->path,
+        return error_set(e, STATUS_USAGE, "%s contains %zu frames. Name one, as in %s:0", t->path,
                          all->count, t->path);
     o->id = t->has_id ? t->id : all->entries[0].id;
     if (!recording_list_find(all, o->id))
-        return error_set(e, STATUS_INPUT, "%s: has no frame %" PRIu64, t->path, o->id);
+        return error_set(e, STATUS_INPUT, "%s: frame %" PRIu64 " not found", t->path, o->id);
     s = recording_experiment(&o->recording, &route, &m, e);
     if (s == STATUS_OK)
         s = codec_experiment_decode(&x, &m, e);
@@ -251,7 +251,7 @@ enum status origin_open(struct origin *o, const char *target, struct error *e)
         return s;
     struct stat st;
     if (stat(t.path, &st) == 0 && !S_ISREG(st.st_mode))
-        return error_set(e, STATUS_INPUT, "%s: must be an ordinary file", t.path);
+        return error_set(e, STATUS_INPUT, "%s: not an ordinary file", t.path);
     FILE *in = fopen(t.path, "rbe");
     if (!in)
         return error_errno(e, STATUS_INPUT, "%s: cannot open", t.path);

@@ -67,7 +67,7 @@ static enum status read_frame(const struct recording *r, uint64_t id, struct mad
     message_free(&first);
     const struct recording_entry *entry = recording_list_find(&r->frames, id);
     if (s == STATUS_OK && !entry)
-        s = error_set(e, STATUS_INPUT, "%s: has no frame %" PRIu64, r->path, id);
+        s = error_set(e, STATUS_INPUT, "%s: frame %" PRIu64 " not found", r->path, id);
     const struct codec_expected expected = codec_expect(&m->experiment);
     if (s == STATUS_OK)
         s = recording_frame(r, entry, &route, &m->copy, e);
@@ -96,8 +96,9 @@ static enum status check_history(const struct again *a, struct error *e)
     if (history_difference(o->history, o->brief ? brief : now, what))
         return error_set(e, STATUS_INPUT, "%s", what);
     if (*o->lineage && strcmp(o->lineage, x->lineage) != 0)
-        return error_set(e, STATUS_INPUT, "its lineage was %.16s, is %.16s", o->lineage,
-                         x->lineage);
+        return error_set(e, STATUS_INPUT,
+                         "the lineage was %.16s and is %.16s. Did an input file change?",
+                         o->lineage, x->lineage);
     return STATUS_OK;
 }
 

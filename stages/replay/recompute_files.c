@@ -196,7 +196,7 @@ static void say_rows(const char *path, const struct reflection_table *was,
 {
     size_t differ = 0;
     if (was->count != is->count) {
-        printf("%s: the same image, but it has %zu reflections, recomputed %zu\n", path, was->count,
+        printf("%s: the same image, but %zu reflections, recomputed %zu\n", path, was->count,
                is->count);
         return;
     }
@@ -215,7 +215,8 @@ static void say_labels(const char *path, const struct reflection_table *was,
         printf("%s: the same image, but %zu of %zu labels differ\n", path, differ, is->nlabels);
     else
         printf("%s: the same image, but %s\n", path,
-               was->nlabels ? "labels are recomputed without" : "it has no labels");
+               was->nlabels ? "the recomputed frame has no labels"
+                            : "the stored frame has no labels");
 }
 
 /* What came along with an image that is the same; false: all of it is the same. */
@@ -225,7 +226,9 @@ static bool say_others(const char *path, const struct nxmx_one *was, const struc
     if (!same_rows(&was->reflections, &is->reflections))
         say_rows(path, &was->reflections, &is->reflections);
     else if (tells_all(&was->reflections) && !same_sums(&was->reflections, &is->reflections))
-        printf("%s: the same image, but other pixels of reflections, or photons in none\n", path);
+        printf(
+            "%s: the same image, but the pixels of reflections or the unassigned photons differ\n",
+            path);
     else if (!same_labels(&was->reflections, &is->reflections))
         say_labels(path, &was->reflections, &is->reflections);
     else if (*plane)
@@ -266,7 +269,7 @@ static enum status compare_nxmx(const struct recomputed *r, const char *path, bo
             say_same(path, &is);
         else if ((!rows || !images) &&
                  !difference_say_pixels(r->experiment, path, &was.image, &is.image))
-            difference_say(path, images ? "the same image, but its tables say something else"
+            difference_say(path, images ? "the same image, but its metadata differ"
                                         : "the same pixels, but packed to other bytes");
     }
     nxmx_one_free(&was);
@@ -280,12 +283,12 @@ enum status recompute_compare_file(const struct recomputed *r, const char *path,
     struct stat st;
     *differs = false;
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return error_set(e, STATUS_INPUT, "%s: must be an ordinary file", path);
+        return error_set(e, STATUS_INPUT, "%s: not an ordinary file", path);
     const enum format format = format_of(path);
     if (format == FORMAT_NXMX)
         return compare_nxmx(r, path, differs, e);
     if (format != FORMAT_PNG && format != FORMAT_PGM)
         return compare_whole(r, format, path, differs, e);
-    log_line(LOG_INFO, "%s: a picture, passed over", path);
+    log_line(LOG_INFO, "%s: skipped, because it is a picture", path);
     return STATUS_OK;
 }

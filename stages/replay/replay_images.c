@@ -83,7 +83,8 @@ static enum status add_file(struct replay_images *r, const char *path, uint64_t 
         return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
     if (!replay_images_are(path))
         return error_set(e, STATUS_INPUT,
-                         "%s: is neither SMV, CBF nor NXmx; a recording is played alone", path);
+                         "%s: not an image; expected SMV, CBF or NXmx. Play a recording alone",
+                         path);
     const int64_t facts[3] = {st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
     *hash = hash_bytes(hash_text(*hash, path), facts, sizeof facts);
     return type_of(path) == FILETYPE_HDF5 ? add_nxmx(r, path, e)
@@ -119,7 +120,7 @@ struct replay_images *replay_images_open(const char *const *paths, size_t count,
     for (size_t i = 0; i < count && !s; i++)
         s = add_file(r, paths[i], &hash, e);
     if (!s && !r->count)
-        s = error_set(e, STATUS_INPUT, "%s: holds no frames", paths[0]);
+        s = error_set(e, STATUS_INPUT, "%s: contains no frames", paths[0]);
     r->numbered = !s && count == 1 && r->entries->nxmx;
     (void)snprintf(r->digest, sizeof r->digest, "%016" PRIx64, hash_finish(hash));
     s = s ? s : add_ids(r, ids, e);
@@ -165,7 +166,8 @@ static enum status take_pixels(const char *path, const struct image *from,
                                const struct experiment *x, struct image *to, struct error *e)
 {
     if (from->count != (size_t)experiment_pixels(x))
-        return error_set(e, STATUS_INPUT, "%s: an image of %zu pixels, the detector has %" PRId64,
+        return error_set(e, STATUS_INPUT,
+                         "%s: the image has %zu pixels; expected %" PRId64 " as in the detector",
                          path, from->count, experiment_pixels(x));
     if (!image_reserve(to, from->type, UNIT_ADU, from->count))
         return error_memory(e, "a frame");
@@ -244,10 +246,12 @@ static void doubt_header(struct replay_images *r, const struct experiment *x, co
     if ((!other_beam && !other_place) || r->warned || strcmp(path, r->entries->path) == 0)
         return;
     r->warned = true;
-    log_line(LOG_WARNING,
-             "%s: says %.6g A and %.6g mm, but frames are sent with %.6g A and %.6g mm of %s", path,
-             m_to_angstrom(h->wavelength_m), m_to_mm(h->distance_m), m_to_angstrom(wavelength_m),
-             m_to_mm(distance_m), r->entries->path);
+    log_line(
+        LOG_WARNING,
+        "%s: the header has %.6g A and %.6g mm, but all frames are sent with %.6g A and %.6g mm of "
+        "%s",
+        path, m_to_angstrom(h->wavelength_m), m_to_mm(h->distance_m), m_to_angstrom(wavelength_m),
+        m_to_mm(distance_m), r->entries->path);
 }
 
 static enum status read_image(struct replay_images *r, const struct experiment *x,
@@ -260,7 +264,7 @@ static enum status read_image(struct replay_images *r, const struct experiment *
         return s;
     if (x->npanels != 1 || h.fast != x->panels->fast_pixels || h.slow != x->panels->slow_pixels)
         return error_set(e, STATUS_INPUT,
-                         "%s: %" PRId64 " x %" PRId64 " pixels, must be %" PRId64 " x %" PRId64
+                         "%s: %" PRId64 " x %" PRId64 " pixels; expected %" PRId64 " x %" PRId64
                          " as in %s",
                          entry->path, h.fast, h.slow, x->panels->fast_pixels,
                          x->panels->slow_pixels, r->entries->path);

@@ -71,16 +71,16 @@ static enum status place_header(const char *path, struct image_header *h, struct
 static void tell_missing(const char *path, const struct image_header *h)
 {
     if (!(h->pixel_m > 0 && h->distance_m > 0 && h->wavelength_m > 0 && h->has_beam))
-        log_line(LOG_WARNING,
-                 "%s: does not say%s%s%s%s: resolutions are wrong (0.1 mm, 100 mm, 1 A and the "
-                 "middle are taken)",
-                 path, h->pixel_m > 0 ? "" : " how large pixels are,",
-                 h->distance_m > 0 ? "" : " the distance,",
-                 h->wavelength_m > 0 ? "" : " the wavelength,",
-                 h->has_beam ? "" : " where the beam hits,");
+        log_line(
+            LOG_WARNING,
+            "%s: the header lacks%s%s%s%s so resolutions are wrong (used instead: 0.1 mm, 100 mm, "
+            "1 A, the middle)",
+            path, h->pixel_m > 0 ? "" : " the pixel size,",
+            h->distance_m > 0 ? "" : " the distance,",
+            h->wavelength_m > 0 ? "" : " the wavelength,", h->has_beam ? "" : " the beam centre,");
     if (h->twotheta_rad != 0)
-        log_line(LOG_WARNING,
-                 "%s: its detector is turned by 2theta, which is not taken into account", path);
+        log_line(LOG_WARNING, "%s: the detector is rotated by 2theta; this rotation is ignored",
+                 path);
 }
 
 static enum status use_header(const char *path, struct request *q, struct geometry_panels *p,
@@ -168,9 +168,10 @@ static enum status use_nxmx(const char *path, const struct nxmx_rows *rows, stru
     q->beam.wavelength_m = g.wavelength_m > 0 ? g.wavelength_m : WAVELENGTH_M;
     if (!s && !(g.wavelength_m > 0))
         log_line(LOG_WARNING,
-                 "%s: does not say the wavelength: resolutions are wrong (1 A is taken)", path);
+                 "%s: no wavelength found, so resolutions are wrong (used instead: 1 A)", path);
     if (!s && g.other_wavelength_m > 0)
-        log_line(LOG_WARNING, "%s: says two wavelengths, %.6g and %.6g A: the first is taken", path,
+        log_line(LOG_WARNING,
+                 "%s: contains two wavelengths, %.6g and %.6g A; the first one is used", path,
                  m_to_angstrom(g.wavelength_m), m_to_angstrom(g.other_wavelength_m));
     s = s ? s : setup_laboratory(q, x, e);
     x->saturation = s ? 0.0 : g.saturation;

@@ -43,15 +43,20 @@ enum hold { HOLD_AUTO, HOLD_YES, HOLD_NO };
 #define AT(member) .offset = offsetof(struct tap, member)
 
 static const struct opt options[] = {
+    {.doc = "Output:", .type = OPT_GROUP},
+    {"print", NULL, "Print one line per message. Default without --record and --count", OPT_FLAG,
+     AT(print)},
+    {"count", NULL, "Print the number of frames and bytes at the end", OPT_FLAG, AT(count)},
+
+    {.doc = "Recording:", .type = OPT_GROUP},
     {"record", "FILE", "Record the stream, for bragg-replay", OPT_TEXT, AT(record)},
-    {"overwrite", NULL, "Replace a recording that exists", OPT_FLAG, AT(overwrite),
+    {"overwrite", NULL, "Replace an existing recording", OPT_FLAG, AT(overwrite),
      .needs = "record"},
     {"fsync", NULL, "Wait until each frame is on the disk", OPT_FLAG, AT(fsync), .needs = "record"},
-    {"print", NULL, "Print a line for each message (unless --record or --count is given)", OPT_FLAG,
-     AT(print)},
-    {"count", NULL, "Print at the end how much came", OPT_FLAG, AT(count)},
+
+    {.doc = "Flow:", .type = OPT_GROUP},
     {"hold", "auto|yes|no",
-     "Whether the stream waits for this tap (auto: when it records, or ends a pipe)", OPT_CHOICE,
+     "Whether the run waits for this tap. Default: auto, if it records or ends a pipe", OPT_CHOICE,
      AT(hold), .choices = "auto|yes|no"},
     {0},
 };
@@ -79,8 +84,9 @@ static enum status tap_settle(void *state, const struct start *start, struct sta
     struct tap *t = state;
     t->resume = start->resume;
     if (t->hold == HOLD_NO && start->piped)
-        return error_set(e, STATUS_USAGE,
-                         "--hold=no needs --in: at the end of a pipe nobody else waits for frames");
+        return error_set(
+            e, STATUS_USAGE,
+            "--hold=no requires --in, because the sink at the end of a pipe must take all frames");
     const bool holds = t->hold == HOLD_AUTO ? t->record || start->piped : t->hold == HOLD_YES;
     self->role.transient = !holds;
     self->role.in_memory = t->count && !t->record;
@@ -122,7 +128,7 @@ static enum status flush(struct error *e)
         return STATUS_OK;
     if (errno == EPIPE)
         return STATUS_FAILED;
-    return error_errno(e, STATUS_FAILED, "stdout: cannot write");
+    return error_errno(e, STATUS_FAILED, "cannot write to stdout");
 }
 
 static void print_route(const struct tap *t)
@@ -209,8 +215,11 @@ static enum status tap_frame(void *state, struct frame *f, struct error *e)
     enum status s = t->record ? recorder_add(&t->recorder, &t->route, t->message, e) : STATUS_OK;
     if (t->record && !image_is_intact(&f->image)) {
         recorder_withdraw(&t->recorder, recorded);
-        s = error_set(e, STATUS_FAILED, "frame %" PRIu64 " was replaced while it was recorded",
-                      t->route.frame);
+        s = error_set(
+            e, STATUS_FAILED,
+            "frame %" PRIu64
+            " was overwritten while it was recorded, because the source presumed this process dead",
+            t->route.frame);
     }
     return s || !t->print ? s : print_frame(t, f, e);
 }

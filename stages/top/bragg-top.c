@@ -27,25 +27,29 @@ struct options {
 #define AT(member) .offset = offsetof(struct options, member)
 
 static const struct opt table[] = {
-    {"once", NULL, "Show it once, since the beginning of the run", OPT_FLAG, AT(once)},
-    {"json", NULL, "One object of JSON in a line each time", OPT_FLAG, AT(json)},
-    {"interval", "S", "Seconds between two looks", OPT_REAL, AT(interval_s), .min = 0.1,
+    {"once", NULL, "Show the state once, with averages since the start of the run", OPT_FLAG,
+     AT(once)},
+    {"json", NULL, "Print one JSON object per update, in one line", OPT_FLAG, AT(json)},
+    {"interval", "S", "Seconds between two updates", OPT_REAL, AT(interval_s), .min = 0.1,
      .max = 3600, .usual = "1"},
-    {"keys", "DIR", "The watcher's keys, where the source listens at tcp", OPT_TEXT, AT(keys)},
-    {"insecure", NULL, "Allow tcp without keys", OPT_FLAG, AT(insecure)},
+    {"keys", "DIR",
+     "Folder with the encryption keys of an observer, for a source at a tcp endpoint", OPT_TEXT,
+     AT(keys)},
+    {"insecure", NULL, "Allow tcp endpoints without keys", OPT_FLAG, AT(insecure)},
     {0},
 };
 
 static const struct opt_program program = {
     .name = "bragg-top",
-    .summary = "Show what the stages of a running pipeline do.",
+    .summary = "Show the progress of a running pipeline.",
     .examples = "bragg-top stills\n"
                 "bragg-top --json --interval=10 stills >>profile.jsonl",
     .operands = "[ENDPOINT|FOLDER|FILE]",
     .max_operands = 1,
-    .details = "ENDPOINT is where the source of the pipeline listens, FOLDER and FILE the "
-               "--workdir and the pipeline file of a bragg-run, or FOLDER a private one; without "
-               "any, the only pipeline that runs.  On a terminal q quits.",
+    .details = "ENDPOINT is the control endpoint of the source. FOLDER is the --workdir or the "
+               "private folder of a bragg-run, FILE its pipeline file. Without any of these the "
+               "only running pipeline is shown. On a terminal q quits.\n\n"
+               "More: bragg-top(1) (manual).",
 };
 
 static const uint64_t PATIENCE_NS = UINT64_C(5000000000), PATIENCE_NOBODY_NS = UINT64_C(700000000);
@@ -133,7 +137,7 @@ static enum status silent(const struct top *t, struct error *e)
         return error_set(e, STATUS_FAILED, "%s: %s", t->endpoint, why);
     return error_set(e, STATUS_FAILED,
                      view_latest(&t->view) ? "the source at %s does not answer any more"
-                                           : "nobody answers at %s",
+                                           : "no pipeline answers at %s",
                      t->endpoint);
 }
 
@@ -187,7 +191,7 @@ static enum status loop(struct top *t, struct error *e)
     for (bool done = false; !done; done = take(t) || is_quit(t)) {
         const uint64_t now_ns = clock_ns();
         if (ferror(stdout))
-            return error_errno(e, STATUS_FAILED, "standard output");
+            return error_errno(e, STATUS_FAILED, "cannot write to stdout");
         const enum status s = check_answers(t, interval_ns, now_ns, e);
         if (s)
             return s;
@@ -244,7 +248,7 @@ int main(int argc, char **argv)
     if (s == STATUS_OK)
         s = run(&t, n ? where : NULL, &e);
     if (s == STATUS_OK && (fflush(stdout) != 0 || ferror(stdout)))
-        s = error_errno(&e, STATUS_FAILED, "standard output");
+        s = error_errno(&e, STATUS_FAILED, "cannot write to stdout");
     if (s && e.text[0])
         (void)log_fail(&e);
     return (int)s;

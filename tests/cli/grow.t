@@ -73,7 +73,7 @@ asked 2 'out of range' --add=intensity=1001 two
 asked 2 'expected STAGE=VALUE' --add=intensity two
 asked 2 'expected STAGE=N' --add="$(printf '%0100d' 1)" two
 asked 2 '^bragg-run: --quiet cannot be used with --add' --add=intensity=1 --quiet two
-asked 2 'neither an endpoint' --add=intensity=1 nowhere
+asked 2 'not found; expected an endpoint' --add=intensity=1 nowhere
 ends 'the run ends well, with the same files' two
 is 'nothing is computed twice' "$(made two)" 200
 is 'nothing is said of it' "$(grep -v subpixels two.said)" ''

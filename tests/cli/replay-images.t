@@ -71,10 +71,10 @@ smv() { # FILE LINE...
 smv adsc.img PIXEL_SIZE=0.1024 DISTANCE=170 WAVELENGTH=0.9 BEAM_CENTER_X=0.15 BEAM_CENTER_Y=0.25
 bragg-replay adsc.img 2>err | bragg-write --quiet adsc_%d.img
 is 'ADSC has X along slow' "$(keys adsc_0.img | grep DENZO | tr '\n' ' ')" 'DENZO_X_BEAM=0.15; DENZO_Y_BEAM=0.25; '
-is 'nothing is missing there' "$(grep -c 'does not say' err)" 0
+is 'nothing is missing there' "$(grep -c 'the header lacks\|no wavelength' err)" 0
 smv bare.img PIXEL_SIZE=0.1
 bragg-replay bare.img 2>err | bragg-write --quiet bare_%d.img
-check 'what a header does not say is said' says 'bare.img: does not say the distance, the wavelength, where the beam hits,:* *resolutions are wrong' err
+check 'what a header does not say is said' says 'bare.img: the header lacks the distance, the wavelength, the beam centre, so resolutions are wrong' err
 # unread WHAT FILE: it is refused, in one line
 unread() {
 	check_status "$2: $1" 3 bragg-replay "$2"
@@ -96,7 +96,7 @@ bragg-replay close.img 2>err | bragg-write --quiet close_%d.img
 is 'DISTANCE is not CLOSE_DISTANCE' "$(keys close_0.img | grep '^DISTANCE')" 'DISTANCE=170;'
 smv other.img PIXEL_SIZE=0.1024 DISTANCE=270 WAVELENGTH=0.9 BEAM_CENTER_X=0.15 BEAM_CENTER_Y=0.25
 bragg-replay adsc.img other.img other.img 2>err | bragg-write --quiet other_%d.img
-is 'an image at another distance is named once' "$(grep -c 'warning: other.img: says 0.9 A and 270 mm, but frames are sent with 0.9 A and 170 mm' err)" 1
+is 'an image at another distance is named once' "$(grep -c 'warning: other.img: the header has 0.9 A and 270 mm, but all frames are sent with 0.9 A and 170 mm' err)" 1
 cbf() { # FILE SED-COMMAND
 	sed "$2" a_0.cbf >"$1"
 }
@@ -135,12 +135,12 @@ refused 'a short SMV file' 3 'short.img: ends inside its SMV header' short.img
 refused 'a short CBF file' 3 '.*short.cbf: too short' short.cbf
 refused 'a short NXmx file' 3 'short.nxs: cannot be read as HDF5: truncated or damaged' short.nxs
 refused 'a text' 3 'text.img: is no recording' text.img
-refused 'a recording among images' 3 'x.rec: is neither SMV, CBF nor NXmx' a_0.img x.rec
+refused 'a recording among images' 3 'x.rec: not an image; expected SMV, CBF or NXmx' a_0.img x.rec
 refused 'a file that is not there' 1 'gone.img: cannot open' a_0.img gone.img
 refused 'no number' 3 'nan.img: header: PIXEL_SIZE=nan is not a finite number' nan.img
 refused 'a distance of 1e27 m' 3 'huge.img: header: distance, m: 1e.27, must be from 0 to 1e.06' huge.img
 refused 'a frame that is not there' 2 '--frames: 3 is not in a_0.img, which holds 3 frames' --frames=2-3 a_0.img a_1.img a_2.img
-refused 'recorded times' 2 '--speed: image files tell no times' --speed=real a_0.img
+refused 'recorded times' 2 '--speed: image files contain no times' --speed=real a_0.img
 bragg-replay a_0.img other.img 2>err | bragg-write --quiet y_%d.img 2>/dev/null
 check 'another detector' says '^bragg-replay: .*other.img: 6 x 4 pixels, must be 61 x 40 as in a_0.img' err
 finish

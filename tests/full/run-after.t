@@ -107,7 +107,7 @@ refuse() { # NAME TEXT LAST...
 }
 refuse 'after nobody' "bad.yaml:7: after: no stage above this one is called 'wrte'" '{name: x, program: true, after: wrte}'
 refuse 'after itself' "no stage above this one is called 'x'" '{name: x, program: true, after: x}'
-refuse 'frames for one that takes none' 'threads: not allowed with 'after'' '{name: x, program: true, after: write, threads: 2}'
+refuse 'frames for one that takes none' "threads: not allowed with 'after'" '{name: x, program: true, after: write, threads: 2}'
 refuse 'frames of one that gives none' "input: 'x' has 'after' and gives no frames" '{name: x, program: true, after: write}' '{name: tap, input: x}'
 refuse 'no program' 'the program is missing' '{name: x, after: write}'
 finish
