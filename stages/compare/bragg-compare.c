@@ -1,6 +1,6 @@
 /*
- * bragg-compare: image against image.  Errors are relative to B with a floor,
- * |a - b| / max(b, floor); thresholds decide the exit status.
+ * bragg-compare: compares two images.  The error of a pixel is |a - b| / max(b, floor).  Limits
+ * decide the exit status.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -16,13 +16,13 @@
 #include "io/images/image_file.h"
 
 struct options {
-    int64_t shape[2];  // fast, slow; 0: not given
+    int64_t shape[2];  // fast, slow, in pixels; 0: not given
     double floor, floor_fraction, max_error, sum_tolerance;
     struct opt_texts percentile_errors;
     bool json;
 };
 
-/* --percentile-error=P:X */
+/* One --percentile-error=P:X. */
 struct percentile_limit {
     double percent, error;
 };
@@ -45,7 +45,7 @@ static enum status parse_limit(const char *text, struct percentile_limit *limit,
     return s ? s : parse_real(colon + 1, 0.0, 1e300, "--percentile-error", &limit->error, e);
 }
 
-/* Within all thresholds that were given; without any, only identical images are. */
+/* Returns true if the images are within all given limits, or identical if no limit is given. */
 static bool is_within(const struct comparison *c, const struct options *o,
                       const struct percentile_limit *limits)
 {
@@ -90,7 +90,7 @@ static void print_text(const struct comparison *c, int64_t fast, bool within)
     printf("verdict      %s\n", within ? "within" : "outside");
 }
 
-/* A number of JSON, which has neither NaN nor infinity. */
+/* Prints a JSON number; null for NaN and infinity, which JSON does not have. */
 static void print_number(const char *name, double value)
 {
     if (isfinite(value))
@@ -163,7 +163,7 @@ static const struct opt_program program = {
                "differ.\n\nMore: bragg-compare(1) (manual).",
 };
 
-/* Both have the same pixels; *fast becomes the length of a row, 0 if unknown. */
+/* Checks that both images have the same size.  Sets *fast to the length of a row; 0: unknown. */
 static enum status check_sizes(const struct image_file *a, const struct image_file *b,
                                const struct options *o, int64_t *fast, struct error *e)
 {

@@ -1,6 +1,8 @@
 /*
- * bragg-replay: plays a recording of bragg-tap, or image files.  Of a recording it gives what
- * flowed on the recorded edge, bytes and lineage included, and numbers the frames as they were.
+ * bragg-replay: plays a recording of bragg-tap, or image files.
+ *
+ * The frames of a recording keep their numbers, bytes and lineage.  Image files get a lineage of
+ * their own.  With --recompute the program plays nothing; see recompute.h.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -27,21 +29,21 @@ struct replay {
     double rate_Hz;
     /* state */
     struct recording recording;
-    struct replay_images *images;         // in its place, if not NULL
-    const struct experiment *experiment;  // of these
-    char told[17];                        // what --frames stands for in the lineage, of images
-    const char *path;                     // of the first file
-    struct id_set all;                    // frames that there are
-    struct id_set ids;                    // to be played
-    struct replay_loop looped;            // with --loop
+    struct replay_images *images;         // image files; NULL: `recording` is played
+    const struct experiment *experiment;  // experiment of the images
+    char told[17];                        // images: value of --frames in the lineage, a hash
+    const char *path;                     // path of the first file
+    struct id_set all;                    // numbers of all frames
+    struct id_set ids;                    // numbers of the frames to be played
+    struct replay_loop looped;            // state of --loop
     struct codec_expected expected;
-    bool timed;          // by the recorded times
-    double factor;       // of the recorded speed
-    uint64_t sent;       // frames that were asked when they are due
-    uint64_t latest_ns;  // and the last answer
+    bool timed;          // frames are sent at the recorded times
+    double factor;       // relative to the recorded speed
+    uint64_t sent;       // number of frames whose time was requested
+    uint64_t latest_ns;  // latest time that was returned
 };
 
-enum { FILES_MAX = 100000 };  // images
+enum { FILES_MAX = 100000 };  // image files
 
 #define AT(member) .offset = offsetof(struct replay, member)
 
@@ -85,7 +87,7 @@ static enum status parse_speed(struct replay *r, struct error *e)
     return parse_real(r->speed, 1e-6, 1e9, "--speed (or full, real)", &r->factor, e);
 }
 
-/* Frames first to last; all of them must be there. */
+/* Adds a range of frames, all of which must exist. */
 static enum status add_range(struct replay *r, struct id_range range, struct error *e)
 {
     const struct id_set *all = &r->all;
@@ -108,7 +110,7 @@ static enum status add_range(struct replay *r, struct id_range range, struct err
                      all->ranges[all->count - 1].last);
 }
 
-/* A number at *at, which moves behind it; false when there is none below 2^64 - 1. */
+/* Reads a number at *at and advances *at.  Returns false if there is no number below 2^64 - 1. */
 static bool take_number(const char **at, uint64_t *value)
 {
     char *end;
@@ -142,7 +144,7 @@ static enum status parse_frames(struct replay *r, struct error *e)
     return s;
 }
 
-/* Drops all ids behind the first --first. */
+/* Keeps only the first --first ids. */
 static void cut_list(struct replay *r)
 {
     uint64_t left = (uint64_t)r->first;
@@ -159,7 +161,7 @@ static void cut_list(struct replay *r)
     }
 }
 
-/* Chooses what is played: all, or --frames, of that --first. */
+/* Selects the frames: those of --frames or all, and of these the first --first. */
 static enum status choose(struct replay *r, struct error *e)
 {
     enum status s = r->frames ? parse_frames(r, e) : STATUS_OK;
@@ -171,7 +173,8 @@ static enum status choose(struct replay *r, struct error *e)
     return s;
 }
 
-/* What frames are follows from their list then: it enters the lineage. */
+/* Begins a loop.  The list of frames decides what a number means, so its hash enters the lineage.
+ */
 static enum status open_loop(struct replay *r, struct error *e)
 {
     const enum status s = replay_loop_begin(&r->looped, r->loop, &r->ids, e);
@@ -179,13 +182,13 @@ static enum status open_loop(struct replay *r, struct error *e)
     return s;
 }
 
-/* The number under which a frame was recorded that is played as `id`. */
+/* Returns the recorded number of the frame that is played as `id`. */
 static uint64_t recorded_id(const struct replay *r, uint64_t id)
 {
     return r->loop ? r->looped.ids[id % r->looped.count] : id;
 }
 
-/* The frame of the recording that is played as `id`. */
+/* Returns the recorded frame that is played as `id`. */
 static const struct recording_entry *entry_of(const struct replay *r, uint64_t id)
 {
     return recording_list_find(&r->recording.frames, recorded_id(r, id));
@@ -290,7 +293,7 @@ static enum status replay_list(void *state, struct id_set *ids, struct error *e)
     return STATUS_OK;
 }
 
-/* When a frame came, after the recording began. */
+/* Returns when a frame arrived, in ns since the start of the recording. */
 static double time_ns(const struct replay *r, uint64_t id)
 {
     return r->loop ? replay_loop_time_ns(&r->looped, &r->recording.frames, id)
@@ -302,7 +305,7 @@ static uint64_t replay_due_ns(void *state, uint64_t id)
     struct replay *r = state;
     const double due_ns =
         r->timed ? time_ns(r, id) / r->factor : (double)r->sent++ * 1e9 / r->rate_Hz;
-    /* frames are issued by number, but may have come in another order */
+    /* frames are sent in order of their numbers, but may have been recorded in another order */
     if (due_ns > (double)r->latest_ns)
         r->latest_ns = (uint64_t)due_ns;
     return r->latest_ns;
@@ -335,7 +338,7 @@ static enum status replay_frame(void *state, struct frame *f, struct error *e)
     return s;
 }
 
-/* All that is there was played: whether that is all that there was. */
+/* After the last frame: fails if the end of the recording is missing. */
 static enum status replay_end(void *state, struct error *e)
 {
     const struct replay *r = state;
@@ -358,7 +361,9 @@ static void replay_close(void *state)
 }
 
 static const struct stage stage = {
-    .role = {.name = "bragg-replay", .wants = KIND_NONE, .gives = KIND_IMAGE},  // or as recorded
+    .role = {.name = "bragg-replay",
+             .wants = KIND_NONE,
+             .gives = KIND_IMAGE},  // or as in the recording, see settle
     .summary = "Play a recording of bragg-tap, or image files.",
     .examples = "bragg-replay lyso_*.cbf | bragg-view\n"
                 "bragg-replay --loop=forever --rate=10 photons.rec | bragg-noise | bragg-serve ...",

@@ -1,3 +1,4 @@
+/* Prints the result of a comparison. */
 #include "difference.h"
 
 #include <stdio.h>
@@ -8,7 +9,7 @@ void difference_say(const char *name, const char *what)
     printf("%s: %s\n", name, what);
 }
 
-/* Where a pixel is, for people. */
+/* Writes the position of a pixel: "fast,slow", and the panel if there are several. */
 static void say_place(const struct experiment *x, size_t i, char text[64])
 {
     const struct panel *p = x->panels;

@@ -1,3 +1,4 @@
+/* Reads, from a file of any format, how a frame was made. */
 #include "origin.h"
 
 #include <inttypes.h>
@@ -15,9 +16,9 @@
 
 #define UNTOLD "%s: does not contain its options. Use its index, as in NAME.index:K"
 
-enum { HEADER_MAX = 1 << 18 };  // bytes of an image that may be its header
+enum { HEADER_MAX = 1 << 18 };  // bytes at the start of an image that are searched for a header
 
-/* A file, and the number behind it. */
+/* The argument of --recompute: a file and a frame number. */
 struct target {
     char path[ORIGIN_PATH_MAX];
     bool has_id;
@@ -45,7 +46,7 @@ static enum status parse_target(const char *text, struct target *t, struct error
 
 /* --- history ------------------------------------------------------------- */
 
-/* The --scale of bragg-write's line, of either form. */
+/* Reads --scale from the line of bragg-write, in the complete or the brief form. */
 static void take_scale(struct origin *o, const char *line)
 {
     char text[64];
@@ -59,7 +60,8 @@ static void take_scale(struct origin *o, const char *line)
     (void)parse_real(number, 1e-300, 1e12, "--scale", &o->scale, NULL);
 }
 
-/* One more line, without its end; what bragg-write did is kept apart. */
+/* Adds one line, without its end, to the history.  The line of bragg-write is processed separately.
+ */
 static enum status add_line(struct origin *o, const char *line, size_t length, const char *path,
                             struct error *e)
 {
@@ -76,7 +78,8 @@ static enum status add_line(struct origin *o, const char *line, size_t length, c
 
 /* --- the header of an image ---------------------------------------------- */
 
-/* The value of a line of a header when it begins with `key`; NULL when not.  Ends the value. */
+/* Returns the value of a header line that begins with `key`, and terminates the value with NUL.
+ * NULL: another key. */
 static char *header_value(char *line, const char *key)
 {
     if (strncmp(line, "# ", 2) == 0)
@@ -118,7 +121,7 @@ static enum status read_image(struct origin *o, const struct target *t, FILE *in
     if (!header)
         return error_memory(e, t->path);
     header[fread(header, 1, HEADER_MAX, in)] = 0;
-    header[strcspn(header, "\f")] = 0;  // where SMV and CBF end it
+    header[strcspn(header, "\f")] = 0;  // end of the header in SMV and CBF
     enum status s = STATUS_OK;
     bool has_id = false;
     for (char *line = strsep(&rest, "\n"); line && s == STATUS_OK; line = strsep(&rest, "\n"))
@@ -139,7 +142,7 @@ static enum status read_image(struct origin *o, const struct target *t, FILE *in
 
 /* --- NXmx ---------------------------------------------------------------- */
 
-/* The frame that is meant among those of the file. */
+/* Selects the requested frame of an NXmx file. */
 static enum status choose(struct origin *o, const struct target *t, const struct nxmx_rows *rows,
                           struct error *e)
 {
@@ -175,7 +178,8 @@ static enum status read_nxmx(struct origin *o, const struct target *t, struct er
 
 /* --- an index ------------------------------------------------------------ */
 
-/* The files of a line of the index, beside the index: the names from column `first` on. */
+/* Reads the file names of an index line, from column `first` on.  They are in the folder of the
+ * index. */
 static void take_names(struct origin *o, const struct target *t, int first, char *line)
 {
     const char *slash = strrchr(t->path, '/');

@@ -1,3 +1,4 @@
+/* Plays image files. */
 #include "replay_images.h"
 
 #include <inttypes.h>
@@ -20,19 +21,19 @@
 /* One frame. */
 struct entry {
     const char *path;
-    uint64_t number;  // within an NXmx file
+    uint64_t number;  // number of the frame in an NXmx file
     bool nxmx;
 };
 
 struct replay_images {
     struct entry *entries;  // owned
     size_t count, room;
-    bool numbered;            // frames keep the numbers of their one NXmx file
-    struct nxmx_rows rows;    // of that file
-    double axes[9];           // NeXus' axes in the lab
+    bool numbered;            // the only file is NXmx: frames keep their numbers
+    struct nxmx_rows rows;    // metadata of that file
+    double axes[9];           // rows: axes of NeXus in the laboratory frame
     struct experiment setup;  // as replay_images_open found it, until replay_images_begin
     char digest[17];
-    bool warned;  // of an image with another beam or distance
+    bool warned;  // a warning about another beam or distance was printed
 };
 
 static enum filetype type_of(const char *path)
@@ -161,7 +162,7 @@ static const struct entry *entry_of(const struct replay_images *r, uint64_t id)
     return &r->entries[nxmx_rows_find(&r->rows, id)];
 }
 
-/* Pixels as the stage before left them, in the frame's own memory. */
+/* Copies the pixels of a file, unchanged, into the memory of the frame. */
 static enum status take_pixels(const char *path, const struct image *from,
                                const struct experiment *x, struct image *to, struct error *e)
 {
@@ -175,7 +176,7 @@ static enum status take_pixels(const char *path, const struct image *from,
     return STATUS_OK;
 }
 
-/* Lattices as they lay when the frame began. */
+/* Adds the lattices of an NXmx file, in their orientation at the start of the frame. */
 static enum status take_lattices(const struct replay_images *r, const struct experiment *x,
                                  const struct nxmx_frame *frame, struct recipe *recipe,
                                  struct error *e)
@@ -235,7 +236,8 @@ static enum status read_nxmx(const struct replay_images *r, const struct experim
     return take_lattices(r, x, frame, &f->recipe, e);
 }
 
-/* Detector and beam of the stream are those of the first image: warns once of another one. */
+/* Warns once about an image whose beam or distance differs from the first image, because the stream
+ * has only one experiment. */
 static void doubt_header(struct replay_images *r, const struct experiment *x, const char *path,
                          const struct image_header *h)
 {

@@ -1,3 +1,4 @@
+/* Makes an experiment from the headers of image files. */
 #include "replay_setup.h"
 
 #include <string.h>
@@ -11,10 +12,10 @@
 #include "physics/setup.h"
 #include "stages/geometry/geometry_panels.h"
 
-/* What stands where a file does not say: nothing that a picture shows depends on most of it. */
+/* Values for entries that are missing in a file.  Most of them do not affect a picture. */
 static const double WAVELENGTH_M = 1e-10, DISTANCE_M = 0.1, KAHN = 0.98, FLUENCE_PH_M2 = 1e25;
 
-/* What is asked for where nothing is said. */
+/* Returns a request with these defaults. */
 static struct request plain_request(void)
 {
     struct request q;
@@ -26,7 +27,7 @@ static struct request plain_request(void)
     return q;
 }
 
-/* Pixels below 0 of the first image: gaps and dead ones of CBF. */
+/* Makes a mask of the pixels below 0 in the first image: gaps and dead pixels of CBF. */
 static enum status take_mask(const struct image_file *f, uint8_t **mask, struct error *e)
 {
     const int32_t *pixels = f->image.pixels;
@@ -43,7 +44,7 @@ static enum status take_mask(const struct image_file *f, uint8_t **mask, struct 
     return STATUS_OK;
 }
 
-/* The one panel of a header stands across the beam. */
+/* Places the panel of a header perpendicular to the beam. */
 static enum status place_header(const char *path, struct image_header *h, struct request *q,
                                 struct geometry_panels *p, struct error *e)
 {
@@ -100,7 +101,7 @@ static enum status use_header(const char *path, struct request *q, struct geomet
     return s;
 }
 
-/* Crystals as the first lattice of each says. */
+/* Makes the crystals, each from its first lattice. */
 static enum status use_crystals(const struct nxmx_rows *rows, struct request *q,
                                 struct experiment *x, struct error *e)
 {
@@ -140,7 +141,7 @@ static bool moves(const struct nxmx_rows *rows)
     return any;
 }
 
-/* Why pixels of the panels are masked, where a file says it of one of them. */
+/* Reads why pixels are masked, if the file has this for at least one panel. */
 static enum status take_reasons(const struct nxmx_geometry *g, struct experiment *x,
                                 struct error *e)
 {

@@ -1,6 +1,6 @@
 /*
- * bragg-report: a last stage that writes a page about the frames it saw: pictures, how bright they
- * were and when they came, and what made them.
+ * bragg-report: a sink that writes an HTML page about the frames that it received: pictures,
+ * brightness, times, and the experiment.
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -21,9 +21,9 @@ struct report {
     bool hold;
     /* state */
     const char *path;
-    bool watches;  // nothing waits for it
+    bool watches;  // passive: the run does not wait for it
     char group[64];
-    const struct experiment *experiment;  // NULL: none came
+    const struct experiment *experiment;  // NULL: not received yet
     struct frame_facts facts;
     uint64_t start_ns;
     bool written;
@@ -47,7 +47,7 @@ static enum status report_open(void *state, const char **operands, int noperands
     return document_check(r->path, e);
 }
 
-/* Beside other last stages nothing waits for it, unless it is to hold the stream. */
+/* Makes the stage passive if it has --in and not --hold. */
 static enum status report_settle(void *state, const struct start *start, struct stage *self,
                                  struct error *e)
 {

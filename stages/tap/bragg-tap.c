@@ -1,6 +1,7 @@
 /*
- * bragg-tap: a last stage for any edge, which records what comes, prints it or
- * counts it.  Beside other last stages it is a group of its own.
+ * bragg-tap: a sink for any link, which records, prints or counts messages.
+ *
+ * Each tap is a consumer group of its own.  A tap with --in and without --record is passive.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -29,11 +30,11 @@ struct tap {
     /* state */
     char group[GROUP_TEXT];
     struct recorder recorder;
-    bool resume;         // a finished recording is continued
-    bool recording;      // the recorder is open
-    struct route route;  // of the message at hand
+    bool resume;         // continue a finished recording
+    bool recording;      // `recorder` is open
+    struct route route;  // route of the current message
     size_t bytes;
-    const struct message *message;  // a frame
+    const struct message *message;  // the current frame
     bool begun;
     uint64_t start_ns, frames, frame_bytes;
 };
@@ -92,8 +93,8 @@ static enum status tap_settle(void *state, const struct start *start, struct sta
     self->role.in_memory = t->count && !t->record;
     self->speaks = t->print || t->count;
     if (t->print && !t->record && !t->count)
-        self->have = NULL;  // a line that is out stays
-    /* who comes in the place of a dead recorder has its name; others are one of a kind */
+        self->have = NULL;  // printed lines survive a crash
+    /* a restarted recorder has the group of the previous one; other taps have unique groups */
     if (t->record)
         (void)snprintf(t->group, sizeof t->group, "%s/%016" PRIx64, self->role.name,
                        hash_finish(hash_text(HASH_START, t->record)));
@@ -121,7 +122,7 @@ static enum status tap_message(void *state, const struct route *r, const struct 
 
 /* --- lines --------------------------------------------------------------- */
 
-/* What was printed has left this process.  No error is set when the reader has left. */
+/* Flushes stdout.  Sets no error if the reader has closed its end. */
 static enum status flush(struct error *e)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
@@ -159,7 +160,7 @@ static void print_image(const struct image *image)
            types[image->type], image->unit == UNIT_ADU ? "ADU" : "photons", r.least, r.most, r.sum);
 }
 
-/* Their names, parted by commas, and of how many pixels they are, if not of all. */
+/* Prints the names of derivative images, and their number of pixels if they are listed. */
 static void print_planes(const struct planes *planes)
 {
     for (size_t i = 0; i < planes->count; i++)
@@ -237,7 +238,7 @@ static void tap_made(void *state, struct made *made)
 
 /* --- the end ------------------------------------------------------------- */
 
-/* Once, where it is asked for. */
+/* Prints the line of --count, once. */
 static enum status print_count(struct tap *t, struct error *e)
 {
     if (!t->count || !t->begun)
@@ -264,7 +265,7 @@ static enum status tap_end(void *state, struct error *e)
 static void tap_close(void *state)
 {
     struct tap *t = state;
-    struct error ignored;  // it has ended with another one
+    struct error ignored;  // an earlier error ended the run
     (void)print_count(t, &ignored);
     const size_t frames = t->recorder.frames.count;
     if (t->recording && recorder_close(&t->recorder))

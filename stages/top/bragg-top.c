@@ -1,4 +1,4 @@
-/* bragg-top: what the stages of a running pipeline do, as its source tells it. */
+/* bragg-top: shows the progress of a running pipeline, by asking its source. */
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -57,13 +57,13 @@ static const char hide_cursor[] = "\033[?25l", show_cursor[] = "\033[?25h";
 
 struct top {
     struct options options;
-    char endpoint[ENDPOINT_SIZE], name[FIND_NAME_SIZE];  // of the pipeline's file
-    char keys[PATH_MAX];                                 // those of the run, where they are found
+    char endpoint[ENDPOINT_SIZE], name[FIND_NAME_SIZE];  // name: of the pipeline file
+    char keys[PATH_MAX];                                 // keys of the run, if they were found
     struct watch watch;
     struct view view;
     struct screen screen;
-    bool terminal, listens;   // it draws; keys are read
-    struct termios keyboard;  // as it was
+    bool terminal, listens;   // the table is redrawn; the keyboard is read
+    struct termios keyboard;  // settings to be restored
     int signals;              // signalfd
     uint64_t heard_ns, asked_ns;
 };
@@ -80,7 +80,7 @@ static enum status take_signals(struct top *t, struct error *e)
     return t->signals < 0 ? error_errno(e, STATUS_FAILED, "cannot receive signals") : STATUS_OK;
 }
 
-/* `ended`: the exit status of the run, below 0 while it goes on. */
+/* Prints the latest status.  `ended`: exit status of the run; below 0: the run continues. */
 static void show(struct top *t, int ended)
 {
     char summary[120], heading[FIND_NAME_SIZE + 180];
@@ -108,7 +108,7 @@ static void show(struct top *t, int ended)
     (void)fflush(stdout);
 }
 
-/* Takes what came; true when that was the last. */
+/* Processes received messages.  Returns true after the last one. */
 static bool take(struct top *t)
 {
     struct run_status r;
@@ -141,7 +141,7 @@ static enum status silent(const struct top *t, struct error *e)
                      t->endpoint);
 }
 
-/* Whether it is silent for too long: where nobody listens, that is not long; or for ever. */
+/* Fails if the source has been silent for too long.  The limit is short if no process listens. */
 static enum status check_answers(struct top *t, uint64_t interval_ns, uint64_t now_ns,
                                  struct error *e)
 {
@@ -155,7 +155,7 @@ static enum status check_answers(struct top *t, uint64_t interval_ns, uint64_t n
     return t->heard_ns + patience_ns < now_ns ? silent(t, e) : STATUS_OK;
 }
 
-/* Keys come without Enter, and are not shown; in the background the terminal is not ours. */
+/* Reads keys without Enter and without echo, unless this process runs in the background. */
 static void take_keyboard(struct top *t)
 {
     t->listens = t->terminal && tcgetpgrp(STDIN_FILENO) == getpgrp() &&
@@ -167,7 +167,7 @@ static void take_keyboard(struct top *t)
     (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &keys);
 }
 
-/* Who reads keys in the background is stopped. */
+/* Returns true in the foreground; a background process that reads the terminal would be stopped. */
 static bool is_in_front(void)
 {
     return tcgetpgrp(STDIN_FILENO) == getpgrp();
@@ -182,7 +182,7 @@ static bool is_quit(struct top *t)
     return key == 'q';
 }
 
-/* Until the run ends, or somebody ends this. */
+/* Asks and shows until the run ends or the user ends this program. */
 static enum status loop(struct top *t, struct error *e)
 {
     const uint64_t interval_ns = (uint64_t)(t->options.interval_s * 1e9);

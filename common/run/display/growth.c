@@ -1,3 +1,4 @@
+/* Executes the requests of --add and --remove during a run. */
 #include "run/display/growth.h"
 
 #include <stdio.h>
@@ -6,16 +7,17 @@
 #include "base/opt.h"
 #include "run/pipeline/wish.h"
 
-static const uint64_t LOOK_NS = UINT64_C(100000000);  // how often to look for wishes
+static const uint64_t LOOK_NS = UINT64_C(100000000);  // interval of the search for requests
 
-/* Others need know nothing of it: it binds nothing, and keeps no frame. */
+/* Returns true if such processes can be added and removed during a run: they bind nothing, so other
+ * processes need no new options, and they store no frames. */
 static bool may_change(const struct command *c)
 {
     return c->movable && !c->last && !c->source && !c->after && c->before &&
            pipeline_is_ours(c->stage);
 }
 
-/* Its stage has some process that may; *name gets one of another that does, for people. */
+/* Returns true if the stage has such processes.  Sets *name to a stage that has; NULL: none. */
 static bool stage_may_change(const struct commands *c, const struct pipeline_stage *stage,
                              const char **name)
 {
@@ -56,7 +58,7 @@ static enum status add(struct growth *g, struct restarts *r, struct pipeline_sta
     return s;
 }
 
-/* The latest first.  One that waits for its next start does not get it. */
+/* Removes processes, the newest first.  A process that waits for its restart is not restarted. */
 static enum status drop(struct restarts *r, const struct pipeline_stage *stage, int64_t fewer,
                         struct error *e)
 {

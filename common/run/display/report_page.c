@@ -1,3 +1,4 @@
+/* The page of --report about a run. */
 #include "run/display/report_page.h"
 
 #include <inttypes.h>
@@ -15,7 +16,7 @@
 #include "run/display/timeline.h"
 #include "run/local/restart.h"
 
-enum { PIPELINE_SHOWN = 1 << 16 };  // bytes of the file
+enum { PIPELINE_SHOWN = 1 << 16 };  // bytes of the pipeline file that are shown at most
 
 enum status report_page_open(struct report_page *r, const char *folder, const char *const *argv,
                              struct error *e)
@@ -147,8 +148,8 @@ static void write_pipeline(FILE *out, const char *path)
         (void)fclose(in);
 }
 
-/* The page of bragg-report has two gaps: copies what stands before, between or behind them (0, 1,
- * 2); false for a page without gaps. */
+/* The page of bragg-report has two gaps.  Copies the part before (0), between (1) or after them
+ * (2). Returns false for a page without gaps. */
 static bool copy_part(FILE *in, FILE *out, int part)
 {
     char *line = NULL;

@@ -1,3 +1,4 @@
+/* Draws a short interval of a run as SVG, from the traces of its processes. */
 #include "run/display/timeline.h"
 
 #include <math.h>
@@ -7,11 +8,11 @@
 #include "base/alloc.h"
 #include "run/display/stats.h"
 
-/* A line of a process, in units of SVG; frames that the moment shall hold. */
+/* Size of a row in SVG units; number of frames that the interval should contain. */
 static const double WIDTH = 900, LEFT = 130, ROW = 18, BAR = 12, FRAMES = 10;
 enum { LINE_BYTES = 512, SPANS_MAX = 4000, NAME_SHOWN = 18 };
 
-/* What a process did, us on the clock of all. */
+/* Work of a process, in us on the common clock. */
 struct span {
     double from_us, to_us, frame;
     char name[12];
@@ -38,8 +39,9 @@ static FILE *open_trace(const char *folder, const struct process *p)
     return in;
 }
 
-/* A time in which all processes that computed frames did so, and have kept it: a trace holds the
- * last spans alone.  `rate` is that of the fastest, frames/us. */
+/* A time in which all processes that compute frames were working, and which all traces still
+ * contain: a trace keeps only the last spans.  `rate` is that of the fastest process, in frames/us.
+ */
 struct extent {
     double from_us, to_us, rate;
 };

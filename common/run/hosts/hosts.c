@@ -1,3 +1,4 @@
+/* The list of hosts, and the host of each process. */
 #include "run/hosts/hosts.h"
 
 #include <stdio.h>
@@ -15,7 +16,7 @@ static bool names_hosts(const struct pipeline_stage *s)
     return s->hosts && !is_word(s->hosts);
 }
 
-/* Index of a name of `length` bytes; the count when it is not there. */
+/* Returns the index of a name of `length` bytes; the count: not found. */
 static size_t find(const struct hosts *h, const char *name, size_t length)
 {
     size_t i = 0;
@@ -25,8 +26,8 @@ static size_t find(const struct hosts *h, const char *name, size_t length)
     return i;
 }
 
-/* Names are words of other programs' command lines: nothing in them is an option or has a meaning
- * for a shell. */
+/* Checks a host name.  Names become words in the command lines of other programs, so they must not
+ * look like an option or contain characters with a meaning for a shell. */
 static bool is_good(const char *name, size_t length)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -112,7 +113,7 @@ enum status hosts_refuse(const struct pipeline *p, struct error *e)
     return STATUS_OK;
 }
 
-/* Number i of the names in a text that is good. */
+/* Returns the host index of name number i in a valid list of names. */
 static size_t find_named(const struct hosts *h, const char *text, size_t i)
 {
     for (; i; i--)

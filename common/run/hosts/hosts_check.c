@@ -1,3 +1,4 @@
+/* Checks all hosts at the same time, through bragg-run --remote on each. */
 #include "run/hosts/hosts_check.h"
 
 #include <arpa/inet.h>
@@ -24,16 +25,16 @@
 enum { LINE_SIZE = 512 };
 static const uint64_t PATIENCE_NS = 20 * SECOND;
 
-/* One host that is asked. */
+/* The check of one host. */
 struct question {
     struct host *host;
     pid_t pid;
-    int orders, answers;                    // pipes; -1: closed
+    int orders, answers;                    // pipes to and from the host; -1: closed
     size_t wanted;                          // ports
-    char line[LINE_SIZE], last[LINE_SIZE];  // that comes; that came last and is no answer
+    char line[LINE_SIZE], last[LINE_SIZE];  // line being read; latest line that is not an answer
     size_t length;
-    bool ended;                          // it has told all
-    char version[64], lacks[LINE_SIZE];  // "": not told; it has all
+    bool ended;                          // all answers have arrived
+    char version[64], lacks[LINE_SIZE];  // "": not reported; none is missing
     bool unshared;
 };
 
@@ -57,7 +58,7 @@ static enum status begin(struct question *q, const struct hosts *h, struct error
         return error_errno(e, STATUS_FAILED, "cannot make pipes for host '%s'", q->host->name);
     q->pid = fork();
     if (q->pid == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGTERM);  // a host that does not answer keeps ssh waiting
+        (void)prctl(PR_SET_PDEATHSIG, SIGTERM);  // a silent host keeps ssh waiting
         (void)dup2(in[0], STDIN_FILENO);
         (void)dup2(out[1], STDOUT_FILENO);
         (void)dup2(out[1], STDERR_FILENO);
@@ -81,7 +82,7 @@ static bool runs_on(const struct hosts *h, const struct pipeline *p, size_t stag
     return *processes > 0;
 }
 
-/* A launcher that ended already says why itself. */
+/* Sends the questions to a host.  If the launcher has ended already, it has printed the reason. */
 static void ask(struct question *q, const struct hosts *h, const struct pipeline *p,
                 const char *file)
 {
@@ -144,7 +145,7 @@ static void listen_to(struct question *q)
     }
 }
 
-/* Until all have told, or said that they cannot. */
+/* Reads the answers of all hosts, until each has answered or ended. */
 static void listen_to_all(struct question *list, struct pollfd *polls, size_t count)
 {
     const uint64_t until_ns = clock_ns() + PATIENCE_NS;
@@ -162,7 +163,7 @@ static void listen_to_all(struct question *list, struct pollfd *polls, size_t co
     }
 }
 
-/* --- what they must have ------------------------------------------------- */
+/* --- requirements ---------------------------------------------------------- */
 
 static enum status judge(const struct question *q, const char *folder, struct error *e)
 {
@@ -198,7 +199,7 @@ static bool is_loopback(const struct host *host)
     return strncmp(host->address, "127.", 4) == 0;
 }
 
-/* This host is known to others by the address from which it goes to them. */
+/* Finds the address of this host: the one from which it connects to the other hosts. */
 static void find_own(struct host *own, const struct hosts *h)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(9)};
@@ -215,7 +216,7 @@ static void find_own(struct host *own, const struct hosts *h)
         (void)close(fd);
 }
 
-/* What only a host itself reaches is no address among several. */
+/* Checks that no address is one that only the host itself can reach, such as 127.0.0.1. */
 static enum status check_addresses(struct hosts *h, struct error *e)
 {
     for (size_t i = 0; i < h->count; i++)

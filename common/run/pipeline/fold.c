@@ -1,3 +1,4 @@
+/* Merges stages into bragg-intensity with --fuse. */
 #include "run/pipeline/fold.h"
 
 #include <stdio.h>
@@ -21,7 +22,7 @@ static bool leaves_first(const struct hosts *h, const struct pipeline_stage *s)
     return leaves;
 }
 
-/* The only stage after number i; -1 when there is none, or several. */
+/* Returns the index of the only stage after number i; -1: there is none, or several. */
 static int next_of(const struct pipeline *p, int i)
 {
     int next = -1, count = 0;
@@ -32,7 +33,8 @@ static int next_of(const struct pipeline *p, int i)
     return count == 1 ? next : -1;
 }
 
-/* Its args are options of its own, no operands, and none that every stage has. */
+/* Returns true if the args of a stage can be passed to --fuse: options of the stage itself, no
+ * operands, and no common options. */
 static bool is_plain(const struct pipeline_stage *s)
 {
     bool plain = s->count == 1 && !s->hosts && s->restart == INT64_MAX;
@@ -58,7 +60,7 @@ static enum status add(struct pipeline_stage *to, const struct pipeline_stage *s
                      s->name);
 }
 
-/* Takes stage number i out; those after it follow the one before. */
+/* Removes stage number i; the stages after it get its input. */
 static void take_out(struct pipeline *p, int i)
 {
     struct pipeline_stage *gone = &p->stages[i];

@@ -1,3 +1,4 @@
+/* Converts the texts of a pipeline file into stages, and checks them. */
 #include "run/pipeline/pipeline.h"
 
 #include <stdarg.h>
@@ -27,7 +28,7 @@ wrong(const struct reader *r, size_t i, enum yaml_key key, struct error *e, cons
                      text);
 }
 
-/* A whole number of a stage; *value keeps its default where there is none. */
+/* Reads a whole number.  Leaves *value unchanged if the key is missing. */
 static enum status read_int(const struct reader *r, size_t i, enum yaml_key key, int64_t min,
                             int64_t max, int64_t *value, struct error *e)
 {
@@ -43,7 +44,7 @@ static enum status read_int(const struct reader *r, size_t i, enum yaml_key key,
     return wrong(r, i, key, e, "%s", inner.text);
 }
 
-/* A key that stands for an option, which args then must not have: it is not clear which counts. */
+/* Checks that args do not contain the option of a key as well: two values would be ambiguous. */
 static enum status check_twice(const struct reader *r, size_t i, enum yaml_key key, struct error *e)
 {
     if (!r->yaml.stage[i].value[key] || !pipeline_has(&r->pipeline->stages[i], yaml_key_names[key]))
@@ -52,7 +53,7 @@ static enum status check_twice(const struct reader *r, size_t i, enum yaml_key k
                  yaml_key_names[key], yaml_key_names[key]);
 }
 
-/* A number that becomes an option of the program. */
+/* Reads a number that becomes an option of the program. */
 static enum status read_option(const struct reader *r, size_t i, enum yaml_key key, int64_t max,
                                struct error *e)
 {
@@ -107,7 +108,7 @@ static enum status read_args(const struct reader *r, size_t i, struct error *e)
     return STATUS_OK;
 }
 
-/* True or false; *value keeps its default where there is none. */
+/* Reads true or false.  Leaves *value unchanged if the key is missing. */
 static enum status read_bool(const struct reader *r, size_t i, enum yaml_key key, bool *value,
                              struct error *e)
 {
@@ -139,7 +140,7 @@ static enum status read_compress(const struct reader *r, size_t i, struct error 
     return s ? s : check_twice(r, i, YAML_COMPRESS, e);
 }
 
-/* The program of somebody else waits for a stage above, and takes nothing from the stream. */
+/* Reads `after`: a client program that waits for a stage above, and takes no frames. */
 static enum status read_after(const struct reader *r, size_t i, struct error *e)
 {
     static const enum yaml_key frames[] = {YAML_INPUT, YAML_THREADS, YAML_WINDOW, YAML_ORDER,
@@ -203,7 +204,7 @@ static enum status read_stage(const struct reader *r, size_t i, struct error *e)
     return s ? s : read_option(r, i, YAML_WINDOW, 65536, e);
 }
 
-/* After all names are known. */
+/* Reads `input`.  Called after the names of all stages are known. */
 static enum status read_input(const struct reader *r, size_t i, struct error *e)
 {
     const struct pipeline *p = r->pipeline;
@@ -224,7 +225,7 @@ static enum status read_input(const struct reader *r, size_t i, struct error *e)
     return STATUS_OK;
 }
 
-/* Going from input to input must end. */
+/* Checks that the inputs of a stage lead to a stage without an input, and not in a circle. */
 static enum status check_cycle(const struct reader *r, size_t i, struct error *e)
 {
     const struct pipeline *p = r->pipeline;

@@ -1,4 +1,4 @@
-/* What stages of a pipeline are to each other. */
+/* Questions about the stages of a pipeline: source, sinks, groups, keys. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -128,7 +128,7 @@ int pipeline_groups(const struct pipeline *p, char text[PIPELINE_GROUPS_SIZE])
         if (!first)
             continue;
         const char *name = group_of(&p->stages[i]);
-        const size_t room = PIPELINE_GROUPS_SIZE - length;  // 0: some name has no place
+        const size_t room = PIPELINE_GROUPS_SIZE - length;  // 0: the names do not fit
         const int more = snprintf(text + length, room, "%s%s", groups++ ? "," : "", name);
         length = strchr(name, ',') || (size_t)more >= room ? PIPELINE_GROUPS_SIZE
                                                            : length + (size_t)more;
@@ -138,7 +138,7 @@ int pipeline_groups(const struct pipeline *p, char text[PIPELINE_GROUPS_SIZE])
     return groups;
 }
 
-/* Frames are numbered in one place, and one process makes the experiment for it. */
+/* Checks that the source, and the stages before the source, have one process. */
 static enum status check_source(const struct pipeline *p, struct error *e)
 {
     const struct pipeline_stage *source = pipeline_source(p);
@@ -154,7 +154,8 @@ static enum status check_source(const struct pipeline *p, struct error *e)
     return STATUS_OK;
 }
 
-/* Some last stage holds the stream, so that it ends. */
+/* Checks that the run waits for at least one sink; otherwise it could end before any frame is used.
+ */
 static enum status check_watcher(const struct pipeline *p, size_t i, struct error *e)
 {
     const struct pipeline_stage *s = &p->stages[i];

@@ -1,4 +1,4 @@
-/* What the command line changes in a pipeline. */
+/* Changes that the command line makes to a pipeline. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ enum status pipeline_set(struct pipeline_stage *s, const char *name, const char 
     return STATUS_OK;
 }
 
-/* The stage named by the first `length` bytes of `text`. */
+/* Finds the stage that is named by the first `length` bytes of `text`. */
 static enum status find(const struct pipeline *p, const char *option, const char *text,
                         size_t length, struct pipeline_stage **stage, struct error *e)
 {
@@ -90,7 +90,7 @@ enum status pipeline_set_count(struct pipeline *p, const char *text, struct erro
     return s ? s : parse_int(number, 1, PIPELINE_COUNT_MAX, "--count", &stage->count, e);
 }
 
-/* The stage whose images go to the last one, files or clients; -1 for none. */
+/* Returns the stage whose images go to the last sink of the file; -1: none. */
 static int gives_images(const struct pipeline *p)
 {
     for (size_t i = p->nstages; i-- > 0;)

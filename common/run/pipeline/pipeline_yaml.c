@@ -1,3 +1,4 @@
+/* Parses the YAML of a pipeline file. */
 #include "run/pipeline/pipeline_yaml.h"
 
 #include <stdbool.h>
@@ -11,33 +12,33 @@ const char *const yaml_key_names[YAML_KEYS] = {"name",   "program", "args",    "
                                                "window", "input",   "restart", "order",   "after",
                                                "hosts",  "cpus",    "gpus",    "compress"};
 
-/* One event after the other: what the file may hold is known at each of them, so that nothing is
- * kept and nothing can be nested too deeply. */
+/* The parser reads one event after the other.  The allowed content is known at each event, so no
+ * tree is stored, and deep nesting is rejected at once. */
 struct events {
     yaml_parser_t parser;
-    yaml_event_t event;  // the last one
+    yaml_event_t event;  // the latest event
     const char *path, *bytes;
-    char anchor[64];     // the first one, with its sign; "": there is none so far
-    size_t anchor_line;  // where it is, from 0
+    char anchor[64];     // first anchor of the file, with its &; "": none so far
+    size_t anchor_line;  // line of that anchor, from 0
     struct error *e;
 };
 
-/* Says what is wrong in a line, from 0; returns false. */
+/* Sets the error for a line, counted from 0.  Returns false. */
 static bool wrong_at(const struct events *in, size_t line, const char *subject, const char *what)
 {
     (void)error_set(in->e, STATUS_INPUT, "%s:%zu: %.60s%s", in->path, line + 1, subject, what);
     return false;
 }
 
-/* The same of the last event. */
+/* Sets the error for the line of the latest event.  Returns false. */
 static bool wrong(const struct events *in, const char *subject, const char *what)
 {
     return wrong_at(in, in->event.start_mark.line, subject, what);
 }
 
-/* Anchors and tags change what a file means for other readers of YAML: to pass over them would run
- * another pipeline than the one that was written.  An anchor is only noted, as the alias that
- * refers to it is the better place for a message. */
+/* Rejects tags and stores the first anchor.  Anchors and tags change the meaning of a file for
+ * other YAML readers, so ignoring them would run another pipeline than the one that was written. An
+ * anchor is reported at the end, because an alias is the better place for an error. */
 static bool take_marks(struct events *in, const yaml_char_t *anchor, const yaml_char_t *tag)
 {
     if (anchor && !in->anchor[0]) {
@@ -72,7 +73,7 @@ static bool check_marks(struct events *in)
     }
 }
 
-/* Whether a tab is among what indents a line, from 0. */
+/* Returns true if a line, counted from 0, is indented with a tab. */
 static bool has_tab(const char *bytes, size_t line)
 {
     for (; line && *bytes; line--)
@@ -94,13 +95,13 @@ static bool next(struct events *in)
     return wrong_at(in, p->problem_mark.line, "not YAML: ", what);
 }
 
-/* The next event is of that type, or `what` is said of `subject`. */
+/* Reads the next event.  If it has another type, sets the error "SUBJECT WHAT". */
 static bool expect(struct events *in, yaml_event_type_t type, const char *subject, const char *what)
 {
     return next(in) && (in->event.type == type || wrong(in, subject, what));
 }
 
-/* YAML's own words for "no value", where they stand without quotes. */
+/* Returns true if the event is one of YAML's words for "no value", without quotes. */
 static bool is_null(const yaml_event_t *event)
 {
     static const char *const words[] = {"", "~", "null", "Null", "NULL"};
@@ -110,7 +111,7 @@ static bool is_null(const yaml_event_t *event)
     return null && event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 }
 
-/* What the last event is if it is no text; NULL if it is one. */
+/* Returns an error text if the latest event is not a text; NULL: it is one. */
 static const char *why_no_text(const yaml_event_t *event)
 {
     if (event->type == YAML_MAPPING_START_EVENT)
@@ -128,7 +129,7 @@ static const char *why_no_text(const yaml_event_t *event)
     return NULL;
 }
 
-/* The text of the last event, which the caller frees; NULL for none. */
+/* Returns the text of the latest event, which the caller frees.  NULL: it is not a text. */
 static char *take_text(struct events *in, const char *subject)
 {
     const char *why = why_no_text(&in->event);
@@ -157,7 +158,7 @@ static bool take_args(struct events *in, struct yaml_stage *s)
     return in->event.type == YAML_SEQUENCE_END_EVENT;
 }
 
-/* The last event is a key. */
+/* Reads a key, which is the latest event, and its value. */
 static bool take_pair(struct events *in, struct yaml_stage *s)
 {
     char *name = take_text(in, "a key");
@@ -181,7 +182,7 @@ static bool take_pair(struct events *in, struct yaml_stage *s)
     return s->value[k] != NULL;
 }
 
-/* The last event begins it. */
+/* Reads a stage, which begins at the latest event. */
 static bool take_stage(struct events *in, struct yaml_stage *s)
 {
     const size_t line = in->event.start_mark.line;
@@ -209,7 +210,7 @@ static bool take_stages(struct events *in, struct yaml_stages *y)
            (y->count >= 2 || wrong(in, "stages", how_many));
 }
 
-/* There is no second key. */
+/* Checks that no other key follows the list of stages. */
 static bool take_end(struct events *in)
 {
     if (!next(in) || in->event.type == YAML_MAPPING_END_EVENT)

@@ -1,3 +1,4 @@
+/* Restricts a process to its CPUs and GPUs. */
 #include "run/pipeline/share.h"
 
 #include <glob.h>
@@ -49,7 +50,8 @@ static enum status take_cpus(const struct share *s, struct error *e)
     return STATUS_OK;
 }
 
-/* The names of the cards: those of CUDA_VISIBLE_DEVICES, else numbers, of the system's. */
+/* Lists the names of the GPUs: those in CUDA_VISIBLE_DEVICES, or the numbers of the GPUs of the
+ * system.  Returns their number. */
 static int64_t find_gpus(char names[GPUS_MAX][GPU_NAME_SIZE])
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
