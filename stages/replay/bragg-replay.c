@@ -361,9 +361,7 @@ static void replay_close(void *state)
 }
 
 static const struct stage stage = {
-    .role = {.name = "bragg-replay",
-             .wants = KIND_NONE,
-             .gives = KIND_IMAGE},  // or as in the recording, see settle
+    .role = {.name = "bragg-replay", .wants = KIND_NONE, .gives = KIND_IMAGE},  // see settle
     .summary = "Play a recording of bragg-tap, or image files.",
     .examples = "bragg-replay lyso_*.cbf | bragg-view\n"
                 "bragg-replay --loop=forever --rate=10 photons.rec | bragg-noise | bragg-serve ...",

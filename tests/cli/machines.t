@@ -53,7 +53,7 @@ check 'two hosts' far two
 is 'the same frames' "$(digest two)" "$expected"
 is 'the first numbers and writes, workers are spread, with the noise, each host is asked once' "$(calls a b)" '6 2'
 is 'which is said' "$(far told 2>&1 | grep -v subpixels)" \
-	"bragg-run: 'noise' run in the processes of 'intensity', to send less over the network; 'hosts: first' keeps them apart"
+	"bragg-run: 'noise' moved into the processes of 'intensity', to send less over the network; 'hosts: first' keeps them apart"
 usual ', hosts: first'
 far first
 is 'unless the file says where' "$(calls a b) $(digest first)" "7 2 $expected"
@@ -64,7 +64,7 @@ pipeline 'name: geometry, args: [--detpixels=48, --pixel=2, --distance=120, --nc
 bragg-run --quiet --workdir=apart p.yaml
 far folded >said 2>&1
 is 'background and noise with their options, and all who take them: the same files' \
-	"$(calls a b) $(digest folded) $(grep -c "'background' and 'noise' in" said)" "7 2 $(digest apart) 1"
+	"$(calls a b) $(digest folded) $(grep -c "'background' and 'noise' moved into" said)" "7 2 $(digest apart) 1"
 far wrapped --wrap=noise='env X=1'
 is 'not what is wrapped' "$(calls a b) $(digest wrapped)" "9 2 $(digest apart)"
 far more --count=noise=2
@@ -205,5 +205,5 @@ given=$(cut -f1 /proc/sys/net/ipv4/ip_local_port_range)
 [ "$given" -gt 21000 ] || given=65536 # no room below: any are taken
 is 'ports are not those that others are given' "$(awk -v given="$given" '$1 > 1024 && $1 < given' ports | sort -u | wc -l)" 3
 printf 'nonsense\0' | bragg-run --remote >said 2>&1
-is 'what --remote does not know' "$? $(cat said)" "2 bragg-run: --remote: 'nonsense' is not known"
+is 'what --remote does not know' "$? $(cat said)" "2 bragg-run: --remote: unknown item 'nonsense' on stdin"
 finish

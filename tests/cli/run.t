@@ -243,7 +243,7 @@ sed -i '$d' "$file" # no sink is left
 status=0
 timeout 20 bragg-run "$file" 2>said || status=$?
 is 'a pipeline without a last stage is refused' "$status $(sed 's/make\.[12]/make.N/' said)" \
-	'2 bragg-run: no stage reads the output of 'make.N'. Add one, such as bragg-write for images'
+	"2 bragg-run: no stage reads the output of 'make.N'. Add one, such as bragg-write for images"
 for victim in source make sink; do
 	small 5000 '' '--sleep=1' '--sleep=1'
 	sed -i 's/{name: [^,]*,/& restart: 0,/' "$file"

@@ -91,7 +91,7 @@ for try in $(seq 100); do
 done
 bragg-top --once >said 2>&1
 check 'two runs: name one' grep -q "^bragg-top: 2 pipelines are running; give one of these: $d/bragg-.*, $d/bragg-" said
-one=$(sed 's/.* of \([^,]*\), .*/\1/' said) other=$(sed 's/.*, //' said)
+one=$(sed 's/.* of these: \([^,]*\), .*/\1/' said) other=$(sed 's/.*, //' said)
 bragg-top --json "$one" >one &
 bragg-top --json "$other" >other
 status=$?
@@ -151,7 +151,7 @@ bragg-run --quiet other.yaml &
 other=$!
 soon bragg-top --once other >/dev/null 2>&1
 bragg-top --once >said 2>&1
-is 'two runs are named by their files' "$(sed 's/.*one of //; s|'"$d"'/bragg-run-[0-9a-f]*|F|g; s/, /\n/g' said | sort | tr '\n' ' ')" \
+is 'two runs are named by their files' "$(sed 's/.*one of these: //; s|'"$d"'/bragg-run-[0-9a-f]*|F|g; s/, /\n/g' said | sort | tr '\n' ' ')" \
 	'named.yaml (F) other.yaml (F) '
 bragg-top --once "$(sed 's/.*other.yaml (\([^)]*\)).*/\1/' said)" >now 2>&1
 check 'and by the folder that stands there' grep -q '^other.yaml: ' now

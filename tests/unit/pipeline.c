@@ -267,7 +267,7 @@ static void a_key_and_its_option_are_refused(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         (void)snprintf(text, sizeof text, "stages:\n- name: a\n- name: b\n  args: [%s]\n  %s\n",
                        rows[i][1], rows[i][0]);
-        (void)snprintf(message, sizeof message, ":5: %.*s: %.*s is in args, too",
+        (void)snprintf(message, sizeof message, ":5: %.*s: %.*s is also in args",
                        (int)strcspn(rows[i][0], ":"), rows[i][0], (int)strcspn(rows[i][1], "="),
                        rows[i][1]);
         assert_refused(text, message);

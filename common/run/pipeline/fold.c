@@ -99,11 +99,10 @@ enum status fold_stages(struct pipeline *p, const struct hosts *hosts, char text
             s = add(&p->stages[i], &p->stages[next], e);
             take_out(p, next);
             i -= next < i;
-            (void)snprintf(
-                text, FOLD_TEXT_SIZE,
-                "%s run in the processes of '%s', to send less over the network; 'hosts: "
-                "first keeps them apart",
-                names, p->stages[i].name);
+            (void)snprintf(text, FOLD_TEXT_SIZE,
+                           "%s moved into the processes of '%s', to send less over the network; "
+                           "'hosts: first' keeps them apart",
+                           names, p->stages[i].name);
         }
     }
     return s;
