@@ -178,7 +178,7 @@ refused() {
 usual
 ssh="--launcher=ssh"
 refused 1 "host 'refused' does not answer: ssh: connect to host refused port 22: Connection refused" $ssh --hosts=a,refused
-refused 1 "host 'nobody' does not answer: there is no bragg-run, neither /nowhere/bragg-run nor in PATH" $ssh --hosts=a,nobody
+refused 1 "host 'nobody' does not answer: bragg-run not found, neither as /nowhere/bragg-run nor in PATH" $ssh --hosts=a,nobody
 refused 1 "host 'old' has braggpipe 0.0.9, physics 1; expected" $ssh --hosts=a,old
 refused 1 "host 'far' does not see the folder $tap_scratch/bad/bragg-run-.*; all hosts must share the --workdir" $ssh --hosts=a,far
 refused 2 'no hosts given. Use --hosts=A,B, or hosts: in p.yaml' $ssh

@@ -150,8 +150,7 @@ static enum status judge(const struct follower *f, const char *log, struct error
         return STATUS_OK;
     read_last_line(log, last);
     return error_set(e, STATUS_FAILED, "job %s %s; %.200s ends with: %.200s", f->job,
-                     f->silent > SILENT_MAX ? "is unknown to scontrol" : "did not end well", log,
-                     last);
+                     f->silent > SILENT_MAX ? "is unknown to scontrol" : "failed", log, last);
 }
 
 enum status follow_job(const char *job, const char *dir, const char *log, struct error *e)

@@ -111,11 +111,11 @@ void timeline_write(FILE *out, const char *folder, const struct process *process
         return;
     const double middle_us = 0.5 * (all.from_us + all.to_us),
                  half_us = 0.5 * fmin(all.to_us - all.from_us, FRAMES / all.rate);
-    fprintf(
-        out,
-        "<div class=\"card wide\"><h3>Who did what when</h3>\n<svg class=\"plot\" viewBox=\"0 0 "
-        "%g %g\" role=\"img\" aria-label=\"Work of each process over %.3g ms\">\n",
-        WIDTH, ROW * (double)count, 2 * half_us / 1e3);
+    fprintf(out,
+            "<div class=\"card wide\"><h3>Timeline of the processes</h3>\n<svg class=\"plot\" "
+            "viewBox=\"0 0 "
+            "%g %g\" role=\"img\" aria-label=\"Work of each process over %.3g ms\">\n",
+            WIDTH, ROW * (double)count, 2 * half_us / 1e3);
     size_t row = 0;
     for (size_t i = 0; i < count; i++) {
         FILE *in = open_trace(folder, &processes[i]);
@@ -125,9 +125,9 @@ void timeline_write(FILE *out, const char *folder, const struct process *process
                   middle_us + half_us);
         (void)fclose(in);
     }
-    fprintf(out,
-            "</svg>\n<p class=\"soft\">%.3g ms of the run, from left to right: dark "
-            "computing, light taking in and sending. bragg-run --trace=FILE keeps all of it for "
-            "ui.perfetto.dev.</p></div>\n",
-            2 * half_us / 1e3);
+    fprintf(
+        out,
+        "</svg>\n<p class=\"soft\">%.3g ms of the run. Dark: computing. Light: receiving and "
+        "sending. bragg-run --trace=FILE records the whole run for ui.perfetto.dev.</p></div>\n",
+        2 * half_us / 1e3);
 }

@@ -66,7 +66,7 @@ void launch_exec(const struct hosts *hosts, const struct host *host, const struc
     static const char script[] =
         "exec sh -c 'p=$0; test -x \"$p\" || p=bragg-run; "
         "command -v \"$p\" >/dev/null || "
-        "{ echo \"there is no bragg-run, neither $0 nor in PATH\"; exit 127; }; "
+        "{ echo \"bragg-run not found, neither as $0 nor in PATH\"; exit 127; }; "
         "exec \"$p\" --remote' ";
     char self[PATH_MAX], text[2 * PATH_MAX + sizeof script];
     const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);

@@ -137,7 +137,7 @@ static void write_script(const struct job *job, FILE *out)
     putc('\n', out);
 }
 
-/* Creates the script anew.  A link is not followed, and a file of another user is not written. */
+/* Replaces the script.  A link is not followed, and a file of another user is not written. */
 static FILE *open_script(const char *path)
 {
     (void)unlink(path);

@@ -110,13 +110,14 @@ bool pipeline_needs_keys(const struct pipeline *p);
 enum { PIPELINE_GROUPS_SIZE = 1024 };
 int pipeline_groups(const struct pipeline *p, char text[PIPELINE_GROUPS_SIZE]);
 
-/* Adds a stage called `name` of program bragg-NAME, which looks on at the images that go to the
- * last stage.  STATUS_USAGE when there is no room, the name is taken, or, where it is `needed`, no
- * stage takes images; *added is NULL then, too. */
+/* Adds a passive sink called `name`, with program bragg-NAME, for the images that go to the last
+ * sink of the file.  Sets *added to the new stage; NULL: no sink takes images, or an error.
+ * STATUS_USAGE: the pipeline is full, the name is in use, or the sink is `needed` and no sink takes
+ * images. */
 enum status pipeline_add_watcher(struct pipeline *p, const char *name, bool needed,
                                  struct pipeline_stage **added, struct error *e);
 
-/* Puts one more word behind the args of a stage.  STATUS_FAILED when there is no room. */
+/* Appends a word to the args of a stage.  STATUS_FAILED: no memory, or too many args. */
 enum status pipeline_add_word(struct pipeline_stage *s, const char *word, struct error *e);
 
 /* Sets an option of a stage: --NAME=VALUE, or --NAME if `value` is NULL.  Replaces an option of

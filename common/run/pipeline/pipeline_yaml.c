@@ -218,7 +218,7 @@ static bool take_end(struct events *in)
     if (in->event.type == YAML_SCALAR_EVENT &&
         strcmp((const char *)in->event.data.scalar.value, "stages") == 0)
         return wrong(in, "stages: this key is given twice", "");
-    return wrong(in, "stages", ": no other key is allowed beside this one");
+    return wrong(in, "stages", ": no other key is allowed next to it");
 }
 
 static bool take_file(struct events *in, struct yaml_stages *y)
