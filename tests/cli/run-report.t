@@ -58,7 +58,7 @@ kill -INT $run
 status=0
 wait $run || status=$?
 is 'a run that is interrupted' "$status" 130
-check 'its page says so' page int.html 'It was interrupted. (status 130)' pictures=6
+check 'its page says so' page int.html 'The run was interrupted. (status 130)' pictures=6
 sed 's/write, args/write, restart: 5, args/' q.yaml | sed 's/--loop=4/--loop=12/' >kill.yaml
 bragg-run --quiet --workdir=out4 --report=kill.html kill.yaml 2>err &
 run=$!
