@@ -142,5 +142,5 @@ refused 'a distance of 1e27 m' 3 'huge.img: header: distance, m: 1e.27, must be 
 refused 'a frame that is not there' 2 '--frames: 3 is not in a_0.img, which holds 3 frames' --frames=2-3 a_0.img a_1.img a_2.img
 refused 'recorded times' 2 '--speed: image files contain no times' --speed=real a_0.img
 bragg-replay a_0.img other.img 2>err | bragg-write --quiet y_%d.img 2>/dev/null
-check 'another detector' says '^bragg-replay: .*other.img: 6 x 4 pixels, must be 61 x 40 as in a_0.img' err
+check 'another detector' says '^bragg-replay: .*other.img: 6 x 4 pixels; expected 61 x 40 as in a_0.img' err
 finish
