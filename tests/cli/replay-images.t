@@ -139,7 +139,7 @@ refused 'a recording among images' 3 'x.rec: not an image; expected SMV, CBF or 
 refused 'a file that is not there' 1 'gone.img: cannot open' a_0.img gone.img
 refused 'no number' 3 'nan.img: header: PIXEL_SIZE=nan is not a finite number' nan.img
 refused 'a distance of 1e27 m' 3 'huge.img: header: distance, m: 1e.27, must be from 0 to 1e.06' huge.img
-refused 'a frame that is not there' 2 '--frames: 3 is not in a_0.img, which holds 3 frames' --frames=2-3 a_0.img a_1.img a_2.img
+refused 'a frame that is not there' 2 '--frames: frame 3 is not in a_0.img, which contains 3 frames' --frames=2-3 a_0.img a_1.img a_2.img
 refused 'recorded times' 2 '--speed: image files contain no times' --speed=real a_0.img
 bragg-replay a_0.img other.img 2>err | bragg-write --quiet y_%d.img 2>/dev/null
 check 'another detector' says '^bragg-replay: .*other.img: 6 x 4 pixels; expected 61 x 40 as in a_0.img' err
