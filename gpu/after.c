@@ -5,7 +5,6 @@
 
 #include "engine/detector/noise.h"
 #include "engine/reflections/photons.h"
-#include "gpu/apart.h"
 #include "gpu/plan.h"
 #include "physics/background/background.h"
 #include "physics/noise/poisson_table.h"

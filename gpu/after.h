@@ -1,6 +1,6 @@
 /*
  * What becomes of photons on the card: background is added, and the detector counts.  As
- * gpu/pixel.h the same text is a kernel (gpu/after_kernel.cu) and a loop (gpu/host_after.c).
+ * gpu/pixel.h the same text is a kernel (gpu/after_kernel.cu) and a loop (gpu/host_device.c).
  * Nothing is fused: the bits are those of background_image and noise_apply.
  */
 #ifndef BRAGG_GPU_AFTER_H
@@ -9,7 +9,7 @@
 #define FASTMATH_UNFUSED
 #include "engine/detector/noise_pixel.h"
 #include "engine/reflections/photons.h"
-#include "gpu/after_kernel.h"
+#include "gpu/kernel.h"
 #include "physics/background/background_pixel.h"
 
 /* One thread, see gpu_find_place: its pixel's background, 0 outside the ROI and under the mask,

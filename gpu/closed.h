@@ -1,7 +1,7 @@
 /*
  * What one thread of the GPU computes in closed form: one pixel, from the reflections that reach
  * it.  The same text is the kernel (gpu/closed_kernel.cu) and a loop on the processor
- * (gpu/host_closed.c).  Operations and their order are those of engine/closed/closed_rows.c, but
+ * (gpu/host_device.c).  Operations and their order are those of engine/closed/closed_rows.c, but
  * for wavelengths that only neighbours of a pixel see, and exponentials of sensors, which are the
  * card's.
  */
@@ -11,7 +11,7 @@
 #define FASTMATH_UNFUSED
 #define ENSEMBLE_ONE
 #include "engine/closed/closed_point.h"
-#include "gpu/closed_frame.h"
+#include "gpu/frame.h"
 
 /* Of two points the one that a factor is taken at: copies, as pointers would keep them from
  * registers. */

@@ -6,7 +6,7 @@
 
 #include <cuda_runtime.h>
 
-#include "gpu/closed_kernel.h"
+#include "gpu/kernel.h"
 #include "gpu/layout.h"
 
 __global__ void __launch_bounds__(GPU_THREADS, 3)

@@ -1,11 +1,10 @@
 /* Frames in closed form: the host lists reflections and where they may light something, the card
  * computes pixels, many at a time. */
-#include "gpu/closed_run.h"
+#include "gpu/plan.h"
 
 #include "base/vec.h"
 #include "engine/closed/closed.h"
 #include "engine/reflections/photons.h"
-#include "gpu/apart.h"
 #include "gpu/layout.h"
 
 enum { CLOSED_BATCH = 1 << 22 };  // pixels at a time

@@ -1,10 +1,7 @@
 /* Derivatives, reflections and closed forms on the card: one kernel after the other, and what it
  * has found into pinned memory. */
-#include "gpu/closed_kernel.h"
 #include "gpu/cuda_context.h"
-#include "gpu/ranges.h"
-#include "gpu/shares_kernel.h"
-#include "gpu/slopes_kernel.h"
+#include "gpu/kernel.h"
 
 /* The copy runs beside the kernel of the next batch. */
 enum status cuda_slopes(void *context, const struct gpu_slopes *frame,

@@ -87,4 +87,28 @@ bool cuda_is_pinned(const struct cuda *c, const char *at, size_t bytes);
 /* Pinned memory of so many bytes at c->pinned. */
 enum status cuda_grow_pinned(struct cuda *c, size_t bytes, struct error *e);
 
+/* Names for stretches of time, for NVIDIA's profilers; nothing where their header is missing. */
+
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+
+/* Begins a stretch within the one that is open, if any; range_end ends the last one. */
+static inline void range_begin(const char *name)
+{
+    (void)nvtxRangePushA(name);
+}
+
+static inline void range_end(void)
+{
+    (void)nvtxRangePop();
+}
+#else
+static inline void range_begin(const char *name)
+{
+    (void)name;
+}
+
+static inline void range_end(void) {}
+#endif
+
 #endif

@@ -7,7 +7,6 @@
 #include "base/alloc.h"
 #include "engine/cpu/cpu.h"
 #include "gpu/cuda_context.h"
-#include "gpu/ranges.h"
 
 enum { OLDEST_CARD = 75 };  // compute capability that the kernels are compiled for, at least
 

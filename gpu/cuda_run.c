@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "gpu/cuda_context.h"
-#include "gpu/ranges.h"
 
 enum {
     BANDS = 16,             // of a frame, unless they were ...

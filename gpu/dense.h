@@ -1,7 +1,7 @@
 /*
  * Pixels of flat panels in the dense form, for SQUARE crystals in mixed precision: what the blocks
  * of gpu/dense_kernel.cu do.  Operations and their order are those of the CPU engine's
- * cpu_dense_loop.c, so that the bytes are theirs where fused() is one operation.
+ * dense_loop.c, so that the bytes are theirs where fused() is one operation.
  *
  * A block computes pixels of one row.  What all of them share, that is the row and up to
  * DENSE_TERMS terms at a time, its threads prepare together in a room.  What bounds a step:

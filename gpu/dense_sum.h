@@ -1,15 +1,41 @@
 /*
- * The dense form on a card: terms, as the threads of a block prepare them together, and their sum
- * for one pixel.  A part of gpu/dense.h.
+ * Quotients without a way aside for numbers that are hardly ever there: the bits of a / b, rounded
+ * correctly, where all that is between is normal.  What the compiler makes of this operator on a
+ * card is the same operations, and a test and a call for all other numbers.
  */
 #ifndef BRAGG_GPU_DENSE_SUM_H
 #define BRAGG_GPU_DENSE_SUM_H
 
 #include <stdalign.h>
 
+#include "base/hd.h"
 #include "engine/dense/dense_row.h"
 #include "gpu/frame.h"
-#include "gpu/quotient.h"
+
+/* a / b from an approximation of 1/b that is an ulp off at most. */
+HD float quotient_refined(float a, float b, float rough)
+{
+    const float near = fmaf(rough, fmaf(-b, rough, 1.0f), rough);
+    const float q = a * near;
+    return fmaf(near, fmaf(-b, q, a), q);
+}
+
+/* a / b for 2^-100 < |b| < 2^100 and a quotient in these bounds, or one that does not matter. */
+HD float gpu_quotient(float a, float b)
+{
+#ifdef __CUDA_ARCH__
+    float rough;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(rough) : "f"(b));
+    return quotient_refined(a, b, rough);
+#else
+    return a / b;
+#endif
+}
+
+/*
+ * The dense form on a card: terms, as the threads of a block prepare them together, and their sum
+ * for one pixel.  A part of gpu/dense.h.
+ */
 
 /* Not unrolled: registers are worth more. */
 #ifdef __CUDA_ARCH__
@@ -122,7 +148,7 @@ INLINE void gpu_prepare_terms(const struct gpu_frame *f, const struct dense_latt
     }
 }
 
-/* ---- one term, as cpu_dense_term.h ------------------------------------------------- */
+/* ---- one term, as dense_loop.c ------------------------------------------------- */
 
 /* An index along one axis, see struct dense_index. */
 struct gpu_index {

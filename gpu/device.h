@@ -7,11 +7,9 @@
 #define BRAGG_GPU_DEVICE_H
 
 #include "engine/engine.h"
-#include "gpu/after_kernel.h"
-#include "gpu/closed_frame.h"
+#include "gpu/frame.h"
 #include "gpu/gpu.h"
-#include "gpu/shares_frame.h"
-#include "gpu/slopes_frame.h"
+#include "gpu/kernel.h"
 
 enum { GPU_DESCRIPTION = 192, GPU_PARTS = 8 };  // bytes of a description; parts at most
 

@@ -9,14 +9,11 @@
 #include "engine/closed/closed.h"
 #include "engine/crystal/diffuse.h"
 #include "engine/reference/recipe_check.h"
-#include "gpu/apart.h"
-#include "gpu/closed_run.h"
-#include "gpu/derive.h"
+#include "gpu/device.h"
 #include "gpu/gpu.h"
 #include "gpu/layout.h"
 #include "gpu/pack.h"
 #include "gpu/plan.h"
-#include "gpu/reflections.h"
 
 static void plan_destroy(struct plan **plan)
 {
@@ -222,6 +219,47 @@ static const struct card *plan_card(struct plan *p)
     return p->closed || p->footprint ? NULL : p->device->card(p->context);
 }
 
+/* ---- background and noise alone, from photons that others have computed ---------------- */
+
+/* The recipe's own sources, if background asks for them. */
+static enum status upload_sources(struct plan *p, const struct recipe *recipe, struct error *e)
+{
+    struct gpu_pack count = {0};
+    enum status status = gpu_after_recipe(p, &count, recipe, e);
+    if (status || !count.bytes)
+        return status;
+    if ((status = gpu_grow_recipe(p, count.bytes, e)))
+        return status;
+    struct gpu_pack pack = gpu_pack_into(p, BLOCK_RECIPE, p->packed, p->recipe);
+    status = gpu_after_recipe(p, &pack, recipe, e);
+    return status ? status : gpu_pack_send(p, &pack, e);
+}
+
+static struct gpu_image place_of(const struct image *image)
+{
+    return image->card ? (struct gpu_image){.there = image->card}
+                       : (struct gpu_image){.here = image->pixels};
+}
+
+static enum status plan_go_on(struct plan *p, const struct recipe *recipe, uint64_t seed,
+                              const struct image *photons, const struct image *to, struct error *e)
+{
+    const struct gpu_task task = {
+        .recipe = recipe, .seed = &seed, .photons = place_of(photons), .to = place_of(to)};
+    p->times = (struct gpu_times){0};
+    if (!p->rows || !p->widest)
+        return STATUS_OK;
+    (void)moved_to(&p->moved, recipe);
+    enum status status = gpu_move_panels(p, e);
+    if (!status)
+        status = upload_sources(p, recipe, e);
+    if (!status)
+        status = gpu_open_out(p, e);
+    return status ? status : gpu_run_rows(p, &p->frame, &task, e);
+}
+
+/* ---------------------------------------------------------------------------------------- */
+
 static enum status plan_trace(struct plan *p, const struct recipe *recipe,
                               const struct pixel_trace *trace, struct error *e)
 {
@@ -257,6 +295,15 @@ const struct gpu_times *gpu_last_times(const struct plan *plan)
 
 /* ---- the two cards ---------------------------------------------------------------- */
 
+enum status gpu_choose(int count, const struct engine_options *options, int *card, struct error *e)
+{
+    *card = options->device_by_turns ? options->device % count : options->device;
+    if (*card < count)
+        return STATUS_OK;
+    return error_set(e, STATUS_USAGE, "--device: there is no GPU %d, must be 0 to %d", *card,
+                     count - 1);
+}
+
 static enum status cuda_create(struct plan **plan, const struct experiment *experiment,
                                const struct engine_options *options, struct error *e)
 {
@@ -269,14 +316,14 @@ static enum status host_create(struct plan **plan, const struct experiment *expe
     return plan_create(plan, &gpu_device_host, experiment, options, e);
 }
 
-#define ENGINE(its_name, its_create)                                                         \
-    {                                                                                        \
-        .name = its_name, .create = its_create, .identity = plan_identity,                   \
-        .describe = plan_describe, .run = plan_run, .prepare = gpu_after_prepare,            \
-        .develop = plan_develop, .card = plan_card, .develop_there = plan_develop_there,     \
-        .go_on = gpu_go_on, .pin = plan_pin, .unpin = plan_unpin, .counts = gpu_plan_counts, \
-        .derive = gpu_derive, .reflections = gpu_reflections, .trace = plan_trace,           \
-        .destroy = plan_destroy,                                                             \
+#define ENGINE(its_name, its_create)                                                          \
+    {                                                                                         \
+        .name = its_name, .create = its_create, .identity = plan_identity,                    \
+        .describe = plan_describe, .run = plan_run, .prepare = gpu_after_prepare,             \
+        .develop = plan_develop, .card = plan_card, .develop_there = plan_develop_there,      \
+        .go_on = plan_go_on, .pin = plan_pin, .unpin = plan_unpin, .counts = gpu_plan_counts, \
+        .derive = gpu_derive, .reflections = gpu_reflections, .trace = plan_trace,            \
+        .destroy = plan_destroy,                                                              \
     }
 
 const struct engine engine_cuda = ENGINE("cuda", cuda_create);

@@ -1,14 +1,110 @@
-/* This processor in place of a card: one thread after the other. */
+/*
+ * The processor as a device: it runs the text of the kernels, one thread after the other, and its
+ * memory stands in for that of a GPU.  Tests compare its images with those of the other engines
+ * where there is no GPU.
+ */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/named.h"
 #include "engine/cpu/cpu.h"
+#include "gpu/after.h"
+#include "gpu/closed.h"
 #include "gpu/device.h"
 #include "gpu/gpu.h"
-#include "gpu/host_card.h"
 #include "gpu/host_loop.h"
+#include "model/card.h"
+
+/* ---- the memory of this device, which other processes may open ------------------------- */
+
+_Static_assert(sizeof(struct memory_name) == CARD_HANDLE, "names of memory");
+
+static enum status reserve(const struct card *card, size_t bytes, void **memory,
+                           struct card_handle *handle, struct error *e)
+{
+    struct memory_name name;
+    (void)card;
+    *memory = bytes > gpu_host_memory ? NULL : named_make(bytes, &name);
+    if (*memory)
+        memcpy(handle, &name, sizeof name);
+    return *memory ? STATUS_OK : error_memory(e, "the card");
+}
+
+static void release(const struct card *card, void *memory)
+{
+    (void)card;
+    named_free(memory);
+}
+
+static enum status open_named(const struct card *card, const struct card_handle *handle,
+                              size_t bytes, void **memory, struct error *e)
+{
+    struct memory_name name;
+    size_t has;
+    (void)card;
+    memcpy(&name, handle, sizeof name);
+    *memory = named_open(&name, bytes, &has);
+    return *memory ? STATUS_OK : error_set(e, STATUS_FAILED, "there is no such memory");
+}
+
+static void close_named(const struct card *card, void *memory)
+{
+    (void)card;
+    named_close(memory);
+}
+
+static enum status fetch(const struct card *card, void *to, const void *from, size_t bytes,
+                         struct error *e)
+{
+    (void)card;
+    (void)e;
+    memcpy(to, from, bytes);
+    return STATUS_OK;
+}
+
+static const struct card host_card = {.uuid = "this processor",
+                                      .reserve = reserve,
+                                      .release = release,
+                                      .open = open_named,
+                                      .close = close_named,
+                                      .fetch = fetch};
+
+/* ---- kernels as loops ------------------------------------------------------------------ */
+
+void gpu_host_background(const struct gpu_frame *frame, const struct background_scene *scene,
+                         const struct gpu_rows *rows, int threads, float *out)
+{
+#pragma omp parallel for num_threads(threads)
+    for (int64_t row = 0; row < rows->count; row++)
+        for (int64_t block = 0; block * GPU_THREADS < rows->widest; block++)
+            for (int thread = 0; thread < GPU_THREADS; thread++)
+                gpu_background_thread(frame, scene, rows->first + row, block, thread,
+                                      rows->first_pixel, out);
+}
+
+void gpu_host_after(const struct gpu_after *after, int64_t first_pixel, int64_t first, int64_t end,
+                    int threads, struct gpu_verdict *verdict)
+{
+    uint64_t bad = verdict->bad, saturated = verdict->saturated, below = verdict->below;
+#pragma omp parallel for num_threads(threads) reduction(min : bad) reduction(+ : saturated, below)
+    for (int64_t i = first; i < end; i++) {
+        const struct gpu_verdict v = gpu_after_pixel(after, i, (uint32_t)(first_pixel + i));
+        bad = v.bad < bad ? v.bad : bad;
+        saturated += v.saturated;
+        below += v.below;
+    }
+    *verdict = (struct gpu_verdict){bad, saturated, below};
+}
+
+void gpu_host_closed(const struct gpu_closed *frame, const struct gpu_closed_batch *batch,
+                     int threads)
+{
+#pragma omp parallel for schedule(dynamic, GPU_THREADS) num_threads(threads)
+    for (size_t i = 0; i < batch->count; i++)
+        gpu_closed_thread(frame, batch, i);
+}
 
 size_t gpu_host_memory = SIZE_MAX;
 

@@ -1,7 +1,9 @@
 #include "gpu/host_loop.h"
 
 #include "gpu/dense.h"
+#include "gpu/pieces.h"
 #include "gpu/pixel.h"
+#include "gpu/shares.h"
 
 /* Every block by a team of one. */
 static void dense_blocks(const struct gpu_frame *frame, const struct gpu_rows *rows, int64_t row,
@@ -30,4 +32,16 @@ uint64_t NAME(gpu_host_row_, ISA)(const struct gpu_frame *frame, const struct gp
             gpu_thread(frame, frame->kind, rows->first + row, block, thread, rows->first_pixel,
                        out);
     return GPU_GOOD;
+}
+
+void NAME(gpu_host_shares_, ISA)(const struct gpu_shares *frame,
+                                 const struct gpu_shares_batch *batch,
+                                 const struct gpu_pieces *pieces, int threads)
+{
+#pragma omp parallel for schedule(dynamic, GPU_THREADS) num_threads(threads)
+    for (size_t i = 0; i < batch->count; i++)
+        gpu_shares_thread(frame, frame->frame.kind, batch, i);
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (size_t i = 0; i < batch->count; i += GPU_SHARES_RUN)
+        gpu_pieces_thread(frame, batch, pieces, i / GPU_SHARES_RUN);
 }

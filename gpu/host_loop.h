@@ -2,10 +2,8 @@
 #ifndef BRAGG_GPU_HOST_LOOP_H
 #define BRAGG_GPU_HOST_LOOP_H
 
-#include "gpu/after_kernel.h"
-#include "gpu/closed_frame.h"
-#include "gpu/shares_frame.h"
-#include "gpu/slopes_frame.h"
+#include "gpu/frame.h"
+#include "gpu/kernel.h"
 
 /* All threads of one row: what blocks (row, 0), (row, 1) ... of gpu_kernel_launch do;
  * `row` counts from rows->first.  Returns how the row is judged where the

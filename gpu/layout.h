@@ -7,10 +7,8 @@
 
 #include <assert.h>
 
-#include "gpu/after_kernel.h"
-#include "gpu/closed_frame.h"
-#include "gpu/shares_frame.h"
-#include "gpu/slopes_frame.h"
+#include "gpu/frame.h"
+#include "gpu/kernel.h"
 
 #define SIZE_IS(type, bytes) static_assert(sizeof(struct type) == (bytes), #type)
 SIZE_IS(panel, 344);

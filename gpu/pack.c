@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gpu/dense.h"
+#include "gpu/plan.h"
 
 enum { ALIGNMENT = 256 };  // bytes: that of cudaMalloc
 
@@ -173,4 +174,15 @@ void gpu_pack_scene(struct gpu_pack *pack, struct background_scene *scene)
         if (here)
             here[i] = m;
     }
+}
+
+enum status gpu_move_panels(struct plan *p, struct error *e)
+{
+    if (memcmp(p->by_m, p->moved.by_m, sizeof p->by_m) == 0)
+        return STATUS_OK;
+    memcpy(p->by_m, p->moved.by_m, sizeof p->by_m);
+    p->afterwards.has_background = false;
+    gpu_panels_move(p->panels, p->experiment);
+    return gpu_upload(p, (void *)(uintptr_t)p->frame.panels, p->panels,
+                      p->experiment->npanels * sizeof *p->panels, e);
 }

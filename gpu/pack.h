@@ -14,7 +14,7 @@ struct gpu_pack {
     unsigned char *to;        // here; NULL: bytes are only counted
     uintptr_t base;           // where the block will stand on the card
     size_t bytes;             // so far
-    struct gpu_apart *apart;  // NULL: arrays stand side by side, see gpu/apart.h
+    struct gpu_apart *apart;  // NULL: arrays stand side by side, see gpu_pack_into
 };
 
 /* Memory of its own for `bytes` at `at` of a block; NULL, and a->failed, when there is none. */

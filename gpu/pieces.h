@@ -7,7 +7,7 @@
 #define BRAGG_GPU_PIECES_H
 
 #include "engine/cpu/cpu_point.h"
-#include "gpu/shares_frame.h"
+#include "gpu/frame.h"
 
 /* Adds to a counter of all threads and returns its previous value. */
 INLINE uint64_t gpu_take(uint64_t *count, uint64_t more)

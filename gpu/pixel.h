@@ -3,7 +3,7 @@
  * (gpu/kernel.cu) and a loop on the processor (gpu/host_loop.c), which tests it where
  * there is no GPU.  Operations and their order are those of the CPU engine's cpu_loop.c and
  * cpu_double_loop.c, so that the bytes are theirs where fused() is one operation.  What
- * cpu_dense_loop.c computes there, gpu/dense.h does here for SQUARE crystals; other shapes are
+ * dense_loop.c computes there, gpu/dense.h does here for SQUARE crystals; other shapes are
  * computed by this text, for which they are of different identity classes.
  */
 #ifndef BRAGG_GPU_PIXEL_H

@@ -3,6 +3,7 @@
 #define BRAGG_GPU_PLAN_H
 
 #include "engine/cpu/cpu.h"
+#include "engine/derivatives/derive.h"
 #include "engine/reflections/footprint.h"
 #include "engine/spots/shares.h"
 #include "gpu/device.h"
@@ -55,7 +56,7 @@ enum gpu_batch {
 /* Packed arrays that are uploaded together. */
 enum gpu_block { BLOCK_EXPERIMENT, BLOCK_AFTER, BLOCK_RECIPE, GPU_BLOCKS };
 
-/* For debugging: these arrays, each in memory of its own, see gpu/apart.h. */
+/* For debugging: these arrays, each in memory of its own, see gpu_pack_into. */
 struct gpu_apart {
     const struct gpu_device *device;
     void *context;
@@ -131,7 +132,7 @@ enum status gpu_grow_recipe(struct plan *p, size_t bytes, struct error *e);
 /* Room of that size at p->batch[which], kept from request to request. */
 enum status gpu_open_batch(struct plan *p, enum gpu_batch which, size_t bytes, struct error *e);
 
-/* Copies the panels of p->experiment to the GPU. */
+/* Copies the panels of p->experiment to the GPU, if the recipe has moved them. */
 enum status gpu_move_panels(struct plan *p, struct error *e);
 
 /* Prepares the dense form if it is for this experiment, and finds out whether frames have the
@@ -153,17 +154,9 @@ void gpu_drop_out(struct plan *p);
 /* Memory of the card for what is kept from frame to frame; the buffers of pixels make way. */
 enum status gpu_reserve(struct plan *p, size_t bytes, void **memory, struct error *e);
 
-/* Cuts rows [row, end) into parts that are worth a launch, `whole`: one, as nothing is copied
- * meanwhile; sets those of *r. */
-void gpu_cut_parts(const struct plan *p, int64_t row, int64_t end, bool whole, struct gpu_run *r);
-
 /* All rows of a frame, whose buffers and recipe are there. */
 enum status gpu_run_rows(struct plan *p, const struct gpu_frame *frame, const struct gpu_task *t,
                          struct error *e);
-
-/* See struct engine. */
-enum status gpu_go_on(struct plan *p, const struct recipe *recipe, uint64_t seed,
-                      const struct image *photons, const struct image *to, struct error *e);
 
 /* See struct engine. */
 enum status gpu_after_prepare(struct plan *p, struct engine_after *after, struct error *e);
@@ -184,5 +177,32 @@ size_t gpu_plan_counts(const struct plan *p, struct engine_count counts[ENGINE_C
 /* The error of a bad pixel, see struct gpu_device. */
 enum status gpu_after_verdict(const struct plan *p, const struct recipe *recipe,
                               const struct gpu_verdict *v, struct error *e);
+
+/* ---- packed arrays ---------------------------------------------------------------------
+ * For debugging, where the environment has BRAGG_GPU_APART, each array gets memory of its own on
+ * the GPU, so that a tool that watches memory sees a thread that reads beyond the end of one. */
+
+/* A pack that writes to the host memory to[] the bytes that will be at the device address `there`.
+ * Arrays that the block had in memory of their own before are freed. */
+struct gpu_pack gpu_pack_into(struct plan *p, enum gpu_block block, void *to, void *there);
+
+/* Uploads the packed arrays. */
+enum status gpu_pack_send(struct plan *p, const struct gpu_pack *pack, struct error *e);
+
+/* Frees the arrays that blocks have in memory of their own. */
+void gpu_apart_close(struct plan *p);
+
+/* Photons, as of points, of a frame of a plan in closed form; `rows` as in struct engine. */
+enum status gpu_closed_run(struct plan *p, const struct recipe *recipe, float *photons,
+                           atomic_uint_fast64_t *rows, struct error *e);
+
+/* See struct engine. */
+enum status gpu_derive(struct plan *p, const struct recipe *recipe,
+                       const struct derive_request *request, struct error *e);
+
+/* See struct engine. */
+enum status gpu_reflections(struct plan *p, const struct recipe *recipe, const float *pixels,
+                            const struct reflections_wanted *wanted, struct reflection_table *table,
+                            struct error *e);
 
 #endif

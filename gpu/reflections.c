@@ -2,12 +2,11 @@
  * gives to them comes back in pieces; the host makes the table of these.  Frames of which a pixel
  * has more reflections than the card has places for, or whose reflections cannot be numbered, are
  * for the second look of the CPU engine. */
-#include "gpu/reflections.h"
+#include "gpu/plan.h"
 
 #include "engine/closed/closed.h"
-#include "engine/dense/cpu_dense_shares.h"
+#include "engine/dense/dense_reflections.h"
 #include "engine/spots/cpu_shares.h"
-#include "gpu/apart.h"
 #include "gpu/layout.h"
 
 enum { LISTED = 1 << 14 };  // pixels that one thread looks at, at a time

@@ -1,14 +1,14 @@
 /*
  * What one thread of the GPU computes of reflections: the shares of one pixel.  The same text is
- * the kernel (gpu/shares_kernel.cu) and a loop on the processor (gpu/shares_loop.c).  As in
+ * the kernel (gpu/shares_kernel.cu) and a loop on the processor (gpu/host_loop.c).  As in
  * engine/spots/cpu_shares.h sums run under two indices; the smaller is put away when another index
  * comes.
  */
 #ifndef BRAGG_GPU_SHARES_H
 #define BRAGG_GPU_SHARES_H
 
+#include "gpu/frame.h"
 #include "gpu/pixel.h"
-#include "gpu/shares_frame.h"
 
 #define GPU_NO_KEY UINT32_MAX
 

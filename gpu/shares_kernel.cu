@@ -5,10 +5,10 @@
  */
 #include <cuda_runtime.h>
 
+#include "gpu/kernel.h"
 #include "gpu/layout.h"
 #include "gpu/pieces.h"
 #include "gpu/shares.h"
-#include "gpu/shares_kernel.h"
 
 /* With the registers of 3 blocks on a multiprocessor at once, or of 4. */
 template <int SHAPE, bool CUBIC>

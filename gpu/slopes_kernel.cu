@@ -8,9 +8,9 @@
 #ifndef CPU_DOUBLE
 #define CPU_DOUBLE 0
 #endif
+#include "gpu/kernel.h"
 #include "gpu/layout.h"
 #include "gpu/slopes.h"
-#include "gpu/slopes_kernel.h"
 
 #if CPU_DOUBLE
 #define KERNEL gpu_slopes_double

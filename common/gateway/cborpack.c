@@ -10,7 +10,7 @@
 
 enum { SELF_DESCRIBED = 55799, DATE = 0 };  // tags
 
-/* Counts what libcbor wrote: 0 bytes when it did not fit. */
+/* Adds the bytes that libcbor wrote.  libcbor returns 0 for an item that did not fit. */
 static void wrote(struct cborpack *p, size_t size)
 {
     p->overflow = p->overflow || size == 0;
@@ -175,9 +175,9 @@ enum status cborpack_finish(struct cborpack *p, struct message *m, struct error 
 {
     enum status s = STATUS_OK;
     if (p->infinite)
-        s = error_set(e, STATUS_INPUT, "%s is no finite number", p->infinite);
+        s = error_set(e, STATUS_INPUT, "%s is not a finite number", p->infinite);
     else if (p->overflow)
-        s = error_set(e, STATUS_INPUT, "the metadata take too much of %zu bytes", p->capacity);
+        s = error_set(e, STATUS_INPUT, "the metadata do not fit into %zu bytes", p->capacity);
     if (s) {
         cborpack_abort(p);
         return s;

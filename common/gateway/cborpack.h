@@ -1,4 +1,4 @@
-/* CBOR (RFC 8949) into a part of a message, for the protocols that speak it. */
+/* Writes CBOR (RFC 8949) into one part of a message. */
 #ifndef BRAGG_GATEWAY_CBORPACK_H
 #define BRAGG_GATEWAY_CBORPACK_H
 
@@ -10,21 +10,23 @@
 #include "gateway/delivery.h"
 #include "wire/message.h"
 
-/* What is being written, up to `capacity` bytes. */
+/* A part that is being written.  It holds at most `capacity` bytes. */
 struct cborpack {
-    uint8_t *bytes;
+    uint8_t *bytes;  // owned
     size_t size, capacity;
-    bool overflow;         // there was more than fits
-    const char *infinite;  // key of a number that is none
+    bool overflow;         // an item did not fit
+    const char *infinite;  // borrowed key of a number that is not finite; NULL for none
 };
 
 /* Bytes of the longest head of a byte string. */
 enum { CBORPACK_HEAD = 9 };
 
-/* Begins a part of at most `capacity` bytes with the tag that says that this is CBOR. */
+/* Begins a part of at most `capacity` bytes with the tag that marks data as CBOR.  STATUS_FAILED
+ * when memory is out.  The caller ends the part with cborpack_finish or cborpack_abort. */
 enum status cborpack_open(struct cborpack *p, size_t capacity, struct error *e);
 
-/* Heads of what follows, and items; lengths take as few bytes as they can. */
+/* Write the head of a map, an array or a tag, or one whole item.  Sizes take as few bytes as
+ * possible.  If an item does not fit, cborpack_finish reports that. */
 void cborpack_map(struct cborpack *p, size_t pairs);
 void cborpack_array(struct cborpack *p, size_t items);
 void cborpack_tag(struct cborpack *p, uint64_t tag);
@@ -32,28 +34,30 @@ void cborpack_uint(struct cborpack *p, uint64_t value);
 void cborpack_text(struct cborpack *p, const char *text);
 void cborpack_bytes(struct cborpack *p, const void *bytes, size_t size);
 
-/* Key and value of a map; numbers as float 64, which must be finite. */
+/* Write a key and its value into a map.  Numbers are written as float64 and must be finite;
+ * cborpack_finish reports a number that is not. */
 void cborpack_key_uint(struct cborpack *p, const char *key, uint64_t value);
 void cborpack_key_bool(struct cborpack *p, const char *key, bool value);
 void cborpack_key_real(struct cborpack *p, const char *key, double value);
 void cborpack_key_reals(struct cborpack *p, const char *key, const double *values, size_t count);
 void cborpack_key_text(struct cborpack *p, const char *key, const char *text);
-/* Unix time as text under tag 0, to the microsecond. */
+/* Writes a Unix time in ns as text with tag 0 and a resolution of 1 us. */
 void cborpack_key_date(struct cborpack *p, const char *key, uint64_t time_ns);
 
-/* A map of all values of *d. */
+/* Writes a map of all values of *d. */
 void cborpack_values(struct cborpack *p, const struct delivery *d);
 
-/* A byte string that is not there yet: where up to `room` bytes of it may be written, or
- * NULL when they do not fit; then its length. */
+/* Begins a byte string whose length is not known yet.  Returns the place for up to `room` bytes, or
+ * NULL if they do not fit.  The caller writes the bytes there, and then calls cborpack_blob_end
+ * with their number. */
 uint8_t *cborpack_blob(struct cborpack *p, size_t room);
 void cborpack_blob_end(struct cborpack *p, size_t length);
 
-/* Appends what was written to *m, which owns it from here on.  STATUS_INPUT when something
- * did not fit or is no finite number. */
+/* Appends the part to *m, which takes ownership of it.  STATUS_INPUT if an item did not fit or a
+ * number is not finite; the part is freed then. */
 enum status cborpack_finish(struct cborpack *p, struct message *m, struct error *e);
 
-/* Frees what was written instead. */
+/* Frees the part. */
 void cborpack_abort(struct cborpack *p);
 
 #endif

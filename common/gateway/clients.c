@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 
-enum { SEND_BUFFER_MAX = 1 << 20 };  // bytes; of larger messages the system keeps few by itself
+enum { SEND_BUFFER_MAX = 1 << 20 };  // bytes; of larger messages the kernel keeps few anyway
 
 bool clients_open(struct clients *c, bool sparing, bool speak)
 {
@@ -23,8 +23,8 @@ void clients_close(struct clients *c)
     *c = (struct clients){0};
 }
 
-/* The system keeps about one message for a client.  ZMQ_SNDBUF would say so for all that connect,
- * but it is to be known before the first of them comes, and messages are not. */
+/* Makes the kernel keep about one message for a client.  ZMQ_SNDBUF would do this for all
+ * connections, but it must be set before the first of them, when no message is known yet. */
 static void bound_buffer(const struct clients *c, int fd)
 {
     const int bytes = (int)c->message_bytes;
@@ -42,7 +42,7 @@ static struct client *find(const struct clients *c, int fd)
 
 static void cut_off(const struct client *one)
 {
-    (void)shutdown(one->fd, SHUT_RDWR);  // libzmq closes it
+    (void)shutdown(one->fd, SHUT_RDWR);  // libzmq closes the socket
 }
 
 static void forget(struct clients *c, struct client *one)
@@ -50,7 +50,7 @@ static void forget(struct clients *c, struct client *one)
     *one = c->list[--c->count];
 }
 
-/* The oldest connection that never spoke; NULL: all have, or need not. */
+/* The oldest connection that never spoke.  NULL if all have spoken, or need not speak. */
 static struct client *oldest_silent(const struct clients *c)
 {
     struct client *oldest = NULL;

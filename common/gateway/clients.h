@@ -1,6 +1,6 @@
 /*
- * Who is connected to a gateway.  Libzmq tells who comes and goes, by the descriptors of its
- * connections.  Nothing here waits.
+ * The clients that are connected to a gateway.  libzmq reports each connection that begins or ends,
+ * by its file descriptor.  No function here waits.
  */
 #ifndef BRAGG_GATEWAY_CLIENTS_H
 #define BRAGG_GATEWAY_CLIENTS_H
@@ -10,65 +10,69 @@
 #include <stdint.h>
 
 enum {
-    CLIENTS_MAX = 1024,  // at a time; of the descriptors of this process half at most
-    /* Frames that are lost with a client which never reads: one that waits for the connection,
-     * one that is being sent, and two that the system keeps.  What has reached the buffers of the
-     * client is its own affair. */
+    CLIENTS_MAX = 1024,  // at once, and at most half of the descriptors of this process
+    /* The frames that are lost with a client that never reads: one frame waits for the connection,
+     * one is being sent, and the kernel keeps two.  Frames in the buffers of the client are not
+     * counted. */
     CLIENT_FRAMES_MAX = 4,
-    /* What one connection may say to a publisher.  libzmq needs about 30 bytes of memory for each
-     * byte of a prefix, for as long as the connection lasts. */
-    SUBSCRIPTIONS_MAX = 256,      // messages, whatever they say
+    /* Limits for the messages of one connection to a publisher.  libzmq uses about 30 bytes of
+     * memory for each byte of a prefix until the connection ends. */
+    SUBSCRIPTIONS_MAX = 256,      // messages of any content
     SUBSCRIBED_BYTES_MAX = 1024,  // of all prefixes together
 };
 
 struct client {
     int fd;
-    uint64_t before;  // frames that had left when it came
-    uint64_t turn;    // the how many-th connection it is
+    uint64_t before;  // frames that had left when the client connected
+    uint64_t turn;    // the number of this connection, in the order of their beginnings
     size_t subscriptions, subscribed_bytes;
-    bool spoke;     // it asked for a frame, or subscribed
-    bool gets_all;  // it subscribed to everything
+    bool spoke;     // the client asked for a frame, or subscribed
+    bool gets_all;  // the client subscribed to everything
 };
 
 struct clients {
     struct client *list;  // owned, `count` of them in no order
     size_t count, most;
     uint64_t turns;         // connections so far
-    bool speak;             // clients have to speak before they get anything
-    uint64_t cut_off;       // connections that said more than they may
-    bool sparing;           // little is to be on its way to a client, as it is lost with it
-    size_t message_bytes;   // of the largest message so far; not more than needs a bound
-    uint64_t frames;        // that left, sparing
-    uint64_t perhaps_lost;  // of these, with clients that left: at most
-    uint64_t turned_away;   // connections, because there were too many
+    bool speak;             // clients must ask or subscribe before they get a frame
+    uint64_t cut_off;       // connections that exceeded their limits
+    bool sparing;           // few frames may be on their way to a client, because they can be lost
+    size_t message_bytes;   // of the largest message so far, up to the largest bound that is useful
+    uint64_t frames;        // that left while `sparing` is true
+    uint64_t perhaps_lost;  // upper limit of the frames that were lost with clients that left
+    uint64_t turned_away;   // connections for which there was no room
 };
 
-/* Room for all; false when memory is out.  `speak`: a good client asks or subscribes as soon as it
- * is connected, so a connection that did neither may make room for a new one.  Followed by
+/* Opens an empty list.  With `speak`, a good client asks or subscribes as soon as it is connected,
+ * so a connection that did neither may make room for a new one.  With `sparing`, the kernel keeps
+ * little for each client.  Returns false when memory is out.  The caller frees the list with
  * clients_close. */
 bool clients_open(struct clients *c, bool sparing, bool speak);
 void clients_close(struct clients *c);
 
-/* A connection came.  If there is no room, the oldest connection that never spoke is cut off, or
- * the new one if all have spoken. */
+/* Records a new connection.  If there is no room, the oldest connection that never spoke is cut
+ * off.  If all have spoken, the new connection is cut off. */
 void clients_came(struct clients *c, int fd);
+
+/* Records the end of a connection.  An unknown descriptor changes nothing. */
 void clients_left(struct clients *c, int fd);
 
-/* The client of this connection (-1 or an unknown one: nothing happens) asked for a frame. */
+/* Records that the client asked for a frame.  An unknown descriptor changes nothing. */
 void clients_asked(struct clients *c, int fd);
 
-/* It subscribed to a prefix of `size` bytes, or said `size` other bytes to a publisher.  A client
- * that has said too much is cut off, with which libzmq frees what it kept. */
+/* Records a message of `size` bytes to a publisher.  `all` is true if the message subscribes to
+ * everything.  A client that exceeds its limits is cut off; libzmq then frees the memory that it
+ * kept for the client. */
 void clients_subscribed(struct clients *c, int fd, size_t size, bool all);
 
-/* The clients that subscribed to everything and are still connected; it may count clients that
- * have taken that back. */
+/* Counts the connected clients that subscribed to everything.  A client that has unsubscribed since
+ * is counted, too. */
 size_t clients_subscribers(const struct clients *c);
 
-/* Cuts all off; each is told of with clients_left later. */
+/* Cuts off all clients.  libzmq reports the end of each connection later. */
 void clients_cut(const struct clients *c);
 
-/* A message of so many bytes is about to leave. */
+/* Announces a message of `bytes` bytes, to which the buffers of the kernel are then adapted. */
 void clients_expect(struct clients *c, size_t bytes);
 
 #endif

@@ -5,9 +5,10 @@
 #include <stdbool.h>
 
 /*
- * Ends a context whose sockets are closed; NULL is allowed.  Waits `patience_s` at most: libzmq
- * 4.3.4 sometimes waits for ever for a socket whose connections broke while messages were on their
- * way.  False then: its threads, and what messages lie in, must stay until the process ends.
+ * Ends a context whose sockets are closed.  NULL is allowed.  The function waits `patience_s` at
+ * most, because libzmq 4.3.4 sometimes waits forever for a socket whose connections broke while
+ * messages were on their way.  It then returns false, and the threads of the context and the memory
+ * of its messages must stay until the process ends.
  */
 bool context_end(void *context, double patience_s);
 

@@ -1,10 +1,10 @@
 /*
- * What CrystFEL's indexamajig reads from ZeroMQ with --data-format=msgpack: one
- * part a frame, a flat map under the names that OM uses.
+ * The messages that CrystFEL's indexamajig reads from ZeroMQ with --data-format=msgpack: one part
+ * for each frame, which is a flat map with the key names of OM.
  *
- * It takes a key for another one that begins with it, reads past the end of short
- * pixels, and goes on with the image before when it does not know the type: the
- * guard is for that.
+ * indexamajig confuses a key with another key that begins with it, reads past the end of an image
+ * that is too short, and uses the previous image if it does not know the type.  The guard
+ * (gateway/guard.h) refuses such messages.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,9 +15,9 @@
 
 enum { VALUES_BYTES = 16384, PEAK_BYTES = 3 * 9 };
 
-/* Cell and reciprocal axes of the first lattice, the axes as the stream has those that were found:
- * 1/nm in CrystFEL's lab, each number under a key of its own, which --copy-header takes.  0 in a
- * blank frame, and for a cell that is not known. */
+/* Describes the first lattice: its cell, and its reciprocal axes in 1/nm in CrystFEL's laboratory
+ * frame, as in a stream of indexamajig.  Each number has its own key, because --copy-header reads
+ * only single numbers.  All are 0 in a blank frame, and the cell is 0 if it is not known. */
 static void describe_lattice(const struct content_options *o, const struct experiment *x,
                              const struct recipe *r, struct delivery *d)
 {
@@ -56,7 +56,7 @@ static void crystfel_describe(const struct content_options *o, const struct expe
         describe_lattice(o, x, &f->recipe, d);
 }
 
-/* CrystFEL has two dimensions: panels lie one after the other along the slow axis. */
+/* CrystFEL's images have two dimensions: all panels are in one slab along the slow axis. */
 static void pack_slab(struct pack *p, const struct delivery *d)
 {
     const size_t fast = d->shape[d->ndims - 1];
@@ -75,7 +75,7 @@ static void pack_peaks(struct pack *p, const struct delivery *d)
         msgpack_pack_array(&p->packer, d->npeaks);
         for (size_t i = 0; i < d->npeaks; i++) {
             const double numbers[] = {d->peaks[i].fast, d->peaks[i].slow, d->peaks[i].intensity};
-            msgpack_pack_double(&p->packer, numbers[k]);  // whole numbers would be read as zero
+            msgpack_pack_double(&p->packer, numbers[k]);  // indexamajig reads integers as zero
         }
     }
 }

@@ -1,6 +1,6 @@
 /*
- * Stream V2 of Dectris' detectors: every message is one part, a map in CBOR.  A start
- * message, images numbered from 0, an end message.
+ * Stream V2 of Dectris' detectors.  Each message is one part, which is a map in CBOR: a start
+ * message, images numbered from 0, and an end message.
  */
 #include "gateway/dectris.h"
 
@@ -16,7 +16,7 @@ static const uint64_t SECOND_NS = 1000000000;
 
 /* --- channels ------------------------------------------------------------------- */
 
-/* Photons count in a channel whose threshold is below their energy. */
+/* A channel counts photons whose energy is above its threshold. */
 static enum status is_counted(const struct content_options *o, const struct delivery *d,
                               size_t channel, bool *counted, struct error *e)
 {
@@ -26,8 +26,8 @@ static enum status is_counted(const struct content_options *o, const struct deli
     if (*counted || threshold_eV >= high_eV)
         return STATUS_OK;
     return error_set(e, STATUS_INPUT,
-                     "frame %" PRIu64 ": threshold %g eV lies within the spectrum, %g to %g eV, "
-                     "must be below or above",
+                     "frame %" PRIu64 ": the threshold %g eV is within the spectrum, %g to %g eV; "
+                     "expected a threshold below or above it",
                      d->id, threshold_eV, low_eV, high_eV);
 }
 

@@ -5,7 +5,7 @@
 #include "codec/bslz4.h"
 #include "gateway/dectris.h"
 
-enum { MULTI_DIMENSIONAL = 40, COMPRESSED = 56500 };  // tags, RFC 8746 and Dectris' own
+enum { MULTI_DIMENSIONAL = 40, COMPRESSED = 56500 };  // tags of RFC 8746 and of Dectris
 static size_t item_size(enum dectris_type type)
 {
     return type == DECTRIS_U16 ? 2 : 4;
@@ -64,7 +64,8 @@ const char *dectris_channel(const struct content_options *o, size_t channel,
 
 enum status dectris_refuse_panels(size_t npanels, struct error *e)
 {
-    return error_set(e, STATUS_INPUT, "%zu panels: dectris2 has one image, of one panel", npanels);
+    return error_set(e, STATUS_INPUT, "dectris2 has one image of one panel (got %zu panels)",
+                     npanels);
 }
 
 void dectris_put_series(struct cborpack *p, const char *type, const struct series *s)

@@ -1,4 +1,4 @@
-/* The start message of a series: the detector, and how it is set. */
+/* The start message of a series: the detector and its settings. */
 #include <math.h>
 
 #include "base/alloc.h"
@@ -27,7 +27,7 @@ static void put_axis(struct cborpack *p, const char *name, double start_deg, dou
     cborpack_key_real(p, "start", start_deg);
 }
 
-/* Where image 0 begins, though *r may be a later one. */
+/* Writes the angle at which image 0 begins.  *r may belong to a later image. */
 static void put_goniometer(struct cborpack *p, const struct panel *panel, const struct recipe *r)
 {
     const double first_rad = r->phi_rad - (double)r->id * r->osc_rad;
@@ -37,7 +37,7 @@ static void put_goniometer(struct cborpack *p, const struct panel *panel, const 
     put_axis(p, "two_theta", rad_to_deg(panel->twotheta_rad), 0);
 }
 
-/* The largest value of a type means "no data". */
+/* The largest value that means photons: the largest value of a type means "no data". */
 static uint64_t saturation(const struct experiment *x, enum pixel_type type)
 {
     const double most = type == PIXEL_U16 ? UINT16_MAX - 1 : UINT32_MAX - 1.0;
@@ -94,7 +94,7 @@ static void fill_mask(const struct experiment *x, uint32_t *mask)
                                             : experiment_mask_word(x, s * panel->fast_pixels + f);
 }
 
-/* The same array for every channel. */
+/* Writes the same array for every channel. */
 static void put_for_all(struct cborpack *p, const struct content_options *o, const char *key,
                         const struct dectris_array *a)
 {
@@ -107,7 +107,8 @@ static void put_for_all(struct cborpack *p, const struct content_options *o, con
     }
 }
 
-/* Two arrays of four bytes an item, one after the other in `items`. */
+/* Writes the mask and the flat field, whose items of four bytes are built in `items`, one array
+ * after the other. */
 static void put_arrays(struct cborpack *p, const struct content_options *o,
                        const struct experiment *x, void *items)
 {

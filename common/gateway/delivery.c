@@ -36,7 +36,7 @@ void delivery_reals(struct delivery *d, const char *key, const double *values, s
     memcpy(v->reals, values, v->count * sizeof *values);
 }
 
-/* Whether panel `next` continues `p` on the plane of both, as tiles of one module do. */
+/* Whether panel `next` continues panel `p` in its plane, as the tiles of a module do. */
 static bool continues(const struct panel *p, const struct panel *next)
 {
     const double *a = p->grid_fast || p->grid_slow ? p->grid_m : p->origin_m;
@@ -45,7 +45,8 @@ static bool continues(const struct panel *p, const struct panel *next)
            memcmp(p->slow, next->slow, sizeof p->slow) == 0;
 }
 
-/* Panels that make a module, one after the other along slow; 1 where modules would differ. */
+/* The number of panels in a module, which continue each other along the slow axis.  1 if the
+ * modules would differ. */
 static size_t module_panels(const struct experiment *x)
 {
     size_t tiles = 1;
@@ -69,7 +70,8 @@ enum status delivery_start(struct delivery *d, const char *key, const struct exp
         if (x->panels[i].fast_pixels != first->fast_pixels ||
             x->panels[i].slow_pixels != first->slow_pixels)
             return error_set(e, STATUS_INPUT,
-                             "panels 0 and %zu differ in size: one array cannot hold them", i);
+                             "panels 0 and %zu differ in size, so they do not fit into one array",
+                             i);
     const size_t tiles = module_panels(x);
     if (x->npanels > tiles)
         d->shape[d->ndims++] = x->npanels / tiles;

@@ -19,30 +19,30 @@ struct gateway {
     struct gateway_settings settings;
     void *context;
     bool keyed;            // clients need keys
-    struct outlet outlet;  // the thread's while it runs, under the mutex to send
+    struct outlet outlet;  // used by the thread while it runs; sending needs the mutex
     pthread_t thread;
     bool started;
-    int event;                   // eventfd: wakes the thread
+    int event;                   // eventfd that wakes the thread
     atomic_uint_fast64_t ticks;  // see gateway_ticks
-    atomic_size_t loans;         // parts of the backlog, and of what is on its way
+    atomic_size_t loans;         // parts whose memory is used by the backlog or by ZeroMQ
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    /* Under the mutex. */
+    /* The mutex protects the fields below. */
     struct backlog backlog;
     struct gateway_counts counts;
     uint64_t offered;
     size_t nconnected;
-    bool cutting;  // all connections, before anything else
+    bool cutting;  // all connections are cut before the next message
     bool interrupted, cancelled, draining, stopping;
 };
 
 enum {
-    RETRY_MS = 2,        // ZeroMQ does not tell when a full connection has room again
-    IDLE_MS = 1000,      // nothing to do
-    CANCELLED_MS = 500,  // what a client gets of the last frame after an abort
-    CONTEXT_S = 2,       // that libzmq has to end, when all may have been sent
+    RETRY_MS = 2,        // ZeroMQ does not report when a full connection has room again
+    IDLE_MS = 1000,      // without work
+    CANCELLED_MS = 500,  // time that clients have for the last message after an abort
+    CONTEXT_S = 2,       // time that libzmq has to end when all messages may have left
 };
-static const uint64_t TICK_NS = 50000000;  // far less than heartbeats are apart
+static const uint64_t TICK_NS = 50000000;  // far less than the interval of heartbeats
 
 static void wake(const struct gateway *g)
 {
@@ -51,7 +51,7 @@ static void wake(const struct gateway *g)
         return;  // the counter is full: the thread is awake anyway
 }
 
-/* Waits for a change, at most until `until_ns` or for one tick. */
+/* Waits for a change, until `until_ns` or for one tick at most. */
 static void await(struct gateway *g, uint64_t until_ns)
 {
     const uint64_t second = 1000000000, tick = clock_ns() + TICK_NS;
@@ -61,7 +61,7 @@ static void await(struct gateway *g, uint64_t until_ns)
     atomic_fetch_add(&g->ticks, 1);
 }
 
-/* A frame has left the backlog. */
+/* Counts a frame that has left the backlog, and reports its fate. */
 static void pass(struct gateway *g, uint64_t number, enum gateway_fate fate)
 {
     uint64_t *const counts[] = {&g->counts.taken, &g->counts.some, &g->counts.dropped};
@@ -92,8 +92,8 @@ static enum gateway_fate fate_of(enum outlet_sent sent)
                                  : GATEWAY_DROPPED;
 }
 
-/* Hands the next message over; false when nobody can take it now.  Announcements wait for all
- * subscribers, whatever the policy. */
+/* Hands over the next message.  False if no client can take it now.  Messages that are not frames
+ * wait for all subscribers with every policy. */
 static bool hand_over(struct gateway *g, struct packet *p)
 {
     const bool frame = backlog_is_frame(&g->backlog, p);
@@ -114,7 +114,7 @@ static bool hand_over(struct gateway *g, struct packet *p)
     return true;
 }
 
-/* Hands over what clients can take now; true when something is left. */
+/* Hands over all messages that clients can take now.  True if messages are left. */
 static bool pump(struct gateway *g)
 {
     (void)pthread_mutex_lock(&g->mutex);
@@ -145,7 +145,7 @@ static bool is_stopping(struct gateway *g)
     return stopping;
 }
 
-/* True when a client is there and merely has no room: nobody will tell when it has. */
+/* Whether a client is connected and has no room.  ZeroMQ does not report when it has room again. */
 static bool is_crowded(const struct outlet *o)
 {
     return (o->settings.kind == GATEWAY_REP && o->naskers) ||
@@ -171,7 +171,7 @@ static void *serve(void *gateway)
     return NULL;
 }
 
-/* The program's signals are not for this thread. */
+/* Starts the thread with all signals blocked, because signals are for the main thread. */
 static enum status start_thread(struct gateway *g, struct error *e)
 {
     sigset_t all, before;
@@ -211,7 +211,7 @@ static enum status start(struct gateway *g, char *endpoint, size_t size, struct 
                                            .secret = settings->secret,
                                            .guard = settings->guard};
     const enum status s = outlet_open(&g->outlet, g->context, &outlet, endpoint, size, e);
-    g->settings.secret = NULL;  // the caller's
+    g->settings.secret = NULL;  // the caller wipes it
     return s ? s : start_thread(g, e);
 }
 
@@ -263,7 +263,7 @@ uint64_t gateway_turnaround(struct gateway *g, const double *shares, double *qua
     return turnaround_quantiles(&g->outlet.turnaround, shares, quantiles_s, count);
 }
 
-/* True when nobody is worth waiting for. */
+/* Whether the gateway waits for no client any more. */
 static bool is_over(const struct gateway *g)
 {
     return g->cancelled || (g->interrupted && !g->nconnected);
@@ -277,7 +277,7 @@ void gateway_await_client(struct gateway *g)
     (void)pthread_mutex_unlock(&g->mutex);
 }
 
-/* Makes room for one more, or says that there is none. */
+/* Makes room for one more frame.  False if the frame must be dropped. */
 static bool make_room(struct gateway *g)
 {
     if (g->backlog.count < g->backlog.room)
@@ -333,7 +333,7 @@ enum status gateway_conclude(struct gateway *g, struct message *m, struct error 
     return note(g, &g->backlog.closing, m, e);
 }
 
-/* Sets one of the flags. */
+/* Sets a flag and wakes the threads that wait. */
 static void tell(struct gateway *g, bool *flag)
 {
     (void)pthread_mutex_lock(&g->mutex);
@@ -357,7 +357,7 @@ void gateway_cut(struct gateway *g)
     tell(g, &g->cutting);
 }
 
-/* Ctrl-C and the like, which nobody else takes any more. */
+/* Whether a signal that ends the program is pending.  At the end no other thread takes signals. */
 static bool is_interrupted(void)
 {
     sigset_t pending;
@@ -366,7 +366,7 @@ static bool is_interrupted(void)
             sigismember(&pending, SIGHUP) == 1);
 }
 
-/* After an abort: frames are dropped, and who knows of the series learns that it is over. */
+/* Drops all frames after an abort.  Clients that got the opening message get the closing one. */
 static void abandon(struct gateway *g)
 {
     struct backlog *b = &g->backlog;
@@ -380,15 +380,15 @@ static void abandon(struct gateway *g)
         await(g, end);
 }
 
-/* Lets clients take what is queued, within the time for that.  Who does not ask may have
- * frames in the buffers of its connection still, which it would lose with that: it
- * keeps the connection until it leaves. */
+/* Lets clients take the queued messages within the time for that.  A client that does not ask may
+ * still have frames in the buffers of its connection.  It would lose them if the connection ended,
+ * so the connection stays until the client leaves. */
 static void drain(struct gateway *g)
 {
     const uint64_t end = clock_ns() + (uint64_t)(g->settings.linger_s * 1e9);
     const bool asks = g->settings.socket == GATEWAY_REP;
     (void)pthread_mutex_lock(&g->mutex);
-    g->draining = true;  // who leaves now has read what it wanted
+    g->draining = true;  // a client that leaves now has read all it wanted
     while ((backlog_next(&g->backlog) || (!asks && g->nconnected)) && !is_over(g) &&
            clock_ns() < end) {
         await(g, end);
@@ -415,7 +415,7 @@ struct gateway_counts gateway_close(struct gateway *g)
     outlet_close(&g->outlet, g->cancelled ? CANCELLED_MS : (int)(g->settings.linger_s * 1000));
     const struct gateway_counts counts = g->counts;
     if (!context_end(g->context, g->settings.linger_s + CONTEXT_S))
-        return counts;  // messages on their way still count their loans here
+        return counts;  // messages on their way still use g->loans
     if (g->event >= 0)
         (void)close(g->event);
     (void)pthread_cond_destroy(&g->changed);

@@ -1,7 +1,6 @@
 /*
- * A gateway: frames of a pipeline handed to foreign clients by a thread of its
- * own, so that clients which are slow, stand still or vanish cost the pipeline
- * no more than the policy says.
+ * A gateway hands frames of a pipeline to foreign clients, on a thread of its own.  A client that
+ * is slow, hangs or vanishes delays the pipeline only as far as the policy allows.
  */
 #ifndef BRAGG_GATEWAY_GATEWAY_H
 #define BRAGG_GATEWAY_GATEWAY_H
@@ -16,103 +15,108 @@
 
 /* How clients are served. */
 enum gateway_socket {
-    GATEWAY_REP,   // requests are answered: a frame for the one who asked first
-    GATEWAY_PUSH,  // frames are shared out among who is connected
-    GATEWAY_PUB,   // every frame goes to everybody who is subscribed
+    GATEWAY_REP,   // each request is answered with one frame, in the order of the requests
+    GATEWAY_PUSH,  // frames are distributed among the connected clients
+    GATEWAY_PUB,   // each frame goes to all subscribers
 };
 
 /* What happens to a frame that no client takes now. */
 enum gateway_policy {
-    GATEWAY_WAIT,      // it waits, and the pipeline with it; PUB: for the slowest subscriber
-    GATEWAY_DROP_NEW,  // it waits in the queue; when that is full it is dropped
-    GATEWAY_DROP_OLD,  // likewise, but the oldest in the queue is dropped
+    GATEWAY_WAIT,      // the frame and the pipeline wait; PUB: for the slowest subscriber
+    GATEWAY_DROP_NEW,  // the frame waits in the queue; if the queue is full, the frame is dropped
+    GATEWAY_DROP_OLD,  // as above, but the oldest frame of the queue is dropped
 };
 
-/* What became of a message that was offered. */
+/* The fate of a message that was offered. */
 enum gateway_fate {
-    GATEWAY_TAKEN,    // handed to the connection of a client; PUB: of every subscriber
-    GATEWAY_SOME,     // PUB: of one subscriber at least, and perhaps not of all
-    GATEWAY_DROPPED,  // handed to nobody
+    GATEWAY_TAKEN,    // the connection of a client took it; PUB: of every subscriber
+    GATEWAY_SOME,     // PUB: at least one subscriber took it, and perhaps not all
+    GATEWAY_DROPPED,  // no client took it
 };
 
 struct gateway_settings {
     enum gateway_socket socket;
     enum gateway_policy policy;
-    const char *request;  // GATEWAY_REP: what asks for a frame
-    size_t queue;         // frames, at least 1; GATEWAY_WAIT has one
-    double linger_s;      // how long the end waits for clients
-    const char *secret;   // of the server key, in Z85; NULL: clients need no keys ...
-    bool (*guard)(void *socket, const char *secret);  // ... else gives it to a socket; false,
-                                                      // with errno, when that cannot be
-    void *context;  // of ZeroMQ, taken over; NULL: one of its own.  With keys one where
-                    // somebody looks who may connect
+    const char *request;  // GATEWAY_REP: the text that asks for a frame
+    size_t queue;         // frames, at least 1; GATEWAY_WAIT has a queue of one
+    double linger_s;      // the time that clients have at the end
+    const char *secret;   // the secret key of the server, in Z85; NULL: clients need no keys ...
+    bool (*guard)(void *socket, const char *secret);  // ... else sets the key of a socket; returns
+                                                      // false, with errno, after a failure
+    void *context;  // a ZeroMQ context, whose ownership passes; NULL: the gateway makes one.  With
+                    // keys it must be a context whose thread checks the keys of clients
 
-    /* Told of every message that was offered, when its fate is known: `number`
-     * counts offers from 0.  From any thread, one at a time; must not call the gateway.  NULL:
-     * nobody wants to know. */
+    /* Called for every message that was offered, when its fate is known.  `number` counts offers
+     * from 0.  Any thread may call it, one at a time.  The callee must not call the gateway.  NULL
+     * for no calls. */
     void (*passed)(void *owner, uint64_t number, enum gateway_fate fate);
     void *owner;
 };
 
-/* Every frame that was offered is in one of the first three at the end, by its fate. */
+/* At the end, `taken`, `some` and `dropped` add up to all frames that were offered. */
 struct gateway_counts {
     uint64_t taken, some, dropped;
-    uint64_t notes;         // of gateway_announce and gateway_conclude, likewise taken
-    uint64_t rejected;      // requests that were none
-    uint64_t perhaps_lost;  // PUSH that waits: of those taken, with clients that left; at most
-    uint64_t turned_away;   // connections beyond what there is room for
-    uint64_t cut_off;       // PUB: connections that subscribed to more than they may
-    uint64_t refused;       // connections without a good key
+    uint64_t notes;         // messages of gateway_announce and gateway_conclude that were taken
+    uint64_t rejected;      // messages of clients that are not requests
+    uint64_t perhaps_lost;  // PUSH that waits: upper limit of taken frames lost with their clients
+    uint64_t turned_away;   // connections for which there was no room
+    uint64_t cut_off;       // PUB: connections that exceeded their limits for subscriptions
+    uint64_t refused;       // connections without a valid key
 };
 
 struct gateway;
 
-/* Binds `endpoint` (`size` bytes; gets the real port where it was left open) and starts.
- * *g is NULL after an error. */
+/* Binds `endpoint`, a text in a buffer of `size` bytes, and starts the thread.  If the endpoint
+ * leaves the port open, the real port is written into it.  STATUS_FAILED if the endpoint cannot be
+ * bound or memory is out; *g is NULL then.  The caller ends *g with gateway_close. */
 enum status gateway_open(struct gateway **g, const struct gateway_settings *settings,
                          char *endpoint, size_t size, struct error *e);
 
-/* Waits until `due_ns` on the monotonic clock, or until cancelled. */
+/* Waits until `due_ns` on the monotonic clock, or until the gateway is cancelled. */
 void gateway_wait_until(struct gateway *g, uint64_t due_ns);
 
-/* Offers one message, whose memory it takes over.  Returns when the policy has dealt
- * with it: GATEWAY_WAIT when a client took it, or when nobody is waited for any more (then it is
- * dropped). */
+/* Offers one message and takes ownership of its memory.  Returns when the policy has decided about
+ * the message.  With GATEWAY_WAIT that is when a client took it; the message is dropped when the
+ * gateway waits for no client any more.  STATUS_FAILED when memory is out. */
 enum status gateway_offer(struct gateway *g, struct message *m, struct error *e);
 
-/* Waits until a client took a message, or nobody is waited for any more. */
+/* Waits until a client took a message, or until the gateway waits for no client any more. */
 void gateway_await_client(struct gateway *g);
 
-/* What has become of the messages so far. */
+/* Returns the counts so far. */
 struct gateway_counts gateway_counts(struct gateway *g);
 
-/* The time, s, below which these shares (0 to 1) of the clients' work on a frame stay, from the
- * answer to their next request; returns of how many.  0 where clients do not ask. */
+/* Computes quantiles of the time that clients take for a frame, from the answer to their next
+ * request.  `shares` has `count` values from 0 to 1; quantiles_s[i] is the time in s below which
+ * shares[i] of all times are.  Returns the number of times, which is 0 if clients do not ask. */
 uint64_t gateway_turnaround(struct gateway *g, const double *shares, double *quantiles_s,
                             size_t count);
 
-/* Cuts the connections of all clients, before the next message leaves; what is on its way to them
- * may be lost with them. */
+/* Cuts the connections of all clients before the next message leaves.  Messages that are on their
+ * way may be lost. */
 void gateway_cut(struct gateway *g);
 
-/* A message before the first frame, and one after the last, whose memory they take over.  No
- * policy drops them, and they wait for no client. */
+/* Queue a message before the first frame, or one after the last frame, and take ownership of its
+ * memory.  No policy drops these messages, and the functions do not wait for a client.
+ * STATUS_FAILED when memory is out. */
 enum status gateway_announce(struct gateway *g, struct message *m, struct error *e);
 enum status gateway_conclude(struct gateway *g, struct message *m, struct error *e);
 
-/* The user wants the end: from now on nothing waits while no client is connected.  From any
- * thread. */
+/* Reports that the user wants the end: from now on the gateway waits only while a client is
+ * connected.  Any thread may call it. */
 void gateway_interrupt(struct gateway *g);
 
-/* Ends all waiting.  From any thread. */
+/* Ends all waiting.  Any thread may call it. */
 void gateway_cancel(struct gateway *g);
 
-/* Counts up while gateway_offer or gateway_wait_until wait, several times a second. */
+/* Returns a counter that grows several times a second while gateway_offer or gateway_wait_until
+ * waits.  The gateway owns the counter. */
 atomic_uint_fast64_t *gateway_ticks(struct gateway *g);
 
-/* Gives clients `linger_s` to take what is queued, and those that do not ask also to leave;
- * drops the rest, closes the socket, frees and returns the counts.  After gateway_cancel only
- * the last message is waited for, half a second.  Nothing happens for NULL. */
+/* Ends the gateway.  Clients have `linger_s` to take the queued messages, and clients that do not
+ * ask have the same time to leave.  After gateway_cancel only the last message is waited for, half
+ * a second at most.  The function drops the other messages, closes the socket, frees *g and returns
+ * the counts.  NULL is allowed. */
 struct gateway_counts gateway_close(struct gateway *g);
 
 #endif

@@ -9,8 +9,9 @@
 static enum status check_image(const struct delivery *d, unsigned allowed, struct error *e)
 {
     if ((unsigned)d->type > PIXEL_I32 || !(allowed >> d->type & 1))
-        return error_set(e, STATUS_INPUT, "frame %" PRIu64 ": this protocol has no %s pixels",
-                         d->id, delivery_dtype(d->type));
+        return error_set(e, STATUS_INPUT,
+                         "frame %" PRIu64 ": the protocol has no pixels of type %s", d->id,
+                         delivery_dtype(d->type));
     size_t bytes = pixel_size(d->type);
     bool fits = d->ndims > 0 && d->ndims <= DELIVERY_DIMS_MAX;
     for (size_t i = 0; fits && i < d->ndims; i++)
@@ -28,7 +29,7 @@ static enum status check_value(const struct delivery *d, const struct value *v, 
     const size_t count = v->type == VALUE_REAL ? 1 : v->type == VALUE_REALS ? v->count : 0;
     for (size_t i = 0; i < count; i++)
         if (!isfinite(v->reals[i]))
-            return error_set(e, STATUS_INPUT, "frame %" PRIu64 ": %s is no finite number", d->id,
+            return error_set(e, STATUS_INPUT, "frame %" PRIu64 ": %s is not a finite number", d->id,
                              v->key);
     if (v->type == VALUE_TEXT && !v->text)
         return error_set(e, STATUS_INPUT, "frame %" PRIu64 ": %s has no text", d->id, v->key);
@@ -61,13 +62,13 @@ static enum status check_keys(const struct delivery *d, struct error *e)
 enum status guard_check(const struct delivery *d, unsigned allowed, struct error *e)
 {
     if (d->nvalues > DELIVERY_VALUES_MAX)
-        return error_set(e, STATUS_INPUT, "more than %d values", DELIVERY_VALUES_MAX);
+        return error_set(e, STATUS_INPUT, "a message has more than %d values", DELIVERY_VALUES_MAX);
     enum status s = check_image(d, allowed, e);
     for (size_t i = 0; i < d->nvalues && s == STATUS_OK; i++)
         s = check_value(d, &d->values[i], e);
     for (size_t i = 0; i < d->npeaks && s == STATUS_OK; i++)
         if (!isfinite(d->peaks[i].fast + d->peaks[i].slow + d->peaks[i].intensity))
-            s = error_set(e, STATUS_INPUT, "frame %" PRIu64 ": peak %zu is no finite number", d->id,
-                          i);
+            s = error_set(e, STATUS_INPUT, "frame %" PRIu64 ": peak %zu is not a finite number",
+                          d->id, i);
     return s ? s : check_keys(d, e);
 }

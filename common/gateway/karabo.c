@@ -1,9 +1,9 @@
 /*
- * karabo-bridge, versions 2.2 and 1.0: what the bridge of an online cluster at
- * the European XFEL sends.  A frame is a train.
+ * karabo-bridge, versions 2.2 and 1.0: the messages that the bridge of an online cluster at the
+ * European XFEL sends.  A frame is a train.
  *
- * 2.2: per source a header and a map of plain values, then per array a header
- * and the raw bytes.  1.0: one map, arrays as msgpack-numpy writes them.
+ * Version 2.2 sends, for each source, a header and a map of plain values, and then, for each array,
+ * a header and the raw bytes.  Version 1.0 sends one map, whose arrays are those of msgpack-numpy.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "gateway/protocol.h"
 
 enum { HEADER_BYTES = 4096, VALUES_BYTES = 16384 };
-static const size_t BIN_MAX = 0x7fffffff;  // bytes that a client of 1.0 takes in one array
+static const size_t BIN_MAX = 0x7fffffff;  // bytes of an array that a client of 1.0 can read
 
 static void describe_panel(const struct experiment *x, struct delivery *d)
 {
@@ -59,7 +59,7 @@ static void karabo_describe(const struct content_options *o, const struct experi
     delivery_truth_arrays(d, x, &f->recipe);
 }
 
-/* The train: its number and its time. */
+/* Writes the number and the time of the train. */
 static void pack_metadata(struct pack *p, const struct content_options *o, const struct delivery *d)
 {
     const uint64_t second = 1000000000;
@@ -121,7 +121,7 @@ static enum status add_image(const struct content_options *o, const struct deliv
     return s ? s : pack_copy(m, d->pixels, d->pixel_bytes, e);
 }
 
-/* An array as msgpack-numpy has it: a map whose keys are bytes, not text. */
+/* Writes an array as msgpack-numpy does: a map whose keys are bytes, not text. */
 static void pack_numpy(struct pack *p, const struct delivery *d)
 {
     static const char *const types[] = {"<f4", "<u2", "<u4", "<i4"};

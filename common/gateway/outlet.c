@@ -8,15 +8,15 @@
 
 enum {
     REQUEST_MAX = 4096,  // bytes; a client that sends more is disconnected
-    TOPIC_MAX = 1024,    // likewise, where clients subscribe: less is needed for keys
-    TOPICS_AT_ONCE = 2,  // subscriptions of a client that wait until they are counted
-    RECEIVE_MAX = 256,   // messages read in one go
+    TOPIC_MAX = 1024,    // the same limit for subscriptions, which also allows the exchange of keys
+    TOPICS_AT_ONCE = 2,  // subscriptions of a client that may wait to be counted
+    RECEIVE_MAX = 256,   // messages read in one call
     PART_TIMEOUT_MS = 1000,
-    HANDSHAKE_MS = 5000,  // who connects and says nothing for so long is cut off
+    HANDSHAKE_MS = 5000,  // a connection that is silent for so long is cut off
     EVENTS = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED,
 };
 
-/* A part that ZeroMQ holds. */
+/* A part of a message whose memory ZeroMQ uses. */
 struct loan {
     struct part part;
     atomic_size_t *loans;
@@ -46,9 +46,10 @@ static bool make_part(zmq_msg_t *to, const struct part *part, atomic_size_t *loa
 enum status packet_make(struct packet *p, struct message *m, atomic_size_t *loans, struct error *e)
 {
     *p = (struct packet){0};
-    enum status s = m->nparts <= PACKET_PARTS_MAX
-                        ? STATUS_OK
-                        : error_set(e, STATUS_FAILED, "more than %d parts", PACKET_PARTS_MAX);
+    enum status s =
+        m->nparts <= PACKET_PARTS_MAX
+            ? STATUS_OK
+            : error_set(e, STATUS_FAILED, "a message has more than %d parts", PACKET_PARTS_MAX);
     for (size_t i = 0; i < m->nparts && s == STATUS_OK; i++) {
         if (make_part(&p->parts[i], &m->parts[i], loans))
             p->nparts++;
@@ -79,7 +80,7 @@ static void set_options(const struct outlet *o, const char *endpoint)
 {
     const bool publishes = o->settings.kind == GATEWAY_PUB;
     const int64_t most = publishes ? TOPIC_MAX : REQUEST_MAX;
-    set_int(o->socket, ZMQ_SNDHWM, 1);  // frames are large: one a client is on its way
+    set_int(o->socket, ZMQ_SNDHWM, 1);  // frames are large: one per client is on its way
     set_int(o->socket, ZMQ_RCVHWM, publishes ? TOPICS_AT_ONCE : ASKS_MAX);
     set_int(o->socket, ZMQ_SNDTIMEO, PART_TIMEOUT_MS);
     set_int(o->socket, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS);
@@ -87,22 +88,22 @@ static void set_options(const struct outlet *o, const char *endpoint)
     set_int(o->socket, ZMQ_IPV6, strchr(endpoint, '[') != NULL);
     (void)zmq_setsockopt(o->socket, ZMQ_MAXMSGSIZE, &most, sizeof most);
     if (o->settings.kind == GATEWAY_REP) {
-        set_int(o->socket, ZMQ_ROUTER_MANDATORY, 1);  // who has vanished is no silent loss
+        set_int(o->socket, ZMQ_ROUTER_MANDATORY, 1);  // sending to a client that left fails
         set_int(o->socket, ZMQ_ROUTER_HANDOVER, 1);
     } else if (publishes) {
-        set_int(o->socket, ZMQ_XPUB_NODROP, true);   // it tells that somebody has no room
-        set_int(o->socket, ZMQ_XPUB_VERBOSE, true);  // and what each client subscribes to
+        set_int(o->socket, ZMQ_XPUB_NODROP, true);   // sending fails if a subscriber has no room
+        set_int(o->socket, ZMQ_XPUB_VERBOSE, true);  // every subscription is reported
     }
 }
 
-/* Lets the socket tell who connects and leaves. */
+/* Makes the socket report connections that begin and end. */
 static enum status watch(struct outlet *o, void *context, struct error *e)
 {
     static const char endpoint[] = "inproc://connections";
     o->monitor = zmq_socket(context, ZMQ_PAIR);
     if (!o->monitor || zmq_socket_monitor(o->socket, endpoint, EVENTS) != 0 ||
         zmq_connect(o->monitor, endpoint) != 0)
-        return error_set(e, STATUS_FAILED, "cannot watch a socket: %s", zmq_strerror(errno));
+        return error_set(e, STATUS_FAILED, "cannot monitor a socket: %s", zmq_strerror(errno));
     return STATUS_OK;
 }
 
@@ -121,7 +122,7 @@ enum status outlet_open(struct outlet *o, void *context, const struct outlet_set
     set_options(o, endpoint);
     if (settings->secret && !settings->guard(o->socket, settings->secret))
         return error_set(e, STATUS_FAILED, "cannot use the keys: %s", zmq_strerror(errno));
-    o->settings.secret = NULL;  // the caller's
+    o->settings.secret = NULL;  // the caller wipes it
     const enum status s = watch(o, context, e);
     if (s)
         return s;
@@ -147,9 +148,9 @@ void outlet_close(struct outlet *o, int linger_ms)
 
 /* --- requests and subscriptions -------------------------------------------- */
 
-/* The parts of one message that matter; what is longer or more is cut off. */
+/* The parts of one message that matter.  Longer parts and further parts are cut off. */
 struct incoming {
-    int fd;  // of the connection, as far as libzmq says; else -1
+    int fd;  // of the connection, or -1 if libzmq does not report it
     size_t bytes, nparts;
     struct {
         size_t size;
@@ -220,7 +221,7 @@ static void drop_first(struct outlet *o)
 static void add_asker(struct outlet *o, const struct asker *a)
 {
     if (o->naskers == ASKERS_MAX)
-        drop_first(o);  // most likely it has vanished long ago
+        drop_first(o);  // the oldest request: its client has most likely left
     o->askers[(o->first + o->naskers++) % ASKERS_MAX] = *a;
 }
 
@@ -257,8 +258,8 @@ static void receive_connections(struct outlet *o)
         on_connection(o, &in);
 }
 
-/* A subscription, or the end of the last one to a prefix.  The connection that it came through is
- * known before it is counted: libzmq reports connections first. */
+/* Counts a subscription, or the end of the last subscription to a prefix.  libzmq reports the
+ * connection first, so the connection is read before its subscription is counted. */
 static void on_subscription(struct outlet *o, const struct incoming *in)
 {
     const bool whole = in->nparts == 1 && in->parts[0].size == 1 && in->parts[0].bytes[0] <= 1;
@@ -290,13 +291,14 @@ void outlet_receive(struct outlet *o)
 
 /* --- frames ------------------------------------------------------------------ */
 
-/* The first part of a message that is being published, as libzmq holds it. */
+/* The first part of a message that is being published, whose memory libzmq holds. */
 struct probe {
     zmq_msg_t part;
 };
 
-/* What this thread publishes, and whether libzmq has given it back while it did: then no connection
- * has taken it.  A connection gives it back later, or in a thread of libzmq. */
+/* The probe that this thread publishes, and whether libzmq has released it before the end of the
+ * call: then no connection has taken the message.  After a connection has taken it, libzmq releases
+ * it later, or in a thread of its own. */
 static _Thread_local struct {
     const struct probe *sent;
     bool returned;
@@ -312,7 +314,7 @@ static void release_probe(void *data, void *hint)
     mem_free(probe);
 }
 
-/* *copy becomes one of `part`; of the first one while a message is published, a probe. */
+/* Makes *copy a copy of `part`.  With `probes`, the copy is a probe. */
 static bool copy_part(zmq_msg_t *copy, const zmq_msg_t *part, bool probes)
 {
     zmq_msg_t *from = (zmq_msg_t *)(uintptr_t)part;
@@ -335,7 +337,8 @@ static bool copy_part(zmq_msg_t *copy, const zmq_msg_t *part, bool probes)
     return true;
 }
 
-/* False when not even the first part was taken.  `probes`: notes whether a connection took it. */
+/* Sends all parts.  False if not even the first part was taken.  With `probes`, `probing` records
+ * whether a connection took the message. */
 static bool send_parts(void *socket, const struct packet *p, bool started, bool probes)
 {
     for (size_t i = 0; i < p->nparts; i++) {
@@ -350,7 +353,7 @@ static bool send_parts(void *socket, const struct packet *p, bool started, bool 
     return true;
 }
 
-/* To whoever has room. */
+/* Sends a message to any client that has room. */
 static bool push(struct outlet *o, const struct packet *p)
 {
     size_t bytes = 0;
@@ -362,7 +365,8 @@ static bool push(struct outlet *o, const struct packet *p)
     return sent;
 }
 
-/* The first who asked and is still there; who cannot take it now keeps its turn. */
+/* Answers the oldest request whose client is still connected.  A client that has no room keeps its
+ * turn. */
 static bool answer(struct outlet *o, const struct packet *p)
 {
     for (size_t tries = o->naskers; tries; tries--) {
@@ -378,8 +382,9 @@ static bool answer(struct outlet *o, const struct packet *p)
     return false;
 }
 
-/* ZeroMQ leaves subscribers that missed a message alone, without a word, until they have read
- * what they have: then nothing is on its way. */
+/* Publishes a message.  *reached is true if a connection took it.  ZeroMQ skips a subscriber that
+ * missed a message, without a report, until that subscriber has read all messages before: then no
+ * message is on its way. */
 static bool publish_now(struct outlet *o, const struct packet *p, bool *reached)
 {
     const bool sent = send_parts(o->socket, p, false, true);
@@ -388,7 +393,8 @@ static bool publish_now(struct outlet *o, const struct packet *p, bool *reached)
     return sent;
 }
 
-/* Who got a message that has reached a subscriber.  One that is alone has all that was sent. */
+/* The clients that got a message that has reached a subscriber.  A single subscriber has got all
+ * messages. */
 static enum outlet_sent reached_whom(struct outlet *o)
 {
     if (clients_subscribers(&o->clients) + o->strays == 1)
@@ -399,7 +405,7 @@ static enum outlet_sent reached_whom(struct outlet *o)
 static enum outlet_sent publish(struct outlet *o, const struct packet *p, struct outlet_send how)
 {
     bool reached;
-    outlet_receive(o);  // the last one may have left
+    outlet_receive(o);  // the last subscriber may have left
     o->behind = o->behind && !how.idle;
     if (!o->subscribed || (how.hold && o->behind))
         return OUTLET_HELD;

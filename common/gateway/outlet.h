@@ -1,6 +1,6 @@
 /*
- * The socket that clients connect to: who asks or listens, and one message to
- * one of them (or, published, to all).  Nothing here waits.
+ * The socket that clients connect to.  It reads requests and subscriptions, and sends a message to
+ * one client or publishes it to all.  No function here waits.
  */
 #ifndef BRAGG_GATEWAY_OUTLET_H
 #define BRAGG_GATEWAY_OUTLET_H
@@ -19,76 +19,78 @@
 
 struct outlet_settings {
     enum gateway_socket kind;
-    bool hold;            // what leaves is to reach somebody: PUSH has little on its way
-    const char *request;  // REP: what asks for a frame
-    const char *secret;   // of the server key; NULL: clients need no keys ...
-    bool (*guard)(void *socket, const char *secret);  // ... else gives it to a socket
+    bool hold;            // messages must not be lost: PUSH keeps few of them on their way
+    const char *request;  // REP: the text that asks for a frame
+    const char *secret;   // the secret key of the server; NULL: clients need no keys ...
+    bool (*guard)(void *socket, const char *secret);  // ... else sets the key of a socket
 };
 
-/* A client that has asked. */
+/* A client that has asked for a frame. */
 struct asker {
     uint8_t size;
     uint8_t address[255];
-    bool delimiter;  // an empty part parts address and text
+    bool delimiter;  // an empty part separates the address from the text
 };
 
-enum { ASKERS_MAX = 1024, ASKS_MAX = 16 };  // requests at a time; of one client
+enum { ASKERS_MAX = 1024, ASKS_MAX = 16 };  // open requests of all clients, and of one client
 
 struct outlet {
     struct outlet_settings settings;
     void *socket, *monitor;
-    struct clients clients;  // and others who found the port
-    bool subscribed;         // PUB: somebody wants everything
-    bool behind;             // PUB: a subscriber has missed something and may miss more
-    size_t strays;           // PUB: subscribers of unknown connections, at most
-    uint64_t rejected;       // REP: messages that were no request
+    struct clients clients;  // all connections, also those that never ask
+    bool subscribed;         // PUB: a client subscribed to everything
+    bool behind;             // PUB: a subscriber has missed a message and may miss more
+    size_t strays;           // PUB: upper limit of the subscribers of unknown connections
+    uint64_t rejected;       // REP: messages that are not requests
     uint64_t accepted;       // connections so far ...
-    uint64_t admitted;       // ... and among them those with a good key, where that is needed
-    size_t first, naskers;   // REP: ring
+    uint64_t admitted;       // ... and those of them with a valid key, if keys are needed
+    size_t first, naskers;   // REP: of a ring
     struct asker *askers;
     struct turnaround turnaround;  // REP
 };
 
-/* Messages ready to be sent more than once without a copy. */
+/* A message that can be sent several times without a copy. */
 enum { PACKET_PARTS_MAX = 8 };
 struct packet {
-    uint64_t number;  // as it was offered
+    uint64_t number;  // in the order of the offers
     size_t nparts;
     zmq_msg_t parts[PACKET_PARTS_MAX];
 };
 
-/* Takes over the memory of *m, which is empty afterwards.  *loans, which must last, counts the
- * parts whose memory ZeroMQ has not given back. */
+/* Takes ownership of the memory of *m, which is empty afterwards.  *loans counts the parts whose
+ * memory ZeroMQ still uses, and must outlive them.  STATUS_FAILED when memory is out, or if the
+ * message has too many parts. */
 enum status packet_make(struct packet *p, struct message *m, atomic_size_t *loans, struct error *e);
 void packet_free(struct packet *p);
 
-/* Binds; `endpoint` (`size` bytes) gets the real port where it was left open. */
+/* Binds `endpoint`, a text in a buffer of `size` bytes.  If the endpoint leaves the port open, the
+ * real port is written into it.  STATUS_FAILED if the endpoint cannot be bound. */
 enum status outlet_open(struct outlet *o, void *context, const struct outlet_settings *settings,
                         char *endpoint, size_t size, struct error *e);
 
-/* Sends what is left within `linger_ms`, closes and frees. */
+/* Gives queued messages `linger_ms` to leave, closes the socket and frees the memory. */
 void outlet_close(struct outlet *o, int linger_ms);
 
-/* Reads requests and subscriptions, and who came and went. */
+/* Reads all requests, subscriptions, and beginnings and ends of connections. */
 void outlet_receive(struct outlet *o);
 
 /* How a message is published. */
 struct outlet_send {
-    bool hold;  // to all subscribers at once or to nobody; else who has no room misses it
-    bool idle;  // all that went out before has left this process
+    bool hold;  // all subscribers get it at once, or none does; else a full subscriber misses it
+    bool idle;  // all messages before have left this process
 };
 
 enum outlet_sent {
-    OUTLET_HELD,    // nobody can take it now
-    OUTLET_TAKEN,   // by a client; PUB: by all subscribers
-    OUTLET_SOME,    // PUB: by one at least, and perhaps not by all
-    OUTLET_MISSED,  // PUB: by nobody
+    OUTLET_HELD,    // no client can take it now
+    OUTLET_TAKEN,   // a client took it; PUB: all subscribers did
+    OUTLET_SOME,    // PUB: at least one subscriber took it, and perhaps not all
+    OUTLET_MISSED,  // PUB: no subscriber took it
 };
 
-/* Gives *p, which stays the caller's, to a client, or to all subscribers. */
+/* Sends *p to a client, or publishes it.  The caller keeps *p. */
 enum outlet_sent outlet_send(struct outlet *o, const struct packet *p, struct outlet_send how);
 
-/* Events for zmq_poll, with or without something to send. */
+/* The events for zmq_poll.  `sending`: a message waits to be sent. */
 short outlet_events(const struct outlet *o, bool sending);
 
 #endif

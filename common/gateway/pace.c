@@ -16,7 +16,7 @@ void pace_out(struct pace *p, uint64_t now_ns)
     if (!p->frames) {
         p->start_ns = p->first_ns = p->said_ns = now_ns;
         for (int i = 0; i < PACE_PARTS; i++)
-            p->spent[i] = 0;  // before that the pipeline had to fill
+            p->spent[i] = 0;  // the time before frame 0 filled the pipeline
     }
     p->last_ns = now_ns;
     const uint64_t due_ns = pace_due(p);
@@ -35,7 +35,7 @@ void pace_spend(struct pace *p, enum pace_part part, uint64_t ns)
     p->spent[part] += ns;
 }
 
-/* The rate of `frames` periods that took so long. */
+/* Whether `frames` periods took too long.  `text` then gets the rate and the slowest part. */
 static bool falls_short(const struct pace *p, uint64_t frames, uint64_t time_ns,
                         char text[PACE_TEXT])
 {

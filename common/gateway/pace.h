@@ -1,8 +1,8 @@
 /*
- * A steady rate: frame k is due at k periods after the first, on the monotonic
- * clock, so that nothing drifts.  A frame that comes later goes out at once, and
- * those after it catch up, but for a second of delay at most (or one period): what
- * goes beyond is left out, as there is no use in a burst after a long pause.
+ * A steady rate.  Frame k is due k periods after the first frame on the monotonic clock, so the
+ * rate does not drift.  A late frame leaves at once, and the frames after it catch up.  They catch
+ * up a delay of one second at most, or of one period if that is longer: a burst after a long pause
+ * helps no client.
  */
 #ifndef BRAGG_GATEWAY_PACE_H
 #define BRAGG_GATEWAY_PACE_H
@@ -10,34 +10,35 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What takes time between two frames, beside waiting until the next one is due. */
+/* The parts of the time between two frames, without the wait until the frame is due. */
 enum pace_part { PACE_INPUT, PACE_PACKING, PACE_CLIENTS, PACE_PARTS };
 
 struct pace {
     double period_ns;               // 0: every frame is due at once
-    uint64_t start_ns;              // when frame 0 went out, later by all delays that were left out
-    uint64_t frames;                // that went out
-    uint64_t late;                  // of these, more than half a period after they were due
-    uint64_t first_ns, last_ns;     // when the first and the latest of them did
-    uint64_t spent[PACE_PARTS];     // ns between these two
-    uint64_t said_ns, said_frames;  // when the rate was looked at last
+    uint64_t start_ns;              // when frame 0 left, plus all delays that are not caught up
+    uint64_t frames;                // that left
+    uint64_t late;                  // frames that left more than half a period after they were due
+    uint64_t first_ns, last_ns;     // when the first and the latest frame left
+    uint64_t spent[PACE_PARTS];     // ns between first_ns and last_ns
+    uint64_t said_ns, said_frames;  // when pace_warns last checked the rate, and frames until then
 };
 
-/* When the next frame may go out (monotonic). */
+/* When the next frame may leave, in ns of the monotonic clock. */
 uint64_t pace_due(const struct pace *p);
 
-/* A frame went out. */
+/* Records that a frame left. */
 void pace_out(struct pace *p, uint64_t now_ns);
 
-/* So long went by with that, for the next frame. */
+/* Records that the next frame took `ns` for this part. */
 void pace_spend(struct pace *p, enum pace_part part, uint64_t ns);
 
-/* Into `text`, what is to be said of the rate, as "rate: 3.1 of 10 frames/s, waiting for frames";
- * false: it is reached, within 5 % and two frames, or there is none. */
+/* Whether the rate is not reached.  `text` then gets a line such as "rate: 3.1 of 10 frames/s,
+ * waiting for frames".  A shortfall of 5 % or of two frames is ignored.  False without a rate. */
 enum { PACE_TEXT = 96 };
 bool pace_falls_short(const struct pace *p, char text[PACE_TEXT]);
 
-/* Likewise now and then: after ten seconds, and every minute, for the time since it was asked. */
+/* As pace_falls_short, for the time since the last check.  The first check is after ten seconds,
+ * and one follows every minute; all other calls return false. */
 bool pace_warns(struct pace *p, uint64_t now_ns, char text[PACE_TEXT]);
 
 #endif

@@ -84,7 +84,7 @@ enum status pack_finish(struct pack *p, struct message *m, struct error *e)
 {
     if (p->overflow) {
         mem_free(p->bytes);
-        return error_set(e, STATUS_INPUT, "the metadata take more than %zu bytes", p->capacity);
+        return error_set(e, STATUS_INPUT, "the metadata do not fit into %zu bytes", p->capacity);
     }
     return message_add(m, (struct part){p->bytes, p->size, mem_free, p->bytes}, e);
 }

@@ -7,18 +7,18 @@
 
 #include "base/alloc.h"
 
-/* The background is that of the ring behind NEAR and up to FAR pixels away, of which at least
- * RING_MIN are read. */
+/* The background is measured in a ring of pixels that are more than NEAR and at most FAR pixels
+ * away.  At least RING_MIN of them must be computed. */
 enum { NEAR = 2, FAR = 5, ROWS = 2 * FAR + 1, RING_MIN = 24 };
 
-static const double LN_CHANCE = -16.8112;  // ln 5e-8: that a window of a blank is a peak
+static const double LN_CHANCE = -16.8112;  // ln 5e-8: the chance that a window of a blank is a peak
 
-/* One panel of an image, of which ROWS rows are at hand. */
+/* One panel of an image, of which ROWS rows are in memory. */
 struct view {
     const struct image *image;
     const struct panel *panel;
-    double none, one;  // value of no photons, and of one more
-    float *row[ROWS];  // photons from FAR rows before to FAR behind; NAN where nothing is read
+    double none, one;  // pixel value of no photons, and the difference that one photon makes
+    float *row[ROWS];  // photons, from FAR rows before to FAR rows after; NAN for unread pixels
 };
 
 struct ring {
@@ -49,7 +49,7 @@ static void take_photons(const struct view *v, size_t first, float *to)
 #undef TAKE
 }
 
-/* Goes on by one row: row s comes in. */
+/* Moves on by one row: row s is read. */
 static void next_row(struct view *v, int64_t s)
 {
     const int64_t n = v->panel->fast_pixels;
@@ -67,7 +67,8 @@ static void next_row(struct view *v, int64_t s)
             to[f] = NAN;
 }
 
-/* Larger than those of the eight before it, and not smaller than those behind; all are read. */
+/* Whether all eight neighbours are read, and the pixel is larger than those before it and not
+ * smaller than those after it. */
 static bool is_maximum(const float *up, const float *at, const float *down)
 {
     const float c = *at;
@@ -75,8 +76,8 @@ static bool is_maximum(const float *up, const float *at, const float *down)
            (c >= down[-1]) & (c >= down[0]) & (c >= down[1]);
 }
 
-/* Likewise among the pixels around those, as far as they are read: a weak spot has more than one
- * maximum. */
+/* Whether the pixel is also the largest of the read pixels around these eight, because a weak spot
+ * has more than one maximum. */
 static bool is_only_maximum(const struct view *v, int64_t f)
 {
     const float c = v->row[FAR][f];
@@ -89,7 +90,7 @@ static bool is_only_maximum(const struct view *v, int64_t f)
     return only;
 }
 
-/* Adds the pixels at this distance. */
+/* Adds the pixels at this distance to the ring. */
 static void add_ring(const struct view *v, int64_t f, int64_t distance, struct ring *r)
 {
     for (int64_t i = -distance; i <= distance; i++) {
@@ -106,8 +107,8 @@ static void add_ring(const struct view *v, int64_t f, int64_t distance, struct r
     }
 }
 
-/* Variance of a pixel beyond that of counting, and a standard deviation more, as the ring tells it
- * no better; 0 while it is less than that. */
+/* The variance of a pixel that counting statistics do not explain, plus its standard error, because
+ * the ring determines it no better.  0 if the variance is smaller than its standard error. */
 static double excess(const struct ring *r)
 {
     const double mean = fmax(r->sum / r->pixels, 0);
@@ -119,10 +120,10 @@ static double excess(const struct ring *r)
 }
 
 /*
- * True when so many photons are more than chance gives: in a window whose size is `ratio` times
- * the ring's, which has `ring` photons.  Of all of them the window has a binomial share
- * (Przyborowski and Wilenski 1940, Biometrika 31, 313), and the tail of that is a geometric
- * series from its first term on, or less.
+ * Whether a window has significantly more photons than the background.  The window is `ratio` times
+ * as large as the ring, which has `ring` photons.  Of all these photons the window has a binomial
+ * number (Przyborowski and Wilenski 1940, Biometrika 31, 313).  The tail of this distribution is at
+ * most a geometric series that begins with the first term.
  */
 static bool is_more(double photons, double ring, double ratio)
 {
@@ -134,7 +135,7 @@ static bool is_more(double photons, double ring, double ratio)
     return first - log1p(-ring * ratio / (photons + 1)) < LN_CHANCE;
 }
 
-/* Of the four squares of 2 x 2 pixels with this one. */
+/* The photons of the brightest of the four squares of 2 x 2 pixels that contain this pixel. */
 static double brightest_four(const float *up, const float *at, const float *down)
 {
     const double row[2] = {(double)at[0] + (double)at[-1], (double)at[0] + (double)at[1]};
@@ -154,7 +155,7 @@ static bool stands_out(const struct view *v, int64_t f, double *mean)
     *mean = ring.sum / fmax(ring.pixels, 1);
     const double above = (double)*at - *mean;
     if (above < 1 || above * above < 4 * *mean)
-        return false;  // most maxima of a background, at little cost
+        return false;  // rejects most maxima of a background at low cost
     for (int64_t distance = NEAR + 2; distance <= FAR; distance++)
         add_ring(v, f, distance, &ring);
     if (ring.pixels < RING_MIN)
@@ -163,8 +164,8 @@ static bool stands_out(const struct view *v, int64_t f, double *mean)
     double nine = 0;
     for (int k = -1; k <= 1; k++)
         nine += (double)up[k] + (double)at[k] + (double)down[k];
-    /* What has a variance above its mean is nearly Poisson's when the excess is added to both
-     * (Huang et al. 2013, Nature Methods 10, 653). */
+    /* A count whose variance exceeds its mean is nearly Poisson distributed when the excess is
+     * added to count and mean (Huang et al. 2013, Nature Methods 10, 653). */
     const double add = excess(&ring), all = fmax(ring.sum, 0) + ring.pixels * add;
     return is_more(*at + add, all, 1 / ring.pixels) ||
            is_more(brightest_four(up, at, down) + 4 * add, all, 4 / ring.pixels) ||
@@ -186,7 +187,7 @@ static struct peak measure(const struct view *v, int64_t f, int64_t s, double me
                          weight * v->one};
 }
 
-/* Keeps peaks[] sorted; the least bright falls out when it is full. */
+/* Inserts a peak into the sorted list.  A full list loses its weakest peak. */
 static size_t insert(struct peak *peaks, size_t n, size_t most, struct peak p)
 {
     if (n == most && p.intensity <= peaks[n - 1].intensity)
@@ -198,7 +199,7 @@ static size_t insert(struct peak *peaks, size_t n, size_t most, struct peak p)
     return n < most ? n + 1 : n;
 }
 
-/* Through one panel, whose rows have room for FAR pixels before and behind. */
+/* Searches one panel, whose rows have room for FAR pixels before and after. */
 static void search(struct view *v, struct peak *peaks, size_t most, size_t *n)
 {
     double mean;

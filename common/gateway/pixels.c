@@ -2,9 +2,9 @@
 
 #include "gateway/delivery.h"
 
-enum { RUN = 1024 };  // pixels that stay in the first cache meanwhile
+enum { RUN = 1024 };  // pixels per block: a block stays in the first cache
 
-/* Whole numbers from `least` to `most`, or not all are good. */
+/* Converts integers from `least` to `most`.  If a value has no such form, `good` becomes false. */
 #define NARROW(type, least, most, values, count, to, good)                             \
     for (size_t i = 0; i < (count); i++) {                                             \
         const double v = (values)[i];                                                  \
@@ -12,7 +12,7 @@ enum { RUN = 1024 };  // pixels that stay in the first cache meanwhile
         (good) &= (double)((type *)(to))[i] == v;                                      \
     }
 
-/* False when one of the values has no exact form in the image's type. */
+/* Stores values in the image.  False if a value has no exact form in the image's type. */
 static bool store(struct image *image, size_t first, size_t count, const double *values)
 {
     void *to = (char *)image->pixels + first * pixel_size(image->type);
@@ -37,19 +37,19 @@ static bool store(struct image *image, size_t first, size_t count, const double 
     return good;
 }
 
-/* How "no data" is written in whole numbers of a type. */
+/* The value that means "no data" in an integer type. */
 static double blank_of(enum pixel_type type)
 {
     return type == PIXEL_U16 ? (double)UINT16_MAX : type == PIXEL_U32 ? (double)UINT32_MAX : -1.0;
 }
 
-/* Gives values that say "no data" the form that this has in another type of whole numbers. */
+/* Translates values that mean "no data" to another integer type.  True if there was one. */
 static bool translate_blanks(enum pixel_type from, enum pixel_type to, double *values, size_t count)
 {
     const bool is_signed = from == PIXEL_I32;
     bool any = false;
     if (from == PIXEL_F32 || from == PIXEL_U16 || to == PIXEL_F32)
-        return false;  // a real number, or a value that fits
+        return false;  // a type of real numbers, or a value that fits
     for (size_t i = 0; i < count; i++)
         if (is_signed ? values[i] == -1 || values[i] == -2 : values[i] == UINT32_MAX) {
             values[i] = blank_of(to);
@@ -58,7 +58,7 @@ static bool translate_blanks(enum pixel_type from, enum pixel_type to, double *v
     return any;
 }
 
-/* Names the first pixel from `first` on that has no exact form. */
+/* Makes the error that names the first pixel, from `first` on, that has no exact form. */
 static enum status refuse(const struct image *from, size_t first, struct image *to, struct error *e)
 {
     const char *type = delivery_dtype(to->type);

@@ -12,7 +12,7 @@ enum status protocol_settle(const struct protocol *p, struct content_options *o,
     while (o->version && *version && strcmp(*version, o->version) != 0)
         version++;
     if (!*version)
-        return error_set(e, STATUS_USAGE, "%s has no version '%.20s', the newest is %s", p->name,
+        return error_set(e, STATUS_USAGE, "%s has no version '%.20s'; the newest is %s", p->name,
                          o->version, p->versions[0]);
     o->version = *version;
     o->source = o->source ? o->source : p->source;

@@ -1,4 +1,4 @@
-/* A foreign protocol: how a delivery looks on its sockets.  One file each. */
+/* A foreign protocol: the form of a delivery on its sockets.  Each protocol is in its own file. */
 #ifndef BRAGG_GATEWAY_PROTOCOL_H
 #define BRAGG_GATEWAY_PROTOCOL_H
 
@@ -12,52 +12,53 @@
 #include "gateway/spoil.h"
 #include "wire/message.h"
 
-/* How pixels are packed, where the protocol has that. */
+/* The compressions of pixels, for protocols that have them. */
 #define CONTENT_COMPRESSIONS "bslz4|lz4|none"
 enum content_compression { CONTENT_BSLZ4, CONTENT_LZ4, CONTENT_PLAIN };
 
 enum { CONTENT_THRESHOLDS_MAX = 8 };
 
-/* What the user may choose about the content. */
+/* The user's choices about the content.  All texts are borrowed. */
 struct content_options {
-    const char *version;    // of the protocol; NULL: its newest
-    const char *source;     // name of the detector; NULL: the protocol's default
-    const char *image_key;  // name of the array; NULL: the protocol's default
-    int64_t first_train;    // number that stands for frame 0
-    int64_t peaks;          // bright spots to list at most; 0: no list
+    const char *version;    // of the protocol; NULL for the newest
+    const char *source;     // name of the detector; NULL for the default of the protocol
+    const char *image_key;  // name of the array; NULL for the default of the protocol
+    int64_t first_train;    // train number of frame 0
+    int64_t peaks;          // the largest number of peaks in the list; 0 for no list
     bool truth;             // crystfel: send cell and orientation of the first lattice ...
-    double lab[9];          // ... in the client's lab: rows x, y, z of it in ours
+    double lab[9];          // ... in the client's laboratory frame: its axes x, y, z (rows) in ours
     /* dectris2 */
     int compression;       // enum content_compression
-    bool brief;            // no mask and no flat field in the start message
-    const char *appendix;  // user data of the start message; NULL: none
-    int nthresholds;       // channels; 0: one, with half the energy of the beam
+    bool brief;            // the start message has no mask and no flat field
+    const char *appendix;  // user data of the start message; NULL for none
+    int nthresholds;       // channels; 0 for one channel with half the energy of the beam
     double threshold_eV[CONTENT_THRESHOLDS_MAX];
-    const struct series *series;
+    const struct series *series;  // borrowed
 };
 
 struct protocol {
     const char *name;
-    const char *const *versions;  // the newest first, NULL ends
+    const char *const *versions;  // the newest first; the list ends with NULL
     const char *image_key;        // default
     const char *source;           // default
-    unsigned allowed;             // pixel types, bit per enum pixel_type
-    enum pixel_type otherwise;    // for pixels of no allowed type
+    unsigned allowed;             // pixel types, one bit per enum pixel_type
+    enum pixel_type otherwise;    // the type for pixels whose type is not allowed
     enum gateway_socket socket;   // default
-    bool one_image;               // of all panels; what is never computed has the largest value
-    const char *request;          // what a client sends for the next frame; NULL: it never asks
+    bool one_image;               // all panels are one image; gaps have the largest value
+    const char *request;          // the text that asks for a frame; NULL if clients never ask
 
-    /* Adds the values of one frame to *d, whose image is there. */
+    /* Adds the values of one frame to *d, which has the image already. */
     void (*describe)(const struct content_options *o, const struct experiment *x,
                      const struct frame *f, struct delivery *d);
 
-    /* Writes *d, which the guard has passed, as the parts of *m (empty before).  The
-     * message owns its memory: nothing of the frame is borrowed. */
+    /* Writes *d, which the guard has passed, into *m, which was empty.  The message owns its memory
+     * and borrows nothing of the frame.  STATUS_INPUT for content that does not fit the protocol,
+     * STATUS_FAILED when memory is out. */
     enum status (*encode)(const struct content_options *o, const struct delivery *d,
                           struct message *m, struct error *e);
 
-    /* The messages about o->series before its first frame, *f, and after its last one.
-     * NULL for both: there are none. */
+    /* Make the message before the first frame of o->series, which is *f, and the message after the
+     * last frame.  Both are NULL if the protocol has no such messages. */
     enum status (*start)(const struct content_options *o, const struct experiment *x,
                          const struct frame *f, struct message *m, struct error *e);
     enum status (*end)(const struct content_options *o, struct message *m, struct error *e);
@@ -65,11 +66,13 @@ struct protocol {
 
 extern const struct protocol protocol_karabo, protocol_crystfel, protocol_dectris;
 
-/* Fills in the defaults of *o; STATUS_USAGE for a version that is not known. */
+/* Fills in the defaults of *o.  STATUS_USAGE for an unknown version. */
 enum status protocol_settle(const struct protocol *p, struct content_options *o, struct error *e);
 
-/* One frame as a message of the protocol: described, guarded, encoded; between these two spoiled
- * as *spoil says (NULL: not), see gateway/spoil.h. */
+/* Makes the message of one frame: the frame is described, checked by the guard and encoded.
+ * `time_ns` is Unix time.  If *spoil has a fault, the delivery is damaged after the check, or the
+ * message after the encoding (gateway/spoil.h); NULL for no fault.  Status as of the guard and of
+ * `encode`. */
 enum status protocol_message(const struct protocol *p, const struct content_options *o,
                              const struct experiment *x, const struct frame *f, uint64_t time_ns,
                              struct spoil *spoil, struct message *m, struct error *e);

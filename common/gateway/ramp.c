@@ -24,7 +24,7 @@ enum status ramp_parse(struct ramp *r, const char *text, struct error *e)
     if (s == STATUS_OK)
         s = parse_real(word[2], 1, SECONDS_MAX, "--ramp, SECONDS", &r->seconds, e);
     if (s == STATUS_OK && r->to_hz <= r->from_hz)
-        s = error_set(e, STATUS_USAGE, "--ramp: TO is %g, must be above FROM, %g", r->to_hz,
+        s = error_set(e, STATUS_USAGE, "--ramp: TO must be above FROM (got %g and %g)", r->to_hz,
                       r->from_hz);
     return s;
 }
@@ -45,7 +45,7 @@ double ramp_rate_hz(const struct ramp *r, uint64_t now_ns)
     return r->from_hz + (r->to_hz - r->from_hz) * t / r->seconds;
 }
 
-/* Frames that are due after t seconds. */
+/* The number of frames that are due after t seconds. */
 static double frames_due(const struct ramp *r, double t)
 {
     const double rising = fmin(t, r->seconds);
@@ -63,7 +63,8 @@ uint64_t ramp_due(const struct ramp *r)
     return r->start_ns ? r->start_ns + (uint64_t)llround(t * 1e9) : 0;
 }
 
-/* What took most of the time since the client kept up.  A queue of frames waits for clients. */
+/* The part that took most of the time since the client kept up.  If frames wait in a queue, the
+ * client is the limit. */
 static enum ramp_limit blame(const struct ramp *r)
 {
     static const enum ramp_limit limits[] = {
@@ -82,7 +83,7 @@ static bool settle(struct ramp *r, enum ramp_limit limit, uint64_t now_ns, doubl
     return true;
 }
 
-/* Frames a second that were taken since the client kept up. */
+/* The rate of taken frames since the client kept up, Hz. */
 static double taken_hz(const struct ramp *r, uint64_t now_ns)
 {
     const double t = seconds(r->kept_up_ns, now_ns);
@@ -103,7 +104,7 @@ bool ramp_turn(struct ramp *r, uint64_t now_ns, uint64_t taken, uint64_t dropped
         r->spent[i] += spent[i];
     if (refused)
         return settle(r, RAMP_CLIENT, now_ns, taken_hz(r, now_ns));
-    const double lag = frames_due(r, t) + 1 - (double)(taken + dropped);  // the first is due at 0
+    const double lag = frames_due(r, t) + 1 - (double)(taken + dropped);  // frame 0 is due at 0
     if (lag < 2) {
         r->kept_up_ns = now_ns;
         r->kept_up_taken = taken;
@@ -137,9 +138,9 @@ const char *ramp_limit_text(enum ramp_limit limit)
         "",
         "clients kept up to the end of the ramp",
         "clients fell behind",
-        "the stages before gave no more frames",
-        "they could not be packed faster",
-        "there were no more frames: clients kept up so far",
+        "the stages before gave too few frames",
+        "messages could not be packed faster",
+        "there were no more frames, and clients kept up until then",
     };
     return texts[limit];
 }

@@ -1,8 +1,8 @@
 /*
- * A rate that rises until the client falls behind.  From the first frame that a client took it
- * goes up evenly, and stays at its end.  The client is behind when frames that were due have
- * waited for it for three seconds, and have become more, or when one was refused for want of
- * room.
+ * A frame rate that rises until the client falls behind.  The rate rises linearly from the first
+ * frame that a client took, and then stays at its final value.  The client is behind when due
+ * frames have waited for it for three seconds and their number has grown, or when a frame was
+ * dropped because there was no room.
  */
 #ifndef BRAGG_GATEWAY_RAMP_H
 #define BRAGG_GATEWAY_RAMP_H
@@ -13,44 +13,45 @@
 #include "base/error.h"
 #include "gateway/pace.h"
 
+/* What limited the rate. */
 enum ramp_limit {
     RAMP_RISING,   // not known yet
-    RAMP_NONE,     // the client kept up to the end
-    RAMP_CLIENT,   // it fell behind, or refused a frame
-    RAMP_FRAMES,   // the stages before gave no more
-    RAMP_PACKING,  // nor did the packing of messages
+    RAMP_NONE,     // nothing: the client kept up to the end
+    RAMP_CLIENT,   // the client fell behind, or a frame was dropped
+    RAMP_FRAMES,   // the stages before gave too few frames
+    RAMP_PACKING,  // the packing of messages was too slow
     RAMP_ENDED,    // there were no more frames
 };
 
 struct ramp {
     double from_hz, to_hz, seconds;
     uint64_t start_ns, offered, taken, dropped;
-    uint64_t kept_up_ns, kept_up_taken;  // when at most one frame waited, last ...
-    uint64_t spent[PACE_PARTS];          // ... and what took the time since then
+    uint64_t kept_up_ns, kept_up_taken;  // when at most one frame waited for the last time ...
+    uint64_t spent[PACE_PARTS];          // ... and the time that each part took since then, ns
     double halfway_lag;                  // frames that waited half of the three seconds later
     enum ramp_limit limit;
-    double sustained_hz, asked_hz;  // once that is known: of the client, and at that time
+    double sustained_hz, asked_hz;  // when the limit is known: rate of the client, and of the ramp
 };
 
-/* Reads 'FROM:TO:SECONDS', Hz, Hz and s.  STATUS_USAGE. */
+/* Reads 'FROM:TO:SECONDS' in Hz, Hz and s.  STATUS_USAGE for any other text. */
 enum status ramp_parse(struct ramp *r, const char *text, struct error *e);
 
-/* The first frame was taken: it begins. */
+/* Begins the ramp, when the first frame was taken. */
 void ramp_start(struct ramp *r, uint64_t now_ns);
 
-/* The rate that is asked for, Hz, and when frame number `offered` is due. */
+/* The rate of the ramp now, Hz, and the time when frame number `offered` is due, ns. */
 double ramp_rate_hz(const struct ramp *r, uint64_t now_ns);
 uint64_t ramp_due(const struct ramp *r);
 
-/* A frame was offered, with what took time before that; `taken` and `dropped` of all so far.
- * True once, when the limit becomes known. */
+/* Records that a frame was offered.  `spent` is the time in ns that each part took before; `taken`
+ * and `dropped` count all frames so far.  Returns true once, when the limit becomes known. */
 bool ramp_turn(struct ramp *r, uint64_t now_ns, uint64_t taken, uint64_t dropped,
                const uint64_t spent[PACE_PARTS]);
 
-/* There are no more frames: the limit is known. */
+/* Ends the ramp, because there are no more frames.  The limit is known then. */
 void ramp_end(struct ramp *r, uint64_t now_ns);
 
-/* "client", as in JSON; and what that means, for people. */
+/* The name of a limit for JSON, such as "client", and its meaning for people; static. */
 const char *ramp_limit_name(enum ramp_limit limit);
 const char *ramp_limit_text(enum ramp_limit limit);
 

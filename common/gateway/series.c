@@ -4,7 +4,7 @@
 
 enum { TIME_DIGITS = 10, OTHER_DIGITS = 16, BITS = 5 };
 
-/* The lowest `count` digits. */
+/* Writes the lowest `count` digits of a number. */
 static void put_digits(char *to, unsigned __int128 value, int count)
 {
     static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";

@@ -24,7 +24,7 @@ const char *fault_name(enum fault f)
 
 /* --- how often ------------------------------------------------------------------ */
 
-/* One KIND:PROBABILITY[:SECONDS]. */
+/* Reads one KIND:PROBABILITY[:SECONDS]. */
 static enum status parse_one(struct faults *f, char *word, struct error *e)
 {
     char *probability = strchr(word, ':');
@@ -34,15 +34,16 @@ static enum status parse_one(struct faults *f, char *word, struct error *e)
     while (kind < FAULT_KINDS && strcmp(names[kind], word) != 0)
         kind++;
     if (kind == FAULT_KINDS || !probability)
-        return error_set(e, STATUS_USAGE,
-                         "--inject: '%.40s' must be KIND:PROBABILITY, of duplicate, drop, swap, "
-                         "truncate, header, nan, type, shape, empty, stall, cut and large",
-                         word);
+        return error_set(
+            e, STATUS_USAGE,
+            "--inject: '%.40s' must be KIND:PROBABILITY; KIND is duplicate, drop, swap, "
+            "truncate, header, nan, type, shape, empty, stall, cut or large",
+            word);
     char *seconds = strchr(probability, ':');
     if (seconds)
         *seconds++ = 0;
     if (seconds && kind != FAULT_STALL)
-        return error_set(e, STATUS_USAGE, "--inject: seconds are for stall, not for %s", word);
+        return error_set(e, STATUS_USAGE, "--inject: only stall has seconds, not %s", word);
     if (f->probability[kind] > 0)
         return error_set(e, STATUS_USAGE, "--inject: %s is given twice", word);
     enum status s = parse_real(probability, 0, 1, "--inject", &f->probability[kind], e);
@@ -66,8 +67,8 @@ enum status faults_parse(struct faults *f, const char *text, struct error *e)
         sum += f->probability[i];
     if (sum > 1 + 1e-9)
         return error_set(e, STATUS_USAGE,
-                         "--inject: the probabilities add up to %g, at most 1: a frame has one "
-                         "fault",
+                         "--inject: the probabilities add up to %g; expected 1 at most, because a "
+                         "frame has one fault",
                          sum);
     return STATUS_OK;
 }
@@ -77,7 +78,7 @@ enum status faults_check(const struct faults *f, const char *protocol, unsigned 
 {
     if (f->probability[FAULT_NAN] > 0 && !(types >> PIXEL_F32 & 1))
         return error_set(e, STATUS_USAGE,
-                         "--inject: nan cannot be: %s has no float32 pixels, the others can",
+                         "--inject: the fault nan is not possible: %s has no float32 pixels",
                          protocol);
     return STATUS_OK;
 }
@@ -96,7 +97,7 @@ enum fault faults_draw(const struct faults *f, uint64_t frame)
 
 /* --- what is in the message ------------------------------------------------------ */
 
-/* New pixels of this type, which s owns; NULL when memory is out. */
+/* Allocates new pixels of this type, which *s owns.  NULL when memory is out. */
 static void *renew(struct spoil *s, struct delivery *d, enum pixel_type type, size_t count)
 {
     s->memory = mem_array(count, pixel_size(type));
@@ -128,7 +129,7 @@ static void put_pixel(void *pixels, enum pixel_type type, size_t i, double value
     }
 }
 
-/* The next type that the protocol has, the values clipped. */
+/* Converts the pixels to the next type that the protocol has.  Values are clipped. */
 static bool change_type(struct spoil *s, struct delivery *d, unsigned allowed)
 {
     const size_t count = d->pixel_bytes / pixel_size(d->type);
@@ -180,7 +181,7 @@ static void halve_rows(struct delivery *d)
     d->pixel_bytes = d->shape[0] * row_bytes;
 }
 
-/* A text stands for a number, a number for a text. */
+/* Replaces a number by a text, or a text by a number. */
 static void damage_value(struct spoil *s, struct delivery *d)
 {
     struct rng r = rng_stream(s->seed, RNG_FAULT, d->id, 1);

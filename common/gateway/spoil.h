@@ -1,6 +1,6 @@
 /*
- * Faults that frames get on purpose, so that a client can be tested with them.  What goes wrong
- * with a frame depends on the seed and its number alone.
+ * Faults on purpose, with which a client can be tested.  The fault of a frame depends only on the
+ * seed and on the number of the frame.
  */
 #ifndef BRAGG_GATEWAY_SPOIL_H
 #define BRAGG_GATEWAY_SPOIL_H
@@ -11,20 +11,20 @@
 #include "gateway/delivery.h"
 #include "wire/message.h"
 
-/* The names are those of the option. */
-#define FAULTS                                                                              \
-    FAULT(DUPLICATE, duplicate) /* it is sent twice */                                      \
-    FAULT(DROP, drop)           /* it is not sent */                                        \
-    FAULT(SWAP, swap)           /* it leaves after the next one */                          \
-    FAULT(TRUNCATE, truncate)   /* the last part of its message ends half-way */            \
-    FAULT(HEADER, header)       /* a value beside the image is of another type */           \
-    FAULT(NAN, nan)             /* every tenth pixel is no number */                        \
-    FAULT(TYPE, type)           /* its pixels have another type */                          \
-    FAULT(SHAPE, shape)         /* half of the rows (of the modules, if any) are missing */ \
-    FAULT(EMPTY, empty)         /* a message of one part without a byte */                  \
-    FAULT(STALL, stall)         /* it, and all behind it, wait */                           \
-    FAULT(CUT, cut)             /* before it all connections are cut */                     \
-    FAULT(LARGE, large)         /* twice as many rows, or modules */
+/* The names are the values of the option --inject. */
+#define FAULTS                                                                         \
+    FAULT(DUPLICATE, duplicate) /* the frame is sent twice */                          \
+    FAULT(DROP, drop)           /* the frame is not sent */                            \
+    FAULT(SWAP, swap)           /* the frame leaves after the next one */              \
+    FAULT(TRUNCATE, truncate)   /* the last part of the message ends half-way */       \
+    FAULT(HEADER, header)       /* a value of the header has another type */           \
+    FAULT(NAN, nan)             /* every tenth pixel is not a number */                \
+    FAULT(TYPE, type)           /* the pixels have another type */                     \
+    FAULT(SHAPE, shape)         /* half of the rows, or of the modules, are missing */ \
+    FAULT(EMPTY, empty)         /* the message has one part of 0 bytes */              \
+    FAULT(STALL, stall)         /* this frame and all later frames wait */             \
+    FAULT(CUT, cut)             /* all connections are cut before this frame */        \
+    FAULT(LARGE, large)         /* there are twice as many rows, or modules */
 
 enum fault {
     FAULT_NONE,
@@ -34,42 +34,46 @@ enum fault {
         FAULT_KINDS
 };
 
-/* "nan"; "-" for FAULT_NONE. */
+/* The name of a fault, such as "nan", or "-" for FAULT_NONE; static. */
 const char *fault_name(enum fault f);
 
-/* How often each comes: at most one of them for a frame, and all together at most 1. */
+/* The probability of each fault.  A frame has at most one fault, so their sum is at most 1. */
 struct faults {
     double probability[FAULT_KINDS];
     double stall_s;
     uint64_t seed;
 };
 
-/* Reads 'KIND:PROBABILITY,...', where stall may be stall:PROBABILITY:SECONDS.  STATUS_USAGE. */
+/* Reads 'KIND:PROBABILITY,...'; a stall may be stall:PROBABILITY:SECONDS.  STATUS_USAGE for any
+ * other text. */
 enum status faults_parse(struct faults *f, const char *text, struct error *e);
 
-/* STATUS_USAGE for what cannot be among these pixel types (bit per enum pixel_type). */
+/* Checks that a protocol with these pixel types (one bit per enum pixel_type) can have the faults.
+ * STATUS_USAGE if it cannot. */
 enum status faults_check(const struct faults *f, const char *protocol, unsigned types,
                          struct error *e);
 
-/* That of a frame. */
+/* The fault of a frame. */
 enum fault faults_draw(const struct faults *f, uint64_t frame);
 
-/* One fault on its way into a message. */
+/* The fault of one message. */
 struct spoil {
     enum fault fault;
     uint64_t seed;
-    const char *field;  // after spoil_delivery, FAULT_HEADER: the key of that value, not owned
-    void *memory;       // of other pixels, owned
+    const char
+        *field;    // FAULT_HEADER, after spoil_delivery: the key of the damaged value, borrowed
+    void *memory;  // owned: the damaged pixels
 };
 
-/* Spoils a delivery that the guard has passed, for a protocol with these pixel types.  Nothing
- * for NULL and for faults of another kind.  STATUS_FAILED when memory is out. */
+/* Puts the fault into a delivery that the guard has passed, for a protocol with these pixel types
+ * (one bit per enum pixel_type).  NULL, or a fault that does not concern the delivery, changes
+ * nothing.  STATUS_FAILED when memory is out. */
 enum status spoil_delivery(struct spoil *s, struct delivery *d, unsigned allowed, struct error *e);
 
-/* Likewise spoils the message that was made of it. */
+/* Puts the fault into the message of this delivery, if the fault concerns the message. */
 void spoil_message(const struct spoil *s, struct message *m);
 
-/* Frees what spoil_delivery took; nothing for NULL. */
+/* Frees the memory that spoil_delivery allocated.  NULL is allowed. */
 void spoil_free(struct spoil *s);
 
 #endif

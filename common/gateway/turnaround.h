@@ -1,6 +1,7 @@
 /*
- * How long clients take for a frame: from the answer to their next request.  Kept as a histogram
- * whose bins are 2 % wide, from 1 us to 1000 s.  Any thread, after turnaround_open.
+ * The time that clients take for a frame, from the answer to their next request.  The times are
+ * kept in a histogram from 1 us to 1000 s, whose bins are 2 % wide.  Any thread may call the
+ * functions after turnaround_open.
  */
 #ifndef BRAGG_GATEWAY_TURNAROUND_H
 #define BRAGG_GATEWAY_TURNAROUND_H
@@ -18,20 +19,23 @@ struct turnaround_client {
 };
 
 struct turnaround {
-    pthread_mutex_t mutex;  // of all below
-    uint64_t count;         // of times taken
+    pthread_mutex_t mutex;  // of all fields below
+    uint64_t count;         // of times in the histogram
     uint64_t bins[TURNAROUND_BINS];
-    size_t next;  // of a ring: beyond so many the one that is at work longest is forgotten
+    size_t next;  // of a ring: when it is full, the client that got its frame first is forgotten
     struct turnaround_client clients[TURNAROUND_CLIENTS];
 };
 
+/* Opens an empty histogram. */
 void turnaround_open(struct turnaround *t);
 
-/* A client, by its address of at most TURNAROUND_ADDRESS bytes, got a frame; asks again. */
+/* Record that a client got a frame, or asked for the next one.  The client is known by its address
+ * of at most TURNAROUND_ADDRESS bytes. */
 void turnaround_answered(struct turnaround *t, const void *address, uint8_t size, uint64_t now_ns);
 void turnaround_asked(struct turnaround *t, const void *address, uint8_t size, uint64_t now_ns);
 
-/* The times that these shares (0 to 1) of all stay below, s; returns of how many. */
+/* Computes quantiles: quantiles_s[i] is the time in s below which shares[i] (0 to 1) of all times
+ * are, for `count` shares.  Returns the number of times. */
 uint64_t turnaround_quantiles(struct turnaround *t, const double *shares, double *quantiles_s,
                               size_t count);
 

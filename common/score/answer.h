@@ -48,6 +48,7 @@ struct answer {
     double score;         // how sure the analysis is of a hit, in any unit; more is surer
     double time_s;        // when the result came, Unix time; 0: not known
     double wavelength_A;  // as the analysis has it; 0: it does not say
+    double width_deg;     // by how much the crystal turns during the image, likewise
     double shift_m[3];  // how far its detector stands from that of the results, in the frame of the
                         // beam
     size_t nspots, nlattices, nreflections;

@@ -1,8 +1,11 @@
 #include "score/detectors.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
+#include "base/units.h"
 #include "base/vec.h"
 
 static void point_of(const struct geom_panel *p, double fast, double slow, double out[3])
@@ -137,6 +140,9 @@ void detectors_turn(const struct detectors *d, struct answer *a)
         }
 }
 
+/* Nobody refines the size of pixels. */
+static const double PIXELS_ALIKE = 0.01;
+
 /* --- panels ------------------------------------------------------------------------ */
 
 enum status detectors_match(struct detectors *d, const struct geom_panel *truth, size_t ntruth,
@@ -163,14 +169,23 @@ enum status detectors_match(struct detectors *d, const struct geom_panel *truth,
         d->model_of[i] = -1;
     for (size_t i = 0; i < nmodel; i++) {
         const int32_t panel = model == truth ? (int32_t)i : nearest(truth, ntruth, &model[i]);
+        char name[GEOM_NAME_SIZE + 24];
+        if (*model[i].name)
+            (void)snprintf(name, sizeof name, "%s", model[i].name);
+        else
+            (void)snprintf(name, sizeof name, "%zu", i);
         if (panel < 0 || d->model_of[panel] >= 0)
             return error_set(
                 e, STATUS_INPUT,
                 "%s: panel %s of %lld x %lld pixels is not on the detector of the key, "
                 "which has %zu panels, the first of %lld x %lld",
-                path, model[i].name, (long long)model[i].fast_pixels,
-                (long long)model[i].slow_pixels, ntruth, (long long)truth->fast_pixels,
-                (long long)truth->slow_pixels);
+                path, name, (long long)model[i].fast_pixels, (long long)model[i].slow_pixels,
+                ntruth, (long long)truth->fast_pixels, (long long)truth->slow_pixels);
+        if (!(fabs(model[i].pixel_m / truth[panel].pixel_m - 1.0) < PIXELS_ALIKE))
+            return error_set(
+                e, STATUS_INPUT,
+                "%s: the pixels of panel %s are %g mm wide; those of the key are %g mm", path, name,
+                m_to_mm(model[i].pixel_m), m_to_mm(truth[panel].pixel_m));
         d->truth_of[i] = panel;
         d->model_of[panel] = (int32_t)i;
     }
@@ -249,4 +264,88 @@ void detectors_free(struct detectors *d)
     mem_free(d->model_of);
     mem_free(d->turned);
     *d = (struct detectors){0};
+}
+
+/* v = u + shift + scale u + turn (-u_y, u_x) + (tilt . u) u, for the tangents u of the truth and v
+ * of the model: a row for x and one for y.  The tilts are to first order, of a plane turned about
+ * the sample. */
+static void terms_of(const double u[2], double x[ALIGNMENT_TERMS], double y[ALIGNMENT_TERMS])
+{
+    const double to_x[] = {1.0, 0.0, u[0], -u[1], u[0] * u[0], u[1] * u[0]},
+                 to_y[] = {0.0, 1.0, u[1], u[0], u[0] * u[1], u[1] * u[1]};
+    memcpy(x, to_x, sizeof to_x);
+    memcpy(y, to_y, sizeof to_y);
+}
+
+void alignment_add(struct alignment *a, const double truth_m[3], const double model_m[3],
+                   double pixel_m)
+{
+    double x[ALIGNMENT_TERMS], y[ALIGNMENT_TERMS];
+    if (!(truth_m[2] > 0.0 && model_m[2] > 0.0))
+        return;
+    const double u[2] = {truth_m[0] / truth_m[2], truth_m[1] / truth_m[2]},
+                 off[2] = {model_m[0] / model_m[2] - u[0], model_m[1] / model_m[2] - u[1]};
+    terms_of(u, x, y);
+    for (int i = 0; i < ALIGNMENT_TERMS; i++) {
+        for (int k = 0; k < ALIGNMENT_TERMS; k++)
+            a->products[i][k] += x[i] * x[k] + y[i] * y[k];
+        a->measured[i] += x[i] * off[0] + y[i] * off[1];
+    }
+    a->n++;
+    a->distance_m += truth_m[2];
+    a->radius2 += u[0] * u[0] + u[1] * u[1];
+    a->pixel_m = pixel_m;
+}
+
+/* Solves m x = b in the place of b by Cholesky's decomposition; false where a term is not told. */
+static bool solve(double m[ALIGNMENT_TERMS][ALIGNMENT_TERMS], double b[ALIGNMENT_TERMS])
+{
+    static const double LEAST = 1e-9;
+    double scale[ALIGNMENT_TERMS];
+    for (int i = 0; i < ALIGNMENT_TERMS; i++) {
+        scale[i] = 1.0 / sqrt(m[i][i]);
+        if (!isfinite(scale[i]))
+            return false;
+    }
+    for (int i = 0; i < ALIGNMENT_TERMS; i++) {
+        for (int k = 0; k <= i; k++) {
+            double sum = m[i][k] * scale[i] * scale[k];
+            for (int j = 0; j < k; j++)
+                sum -= m[i][j] * m[k][j];
+            if (i == k && !(sum > LEAST))
+                return false;
+            m[i][k] = i == k ? sqrt(sum) : sum / m[k][k];
+        }
+        b[i] *= scale[i];
+        for (int j = 0; j < i; j++)
+            b[i] -= m[i][j] * b[j];
+        b[i] /= m[i][i];
+    }
+    for (int i = ALIGNMENT_TERMS; i-- > 0;) {
+        for (int j = i + 1; j < ALIGNMENT_TERMS; j++)
+            b[i] -= m[j][i] * b[j];
+        b[i] /= m[i][i];
+    }
+    for (int i = 0; i < ALIGNMENT_TERMS; i++)
+        b[i] *= scale[i];
+    return true;
+}
+
+struct alignment_off alignment_solve(const struct alignment *a)
+{
+    struct alignment_off off = {NAN, NAN, NAN, {NAN, NAN}, NAN};
+    double m[ALIGNMENT_TERMS][ALIGNMENT_TERMS], x[ALIGNMENT_TERMS];
+    if (!a->n)
+        return off;
+    memcpy(m, a->products, sizeof m);
+    memcpy(x, a->measured, sizeof x);
+    off.distance_m = a->distance_m / (double)a->n;
+    off.radius_px = sqrt(a->radius2 / (double)a->n) * off.distance_m / a->pixel_m;
+    if (!solve(m, x))
+        return off;
+    off.camera_length = 1.0 / hypot(1.0 + x[2], x[3]) - 1.0;
+    off.turn_deg = rad_to_deg(atan2(x[3], 1.0 + x[2]));
+    off.tilt_deg[0] = rad_to_deg(0.0 - x[5]);
+    off.tilt_deg[1] = rad_to_deg(x[4]);
+    return off;
 }

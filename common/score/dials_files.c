@@ -198,6 +198,7 @@ enum status dials_next(struct dials_files *f, struct answer *a, bool *more, stru
     (void)snprintf(a->file, sizeof a->file, "%s", f->list.items->file);
     to_beam(f->list.items[f->entries[f->next].experiment].shift_m, a->shift_m);
     a->wavelength_A = 1e10 * f->list.items[f->entries[f->next].experiment].wavelength_m;
+    a->width_deg = f->list.items[f->entries[f->next].experiment].scan.width_deg;
     for (; f->next < f->nentries && f->entries[f->next].image == image && !s; f->next++) {
         const struct dials_entry *n = &f->entries[f->next];
         const struct expt_experiment *x = &f->list.items[n->experiment];

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "score/roc.h"
+#include "score/statistics.h"
 
 enum {
     FIGURES_MAX = 800,

@@ -26,7 +26,6 @@
 #include "io/text/filetype.h"
 #include "score/crystfel_stream.h"
 #include "score/dials_files.h"
-#include "score/items.h"
 #include "score/lines.h"
 #include "wire/codec.h"
 #include "wire/recording.h"

@@ -46,4 +46,15 @@ enum status lines_fail(const struct lines *l, struct error *e, const char *forma
 
 void lines_close(struct lines *l);
 
+/* Items of a line, and the columns that a title names. */
+
+enum { ITEMS_MAX = 64 };
+
+/* Splits a line, which is overwritten, at blanks, tabs and a carriage return, up to #; -1: there
+ * are more than ITEMS_MAX. */
+int items_split(char *line, char *words[ITEMS_MAX]);
+
+/* The place of a word, -1: it is not there. */
+int items_find(char *const words[], int count, const char *word);
+
 #endif

@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "base/number.h"
-#include "score/items.h"
+#include "score/lines.h"
 
 enum { UNTITLED = 4 };  // columns without a title
 enum { FRAME, PANEL, FAST, SLOW, INTENSITY, HIT, TIME, SCORE, DAMAGED };

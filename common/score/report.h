@@ -13,12 +13,4 @@
 enum status report_write(FILE *out, struct score *s, const struct figures *f,
                          const char *const results[], size_t nresults, struct error *e);
 
-/* --- report_plots.c: figures with words below them -------------------------------- */
-
-void report_plots(FILE *out, struct score *s);
-
-/* --- report_frames.c: pictures of the worst frames -------------------------------- */
-
-enum status report_frames(FILE *out, const struct score *s, struct error *e);
-
 #endif

@@ -1,3 +1,4 @@
+/* The end of all answers: whether they are of this key at all. */
 #include "score/score.h"
 
 #include <inttypes.h>
@@ -190,6 +191,21 @@ static enum status check_panels(const struct answer *a, const struct detectors *
     return STATUS_OK;
 }
 
+/* The axis may be inverted: DIALS has rotations forwards only. */
+static enum status check_width(const struct answer *a, const struct key_frame *f, const char *path,
+                               struct error *e)
+{
+    static const double ALIKE = 1e-3;
+    const double width_deg = fabs(f->frame->rotation_width);
+    return width_deg == 0.0 || a->width_deg == 0.0 ||
+                   fabs(fabs(a->width_deg) - width_deg) <= ALIKE * width_deg
+               ? STATUS_OK
+               : refuse(a, path, e,
+                        "its images rotate by %g deg each, but frame %" PRIu64
+                        " of the key rotates by %g deg",
+                        a->width_deg, f->frame->number, width_deg);
+}
+
 /* --- hits and spots ----------------------------------------------------------------- */
 
 /* Counts lattices by their strong reflections; whether one has enough of them.  Where nothing is
@@ -346,6 +362,7 @@ enum status score_take(struct score *s, struct answer *a, const struct detectors
         return STATUS_OK;
     }
     status = status ? status : key_frame(s->key, place, reach_of(a), &f, e);
+    status = status ? status : check_width(a, &f, path, e);
     if (status)
         return status;
     if (f.has_ones && !answer_join(a))
@@ -371,4 +388,62 @@ enum status score_take(struct score *s, struct answer *a, const struct detectors
     return status || !s->shown || k->tells.no_spots || k->tells.no_detector
                ? status
                : show(s, &f, a, d, right, e);
+}
+
+/* Frames without an answer: nothing was found there. */
+static enum status take_silence(struct score *s, struct error *e)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < s->key->rows.nframes && !status; i++) {
+        struct key_frame f;
+        bool truth;
+        if (s->frames[i].answered)
+            continue;
+        status = key_frame(s->key, i, 0, &f, e);
+        status = status ? status : score_truth(s, &f, false, 0, -INFINITY, &truth, e);
+    }
+    return status;
+}
+
+static enum status refuse_cell(const struct score *s, struct error *e)
+{
+    double truth[6];
+    if (!lattices_cell(s->key->rows.lattices->a_matrix, truth))
+        return error_set(e, STATUS_INPUT, "%s: holds a lattice that is flat", s->key->path);
+    return error_set(e, STATUS_INPUT,
+                     "the lattices that were found are of another crystal: the first has edges of "
+                     "%.2f, %.2f, %.2f A, those of %s have %.2f, %.2f, %.2f A",
+                     s->other[0], s->other[1], s->other[2], s->key->path, truth[0], truth[1],
+                     truth[2]);
+}
+
+/* Something was found in frames with reflections, and none of it is true. */
+static bool nothing_in_common(const struct score *s)
+{
+    const struct key *k = s->key;
+    const size_t spots = k->tells.no_spots ? 0 : s->spots_found,
+                 lattices = k->tells.no_lattices ? 0 : s->lattices_found;
+    return (s->spots_true || k->tells.no_rows) && spots + lattices && !s->spots_right &&
+           !s->lattices_right && !s->ambiguous;
+}
+
+enum status score_close(struct score *s, struct error *e)
+{
+    if (!s->nanswered)
+        return error_set(e, STATUS_INPUT, "the results hold no frames: nothing to score");
+    if (s->lattices_found && s->lattices_true && !s->has_known_cell && s->other[0] > 0.0)
+        return refuse_cell(s, e);
+    if (nothing_in_common(s) && s->key->tells.no_spots)
+        return error_set(e, STATUS_INPUT,
+                         "the results have nothing in common with %s: of %zu lattices none is "
+                         "turned by less than %g deg: is this the key of these results?",
+                         s->key->path, s->lattices_found, s->settings->angle_deg);
+    if (nothing_in_common(s))
+        return error_set(e, STATUS_INPUT,
+                         "the results have nothing in common with %s: of %zu found spots none is "
+                         "within %g px of a true one, of %zu lattices none is turned by less than "
+                         "%g deg: is this the key of these results?",
+                         s->key->path, s->spots_found, SPOTS_RADIUS_PX, s->lattices_found,
+                         s->settings->angle_deg);
+    return take_silence(s, e);
 }

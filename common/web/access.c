@@ -15,14 +15,15 @@
 #include "base/input.h"
 #include "base/opt.h"
 
-/* Nothing, or a colon and a port. */
+/* Whether the text is empty, or a colon and a port. */
 static bool is_port(const char *text)
 {
     const size_t digits = text[0] == ':' ? strspn(text + 1, "0123456789") : 0;
     return !text[0] || (digits >= 1 && digits <= 5 && !text[1 + digits]);
 }
 
-/* The host without its port; false when there is none, it is too long, or more is behind it. */
+/* Copies a host without its port.  False if the host is empty, too long or followed by other text.
+ */
 static bool without_port(const char *host, char *name, size_t size, bool *bracketed)
 {
     *bracketed = host[0] == '[';
@@ -113,11 +114,13 @@ enum status web_token_read(const char *path, char token[WEB_TOKEN_SIZE], struct 
         return error_errno(e, STATUS_INPUT, "%s", path);
     }
     if (!is_private)
-        return error_set(e, STATUS_INPUT, "%s: others may read the token: chmod 600", path);
-    if (!is_good(token))
         return error_set(e, STATUS_INPUT,
-                         "%s:1: a token has %d to %d letters, digits, - and _, and nothing else",
-                         path, WEB_TOKEN_MIN, WEB_TOKEN_SIZE - 2);
+                         "%s: other users may read the token; set its mode with chmod 600", path);
+    if (!is_good(token))
+        return error_set(
+            e, STATUS_INPUT,
+            "%s:1: a token has %d to %d characters, which are letters, digits, - and _", path,
+            WEB_TOKEN_MIN, WEB_TOKEN_SIZE - 2);
     return STATUS_OK;
 }
 
@@ -125,7 +128,8 @@ enum status web_token_make(char token[WEB_TOKEN_SIZE], struct error *e)
 {
     uint8_t bits[16];
     if (getrandom(bits, sizeof bits, 0) != (ssize_t)sizeof bits)
-        return error_errno(e, STATUS_FAILED, "no random numbers for a token");
+        return error_errno(e, STATUS_FAILED,
+                           "cannot make a token: the kernel gives no random numbers");
     for (size_t i = 0; i < sizeof bits; i++)
         (void)snprintf(token + 2 * i, 3, "%02x", bits[i]);
     return STATUS_OK;
@@ -146,8 +150,8 @@ enum status web_bind_parse(const char *option, const char *given, char address[1
     if (length >= 16 || inet_pton(AF_INET, address, &in) != 1 ||
         parse_int(colon + 1, 0, 65535, "port", &number, &ignored))
         return error_set(e, STATUS_USAGE,
-                         "--%s: '%s' is no ADDRESS:PORT, as 127.0.0.1:8080 is; the address is "
-                         "localhost or IPv4, port 0 any that is free",
+                         "--%s: '%s' is not ADDRESS:PORT, such as 127.0.0.1:8080; ADDRESS is "
+                         "localhost or an IPv4 address, and port 0 is any free port",
                          option, given);
     *port = (int)number;
     *loopback = ntohl(in.s_addr) >> 24 == 127;

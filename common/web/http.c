@@ -1,132 +1,281 @@
-/* The page itself, and what is refused. */
+#include "web/http.h"
+
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
-#include "base/alloc.h"
-#include "web/page.h"
-#include "web/session.h"
+#include "web/access.h"
 
-enum { HEADER_SIZE = 1024 };
+#define PROTOCOL "bragg-view"
 
-/* A header, "" when there is none or it is too long. */
-static void header(struct lws *wsi, enum lws_token_indexes token, char text[HEADER_SIZE])
+/* --- the head of a request ------------------------------------------------- */
+
+enum { HEADERS_MAX = 64 };
+
+/* The parts of a request, which point into its text. */
+struct request {
+    const char *method, *version;
+    char *target;
+    size_t count;
+    struct {
+        const char *name, *value;
+    } headers[HEADERS_MAX];
+};
+
+static void refuse(struct http_answer *a, unsigned code, const char *text)
 {
-    if (lws_hdr_copy(wsi, text, HEADER_SIZE, token) < 0)
-        text[0] = '\0';
+    *a = (struct http_answer){.code = code, .text = text};
 }
 
-static int refuse(struct lws *wsi, unsigned code, const char *why)
+/* Cuts the text at the first `end`, and returns what follows; NULL without one. */
+static char *cut(char *text, const char *end)
 {
-    (void)lws_return_http_status(wsi, code, why);
-    return -1;
+    char *at = strstr(text, end);
+    if (!at)
+        return NULL;
+    *at = '\0';
+    return at + strlen(end);
 }
 
-static bool host_is_good(struct web *web, struct lws *wsi, char host[HEADER_SIZE])
+static bool is_name(const char *name)
 {
-    header(wsi, WSI_TOKEN_HOST, host);
-    return web_host_is_good(host, web->host[0] ? web->host : NULL);
+    return name[0] && !name[strspn(name, "!#$%&'*+-.^_`|~0123456789"
+                                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")];
 }
 
-static bool cookie_is_good(struct web *web, struct lws *wsi)
+static bool split_header(struct request *r, char *line)
 {
-    char cookies[HEADER_SIZE], value[WEB_TOKEN_SIZE];
-    header(wsi, WSI_TOKEN_HTTP_COOKIE, cookies);
-    return !web->token[0] || (web_cookie(cookies, web->cookie, value, sizeof value) &&
-                              web_token_equal(web->token, value));
-}
-
-/* The token behind the address, as the program prints it. */
-static bool address_is_good(struct web *web, struct lws *wsi)
-{
-    char given[WEB_TOKEN_SIZE + 16];
-    const char *value = lws_get_urlarg_by_name(wsi, "token=", given, sizeof given);
-    return web->token[0] && value && web_token_equal(web->token, value);
-}
-
-bool http_allows_socket(struct web *web, struct lws *wsi)
-{
-    char host[HEADER_SIZE], origin[HEADER_SIZE];
-    header(wsi, WSI_TOKEN_ORIGIN, origin);
-    /* an Origin that is too long for the buffer cannot be checked */
-    if (!origin[0] && lws_hdr_total_length(wsi, WSI_TOKEN_ORIGIN) > 0)
+    char *value = cut(line, ":");
+    if (!value || !is_name(line) || r->count == HEADERS_MAX)
         return false;
-    return host_is_good(web, wsi, host) && web_origin_is_good(origin, host) &&
-           cookie_is_good(web, wsi);
+    value += strspn(value, " \t");
+    for (size_t n = strlen(value); n && strchr(" \t", value[n - 1]);)
+        value[--n] = '\0';
+    r->headers[r->count].name = line;
+    r->headers[r->count++].value = value;
+    return true;
+}
+
+/* Splits the head; false if it is malformed. */
+static bool split(struct request *r, char *head)
+{
+    char *next = cut(head, "\r\n");
+    *r = (struct request){.method = head};
+    r->target = next ? cut(head, " ") : NULL;
+    r->version = r->target ? cut(r->target, " ") : NULL;
+    if (!r->version || strchr(r->version, ' '))
+        return false;
+    for (char *line = next; strcmp(line, "\r\n") != 0; line = next) {
+        next = cut(line, "\r\n");
+        if (!next || !split_header(r, line))
+            return false;
+    }
+    return true;
+}
+
+/* The value of a header, "" without one. */
+static const char *header(const struct request *r, const char *name)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (strcasecmp(r->headers[i].name, name) == 0)
+            return r->headers[i].value;
+    return "";
+}
+
+/* Whether a header that decides something is there twice: two programs could read different ones.
+ */
+static bool is_ambiguous(const struct request *r)
+{
+    static const char *const once[] = {"host",
+                                       "origin",
+                                       "cookie",
+                                       "upgrade",
+                                       "sec-websocket-key",
+                                       "sec-websocket-version",
+                                       "content-length"};
+    for (size_t i = 0; i < sizeof once / sizeof *once; i++) {
+        size_t n = 0;
+        for (size_t j = 0; j < r->count; j++)
+            n += strcasecmp(r->headers[j].name, once[i]) == 0;
+        if (n > 1)
+            return true;
+    }
+    return false;
+}
+
+/* Whether a list of words, separated by commas, contains `word`. */
+static bool has_word(const char *list, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *at = list; *at;) {
+        at += strspn(at, ", \t");
+        const size_t length = strcspn(at, ", \t");
+        if (length == n && strncasecmp(at, word, n) == 0)
+            return true;
+        at += length;
+    }
+    return false;
+}
+
+/* --- what is allowed ------------------------------------------------------- */
+
+static bool cookie_is_good(const struct request *r, const struct http_rules *rules)
+{
+    char value[WEB_TOKEN_SIZE];
+    return !rules->token[0] ||
+           (web_cookie(header(r, "cookie"), rules->cookie, value, sizeof value) &&
+            web_token_equal(rules->token, value));
+}
+
+/* Whether the query of the address contains the token, as in the address that the program prints.
+ */
+static bool query_is_good(const char *query, const struct http_rules *rules)
+{
+    char given[WEB_TOKEN_SIZE];
+    for (const char *at = query; rules->token[0] && at && *at;) {
+        const size_t n = strcspn(at, "&");
+        if (n > 6 && strncmp(at, "token=", 6) == 0 && n - 6 < sizeof given) {
+            memcpy(given, at + 6, n - 6);
+            given[n - 6] = '\0';
+            if (web_token_equal(rules->token, given))
+                return true;
+        }
+        at += n + (at[n] == '&');
+    }
+    return false;
+}
+
+static void read_upgrade(const struct request *r, const struct http_rules *rules,
+                         struct http_answer *a)
+{
+    *a = (struct http_answer){.code = HTTP_SWITCHING};
+    if (strcasecmp(header(r, "upgrade"), "websocket") != 0 ||
+        !has_word(header(r, "connection"), "upgrade"))
+        refuse(a, 400, "This server upgrades to websockets only.");
+    else if (strcmp(header(r, "sec-websocket-version"), "13") != 0)
+        refuse(a, 426, "The version of the websocket must be 13.");
+    else if (!ws_accept(header(r, "sec-websocket-key"), a->accept))
+        refuse(a, 400, "The key of the websocket is malformed.");
+    else if (!has_word(header(r, "sec-websocket-protocol"), PROTOCOL))
+        refuse(a, 400, "The protocol of the websocket must be " PROTOCOL ".");
+    else if (!web_origin_is_good(header(r, "origin"), header(r, "host")))
+        refuse(a, 403, "Pages of other servers may not connect.");
+    else if (!cookie_is_good(r, rules))
+        refuse(a, 403, "The request has no token.");
+    else if (rules->full)
+        refuse(a, 503, "Too many pages are open.");
+}
+
+static void read_file(const struct request *r, const struct http_rules *rules, const char *path,
+                      const char *query, struct http_answer *a)
+{
+    *a = (struct http_answer){.code = 200, .text = "OK"};
+    if (query_is_good(query, rules))
+        *a = (struct http_answer){.code = 303, .text = "See Other", .welcome = true};
+    else if (!cookie_is_good(r, rules))
+        refuse(a, 403, "The address has no token: use the address that bragg-view printed.");
+    else if (!(a->file = web_page_find(path)))
+        refuse(a, 404, "There is no such page.");
+}
+
+void http_read(char *head, size_t n, const struct http_rules *rules, struct http_answer *a)
+{
+    struct request r;
+    head[n] = '\0';
+    if (n >= HTTP_HEAD_MAX) {
+        refuse(a, 431, "The request is too long.");
+    } else if (strlen(head) < n || !split(&r, head) || is_ambiguous(&r)) {
+        refuse(a, 400, "The request is malformed.");
+    } else if (strcmp(r.version, "HTTP/1.1") != 0 && strcmp(r.version, "HTTP/1.0") != 0) {
+        refuse(a, 505, "This server uses HTTP/1.1 only.");
+    } else if (!web_host_is_good(header(&r, "host"), rules->host)) {
+        refuse(a, 403, "The name in the address is not a name of this server.");
+    } else if (strcmp(r.method, "GET") != 0) {
+        refuse(a, 405, "This server answers GET only.");
+    } else if (header(&r, "upgrade")[0]) {
+        read_upgrade(&r, rules, a);
+    } else {
+        const char *query = cut(r.target, "?");
+        read_file(&r, rules, r.target, query, a);
+    }
 }
 
 /* --- answers --------------------------------------------------------------- */
 
-struct answer {
-    unsigned char buffer[LWS_PRE + 2048];
-    unsigned char *at, *end;
-};
-
-static bool add(struct answer *a, struct lws *wsi, const char *name, const char *value)
+static const char *reason(unsigned code)
 {
-    return lws_add_http_header_by_name(wsi, (const unsigned char *)name,
-                                       (const unsigned char *)value, (int)strlen(value), &a->at,
-                                       a->end) == 0;
+    switch (code) {
+    case 200:
+        return "OK";
+    case 303:
+        return "See Other";
+    case 400:
+        return "Bad Request";
+    case 403:
+        return "Forbidden";
+    case 404:
+        return "Not Found";
+    case 405:
+        return "Method Not Allowed";
+    case 426:
+        return "Upgrade Required";
+    case 431:
+        return "Request Header Fields Too Large";
+    case 503:
+        return "Service Unavailable";
+    default:
+        return "HTTP Version Not Supported";
+    }
 }
 
-static bool begin(struct answer *a, struct lws *wsi, unsigned code, const char *type, size_t size)
+static int write_switch(const struct http_answer *a, char *out, size_t size)
 {
-    a->at = a->buffer + LWS_PRE;
-    a->end = a->buffer + sizeof a->buffer;
-    return lws_add_http_common_headers(wsi, code, type, size, &a->at, a->end) == 0 &&
-           add(a, wsi, "cache-control:", "no-store") &&
-           add(a, wsi, "x-content-type-options:", "nosniff") &&
-           add(a, wsi, "referrer-policy:", "no-referrer") &&
-           add(a, wsi, "x-frame-options:", "DENY") &&
-           add(a, wsi, "content-security-policy:",
-               "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-               "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+    return snprintf(out, size,
+                    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+                    "Connection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n"
+                    "Sec-WebSocket-Protocol: " PROTOCOL "\r\n\r\n",
+                    a->accept);
 }
 
-static int finish(struct answer *a, struct lws *wsi)
+/* Headers that only some answers have. */
+static void write_extra(const struct http_answer *a, const struct http_rules *rules, char *out,
+                        size_t size)
 {
-    return lws_finalize_write_http_header(wsi, a->buffer + LWS_PRE, &a->at, a->end) ? -1 : 0;
+    out[0] = '\0';
+    if (a->welcome)
+        (void)snprintf(out, size,
+                       "Location: /\r\nSet-Cookie: %s=%s; Path=/; HttpOnly; SameSite=Strict\r\n",
+                       rules->cookie, rules->token);
+    if (a->code == 405)
+        (void)snprintf(out, size, "Allow: GET\r\n");
+    if (a->code == 426)
+        (void)snprintf(out, size, "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n");
 }
 
-/* A request with the token gets the token as a cookie, and is redirected to the address without
- * it. */
-static int welcome(struct web *web, struct lws *wsi)
+size_t http_write(const struct http_answer *a, const struct http_rules *rules, char *out,
+                  size_t size)
 {
-    struct answer a;
-    char cookie[WEB_TOKEN_SIZE + 96];
-    (void)snprintf(cookie, sizeof cookie, "%s=%s; Path=/; HttpOnly; SameSite=Strict", web->cookie,
-                   web->token);
-    if (!begin(&a, wsi, HTTP_STATUS_SEE_OTHER, "text/plain", 0) ||
-        !add(&a, wsi, "location:", "/") || !add(&a, wsi, "set-cookie:", cookie) || finish(&a, wsi))
-        return -1;
-    return lws_http_transaction_completed(wsi) ? -1 : 0;
-}
-
-static int send_file(struct lws *wsi, const struct web_file *file)
-{
-    struct answer a;
-    const size_t size = (size_t)(file->end - file->begin);
-    if (!begin(&a, wsi, HTTP_STATUS_OK, file->type, size) || finish(&a, wsi))
-        return -1;
-    unsigned char *room = mem_array(1, LWS_PRE + size);
-    if (!room)
-        return -1;
-    memcpy(room + LWS_PRE, file->begin, size);
-    const int n = lws_write(wsi, room + LWS_PRE, size, LWS_WRITE_HTTP_FINAL);
-    mem_free(room);
-    return n < (int)size || lws_http_transaction_completed(wsi) ? -1 : 0;
-}
-
-int http_answer(struct web *web, struct lws *wsi, const char *path)
-{
-    char host[HEADER_SIZE];
-    if (!host_is_good(web, wsi, host))
-        return refuse(wsi, HTTP_STATUS_FORBIDDEN, "This name is not one of this server's.");
-    if (address_is_good(web, wsi))
-        return welcome(web, wsi);
-    if (!cookie_is_good(web, wsi))
-        return refuse(wsi, HTTP_STATUS_FORBIDDEN, "The address lacks its token.");
-    if (lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) <= 0)
-        return refuse(wsi, HTTP_STATUS_METHOD_NOT_ALLOWED, "GET is what there is.");
-    const struct web_file *file = web_page_find(path);
-    return file ? send_file(wsi, file) : refuse(wsi, HTTP_STATUS_NOT_FOUND, "No such page.");
+    char extra[WEB_TOKEN_SIZE + 160];
+    const char *body = a->file ? a->file->begin : a->welcome ? "" : a->text;
+    const size_t n = a->code == HTTP_SWITCHING ? 0
+                     : a->file                 ? (size_t)(a->file->end - a->file->begin)
+                                               : strlen(body);
+    write_extra(a, rules, extra, sizeof extra);
+    const int head =
+        a->code == HTTP_SWITCHING
+            ? write_switch(a, out, size)
+            : snprintf(out, size,
+                       "HTTP/1.1 %u %s\r\nServer: bragg-view\r\nContent-Type: %s\r\n"
+                       "Content-Length: %zu\r\nConnection: close\r\n%s"
+                       "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
+                       "Referrer-Policy: no-referrer\r\nX-Frame-Options: DENY\r\n"
+                       "Content-Security-Policy: default-src 'none'; script-src 'self'; "
+                       "style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+                       "base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n\r\n",
+                       a->code, reason(a->code), a->file ? a->file->type : "text/plain", n, extra);
+    if (head < 0 || (size_t)head + n > size)
+        return 0;
+    if (n)
+        memcpy(out + head, body, n);
+    return (size_t)head + n;
 }

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Put into the program by the assembler, as they lie beside this file. */
+/* The assembler puts the files of the folder page/ into the program. */
 #define EMBED(symbol, file)                                                 \
     __asm__(".pushsection .rodata\n"                                        \
             ".global web_" #symbol "_begin, web_" #symbol "_end\n"          \

@@ -5,12 +5,12 @@
 #include <stddef.h>
 
 struct web_file {
-    const char *path;  // in the address
+    const char *path;  // in the address of the page
     const char *type;
     const char *begin, *end;
 };
 
-/* The file of exactly this path; NULL for none. */
+/* Finds the file with this path, which is static.  NULL if there is none. */
 const struct web_file *web_page_find(const char *path);
 
 #endif

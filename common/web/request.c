@@ -2,13 +2,13 @@
 
 #include <string.h>
 
-/* What is left of a message. */
+/* The part of a message that is not read yet. */
 struct rest {
     const char *at;
     size_t length;
 };
 
-/* The next word, up to a blank, is this one. */
+/* Reads a word, up to a blank.  False if the next word is another one. */
 static bool take_word(struct rest *r, const char *word)
 {
     const size_t n = strlen(word);
@@ -20,7 +20,7 @@ static bool take_word(struct rest *r, const char *word)
     return true;
 }
 
-/* The next word is a number of at most 18 digits, no larger than `most`. */
+/* Reads a number of at most 18 digits.  False if it exceeds `most`, or for any other word. */
 static bool take_number(struct rest *r, int64_t most, int64_t *value)
 {
     size_t n = 0;
@@ -60,7 +60,7 @@ static bool take_region(struct rest *r, struct web_region *to)
            take_int(r, &to->height) && take_int(r, &to->factor) && to->factor > 0;
 }
 
-/* One of two words. */
+/* Reads one of two words. */
 static bool take_choice(struct rest *r, const char *no, const char *yes, bool *is)
 {
     *is = take_word(r, yes);
@@ -91,7 +91,7 @@ bool web_request_read(const char *text, size_t length, struct web_request *r)
     return good && rest.length == 0;
 }
 
-/* Cuts `count` blocks from `at` on to what an edge of so many pixels has. */
+/* Limits a range of *count blocks that begins at block `at` to an edge of `pixels` pixels. */
 static bool cut(int32_t at, int32_t *count, int64_t factor, int64_t pixels)
 {
     const int64_t left = (pixels + factor - 1) / factor - at;

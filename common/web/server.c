@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 
 #include "base/alloc.h"
@@ -35,65 +34,57 @@ static void start_waiting(struct web *web, struct lws *wsi)
     web->waiting[web->nwaiting++] = wsi;
 }
 
-static int on_socket(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
-                     size_t length)
+/* Lets every page send news. */
+static void wake_pages(struct web *web)
+{
+    for (struct session *s = web->sessions; s; s = s->next)
+        (void)lws_callback_on_writable(s->wsi);
+}
+
+static bool on_bytes(struct web *web, struct session *s, const void *bytes, size_t n)
+{
+    const bool was_page = s->counted;
+    const bool good = session_take(s, bytes, n);
+    if (s->counted && !was_page)
+        stop_waiting(web, s->wsi);
+    return good;
+}
+
+/* libwebsockets listens, waits and keeps bytes that the network does not take.  Its own HTTP and
+ * websockets are not used: libwebsockets 4 accepts frames without a mask and text that is not
+ * UTF-8, and cuts connections without a close frame. */
+static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
+                    size_t length)
 {
     struct web *web = lws_context_user(lws_get_context(wsi));
     struct session *s = user;
     switch (reason) {
-    case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
-        return http_allows_socket(web, wsi) ? 0 : -1;
-    case LWS_CALLBACK_ESTABLISHED:
-        (void)lws_callback_on_writable(wsi);
-        stop_waiting(web, wsi);
-        return session_open(s, web, wsi) ? 0 : -1;
-    case LWS_CALLBACK_RECEIVE:
-        return session_take(s, wsi, in, length) ? 0 : -1;
-    case LWS_CALLBACK_TIMER:
-        (void)lws_callback_on_writable(wsi);
+    case LWS_CALLBACK_RAW_ADOPT:
+        session_open(s, web, wsi);
+        start_waiting(web, wsi);
         return 0;
-    case LWS_CALLBACK_SERVER_WRITEABLE:
-        return session_send(s, wsi) ? 0 : -1;
-    case LWS_CALLBACK_CLOSED:
+    case LWS_CALLBACK_RAW_RX:
+        return on_bytes(web, s, in, length) ? 0 : -1;
+    case LWS_CALLBACK_RAW_WRITEABLE:
+        return session_send(s) ? 0 : -1;
+    case LWS_CALLBACK_TIMER:
+        return session_check(s) ? 0 : -1;
+    case LWS_CALLBACK_RAW_CLOSE:
+        stop_waiting(web, wsi);
         session_close(s);
         return 0;
     case LWS_CALLBACK_EVENT_WAIT_CANCELLED:
-        (void)lws_callback_on_writable_all_protocol(lws_get_context(wsi), lws_get_protocol(wsi));
+        wake_pages(web);
         return 0;
     default:
         return 0;
     }
-}
-
-static int on_http(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
-                   size_t length)
-{
-    struct web *web = lws_context_user(lws_get_context(wsi));
-    switch (reason) {
-    case LWS_CALLBACK_HTTP:
-        return http_answer(web, wsi, in);
-    case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
-        return -1;  // a websocket that does not name the protocol of the page
-    case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
-        return in && strcasecmp(in, "websocket") == 0 ? 0 : -1;  // nor HTTP/2
-    case LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED:
-        start_waiting(web, wsi);
-        break;
-    case LWS_CALLBACK_WSI_DESTROY:
-        stop_waiting(web, wsi);
-        break;
-    default:
-        break;
-    }
-    return lws_callback_http_dummy(wsi, reason, user, in, length);
 }
 
 static const struct lws_protocols protocols[] = {
-    {.name = "http", .callback = on_http},
     {.name = "bragg-view",
-     .callback = on_socket,
+     .callback = on_event,
      .per_session_data_size = sizeof(struct session),
-     .rx_buffer_size = 2 * WEB_REQUEST_MAX,
      .tx_packet_size = SESSION_CHUNK},
     {0},
 };
@@ -110,21 +101,17 @@ static void *serve(void *context)
 
 static enum status listen_at(struct web *web, const char *address, int *port, struct error *e)
 {
-    static const lws_retry_bo_t alive = {.secs_since_valid_ping = 30,
-                                         .secs_since_valid_hangup = 60};
     const struct lws_context_creation_info info = {
         .port = *port,
         .iface = address,
         .protocols = protocols,
         .user = web,
-        .alpn = "http/1.1",
-        .server_string = "bragg-view",
+        .listen_accept_role = "raw-skt",
+        .listen_accept_protocol = protocols[0].name,
         .fd_limit_per_thread = FDS_MAX,
-        .timeout_secs = 10,
-        .keepalive_timeout = 10,
-        .retry_and_idle_policy = &alive,
         .options = LWS_SERVER_OPTION_EXPLICIT_VHOSTS | LWS_SERVER_OPTION_DISABLE_IPV6 |
-                   LWS_SERVER_OPTION_FAIL_UPON_UNABLE_TO_BIND};
+                   LWS_SERVER_OPTION_FAIL_UPON_UNABLE_TO_BIND |
+                   LWS_SERVER_OPTION_ADOPT_APPLY_LISTEN_ACCEPT_CONFIG};
     lws_set_log_level(0, NULL);
     web->context = lws_create_context(&info);
     struct lws_vhost *vhost = web->context ? lws_create_vhost(web->context, &info) : NULL;
@@ -134,7 +121,7 @@ static enum status listen_at(struct web *web, const char *address, int *port, st
     return STATUS_OK;
 }
 
-/* Signals are for the other threads. */
+/* Starts the thread with all signals blocked, because signals are for other threads. */
 static enum status start(struct web *web, struct error *e)
 {
     sigset_t all, former;
@@ -169,14 +156,14 @@ enum status web_open(struct web **opened, const struct web_settings *settings,
         s = listen_at(web, address, &port, e);
     if (s)
         return s;
-    /* servers at other ports of a host share its cookies */
+    /* A browser sends a cookie to all ports of a host, so the name contains the port. */
     (void)snprintf(web->cookie, sizeof web->cookie, "bragg-view-%d", port);
     (void)snprintf(text, WEB_ADDRESS_SIZE, "http://%s:%d/%s%s", address, port,
                    web->token[0] ? "?token=" : "", web->token);
     return start(web, e);
 }
 
-/* --- what there is to see -------------------------------------------------- */
+/* --- the content of the page ----------------------------------------------- */
 
 struct web_store *web_frames(struct web *web)
 {
@@ -194,12 +181,12 @@ void web_news(struct web *web)
         lws_cancel_service(web->context);
 }
 
-/* Replaces a text that pages get. */
+/* Replaces a text that all pages get. */
 static enum status tell(struct web *web, struct web_blob **at, const char *json, struct error *e)
 {
     struct web_blob *blob = web_blob_text(json);
     if (!blob)
-        return error_memory(e, "a text");
+        return error_memory(e, "a text for the pages");
     (void)pthread_mutex_lock(&web->lock);
     struct web_blob *former = *at;
     *at = blob;
@@ -230,7 +217,7 @@ enum status web_end(struct web *web, const char *json, struct error *e)
     return web->end || !web->runs ? STATUS_OK : tell(web, &web->end, json, e);
 }
 
-/* Sends pages the last texts, within LEAVE_MS, and ends the thread. */
+/* Sends all pages their last texts, within LEAVE_MS, and ends the thread. */
 static void leave(struct web *web)
 {
     const struct timespec step = {.tv_nsec = 10000000};

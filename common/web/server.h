@@ -1,6 +1,6 @@
 /*
- * Serves the page and one websocket for each, on a thread of its own.  What is shown is one panel:
- * the detector as a whole.
+ * Serves the page, and a websocket for each open page, on a thread of its own.  The page shows one
+ * panel, which stands for the whole detector.
  *
  * The server sends a page texts of JSON, {"what": "stream" | "frames" | "end" | "pipeline", ...},
  * and binary messages that begin with a struct web_head.  A page sends the requests of request.h.
@@ -20,20 +20,21 @@
 
 enum {
     WEB_PAGES_MAX = 64,     // at once
-    WEB_ADDRESS_SIZE = 320  // of the page
+    WEB_ADDRESS_SIZE = 320  // bytes of the address of the page
 };
 
 struct web;
 
 struct web_settings {
-    const char *bind;    // IPv4 address:port; port 0 is any free one
-    const char *host;    // one more name in Host headers; NULL for none
-    const char *token;   // that pages must know; NULL: all may come
-    size_t store_bytes;  // of frames and of answers on their way: three quarters and one
+    const char *bind;    // IPv4 address:port; port 0 means any free port
+    const char *host;    // one more name that Host headers may have; NULL for none
+    const char *token;   // that requests must contain; NULL if all requests are allowed
+    size_t store_bytes;  // three quarters for frames, one quarter for answers on their way
 };
 
-/* Listens, and puts the address of the page into `address`.  STATUS_FAILED when the port is taken,
- * or cannot be had.  Free it with web_close. */
+/* Listens, starts the thread, and writes the address of the page into `address`.  STATUS_USAGE if
+ * settings->bind is malformed, STATUS_FAILED if the server cannot listen there.  The caller ends
+ * *web with web_close, also after a failure. */
 enum status web_open(struct web **web, const struct web_settings *settings,
                      char address[WEB_ADDRESS_SIZE], struct error *e);
 
@@ -42,6 +43,7 @@ enum status web_open(struct web **web, const struct web_settings *settings,
 enum status web_begin(struct web *web, const struct panel *panel, const char *json,
                       struct error *e);
 
+/* The frames that pages show.  The server owns the store. */
 struct web_store *web_frames(struct web *web);
 
 /* Whether a page is visible to a person now. */
@@ -50,14 +52,15 @@ bool web_is_watched(const struct web *web);
 /* Notifies the pages that web_frames has a new frame. */
 void web_news(struct web *web);
 
-/* What pages show of the pipeline from now on: JSON.  Nothing happens when memory is out. */
+/* Sets the text, in JSON, that describes the pipeline to pages from now on.  When memory is out,
+ * the text before stays. */
 void web_pipeline(struct web *web, const char *json);
 
-/* The stream is over, as the JSON says, which pages show; the first time counts.  STATUS_FAILED
- * when memory is out. */
+/* Notifies pages that the stream is over.  `json` is the text that they show.  Only the first call
+ * has an effect.  STATUS_FAILED when memory is out. */
 enum status web_end(struct web *web, const char *json, struct error *e);
 
-/* Ends all pages and frees *web; NULL is fine. */
+/* Closes all connections and frees *web.  NULL is allowed. */
 void web_close(struct web *web);
 
 #endif

@@ -1,26 +1,30 @@
-/* What one page asked for, and what it is sent. */
+/* One connection: its request, and then the requests and answers of its page. */
 #include "web/session.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
 
-enum { STALL_S = 30, RETRY_US = 100000 };  // how long a page may take nothing; see make_room
-static const uint64_t STALL_CROWDED_NS = 2000000000;  // likewise, while answers have no room
+enum {
+    HEAD_S = 10,          // until a request must be complete
+    STALL_S = 30,         // that a client may take nothing; see make_room
+    DRAIN_S = 2,          // that a client has to close its side
+    CHECK_US = 30000000,  // between two calls of session_check
+    RETRY_US = 100000     // see make_room
+};
+static const uint64_t STALL_CROWDED_NS = 2000000000;  // as STALL_S, while answers have no room
+static const uint64_t SILENT_NS = 60000000000;        // that a page may be silent; pinged half-way
 
-bool session_open(struct session *s, struct web *web, struct lws *wsi)
+/* The bytes to send.  All sessions share the buffer, because only one thread sends. */
+static unsigned char room[LWS_PRE + WS_HEAD_MAX + SESSION_CHUNK];
+
+void session_open(struct session *s, struct web *web, struct lws *wsi)
 {
-    *s = (struct session){.web = web, .wsi = wsi};
-    if (atomic_fetch_add(&web->pages, 1) >= WEB_PAGES_MAX) {
-        (void)atomic_fetch_sub(&web->pages, 1);
-        return false;
-    }
-    s->counted = true;
-    s->next = web->sessions;
-    web->sessions = s;
-    return true;
+    *s = (struct session){.web = web, .wsi = wsi, .heard_ns = clock_ns()};
+    lws_set_timeout(wsi, PENDING_TIMEOUT_USER_OK, HEAD_S);
 }
 
 static void set_looks(struct session *s, bool looks)
@@ -45,36 +49,113 @@ void session_close(struct session *s)
     *s = (struct session){0};
 }
 
-bool session_take(struct session *s, struct lws *wsi, const char *text, size_t length)
+/* --- the request ----------------------------------------------------------- */
+
+/* Sends `n` bytes that begin at room + LWS_PRE.  libwebsockets keeps the bytes that the network
+ * does not take, and calls session_send when they have left. */
+static bool send_room(struct session *s, size_t n)
 {
-    struct web_request r;
-    if (length > sizeof s->text - s->length)
-        return false;
-    memcpy(s->text + s->length, text, length);
-    s->length += length;
-    if (lws_remaining_packet_payload(wsi) || !lws_is_final_fragment(wsi))
-        return true;
-    const size_t whole = s->length;
-    s->length = 0;
-    if (!web_request_read(s->text, whole, &r))
-        return false;
-    if (r.verb == WEB_LOOK) {
-        set_looks(s, r.looks);
-        return true;
-    }
-    s->asked[r.verb] = true;
-    s->request[r.verb] = r;
-    (void)lws_callback_on_writable(wsi);
-    return true;
+    lws_set_timeout(s->wsi, PENDING_TIMEOUT_USER_OK, STALL_S);
+    (void)lws_callback_on_writable(s->wsi);
+    return lws_write(s->wsi, room + LWS_PRE, n, LWS_WRITE_RAW) >= (int)n;
 }
 
-bool session_has_news(const struct session *s)
+/* Makes the connection a websocket of a page. */
+static void begin_page(struct session *s)
+{
+    s->phase = SESSION_PAGE;
+    s->counted = true;
+    s->next = s->web->sessions;
+    s->web->sessions = s;
+    (void)atomic_fetch_add(&s->web->pages, 1);
+    lws_set_timer_usecs(s->wsi, CHECK_US);
+}
+
+static bool answer_head(struct session *s)
 {
     struct web *web = s->web;
-    (void)pthread_mutex_lock(&web->lock);
-    const bool told = (!web->stream || s->told_stream) && (!web->end || s->told_end);
-    (void)pthread_mutex_unlock(&web->lock);
-    return !told || web_store_span(&web->store).newest != s->told_number;
+    struct http_answer a;
+    const struct http_rules rules = {.host = web->host[0] ? web->host : NULL,
+                                     .token = web->token,
+                                     .cookie = web->cookie,
+                                     .full = atomic_load(&web->pages) >= WEB_PAGES_MAX};
+    http_read(s->head, s->nhead, &rules, &a);
+    const size_t n = http_write(&a, &rules, (char *)room + LWS_PRE, sizeof room - LWS_PRE);
+    if (a.code == HTTP_SWITCHING)
+        begin_page(s);
+    else
+        s->phase = SESSION_FLUSH;
+    return n && send_room(s, n);
+}
+
+/* Reads bytes of a request up to its end, and returns their number. */
+static size_t take_head(struct session *s, const unsigned char *bytes, size_t n, bool *good)
+{
+    size_t used = 0;
+    bool whole = false;
+    while (used < n && !whole && s->nhead < HTTP_HEAD_MAX) {
+        s->head[s->nhead++] = (char)bytes[used++];
+        whole = s->nhead >= 4 && memcmp(s->head + s->nhead - 4, "\r\n\r\n", 4) == 0;
+    }
+    if (whole || s->nhead == HTTP_HEAD_MAX)
+        *good = answer_head(s);
+    return used;
+}
+
+/* --- frames of the page ---------------------------------------------------- */
+
+/* Begins to close the websocket with this code. */
+static void begin_close(struct session *s, enum ws_code code, const char *why)
+{
+    set_looks(s, false);
+    web_blob_drop(s->blob);
+    s->blob = NULL;
+    s->reader.code = code;
+    s->reader.why = why;
+    s->phase = SESSION_CLOSE;
+    (void)lws_callback_on_writable(s->wsi);
+}
+
+static void take_message(struct session *s)
+{
+    struct web_request r;
+    if (!web_request_read(s->reader.message, s->reader.length, &r)) {
+        begin_close(s, WS_CODE_POLICY, "the text is not a request");
+    } else if (r.verb == WEB_LOOK) {
+        set_looks(s, r.looks);
+    } else {
+        s->asked[r.verb] = true;
+        s->request[r.verb] = r;
+        (void)lws_callback_on_writable(s->wsi);
+    }
+}
+
+static size_t take_frames(struct session *s, const unsigned char *bytes, size_t n)
+{
+    enum ws_event event;
+    const size_t used = ws_take(&s->reader, bytes, n, &event);
+    if (event == WS_EVENT_MESSAGE)
+        take_message(s);
+    if (event == WS_EVENT_END)
+        begin_close(s, s->reader.code, s->reader.why);
+    if (event == WS_EVENT_PING) {
+        s->owes_pong = true;
+        s->npong = s->reader.ncontrol;
+        memcpy(s->pong, s->reader.control, s->npong);
+        (void)lws_callback_on_writable(s->wsi);
+    }
+    return used;
+}
+
+bool session_take(struct session *s, const unsigned char *bytes, size_t n)
+{
+    bool good = true;
+    s->heard_ns = clock_ns();
+    s->pinged = false;
+    for (size_t used = 0; used < n && good && s->phase <= SESSION_PAGE;)
+        used += s->phase == SESSION_HEAD ? take_head(s, bytes + used, n - used, &good)
+                                         : take_frames(s, bytes + used, n - used);
+    return good;
 }
 
 /* --- answers --------------------------------------------------------------- */
@@ -118,7 +199,7 @@ static struct web_blob *frames_text(struct session *s)
     return web_blob_text(text);
 }
 
-/* The tile of a region.  Pages that show the same region share one tile. */
+/* Makes the tile of a region.  Pages that show the same region share one tile. */
 static struct web_blob *shared_tile(struct web *web, const struct web_frame *f,
                                     const struct panel *panel, const struct web_region *r)
 {
@@ -200,38 +281,99 @@ static struct web_blob *next_blob(struct session *s)
 
 /* --- sending --------------------------------------------------------------- */
 
-/* Sends the next piece of the answer. */
-static bool send_chunk(struct session *s, struct lws *wsi)
+/* Sends a frame whose payload of `n` bytes begins at room + LWS_PRE + WS_HEAD_MAX. */
+static bool send_frame(struct session *s, enum ws_opcode opcode, bool final, size_t n)
 {
-    static unsigned char room[LWS_PRE + SESSION_CHUNK];  // one thread sends
-    const size_t left = s->blob->size - s->sent, n = left < SESSION_CHUNK ? left : SESSION_CHUNK;
-    const int kind = s->blob->text ? LWS_WRITE_TEXT : LWS_WRITE_BINARY;
-    memcpy(room + LWS_PRE, s->blob->data + s->sent, n);
-    const int flags = lws_write_ws_flags(kind, s->sent == 0, n == left);
-    if (lws_write(wsi, room + LWS_PRE, n, (enum lws_write_protocol)flags) < (int)n)
-        return false;
-    s->sent += n;
-    s->took_ns = clock_ns();
-    lws_set_timeout(wsi, PENDING_TIMEOUT_USER_OK, STALL_S);
-    return true;
+    unsigned char head[WS_HEAD_MAX];
+    const size_t size = ws_head(head, opcode, final, n);
+    memmove(room + LWS_PRE + size, room + LWS_PRE + WS_HEAD_MAX, n);
+    memcpy(room + LWS_PRE, head, size);
+    return send_room(s, size + n);
 }
 
-bool session_send(struct session *s, struct lws *wsi)
+static bool send_pong(struct session *s)
 {
+    s->owes_pong = false;
+    memcpy(room + LWS_PRE + WS_HEAD_MAX, s->pong, s->npong);
+    return send_frame(s, WS_PONG, true, s->npong);
+}
+
+/* Sends the close frame.  Nothing follows it. */
+static bool send_close(struct session *s)
+{
+    s->phase = SESSION_FLUSH;
+    const size_t n = ws_close_payload(room + LWS_PRE + WS_HEAD_MAX, s->reader.code, s->reader.why);
+    return send_frame(s, WS_CLOSE, true, n);
+}
+
+/* Ends the server's side, and waits for the client.  If the server closed the connection at once,
+ * the kernel would discard the answer when it holds unread bytes of the client (RFC 6455 section
+ * 7.1.1). */
+static bool end_side(struct session *s)
+{
+    s->phase = SESSION_DRAIN;
+    lws_set_timeout(s->wsi, PENDING_TIMEOUT_USER_OK, DRAIN_S);
+    return shutdown(lws_get_socket_fd(s->wsi), SHUT_WR) == 0;
+}
+
+/* Sends the next piece of the answer. */
+static bool send_chunk(struct session *s)
+{
+    const size_t left = s->blob->size - s->sent, n = left < SESSION_CHUNK ? left : SESSION_CHUNK;
+    const enum ws_opcode opcode = s->sent ? WS_CONTINUATION : s->blob->text ? WS_TEXT : WS_BINARY;
+    memcpy(room + LWS_PRE + WS_HEAD_MAX, s->blob->data + s->sent, n);
+    s->sent += n;
+    s->took_ns = clock_ns();
+    if (s->sent == s->blob->size) {
+        web_blob_drop(s->blob);
+        s->blob = NULL;
+    }
+    return send_frame(s, opcode, n == left, n);
+}
+
+static bool send_answer(struct session *s)
+{
+    if (s->owes_pong)
+        return send_pong(s);
     if (!s->blob) {
         s->blob = next_blob(s);
         s->sent = 0;
         s->took_ns = clock_ns();
     }
-    if (!s->blob)
-        return !(atomic_load(&s->web->leave));
-    if (!send_chunk(s, wsi))
-        return false;
-    if (s->sent == s->blob->size) {
-        web_blob_drop(s->blob);
-        s->blob = NULL;
-        lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0);
-    }
-    (void)lws_callback_on_writable(wsi);
+    if (s->blob)
+        return send_chunk(s);
+    if (atomic_load(&s->web->leave))
+        begin_close(s, WS_CODE_GOING_AWAY, "the program ends");
     return true;
+}
+
+bool session_send(struct session *s)
+{
+    if (s->phase == SESSION_PAGE || s->phase == SESSION_CLOSE)
+        lws_set_timeout(s->wsi, NO_PENDING_TIMEOUT, 0);
+    switch (s->phase) {
+    case SESSION_PAGE:
+        return send_answer(s);
+    case SESSION_CLOSE:
+        return send_close(s);
+    case SESSION_FLUSH:
+        return end_side(s);
+    default:
+        return true;
+    }
+}
+
+bool session_check(struct session *s)
+{
+    const uint64_t silent_ns = clock_ns() - s->heard_ns;
+    if (s->phase != SESSION_PAGE)
+        return true;
+    lws_set_timer_usecs(s->wsi, CHECK_US);
+    (void)lws_callback_on_writable(s->wsi);
+    if (silent_ns < SILENT_NS / 2 || lws_partial_buffered(s->wsi))
+        return silent_ns < SILENT_NS;
+    if (s->pinged)
+        return silent_ns < SILENT_NS;
+    s->pinged = true;
+    return send_frame(s, WS_PING, true, 0);
 }

@@ -1,4 +1,5 @@
-/* One page: what it asked for, and what it is being sent.  For server.c and http.c only. */
+/* One connection: a request for a file of the page, or the websocket of a page.  For server.c,
+ * session.c and http.c only. */
 #ifndef BRAGG_WEB_SESSION_H
 #define BRAGG_WEB_SESSION_H
 
@@ -6,14 +7,16 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "web/http.h"
 #include "web/request.h"
 #include "web/server.h"
 #include "web/tile.h"
+#include "web/websocket.h"
 
 /* The most connections that are not pages.  One more closes the oldest of them. */
 enum { WEB_WAITING_MAX = 256 };
 
-enum { TILES_KEPT = 4, SESSION_CHUNK = 1 << 17 };  // of tiles; bytes in a write
+enum { TILES_KEPT = 4, SESSION_CHUNK = 1 << 17 };  // number of tiles; bytes in one write
 
 struct kept_tile {
     uint64_t number;
@@ -26,54 +29,70 @@ struct web {
     struct web_store store;
     char token[WEB_TOKEN_SIZE], cookie[32], host[256];
     pthread_t thread;
-    bool runs;                // the thread does
-    atomic_bool stop, leave;  // at once; when pages know that it is over
-    atomic_int watchers;      // pages that somebody sees
+    bool runs;                // the thread was started
+    atomic_bool stop, leave;  // the thread ends at once; pages are closed after their last texts
+    atomic_int watchers;      // pages that are visible to a person
     atomic_int pages;
-    /* texts for all pages, under `lock` */
+    /* `lock` protects the texts for all pages. */
     pthread_mutex_t lock;
     const struct panel *panel;
     struct web_blob *stream, *end, *pipeline;
-    uint64_t pipelines;  // how many texts of the pipeline there were
-    /* of the thread */
-    struct lws *waiting[WEB_WAITING_MAX];  // connections that are no pages, the oldest first
+    uint64_t pipelines;  // the number of texts about the pipeline so far
+    /* Only the thread uses the fields below. */
+    struct lws *waiting[WEB_WAITING_MAX];  // connections that are not pages, the oldest first
     size_t nwaiting;
-    struct session *sessions;  // pages
-    size_t answers_max;        // bytes of answers that are on their way, or kept
+    struct session *sessions;  // a list of all pages
+    size_t answers_max;        // bytes of all answers that are kept or on their way
     struct kept_tile tiles[TILES_KEPT];
     size_t next_tile;
+};
+
+enum session_phase {
+    SESSION_HEAD,   // the request is not complete yet
+    SESSION_PAGE,   // a websocket
+    SESSION_CLOSE,  // a close frame must be sent
+    SESSION_FLUSH,  // the last bytes wait for the network
+    SESSION_DRAIN   // the server has ended its side, and waits for the client to end its own
 };
 
 struct session {
     struct web *web;
     struct session *next;  // in web->sessions
     struct lws *wsi;
-    uint64_t took_ns;  // when it last took a piece of an answer
-    bool counted, looks;
+    enum session_phase phase;
+    char head[HTTP_HEAD_MAX + 1];  // the request so far
+    size_t nhead;
+    uint64_t took_ns;         // when the page last took a piece of an answer
+    uint64_t heard_ns;        // when the client last sent a byte
+    bool pinged, owes_pong;   // a ping was sent; a ping came and has no answer yet
+    struct ws_reader reader;  // of the websocket
+    bool counted, looks;      // the session is in web->sessions; a person sees the page
     bool told_stream, told_end;
-    uint64_t told_number;        // newest frame that the page was notified of
-    uint64_t told_pipelines;     // latest text of the pipeline that it got
-    char text[WEB_REQUEST_MAX];  // what came of a message, in pieces
-    size_t length;
+    uint64_t told_number;     // newest frame that the page was notified of
+    uint64_t told_pipelines;  // latest text about the pipeline that the page got
     bool asked[WEB_VERBS];
     struct web_request request[WEB_VERBS];
-    struct web_blob *blob;  // on its way
-    size_t sent;
+    unsigned char pong[WS_CONTROL_MAX];  // for the pong that is owed
+    size_t npong;
+    struct web_blob *blob;  // the answer on its way, of which the session is a user
+    size_t sent;            // bytes of it
 };
 
-/* A websocket begins, receives a part of a request, sends a part of an answer, and ends.  If the
- * result is false the caller closes the connection. */
-bool session_open(struct session *s, struct web *web, struct lws *wsi);
-bool session_take(struct session *s, struct lws *wsi, const char *text, size_t length);
-bool session_send(struct session *s, struct lws *wsi);
+/* Begins a connection: sets all fields of *s.  `web` must outlive the connection. */
+void session_open(struct session *s, struct web *web, struct lws *wsi);
+
+/* Reads `n` bytes that the client sent.  False if the caller must cut the connection. */
+bool session_take(struct session *s, const unsigned char *bytes, size_t n);
+
+/* Sends the next bytes.  The caller calls it when all bytes before them have left.  False if the
+ * caller must cut the connection. */
+bool session_send(struct session *s);
+
+/* Sends a ping to a page that has been silent.  False if the page did not answer: the caller must
+ * cut the connection. */
+bool session_check(struct session *s);
+
+/* Frees the memory of the session and removes it from web->sessions. */
 void session_close(struct session *s);
-
-/* Whether the page lacks a text or has not been notified of the newest frame. */
-bool session_has_news(const struct session *s);
-
-/* HTTP: whether the headers of a websocket are good. */
-bool http_allows_socket(struct web *web, struct lws *wsi);
-/* Answers for a path: the return value for libwebsockets. */
-int http_answer(struct web *web, struct lws *wsi, const char *path);
 
 #endif

@@ -22,7 +22,7 @@ void web_store_open(struct web_store *s, size_t bytes_max)
     (void)pthread_mutex_init(&s->lock, NULL);
 }
 
-/* The last user lets go; one image waits for the next frame. */
+/* Ends the use of a frame.  When the last user ends, the frame becomes the spare one. */
 static void drop(struct web_store *s, struct web_frame *f)
 {
     if (--f->users > 0)
@@ -50,7 +50,7 @@ void web_store_close(struct web_store *s)
     (void)pthread_mutex_destroy(&s->lock);
 }
 
-/* The spare one, without its marks, if its image is of this kind. */
+/* Takes the spare frame without its marks, if its image has this type and size. */
 static struct web_frame *recycle(struct web_store *s, enum pixel_type type, enum pixel_unit unit,
                                  size_t count)
 {

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-/* One block of an image of rows of `stride` pixels. */
+/* One block of an image whose rows have `stride` pixels. */
 struct block {
-    int64_t first;  // its corner, as an item of the image
+    int64_t first;  // index of its first pixel in the image
     int64_t stride;
     int64_t width, height;
 };
@@ -21,7 +21,7 @@ static struct block block_at(const struct panel *p, const struct web_region *r, 
                           .height = below < r->factor ? below : r->factor};
 }
 
-/* The largest pixel; comparing with NaN is false. */
+/* Finds the largest pixel.  A comparison with NaN is false, so NaN is skipped. */
 #define LARGEST(name, type, least)                                       \
     static type name(const type *pixels, const struct block *b)          \
     {                                                                    \
@@ -51,7 +51,8 @@ static float mean_of(const struct image *image, const struct block *b)
     return n ? (float)(sum / (double)n) : NAN;
 }
 
-/* Only what is nowhere a number stays below all numbers. */
+/* Finds the largest pixel of real numbers.  A block of NaN leaves the start value, which is minus
+ * infinity, so the first pixel decides between the two. */
 static float largest_number(const float *pixels, const struct block *b)
 {
     const float most = largest_f32(pixels, b);
@@ -81,7 +82,7 @@ static void put_block(const struct image *image, const struct block *b, bool mea
     }
 }
 
-/* A message of so many bytes behind its head. */
+/* Makes a message of a head and `bytes` bytes. */
 static struct web_blob *begin(const struct web_head *head, size_t bytes)
 {
     struct web_blob *b = web_blob_new(sizeof *head + bytes);
@@ -110,7 +111,7 @@ static void set_region(struct web_head *head, const struct web_region *r)
     head->mean = r->mean;
 }
 
-/* Blocks of a pixel each. */
+/* Copies the pixels of a region whose blocks have one pixel each. */
 static void copy_pixels(const struct image *image, const struct panel *panel,
                         const struct web_region *r, unsigned char *to)
 {

@@ -1,4 +1,4 @@
-/* Tiles: what a page shows of a picture, in blocks of pixels. */
+/* Tiles: parts of a picture, in blocks of pixels, as a page shows them. */
 #ifndef BRAGG_WEB_TILE_H
 #define BRAGG_WEB_TILE_H
 
@@ -6,19 +6,22 @@
 #include "web/request.h"
 #include "web/store.h"
 
-/* The values of a region that lies in the picture `panel`: the largest of each block in the type of
- * the pixels, or the mean as float32.  Pixels that are no number are left out; a block of nothing
- * else is NaN.  Blocks at the far edges may be smaller.  NULL when memory is out. */
+/* Makes the message with the values of a region, which lies within the picture `panel`: the largest
+ * pixel of each block, in the type of the pixels, or the mean as float32.  Pixels that are NaN are
+ * skipped.  A block of only such pixels is NaN.  Blocks at the far edges may be smaller.  NULL when
+ * memory is out. */
 struct web_blob *web_tile(const struct web_frame *f, const struct panel *panel,
                           const struct web_region *r);
 
-/* A byte for each block: 1 where no pixel of it is computed. */
+/* Makes the message with one byte for each block: 1 if no pixel of the block is computed, else 0.
+ * NULL when memory is out. */
 struct web_blob *web_mask(const struct panel *panel, const struct web_region *r);
 
-/* The marks of a frame. */
+/* Makes the message with the marks of a frame.  NULL when memory is out. */
 struct web_blob *web_marks(const struct web_frame *f);
 
-/* Says that frame `number` is not there, or not that region. */
+/* Makes the message that frame `number` does not exist, or does not have the region.  NULL when
+ * memory is out. */
 struct web_blob *web_gone(uint64_t number);
 
 #endif

@@ -179,6 +179,8 @@ static const struct field experiment_fields[] = {
            .present_offset = offsetof(struct experiment, detector_moves)),
     MEMBER(dmin_m, REAL),
     MEMBER(gain, REAL),
+    MEMBER(gain_switches, BOOL, .flags = FIELD_ABSENT,
+           .present_offset = offsetof(struct experiment, gain_switches)),
     MEMBER(history, TEXT, .count = EXPERIMENT_HISTORY_SIZE),
     MEMBER_TEXT(lineage),
     MEMBER(panels, LIST, .table = &panel_table,

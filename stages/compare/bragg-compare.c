@@ -163,15 +163,28 @@ static const struct opt_program program = {
                "differ.\n\nMore: bragg-compare(1) (manual).",
 };
 
-/* Checks that both images have the same size.  Sets *fast to the length of a row; 0: unknown. */
-static enum status check_sizes(const struct image_file *a, const struct image_file *b,
+/* Checks that both images have the same size, which must agree with --shape.  Sets *fast to the
+ * length of a row; 0: unknown. */
+static enum status check_sizes(const struct image_file files[2], const char *const paths[2],
                                const struct options *o, int64_t *fast, struct error *e)
 {
-    if (a->image.count != b->image.count ||
-        (a->fast && b->fast && (a->fast != b->fast || a->slow != b->slow)))
+    const struct image_file *a = &files[0], *b = &files[1];
+    if (a->fast && b->fast && (a->fast != b->fast || a->slow != b->slow))
+        return error_set(e, STATUS_INPUT,
+                         "the images have different sizes: A has %" PRId64 " x %" PRId64
+                         " pixels, B has %" PRId64 " x %" PRId64,
+                         a->fast, a->slow, b->fast, b->slow);
+    if (a->image.count != b->image.count)
         return error_set(e, STATUS_INPUT,
                          "the images have different sizes: A has %zu pixels, B has %zu",
                          a->image.count, b->image.count);
+    for (int i = 0; i < 2; i++)
+        if (o->shape[0] && files[i].fast &&
+            (files[i].fast != o->shape[0] || files[i].slow != o->shape[1]))
+            return error_set(e, STATUS_INPUT,
+                             "--shape=%" PRId64 ",%" PRId64 ": %s has %" PRId64 " x %" PRId64
+                             " pixels; leave --shape out",
+                             o->shape[0], o->shape[1], paths[i], files[i].fast, files[i].slow);
     *fast = a->fast ? a->fast : b->fast;
     if (o->shape[0] && o->shape[0] * o->shape[1] != (int64_t)a->image.count)
         return error_set(e, STATUS_INPUT,
@@ -196,7 +209,7 @@ static enum status run(const struct options *o, const char *const paths[2], bool
     for (int i = 0; i < 2 && !s; i++)
         s = image_file_read(paths[i], &files[i], e);
     if (s == STATUS_OK)
-        s = check_sizes(&files[0], &files[1], o, &fast, e);
+        s = check_sizes(files, paths, o, &fast, e);
     if (s == STATUS_OK)
         s = comparison_make(&c, &files[0].image, &files[1].image, isnan(o->floor) ? 0.0 : o->floor,
                             isnan(o->floor) ? o->floor_fraction : 0.0, e);

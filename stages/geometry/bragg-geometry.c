@@ -59,15 +59,60 @@ static enum status make_laboratory(const struct geometry_options *o, struct requ
     return s;
 }
 
+/* A mask that leaves no pixel is an error.  One that leaves less than a half may have 0 for good
+ * pixels, as the masks of other programs have. */
+static enum status check_mask_values(const char *path, const struct smv *mask, struct error *e)
+{
+    const size_t count = (size_t)(mask->fast_pixels * mask->slow_pixels);
+    size_t computed = 0;
+    for (size_t i = 0; i < count; i++)
+        computed += mask->pixels[i] != 0;
+    if (!computed)
+        return error_set(e, STATUS_INPUT,
+                         "%s: all pixels are 0; expected another value in pixels that are computed",
+                         path);
+    if (computed < count - computed)
+        log_line(LOG_WARNING,
+                 "%s: %zu of %zu pixels are 0 and are not computed. In an SMV mask 0 means bad",
+                 path, count - computed, count);
+    return STATUS_OK;
+}
+
 static enum status check_mask(const struct geometry_options *o, const struct smv *mask,
                               const struct panel *p, struct error *e)
 {
-    if (!o->mask || (mask->fast_pixels == p->fast_pixels && mask->slow_pixels == p->slow_pixels))
+    if (!o->mask)
         return STATUS_OK;
-    return error_set(e, STATUS_INPUT,
-                     "%s: has %" PRId64 " x %" PRId64 " pixels, the detector %" PRId64
-                     " x %" PRId64,
-                     o->mask, mask->fast_pixels, mask->slow_pixels, p->fast_pixels, p->slow_pixels);
+    if (mask->fast_pixels != p->fast_pixels || mask->slow_pixels != p->slow_pixels)
+        return error_set(
+            e, STATUS_INPUT,
+            "%s: has %" PRId64 " x %" PRId64 " pixels, the detector %" PRId64 " x %" PRId64,
+            o->mask, mask->fast_pixels, mask->slow_pixels, p->fast_pixels, p->slow_pixels);
+    const enum status s = smv_compare_pixel(o->mask, smv_pixel_m(mask), p->pixel_m, e);
+    return s ? s : check_mask_values(o->mask, mask, e);
+}
+
+/* Masks of files must leave pixels.  One that leaves less than a half may have its numbers the
+ * other way round. */
+static enum status check_masks(const struct geometry_options *o, const struct experiment *x,
+                               struct error *e)
+{
+    size_t masked = 0, count = 0;
+    for (const struct panel *p = x->panels; p < x->panels + x->npanels; p++) {
+        const size_t pixels = (size_t)(p->fast_pixels * p->slow_pixels);
+        count += pixels;
+        for (size_t i = 0; i < pixels && p->mask; i++)
+            masked += !p->mask[i];
+    }
+    if (o->mask || masked <= count - masked)
+        return STATUS_OK;
+    const char *file = o->detector ? o->detector : o->geom ? o->geom : o->expt ? o->expt : "mask";
+    if (masked == count)
+        return error_set(e, STATUS_INPUT,
+                         "%s: all pixels are masked; expected a mask that leaves pixels", file);
+    log_line(LOG_WARNING, "%s: %zu of %zu pixels are masked and are not computed", file, masked,
+             count);
+    return STATUS_OK;
 }
 
 static void summarize(const struct experiment *x)
@@ -117,6 +162,7 @@ static enum status make_experiment(struct geometry *g, const struct crystal_opti
                           list[i].options.crystal.diffuse_sigma_A[0], DIFFUSE_MOST_X);
     if (!s)
         s = check_mask(o, mask, &x->panels[0], e);
+    s = s ? s : check_masks(o, x, e);
     if (!s)
         s = panels_cut(cut, x, e);
     if (!s)

@@ -1,7 +1,9 @@
 /* --geom, --expt and --cut: real detectors, files of geometry, several panels. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -9,6 +11,8 @@
 #include "base/vec.h"
 #include "geometry_panels.h"
 #include "io/dials/expt.h"
+#include "io/images/image_header.h"
+#include "io/nxmx/nxmx_geometry.h"
 #include "physics/detector/sensor.h"
 
 /* A sensor is of silicon where nothing else is said. */
@@ -101,6 +105,71 @@ static void take_beam(const struct geometry_options *o, const struct expt *x, st
     vec_cross(x->direction, x->polarization, d->slow);
 }
 
+/* Of an image of one array, or panel by panel of an NXmx file: as the image has it. */
+struct seen {
+    int64_t pixels[2];
+    double pixel_m, wavelength_m;
+};
+
+/* False where the image cannot be read or is not there: the list alone says all that is needed. */
+static bool look_at_image(const char *list, const struct expt *x, struct seen *seen, enum status *s,
+                          struct error *e)
+{
+    struct stat st;
+    struct nxmx_geometry g;
+    struct image_header h;
+    if (!*x->image || stat(x->image, &st) || !S_ISREG(st.st_mode))
+        return false;
+    if (!nxmx_is_hdf5(x->image)) {
+        const bool alone = x->npanels == 1 || x->panels_placed;
+        if (!alone || image_header_read(x->image, &h, NULL))
+            return false;
+        *seen = (struct seen){{h.fast, h.slow}, h.pixel_m, h.wavelength_m};
+        return true;
+    }
+    const bool read = !nxmx_geometry_read(x->image, &g, NULL);
+    if (read && g.npanels != x->npanels)
+        *s = error_set(e, STATUS_INPUT, "--expt=%s has %zu panels, but its image %s has %zu", list,
+                       x->npanels, x->image, g.npanels);
+    const bool single = read && !*s && g.npanels == 1;
+    if (single)
+        *seen = (struct seen){
+            {g.panels->fast_pixels, g.panels->slow_pixels}, g.panels->pixel_m, g.wavelength_m};
+    if (read)
+        nxmx_geometry_free(&g);
+    return single;
+}
+
+/* A list and its images, where these are at hand, must be about one detector.  Distance and angles
+ * are refined; the size of the image is not, and the wavelength hardly. */
+static enum status compare_image(const struct geometry_options *o, const struct expt *x,
+                                 struct error *e)
+{
+    static const double ALIKE = 0.01;
+    struct seen seen = {0};
+    enum status s = STATUS_OK;
+    if (!look_at_image(o->expt, x, &seen, &s, e))
+        return s;
+    if (seen.pixels[0] != x->image_pixels[0] || seen.pixels[1] != x->image_pixels[1])
+        return error_set(e, STATUS_INPUT,
+                         "--expt=%s: image_size is %" PRId64 " x %" PRId64
+                         ", but the image %s has %" PRId64 " x %" PRId64 " pixels",
+                         o->expt, x->image_pixels[0], x->image_pixels[1], x->image, seen.pixels[0],
+                         seen.pixels[1]);
+    if (seen.pixel_m > 0 && !(fabs(seen.pixel_m / x->panels->pixel_m - 1) < ALIKE))
+        return error_set(e, STATUS_INPUT,
+                         "--expt=%s: pixel_size is %g mm, but the image %s has pixels of %g mm",
+                         o->expt, m_to_mm(x->panels->pixel_m), x->image, m_to_mm(seen.pixel_m));
+    if (seen.wavelength_m > 0 && !geometry_given(o, "wavelength|energy") &&
+        !(fabs(seen.wavelength_m / x->wavelength_m - 1) < ALIKE))
+        log_line(LOG_WARNING,
+                 "--expt=%s: the wavelength is %.6g A, but the image %s says %.6g A: the list is "
+                 "used; --wavelength sets another one",
+                 o->expt, m_to_angstrom(x->wavelength_m), x->image,
+                 m_to_angstrom(seen.wavelength_m));
+    return STATUS_OK;
+}
+
 static enum status set_expt(const struct geometry_options *o, struct request *r,
                             struct geometry_panels *p, struct error *e)
 {
@@ -108,9 +177,11 @@ static enum status set_expt(const struct geometry_options *o, struct request *r,
     enum status s = expt_read(o->expt, &x, e);
     if (!s && geometry_given(o, "exposure") && !geometry_given(o, "flux") && !(x.flux_ph_s > 0))
         s = error_set(e, STATUS_USAGE, "--exposure needs --flux: %s has none", o->expt);
+    s = s ? s : compare_image(o, &x, e);
     if (!s)
         s = geometry_take_panels(x.panels, x.npanels, r, p, e);
     if (!s) {
+        geometry_report_unused(o->expt, x.unused);
         r->detector.lab_places = true;
         p->saturation = x.saturation;
         take_beam(o, &x, r);

@@ -1,11 +1,13 @@
 #include "defects.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/rng.h"
 #include "base/units.h"
 #include "io/images/smv.h"
@@ -31,12 +33,33 @@ static enum status open_shadows(struct defects *d, struct error *e)
     return STATUS_OK;
 }
 
+/* A file that marks all pixels as bad is an error.  One that marks more than a half may have other
+ * numbers for good and bad. */
+static enum status check_kinds(const char *path, const uint8_t *kinds, size_t count,
+                               struct error *e)
+{
+    size_t good = 0;
+    for (size_t i = 0; i < count; i++)
+        good += kinds[i] == KIND_GOOD;
+    if (!good)
+        return error_set(e, STATUS_INPUT,
+                         "%s: all pixels are bad; expected 0 (dead), 1 (good) or 2 (hot), and 1 "
+                         "somewhere",
+                         path);
+    if (good < count - good)
+        log_line(LOG_WARNING, "%s: %zu of %zu pixels are bad. In this file 1 means good", path,
+                 count - good, count);
+    return STATUS_OK;
+}
+
 static enum status open_bad_pixels(struct defects *d, struct error *e)
 {
     struct smv smv;
     if (!d->file)
         return STATUS_OK;
+    bool big;
     enum status s = smv_read(d->file, true, &smv, e);
+    s = s ? s : smv_is_big_endian(d->file, &smv, &big, e);
     const size_t count = s ? 0 : (size_t)(smv.fast_pixels * smv.slow_pixels);
     if (!s && !(d->kinds = mem_array(count, 1)))
         s = error_memory(e, "the bad pixels");
@@ -48,7 +71,9 @@ static enum status open_bad_pixels(struct defects *d, struct error *e)
                           (unsigned)smv.pixels[i]);
         d->kinds[i] = (uint8_t)smv.pixels[i];
     }
+    s = s ? s : check_kinds(d->file, d->kinds, count, e);
     if (!s) {
+        d->pixel_m = smv_pixel_m(&smv);
         d->fast_pixels = smv.fast_pixels;
         d->slow_pixels = smv.slow_pixels;
         (void)snprintf(d->digest, sizeof d->digest, "%016" PRIx64,
@@ -82,6 +107,33 @@ enum status defects_open(struct defects *d, struct error *e)
 
 /* --- the shadow -------------------------------------------------------------------------- */
 
+static double sum_of(const float *values, size_t count)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < count; i++)
+        sum += values[i];
+    return sum;
+}
+
+/* Corners in pixels, or from another origin than the beam, lie beside the detector. */
+static void cast_polygon(const struct defects *d, size_t number, const struct experiment *x)
+{
+    const struct polygon *p = &d->shadows.polygons[number];
+    const size_t count = (size_t)experiment_pixels(x);
+    const struct stop plate = {.shape = STOP_POLYGON,
+                               .corners_m = d->shadows.corners_m + p->first,
+                               .ncorners = p->count,
+                               .distance_m = p->distance_m,
+                               .transmission = p->transmission};
+    const double before = sum_of(d->passes, count);
+    shadow_cast(&plate, x, d->passes);
+    if (p->transmission < 1.0 && before > 0.0 && sum_of(d->passes, count) == before)
+        log_line(LOG_WARNING,
+                 "--shadow: shadow %zu of the file darkens no pixel. Its corners are in mm from "
+                 "the beam",
+                 number + 1);
+}
+
 static enum status cast(struct defects *d, const struct experiment *x, struct error *e)
 {
     const struct stop stop = {.shape = (enum stop_shape)d->stop_shape,
@@ -99,15 +151,8 @@ static enum status cast(struct defects *d, const struct experiment *x, struct er
         d->passes[i] = d->map.passes && d->map.passes[i] == 0.0f ? 0.0f : 1.0f;
     if (d->stop_m[0] > 0)
         shadow_cast(&stop, x, d->passes);
-    for (const struct polygon *p = d->shadows.polygons;
-         p < d->shadows.polygons + d->shadows.npolygons; p++) {
-        const struct stop plate = {.shape = STOP_POLYGON,
-                                   .corners_m = d->shadows.corners_m + p->first,
-                                   .ncorners = p->count,
-                                   .distance_m = p->distance_m,
-                                   .transmission = p->transmission};
-        shadow_cast(&plate, x, d->passes);
-    }
+    for (size_t i = 0; i < d->shadows.npolygons; i++)
+        cast_polygon(d, i, x);
     return STATUS_OK;
 }
 
@@ -162,13 +207,47 @@ static enum status choose(struct defects *d, uint64_t seed, const struct experim
     return s;
 }
 
+/* What passes a foil depends on the wavelength. */
+static void compare_wavelength(const struct transmission *t, const struct experiment *x)
+{
+    const double beam_m = x->beam.wavelength_m;
+    if (t->wavelength_m > 0.0 && fabs(t->wavelength_m - beam_m) > 0.01 * beam_m)
+        log_line(LOG_WARNING,
+                 "--transmission: the file is of %.4g A, the beam has %.4g A; other wavelengths "
+                 "pass otherwise",
+                 m_to_angstrom(t->wavelength_m), m_to_angstrom(beam_m));
+}
+
+/* A map of hundredths of everything may have another scale. */
+static void doubt_scale(const struct transmission *t)
+{
+    float most = 0.0f;
+    for (size_t i = 0; i < t->count; i++)
+        most = fmaxf(most, t->passes[i]);
+    if (most < 0.01f)
+        log_line(
+            LOG_WARNING,
+            "--transmission: at most %.3g passes at any pixel; SMV counts 65535 for all, other "
+            "formats 1",
+            (double)most);
+}
+
 static enum status check_map(const struct transmission *t, const struct experiment *x,
                              struct error *e)
 {
     const bool fits = t->count == (size_t)experiment_pixels(x) &&
                       (!t->fast_pixels || t->fast_pixels == x->panels[0].fast_pixels);
-    if (!t->passes || fits)
+    if (!t->passes)
         return STATUS_OK;
+    if (fits) {
+        const enum status s =
+            smv_compare_pixel("--transmission", t->pixel_m, x->panels[0].pixel_m, e);
+        if (!s)
+            compare_wavelength(t, x);
+        if (!s)
+            doubt_scale(t);
+        return s;
+    }
     return error_set(e, STATUS_INPUT,
                      "--transmission: the file has %zu pixels in rows of %" PRId64
                      ", frames have %" PRId64 " in rows of %" PRId64,
@@ -178,9 +257,11 @@ static enum status check_map(const struct transmission *t, const struct experime
 
 static enum status check_size(const struct defects *d, const struct experiment *x, struct error *e)
 {
-    if (!d->kinds || (d->fast_pixels == x->panels[0].fast_pixels &&
-                      d->fast_pixels * d->slow_pixels == experiment_pixels(x)))
+    if (!d->kinds)
         return STATUS_OK;
+    if (d->fast_pixels == x->panels[0].fast_pixels &&
+        d->fast_pixels * d->slow_pixels == experiment_pixels(x))
+        return smv_compare_pixel("--bad-pixels", d->pixel_m, x->panels[0].pixel_m, e);
     return error_set(e, STATUS_INPUT,
                      "--bad-pixels: the file has %" PRId64 " x %" PRId64
                      " pixels, frames have %" PRId64 " x %" PRId64,

@@ -21,6 +21,7 @@ struct defects {
     /* state */
     uint8_t *kinds;  // what the file says of each pixel; owned
     int64_t fast_pixels, slow_pixels;
+    double pixel_m;           // that the file says; 0: it does not
     char digest[17];          // of the file
     struct shadows shadows;   // owned
     char shadow_digest[17];   // of them

@@ -106,6 +106,7 @@ enum status switching_make(struct switching *w, uint64_t seed, int threads, stru
     x->adc_offset = w->pedestal_adu[0];
     x->gain = w->gain_adu_keV[0] * m_to_ev(x->beam.wavelength_m) / 1000.0;
     x->saturation = UINT16_MAX;
+    x->gain_switches = true;
     if (s)
         return s;
     if (w->words == WORDS_AGIPD)

@@ -108,6 +108,102 @@ static enum status set_up(struct replay_images *r, struct error *e)
                : replay_setup_header(path, &r->setup, e);
 }
 
+/* ---- images with different setups -------------------------------------------------------- */
+
+/* Returns true if the header gives a value that differs by more than the fraction `part`. */
+static bool differs(double said, double sent, double part)
+{
+    return said > 0 && !(fabs(said / sent - 1) < part);
+}
+
+/* Returns true if the beam hits another place.  A detector may move a little between frames. */
+static bool hits_elsewhere(const struct image_header *h, const struct panel *p)
+{
+    static const double NEAR_PX = 2.0;
+    return h->has_beam && hypot(h->beam_fast_m - p->beam_fast_m, h->beam_slow_m - p->beam_slow_m) >
+                              NEAR_PX * p->pixel_m;
+}
+
+/* Warns once about an image whose detector or beam differs from the first image, because the stream
+ * has only one experiment. */
+static void doubt_header(struct replay_images *r, const struct experiment *x, const char *path,
+                         const struct image_header *h)
+{
+    static const double ALIKE = 0.01;
+    const double wavelength_m = x->beam.wavelength_m;
+    const struct panel *p = x->panels;
+    const bool other_beam = differs(h->wavelength_m, wavelength_m, ALIKE);
+    const bool other_place = differs(h->distance_m, p->distance_m, ALIKE);
+    const bool other_pixels = differs(h->pixel_m, p->pixel_m, ALIKE), moved = hits_elsewhere(h, p);
+    if (r->warned || strcmp(path, r->entries->path) == 0)
+        return;
+    r->warned = other_beam || other_place || other_pixels || moved;
+    if (other_beam || other_place)
+        log_line(LOG_WARNING,
+                 "%s: the header has %.6g A and %.6g mm, but all frames are sent with %.6g A and "
+                 "%.6g mm of %s",
+                 path, m_to_angstrom(h->wavelength_m), m_to_mm(h->distance_m),
+                 m_to_angstrom(wavelength_m), m_to_mm(p->distance_m), r->entries->path);
+    else if (other_pixels)
+        log_line(LOG_WARNING,
+                 "%s: the header has pixels of %.6g mm, but all frames are sent with pixels of "
+                 "%.6g mm of %s",
+                 path, m_to_mm(h->pixel_m), m_to_mm(p->pixel_m), r->entries->path);
+    else if (moved)
+        log_line(LOG_WARNING,
+                 "%s: according to the header, the beam hits pixel %.6g, %.6g, but all frames are "
+                 "sent with pixel %.6g, %.6g of %s",
+                 path, h->beam_fast_m / h->pixel_m, h->beam_slow_m / h->pixel_m,
+                 p->beam_fast_m / p->pixel_m, p->beam_slow_m / p->pixel_m, r->entries->path);
+}
+
+/* Checks that another NXmx file has the same panels as the first file. */
+static enum status check_setup(struct replay_images *r, const char *path,
+                               const struct experiment *other, struct error *e)
+{
+    const struct experiment *x = &r->setup;
+    if (other->npanels != x->npanels)
+        return error_set(e, STATUS_INPUT, "%s: has %zu panels; expected %zu as in %s", path,
+                         other->npanels, x->npanels, r->entries->path);
+    for (size_t i = 0; i < x->npanels; i++) {
+        const struct panel *a = &other->panels[i], *b = &x->panels[i];
+        if (a->fast_pixels != b->fast_pixels || a->slow_pixels != b->slow_pixels)
+            return error_set(e, STATUS_INPUT,
+                             "%s: panel %zu has %" PRId64 " x %" PRId64 " pixels; expected %" PRId64
+                             " x %" PRId64 " as in %s",
+                             path, i, a->fast_pixels, a->slow_pixels, b->fast_pixels,
+                             b->slow_pixels, r->entries->path);
+    }
+    const struct panel *p = other->panels;
+    const struct image_header h = {.pixel_m = p->pixel_m,
+                                   .distance_m = p->distance_m,
+                                   .wavelength_m = other->beam.wavelength_m,
+                                   .has_beam = true,
+                                   .beam_fast_m = p->beam_fast_m,
+                                   .beam_slow_m = p->beam_slow_m};
+    doubt_header(r, x, path, &h);
+    return STATUS_OK;
+}
+
+/* Checks all NXmx files except the first one.  SMV and CBF have a header for each image, which is
+ * checked when the image is read. */
+static enum status check_others(struct replay_images *r, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (size_t i = 1; i < r->count && !s; i++) {
+        const struct entry *entry = &r->entries[i];
+        struct experiment other = {0};
+        double axes[9];
+        if (!entry->nxmx || strcmp(entry->path, r->entries[i - 1].path) == 0 ||
+            strcmp(entry->path, r->entries->path) == 0)
+            continue;
+        s = replay_setup_nxmx(entry->path, NULL, &other, axes, e);
+        s = s ? s : check_setup(r, entry->path, &other, e);
+        experiment_free(&other);
+    }
+    return s;
+}
+
 struct replay_images *replay_images_open(const char *const *paths, size_t count, struct id_set *ids,
                                          struct error *e)
 {
@@ -126,6 +222,7 @@ struct replay_images *replay_images_open(const char *const *paths, size_t count,
     (void)snprintf(r->digest, sizeof r->digest, "%016" PRIx64, hash_finish(hash));
     s = s ? s : add_ids(r, ids, e);
     s = s ? s : set_up(r, e);
+    s = s ? s : check_others(r, e);
     if (!s)
         return r;
     replay_images_close(r);
@@ -234,26 +331,6 @@ static enum status read_nxmx(const struct replay_images *r, const struct experim
         f->recipe.has_shift = f->recipe.has_shift || frame->shift_m[i] != 0.0;
     }
     return take_lattices(r, x, frame, &f->recipe, e);
-}
-
-/* Warns once about an image whose beam or distance differs from the first image, because the stream
- * has only one experiment. */
-static void doubt_header(struct replay_images *r, const struct experiment *x, const char *path,
-                         const struct image_header *h)
-{
-    const double wavelength_m = x->beam.wavelength_m, distance_m = x->panels->distance_m;
-    const bool other_beam =
-        h->wavelength_m > 0 && !(fabs(h->wavelength_m / wavelength_m - 1) < 0.05);
-    const bool other_place = h->distance_m > 0 && !(fabs(h->distance_m / distance_m - 1) < 0.05);
-    if ((!other_beam && !other_place) || r->warned || strcmp(path, r->entries->path) == 0)
-        return;
-    r->warned = true;
-    log_line(
-        LOG_WARNING,
-        "%s: the header has %.6g A and %.6g mm, but all frames are sent with %.6g A and %.6g mm of "
-        "%s",
-        path, m_to_angstrom(h->wavelength_m), m_to_mm(h->distance_m), m_to_angstrom(wavelength_m),
-        m_to_mm(distance_m), r->entries->path);
 }
 
 static enum status read_image(struct replay_images *r, const struct experiment *x,

@@ -58,27 +58,94 @@ static bool page_stays(const struct run_options *o)
     return isatty(STDERR_FILENO) && !o->quiet && !o->report && !o->launcher && !o->dry_run;
 }
 
-/* Parses the address of --view, so that a bad one is refused before any process starts.  *port is 0
- * if bragg-view is to take any free port. */
-static enum status split_view(const struct run_options *o, char address[16], int *port,
-                              struct error *e)
+/* Returns the address of the page of a bragg-view. */
+static const char *bind_of(const struct pipeline_stage *view)
 {
-    bool loopback;
-    return web_bind_parse("view", o->view ? o->view : VIEW, address, port, &loopback, e);
+    const char *bind = pipeline_value(view, "bind");
+    return bind ? bind : VIEW;
 }
 
-/* Prints the address of the page.  With port 0 bragg-view chooses the port and prints the address.
- * `here`: all processes run on this host, so the port is tried first. */
-static enum status announce_view(const struct run_options *o, bool here, struct error *e)
+/* Reads the token file of a page, to check it.  The stage looks a relative name up in --workdir and
+ * then next to the pipeline file; so does this function. */
+static enum status check_token(const struct pipeline *p, const struct pipeline_stage *view,
+                               const char *path, const struct run_options *o, struct error *e)
+{
+    char first[PATH_MAX], second[PATH_MAX], token[WEB_TOKEN_SIZE];
+    const bool moves = o->workdir && path[0] != '/';
+    const char *slash = path[0] != '/' ? strrchr(p->path, '/') : NULL;
+    (void)snprintf(first, sizeof first, "%s%s%s", moves ? o->workdir : "", moves ? "/" : "", path);
+    (void)snprintf(second, sizeof second, "%.*s%s", slash ? (int)(slash - p->path) + 1 : 0, p->path,
+                   path);
+    const char *found = access(first, F_OK) == 0    ? first
+                        : access(second, F_OK) == 0 ? second
+                                                    : NULL;
+    if (!found)
+        return error_set(e, STATUS_INPUT, "stage '%s': --token: there is no file '%.200s'",
+                         view->name, path);
+    const enum status s = web_token_read(found, token, e);
+    explicit_bzero(token, sizeof token);
+    return s;
+}
+
+/* Checks what a bragg-view of the pipeline would refuse, before any process is started. */
+static enum status check_page(const struct pipeline *p, const struct pipeline_stage *view,
+                              const struct run_options *o, struct error *e)
 {
     char address[16];
     int port;
-    const char *view = o->view ? o->view : VIEW;
-    enum status s = split_view(o, address, &port, e);
+    bool loopback;
+    const char *bind = bind_of(view), *token = pipeline_value(view, "token");
+    const char *option = o->view && strcmp(bind, o->view) == 0 ? "view" : "bind";
+    enum status s = web_bind_parse(option, bind, address, &port, &loopback, e);
+    if (s)
+        return s;
+    if (!loopback && !pipeline_has(view, "token"))
+        return error_set(e, STATUS_USAGE,
+                         "--%s=%s needs a token, because other hosts reach this address: add "
+                         "--set=%s.token=FILE",
+                         option, bind, view->name);
+    /* bragg-run prints no tokens, because its output may go into a file */
+    if (pipeline_has(view, "token") && (!token || !token[0]))
+        return error_set(e, STATUS_USAGE,
+                         "stage '%s': --token needs a file, because bragg-run does not print a "
+                         "token that bragg-view makes: give --set=%s.token=FILE",
+                         view->name, view->name);
+    if (port && view->count > 1)
+        return error_set(e, STATUS_USAGE,
+                         "--%s=%s: stage '%s' has %d processes, and only one can have this port; "
+                         "expected --count=%s=1 or port 0",
+                         option, bind, view->name, (int)view->count, view->name);
+    return token && !o->launcher && !o->dry_run ? check_token(p, view, token, o, e) : STATUS_OK;
+}
+
+/* Checks the pages of all bragg-view stages. */
+static enum status check_pages(const struct pipeline *p, const struct run_options *o,
+                               struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < p->nstages && s == STATUS_OK; i++)
+        if (pipeline_is_program(&p->stages[i], "bragg-view"))
+            s = check_page(p, &p->stages[i], o, e);
+    return s;
+}
+
+/* Prints the address of the page of --view.  With port 0 bragg-view chooses the port and prints the
+ * address.  `here`: all processes run on this host, so the port is tried first. */
+static enum status announce_view(const struct pipeline *p, const struct run_options *o, bool here,
+                                 struct error *e)
+{
+    char address[16];
+    int port;
+    bool loopback;
+    const struct pipeline_stage *view = pipeline_find(p, "view", strlen("view"));
+    const char *bind = bind_of(view);
+    enum status s = web_bind_parse("view", bind, address, &port, &loopback, e);
     if (s == STATUS_OK && here)
-        s = web_bind_try("view", view, address, port, e);
+        s = web_bind_try("view", bind, address, port, e);
+    const char *token = pipeline_value(view, "token");
     if (s == STATUS_OK && port && !o->quiet)
-        fprintf(stderr, "%s: http://%s/ shows the stream\n", RUN_PROGRAM, view);
+        fprintf(stderr, "%s: http://%s/%s shows the stream%s%s\n", RUN_PROGRAM, bind,
+                token ? "?token=..." : "", token ? "; the token is in " : "", token ? token : "");
     return s;
 }
 
@@ -88,10 +155,8 @@ static enum status change(struct pipeline *p, struct run_options *o, struct host
                           struct error *e)
 {
     struct pipeline_stage *view = NULL;
-    char address[16];
-    int port;
-    enum status s = run_given(o, "view") ? split_view(o, address, &port, e) : STATUS_OK;
-    if (run_given(o, "view") && s == STATUS_OK)
+    enum status s = STATUS_OK;
+    if (run_given(o, "view"))
         s = pipeline_add_watcher(p, "view", true, &view, e);
     if (view && s == STATUS_OK)
         s = pipeline_set(view, "bind", o->view ? o->view : VIEW, e);
@@ -103,6 +168,8 @@ static enum status change(struct pipeline *p, struct run_options *o, struct host
         s = pipeline_set_count(p, o->counts.text[i], e);
     for (size_t i = 0; i < o->sets.count && s == STATUS_OK; i++)
         s = pipeline_override(p, o->sets.text[i], e);
+    if (s == STATUS_OK)
+        s = check_pages(p, o, e);
     if (s == STATUS_OK && run_given(o, "frames"))
         s = pipeline_set_frames(p, o->frames, e);
     if (s == STATUS_OK && !run_is_job(o))
@@ -199,11 +266,11 @@ static enum status run_in(const struct keeper *keeper, struct pipeline *p,
         if (s == STATUS_OK)
             s = pipeline_add_word(o->reporter, frames, e);
     }
-    if (s == STATUS_OK && run_given(o, "view"))
-        s = announce_view(o, !settings->hosts && !o->launcher, e);
     if (s)
         return s;
     s = commands_make(&commands, p, settings, e);
+    if (s == STATUS_OK && run_given(o, "view"))
+        s = announce_view(p, o, !settings->hosts && !o->launcher, e);
     if (s == STATUS_OK) {
         if (settings->keys && o->verbose)
             fprintf(stderr, "%s: the encryption keys of this run are in %s\n", RUN_PROGRAM,

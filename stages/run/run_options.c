@@ -122,6 +122,9 @@ enum status run_parse(int argc, char **argv, struct run_options *o, const char *
         return check_asking(argv, e);
     if (!o->make_keys && !o->remote && !n)
         return error_set(e, STATUS_USAGE, "missing argument: FILE. See --help");
+    if (o->trace && o->report && strcmp(o->trace, o->report) == 0)
+        return error_set(e, STATUS_USAGE, "--trace and --report: both name the file %.200s",
+                         o->report);
     const enum status traced = o->trace ? trace_check(o->trace, e) : STATUS_OK;
     return traced || !o->report ? traced : document_check(o->report, e);
 }

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include "base/log.h"
 #include "score/results.h"
 #include "score/results_folder.h"
 
@@ -37,6 +38,19 @@ static void let_interrupts(const struct sigaction before[CAUGHT])
         (void)sigaction(caught[i], &before[i], NULL);
 }
 
+/* Spots on a panel that the results do not have count as missed. */
+static enum status match(struct detectors *d, const struct nxmx_geometry *truth,
+                         const struct geom_panel *panels, size_t count, const char *path,
+                         struct error *e)
+{
+    const enum status s = detectors_match(d, truth->panels, truth->npanels, panels, count, path, e);
+    if (!s && panels && count < truth->npanels)
+        log_line(LOG_WARNING,
+                 "%s: has %zu of the %zu panels of the key: spots on the others count as missed",
+                 path, count, truth->npanels);
+    return s;
+}
+
 static enum status take_answers(struct score *s, struct results *in, struct answer *a,
                                 struct detectors *d, struct error *e)
 {
@@ -57,7 +71,7 @@ static enum status take_answers(struct score *s, struct results *in, struct answ
             status = detectors_assume(d, truth->panels, truth->npanels, k->tells.panel0, panels,
                                       count, e);
         else if (first)
-            status = detectors_match(d, truth->panels, truth->npanels, panels, count, in->path, e);
+            status = match(d, truth, panels, count, in->path, e);
         first = false;
         if (!status) {
             detectors_turn(d, a);

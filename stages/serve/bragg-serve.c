@@ -1,7 +1,6 @@
 /*
- * bragg-serve: the sink that hands images to foreign programs in their own
- * protocol.  A frame is acknowledged when a client took it or the policy dropped
- * it, counted.
+ * bragg-serve: a sink that sends images to foreign programs in their own protocol.  A frame is
+ * acknowledged when a client took it, or when the policy dropped and counted it.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -26,7 +25,7 @@ static const char *serve_binds(void *state, bool *keyed)
     return o->bind;
 }
 
-/* Opens it with --client-keys, or without. */
+/* Opens the gateway, with the keys of --client-keys if the option is given. */
 static enum status open_gateway(struct serve *v, struct gateway_settings *settings, struct error *e)
 {
     struct keys keys = {0};
@@ -41,7 +40,7 @@ static enum status open_gateway(struct serve *v, struct gateway_settings *settin
     if (s == STATUS_OK)
         s = gateway_open(&v->gateway, settings, v->endpoint, sizeof v->endpoint, e);
     if (s == STATUS_OK && !settings->secret && endpoint_is_network(v->endpoint))
-        log_line(LOG_WARNING, "clients need no keys: anybody who reaches %s can take frames",
+        log_line(LOG_WARNING, "%s needs no keys: any program that can connect can take frames",
                  v->endpoint);
     if (s)
         zap_close(&v->zap);
@@ -63,7 +62,8 @@ static enum status bind_endpoint(struct serve *v, struct error *e)
     return s ? s : open_gateway(v, &settings, e);
 }
 
-/* Clients who wait for this line find all that they need. */
+/* Prints the endpoint.  This comes last, because scripts wait for this line and then start clients,
+ * which need the files of --geom and --cell. */
 static enum status print_endpoint(const struct serve *v, struct error *e)
 {
     if (printf("%s\n", v->endpoint) < 0 || fflush(stdout) != 0)
@@ -140,7 +140,7 @@ static atomic_uint_fast64_t *serve_progress(void *state)
     return gateway_ticks(((struct serve *)state)->gateway);
 }
 
-/* Closes the gateway and removes the file of its socket; the counts are final then. */
+/* Closes the gateway and removes the file of its socket.  The counts are final then. */
 static void close_gateway(struct serve *v)
 {
     v->counts = gateway_close(v->gateway);
@@ -150,7 +150,7 @@ static void close_gateway(struct serve *v)
     v->gateway = NULL;
 }
 
-/* Tells clients that the series is over. */
+/* Sends the message after the last frame. */
 static enum status tell_end(struct serve *v, struct error *e)
 {
     struct message m = {0};
@@ -161,8 +161,8 @@ static enum status tell_end(struct serve *v, struct error *e)
     return s;
 }
 
-/* What is left leaves, clients learn that the series is over, however that came, and the gateway
- * is closed. */
+/* Sends the messages that are left and the message after the last frame, and closes the gateway.
+ * This happens also after an error, so that clients do not wait for more frames. */
 static void conclude(struct serve *v)
 {
     struct error e = {0};
@@ -178,7 +178,7 @@ static void conclude(struct serve *v)
     close_gateway(v);
 }
 
-/* The key has what became of the last frame, so clients come first. */
+/* Ends the gateway before the file of --key, because the file holds the fate of the last frame. */
 static enum status serve_end(void *state, struct error *e)
 {
     struct serve *v = state;
@@ -196,16 +196,18 @@ static const char *serve_report(void *state)
     struct serve *v = state;
     conclude(v);
     const struct gateway_counts n = v->counts;
-    char rate[PACE_TEXT] = "", lost[96] = "", away[64] = "", some[64] = "";
+    char rate[PACE_TEXT] = "", lost[96] = "", away[64] = "", some[96] = "";
     const bool slow = pace_falls_short(&v->pace, rate);
     if (n.perhaps_lost)
         (void)snprintf(lost, sizeof lost,
                        "; up to %" PRIu64 " were on their way to clients that left",
                        n.perhaps_lost);
     if (n.turned_away)
-        (void)snprintf(away, sizeof away, "; %" PRIu64 " connections were too many", n.turned_away);
+        (void)snprintf(away, sizeof away, "; there was no room for %" PRIu64 " connections",
+                       n.turned_away);
     if (n.some)
-        (void)snprintf(some, sizeof some, "; %" PRIu64 " may have missed some clients", n.some);
+        (void)snprintf(some, sizeof some,
+                       "; %" PRIu64 " were taken by some clients and perhaps not by all", n.some);
     (void)snprintf(v->figures, sizeof v->figures,
                    "\"taken\":%" PRIu64 ",\"some\":%" PRIu64 ",\"dropped\":%" PRIu64
                    ",\"late\":%" PRIu64 ",\"rejected\":%" PRIu64 ",\"perhaps_lost\":%" PRIu64
@@ -216,13 +218,15 @@ static const char *serve_report(void *state)
              " late%s%s%s%s%s",
              n.taken + n.some, n.dropped, v->pace.late, some, slow ? "; " : "", rate, lost, away);
     if (n.cut_off)
-        log_line(LOG_WARNING, "%" PRIu64 " connections subscribed to too much and were cut off",
+        log_line(LOG_WARNING,
+                 "%" PRIu64 " connections exceeded the limits for subscriptions and were cut off",
                  n.cut_off);
     if (n.refused)
-        log_line(LOG_WARNING, "refused %" PRIu64 " connections of clients without a good key",
+        log_line(LOG_WARNING, "refused %" PRIu64 " connections of clients without a valid key",
                  n.refused);
     if (v->announced && n.notes < 2)
-        log_line(LOG_WARNING, "no client took the %s of the series", n.notes ? "end" : "start");
+        log_line(LOG_WARNING, "no client took the %s message of the series",
+                 n.notes ? "end" : "start");
     sender_report(&v->sender);
     if (v->options.ramp)
         serve_ramp_say(&v->ramp_result);
@@ -241,12 +245,11 @@ static void serve_close(void *state)
 
 static const struct stage serve = {
     .role = {.name = "bragg-serve", .wants = KIND_IMAGE, .gives = KIND_NONE},
-    .summary = "Hand images to programs in their own protocol.",
+    .summary = "Send images to other programs in their own protocol.",
     .examples = "... | bragg-noise | bragg-serve --bind=tcp://127.0.0.1:4545 --rate=10\n"
                 "... | bragg-serve --protocol=dectris2 --bind=tcp://127.0.0.1:31001",
-    .details = "The endpoint is printed to stdout, once --geom and --cell are there. A frame "
-               "counts as done when a client took it, "
-               "or --policy dropped it.",
+    .details = "The endpoint is printed to stdout, after the files of --geom and --cell are "
+               "complete. A frame is done when a client took it, or when --policy dropped it.",
     .options = serve_options,
     .state_size = sizeof(struct serve),
     .binds = serve_binds,

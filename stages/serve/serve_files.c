@@ -36,7 +36,7 @@ enum status serve_write_files(const struct serve_options *o, const struct experi
     if (s || !o->cell)
         return s;
     if (x->ncrystals != 1)
-        return error_set(e, STATUS_INPUT, "--cell: there are %zu crystals, a file holds one",
+        return error_set(e, STATUS_INPUT, "--cell: a cell file describes one crystal (got %zu)",
                          x->ncrystals);
     return write_file(o, x, o->cell, true, e);
 }

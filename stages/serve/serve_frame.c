@@ -1,4 +1,4 @@
-/* A frame on its way to clients: as a message, with its fault, when it is due. */
+/* Makes the message of a frame, with its fault, and sends it when it is due. */
 #include <inttypes.h>
 #include <time.h>
 
@@ -7,7 +7,7 @@
 #include "gateway/pixels.h"
 #include "serve_state.h"
 
-/* Unix time of an instant on the monotonic clock, now or to come. */
+/* Converts a time of the monotonic clock, which is now or in the future, to Unix time. */
 static uint64_t unix_time_ns(uint64_t then_ns)
 {
     struct timespec t;
@@ -17,7 +17,8 @@ static uint64_t unix_time_ns(uint64_t then_ns)
            (then_ns > now_ns ? then_ns - now_ns : 0);
 }
 
-/* As --dtype says; else as they come, where the protocol has their type. */
+/* The type in which clients get pixels: that of --dtype, else the type of the frame, else the type
+ * that the protocol has instead. */
 static enum pixel_type type_for(const struct serve *v, enum pixel_type type)
 {
     if (v->options.dtype)
@@ -25,7 +26,7 @@ static enum pixel_type type_for(const struct serve *v, enum pixel_type type)
     return v->speaks->allowed >> type & 1 ? type : v->speaks->otherwise;
 }
 
-/* Tells clients, before the first frame, that the series begins. */
+/* Sends clients the message before the first frame. */
 static enum status announce(struct serve *v, const struct frame *f, struct error *e)
 {
     struct message m = {0};
@@ -37,18 +38,18 @@ static enum status announce(struct serve *v, const struct frame *f, struct error
     return s;
 }
 
-/* Says once that pixels without data leave as such. */
+/* Warns once that clients get pixels without data. */
 static void warn_masked(struct serve *v, const struct frame *f, enum pixel_type type)
 {
     static const char *const forms[] = {"", "65535", "4294967295", "-1"};
     if (!v->warned_masked)
-        log_line(LOG_WARNING, "frame %" PRIu64 ": pixels of %s are taken as masked: clients get %s",
-                 f->recipe.id, f->image.type == PIXEL_I32 ? "-1 and -2" : "4294967295",
-                 forms[type]);
+        log_line(
+            LOG_WARNING, "frame %" PRIu64 ": pixels of %s mean no data: clients get %s for them",
+            f->recipe.id, f->image.type == PIXEL_I32 ? "-1 and -2" : "4294967295", forms[type]);
     v->warned_masked = true;
 }
 
-/* The frame as a message, its pixels as --dtype and the protocol want them. */
+/* Makes the message of a frame, with pixels of the type that --dtype and the protocol require. */
 static enum status make_message(struct serve *v, const struct frame *f, uint64_t due_ns,
                                 struct spoil *spoil, struct message *m, struct error *e)
 {
@@ -81,7 +82,7 @@ static enum status make_message(struct serve *v, const struct frame *f, uint64_t
     return s;
 }
 
-/* The rate that frames are to have now, Hz; 0: none. */
+/* The rate that frames should have now, Hz.  0 without a rate. */
 static double asked_hz(const struct serve *v)
 {
     if (v->options.ramp && v->options.rise.limit == RAMP_RISING)
@@ -89,14 +90,15 @@ static double asked_hz(const struct serve *v)
     return v->pace.period_ns > 0 ? 1e9 / v->pace.period_ns : 0;
 }
 
-/* When the next frame is due: by the ramp until that is over, then by the rate. */
+/* When the next frame is due, in ns of the monotonic clock.  The ramp decides until it is over. */
 static uint64_t due(const struct serve *v)
 {
     const bool rises = v->options.ramp && v->options.rise.limit == RAMP_RISING;
     return rises ? ramp_due(&v->options.rise) : pace_due(&v->pace);
 }
 
-/* Takes part in the ramp; what is left after it comes at the rate that was sustained. */
+/* Records a frame in the ramp.  When the ramp is over, the other frames leave at the rate that the
+ * client sustained. */
 static void climb(struct serve *v, const uint64_t spent[PACE_PARTS])
 {
     struct ramp *r = &v->options.rise;
@@ -113,7 +115,7 @@ static void climb(struct serve *v, const uint64_t spent[PACE_PARTS])
     pace_out(&v->pace, clock_ns());
 }
 
-/* The frame as a message with this fault, and its row of the key. */
+/* Makes the message of a frame with this fault, and its row of the ground truth. */
 static enum status make_outgoing(struct serve *v, const struct frame *f, uint64_t due_ns,
                                  enum fault fault, struct outgoing *o, struct error *e)
 {
@@ -131,7 +133,7 @@ static enum status make_outgoing(struct serve *v, const struct frame *f, uint64_
     return s;
 }
 
-/* The same frame once more. */
+/* Sends the same frame a second time. */
 static enum status send_again(struct serve *v, const struct frame *f, uint64_t due_ns,
                               struct error *e)
 {

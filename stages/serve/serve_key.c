@@ -14,14 +14,14 @@
 
 struct key_row {
     struct key_row *next;
-    uint64_t number;  // as the gateway counts
+    uint64_t number;  // of the offer to the gateway
     struct key_note note;
-    char *truth;  // lines of truth.h, or a chunk, of the heap
+    char *truth;  // owned: lines of io/truth.h, or a chunk of a stream
 };
 
 /* --- the file ------------------------------------------------------------------- */
 
-/* All lines of `text`, each with `more` behind it. */
+/* Writes all lines of `text`, and `more` at the end of each. */
 static void put_lines(FILE *out, const char *text, const char *more)
 {
     for (size_t length; *text; text += length + (text[length] == '\n')) {
@@ -30,7 +30,8 @@ static void put_lines(FILE *out, const char *text, const char *more)
     }
 }
 
-/* What stands before all frames, for NULL, or about one; the caller frees *text. */
+/* Makes the text about a frame, or for NULL the text before all frames.  The caller frees *text
+ * with free. */
 static enum status truth_text(const struct serve_key *k, const struct experiment *x,
                               const struct frame *f, char **text, struct error *e)
 {
@@ -40,7 +41,7 @@ static enum status truth_text(const struct serve_key *k, const struct experiment
     enum status s = k->stream && f ? reflections_check(f, k->path, e) : STATUS_OK;
     FILE *out = s ? NULL : open_memstream(text, &size);
     if (!out)
-        return s ? s : error_memory(e, "the key");
+        return s ? s : error_memory(e, "the ground truth of --key");
     panels_frame(x, lab);
     if (k->stream && f)
         reflections_write_chunk(out, x, f, lab);
@@ -50,10 +51,10 @@ static enum status truth_text(const struct serve_key *k, const struct experiment
         truth_write(out, x, &f->recipe, lab, "");
     else
         truth_write_title(out, x, "");
-    return fclose(out) == 0 ? s : error_memory(e, "the key");
+    return fclose(out) == 0 ? s : error_memory(e, "the ground truth of --key");
 }
 
-/* A chunk, of which the first line says that it is one. */
+/* Writes a chunk.  Its first line marks the begin of a chunk, so our lines follow it. */
 static void put_chunk(FILE *out, const char *chunk, const struct key_note *n, const char *time,
                       const char *fate)
 {
@@ -64,7 +65,7 @@ static void put_chunk(FILE *out, const char *chunk, const struct key_note *n, co
             n->field ? ":" : "", n->field ? n->field : "", chunk + first);
 }
 
-/* Under the mutex. */
+/* Writes a row.  The caller holds the mutex. */
 static void put_row(struct serve_key *k, const char *truth, const struct key_note *n,
                     const char *fate)
 {
@@ -109,11 +110,12 @@ enum status serve_key_begin(struct serve_key *k, const struct experiment *x, str
 
 /* --- rows ----------------------------------------------------------------------- */
 
-/* What cannot be written is said at once, not after the last frame. */
+/* Reports a file that cannot be written at once, and not after the last frame. */
 static enum status check(struct serve_key *k, struct error *e)
 {
-    return ferror(k->file.stream) ? error_set(e, STATUS_FAILED, "%s: cannot write it", k->path)
-                                  : STATUS_OK;
+    return ferror(k->file.stream)
+               ? error_set(e, STATUS_FAILED, "%s: the file cannot be written", k->path)
+               : STATUS_OK;
 }
 
 void key_row_free(struct key_row *row)
@@ -131,7 +133,7 @@ enum status serve_key_row(const struct serve_key *k, const struct experiment *x,
     if (!k->path)
         return STATUS_OK;
     if (!*row)
-        return error_memory(e, "the key");
+        return error_memory(e, "the ground truth of --key");
     (*row)->note = *note;
     const enum status s = truth_text(k, x, f, &(*row)->truth, e);
     if (s) {
@@ -188,7 +190,7 @@ void serve_key_passed(void *key, uint64_t number, enum gateway_fate fate)
 
 /* --- the end -------------------------------------------------------------------- */
 
-/* Forgets it, and the rows of what the gateway never told. */
+/* Frees the rows whose fate the gateway did not report, and clears *k. */
 static void forget(struct serve_key *k)
 {
     while (k->waiting) {

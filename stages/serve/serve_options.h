@@ -12,7 +12,7 @@
 #include "gateway/spoil.h"
 
 struct serve_options {
-    int protocol, socket, policy, dtype;  // dtype: 0, or 1 + enum pixel_type
+    int protocol, socket, policy, dtype;  // dtype: 0 for auto, else 1 + enum pixel_type
     const char *bind, *client_keys;
     int64_t queue, number;  // number: of the series
     const char *geom, *cell, *thresholds;
@@ -27,11 +27,11 @@ struct serve_options {
     struct opt_marks given;
 };
 
-/* For a struct that begins with a struct serve_options. */
+/* The table of options.  The state of the stage must begin with a struct serve_options. */
 extern const struct opt serve_options[];
 
-/* The protocol, with what was not given settled for it.  STATUS_USAGE for options that it does
- * not have or that contradict each other. */
+/* Finds the protocol, fills in its defaults and checks the options.  STATUS_USAGE for an option
+ * that the protocol does not have, and for options that contradict each other. */
 enum status serve_options_settle(struct serve_options *o, const struct protocol **protocol,
                                  struct error *e);
 

@@ -23,12 +23,13 @@ void serve_ramp_say(const struct serve_ramp_result *result)
     const struct ramp *r = &result->ramp;
     char work[128] = "";
     if (result->times)
-        (void)snprintf(work, sizeof work,
-                       "; at work on a frame %.3g ms (median), %.3g ms (95 %%), %.3g ms (99 %%)",
-                       result->quantiles_s[0] * 1e3, result->quantiles_s[1] * 1e3,
-                       result->quantiles_s[2] * 1e3);
-    log_line(LOG_NOTICE, "--ramp: sustained %.4g frames/s, asked for %.4g: %s%s", r->sustained_hz,
-             r->asked_hz, ramp_limit_text(r->limit), work);
+        (void)snprintf(
+            work, sizeof work,
+            "; clients took %.3g ms for a frame (median), %.3g ms (95 %%), %.3g ms (99 %%)",
+            result->quantiles_s[0] * 1e3, result->quantiles_s[1] * 1e3,
+            result->quantiles_s[2] * 1e3);
+    log_line(LOG_NOTICE, "--ramp: clients sustained %.4g frames/s (rate %.4g frames/s): %s%s",
+             r->sustained_hz, r->asked_hz, ramp_limit_text(r->limit), work);
 }
 
 enum status serve_ramp_write(const struct serve_ramp_result *result, const char *path,

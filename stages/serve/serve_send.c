@@ -10,8 +10,7 @@
 void sender_warn(const struct sender *s, const char *text)
 {
     if (s->injects)
-        log_line(LOG_WARNING,
-                 "--inject=%s, seed %" PRIu64 ": clients get frames with faults, on purpose", text,
+        log_line(LOG_WARNING, "--inject=%s, seed %" PRIu64 ": clients get frames with faults", text,
                  s->faults.seed);
 }
 
@@ -19,7 +18,8 @@ enum fault sender_draw(const struct sender *s, uint64_t frame)
 {
     const enum fault fault = s->injects ? faults_draw(&s->faults, frame) : FAULT_NONE;
     const bool holds = s->held.message.nparts;
-    return fault == FAULT_SWAP && holds ? FAULT_NONE : fault;  // it has its part in a swap
+    return fault == FAULT_SWAP && holds ? FAULT_NONE
+                                        : fault;  // the frame is part of a swap already
 }
 
 void outgoing_free(struct outgoing *o)

@@ -1,6 +1,6 @@
 /*
- * bragg-view: a last stage that serves a page which shows the stream.  It never waits for a
- * browser.
+ * bragg-view: a sink that serves a page, which shows the stream in a browser.  The stream never
+ * waits for a browser.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -41,14 +41,14 @@ struct view {
     char group[GROUP_TEXT], address[WEB_ADDRESS_SIZE], secret[WEB_TOKEN_SIZE];
     bool piped;
     struct web *web;
-    char control[ENDPOINT_SIZE];  // of the source
+    char control[ENDPOINT_SIZE];  // the endpoint where the source reports its state
     struct view_pipeline *pipeline;
     const struct experiment *experiment;
-    struct preview preview;      // panels as one
-    uint64_t start_ns, next_ns;  // frames that come sooner are not shown
+    struct preview preview;      // all panels in one picture
+    uint64_t start_ns, next_ns;  // a passive sink skips frames that come before next_ns
     uint64_t frames, hits;
     atomic_bool interrupted;
-    pid_t player;  // bragg-replay of files; 0: none
+    pid_t player;  // bragg-replay, which plays files; 0 without files
 };
 
 enum { FILES_MAX = 100000 };
@@ -56,16 +56,17 @@ enum { FILES_MAX = 100000 };
 #define AT(member) .offset = offsetof(struct view, member)
 
 static const struct opt options[] = {
-    {"bind", "ADDRESS:PORT", "Where browsers find the page; port 0: any free one", OPT_TEXT,
-     AT(bind), .usual = "127.0.0.1:8080"},
-    {"token", "FILE", "Only who knows the token in FILE may look; alone: one is made and printed",
+    {"bind", "ADDRESS:PORT", "Address of the page; port 0: any free one", OPT_TEXT, AT(bind),
+     .usual = "127.0.0.1:8080"},
+    {"token", "FILE", "Require the token in FILE; without FILE: make a token and print it",
      OPT_TEXT, AT(token), .flags = OPT_BARE},
-    {"host", "NAME", "A name of this host by which browsers may come, beside IP addresses",
-     OPT_TEXT, AT(host)},
-    {"memory", "MIB", "For the last frames, 100 at most, to go back to", OPT_INT, AT(memory_MiB),
-     .min = 1, .max = 1 << 20, .usual = "512"},
+    {"host", "NAME", "One more name of this host that addresses of the page may have", OPT_TEXT,
+     AT(host)},
+    {"memory", "MIB", "Memory for the last frames (at most 100) and for answers", OPT_INT,
+     AT(memory_MiB), .min = 1, .max = 1 << 20, .usual = "512"},
     {"linger", "S",
-     "Serve the page so long after the stream (at the end of a pipe until Ctrl-C, else 0)",
+     "Serve the page for this time after the stream ends (at the end of a pipe: until Ctrl-C, else "
+     "0)",
      OPT_REAL, AT(linger_s), .min = 0, .max = 1e6, .usual = ""},
     OPT_END(struct view, given),
 };
@@ -80,7 +81,8 @@ static enum status take_token(struct view *v, struct error *e)
                                    : web_token_make(v->secret, e);
 }
 
-/* Of files, once they can be read. */
+/* Prints the address.  If files are shown, this waits until the first of them is read, so that no
+ * address is printed for a file that cannot be read. */
 static enum status print_address(const struct view *v, struct error *e)
 {
     if (printf("%s\n", v->address) < 0 || fflush(stdout) != 0)
@@ -96,8 +98,8 @@ static enum status view_open(void *state, const char **operands, int noperands, 
     bool loopback;
     enum status s = web_bind_parse("bind", v->bind, address, &port, &loopback, e);
     if (s == STATUS_OK && !loopback && !opt_given(options, v, "token"))
-        s = error_set(e, STATUS_USAGE,
-                      "--bind=%s needs --token: anybody who reaches it could look on", v->bind);
+        s = error_set(e, STATUS_USAGE, "--bind=%s needs --token: other hosts reach this address",
+                      v->bind);
     if (s == STATUS_OK)
         s = take_token(v, e);
     if (s)
@@ -119,7 +121,7 @@ static enum status view_settle(void *state, const struct start *start, struct st
 {
     struct view *v = state;
     if (v->player && !start->piped)
-        return error_set(e, STATUS_USAGE, "FILE and --in exclude each other");
+        return error_set(e, STATUS_USAGE, "FILE and --in: give only one of them");
     v->piped = start->piped;
     self->role.transient = !start->piped;
     (void)snprintf(v->group, sizeof v->group, "%s/watcher %ld", self->role.name, (long)getpid());
@@ -144,7 +146,7 @@ static enum status view_begin(void *state, struct experiment *x, struct error *e
         return s;
     char *story = view_story(x, &v->preview);
     s = story ? web_begin(v->web, preview_panel(&v->preview), story, e)
-              : error_memory(e, "what pages are told");
+              : error_memory(e, "a text for the pages");
     free(story);
     if (s == STATUS_OK && v->player)
         s = print_address(v, e);
@@ -180,8 +182,8 @@ static enum status keep(struct view *v, const struct frame *f, struct error *e)
     return STATUS_OK;
 }
 
-/* Beside other last stages it takes at most a quarter of the time, and next to none while nobody
- * looks. */
+/* Keeps a frame for the pages.  Next to other sinks, bragg-view is passive and uses at most a
+ * quarter of the time, and almost none while nobody sees a page. */
 static enum status view_frame(void *state, struct frame *f, struct error *e)
 {
     struct view *v = state;
@@ -205,7 +207,8 @@ static void view_interrupt(void *state)
     atomic_store(&v->interrupted, true);
 }
 
-/* The runtime does not listen to signals any more; it has blocked those that end a program. */
+/* Waits until the time of --linger is over or a signal arrives.  The runtime has blocked the
+ * signals that end a program, and does not read them any more. */
 static void linger(const struct view *v)
 {
     sigset_t ends;
@@ -217,7 +220,8 @@ static void linger(const struct view *v)
     (void)sigaddset(&ends, SIGHUP);
     const bool forever = v->piped && isnan(v->linger_s);
     if (forever || v->linger_s > 0)
-        log_line(LOG_TELL, "the stream has ended, %s stays; Ctrl-C ends it", v->address);
+        log_line(LOG_TELL, "the stream has ended; the page stays at %s; Ctrl-C ends it",
+                 v->address);
     while (sigtimedwait(&ends, NULL, forever ? NULL : &time) < 0 && errno == EINTR)
         ;
 }
@@ -225,7 +229,7 @@ static void linger(const struct view *v)
 static enum status tell_end(struct view *v, const char *how, struct error *e)
 {
     char *text = view_epilogue(how, v->frames);
-    const enum status s = text ? web_end(v->web, text, e) : error_memory(e, "what pages are told");
+    const enum status s = text ? web_end(v->web, text, e) : error_memory(e, "a text for the pages");
     free(text);
     return s;
 }
@@ -247,7 +251,7 @@ static void view_close(void *state)
     struct error ignored = {0};
     view_pipeline_close(v->pipeline);
     if (v->web)
-        (void)tell_end(v, "The stream has broken off.", &ignored);
+        (void)tell_end(v, "The stream was aborted.", &ignored);
     web_close(v->web);
     view_files_end(v->player);
     preview_free(&v->preview);

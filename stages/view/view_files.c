@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "run/pipeline/program.h"
 
-/* What is typed for them, and the end of the list. */
+/* Makes the command line of bragg-replay, which ends with NULL.  The caller frees the array. */
 static char **make_words(char *program, const char *const *paths, int count)
 {
     char **words = mem_array((size_t)count + 4, sizeof *words);
@@ -26,7 +26,7 @@ static char **make_words(char *program, const char *const *paths, int count)
     return words;
 }
 
-/* errno, or 0. */
+/* Starts a program whose standard output is `out`.  Returns 0, or errno. */
 static int start(char **words, int out, pid_t *player)
 {
     posix_spawn_file_actions_t files;

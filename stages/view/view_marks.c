@@ -8,7 +8,7 @@
 #include "physics/detector/pixel.h"
 #include "stages/shared/preview_marks.h"
 
-/* A point of a panel, in m from the sample. */
+/* Computes the position of a point of a panel, in m from the sample. */
 static void place(const struct experiment *x, const struct panel *p, double fast, double slow,
                   double position[3])
 {
@@ -21,7 +21,7 @@ static void place(const struct experiment *x, const struct panel *p, double fast
         position[i] = p->origin_m[i] + p->pixel_m * (fast * p->fast[i] + slow * p->slow[i]);
 }
 
-/* Where a ray meets the picture; false when that is elsewhere. */
+/* Computes where a ray meets the picture.  False if it does not meet the picture. */
 static bool aim(const struct experiment *x, const struct panel *shown, const double direction[3],
                 struct web_mark *m)
 {
@@ -70,7 +70,7 @@ enum status view_marks(const struct experiment *x, const struct panel *shown, co
                        struct web_mark **marks, size_t *count, struct error *e)
 {
     struct reflections list = {0};
-    struct panel seen = *shown;  // as the frame saw it
+    struct panel seen = *shown;  // with the shift of this frame
     panel_shift(x, &seen, f->recipe.shift_m);
     const bool exact = f->reflections.present;
     *marks = NULL;

@@ -1,4 +1,4 @@
-/* The reflections of a frame as marks on the picture that bragg-view shows. */
+/* Marks for the reflections of a frame, on the picture that bragg-view shows. */
 #ifndef BRAGG_STAGES_VIEW_MARKS_H
 #define BRAGG_STAGES_VIEW_MARKS_H
 
@@ -9,8 +9,9 @@
 
 enum { VIEW_MARKS_MAX = 50000 };  // more would hide the picture
 
-/* Gives *marks, for the caller to free with mem_free, of a frame of *x: its true reflections if it
- * has them, else those that are predicted; where they meet the panel `shown`. */
+/* Makes *marks for a frame of *x, in pixels of the panel `shown`.  The caller frees *marks with
+ * mem_free.  The marks are the true reflections if the frame carries them, else the predicted ones.
+ * STATUS_FAILED when memory is out. */
 enum status view_marks(const struct experiment *x, const struct panel *shown, const struct frame *f,
                        struct web_mark **marks, size_t *count, struct error *e);
 

@@ -24,7 +24,7 @@ struct view_pipeline {
     atomic_bool stop;
 };
 
-/* Processes that the source took out, the latest last. */
+/* Writes the processes that the source excluded, in the order of their exclusion. */
 static void put_fenced(FILE *out, const struct run_status *r)
 {
     (void)fputs(",\"fenced\":[", out);
@@ -60,7 +60,7 @@ static void tell(struct view_pipeline *v, int ended)
     free(text);
 }
 
-/* False once the run has ended. */
+/* Asks the source once.  False when the run has ended. */
 static bool take(struct view_pipeline *v)
 {
     struct run_status r;

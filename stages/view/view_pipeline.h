@@ -1,4 +1,5 @@
-/* What the source of the stream tells of its pipeline, for the pages of bragg-view. */
+/* The state of the pipeline, as the source of the stream reports it, for the pages of bragg-view.
+ */
 #ifndef BRAGG_STAGES_VIEW_PIPELINE_H
 #define BRAGG_STAGES_VIEW_PIPELINE_H
 
@@ -7,13 +8,14 @@
 
 struct view_pipeline;
 
-/* Asks the source that listens at `control` once a second, while somebody looks at `web`, which
- * must last, and tells pages; on a thread of its own.  *v stays NULL for a source that is reached
- * through a network.  End it with view_pipeline_close. */
+/* Starts a thread that asks the source at the endpoint `control` once a second, while a person sees
+ * a page of `web`, and sends the answers to the pages.  `web` must outlive *v.  *v is NULL if the
+ * source is on another host.  STATUS_FAILED if the thread cannot be started.  The caller ends *v
+ * with view_pipeline_close. */
 enum status view_pipeline_open(struct view_pipeline **v, struct web *web, const char *control,
                                struct error *e);
 
-/* NULL is fine. */
+/* Ends the thread and frees *v.  NULL is allowed. */
 void view_pipeline_close(struct view_pipeline *v);
 
 #endif

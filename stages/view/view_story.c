@@ -6,7 +6,7 @@
 
 #include "base/version.h"
 
-/* A text between quotes. */
+/* Writes a string of JSON.  Bytes that are not printable ASCII become question marks. */
 static void put_text(FILE *out, const char *text)
 {
     (void)fputc('"', out);

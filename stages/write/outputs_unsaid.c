@@ -165,16 +165,10 @@ static bool is_polarized_aslant(const struct unsaid_frame *u, char *value)
 
 /* --- pixels -------------------------------------------------------------- */
 
-/* Raw words have offset and gain of their own in each pixel, which calibration files say. */
-static bool is_raw(const struct unsaid_frame *u)
-{
-    return strstr(u->x->history, "--gain-switching");
-}
-
 static bool has_offset(const struct unsaid_frame *u, char *value)
 {
     (void)snprintf(value, VALUE_SIZE, "%.9g ADU", u->x->adc_offset);
-    return u->f->image.unit == UNIT_ADU && u->x->adc_offset != 0.0 && !is_raw(u);
+    return u->f->image.unit == UNIT_ADU && u->x->adc_offset != 0.0 && !u->x->gain_switches;
 }
 
 static bool has_gain(const struct unsaid_frame *u, char *value)
@@ -182,7 +176,7 @@ static bool has_gain(const struct unsaid_frame *u, char *value)
     const double gain = u->scale > 0.0 ? u->scale : u->x->gain;
     (void)snprintf(value, VALUE_SIZE, "%s=%.9g", u->scale > 0.0 ? "--scale" : "--gain", gain);
     return (u->scale > 0.0 || u->f->image.unit == UNIT_ADU) && gain > 0.0 && gain != 1.0 &&
-           !is_raw(u);
+           !u->x->gain_switches;
 }
 
 static bool has_mask(const struct unsaid_frame *u, char *value)

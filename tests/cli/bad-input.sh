@@ -37,6 +37,10 @@ printf -- '-0.1 2\n0.1 3\n' > below.stol
 printf '0 nan\n' > nan.stol
 printf '0 2\n0.1 1e10\n' > bright.stol
 printf '0\n' > one.stol
+printf '# Column 1: q_A^-1\n0 2\n0.1 3\n' > q.stol
+printf '# Column 1: q_nm^-1\r\n0 2\r\n0.1 3\r\n' > nm.stol
+printf '\357\273\277# 2th_deg I\n\n0 2\n10 3\n' > angle.stol
+printf '# F(q) of water, against sin(theta)/lambda\n0 2\n5 3\n' > function.stol
 
 # Tables of peaks, of frames and of lattices
 printf 'frame fast slow\n0 1 2\n' > fine.tsv
@@ -73,6 +77,9 @@ expt dup.expt 's/"wavelength": 1.0/"wavelength": 1.0, "wavelength": 2.0/'
 { cat good.expt; echo garbage; } > tail.expt
 printf '[]\n' > list.expt; printf '{}\n' > object.expt; printf 'null\n' > null.expt; printf '{"a": "\\u0000"}\n' > nul.expt
 sed 's/./&\x00/g' good.expt > utf16.expt
+
+expt allbad.expt 's/"image_size"/"mask": [[0, 0, 20, 20]], &/'
+expt mostbad.expt 's/"image_size"/"mask": [[0, 0, 20, 15]], &/'
 
 # Geometry files of CrystFEL
 printf 'clen = 0.1 m\nres = 10000\na/min_fs = 0\na/max_fs = 7\na/min_ss = 0\na/max_ss = 7\na/fs = x\na/ss = y\na/corner_x = -4\na/corner_y = -4\n' > good.geom
@@ -138,6 +145,27 @@ smv 8 8 129 > odd.img
 smv 4096 4096 128 > claims.img
 printf '{\nHEADER_BYTES=512;\n}\n' > bare.img
 printf '{\nHEADER_BYTES=99999999999;\nSIZE1=8;\nSIZE2=8;\n}\n' > header.img
+# mask NAME BYTES HEADER: SMV of 8 x 8 pixels with more lines in its header, and so many bytes 001
+mask() {
+	printf '{\nHEADER_BYTES=512;\nSIZE1=8;\nSIZE2=8;\n%s\n}' "$3" | dd bs=512 count=1 conv=sync 2> /dev/null > "$1"
+	head -c "$2" /dev/zero | tr '\0' '\1' >> "$1"
+}
+mask mad.img 128 'TYPE=mad;'
+mask signed.img 128 'TYPE=signed_short;'
+mask motorola.img 128 'BYTE_ORDER=motorola;'
+mask stack.img 128 'DIM=3;'
+mask pck.img 128 'COMPRESSION=PCK;'
+mask wider.img 256 'BYTE_ORDER=little_endian;'
+mask more.img 130 'TYPE=unsigned_short;'
+mask twosizes.img 128 'SIZE2=16;'
+mask pixel.img 128 'PIXEL_SIZE=0.5;BYTE_ORDER=little_endian;'
+mask narrow.img 128 'TYPE=float;'
+{ mask half.img 16 '' && head -c 112 /dev/zero >> half.img; }
+printf '1.0\n%.0s' 1 2 3 4 5 6 7 8 9 > floats.txt
+printf '\357\273\2771\r\n\r\n0\r\n 1 \r\n0,5\r' > crlf.floats
+# as whole numbers of 32 bits, and as floats of the other byte order
+printf '\1\0\0\0%.0s' 1 2 3 4 > whole.floats
+printf '\77\200\0\0%.0s' 1 2 3 4 > big.floats
 head -c 7 /dev/zero > seven.bin
 head -c 256 /dev/zero > zeros.bin
 { printf x; tail -c +20 recipes.rec; } > tail.rec # not what follows: a random byte may begin another format

@@ -24,6 +24,8 @@ printf '1 2 3 10 1\n1 2 4 10 1 0\n' > six.hkl
 printf '9000 1\n9001 2 3\n' > ragged.spectra
 printf '9000 1\n9001 2\n9001 3\n' > still.spectra
 printf '9000 0\n9001 -2\n' > dark.spectra
+printf '9000 1 5\n9001 5 -0.7\n9002 1 1\n' > below.spectra
+printf '# energy/eV photons\r\n\r\n9000 1 5 \r\n 9001 5 -.25\t\r\n9002 -.125 1\r\n\r\n9003 1 0\r' > noise.spectra
 printf '9000,5 0,97\n9001,5 1,2\n' > comma.spectra
 printf '9000.5;0,97\n9001.5;1,2\n' > semicolon.spectra
 printf '# wavelength/A weight\n1.37 1\n1.38 2\n' > wavelength.spectra
@@ -49,6 +51,7 @@ printf '1\n1 2 3\n' > odd.shifts
 printf 'nan 2 3\n' > nan.shifts
 printf 'shadow 0\n1 2\n3 4\nshadow 1\n' > line.shadow
 printf 'shadow 2\n' > bright.shadow
+printf 'shadow 0.5\n-1 -1\n0 -1\n0 0\nshadow 0\n300 300\n400 300\n400 400\n' > pixels.shadow
 printf '1 2 3 10\n0 0 1 5\n1 2 3 20\n' > twice.hkl
 printf '1 2 3 1e10\n' > bright.hkl
 for h in 0 1 2 3; do for k in 0 1 2 3; do for l in 1 2 3 4; do echo $h $k $l 10; done; done; done > unique.hkl
@@ -82,6 +85,9 @@ smv() {
 }
 smv 8 8 128 > mask.img
 smv 8 8 100 > short.img
+smv 8 8 256 > long.img
+smv 8 8 128 | sed 's/=little_/=muddle_/' > order.img
+smv 8 8 128 | sed 's/^BYTE_ORDER/BITS_ORDER/' > unordered.img
 smv 2147483647 2147483647 100 > wide.img
 printf '1 0 0 0 1 0 0 0 1.1\n' > stretched.txt
 printf '1 0 0 0 1 0 0 0 -1\n' > mirror.txt

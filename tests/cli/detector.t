@@ -92,6 +92,19 @@ if has python:h5py; then
 	is 'of two that contradict each other an option chooses' "$(beam two --wavelength=1.1)" wavelength_A=1.1
 	is 'a file that does not say it' "$(beam none)" "$(printf '%s\n' wavelength_A=1 \
 		'warning: beam.h5: does not say the wavelength: 1 A is used. Give --wavelength or --energy')"
+	refused foreign-alone 'the modules reach over 1065 x 1030 pixels (slow x fast); detectorSpecific/y_pixels_in_detector and x_pixels_in_detector'
+	# other WHAT: the warnings about a file of which a field says something else
+	other() {
+		/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_chains.py" bad one.nxs other.h5 "foreign-$1"
+		bragg-geometry --detector=other.h5 --ncells=5 2>&1 >/dev/null | sed -n 's/^bragg-geometry: warning: other.h5: //p'
+	}
+	is 'a file of another program that agrees with itself' "$(other '')" ''
+	is 'a beam centre in mm that agrees' "$(other mm)" ''
+	is 'a beam centre that was left at 0, 0' "$(other zero)" ''
+	is 'a beam centre that contradicts the modules' "$(other centre | sed 's/[0-9.][0-9.]*, [0-9][0-9.]*/N/g')" \
+		'/entry/instrument/detector/beam_center_x and _y are N pixels, but its transformations lead to N: these count'
+	is 'an energy that contradicts the wavelength' "$(other energy | sed 's/has [0-9.]*/has N/')" \
+		'/entry/instrument/detector/detectorSpecific/photon_energy is 8000 eV, but the beam has N eV: this counts'
 	/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_chains.py" bad one.nxs bad.h5 huge-mask
 	check 'a mask far larger than the modules is read in part' timeout 10 sh -c \
 		'bragg-geometry --detector=bad.h5 --ncells=5 | bragg-tap --print'
@@ -137,6 +150,15 @@ check_status 'a detector that is not known' 3 bragg-geometry --detector=perkin.p
 poni Eiger1M '{"pixel1": 0.000172, "pixel2": 0.000172}' >sizes.poni
 poni Eiger1M '{"max_shape": [2167, 2070]}' >shape.poni
 check_status 'pixels of another size than those of the named detector' 3 bragg-geometry --detector=sizes.poni
+{ cat plain.poni && printf 'PixelSize1: 0.0011\nPixelSize2: 0.0011\n'; } >contradicts.poni
+{ cat plain.poni && printf '# calibrated again\nPixelSize1: 0.0011\nPixelSize2: 0.0011\nDistance: 0.2\n'; } >appended.poni
+{ cat plain.poni && echo 'Dist: 0.2'; } >distances.poni
+says() { bragg-geometry --detector="$1" 2>&1 >/dev/null | tail -n 1; }
+check_status 'two sizes of pixels in one geometry' 3 bragg-geometry --detector=contradicts.poni
+is 'are named' "$(says contradicts.poni)" 'bragg-geometry: contradicts.poni:11: PixelSize1 is 0.0011, which contradicts the 0.001 of an earlier line'
+is 'two distances, too' "$(says distances.poni)" 'bragg-geometry: distances.poni:11: Dist is 0.2, which contradicts the 0.15 of an earlier line'
+bragg-geometry --detector=appended.poni --write-geom=appended.geom | bragg-tap --print >printed
+is 'of two geometries in a file the last counts' "$(grep '^clen\|^res' appended.geom)" "$(printf 'clen = 0.200000000\nres = 909.090909')"
 check_status 'another number of pixels' 3 bragg-geometry --detector=shape.poni
 # said FILE OPTION...: warnings of bragg-geometry, and the wavelength
 said() {

@@ -47,6 +47,9 @@ check 'one of them alone' cmp only_1.raw options_1.raw
 rows other --scan=one.expt --phi0=25.5 --frames=1
 check 'options go before the scan' cmp other_0.raw options_1.raw
 
+sed '1s/"experiment": \[{/&"imageset": 0, /; 1s/}\], *$/&/; s/"beam": \[/"imageset": [{"__id__": "ImageSweep", "template": "x_#.cbf", "mask": "pixels.mask", "gain": "", "pedestal": null, "dx": "dx.pickle"}], &/' one.expt >masked.expt
+is 'files of an image set are not read, and named' "$(bragg-geometry --expt=masked.expt 2>&1 >/dev/null | grep 'warning: masked')" \
+	'bragg-geometry: warning: masked.expt: without effect here: mask, dx'
 geometry='--expt=one.expt --matrix=one.expt --default-F=50'
 rows matrix --frames=1 --osc=0.5
 geometry='--expt=one.expt --cell=60,64,50,90,90,90 --default-F=50'
@@ -76,6 +79,41 @@ is 'a pixel counts up to what is trusted over the gain' \
 bragg-geometry --expt=one.expt --ncells=6 --oversample=2 | bragg-orient --scan=one.expt --phi-steps=3 |
 	bragg-intensity --threads=1 | bragg-noise | bragg-write 'n_%d.img' 2>>err
 check 'frames of a list are computed again from their headers' bragg-replay --recompute n_2.img
+# --- a list and the images that it names
+# with NAME SED-COMMAND IMAGESET: the list of two images, or of one file of both, changed
+with() {
+	list "$1" "{\"panels\": [$(panel 80 64 '-20, 16, -100' '')]}" "$cubic"
+	sed -i 's/"scan": 0/"scan": 0, "imageset": 0/; s/"image_range": .*, "osc/"image_range": [1, 2], "osc/; s/\[1, 1, 1\]/[1, 1]/; '"$2" "$1"
+	sed -i "s|^\"detector|\"imageset\": [{$3}], &|" "$1"
+}
+# told NAME STATUS TEXT: of a list, one line
+told() {
+	status=0
+	{ bragg-geometry --expt="$1" 2>err || echo $? >failed; } | bragg-tap --print >/dev/null 2>&1
+	[ ! -e failed ] || { status=$(cat failed) && rm failed; }
+	[ "$status" = "$2" ] && [ "$(wc -l <err)" = 1 ] && grep -q -e "$3" err && return
+	echo "# $status $(cat err)"
+	return 1
+}
+mkdir images
+bragg-geometry --quiet --expt=one.expt --default-F=9 | bragg-orient --quiet --scan=one.expt | bragg-intensity --quiet --threads=1 |
+	bragg-noise --quiet --adc-offset=0 | bragg-write --quiet images/i_%02d.cbf images/i_%02d.img images/i.nxs
+plates='"template": "images/i_##.cbf"' stills='"images": ["images/i_01.img", "images/i_02.img"]' nexus='"template": "images/i.nxs", "single_file_indices": [0, 1]'
+for images in "$plates" "$stills" "$nexus"; do
+	name=$(echo "$images" | sed 's/.*images.\(i[^"]*\)".*/\1/')
+	with fits.expt '' "$images"
+	check "$name: a list that fits" sh -c 'bragg-geometry --expt=fits.expt 2>err | bragg-tap --print >/dev/null && ! grep -v "first of" err'
+	with turned.expt 's/\[80, 64\]/[64, 80]/' "$images"
+	check "$name: a list of another size" told turned.expt 3 '--expt=turned.expt: image_size is 64 x 80, but the image .* has 80 x 64 pixels'
+	with fine.expt 's/\[0.5, 0.5\]/[0.25, 0.25]/' "$images"
+	check "$name: of other pixels" told fine.expt 3 '--expt=fine.expt: pixel_size is 0.25 mm, but the image .* has pixels of 0.5 mm'
+	with wave.expt 's/: 1.25/: 1.5/' "$images"
+	check "$name: of another wavelength" told wave.expt 0 'warning: --expt=wave.expt: the wavelength is 1.5 A, but the image .* says 1.25 A'
+done
+with halves.expt 's/"panels": \[\(.*\)\]}\]/"panels": [\1, \1]}]/' "$nexus"
+check 'a list of two panels for an image of one' told halves.expt 3 'halves.expt has 2 panels, but its image .*i.nxs has 1'
+with long.expt 's/"image_range": .1, 2/"image_range": [1, 3/' "$nexus"
+check 'a list of more images than its set' told long.expt 3 'single_file_indices: has 2 items, but image_range of the scan has 3 images'
 bragg-geometry --expt=one.expt --write-geom=one.geom | bragg-tap --print >/dev/null
 bragg-geometry --geom=one.geom --ncells=6 | bragg-orient | bragg-intensity | bragg-noise | bragg-write g_0.img
 check 'and so are those of a geometry file' bragg-replay --recompute g_0.img

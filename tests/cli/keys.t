@@ -173,5 +173,5 @@ CLIENT_KEYS=keys timeout 60 testclient pull "$(cat endpoint)" 20 good >/dev/null
 wait $server
 is 'a gateway with keys: clients that have none get nothing' "$(ls good | wc -l) $(ls bad.client | wc -l)" '20 0'
 check 'who was refused is counted' perl -MJSON::PP -e 'exit !(decode_json(<>)->{refused} > 2)' serve.stats
-check 'and said' grep -q 'warning: refused [0-9]* connections of clients without a good key' said
+check 'and said' grep -q 'warning: refused [0-9]* connections of clients without a valid key' said
 finish

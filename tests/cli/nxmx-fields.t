@@ -71,6 +71,25 @@ energy, *shots = numpy.loadtxt("shots.txt").T
 asked = [(shot * 12398.419843320026 / energy).sum() / shot.sum() for shot in shots]
 assert numpy.allclose(means[:3], asked, rtol=1e-6), (means, asked)'
 is 'nothing is said' "$(cat message)" ''
+# what dispersion and divergence make of one direction, and weights of a list that repeats wavelengths
+series wide --dispersion=2 --dispersion-steps=5 --divergence=0.02 --divergence-steps=3 -- --random
+printf -- '-10 0 0 1 1e-10\n-10 0.001 0 2 1.01e-10\n-10 0 0.001 4 1e-10\n-10 0.001 0.001 8 1.01e-10\n-10 0 0 16 0.99e-10\n' >list
+series list --source-file=list --weights=apply -- --random
+series pulses --divergence=0.02 --divergence-steps=3 -- --random --spectrum=gauss --bandwidth=0.5 --channels=4
+check 'sources that differ in direction alone are one wavelength of the spectrum, with the sum of their weights' /usr/bin/python3 -c '
+import h5py, numpy
+def spectrum(name):
+    beam = h5py.File(name + ".nxs")["entry/instrument/beam"]
+    waves, weights, other = (beam["incident_wavelength_spectrum" + end][()] for end in ("", "_weights", "_weight"))
+    assert numpy.array_equal(weights, other)
+    return waves, weights
+waves, weights = spectrum("wide")
+one, alike = spectrum("band")
+assert numpy.array_equal(waves, one) and numpy.allclose(weights / weights.sum(), alike / alike.sum(), rtol=1e-12), (waves, weights)
+waves, weights = spectrum("list")
+assert numpy.allclose(waves, (1, 1.01, 0.99), rtol=1e-14) and numpy.allclose(weights / weights.sum(), numpy.array((5, 10, 16)) / 31), (waves, weights)
+waves, weights = spectrum("pulses")
+assert waves.shape == weights.shape == (5, 4) and all(len(set(row)) == 4 for row in waves) and numpy.allclose(weights.mean(1), 1), (waves, weights)'
 
 # sums FILE: of the pixels of each image, as a reader without plugins finds them
 sums() {

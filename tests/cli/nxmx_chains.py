@@ -162,6 +162,30 @@ def beam_says(entry, what):
         where[name].attrs["units"] = units
 
 
+def says_otherwise(f, detector, what):
+    """A file of another program, of which a field says something else than the modules do."""
+    del f["entry/braggpipe"]
+    more = detector.create_group("detectorSpecific")
+    if what == "centre":
+        detector["beam_center_y"][...] = detector["beam_center_y"][()] + 30
+    elif what == "mm":
+        for name in "beam_center_x", "beam_center_y":
+            detector[name][...] = detector[name][()] * detector["x_pixel_size"][()] * 1000
+            detector[name].attrs["units"] = "mm"
+    elif what == "zero":
+        detector["beam_center_x"][...] = detector["beam_center_y"][...] = 0
+    elif what == "energy":
+        more["photon_energy"] = 8000.0
+        more["photon_energy"].attrs["units"] = "eV"
+    elif what == "alone":
+        for name in "data", "pixel_mask":
+            del detector[name]
+        del f["entry/data"]
+        more["x_pixels_in_detector"], more["y_pixels_in_detector"] = 1031, 1065
+    elif what:
+        raise SystemExit(what)
+
+
 def bad(source, path, what):
     shutil.copy(source, path)
     with h5py.File(path, "r+") as f:
@@ -208,6 +232,8 @@ def bad(source, path, what):
             f["entry/instrument/beam/incident_wavelength"][...] = -1
         elif what.startswith("beam-"):
             beam_says(f["entry"], what[5:])
+        elif what.startswith("foreign"):
+            says_otherwise(f, detector, what[8:])
         elif what == "no-module":
             for name in [k for k in detector if k.startswith("module")]:
                 del detector[name]

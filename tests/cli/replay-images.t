@@ -97,6 +97,15 @@ is 'DISTANCE is not CLOSE_DISTANCE' "$(keys close_0.img | grep '^DISTANCE')" 'DI
 smv other.img PIXEL_SIZE=0.1024 DISTANCE=270 WAVELENGTH=0.9 BEAM_CENTER_X=0.15 BEAM_CENTER_Y=0.25
 bragg-replay adsc.img other.img other.img 2>err | bragg-write --quiet other_%d.img
 is 'an image at another distance is named once' "$(grep -c 'warning: other.img: the header has 0.9 A and 270 mm, but all frames are sent with 0.9 A and 170 mm' err)" 1
+smv fine.img PIXEL_SIZE=0.0512 DISTANCE=170 WAVELENGTH=0.9 BEAM_CENTER_X=0.15 BEAM_CENTER_Y=0.25
+bragg-replay adsc.img fine.img 2>err | bragg-tap --quiet --count >/dev/null
+is 'an image with other pixels is named' "$(sed 's/.*warning/warning/' err)" 'warning: fine.img: the header has pixels of 0.0512 mm, but all frames are sent with pixels of 0.1024 mm of adsc.img'
+smv beam.img PIXEL_SIZE=0.1024 DISTANCE=170 WAVELENGTH=0.9 BEAM_CENTER_X=0.15 BEAM_CENTER_Y=0.55
+bragg-replay adsc.img beam.img 2>err | bragg-tap --quiet --count >/dev/null
+is 'an image with the beam at another place is named' "$(sed 's/.*warning/warning/' err)" 'warning: beam.img: according to the header, the beam hits pixel 5.37109, 1.46484, but all frames are sent with pixel 2.44141, 1.46484 of adsc.img'
+smv near.img PIXEL_SIZE=0.1024 DISTANCE=170.1 WAVELENGTH=0.901 BEAM_CENTER_X=0.25 BEAM_CENTER_Y=0.25
+bragg-replay adsc.img near.img 2>err | bragg-tap --quiet --count >/dev/null
+is 'an image whose beam jitters is not named' "$(cat err)" ''
 cbf() { # FILE SED-COMMAND
 	sed "$2" a_0.cbf >"$1"
 }
@@ -141,6 +150,22 @@ refused 'no number' 3 'nan.img: header: PIXEL_SIZE=nan is not a finite number' n
 refused 'a distance of 1e27 m' 3 'huge.img: header: distance, m: 1e.27, must be from 0 to 1e.06' huge.img
 refused 'a frame that is not there' 2 '--frames: frame 3 is not in a_0.img, which contains 3 frames' --frames=2-3 a_0.img a_1.img a_2.img
 refused 'recorded times' 2 '--speed: image files contain no times' --speed=real a_0.img
+# series NAME OPTION...: two frames as NXmx
+series() {
+	name=$1
+	shift
+	bragg-geometry --pixel=1.6 --ncells=5 "$@" | bragg-orient --quiet --frames=2 --random | bragg-intensity --threads=1 |
+		bragg-noise --quiet | bragg-write --quiet "$name.nxs"
+}
+series first --distance=120 --detpixels=61x40
+series turned --distance=120 --detpixels=40x61
+series halves --distance=120 --detpixels=61x40 --cut=1,2
+series nearer --detpixels=61x40 --distance=100
+refused 'NXmx of the same pixels, turned' 3 'turned.nxs: panel 0 has 40 x 61 pixels; expected 61 x 40 as in first.nxs' first.nxs turned.nxs
+refused 'NXmx of the same pixels in two panels' 3 'halves.nxs: has 2 panels; expected 1 as in first.nxs' first.nxs halves.nxs
+refused 'NXmx behind SMV' 3 'turned.nxs: panel 0 has 40 x 61 pixels; expected 61 x 40 as in a_0.img' a_0.img turned.nxs
+bragg-replay first.nxs nearer.nxs 2>err | bragg-write --quiet nearer_%d.img
+is 'NXmx at another distance is warned of' "$(sed 's/.*warning/warning/' err)" 'warning: nearer.nxs: the header has 1 A and 100 mm, but all frames are sent with 1 A and 120 mm of first.nxs'
 bragg-replay a_0.img other.img 2>err | bragg-write --quiet y_%d.img 2>/dev/null
 check 'another detector' says '^bragg-replay: .*other.img: 6 x 4 pixels; expected 61 x 40 as in a_0.img' err
 finish

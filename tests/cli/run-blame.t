@@ -72,6 +72,27 @@ else
 	skip 'through a launcher that says something itself' "$(tail -n 1 message)"
 fi
 
+# Ctrl-C while a host does not answer: folders that were made are removed, others stay
+printf '#!/bin/sh\n: >"$ASKED"\nexec sleep 30\n' >bin/ssh
+# ended SIGNAL STATUS WORKDIR MESSAGE: of a run that is still asking
+ended() {
+	rm -f asked
+	ASKED=$PWD/asked PATH="$PWD/bin:$PATH" setsid env --default-signal=INT,TERM bragg-run --launcher=ssh --hosts=a,b --workdir="$3" far.yaml 2>message &
+	asking=$!
+	soon test -e asked
+	kill -"$1" "$asking"
+	status=0
+	wait "$asking" || status=$?
+	is "SIG$1 while hosts are asked" "$status $(cat message)" "$2"
+}
+ended INT '130 ' new/deep
+check 'the folders that it made are removed' test ! -e new
+ended TERM '1 bragg-run: ended by signal 15 (SIGTERM)' new
+check 'here, too' test ! -e new
+mkdir old
+ended INT '130 ' old
+is 'an older folder stays, empty' "$(ls -A old; ls -d old)" old
+
 # --- done is what the source says
 true=$(command -v true)
 pipe 3 "{name: write, program: $true, args: ['x_%d.raw']}" >short.yaml

@@ -10,7 +10,7 @@ shots() { # NAME OPTION...
 	shift
 	bragg-geometry --quiet --detpixels=100,80 --pixel=1 --distance=100 --cell=50,50,50,90,90,90 --default-F=0 ${cut:+--cut=2,2} |
 		bragg-orient --quiet --frames=2 | bragg-intensity --quiet | bragg-background --quiet --water=50 |
-		bragg-noise --quiet --saturation=65000 --adc-offset=0 --readout=0 "$@" | bragg-write --quiet "$name"
+		bragg-noise ${loud---quiet} --saturation=65000 --adc-offset=0 --readout=0 "$@" | bragg-write --quiet "$name"
 }
 holds() {
 	check "$1" /usr/bin/python3 -c "
@@ -31,6 +31,15 @@ h5py.File('other.h5', 'w')['map'] = t
 h5py.File('turned.h5', 'w')['transmission'] = t.T
 head = b'{\nHEADER_BYTES=512;\nDIM=2;\nBYTE_ORDER=little_endian;\nTYPE=unsigned_short;\nSIZE1=100;\nSIZE2=80;\n}\x0c\n'
 open('map.img', 'wb').write(head.ljust(512) + numpy.rint(t * 65535).astype('<u2').tobytes())
+h5py.File('big.h5', 'w')['transmission'] = t.astype('>f8')
+h5py.File('yes.h5', 'w')['transmission'] = t > 0
+h5py.File('dark.h5', 'w').create_dataset('transmission', (80, 100), 'f4')
+h5py.File('lzf.h5', 'w').create_dataset('transmission', data=t, compression='lzf')
+f = h5py.File('percent.h5', 'w'); f['transmission'] = t; f['transmission'].attrs['units'] = 'percent'
+f = h5py.File('plain.h5', 'w'); f['transmission'] = t; f['transmission'].attrs['units'] = 'dimensionless'
+open('motorola.img', 'wb').write(head.replace(b'little_endian', b'Big_Endian').ljust(512) + numpy.rint(t * 65535).astype('>u2').tobytes())
+open('wave.img', 'wb').write(head.replace(b'DIM', b'WAVELENGTH=3;\nDIM').ljust(512) + numpy.rint(t * 65535).astype('<u2').tobytes())
+open('ones.img', 'wb').write(head.ljust(512) + (t > 0).astype('<u2').tobytes())
 t[:50].tofile('short.raw')
 t[3, 4] = 1.01; t.tofile('bright.raw')
 t[3, 4] = numpy.nan; t.tofile('nan.raw')"
@@ -52,6 +61,17 @@ holds 'on top of a beam stop' "s, b = data('stop.nxs'), data('both.nxs'); assert
 holds 'what nothing reaches is masked with the beam stop, and no more' "
 want = (mask('stop.nxs') != 0) | (t == 0); assert (mask('both.nxs') == 256 * want).all() and 100 < want.sum() < 200"
 holds 'or not' "assert (data('bare.nxs') == data('both.nxs')).all() and 'pixel_mask' not in h5py.File('bare.nxs')['/entry/instrument/detector']"
+for same in big.h5 plain.h5; do
+	shots "${same}_%d.raw" $light --transmission="$same"
+	check "$same is the same" cmp "${same}_1.raw" map_1.raw
+done
+shots motorola_%d.raw $light --transmission=motorola.img
+check 'of SMV in the other byte order' cmp motorola_1.raw smv_1.raw
+warned() { # FILE WANTED
+	is "$1 gives a warning" "$(loud='' shots "warned_$1_%d.raw" $light --transmission="$1" 2>&1 | grep -c "^bragg-noise: warning: --transmission: $2")" 1
+}
+warned wave.img 'the file is of 3 A, the beam has 1 A; other wavelengths pass otherwise'
+warned ones.img 'at most 1.53e-05 passes at any pixel; SMV counts 65535 for all'
 check 'recomputed with that file' bragg-replay --recompute both.nxs:1
 shots img_%d.img --transmission=map.raw
 shots same_%d.img --transmission=map.h5
@@ -61,6 +81,10 @@ refused() { # FILE WANTED
 	is "$1 is refused" "$(shots refused_%d.raw --transmission="$1" 2>&1 | grep -c "^bragg-noise: .*$2")" 1
 }
 refused other.h5 'other.h5: must have /transmission, numbers of 2 or 3 dimensions'
+refused yes.h5 'yes.h5: /transmission holds no numbers; expected integers or floats'
+refused dark.h5 'dark.h5: all pixels are 0, so nothing passes; expected shares from 0 to 1'
+refused lzf.h5 'lzf.h5: /transmission is packed by filter 32000 (LZF), which cannot be read here; h5repack --filter=GZIP=1'
+refused percent.h5 "percent.h5: /transmission: units are 'percent'; expected a share from 0 to 1 without units"
 refused bright.raw 'bright.raw: pixel 304 lets 1.01 pass, must be from 0 to 1'
 refused nan.raw 'nan.raw: pixel 304 lets nan pass'
 refused short.raw 'the file has 5000 pixels in rows of 5000, frames have 8000 in rows of 100'

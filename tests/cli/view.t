@@ -45,6 +45,7 @@ view a.rec
 part 'the page and what is refused' http "$(cat address)"
 part 'values' values "$(cat address)" 'a_%d.img'
 part 'hostile messages' hostile "$(cat address)"
+part 'hostile frames' frames "$(cat address)"
 port=$(sed 's/.*:\([0-9]*\)\/.*/\1/' address)
 check_status 'a port in use' 1 sh -c "bragg-replay a.rec 2>/dev/null | bragg-view --bind=127.0.0.1:$port 2>busy"
 check 'is said' says "^bragg-view: --bind=127.0.0.1:$port: Address already in use" busy
@@ -118,14 +119,14 @@ refuses() {
 	is 'and no other' "$(wc -l <said)" 1
 }
 chmod 640 token
-refuses 'a token that others may read' 3 'token: others may read the token: chmod 600' --token=token
+refuses 'a token that others may read' 3 'token: other users may read the token; set its mode with chmod 600' --token=token
 echo short >token
 chmod 600 token
-refuses 'a short token' 3 'token:1: a token has 16 to 127 letters' --token=token
+refuses 'a short token' 3 'token:1: a token has 16 to 127 characters' --token=token
 refuses 'no file of a token' 3 'none: No such file' --token=none
 refuses 'other hosts without a token' 2 '0.0.0.0:8080 needs --token' --bind=0.0.0.0:8080
 for bad in 8080 localhost 127.0.0.1: 127.0.0.1:70000 127.0.0.1:-1 ::1:8080 example.org:80 /tmp/x:1 300.0.0.1:1; do
-	refuses "--bind=$bad" 2 'is no ADDRESS:PORT' "--bind=$bad"
+	refuses "--bind=$bad" 2 'is not ADDRESS:PORT' "--bind=$bad"
 done
 
 # --- beside a stage that writes: whoever looks, all frames are written, and memory stays flat
@@ -177,10 +178,38 @@ bragg-run --view="127.0.0.1:$(cat taken)" p.yaml 2>run.log
 is 'a port that another program has is refused before the run' "$? $(cat run.log) $(ls | grep -c '^run_.*bin')" \
 	"1 bragg-run: --view=127.0.0.1:$(cat taken): Address already in use 0"
 kill $taker
+# run_refuses NAME TEXT OPTION...: in one line, which does not say that a page is there
+run_refuses() {
+	what=$1
+	want=$2
+	shift 2
+	status=0
+	bragg-run "$@" p.yaml 2>run.log || status=$?
+	is "$what" "$((status > 1)) $(wc -l <run.log) $(grep -c -e "$want" run.log) $(ls | grep -c '^run_.*bin')" '1 1 1 0'
+}
+run_refuses 'bragg-run refuses an address of all hosts without a token' '^bragg-run: --view=0.0.0.0:8099 needs a token' --view=0.0.0.0:8099
+run_refuses 'with port 0, too' '^bragg-run: --view=0.0.0.0:0 needs a token' --view=0.0.0.0:0
+run_refuses 'an address of another option' '^bragg-run: --bind=0.0.0.0:8099 needs a token' --view --set=view.bind=0.0.0.0:8099
+run_refuses 'before a job is made of it' '^bragg-run: --view=0.0.0.0:8099 needs a token' --view=0.0.0.0:8099 --launcher=slurm
+run_refuses 'and before commands are printed' '^bragg-run: --view=0.0.0.0:8099 needs a token' --view=0.0.0.0:8099 --dry-run
+echo short >bad-token
+chmod 600 bad-token
+run_refuses 'a short token' '^bragg-run: bad-token:1: a token has 16' --view --set=view.token=bad-token
+run_refuses 'no file of a token' "^bragg-run: stage 'view': --token: there is no file 'absent'" --view --set=view.token=absent
+chmod 644 bad-token
+run_refuses 'a token that others may read' '^bragg-run: bad-token: other users may read' --view --set=view.token=bad-token
+run_refuses 'two pages at one port' "^bragg-run: --bind=127.0.0.1:8080: stage 'view' has 2 processes" --view --count=view=2
+run_refuses 'one file for a trace and a report' '^bragg-run: --trace and --report: both name the file x.html' --trace=x.html --report=x.html
+run_refuses 'a token that nobody would see' "^bragg-run: stage 'view': --token needs a file" --view --set=view.token
+chmod 600 token
+echo 0123456789abcdef-_ >token
+bragg-run --view="127.0.0.1:$port" --set=view.token="$PWD/token" --set=replay.loop=1 p.yaml >run.log 2>&1
+is 'a page with a token: the line names its file' "$? $(grep -c "^bragg-run: http://127.0.0.1:$port/?token=... shows the stream; the token is in $PWD/token$" run.log) $(grep -c 0123 run.log)" '0 1 0'
+rm -f run_*.bin
 for bad in 8080 127.0.0.1: 127.0.0.1:70000 ::1:8080 example.org:80 '127.0.0.1:0;id' ' '; do
 	bragg-run --view="$bad" p.yaml 2>run.log
 	is "so is --view=$bad" "$? $(cat run.log)" \
-		"2 bragg-run: --view: '$bad' is no ADDRESS:PORT, as 127.0.0.1:8080 is; the address is localhost or IPv4, port 0 any that is free"
+		"2 bragg-run: --view: '$bad' is not ADDRESS:PORT, such as 127.0.0.1:8080; ADDRESS is localhost or an IPv4 address, and port 0 is any free port"
 done
 sed 's/--loop=20/--loop=1/' p.yaml >once.yaml
 bragg-run --view=127.0.0.1:0 once.yaml >run.log 2>&1

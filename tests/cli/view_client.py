@@ -226,6 +226,87 @@ def part_files(address, template):
     check('no reflection is known', s.answer('marks 1')[0][10] == 0)
 
 
+def frame(data=b'', opcode=1, final=1, reserved=0, mask=True, size=None):
+    """A frame of a client; `size`: the bytes of the field that holds the size."""
+    data = data.encode() if isinstance(data, str) else data
+    size = (8 if len(data) > 65535 else 2 if len(data) > 125 else 0) if size is None else size
+    short = {0: len(data), 2: 126, 8: 127}[size]
+    head = bytes([final << 7 | reserved << 4 | opcode, mask << 7 | short]) + (len(data).to_bytes(size, 'big') if size else b'')
+    return head + (b'\x11\x22\x33\x44' + bytes(b ^ (17, 34, 51, 68)[i % 4] for i, b in enumerate(data)) if mask else data)
+
+
+def code(value, reason=b''):
+    return frame(value.to_bytes(2, 'big') + reason, 8)
+
+
+TILE = 'tile 0 0 0 1 1 1 max'
+BEGIN, REST = frame('tile 0 0 0 ', final=0), '1 1 1 max'
+# bytes of a client, and the code with which RFC 6455 has the server close; None: without a code
+FRAMES = [(f'opcode {n}', frame('', n), 1002) for n in (3, 4, 5, 6, 7, 11, 12, 13, 14, 15)] + [
+    (f'code {n}', code(n), 1002) for n in (0, 999, 1004, 1005, 1006, 1015, 1100, 2999, 5000, 65535)] + [
+    (f'code {n}', code(n, b'bye'), n) for n in (1000, 1001, 1003, 1007, 1011, 1014, 3000, 4999)] + [
+    (f'not masked: opcode {n}', frame('', n, mask=False), 1002) for n in (1, 2, 8, 9, 10)] + [
+    (f'reserved bit {n}: opcode {o}', frame('', o, reserved=n), 1002) for n in (1, 2, 4, 7) for o in (1, 8, 9, 10)] + [
+    (f'fragment of opcode {o}', frame('', o, final=0), 1002) for o in (8, 9, 10)] + [
+    (f'126 bytes of opcode {o}', frame(b'\x03\xe8' + b'x' * 124, o), 1002) for o in (8, 9, 10)] + [
+    ('a request without a mask', frame(TILE, mask=False), 1002), ('after one with a mask', frame('look no') + frame(TILE, mask=False), 1002),
+    ('the rest of one', BEGIN + frame(REST, 0, mask=False), 1002), ('a reserved bit there', BEGIN + frame(REST, 0, reserved=1), 1002),
+    ('a ping of 70000 bytes', frame('x' * 70000, 9), 1002), ('a ping of 3 bytes in a long form', frame('abc', 9, size=2), 1002),
+    ('a message within another', BEGIN + frame(TILE), 1002), ('a rest of nothing', frame(TILE, 0), 1002),
+    ('a rest of a complete message', frame('look no') + frame('', 0), 1002),
+    ('20 bytes with a size of 2', frame(TILE, size=2), 1002), ('of 8', frame(TILE, size=8), 1002),
+    ('a size of 2^63', b'\x81\xff\x80' + b'\0' * 11, 1002), ('of 2^63 - 1', b'\x81\xff\x7f' + b'\xff' * 7 + b'\0' * 4, 1009),
+    ('129 bytes', frame('x' * 129), 1009), ('129 in two frames', frame('x' * 128, final=0) + frame('x', 0), 1009),
+    ('binary data', frame(TILE, 2), 1003), ('no request', frame('hello'), 1008), ('nothing', frame(''), 1008),
+    ('no request beyond ASCII', frame('\u00e9\u20ac\U0001d11e'), 1008),
+    ('a character in two frames', frame(b'\xc3', final=0) + frame(b'\xa9', 0), 1008),
+    ('an empty close frame', frame('', 8), None), ('one byte', frame('\3', 8), 1002), ('its reason is not UTF-8', code(1000, b'\xff'), 1007),
+    ('its reason is cut', code(1000, b'\xe2\x82'), 1007), ('frames after it', code(1000) + frame(TILE, mask=False), 1000)] + [
+    (f'text {text!r}', frame(text), 1007) for text in
+    (b'\xff', b'\x80', b'\xc0\x80', b'\xc1\xbf', b'\xe0\x9f\xbf', b'\xed\xa0\x80', b'\xf0\x8f\xbf\xbf', b'\xf4\x90\x80\x80', b'\xf5\x80\x80\x80',
+     b'\xe2\x82', b'look \xfe')] + [
+    ('in the first of two frames', frame(b'\xff', final=0), 1007), ('in the second', frame(b'\xc3', final=0) + frame('(', 0), 1007)]
+
+
+def closes(address, raw, step):
+    """The codes of the close frames that answer `raw`, sent `step` bytes at a time; then the end must come."""
+    s, codes = Socket(address), []
+    s.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    s.socket.settimeout(5)
+    try:
+        for at in range(0, len(raw), step):
+            s.socket.sendall(raw[at:at + step])
+        while True:
+            first, second = s._take(2)
+            data = s._take(second & 127 if second & 127 < 126 else int.from_bytes(s._take(2 if second & 127 == 126 else 8), 'big'))
+            if first == 0x88:
+                codes.append(int.from_bytes(data[:2], 'big') if data else None)
+                data[2:].decode()
+    except ConnectionError as e:
+        return codes if 'closed' in str(e) else (codes, e)
+    except TimeoutError:
+        return codes, 'no end'
+
+
+def part_frames(address):
+    """Frames that RFC 6455 forbids end their own connection, with a code, and no other."""
+    witness = Socket(address)
+    for step in (1 << 20, 3):
+        got = [(name, want, closes(address, raw, step)) for name, raw, want in FRAMES if step > 3 or len(raw) < 200]
+        check(f'{len(got)} sorts of frames end their connection with the right code, {step} bytes at a time',
+              all([want] == codes for _, want, codes in got), [g for g in got if [g[1]] != g[2]])
+    for name, raw, pongs in (('one frame', frame(TILE), 0), ('two', BEGIN + frame(REST, 0), 0), ('three, and a ping', BEGIN + frame('1 1 ', 0, final=0)
+                             + frame('p' * 125, 9) + frame('', 10) + frame('1 max', 0), 1), ('another mask', frame(TILE)[:2] + b'\0\0\0\0' + TILE.encode(), 0)):
+        s, seen = Socket(address), []
+        s.socket.sendall(raw)
+        while 2 not in seen or seen.count(10) < pongs:
+            first, second = s._take(2)
+            s._take(second & 127 if second & 127 < 126 else int.from_bytes(s._take(2), 'big'))
+            seen.append(first & 15)
+        check(f'a request in {name} is answered', seen.count(10) == pongs, seen)
+    check('a page that was open before is served', witness.answer(TILE)[0][0] == 1)
+
+
 BAD = ('', ' ', 'tile', 'tile 0 0 0 1 1 0 max', 'tile 0 0 0 1 1 1 min', 'tile 0 -1 0 1 1 1 max', 'tile 0 0 0 1 1 1 max ',
        'tile 0  0 0 1 1 1 max', 'tile 0 0 0 1 1 1e3 max', 'tile 0 0 0 1 1 99999999999 max', 'tile 99999999999999999999 0 0 1 1 1 max',
        'look maybe', 'mask 0 0 1 1', 'marks', 'marks 1 2', 'look yes no', 'x' * 128, 'x' * 5000, 'tile 0 0 0 1 1 1 max\0', '\0', 'GET /')

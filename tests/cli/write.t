@@ -210,6 +210,8 @@ intensity= frames=2 fluence=1e26
 	unsaid 'third harmonic' 1 'cannot say the third harmonic (--third-harmonic=1)' --third-harmonic=1 '' $none $all
 	unsaid 'an E field aslant' 1 'CBF cannot say an E field aslant' '--convention=custom --polarization-vector=0,1,1' '' $none $all
 	unsaid 'offset' 1 'CBF and NXmx cannot say the offset of the pixels (40 ADU): .*--adc-offset=0' '' '' --gain=1 $all
+	unsaid 'the offset of what is called like an option' 1 'CBF and NXmx cannot say the offset of the pixels (40 ADU)' \
+		--name=x--gain-switching '' --gain=1 $all
 	unsaid 'gain' 1 'SMV, CBF and NXmx cannot say the gain (--gain=3)' '' '' "$none --gain=3" $all
 	unsaid '--scale' 1 'cannot say the gain (--scale=3)' '' '' '' --scale=3 $all
 	unsaid '32 bits in SMV' 1 'SMV holds pixels of 32 bits that DIALS reads as 16 bits (--bits=32)' '' '' "$none --bits=32" $all
@@ -238,6 +240,9 @@ is 'a plain rotation needs no warning' "$(cat message)" ''
 bragg-geometry --quiet --detpixels=32 --pixel=3.2 --ncells=5 --rotate=0,5,0 | bragg-orient --quiet --osc=-0.5 | bragg-intensity --quiet |
 	bragg-noise --quiet | bragg-write --format=cbf /dev/null 2>message
 is 'nor does a device' "$(cat message)" ''
+bragg-geometry --quiet --detpixels=32 --ncells=5 | bragg-orient --quiet | bragg-intensity --quiet | bragg-noise --quiet --gain-switching |
+	bragg-write --overwrite u_%02d.img u_%02d.cbf u.nxs 2>message
+is 'raw words, whose offset and gain calibration files say' "$(cat message)" ''
 printf '{\nHEADER_BYTES=512;\nDIM=2;\nBYTE_ORDER=little_endian;\nTYPE=unsigned_short;\nSIZE1=2;\nSIZE2=2;\nPIXEL_SIZE=1;\n}' |
 	dd bs=512 conv=sync of=mask.img 2>/dev/null
 printf '\001\000\000\000\001\000\001\000' >>mask.img

@@ -51,6 +51,36 @@ check 'the Eiger: readers know it and its sensor' /usr/bin/python3 "$BRAGG_TESTS
 check 'DIALS imports' sh -c 'dials.import plain_*.cbf output.experiments=imported.expt >import.log 2>&1'
 check 'one sweep of three frames' sh -c 'grep -q "num images: 3" import.log && grep -q "sweep: *1" import.log'
 
+# What fabio writes: CBF with a Content-MD5 over packed pixels of many lengths, SMV of both orders of bytes.
+cat >others.py <<'E2'
+import subprocess, sys
+import fabio, numpy
+def compared(path, pixels):
+    pixels.astype("<f4").tofile("others.raw")
+    done = subprocess.run(["bragg-compare", path, "others.raw"], capture_output=True, text=True)
+    assert done.returncode == 0, (path, pixels.shape, done.stdout, done.stderr)
+random = numpy.random.default_rng(7)
+for width in list(range(1, 140)) + [487, 1030]:
+    pixels = random.integers(-2, 2 ** (width % 24 + 1), (1 + width % 3, width), dtype=numpy.int32)
+    fabio.cbfimage.CbfImage(data=pixels).write("others.cbf")
+    assert b"Content-MD5" in open("others.cbf", "rb").read()
+    compared("others.cbf", pixels)
+    damaged = bytearray(open("others.cbf", "rb").read())
+    damaged[damaged.index(b"\x0c\x1a\x04\xd5") + 4] ^= 1
+    open("damaged.cbf", "wb").write(damaged)
+    done = subprocess.run(["bragg-compare", "damaged.cbf", "others.raw"], capture_output=True, text=True)
+    assert done.returncode == 3 and "the pixels are corrupt: Content-MD5" in done.stderr, done
+for order, code in ("little", "<"), ("big", ">"):
+    for name, kind in ("unsigned short int", "u2"), ("unsigned long int", "u4"), ("long int", "i4"), ("float IEEE", "f4"):
+        pixels = random.integers(0, 60000, (5, 7)).astype(code + kind)
+        head = "{\nHEADER_BYTES=  512;\nDIM=2;\nBYTE_ORDER=%s_endian;\nTYPE=mad;\nData_type=%s;\nSIZE1=7;\nSIZE2=5;\n}\n" % (order, name)
+        open("others.img", "wb").write(head.encode().ljust(512) + pixels.tobytes())
+        read = fabio.open("others.img").data
+        assert (read == pixels).all()
+        compared("others.img", read)
+E2
+check 'pixels that fabio writes and reads, and their MD5' /usr/bin/python3 others.py
+
 # DIALS cannot import the names that bragg-write warns of, and all others.
 for name in still.cbf 'v2_%d_x.img' v3_only.cbf still_1.cbf 'n%d.smv' b1.x.img; do
 	bragg-geometry --detpixels=64 --pixel=1.6 --distance=90 --ncells=5 --fluence=1e26 2>>geometry.log |

@@ -75,22 +75,23 @@ while IFS=$tab read -r kernel pixels step pixel block others registers what; do
 done <held
 is 'kernels that are held' "$(wc -l <held)" 24
 
-# What is forecast from them: the numbers of the manual, and what wants an explanation.
+# What is forecast from them: the numbers of bench/kernels.md, and what wants an explanation.
 "$top/scripts/gpu-forecast" >forecast
 sed -n 's/^| \(kernel\|recipe\)[^|]*|[^|]*| \([^|]*\) ms |.*/\2/p' forecast >ranges
 is 'forecasts' "$(wc -l <ranges)" 6
 while read -r range; do
-	check "braggpipe-speed(7) says $range" grep -qwF -e "$range" "$top/stages/pages/braggpipe-speed.7"
+	check "bench/kernels.md says $range" grep -qwF -e "$range" "$top/bench/kernels.md"
 done <ranges
-# and what an H200 took, which is what the manual says, too
+# and what an H200 took, which is in bench/kernels.md, too
 measured=$top/bench/results/nvidia-h200.jsonl
 is 'what failed on it' "$(grep -c '"passed": false' "$measured")" 0
 "$top/scripts/gpu-forecast" "$measured" >forecast
 is 'targets' "$(sed -n '/^$/q; s/.*| \(met\|MISSED\).*/\1/p' forecast | sort | uniq -c | tr -s ' ')" ' 6 met'
 sed -n '/^$/q; s/^| \([a-z][^|]*\) |[^|]*|[^|]*| \([0-9.]*\) |.*/\1	\2/p' forecast >said
-is 'rows of the manual' "$(wc -l <said)" 8
+is 'rows of bench/kernels.md' "$(wc -l <said)" 8
 while IFS=$tab read -r what ms; do
-	check "braggpipe-speed(7) says $ms for $what" grep -q "^.It $what Ta .* Ta $ms\( /s\)\?$" "$top/stages/pages/braggpipe-speed.7"
+	check "bench/kernels.md says $ms for $what" grep -q "^| $what | .* | $ms \(ms\|frames/s\) |$" "$top/bench/kernels.md"
+	check "braggpipe-speed(7) says $ms, too" grep -qwF -e "$ms" "$top/stages/pages/braggpipe-speed.7"
 done <said
 # median WORKLOAD: of the kernel of 4096 x 4096, ours, and that of the CUDA port in single precision
 median() {

@@ -1,14 +1,14 @@
 #!/bin/sh
-# The recipes of braggpipe-recipes(7) work as they are pasted from the page, and make what it says.
+# The examples of braggpipe-examples(7) work as they are pasted from the page, and make what it says.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
-needs 'the recipes' mandoc
+needs 'the examples' mandoc
 top=$(cd "$BRAGG_TESTS/.." && pwd)
 scratch
-# What stands deeper than the text, in a file a section.
-mandoc -T utf8 -O width=78 "$top/stages/pages/braggpipe-recipes.7" | col -bx |
+# Lines that are indented deeper than the text become one script per section.
+mandoc -T utf8 -O width=78 "$top/stages/pages/braggpipe-examples.7" | col -bx |
 	awk '/^[A-Z]/ { section = $0; gsub(/[^A-Z]+/, "-", section) } /^           / { print >section ".sh" }'
 is 'there are nine' "$(ls *.sh | tr '\n' ' ')" \
-	'A-MICROMETRE-CRYSTAL-AT-A-SYNCHROTRON.sh AGAIN-WHAT-DIALS-KNOWS.sh AN-EXPERIMENT-BEFORE-THE-BEAMTIME.sh FILES-FOR-CRYSTFEL.sh LABELLED-STILLS-TO-TRAIN-ON.sh PULSES-OF-A-FREE-ELECTRON-LASER.sh RAW-WORDS-OF-AN-AGIPD.sh STOP-AND-GO-ON-TOMORROW.sh TWO-DETECTORS-COMPARED.sh '
+	'A-MICROMETRE-CRYSTAL-AT-A-SYNCHROTRON.sh EXPERIMENTS-IMPORTED-BY-DIALS.sh FILES-FOR-CRYSTFEL.sh INTERRUPTED-RUNS.sh LABELLED-STILLS.sh PLANNING-AN-EXPERIMENT.sh PULSES-OF-A-FREE-ELECTRON-LASER.sh RAW-DATA-OF-AN-AGIPD.sh TWO-DETECTORS-COMPARED.sh '
 
 # cook NAME: in a folder of its own; warnings come back, but for those of CrystFEL
 cook() {
@@ -26,10 +26,10 @@ cook PULSES-OF-A-FREE-ELECTRON-LASER
 is 'every pulse is another one' "$(cut -f1,3,4 pulses.tsv | sed 1d | sort -u | cut -f2,3 | tr '\t' '\n' | sort -u | wc -l)" 16
 is 'and every cell' "$(awk -F'\t' 'NR > 1 && $2 > 0 { print $18 }' pulses.tsv | sort -u | wc -l)" "$(awk -F'\t' 'NR > 1 && $2 > 0' pulses.tsv | wc -l)"
 cd ..
-cook AN-EXPERIMENT-BEFORE-THE-BEAMTIME
+cook PLANNING-AN-EXPERIMENT
 is 'error bars at four distances' "$(grep -c '^beam_x ' out) $(grep -c '<h2>[0-9]* mm' design.html)" '4 4'
 cd ..
-cook LABELLED-STILLS-TO-TRAIN-ON
+cook LABELLED-STILLS
 is 'a label for every image' "$(ls label_*.raw | wc -l) $(ls still_*.png | wc -l)" '10 10'
 hits=$(awk 'NR > 1 && $2 > 0' labels.tsv | wc -l)
 check 'some frames are hits, and some not' test "$hits" -gt 3 -a "$hits" -lt 10
@@ -41,7 +41,7 @@ done
 is 'labels hold photons in hits only' "$lit" "$hits"
 cd ..
 
-cook RAW-WORDS-OF-AN-AGIPD
+cook RAW-DATA-OF-AN-AGIPD
 if has python:h5py; then
 	is 'constants of four cells' "$(/usr/bin/python3 -c 'import h5py; print(h5py.File("cal_agipd.h5")["AnalogOffset"].shape[:2])')" '(3, 4)'
 else
@@ -56,7 +56,7 @@ cook TWO-DETECTORS-COMPARED
 check 'the sums differ by the gain' awk '/^sum ratio/ { r = $3 > 1 ? $3 : 1 / $3; ok = r > 9.8 && r < 10.2 } END { exit !ok }' out
 cd ..
 
-cook STOP-AND-GO-ON-TOMORROW
+cook INTERRUPTED-RUNS
 is 'eight frames' "$(ls long/*.img | wc -l)" 8
 bragg-run --quiet --frames=8 --workdir=once lysozyme
 check 'the same as those of one run' sh -c 'for i in long/*.img; do cmp $i once/${i#long/} || exit 1; done'
@@ -73,12 +73,12 @@ fi
 cd ..
 
 if has dials.import; then
-	cook AGAIN-WHAT-DIALS-KNOWS
-	sed -n '/--expt/,$s/1e28/1e27 --polarization=0.98/p; /--expt/,$!d; /1e27/!p' ../AGAIN-WHAT-DIALS-KNOWS.sh | sed 's/again_/same_/g' >same.sh
+	cook EXPERIMENTS-IMPORTED-BY-DIALS
+	sed -n '/--expt/,$s/1e28/1e27 --polarization=0.98/p; /--expt/,$!d; /1e27/!p' ../EXPERIMENTS-IMPORTED-BY-DIALS.sh | sed 's/again_/same_/g' >same.sh
 	check 'it is the same experiment' sh -e same.sh
 	check 'to the last pixel' bragg-compare --max-error=0 rot_0002.cbf same_0002.cbf
 	cd ..
 else
-	skip 'AGAIN-WHAT-DIALS-KNOWS works' "$lack is missing"
+	skip 'EXPERIMENTS-IMPORTED-BY-DIALS works' "$lack is missing"
 fi
 finish

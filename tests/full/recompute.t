@@ -87,9 +87,14 @@ cp x_0001.img pixel.img
 flip pixel.img $(($(wc -c <pixel.img) - 2 * 64 * 64 + 2 * (3 * 64 + 7)))
 is 'the first pixel that differs is named' "$(again pixel.img | sed 's/ is [0-9]*, recomputed [0-9]*;/ differs;/')" \
 	'1 pixel.img: pixel 7,3 differs; 1 of 4096 pixels differ'
+serial=$(grep -abo 'DETECTOR_SN=' x_0001.img | cut -d: -f1)
 cp x_0001.img header.img
-flip header.img 60
-is 'or the byte of a header' "$(again header.img)" '1 header.img: the same pixels, but byte 60 differs'
+flip header.img "$serial"
+is 'or the byte of a header' "$(again header.img)" "1 header.img: the same pixels, but byte $serial differs"
+cp x_0001.img type.img
+flip type.img 60
+is 'or that its type of pixels is damaged' "$(again type.img | sed 's/=[^ ]* c/=X c/')" \
+	'3 bragg-replay: type.img: header: TYPE=X cannot be read; expected unsigned_short, unsigned_long, signed_long, long_integer or float'
 for cut in 3 100 4100 4500; do
 	head -c -$cut x_0001.cbf >short.cbf
 	is "or that $cut bytes are missing, once and on stderr" "$(again short.cbf; wc -c <out)" \

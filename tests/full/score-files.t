@@ -66,9 +66,38 @@ refused 'images without numbers' 3 'does not tell of which frame it is' key.nxs 
 refused 'images of another file' 3 'is of images of key.nxs, which is not the key' 'key/r_%04d.refl' "images_$one.refl"
 refused 'an index that cannot be' 3 'has an index of 2000000000' key.nxs "index_$one.refl"
 refused 'a panel that is not there' 3 "is on panel 7, panel_$one.expt has 1" key.nxs "panel_$one.refl"
+cp "r_$one.refl" pixels.refl
+sed 's/"pixel_size": \[[^]]*\]/"pixel_size": [0.3, 0.3]/' "r_$one.expt" >pixels.expt
+refused 'pixels of another size' 3 'pixels.refl: the pixels of panel 0 are 0.3 mm wide; those of the key are 0.4 mm' key.nxs pixels.refl
 refused 'a place that is no number' 3 'the place of row 3 is no number' key.nxs "nan_$one.refl"
 refused 'a row of no experiment' 3 "row 2 is of experiment 5, which row_$one.expt does not have" key.nxs "row_$one.refl"
 refused 'the same frame twice' 3 'has a second answer' key.nxs "r_$one.refl" "turned_$one.refl"
+bragg-geometry --quiet --detpixels=64 --pixel=1.6 --distance=120 --ncells=20 --cut=2,1 | bragg-orient --quiet --frames=3 --osc=0.5 |
+	bragg-intensity --quiet --threads=1 --reflections=1 | bragg-write --quiet --reflections=sweep.refl sweep.nxs
+cp sweep.refl wide.refl
+sed 's/"oscillation": \[0, 0.5[0-9]*\]/"oscillation": [0, 1]/' sweep.expt >wide.expt
+check 'a rotation is scored' bragg-score sweep.nxs sweep.refl
+refused 'images that rotate by another angle' 3 'wide.refl: its images rotate by 1 deg each, but frame 0 of the key rotates by 0.5 deg' sweep.nxs wide.refl
+/usr/bin/python3 - <<'E2'
+import json
+list_ = json.load(open("sweep.expt"))
+list_["scan"][0]["image_range"][1] += 1
+json.dump(list_, open("long.expt", "w"))
+E2
+cp sweep.refl long.refl
+bragg-geometry --quiet --detpixels=64 --pixel=1.6 --distance=120 --ncells=20 --cut=2,1 | bragg-orient --quiet --frames=3 --osc=0.5 |
+	bragg-intensity --quiet --threads=1 --reflections=1e30 | bragg-write --quiet --reflections=half.refl half.nxs
+/usr/bin/python3 - <<'E2'
+import json
+list_ = json.load(open("half.expt"))
+list_["detector"][0]["panels"].pop()
+list_["detector"][0]["hierarchy"]["children"].pop()
+list_["imageset"][0]["template"] = "sweep.nxs"
+json.dump(list_, open("half.expt", "w"))
+E2
+bragg-score sweep.nxs half.refl 2>err >out
+is 'a panel that results lack is named' "$(cat err)" 'bragg-score: warning: half.refl: has 1 of the 2 panels of the key: spots on the others count as missed'
+refused 'another number of images than the set has' 3 'but image_range of the scan has 4 images' sweep.nxs long.refl
 cp "r_$one.refl" alone.refl
 refused 'a table without its experiments' 3 'alone.refl: needs its experiment list, alone.expt' key.nxs alone.refl
 cp "r_$one.expt" lonely.expt

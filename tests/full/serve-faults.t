@@ -123,7 +123,7 @@ refuse 'no probability' 2 "must be KIND:PROBABILITY" --inject=nan
 refuse 'a probability above 1' 2 'inject' --inject=drop:1.5
 refuse 'probabilities above 1' 2 'add up to 1.2' --inject=drop:0.6,cut:0.6
 refuse 'a kind twice' 2 'twice' --inject=drop:0.1,drop:0.2
-refuse 'seconds without a stall' 2 'seconds are for stall' --inject=drop:0.1:3
+refuse 'seconds without a stall' 2 'only stall has seconds' --inject=drop:0.1:3
 refuse 'nan where there are only integers' 2 'dectris2 has no float32 pixels' --protocol=dectris2 --inject=nan:0.1
 refuse 'nan among integers' 2 'nan needs --dtype=float32' --inject=nan:0.1
 refuse 'a seed for nothing' 2 'needs --inject' --inject-seed=3

@@ -50,7 +50,7 @@ check 'a frame is refused: which is less than was asked for' \
 	awk -v hz="$(number sustained_Hz refused.json)" -v asked="$(number asked_Hz refused.json)" 'BEGIN { exit !(asked > hz) }'
 check "its work on a frame: $(number median refused.json) s" \
 	awk -v s="$(number median refused.json)" 'BEGIN { exit !(s > 0.098 && s < 1) }'
-check 'that is said' grep -q '^bragg-serve: --ramp: sustained [0-9.]* frames/s, asked for [0-9.]*: clients fell behind; at work on a frame [0-9.]* ms (median)' message
+check 'that is said' grep -q '^bragg-serve: --ramp: clients sustained [0-9.]* frames/s (rate [0-9.]* frames/s): clients fell behind; clients took [0-9.]* ms for a frame (median)' message
 check 'the key has the rate, which rises' sh -c 'cut -f38 refused.key | head -n 8 | tail -n +2 | sort -g -c && [ "$(cut -f38 refused.key | sort -u | wc -l)" -gt 6 ]'
 
 ramp req 0.1 48 --ramp=5:200:4 --ramp-json=behind.json
@@ -76,7 +76,7 @@ refuse() { # NAME STATUS TEXT OPTION...
 	$B "$@" >/dev/null 2>message || status=$?
 	is "$name" "$status $(wc -l <message) $(grep -c -e "$text" message)" "$want 1 1"
 }
-refuse 'a ramp that falls' 2 'TO is 1, must be above FROM, 5' --ramp=5:1:3
+refuse 'a ramp that falls' 2 'TO must be above FROM (got 1 and 5)' --ramp=5:1:3
 refuse 'no ramp' 2 "'5:10' must be FROM:TO:SECONDS" --ramp=5:10
 refuse 'a ramp and a rate' 2 'exclude each other' --ramp=1:2:3 --rate=4
 refuse 'its file without a ramp' 2 'needs --ramp' --ramp-json=x.json

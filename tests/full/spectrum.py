@@ -29,11 +29,17 @@ def write():
     with h5py.File("shots.h5", "w") as file:
         file["energies"] = MEAN * (1 + wide / 100)
         file["weights"] = shots
-    for unit, factor in ("keV", 1e-3), ("angstrom", 1):
+    for unit, factor in ("keV", 1e-3), ("joules", 1.602176634e-19), ("angstrom", 1):
         with h5py.File(f"{unit}.h5", "w") as file:
             file["energies"] = MEAN * (1 + wide / 100) * factor
             file["energies"].attrs["units"] = unit
             file["weights"] = shots
+    for name, values, options, unit in (("packed", shots, {"compression": "lzf"}, ""), ("watts", shots, {}, "W"),
+                                        ("words", shots.astype("S9"), {}, ""), ("below", shots - numpy.where(numpy.arange(481) % 9, 250, 5250), {}, ""),
+                                        ("noise", shots - 250 + numpy.where(numpy.arange(481) % 9, 40, -400), {}, "counts")):
+        with h5py.File(f"{name}.h5", "w") as file:
+            file["energies"] = MEAN * (1 + wide / 100)
+            file.create_dataset("weights", data=values, **options).attrs["units"] = unit
     with h5py.File("other.h5", "w") as file:
         file["energies"] = numpy.arange(3.0)
         file["weights"] = numpy.zeros((2, 2, 2))
@@ -82,6 +88,8 @@ def dxtbx(name):
         assert energies.size > 3 and abs(image.get_beam(i).get_wavelength() - truth[i]) < 1e-9
     print(f"mean wavelengths {means}, of the truth {truth.tolist()}")
     assert numpy.allclose(means, truth, rtol=1e-6, atol=0)
+    if name == "diverging.nxs":  # five wavelengths, each of them once
+        assert all(len(spectrum.get_energies_eV()) == len(set(spectrum.get_energies_eV())) == 5 for spectrum in spectra)
     if name == "measured.nxs":  # frame 4 takes the first spectrum again, and all are the same bumps
         energies, weights = (numpy.array(v) for v in (spectra[2].get_energies_eV(), spectra[2].get_weights()))
         fine = MEAN * (1 + numpy.linspace(-0.8, 0.8, 401) / 100)

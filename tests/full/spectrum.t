@@ -52,8 +52,20 @@ done
 
 check 'energies in keV, as their attribute says' turned keV_%d.raw --phi0=-1.25 --spectra=keV.h5 --channels=1000 --frames=3 --only=2
 check 'are that shot, too' cmp keV_2.raw shots_2.raw
+check 'energies in joules' turned joules_%d.raw --phi0=-1.25 --spectra=joules.h5 --channels=1000 --frames=3 --only=2
+check 'are that shot, but for rounding' bragg-compare --max-error=1e-5 joules_2.raw shots_2.raw
+# refused FILE WANTED
+refused() {
+	check_status "$1 is refused" 3 bragg-orient --out='ipc:///tmp/nobody' --in='ipc:///tmp/nobody' --spectra="$1"
+	is "$1 is named" "$tap_output" "bragg-orient: $1: $2"
+}
+refused packed.h5 '/weights is packed by filter 32000 (LZF), which cannot be read here; h5repack --filter=GZIP=1 packs it by another'
+refused watts.h5 "/weights: units are 'W'; expected relative numbers of photons, without units, or in photons or counts"
+refused words.h5 '/weights holds no numbers; expected integers or floats'
+refused below.h5 'negative weights of spectrum 0 come to 18.9 % of the positive ones; expected noise of at most 10 %. Take the background away, or leave this spectrum out'
+is 'noise below 0 is told' "$(bragg-geometry --quiet --detpixels=8 --energy=12398.42 | bragg-orient --spectra=noise.h5 2>&1 >/dev/null | grep -c 'warning: noise.h5: .* of 1924 weights are negative and count as 0; in spectrum')" 1
 check_status 'energies of an unknown unit are refused' 3 bragg-orient --out='ipc:///tmp/nobody' --in='ipc:///tmp/nobody' --spectra=angstrom.h5
-is 'and named' "$tap_output" "bragg-orient: angstrom.h5: /energies: unknown units 'angstrom'; expected eV or keV"
+is 'and named' "$tap_output" "bragg-orient: angstrom.h5: /energies: unknown units 'angstrom'; expected eV, keV, MeV or J"
 
 # --- NXmx, as dxtbx reads it: the spectrum of each frame
 # frames NAME GEOMETRY [ORIENT...]: five, two a file
@@ -66,9 +78,10 @@ frames() {
 }
 if has python:dxtbx; then
 	check 'a beam of constant spectrum' frames constant '--dispersion=2 --dispersion-steps=5'
+	check 'a spectrum in several directions' frames diverging '--dispersion=2 --dispersion-steps=5 --divergence=0.02 --divergence-steps=3'
 	check 'five frames of four measured spectra' frames measured '' --spectra=shots.h5 --channels=60
 	check 'five pulses' frames sase '' --spectrum=sase --pulse=10 --seed=4
-	for name in constant measured sase; do
+	for name in constant diverging measured sase; do
 		check "dxtbx has the spectrum of each frame: $name" /usr/bin/python3 "$BRAGG_TESTS/full/spectrum.py" dxtbx "$name.nxs"
 		note "$tap_output"
 	done

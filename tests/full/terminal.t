@@ -103,7 +103,7 @@ terminal series
 is 'a series: all its files' "$(lines | sed -n 's/^bragg-write: \([0-9.]*\) [kM]B in \(series.nxs\)$/\1 \2/p')" \
 	"$(stat -c %s series*.nxs series*.h5 | awk '{s += $1} END {s /= 1000; printf "%.3g series.nxs\n", s < 1000 ? s : s / 1000}')"
 
-for frames in 3 12; do
+for frames in 3 12 '12 --random --spectrum=sase --channels=1000'; do
 	rm -f series*.nxs* series*.h5
 	sed "s/--frames=3/--frames=$frames/" series >longer
 	terminal longer
@@ -162,9 +162,9 @@ rm keys
 mkfifo keys
 env --default-signal=INT,QUIT script -qec "trap : INT; bragg-run --view=127.0.0.1:0 --set=geometry.detpixels=512 --frames=40 --workdir=seen p.yaml; echo status \$?" /dev/null <keys >said 2>&1 &
 exec 3>keys
-soon says 'stays; Ctrl-C ends it$'
+soon says 'the page stays at .*; Ctrl-C ends it$'
 is 'bragg-run --view: all is there' "$(ls seen/*.img | wc -l)" 40
-page=$(lines | sed -n 's/^bragg-view: the stream has ended, \(.*\) stays; Ctrl-C ends it$/\1/p')
+page=$(lines | sed -n 's/^bragg-view: the stream has ended; the page stays at \(.*\); Ctrl-C ends it$/\1/p')
 check 'the page stays' /usr/bin/python3 -c '
 import sys, urllib.request
 assert b"<html" in urllib.request.build_opener(urllib.request.ProxyHandler({})).open(sys.argv[1], timeout=10).read()' "$page"

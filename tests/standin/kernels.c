@@ -5,10 +5,8 @@
 #include <string.h>
 
 #include "engine/cpu/cpu.h"
-#include "gpu/closed_kernel.h"
 #include "gpu/host_loop.h"
-#include "gpu/shares_kernel.h"
-#include "gpu/slopes_kernel.h"
+#include "gpu/kernel.h"
 #include "tests/enginecheck/peak.h"
 
 /* Nothing is worth measuring here; numbers let the shares be printed. */

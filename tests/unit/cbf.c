@@ -225,11 +225,12 @@ static void damaged_files(void **state)
     (void)state;
     refused("###CBF", "no binary part");
     refused(KIND TYPE SIZES("4", "2", "2"), "no binary part");
-    refused("###CBF\nx-CBF_PACKED\n" TYPE SIZES("4", "2", "2") MARK "\1\1\1\1", "byte offsets");
+    refused("###CBF\nx-CBF_PACKED\n" TYPE SIZES("4", "2", "2") MARK "\1\1\1\1", "BYTE_OFFSET");
     refused(KIND SIZES("4", "2", "2") MARK "\1\1\1\1", "signed 32-bit");
-    refused(KIND TYPE "X-Binary-Size: 4\n\n" MARK "\1\1\1\1", "dimension is missing");
-    refused(KIND TYPE SIZES("x", "2", "2") MARK "\1\1\1\1", "no number");
-    refused(KIND TYPE SIZES("4", "0", "2") MARK "\1\1\1\1", "no number above 0");
+    refused(KIND TYPE "X-Binary-Size: 4\n\n" MARK "\1\1\1\1", "Dimension is missing");
+    refused(KIND TYPE SIZES("x", "2", "2") MARK "\1\1\1\1", "not a whole number");
+    refused(KIND TYPE SIZES("4", "0", "2") MARK "\1\1\1\1",
+            "Dimension is 0; expected a number above 0");
     refused(KIND TYPE SIZES("5", "2", "2") MARK "\1\1\1\1", "too short");
     refused(KIND TYPE SIZES("4", "3", "2") MARK "\1\1\1\1", "cannot be in 4 bytes");
     refused(KIND TYPE SIZES("4", "1000000000000", "1000000000000") MARK "\1\1\1\1", "cannot be");

@@ -287,7 +287,7 @@ static void what_cannot_be_told_is_refused(void **state)
     o.threshold_eV[0] = 12398;
     x.beam.sources = sources;
     x.beam.nsources = 2;
-    refused(encode(o, &x, &m, &e), &e, "lies within the spectrum");
+    refused(encode(o, &x, &m, &e), &e, "is within the spectrum");
 
     x = experiment();
     x.npanels = 2;
@@ -298,7 +298,7 @@ static void what_cannot_be_told_is_refused(void **state)
     x = experiment();
     x.panels = &far;
     far.distance_m = INFINITY;
-    refused(begin(plain(), &x, &m, &e), &e, "detector_translation is no finite number");
+    refused(begin(plain(), &x, &m, &e), &e, "detector_translation is not a finite number");
     assert_int_equal(m.nparts, 0);
 }
 
@@ -314,7 +314,7 @@ static void too_much_is_noticed(void **state)
     for (int i = 0; i < 20; i++)
         cborpack_text(&p, "more");
     assert_null(cborpack_blob(&p, 0));
-    refused(cborpack_finish(&p, &m, &e), &e, "too much");
+    refused(cborpack_finish(&p, &m, &e), &e, "do not fit");
     assert_int_equal(cborpack_open(&p, 3 + CBORPACK_HEAD + 5, NULL), STATUS_OK);
     assert_non_null(cborpack_blob(&p, 5));
     assert_null(cborpack_blob(&p, 6));

@@ -168,6 +168,50 @@ static void scans_are_of_two_kinds(void **state)
     assert_non_null(strstr(error.text, "has no 'scan'"));
 }
 
+/* Scans that contradict themselves, their images or their goniometer. */
+static void scans_agree_with_all_that_belongs_to_them(void **state)
+{
+    (void)state;
+    const struct {
+        const char *scan, *more, *why;
+    } rows[] = {
+        {"\"image_range\": [1, 3], \"oscillation\": [0, 1], \"exposure_time\": [1, 1, 1, 1]", "",
+         "scan[0].exposure_time: has 4 items; expected at most one for each of the 3 images"},
+        {"\"image_range\": [1, 3], \"properties\": {\"epochs\": [1, 2, 3, 4]}", "",
+         "scan[0].properties.epochs: has 4 items"},
+        {"\"image_range\": [1, 3], \"properties\": {\"oscillation\": [0, 1]}", "",
+         "oscillation: has 2 items; expected one for each of the 3 images of image_range"},
+        {"\"image_range\": [1, 3], \"properties\": {\"oscillation\": [0, 1, 2.5]}", "",
+         "oscillation[2]: is 2.5; expected 2: images must be evenly apart"},
+        {"\"image_range\": [1, 3], \"oscillation\": [0, 1]",
+         ", \"imageset\": [{\"template\": \"a.nxs\", \"single_file_indices\": [0, 1]}]",
+         "imageset[0].single_file_indices: has 2 items, but image_range of the scan has 3 images"},
+        {"\"image_range\": [1, 3], \"oscillation\": [0, 1]",
+         ", \"imageset\": [{\"images\": [\"a.cbf\"]}]", "imageset[0].images: has 1 items, but"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[2048];
+        struct expt_scan scan;
+        (void)snprintf(text, sizeof text, LIST(BEAM, DETECTOR, ", \"scan\": [{%s}]%s"),
+                       rows[i].scan, rows[i].more);
+        char *crystal = strstr(text, "\"crystal\": 0");
+        memcpy(crystal, "\"imageset\":0", 12);
+        assert_int_equal(expt_read_scan(put(text), &scan, &error), STATUS_INPUT);
+        if (!strstr(error.text, rows[i].why))
+            fail_msg("'%s' instead of '%s'", error.text, rows[i].why);
+    }
+    const char *const widths[] = {"0.5", "0"};
+    for (int i = 0; i < 2; i++) {
+        char text[2048];
+        (void)snprintf(text, sizeof text,
+                       SCAN("{\"image_range\": [5, 24], \"oscillation\": [30, %s]}"), widths[i]);
+        memcpy(strstr(text, "\"goniometer\": 0"), "\"nothing\":    0", 15);
+        assert_int_equal(read_text(text), i ? STATUS_OK : STATUS_INPUT);
+        assert_true(i || strstr(error.text, "scan[0]: rotates by 0.5 deg an image, but the "
+                                            "experiment has no goniometer"));
+    }
+}
+
 #define CRYSTAL                                                                     \
     ", \"crystal\": [{\"real_space_a\": [50, 1, 2], \"real_space_b\": [3, 60, 4], " \
     "\"real_space_c\": [5, 6, 70]}]"
@@ -340,6 +384,7 @@ int main(void)
         cmocka_unit_test(groups_carry_their_panels),
         cmocka_unit_test(a_sensor_is_as_thick_as_it_says),
         cmocka_unit_test(scans_are_of_two_kinds),
+        cmocka_unit_test(scans_agree_with_all_that_belongs_to_them),
         cmocka_unit_test(crystals_lie_as_the_goniometer_holds_them),
         cmocka_unit_test(what_is_no_list_is_refused),
         cmocka_unit_test(bad_beams_are_refused),

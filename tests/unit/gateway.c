@@ -72,7 +72,7 @@ static void guard_compares_shape_and_length(void **state)
 static void guard_knows_types(void **state)
 {
     (void)state;
-    refuses(good(), 1 << PIXEL_F32 | 1 << PIXEL_I32, "no uint16 pixels");
+    refuses(good(), 1 << PIXEL_F32 | 1 << PIXEL_I32, "no pixels of type uint16");
     struct delivery d = good();
     d.type = (enum pixel_type)9;
     refuses(d, ~0u, "pixels");

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "gpu/quotient.h"
+#include "gpu/dense_sum.h"
 
 /* 1 or more and less than 4, by number. */
 static float nth(uint32_t n)

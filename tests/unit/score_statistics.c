@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 
-#include "score/roc.h"
 #include "score/statistics.h"
 
 static void few_are_exact(void **state)

@@ -262,16 +262,22 @@ static void full_disk(void **unused)
 
 /* --- reading ------------------------------------------------------------------ */
 
-/* A file of `header`, padded to 64 bytes, and 6 pixels. */
-static enum status read_file(const char *header, bool with_pixels, struct smv *smv, struct error *e)
+/* A file of `header`, padded to 512 bytes, and so many of 6 pixels. */
+static enum status read_count(const char *header, size_t count, bool with_pixels, struct smv *smv,
+                              struct error *e)
 {
     unsigned char bytes[4096];
     memset(bytes, ' ', sizeof bytes);
     memcpy(bytes, header, strlen(header));
     size_t length = strlen(header) < 512 ? 512 : strlen(header);
-    memcpy(bytes + length, pixels, sizeof pixels);
-    store(bytes, length + sizeof pixels);
+    memcpy(bytes + length, pixels, count * sizeof *pixels);
+    store(bytes, length + count * sizeof *pixels);
     return smv_read(path, with_pixels, smv, e);
+}
+
+static enum status read_file(const char *header, bool with_pixels, struct smv *smv, struct error *e)
+{
+    return read_count(header, 6, with_pixels, smv, e);
 }
 
 static void last_occurrence_counts(void **unused)
@@ -294,14 +300,18 @@ static void other_size_key_and_byte_order(void **unused)
 {
     (void)unused;
     struct smv smv;
-    assert_int_equal(read_file("{\nHEADER_BYTES=512;\nDETECTOR_DIMENSIONS=2;\n"
-                               "BYTE_ORDER=big_endian;\n}",
-                               true, &smv, NULL),
-                     STATUS_OK);
-    assert_int_equal(smv.fast_pixels, 2);
-    assert_int_equal(smv.slow_pixels, 2);
-    assert_int_equal(smv.pixels[0], 256);
-    smv_free(&smv);
+    static const char *const orders[] = {"BYTE_ORDER=big_endian;", "BYTE_ORDER = Big_Endian ;\r",
+                                         "BYTE_ORDER=BIG_ENDIAN;\nTYPE=unsigned short;"};
+    for (size_t i = 0; i < 3; i++) {
+        char header[256];
+        (void)snprintf(header, sizeof header, "{\nHEADER_BYTES=512;\nDETECTOR_DIMENSIONS=2;\n%s\n}",
+                       orders[i]);
+        assert_int_equal(read_count(header, 4, true, &smv, NULL), STATUS_OK);
+        assert_int_equal(smv.fast_pixels, 2);
+        assert_int_equal(smv.slow_pixels, 2);
+        assert_int_equal(smv.pixels[0], 256);
+        smv_free(&smv);
+    }
 }
 
 static void hostile_files(void **unused)
@@ -331,6 +341,16 @@ static void hostile_files(void **unused)
         "{\nHEADER_BYTES=512;\nSIZE1=3;\nSIZE2=2;\nPIXEL_SIZE=;\n}",
         "{\nHEADER_BYTES=512;\nSIZE1=3;\nSIZE2=2;\nWAVELENGTH=x;\n}",
         "{\nHEADER_BYTES=512;\nSIZE1=3;\nSIZE2=2;\nTYPE=float;\n}",
+        "{\nHEADER_BYTES=512;\nSIZE1=3;\nSIZE2=2;\nTYPE=signed_short;\n}",
+        "{\nHEADER_BYTES=512;\nSIZE1=3;\nSIZE2=2;\nTYPE=mad;\n}",
+        "{\nHEADER_BYTES=512;\nSIZE1=3;\nSIZE2=2;\nBYTE_ORDER=motorola;\n}",
+        "{\nHEADER_BYTES=512;\nSIZE1=3;\nSIZE2=2;\nBYTE_ORDER=;\n}",
+        "{\nHEADER_BYTES=512;\nSIZE1=3;\nSIZE2=2;\nDIM=3;\n}",
+        "{\nHEADER_BYTES=512;\nSIZE1=3;\nSIZE2=2;\nCOMPRESSION=PCK;\n}",
+        "{\nHEADER_BYTES=512;\nSIZE1=2;\nSIZE2=2;\n}",                      // two pixels too long
+        "{\nHEADER_BYTES=512;\nSIZE1=6;\nSIZE2=1;\nSIZE2=6;\nSIZE2=1;\n}",  // says two
+        "{\nHEADER_BYTES=512;\nSIZE1 = 2;\nSIZE1=3;\nSIZE2=2;\n}",
+        "{\nHEADER_BYTES=512;\nSIZE1=3;\nSIZE2=2;\nTYPE=unsigned_short;\nTYPE=unsigned_long;\n}",
     };
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
         struct smv smv;

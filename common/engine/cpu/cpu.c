@@ -1,6 +1,6 @@
 /*
  * The CPU engine: plan and choice of the instruction set.  A frame is cpu_frame.c, what a pixel is
- * stands in cpu_dense.h and cpu_loop.c.
+ * stands in dense_loop.c and cpu_loop.c.
  */
 #include "engine/cpu/cpu.h"
 

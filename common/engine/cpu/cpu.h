@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
-#include "engine/dense/cpu_dense.h"
-#include "engine/dense/cpu_dense_shares.h"
+#include "engine/dense/dense.h"
+#include "engine/dense/dense_reflections.h"
 #include "engine/derivatives/derive.h"
 #include "engine/engine.h"
 #include "engine/prepared.h"
@@ -35,7 +35,7 @@ struct cpu_job {
     size_t nsources, nlattices;
     struct cpu_source *sources;    // owned
     struct cpu_lattice *lattices;  // owned
-    struct dense_lattice *dense;   // owned: those for the loop of cpu_dense.h; NULL: cpu_loop.c
+    struct dense_lattice *dense;   // owned: those for the dense path (dense.h); NULL: cpu_loop.c
     size_t ndense;
     double steps;        // for the trace: what the reference divides by
     double water;        // photons of one source and subpixel; 0: no water

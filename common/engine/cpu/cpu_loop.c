@@ -1,5 +1,5 @@
 /*
- * The loop of the CPU engine in its usual precision for what cpu_dense_loop.c does not take: curved
+ * The loop of the CPU engine in its usual precision for what dense_loop.c does not take: curved
  * panels, tricubic structure factors, very large crystals, indices and tables.  Indices in
  * double, reduced to their fractions; lattice factors and short sums in float.  Compiled once
  * per instruction set.

@@ -3,7 +3,7 @@
  * engine uses where the quantity is the same.  Everything is read out of the
  * arrays of a block of one pixel, that is, computed by the code that computes
  * images; but a job with dense lattices is computed twice, by cpu_block.h for what leads to
- * the photons, and for these by the loop of cpu_dense.h, which forms no such quantities.
+ * the photons, and for these by the dense path (dense.h), which forms no such quantities.
  */
 #include <math.h>
 

@@ -1,17 +1,13 @@
 /*
- * The dense form of flat panels, one row and one term at a time: what the loop of cpu_dense.h and
- * the kernel of gpu/dense.h have in common.
+ * The formulas of the dense path for one row and one term.  dense_loop.c and the CUDA kernel
+ * (gpu/dense.h) share them, so that both give the same bytes.  All of it compiles as CUDA.
+ * dense.c explains the method.
  *
- * Along a row of a flat panel the position is P(j) = P0 + j pixel f, with j counted from the
- * column nearest to the sample.  So half of r^2 is a quadratic of j, and the index along a
- * cell vector a, for a beam s of wavelength L, is h = (a.P0 + j pixel a.f) / (r L) - a.s / L:
- * two operations a pixel, of which the first part is the same for all sources.  A constant
- * that is added to -h makes the processor round it to a fixed-point number, whose low 32 bits
- * are the fraction and whose high ones the nearest index.  What that constant lost when it
- * was rounded itself is added to the fraction again.
- *
- * Crystals of up to DENSE_LOW_CELLS cells along each axis have 32 bits of fraction, larger
- * ones 40.
+ * Most quantities have two functions.  One returns the constants of the quantity along a row
+ * (dense_once, dense_layer, dense_cull, kahn_quadratic).  The other returns its value in column j,
+ * from j and 1/r (dense_once_at, dense_capture, dense_kept, dense_polarization).  Columns are
+ * counted from the one nearest to the sample, where the quadratics in j have no large terms that
+ * cancel.
  */
 #ifndef BRAGG_ENGINE_DENSE_ROW_H
 #define BRAGG_ENGINE_DENSE_ROW_H
@@ -23,25 +19,25 @@
 #include "engine/prepared.h"
 #include "physics/detector/pixel.h"
 
-/* Sources first .. first + count - 1 of a frame. */
+/* The sources first .. first + count - 1 of a frame. */
 struct source_range {
     size_t first, count;
 };
 
 /* ---- rows ------------------------------------------------------------------------ */
 
-/* A row of subpixels: position = start + j step. */
+/* A row of subpixels.  Column j is at start + j step. */
 struct dense_row {
     double start[3], step[3];  // m
 };
 
-/* Column of the plane nearest to the sample, a whole number. */
+/* Returns the column of the plane that is nearest to the sample, a whole number. */
 INLINE double nearest_column(const struct panel *p)
 {
     return round_even(-vec_dot(pixel_plane(p), p->fast) / p->pixel_m);
 }
 
-/* `nearest`: that column. */
+/* Returns the row of one subpixel row `slow`, with j counted from column `nearest`. */
 INLINE struct dense_row dense_row(const struct panel *p, double nearest, int64_t slow,
                                   int oversample, struct subpixel sub)
 {
@@ -55,7 +51,7 @@ INLINE struct dense_row dense_row(const struct panel *p, double nearest, int64_t
     return row;
 }
 
-/* A quadratic of j. */
+/* A quadratic in j. */
 struct quadratic {
     double a, b, c;  // a + j b + j^2 c
 };
@@ -65,7 +61,7 @@ INLINE double quadratic_at(struct quadratic q, double j)
     return fused(fused(q.c, j, q.b), j, q.a);
 }
 
-/* Half of the square of the airpath. */
+/* Returns r^2/2, where r is the airpath.  Half the square saves a factor in both steps below. */
 INLINE struct quadratic half_square(const struct dense_row *row)
 {
     const struct quadratic q = {0.5 * vec_dot(row->start, row->start),
@@ -74,7 +70,7 @@ INLINE struct quadratic half_square(const struct dense_row *row)
     return q;
 }
 
-/* The same in single precision, for sums of which no term is much larger. */
+/* The same in single precision, for quadratics whose terms do not cancel. */
 struct quadratic_f {
     float a, b, c;
 };
@@ -90,9 +86,9 @@ INLINE float quadratic_f_at(struct quadratic_f q, float j)
     return fused_f(fused_f(q.c, j, q.b), j, q.a);
 }
 
-/* 1/airpath in single precision from half of its square: half of the exponent to start with, a
- * step of third order and one of Newton's; relative error 2e-7.  Eight products are sooner done
- * than a root and a division, which keep other operations waiting. */
+/* Returns 1/r in single precision from r^2/2.  Halving the exponent by a shift of the bits gives a
+ * first value, then follow a step of third order and a Newton step.  Relative error 2e-7.  Eight
+ * products are faster than a root and a division, which keep other operations waiting. */
 INLINE float rough_of_half(float half_sqr)
 {
     uint32_t bits;
@@ -105,15 +101,16 @@ INLINE float rough_of_half(float half_sqr)
     return y * fused_f(-half_sqr * y, y, 1.5f);
 }
 
-/* 1/airpath from half of its square and from itself in single precision, by a step of
- * Newton's; relative error 3e-14. */
+/* Returns 1/r from r^2/2 and from 1/r in single precision (`rough`), by one Newton step.  Relative
+ * error 3e-14. */
 INLINE double inverse_of_half(double half_sqr, float rough)
 {
     const double y = (double)rough;
     return y * fused(-half_sqr * y, y, 1.5);
 }
 
-/* Kahn's factor is 1/2 and this times 1/r^2. */
+/* Returns the quadratic q of the polarization factor 1/2 + q(j) / r^2 (Kahn et al., J. Appl. Cryst.
+ * 15, 330, 1982). */
 INLINE struct quadratic kahn_quadratic(const struct cpu_source *w, double kahn,
                                        const struct dense_row *row)
 {
@@ -126,14 +123,15 @@ INLINE struct quadratic kahn_quadratic(const struct cpu_source *w, double kahn,
     return q;
 }
 
-/* The factors that the first subpixel gives for the whole pixel, from j and 1/r in single
- * precision: (one + kahn(j) / r^2) (alone + square / r^2 + cube / r^3). */
+/* Factors for which the first subpixel stands for the whole pixel, in single precision:
+ * (one + kahn(j) / r^2) (alone + square / r^2 + cube / r^3). */
 struct dense_once {
     float kahn[3];  // a, b, c of a quadratic
     float one, alone, square, cube;
 };
 
-/* Solid angle (`solid`) and polarization by this source (`polarized`), else 1; times `scale`. */
+/* Returns the constants of solid angle (if `solid`) times polarization by this source (if
+ * `polarized`) times `scale`. */
 INLINE struct dense_once dense_once(const struct panel *p, const struct cpu_source *source,
                                     double kahn, const struct dense_row *row, bool solid,
                                     bool polarized, double scale)
@@ -164,10 +162,11 @@ INLINE float dense_once_at(const struct dense_once *o, float j, float inverse)
            fused_f(sqr, fused_f(o->cube, inverse, o->square), o->alone);
 }
 
-/* ---- factors --------------------------------------------------------------------- */
+/* ---- factors of terms ------------------------------------------------------------ */
 
-/* How much a layer of the sensor absorbs of a source whose coefficient is `absorb`: the negative
- * depths of its front and back in attenuation lengths, and the row along the normal. */
+/* Constants of the capture fraction of a sensor layer for a source whose coefficient is `absorb`
+ * times that of the panel: the negative depths of its front and its back over the attenuation
+ * length, and the row along the normal. */
 struct dense_layer {
     double front, back, start, step;
 };
@@ -181,7 +180,7 @@ INLINE struct dense_layer dense_layer(const struct panel *p, int layer, double a
     return l;
 }
 
-/* As pixel_capture_of. */
+/* Returns the capture fraction, as pixel_capture_of in physics/detector/pixel.h. */
 INLINE double dense_capture(struct dense_layer l, double j, double inverse)
 {
     const double parallax = fused(l.step, j, l.start) * inverse;
@@ -189,7 +188,8 @@ INLINE double dense_capture(struct dense_layer l, double j, double inverse)
     return exp_fast(l.front * slant) - exp_fast(l.back * slant);
 }
 
-/* Whether dmin keeps the reflections of a source at a pixel: not below `limit`. */
+/* Constants of the limit that dmin sets: a pixel sees the source where the cosine of its direction
+ * is not below `limit`. */
 struct dense_cull {
     double start, step, limit;
 };
@@ -201,7 +201,7 @@ INLINE struct dense_cull dense_cull(const struct cpu_source *w, const struct den
     return c;
 }
 
-/* 1 or 0. */
+/* Returns 1 where the pixel sees the source, else 0. */
 INLINE double dense_kept(struct dense_cull c, double j, double inverse)
 {
     return fused(c.step, j, c.start) * inverse < c.limit ? 0.0 : 1.0;
@@ -214,8 +214,9 @@ INLINE double dense_polarization(struct quadratic kahn, double j, double inverse
 
 /* ---- steps and terms --------------------------------------------------------------- */
 
-/* Of a step along one cell vector: -h modulo 1 is (start + j slope) / (r wavelength) + magic;
- * `per_m`: 1/wavelength for a single source, else 1. */
+/* Sets start and slope of one step along one cell vector: -h modulo 1 is
+ * (start + j slope) / (r wavelength) + magic.  `per_m` is 1/wavelength for a single source, else 1.
+ */
 INLINE void dense_step_axis(const double cell[3], const struct dense_row *row, double per_m,
                             double *start, double *slope)
 {
@@ -223,8 +224,8 @@ INLINE void dense_step_axis(const double cell[3], const struct dense_row *row, d
     *slope = -vec_dot(cell, row->step) * per_m;
 }
 
-/* One source's part of a step: the start of its fixed-point numbers, and what that lost, times
- * DENSE_UNIT. */
+/* Returns the constant of one source and step along one cell vector, which makes -h a fixed-point
+ * number.  Sets *rest to what rounding took from it, times DENSE_UNIT; it is never 0. */
 INLINE double dense_term_axis(const struct dense_lattice *l, const double cell[3],
                               const struct cpu_source *source, double per_m, float *rest)
 {
@@ -237,8 +238,8 @@ INLINE double dense_term_axis(const struct dense_lattice *l, const double cell[3
     return magic;
 }
 
-/* Whether all photons of a pixel are those of one short sum, which then stay in single
- * precision; for frames without water, of one lattice. */
+/* Whether the photons of a pixel are one short sum, which then stays in single precision.  For
+ * frames of one lattice without water. */
 INLINE bool dense_is_alone(const struct dense_lattice *l, const struct panel *p, size_t nsources,
                            int oversample)
 {
@@ -246,7 +247,7 @@ INLINE bool dense_is_alone(const struct dense_lattice *l, const struct panel *p,
            l->scale > 1e-20 && l->scale < 1e20;
 }
 
-/* Whether factors of a pixel differ from subpixel to subpixel or from source to source. */
+/* Whether the factors of a pixel differ between subpixels or between sources. */
 INLINE bool dense_is_varied(const struct sampling *each, const struct panel *p, bool culled)
 {
     return p->thickness_m > 0.0 || culled || each->each_polarization || each->each_solid_angle;

@@ -1,9 +1,9 @@
 /*
  * Inside the CPU engine: what each reflection gives to each pixel, see shares.h.  The dense loop
- * keeps it while it computes a frame, see cpu_dense_shares.h.  For frames that it does not compute,
- * and where nobody said before that reflections are wanted, here is a second look at the pixels
- * that are not dark.  Steps of a pixel mostly have one or two nearest indices, for which sums run;
- * one of them is put away when another index comes.
+ * keeps it while it computes a frame, see dense_reflections.h.  For frames that it does not
+ * compute, and where nobody said before that reflections are wanted, here is a second look at the
+ * pixels that are not dark.  Steps of a pixel mostly have one or two nearest indices, for which
+ * sums run; one of them is put away when another index comes.
  */
 #ifndef BRAGG_ENGINE_CPU_SHARES_H
 #define BRAGG_ENGINE_CPU_SHARES_H

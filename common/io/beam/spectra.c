@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "base/median.h"
 #include "io/hdf5/hdf5_read.h"
 #include "io/nxmx/nexus.h"
@@ -15,6 +16,16 @@
 
 enum { POINTS_MAX = 1 << 24 };  // of all shots
 static const double ENERGY_MAX_EV = 1e7;
+/* What noise below 0 may take from the light of a shot, as a part of it. */
+static const double LOSS_MAX = 0.1;
+/* So little is not worth a word where the median was taken away, which leaves noise below 0. */
+static const double LOSS_TOLD = 1e-3;
+
+/* Weights below 0, and the shot that has most of them beside its light. */
+struct loss {
+    size_t count, shot;
+    double part;
+};
 
 void spectra_free(struct listed_spectra *l)
 {
@@ -43,8 +54,33 @@ static void reverse(double *values, size_t n)
     }
 }
 
+/* What noise took below 0 counts as 0; what is more than noise is an error. */
+static enum status clip_noise(const char *path, size_t shot, double *photons, size_t points,
+                              double light, struct loss *loss, struct error *e)
+{
+    double below = 0.0;
+    for (size_t i = 0; i < points; i++)
+        if (photons[i] < 0.0) {
+            below -= photons[i];
+            photons[i] = 0.0;
+            loss->count++;
+        }
+    if (below > LOSS_MAX * light)
+        return error_set(
+            e, STATUS_INPUT,
+            "%s: negative weights of spectrum %zu come to %.3g %% of the positive "
+            "ones; expected noise of at most %g %%. Take the background away, or leave "
+            "this spectrum out",
+            path, shot, 100.0 * below / light, 100.0 * LOSS_MAX);
+    if (below > loss->part * light) {
+        loss->part = below / light;
+        loss->shot = shot;
+    }
+    return STATUS_OK;
+}
+
 static enum status check_shot(const char *path, size_t shot, double *energy_eV, double *photons,
-                              size_t points, struct error *e)
+                              size_t points, struct loss *loss, struct error *e)
 {
     if (points > 1 && energy_eV[0] > energy_eV[1]) {
         reverse(energy_eV, points);
@@ -62,22 +98,30 @@ static enum status check_shot(const char *path, size_t shot, double *energy_eV, 
                              "%s: energy %.9g eV of spectrum %zu stands beside %.9g, must rise or "
                              "fall all along",
                              path, energy_eV[i], shot, energy_eV[i - 1]);
-        photons[i] = fmax(photons[i], 0.0);
-        sum += photons[i];
+        sum += fmax(photons[i], 0.0);
     }
     if (!(sum > 0.0))
         return error_set(e, STATUS_INPUT, "%s: spectrum %zu has no light", path, shot);
+    const enum status s = clip_noise(path, shot, photons, points, sum, loss, e);
     for (size_t i = 0; i < points; i++)
         photons[i] /= sum;
-    return STATUS_OK;
+    return s;
 }
 
-static enum status check_all(const char *path, struct listed_spectra *l, struct error *e)
+/* `least`: the smallest loss that gives a warning, as a part of the light of a shot. */
+static enum status check_all(const char *path, double least, struct listed_spectra *l,
+                             struct error *e)
 {
+    struct loss loss = {0};
     enum status s = STATUS_OK;
     for (size_t i = 0; i < l->shots && !s; i++)
         s = check_shot(path, i, l->energy_eV + i * l->points, l->photons + i * l->points, l->points,
-                       e);
+                       &loss, e);
+    if (!s && loss.count && loss.part >= least)
+        log_line(LOG_WARNING,
+                 "%s: %zu of %zu weights are negative and count as 0; in spectrum %zu they come to "
+                 "%.3g %% of the positive ones",
+                 path, loss.count, l->shots * l->points, loss.shot, 100.0 * loss.part);
     return s;
 }
 
@@ -130,33 +174,16 @@ static enum status read_lines(struct text_file *t, double unit_eV, struct listed
     return s;
 }
 
-/* Returns the first place of a word among `length` bytes, or NULL if the bytes do not contain it.
- * Upper and lower case are the same; a part of a longer word does not count. */
-static const char *find_word(const char *bytes, size_t length, const char *word)
-{
-    const size_t size = strlen(word);
-    for (size_t i = 0; i + size <= length; i++)
-        if (strncasecmp(bytes + i, word, size) == 0 &&
-            (!i || !isalpha((unsigned char)bytes[i - 1])) &&
-            (i + size == length || !isalpha((unsigned char)bytes[i + size])))
-            return bytes + i;
-    return NULL;
-}
-
 /* What the comments before the first numbers say of the first column: eV unless they name keV, and
  * name it first. */
 static enum status find_unit(const struct text_file *t, double *unit_eV, struct error *e)
 {
     static const char *const others[] = {"MeV",      "GeV", "wavelength", "wavelengths", "lambda",
                                          "angstrom", "nm",  "pm",         "Hz",          "THz"};
-    const char *begin = t->next, *end = begin;  // after a byte order mark
-    while (*end == '#' || (*end && strchr(TEXT_SPACE "\n", *end)))
-        end += *end == '#' ? strcspn(end, "\n") : 1;
-    const size_t length = (size_t)(end - begin);
-    const char *keV = find_word(begin, length, "keV"), *eV = find_word(begin, length, "eV");
+    const char *keV = text_find_in_head(t, '#', "keV"), *eV = text_find_in_head(t, '#', "eV");
     *unit_eV = keV && (!eV || keV < eV) ? 1000.0 : 1.0;
     for (size_t i = 0; i < sizeof others / sizeof *others && !keV && !eV; i++)
-        if (find_word(begin, length, others[i]))
+        if (text_find_in_head(t, '#', others[i]))
             return error_set(e, STATUS_INPUT,
                              "%s: a comment at the beginning names '%s'; expected energies in eV, "
                              "or in keV after a comment that names keV",
@@ -185,15 +212,12 @@ static enum status read_text(const char *path, struct listed_spectra *l, struct 
 static hid_t open_numbers(hid_t file, const char *path, hsize_t size[2])
 {
     const hid_t data = hdf5_open_data(file, path);
-    const hid_t space = data < 0 ? -1 : H5Dget_space(data);
-    const int rank = space < 0 ? 0 : H5Sget_simple_extent_ndims(space);
-    size[0] = size[1] = 1;
-    const bool good = (rank == 1 || rank == 2) &&
-                      H5Sget_simple_extent_dims(space, size + 2 - rank, NULL) == rank && size[0] &&
-                      size[1] && size[1] <= POINTS_MAX / size[0];
-    if (space >= 0)
-        (void)H5Sclose(space);
-    if (good || data < 0)
+    const int rank = hdf5_sizes(data, 1, 2, POINTS_MAX, size);
+    if (rank == 1) {
+        size[1] = size[0];
+        size[0] = 1;
+    }
+    if (rank || data < 0)
         return data;
     (void)H5Dclose(data);
     return -1;
@@ -217,21 +241,34 @@ static enum status level(double *photons, size_t points, struct error *e)
     return STATUS_OK;
 }
 
-/* What the energies have to be multiplied by, from their attribute `units`. */
+/* What the energies have to be multiplied by, from their attribute `units`; without it they are in
+ * eV. */
 static enum status read_unit(hid_t file, const char *path, double *unit_eV, struct error *e)
 {
     const struct nexus n = {file, path};
-    char units[NEXUS_TEXT] = "eV";
-    const bool said = H5Aexists_by_name(file, "/energies", "units", H5P_DEFAULT) > 0;
-    if (said && !nexus_text(&n, "/energies", "units", units))
-        return nexus_error(&n, "/energies", e, "units cannot be read; expected eV or keV");
-    if (strcasecmp(units, "eV") == 0)
-        *unit_eV = 1.0;
-    else if (strcasecmp(units, "keV") == 0)
-        *unit_eV = 1000.0;
-    else
-        return nexus_error(&n, "/energies", e, "unknown units '%.40s'; expected eV or keV", units);
-    return STATUS_OK;
+    *unit_eV = 1.0;
+    return H5Aexists_by_name(file, "/energies", "units", hdf5_links()) > 0
+               ? nexus_unit(&n, "/energies", "units", NEXUS_ENERGY, unit_eV, e)
+               : STATUS_OK;
+}
+
+/* Numbers of photons have no unit but their own name. */
+static enum status check_weights_unit(hid_t file, const char *path, struct error *e)
+{
+    static const char *const none[] = {
+        "",    "1",          "counts",    "count",           "photons",       "photon", "a.u.",
+        "arb", "arb. units", "arbitrary", "arbitrary units", "dimensionless", "ADU"};
+    const struct nexus n = {file, path};
+    char units[NEXUS_TEXT];
+    if (!nexus_text(&n, "/weights", "units", units))
+        return STATUS_OK;
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        if (strcasecmp(units, none[i]) == 0)
+            return STATUS_OK;
+    return nexus_error(&n, "/weights", e,
+                       "units are '%.40s'; expected relative numbers of photons, without units, or "
+                       "in photons or counts",
+                       units);
 }
 
 static enum status read_sets(const char *path, double unit_eV, hid_t energies,
@@ -247,9 +284,10 @@ static enum status read_sets(const char *path, double unit_eV, hid_t energies,
     enum status s = reserve(l, (size_t)wsize[0], (size_t)wsize[1], e);
     if (s)
         return s;
-    if (H5Dread(energies, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, l->energy_eV) < 0 ||
-        H5Dread(weights, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, l->photons) < 0)
-        return error_set(e, STATUS_INPUT, "%s: /energies or /weights cannot be read", path);
+    s = hdf5_read_numbers(energies, path, "/energies", H5T_NATIVE_DOUBLE, l->energy_eV, e);
+    s = s ? s : hdf5_read_numbers(weights, path, "/weights", H5T_NATIVE_DOUBLE, l->photons, e);
+    if (s)
+        return s;
     for (size_t i = 0; i < (size_t)(esize[0] * esize[1]); i++)
         l->energy_eV[i] *= unit_eV;
     for (size_t i = 1; i < l->shots && esize[0] == 1; i++)
@@ -259,11 +297,9 @@ static enum status read_sets(const char *path, double unit_eV, hid_t energies,
     return s;
 }
 
-static enum status read_open(struct hdf5_file *f, const char *path, struct listed_spectra *l,
-                             struct error *e)
+static enum status take_hdf5(struct hdf5_file *f, const char *path, void *what, struct error *e)
 {
     hsize_t esize[2], wsize[2];
-    char missing[HDF5_REASON];
     double unit_eV = 1.0;
     const hid_t energies = open_numbers(f->id, "/energies", esize);
     const hid_t weights = open_numbers(f->id, "/weights", wsize);
@@ -272,13 +308,10 @@ static enum status read_open(struct hdf5_file *f, const char *path, struct liste
         s = error_set(e, STATUS_INPUT,
                       "%s: must have /energies and /weights, numbers of shots x points, at most %d",
                       path, POINTS_MAX);
-    else if (hdf5_missing_part(energies, missing) || hdf5_missing_part(weights, missing))
-        s = error_set(e, STATUS_INPUT,
-                      "%s: /energies or /weights has a part in %s, which is missing", path,
-                      missing);
     else
         s = read_unit(f->id, path, &unit_eV, e);
-    s = s ? s : read_sets(path, unit_eV, energies, esize, weights, wsize, l, e);
+    s = s ? s : check_weights_unit(f->id, path, e);
+    s = s ? s : read_sets(path, unit_eV, energies, esize, weights, wsize, what, e);
     if (energies >= 0)
         (void)H5Dclose(energies);
     if (weights >= 0)
@@ -290,22 +323,14 @@ static void try_hdf5(struct hdf5_file *f)
 {
     struct listed_spectra l = {0};
     struct error e;
-    (void)read_open(f, "", &l, &e);
+    (void)take_hdf5(f, "", &l, &e);
     spectra_free(&l);
-}
-
-static enum status read_hdf5(const char *path, struct listed_spectra *l, struct error *e)
-{
-    struct hdf5_file f;
-    enum status s = hdf5_open(&f, path, try_hdf5, e);
-    s = s ? s : read_open(&f, path, l, e);
-    hdf5_abort(&f);
-    return s;
 }
 
 enum status spectra_read(const char *path, struct listed_spectra *l, struct error *e)
 {
     *l = (struct listed_spectra){0};
-    const enum status s = nxmx_is_hdf5(path) ? read_hdf5(path, l, e) : read_text(path, l, e);
-    return s ? s : check_all(path, l, e);
+    const bool hdf5 = nxmx_is_hdf5(path);
+    const enum status s = hdf5 ? hdf5_take(path, try_hdf5, take_hdf5, l, e) : read_text(path, l, e);
+    return s ? s : check_all(path, hdf5 ? LOSS_TOLD : 0.0, l, e);
 }

@@ -4,11 +4,14 @@
  * Text: an energy and one weight for each shot a line, in eV, or in keV if a comment before the
  * numbers names that unit ("# energy/keV current/A", as synchrotrons write it).  A comment there
  * that names a wavelength or another unit, and neither eV nor keV, is STATUS_INPUT.
- * HDF5: data sets /energies (points, or shots x points, in eV) and /weights (points, or shots x
- * points).  What detectors of spectrometers add is taken away: the median of the outer twentieths
- * of both ends.
+ * HDF5: data sets /energies (points, or shots x points, in eV or as their attribute `units` says)
+ * and /weights (points, or shots x points).  What detectors of spectrometers add is taken away: the
+ * median of the outer twentieths of both ends.
  *
- * Weights are photons, relative.  What is negative counts as 0; a shot without light, energies
+ * Weights are photons, relative.  Noise below 0 counts as 0, and a warning says how much it is: all
+ * of text, and from a thousandth of the light of a shot on where the median was taken away.  Shots
+ * whose negative weights come to more than a tenth of the positive ones or that have no light,
+ * units that are unknown or of another kind, energies
  * that do not rise or fall, and numbers that are not finite are STATUS_INPUT with "FILE:" or
  * "FILE:LINE:".
  */

@@ -1,11 +1,14 @@
 #include "io/beam/transmission.h"
 
-#include <math.h>
+#include <float.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/alloc.h"
 #include "io/hdf5/hdf5_read.h"
 #include "io/images/image_file.h"
+#include "io/images/image_header.h"
+#include "io/nxmx/nexus.h"
 #include "io/nxmx/nxmx_geometry.h"
 
 enum { RANK_MAX = 3, PIXELS_MAX = 1 << 28 };
@@ -13,47 +16,42 @@ enum { RANK_MAX = 3, PIXELS_MAX = 1 << 28 };
 
 /* --- HDF5 ------------------------------------------------------------------------ */
 
-/* Sizes of the data set; false when it is none of pixels. */
-static bool size_of(hid_t data, struct transmission *t)
+/* A share has no unit. */
+static enum status check_units(struct hdf5_file *f, const char *path, struct error *e)
 {
-    const hid_t space = H5Dget_space(data);
-    hsize_t size[RANK_MAX] = {0};
-    const int rank = space < 0 ? 0 : H5Sget_simple_extent_ndims(space);
-    bool good =
-        rank >= 2 && rank <= RANK_MAX && H5Sget_simple_extent_dims(space, size, NULL) == rank;
-    t->count = 1;
-    for (int i = 0; i < rank && good; i++) {
-        good = size[i] && size[i] <= PIXELS_MAX / t->count;
-        t->count *= good ? (size_t)size[i] : 1;
-    }
-    t->fast_pixels = good ? (int64_t)size[rank - 1] : 0;
-    if (space >= 0)
-        (void)H5Sclose(space);
-    return good;
+    static const char *const none[] = {"", "1", "none", "dimensionless", "fraction", "unitless"};
+    const struct nexus n = {f->id, path};
+    char units[NEXUS_TEXT];
+    if (!nexus_text(&n, DATA, "units", units))
+        return STATUS_OK;
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        if (strcasecmp(units, none[i]) == 0)
+            return STATUS_OK;
+    return nexus_error(&n, DATA, e, "units are '%.40s'; expected a share from 0 to 1 without units",
+                       units);
 }
 
 static enum status read_set(hid_t data, const char *path, struct transmission *t, struct error *e)
 {
-    char missing[HDF5_REASON];
-    if (data < 0 || !size_of(data, t))
+    hsize_t size[RANK_MAX];
+    const int rank = hdf5_sizes(data, 2, RANK_MAX, PIXELS_MAX, size);
+    if (!rank)
         return error_set(e, STATUS_INPUT, "%s: must have " DATA ", numbers of 2 or 3 dimensions",
                          path);
-    if (hdf5_missing_part(data, missing))
-        return error_set(e, STATUS_INPUT, "%s: " DATA " has a part in %s, which is missing", path,
-                         missing);
+    t->count = 1;
+    for (int i = 0; i < rank; i++)
+        t->count *= (size_t)size[i];
+    t->fast_pixels = (int64_t)size[rank - 1];
     t->passes = mem_array(t->count, sizeof *t->passes);
-    if (!t->passes)
-        return error_memory(e, path);
-    return H5Dread(data, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, t->passes) < 0
-               ? error_set(e, STATUS_INPUT, "%s: " DATA " cannot be read", path)
-               : STATUS_OK;
+    return t->passes ? hdf5_read_numbers(data, path, DATA, H5T_NATIVE_FLOAT, t->passes, e)
+                     : error_memory(e, path);
 }
 
-static enum status read_open(struct hdf5_file *f, const char *path, struct transmission *t,
-                             struct error *e)
+static enum status take_hdf5(struct hdf5_file *f, const char *path, void *what, struct error *e)
 {
     const hid_t data = hdf5_open_data(f->id, DATA);
-    const enum status s = read_set(data, path, t, e);
+    enum status s = read_set(data, path, what, e);
+    s = s ? s : check_units(f, path, e);
     if (data >= 0)
         (void)H5Dclose(data);
     return s;
@@ -63,20 +61,35 @@ static void try_hdf5(struct hdf5_file *f)
 {
     struct transmission t = {0};
     struct error e;
-    (void)read_open(f, "", &t, &e);
+    (void)take_hdf5(f, "", &t, &e);
     transmission_free(&t);
 }
 
-static enum status read_hdf5(const char *path, struct transmission *t, struct error *e)
+/* --- images ------------------------------------------------------------------------ */
+
+/* Whole numbers, and floats of the other byte order, are tiny when they are read as floats. */
+static enum status check_floats(const char *path, const struct transmission *t, struct error *e)
 {
-    struct hdf5_file f;
-    enum status s = hdf5_open(&f, path, try_hdf5, e);
-    s = s ? s : read_open(&f, path, t, e);
-    hdf5_abort(&f);
-    return s;
+    for (size_t i = 0; i < t->count; i++)
+        if (t->passes[i] > 0.0f && t->passes[i] < FLT_MIN)
+            return error_set(e, STATUS_INPUT,
+                             "%s: pixel %zu lets %g pass; expected little-endian float32 from 0 to "
+                             "1, not whole numbers and not big-endian",
+                             path, i, (double)t->passes[i]);
+    return STATUS_OK;
 }
 
-/* --- images ------------------------------------------------------------------------ */
+/* What the header of an image of a format with a header says. */
+static enum status read_header(const char *path, struct transmission *t, struct error *e)
+{
+    struct image_header h;
+    const enum status s = image_header_read(path, &h, e);
+    if (!s) {
+        t->pixel_m = h.pixel_m;
+        t->wavelength_m = h.wavelength_m;
+    }
+    return s;
+}
 
 static enum status take_image(const char *path, const struct image_file *f, struct transmission *t,
                               struct error *e)
@@ -90,7 +103,7 @@ static enum status take_image(const char *path, const struct image_file *f, stru
     t->passes = mem_array(t->count, sizeof *t->passes);
     for (size_t i = 0; t->passes && i < t->count; i++)
         t->passes[i] = (float)(image_value(&f->image, i) / (whole ? UINT16_MAX : 1));
-    return t->passes ? STATUS_OK : error_memory(e, path);
+    return t->passes ? check_floats(path, t, e) : error_memory(e, path);
 }
 
 static enum status read_image(const char *path, struct transmission *t, struct error *e)
@@ -99,7 +112,8 @@ static enum status read_image(const char *path, struct transmission *t, struct e
     const enum status s = image_file_read(path, &f, e);
     if (s)
         return s;
-    const enum status taken = take_image(path, &f, t, e);
+    enum status taken = take_image(path, &f, t, e);
+    taken = taken || !f.fast ? taken : read_header(path, t, e);
     image_free(&f.image);
     return taken;
 }
@@ -108,17 +122,24 @@ static enum status read_image(const char *path, struct transmission *t, struct e
 
 static enum status check(const char *path, const struct transmission *t, struct error *e)
 {
+    bool dark = true;
     for (size_t i = 0; i < t->count; i++)
         if (!(t->passes[i] >= 0.0f && t->passes[i] <= 1.0f))
             return error_set(e, STATUS_INPUT, "%s: pixel %zu lets %g pass, must be from 0 to 1",
                              path, i, (double)t->passes[i]);
-    return STATUS_OK;
+        else
+            dark = dark && t->passes[i] == 0.0f;
+    return dark ? error_set(e, STATUS_INPUT,
+                            "%s: all pixels are 0, so nothing passes; expected shares from 0 to 1",
+                            path)
+                : STATUS_OK;
 }
 
 enum status transmission_read(const char *path, struct transmission *t, struct error *e)
 {
     *t = (struct transmission){0};
-    const enum status s = nxmx_is_hdf5(path) ? read_hdf5(path, t, e) : read_image(path, t, e);
+    const enum status s =
+        nxmx_is_hdf5(path) ? hdf5_take(path, try_hdf5, take_hdf5, t, e) : read_image(path, t, e);
     return s ? s : check(path, t, e);
 }
 

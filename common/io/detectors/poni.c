@@ -32,8 +32,35 @@ static const struct key keys[] = {
     {"PixelSize1", AT(pixel_m[0]), 1e-7, 1},    {"PixelSize2", AT(pixel_m[1]), 1e-7, 1},
 };
 
+/* What the lines of one geometry have said so far, for each of `keys`, NAN: nothing.  pyFAI appends
+ * geometries to a file, and each of them begins with comments or with poni_version. */
+struct said {
+    double value[sizeof keys / sizeof *keys];
+};
+
+static void forget(struct said *said)
+{
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        said->value[i] = NAN;
+}
+
+/* A number, or its copy under another name, that one geometry says twice must be the same. */
+static enum status check_said(const struct text_file *t, size_t offset, const char *name,
+                              double value, struct said *said, struct error *e)
+{
+    size_t i = 0;
+    while (keys[i].offset != offset)
+        i++;
+    const double before = said->value[i];
+    said->value[i] = value;
+    return isnan(before) || fabs(value - before) <= 1e-6 * fabs(before)
+               ? STATUS_OK
+               : text_error(t, e, "%s is %.9g, which contradicts the %.9g of an earlier line", name,
+                            value, before);
+}
+
 static enum status take_number(const struct text_file *t, const struct key *key, const char *value,
-                               struct poni *p, struct error *e)
+                               struct poni *p, struct said *said, struct error *e)
 {
     struct error cause = {0};
     double *out = (double *)(void *)((char *)p + key->offset);
@@ -41,7 +68,7 @@ static enum status take_number(const struct text_file *t, const struct key *key,
         return STATUS_OK;
     return parse_real(value, key->min, key->max, key->name, out, &cause)
                ? text_error(t, e, "%s", cause.text)
-               : STATUS_OK;
+               : check_said(t, key->offset, key->name, *out, said, e);
 }
 
 /* A member of Detector_config that is there and not null. */
@@ -51,15 +78,18 @@ static bool config_has(json_t *config, const char *name, json_t **value)
     return *value && !json_is_null(*value);
 }
 
-static enum status config_pixel(const struct text_file *t, json_t *config, const char *name,
-                                double *pixel_m, struct error *e)
+static enum status config_pixel(const struct text_file *t, json_t *config, int along,
+                                struct poni *p, struct said *said, struct error *e)
 {
+    static const char *const names[] = {"pixel1", "pixel2"};
+    const char *name = names[along];
+    double *pixel_m = &p->pixel_m[along];
     json_t *value;
     if (!config_has(config, name, &value))
         return STATUS_OK;
     *pixel_m = json_number_value(value);
     return *pixel_m >= 1e-7 && *pixel_m <= 1
-               ? STATUS_OK
+               ? check_said(t, along ? AT(pixel_m[1]) : AT(pixel_m[0]), name, *pixel_m, said, e)
                : text_error(t, e, "Detector_config: %s must be from 1e-7 to 1 m", name);
 }
 
@@ -149,11 +179,11 @@ static enum status config_shape(const struct text_file *t, json_t *config, int64
 }
 
 static enum status take_members(const struct text_file *t, json_t *config, struct poni *p,
-                                struct error *e)
+                                struct said *said, struct error *e)
 {
     json_t *value;
-    enum status s = config_pixel(t, config, "pixel1", &p->pixel_m[0], e);
-    s = s ? s : config_pixel(t, config, "pixel2", &p->pixel_m[1], e);
+    enum status s = config_pixel(t, config, 0, p, said, e);
+    s = s ? s : config_pixel(t, config, 1, p, said, e);
     s = s ? s : config_shape(t, config, p->pixels, e);
     s = s ? s : config_distortion(t, config, e);
     s = s ? s : config_sensor(t, config, p, e);
@@ -168,12 +198,12 @@ static enum status take_members(const struct text_file *t, json_t *config, struc
 }
 
 static enum status take_config(const struct text_file *t, const char *value, struct poni *p,
-                               struct error *e)
+                               struct said *said, struct error *e)
 {
     json_error_t cause;
     json_t *config = json_loads(value, JSON_REJECT_DUPLICATES, &cause);
     const enum status s = json_is_object(config)
-                              ? take_members(t, config, p, e)
+                              ? take_members(t, config, p, said, e)
                               : text_error(t, e, "Detector_config must be an object, '{...}'");
     json_decref(config);
     return s;
@@ -206,31 +236,36 @@ static enum status take_detector(const struct text_file *t, const char *value, s
 
 /* All but the numbers of the geometry. */
 static enum status take_other(const struct text_file *t, const char *name, const char *value,
-                              struct poni *p, struct error *e)
+                              struct poni *p, struct said *said, struct error *e)
 {
     struct error cause = {0};
     double version;
     if (strcasecmp(name, "Detector_config") == 0)
-        return take_config(t, value, p, e);
+        return take_config(t, value, p, said, e);
     if (strcasecmp(name, "Detector") == 0)
         return take_detector(t, value, p, e);
     if (strcasecmp(name, "SplineFile") == 0)
         return *value && strcasecmp(value, "None") != 0
                    ? text_error(t, e, "a distortion (SplineFile) cannot be simulated, must be None")
                    : STATUS_OK;
-    if (strcasecmp(name, "poni_version") == 0)
+    if (strcasecmp(name, "poni_version") == 0) {
+        forget(said);
         return parse_real(value, 1, VERSION_MAX, "poni_version", &version, &cause)
                    ? text_error(t, e, "%s", cause.text)
                    : STATUS_OK;
+    }
     /* pyFAI then corrects for the depth of the sensor, which we compute wherever there is one */
     if (strcasecmp(name, "Parallax") != 0)
         ignore(p, name);
     return STATUS_OK;
 }
 
-static enum status take_line(const struct text_file *t, char *line, struct poni *p, struct error *e)
+static enum status take_line(const struct text_file *t, char *line, struct poni *p,
+                             struct said *said, struct error *e)
 {
     char *colon = strchr(line, ':');
+    if (*line == '#')
+        forget(said);
     if (*line == '#' || !*text_trim(line))
         return STATUS_OK;
     if (!colon)
@@ -238,12 +273,14 @@ static enum status take_line(const struct text_file *t, char *line, struct poni 
     *colon = 0;
     const char *name = text_trim(line), *value = text_trim(colon + 1);
     const struct key *key = find_key(name);
-    return key ? take_number(t, key, value, p, e) : take_other(t, name, value, p, e);
+    return key ? take_number(t, key, value, p, said, e) : take_other(t, name, value, p, said, e);
 }
 
 enum status poni_read(const char *path, struct poni *p, struct error *e)
 {
     struct text_file t;
+    struct said said;
+    forget(&said);
     *p = (struct poni){.orientation = 3, .poni_m = {NAN, NAN}};
     enum status s = text_open(&t, path, FILETYPE_PONI, BYTES_MAX, e);
     for (char *line = s ? NULL : t.bytes; line && *line && !s; line = t.next) {
@@ -251,7 +288,7 @@ enum status poni_read(const char *path, struct poni *p, struct error *e)
         t.next = line + strcspn(line, "\n");
         if (*t.next)
             *t.next++ = 0;
-        s = take_line(&t, line, p, e);
+        s = take_line(&t, line, p, &said, e);
     }
     if (!s && (!(p->distance_m > 0) || isnan(p->poni_m[0]) || isnan(p->poni_m[1])))
         s = error_set(e, STATUS_INPUT,

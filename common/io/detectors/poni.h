@@ -28,8 +28,9 @@ struct poni {
     char unused[256];        // keys without effect here, separated by commas
 };
 
-/* Reads the last geometry of the file.  STATUS_INPUT with "FILE:LINE: " for what cannot be,
- * STATUS_FAILED when the file cannot be read. */
+/* Reads the last geometry of the file.  STATUS_INPUT with "FILE:LINE: " for what cannot be, and
+ * for numbers that one geometry says twice and differently; STATUS_FAILED when the file cannot be
+ * read. */
 enum status poni_read(const char *path, struct poni *p, struct error *e);
 
 /* *panel of a geometry whose pixels, square ones, are all known, without a mask; in the frame of

@@ -15,6 +15,8 @@
 #include "base/error.h"
 #include "io/crystfel/geom.h"
 
+enum { EXPT_IMAGE_SIZE = 1024 };
+
 /* What detector and beam are; 0 for what is not said, where 0 is no value. */
 struct expt {
     size_t nexperiments;  // of the file
@@ -30,11 +32,17 @@ struct expt {
     double kahn;             // polarization factor, 0 = unpolarized
     bool has_kahn;           // it is said
     double flux_ph_s, exposure_s;
-    double spindle[3];  // unit vector, as it is at the time of the scan
-    bool has_spindle;   // there is a goniometer
+    double spindle[3];            // unit vector, as it is at the time of the scan
+    bool has_spindle;             // there is a goniometer
+    char image[EXPT_IMAGE_SIZE];  // the first image that the first experiment names; "": none
+    int64_t image_pixels[2];      // fast, slow: what the panels cover of it
+    bool panels_placed;           // ... where one panel or more is not at its first pixel
+    char unused[64];  // files of its image set, such as a mask, that are not read; "": none
 };
 
-/* Reads detector, beam, spindle and the exposure of the first image.  STATUS_INPUT with "FILE:
+/* Reads detector, beam, spindle, the name of the first image and its exposure; the image itself is
+ * neither read nor looked for.  The scan, if there is one, is checked as by expt_read_scan, and
+ * must not rotate without a goniometer.  STATUS_INPUT with "FILE:
  * WHERE: " for what is missing, of another type or impossible; STATUS_FAILED when the file cannot
  * be read.  expt_free frees *x, also after an error. */
 enum status expt_read(const char *path, struct expt *x, struct error *e);
@@ -46,7 +54,8 @@ struct expt_scan {
     double start_deg, width_deg;
 };
 
-/* Reads the scan, STATUS_INPUT where there is none. */
+/* Reads the scan.  STATUS_INPUT where there is none, where its lists or the set of images have
+ * another number of images, and where images are not evenly apart in angle. */
 enum status expt_read_scan(const char *path, struct expt_scan *scan, struct error *e);
 
 /* Reads the crystal, STATUS_INPUT where there is none: rows a*, b*, c* in 1/A, as they lie when

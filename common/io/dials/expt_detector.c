@@ -192,6 +192,23 @@ static enum status take_trusted(const struct json_at *at, struct expt *x, struct
     return s;
 }
 
+/* Where a panel is in the raw image; several panels at 0, 0 say nothing of it. */
+static enum status take_place(const struct json_at *at, const struct geom_panel *p, struct expt *x,
+                              struct error *e)
+{
+    struct json_at member;
+    double offset[2] = {0, 0};
+    const bool said = json_at_optional(at, "raw_image_offset", &member);
+    const enum status s = said ? json_at_reals(&member, 2, 0, 1e9, offset, e) : STATUS_OK;
+    const int64_t end[2] = {(int64_t)offset[0] + p->fast_pixels,
+                            (int64_t)offset[1] + p->slow_pixels};
+    for (int i = 0; i < 2 && !s; i++)
+        if (end[i] > x->image_pixels[i])
+            x->image_pixels[i] = end[i];
+    x->panels_placed = x->panels_placed || offset[0] > 0 || offset[1] > 0;
+    return s;
+}
+
 /* Panel `number`, on its parent. */
 static enum status read_panel(const struct json_at *at, const struct stand *parent, size_t number,
                               struct expt *x, struct error *e)
@@ -200,6 +217,7 @@ static enum status read_panel(const struct json_at *at, const struct stand *pare
     struct stand stand;
     enum status s = read_stand(at, parent, &stand, e);
     s = s ? s : read_size(at, p, e);
+    s = s ? s : take_place(at, p, x, e);
     s = s ? s : take_sensor(at, number, x, e);
     s = s ? s : take_trusted(at, x, e);
     s = s ? s : check_strategy(at, e);

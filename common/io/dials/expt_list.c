@@ -134,14 +134,12 @@ static char centring_of(const struct json_at *crystal)
 static enum status read_crystal(const struct expt_json *l, struct expt_list *list,
                                 struct expt_experiment *x, struct error *e)
 {
-    struct json_at crystal, scan;
+    struct json_at crystal;
     struct expt_goniometer g;
     double axis[3];
     enum status s = expt_model(&l->chosen, &l->root, "crystal", &crystal, e);
-    s = s ? s : expt_model(&l->chosen, &l->root, "scan", &scan, e);
     s = s ? s : expt_goniometer(&l->chosen, &l->root, &g, e);
-    if (!s && scan.value)
-        s = expt_json_scan(l, &x->scan, e);
+    s = s ? s : expt_json_rotation(l, &g, &x->scan, e);
     x->has_crystal = crystal.value;
     if (s || !x->has_crystal)
         return s;

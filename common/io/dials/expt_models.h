@@ -26,6 +26,11 @@ enum status expt_json_open(struct expt_json *l, const char *path, struct error *
 enum status expt_json_scan(const struct expt_json *l, struct expt_scan *scan, struct error *e);
 enum status expt_json_crystal(const struct expt_json *l, double reciprocal_A[9], struct error *e);
 
+/* The scan of an experiment that need not have one: images 0 then.  STATUS_INPUT, too, for one that
+ * rotates where there is no goniometer. */
+enum status expt_json_rotation(const struct expt_json *l, const struct expt_goniometer *g,
+                               struct expt_scan *scan, struct error *e);
+
 /* Fills in the panels of *x, STATUS_INPUT for a detector that cannot be. */
 enum status expt_detector(const struct json_at *detector, struct expt *x, struct error *e);
 

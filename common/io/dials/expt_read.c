@@ -1,5 +1,7 @@
 /* Experiment lists: which models belong to the first experiment, beam, scan and crystal. */
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -127,7 +129,76 @@ static enum status read_exposure(const struct expt_json *l, double *exposure_s, 
     return first_of(&times, 0, 1e9, exposure_s, e);
 }
 
+/* Names the files of masks and the like of the image set, which are pickled Python objects. */
+static enum status find_unused(const struct expt_json *l, char *unused, size_t size,
+                               struct error *e)
+{
+    static const char *const names[] = {"mask", "gain", "pedestal", "dx", "dy"};
+    struct json_at set, file;
+    const enum status s = expt_model(&l->chosen, &l->root, "imageset", &set, e);
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !s && set.value; i++) {
+        const char *path =
+            json_at_optional(&set, names[i], &file) ? json_string_value(file.value) : NULL;
+        if (path && *path)
+            used +=
+                (size_t)snprintf(unused + used, size - used, "%s%s", used ? ", " : "", names[i]);
+    }
+    return s;
+}
+
+/* --- images --------------------------------------------------------------------- */
+
+/* The first image of a template, with a # for each digit, in the folder of the list. */
+static void name_first(const char *list, const char *template, int64_t number, char *name)
+{
+    const char *slash = *template == '/' ? NULL : strrchr(list, '/');
+    const size_t folder = slash ? (size_t)(slash + 1 - list) : 0;
+    if (folder + strlen(template) + 20 >= EXPT_IMAGE_SIZE)
+        return;
+    memcpy(name, list, folder);
+    name += folder;
+    const size_t start = strcspn(template, "#"), digits = strspn(template + start, "#");
+    if (digits)
+        (void)snprintf(name, EXPT_IMAGE_SIZE - folder, "%.*s%0*" PRId64 "%s", (int)start, template,
+                       (int)digits, number, template + start + digits);
+    else
+        (void)snprintf(name, EXPT_IMAGE_SIZE - folder, "%s", template);
+}
+
+static enum status read_image(const struct expt_json *l, struct expt *x, struct error *e)
+{
+    struct json_at set, member, scan, range;
+    double first = 1;
+    enum status s = expt_model(&l->chosen, &l->root, "imageset", &set, e);
+    s = s ? s : expt_model(&l->chosen, &l->root, "scan", &scan, e);
+    if (s || !set.value)
+        return s;
+    if (scan.value && json_at_optional(&scan, "image_range", &range))
+        s = first_of(&range, 0, 1e9, &first, e);
+    const char *text = NULL;
+    if (json_at_optional(&set, "template", &member))
+        text = json_string_value(member.value);
+    else if (json_at_optional(&set, "images", &member))
+        text = json_string_value(json_array_get(member.value, 0));
+    if (text && strlen(text) < EXPT_IMAGE_SIZE)
+        name_first(l->root.file, text, (int64_t)first, x->image);
+    return s;
+}
+
 /* --- detector and beam ---------------------------------------------------------- */
+
+/* Detector and beam need no scan: one that numbers no images says nothing. */
+static enum status check_scan(const struct expt_json *l, const struct expt_goniometer *g,
+                              struct error *e)
+{
+    struct json_at at, range;
+    struct expt_scan scan;
+    const enum status s = expt_model(&l->chosen, &l->root, "scan", &at, e);
+    return s || !at.value || !json_at_optional(&at, "image_range", &range)
+               ? s
+               : expt_json_rotation(l, g, &scan, e);
+}
 
 static enum status read_setup(const struct expt_json *l, struct expt *x, struct error *e)
 {
@@ -139,7 +210,10 @@ static enum status read_setup(const struct expt_json *l, struct expt *x, struct 
     s = s ? s : need_model(l, "detector", &detector, e);
     s = s ? s : expt_detector(&detector, x, e);
     s = s ? s : read_exposure(l, &x->exposure_s, e);
+    s = s ? s : find_unused(l, x->unused, sizeof x->unused, e);
+    s = s ? s : read_image(l, x, e);
     s = s ? s : expt_goniometer(&l->chosen, &l->root, &g, e);
+    s = s ? s : check_scan(l, &g, e);
     if (s)
         return s;
     double axis[3];
@@ -161,27 +235,98 @@ enum status expt_read(const char *path, struct expt *x, struct error *e)
 
 /* --- scan ------------------------------------------------------------------------ */
 
+/* DIALS takes the last item of a shorter list for the images behind it, and refuses a longer one.
+ */
+static enum status check_items(const struct json_at *of, const char *key, int64_t images,
+                               struct error *e)
+{
+    struct json_at list;
+    size_t count;
+    if (!json_at_optional(of, key, &list))
+        return STATUS_OK;
+    const enum status s = json_at_list(&list, 0, &count, e);
+    return s || (int64_t)count <= images
+               ? s
+               : json_at_error(&list, e,
+                               "has %zu items; expected at most one for each of the %" PRId64
+                               " images of image_range",
+                               count, images);
+}
+
+/* Where every image starts: in steps of the same width, of which *width is the first. */
+static enum status read_starts(const struct json_at *starts, int64_t images, double *start,
+                               double *width, struct error *e)
+{
+    static const double ALIKE = 1e-3;
+    size_t count;
+    enum status s = json_at_list(starts, 1, &count, e);
+    if (!s && count != 1 && (int64_t)count != images)
+        s = json_at_error(starts, e,
+                          "has %zu items; expected one for each of the %" PRId64
+                          " images of image_range",
+                          count, images);
+    for (size_t i = 0; i < count && !s; i++) {
+        struct json_at item;
+        double at;
+        json_at_item(starts, i, &item);
+        s = json_at_real(&item, -360000, 360000, &at, e);
+        *start = i ? *start : at;
+        *width = i == 1 ? at - *start : *width;
+        const double expected = *start + (double)i * *width;
+        if (!s && i > 1 && !(fabs(at - expected) <= ALIKE * fabs(*width)))
+            s = json_at_error(&item, e, "is %.9g; expected %.9g: images must be evenly apart", at,
+                              expected);
+    }
+    return s;
+}
+
 /* Start and width, or, beneath `properties`, where every image starts. */
 static enum status read_oscillation(const struct json_at *at, struct expt_scan *scan,
                                     struct error *e)
 {
     struct json_at properties, starts, width;
     double both[2] = {0, 0};
-    enum status s;
+    enum status s = STATUS_OK;
     if (!json_at_optional(at, "properties", &properties)) {
         s = json_at_member_reals(at, "oscillation", 2, -360000, 360000, both, e);
     } else if (json_at_optional(&properties, "oscillation", &starts)) {
-        s = first_of(&starts, -360000, 360000, &both[0], e);
-        json_at_item(&starts, 1, &width);
-        if (!s && width.value && !(s = json_at_real(&width, -360000, 360000, &both[1], e)))
-            both[1] -= both[0];
-        else if (!s && json_at_optional(&properties, "oscillation_width", &width))
+        s = read_starts(&starts, scan->images, &both[0], &both[1], e);
+        if (!s && json_array_size(starts.value) == 1 &&
+            json_at_optional(&properties, "oscillation_width", &width))
             s = first_of(&width, -360000, 360000, &both[1], e);
-    } else {
-        s = STATUS_OK;  // stills
     }
     scan->start_deg = both[0];
     scan->width_deg = both[1];
+    return s;
+}
+
+static enum status check_lists(const struct json_at *at, int64_t images, struct error *e)
+{
+    static const char *const keys[] = {"exposure_time", "epochs"};
+    struct json_at properties;
+    const struct json_at *of = json_at_optional(at, "properties", &properties) ? &properties : at;
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && !s; i++)
+        s = check_items(of, keys[i], images, e);
+    return s;
+}
+
+/* The set of images has as many as the scan: a template has any number. */
+static enum status check_images(const struct expt_json *l, int64_t images, struct error *e)
+{
+    static const char *const keys[] = {"single_file_indices", "images"};
+    struct json_at set, list;
+    size_t count;
+    enum status s = expt_model(&l->chosen, &l->root, "imageset", &set, e);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && !s; i++) {
+        if (!set.value || !json_at_optional(&set, keys[i], &list))
+            continue;
+        s = json_at_list(&list, 0, &count, e);
+        if (!s && count && (int64_t)count != images)
+            s = json_at_error(&list, e,
+                              "has %zu items, but image_range of the scan has %" PRId64 " images",
+                              count, images);
+    }
     return s;
 }
 
@@ -191,7 +336,6 @@ enum status expt_json_scan(const struct expt_json *l, struct expt_scan *scan, st
     double range[2];
     enum status s = need_model(l, "scan", &at, e);
     s = s ? s : json_at_member_reals(&at, "image_range", 2, 0, 1e9 - 1, range, e);
-    s = s ? s : read_oscillation(&at, scan, e);
     if (s)
         return s;
     if (range[0] != floor(range[0]) || range[1] != floor(range[1]) || range[1] < range[0])
@@ -199,7 +343,26 @@ enum status expt_json_scan(const struct expt_json *l, struct expt_scan *scan, st
                              range[0], range[1]);
     scan->first = (int64_t)range[0];
     scan->images = (int64_t)(range[1] - range[0]) + 1;
-    return STATUS_OK;
+    s = read_oscillation(&at, scan, e);
+    s = s ? s : check_lists(&at, scan->images, e);
+    return s ? s : check_images(l, scan->images, e);
+}
+
+enum status expt_json_rotation(const struct expt_json *l, const struct expt_goniometer *g,
+                               struct expt_scan *scan, struct error *e)
+{
+    struct json_at at;
+    *scan = (struct expt_scan){0};
+    enum status s = expt_model(&l->chosen, &l->root, "scan", &at, e);
+    if (s || !at.value)
+        return s;
+    s = expt_json_scan(l, scan, e);
+    return s || g->present || scan->width_deg == 0.0
+               ? s
+               : json_at_error(&at, e,
+                               "rotates by %g deg an image, but the experiment has no "
+                               "goniometer",
+                               scan->width_deg);
 }
 
 enum status expt_read_scan(const char *path, struct expt_scan *scan, struct error *e)

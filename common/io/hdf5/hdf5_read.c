@@ -214,6 +214,16 @@ enum status hdf5_open(struct hdf5_file *f, const char *path, hdf5_reader *reader
     return open_now(f, path, e);
 }
 
+enum status hdf5_take(const char *path, hdf5_reader *reader, hdf5_taker *take, void *what,
+                      struct error *e)
+{
+    struct hdf5_file f;
+    enum status s = hdf5_open(&f, path, reader, e);
+    s = s ? s : take(&f, path, what, e);
+    hdf5_abort(&f);
+    return s;
+}
+
 /* --- data sets ---------------------------------------------------------------------------- */
 
 /* Calls `seen` for each other file of the data set with the name of its data set there ("": all of
@@ -355,6 +365,77 @@ bool hdf5_missing_part(hid_t data, char name[HDF5_REASON])
     struct missing m = {name, false};
     each_part(data, is_there, &m);
     return m.found;
+}
+
+int hdf5_sizes(hid_t data, int least, int most, uint64_t numbers, hsize_t *size)
+{
+    const hid_t space = data < 0 ? -1 : H5Dget_space(data);
+    const int rank = space < 0 ? 0 : H5Sget_simple_extent_ndims(space);
+    bool good = rank >= least && rank <= most && rank > 0 &&
+                H5Sget_simple_extent_dims(space, size, NULL) == rank;
+    for (int i = 0; i < rank && good; i++) {
+        good = size[i] && size[i] <= numbers;
+        numbers /= good ? size[i] : 1;
+    }
+    if (space >= 0)
+        (void)H5Sclose(space);
+    return good ? rank : 0;
+}
+
+/* The first filter of the data set that the library cannot undo; 0: there is none. */
+static H5Z_filter_t find_foreign_filter(hid_t data)
+{
+    const hid_t made = H5Dget_create_plist(data);
+    const int filters = H5Pget_nfilters(made);
+    H5Z_filter_t foreign = 0;
+    for (int i = 0; i < filters && !foreign; i++) {
+        size_t values = 0;
+        unsigned flags;
+        const H5Z_filter_t filter =
+            H5Pget_filter2(made, (unsigned)i, &flags, &values, NULL, 0, NULL, NULL);
+        foreign = H5Zfilter_avail(filter) > 0 ? 0 : filter;
+    }
+    (void)H5Pclose(made);
+    return foreign;
+}
+
+/* Of the filters that Python's h5py and hdf5plugin know. */
+static const char *name_filter(H5Z_filter_t filter)
+{
+    static const struct {
+        H5Z_filter_t filter;
+        const char *name;
+    } names[] = {{H5Z_FILTER_SZIP, "szip"}, {32000, "LZF"},      {32001, "Blosc"}, {32004, "LZ4"},
+                 {32008, "bitshuffle"},     {32015, "Zstandard"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].filter == filter)
+            return names[i].name;
+    return "unknown";
+}
+
+enum status hdf5_read_numbers(hid_t data, const char *path, const char *name, hid_t as,
+                              void *values, struct error *e)
+{
+    char missing[HDF5_REASON];
+    const hid_t type = H5Dget_type(data);
+    const H5T_class_t class = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
+    if (type >= 0)
+        (void)H5Tclose(type);
+    if (class != H5T_INTEGER && class != H5T_FLOAT)
+        return error_set(e, STATUS_INPUT, "%s: %s holds no numbers; expected integers or floats",
+                         path, name);
+    if (hdf5_missing_part(data, missing))
+        return error_set(e, STATUS_INPUT, "%s: %s has a part in %s, which is missing", path, name,
+                         missing);
+    const H5Z_filter_t filter = find_foreign_filter(data);
+    if (filter)
+        return error_set(e, STATUS_INPUT,
+                         "%s: %s is packed by filter %d (%s), which cannot be read here; h5repack "
+                         "--filter=GZIP=1 packs it by another",
+                         path, name, (int)filter, name_filter(filter));
+    return H5Dread(data, as, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0
+               ? error_set(e, STATUS_INPUT, "%s: %s cannot be read", path, name)
+               : STATUS_OK;
 }
 
 void hdf5_touch(hid_t data)

@@ -19,6 +19,12 @@ typedef void hdf5_reader(struct hdf5_file *f);
  * Followed by hdf5_abort, also after an error. */
 enum status hdf5_open(struct hdf5_file *f, const char *path, hdf5_reader *reader, struct error *e);
 
+/* Reads a file whole: hdf5_open, then `take` with `path` and `what`, then the file is closed.
+ * `reader` does the same in the trial. */
+typedef enum status hdf5_taker(struct hdf5_file *f, const char *path, void *what, struct error *e);
+enum status hdf5_take(const char *path, hdf5_reader *reader, hdf5_taker *take, void *what,
+                      struct error *e);
+
 /* Opens a data set for the caller to close; a negative number if there is none, if its parts in
  * other files are no ordinary files, or if its chunks are too large for it. */
 hid_t hdf5_open_data(hid_t file, const char *path);
@@ -36,6 +42,18 @@ bool hdf5_explain(hid_t file, const char *path, char reason[HDF5_REASON]);
 /* The first file of a virtual data set (or external storage) that is missing, by the name of the
  * file that was looked for; false when there are all, or the data set has none. */
 bool hdf5_missing_part(hid_t data, char name[HDF5_REASON]);
+
+/* The dimensions of an open data set of at least one and at most so many numbers, as many as there
+ * are from size[0] on; 0 where it has fewer dimensions than `least`, or more than `most`, or where
+ * `data` is negative. */
+int hdf5_sizes(hid_t data, int least, int most, uint64_t numbers, hsize_t *size);
+
+/* Reads all numbers of an open data set, of whatever type and byte order, as the type `as` of the
+ * library; `values` has room for them.  STATUS_INPUT, with the names of file and data set in the
+ * text, for what is no number, for a part in another file that is missing, and for packings that
+ * the library cannot unpack by itself. */
+enum status hdf5_read_numbers(hid_t data, const char *path, const char *name, hid_t as,
+                              void *values, struct error *e);
 
 /* Visits all that says where the chunks of a data set are. */
 void hdf5_touch(hid_t data);

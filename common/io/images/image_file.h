@@ -12,10 +12,11 @@ struct image_file {
     struct image image;  // owned; freed by image_free
 };
 
-/* Reads `path`: SMV when it begins with '{', mini-CBF (byte offsets) when with
- * "###CBF", else raw float32 (little-endian).
- * The width of SMV pixels is taken from the length of the file, their type from
- * TYPE.  *f is overwritten.  Everything that cannot be read is STATUS_INPUT. */
+/* Reads `path`: SMV when it begins with '{' and HEADER_BYTES, mini-CBF (byte offsets) when with
+ * "###CBF", else raw float32 (little-endian).  The type of SMV pixels is that of TYPE or
+ * Data_type, unsigned_short where neither is said, and the file must be exactly as long as that
+ * makes it.  *f is overwritten.  STATUS_INPUT for everything that cannot be read, for a file that
+ * contradicts itself, and for known formats and text that are none of the three. */
 enum status image_file_read(const char *path, struct image_file *f, struct error *e);
 
 #endif

@@ -1,5 +1,6 @@
 #include "io/images/smv.h"
 
+#include <ctype.h>
 #include <endian.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/input.h"
+#include "base/units.h"
 #include "io/text/filetype.h"
 
 /* Longest header and edge that are believed. */
@@ -135,14 +137,185 @@ static enum status read_header(FILE *in, const char *path, struct smv *smv, stru
     return STATUS_OK;
 }
 
+/* --- what the pixels are ------------------------------------------------------- */
+
+/* A value without the blanks around it. */
+struct value {
+    const char *text;
+    size_t length;
+};
+
+static bool is_of_name(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* The next value of a whole key from `at` on; the text is NULL where there is none. */
+static struct value find_value(const struct smv *smv, const char *at, const char *key)
+{
+    const size_t length = strlen(key);
+    for (; (at = strstr(at, key)); at++) {
+        const char *end = at + length + strspn(at + length, " \t");
+        if ((at > smv->header && is_of_name(at[-1])) || *end != '=')
+            continue;
+        end += 1 + strspn(end + 1, " \t");
+        struct value v = {end, strcspn(end, ";\r\n")};
+        while (v.length && (end[v.length - 1] == ' ' || end[v.length - 1] == '\t'))
+            v.length--;
+        return v;
+    }
+    return (struct value){0};
+}
+
+/* In any capitals; writers put a blank for a _ or the other way round. */
+static bool is_word(struct value v, const char *word)
+{
+    size_t i = 0;
+    while (i < v.length && word[i] &&
+           (tolower((unsigned char)v.text[i]) == tolower((unsigned char)word[i]) ||
+            (strchr(" _", v.text[i]) && strchr(" _", word[i]))))
+        i++;
+    return v.text && i == v.length && !word[i];
+}
+
+static enum status refuse_value(const char *path, const char *key, struct value v,
+                                const char *expected, struct error *e)
+{
+    return error_set(e, STATUS_INPUT, "%s: header: %s=%.*s cannot be read; expected %s", path, key,
+                     (int)v.length, v.text, expected);
+}
+
+/* Everything that says where the pixels are and what they are must be said once, or alike. */
+static enum status check_twice(const char *path, const struct smv *smv, struct error *e)
+{
+    static const char *const keys[] = {"HEADER_BYTES", "DIM",  "SIZE1",     "SIZE2",
+                                       "BYTE_ORDER",   "TYPE", "Data_type", "COMPRESSION"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const struct value first = find_value(smv, smv->header, keys[i]);
+        for (struct value v = first; v.text; v = find_value(smv, v.text, keys[i]))
+            if (v.length != first.length || memcmp(v.text, first.text, v.length) != 0)
+                return error_set(e, STATUS_INPUT, "%s: header: says both %s=%.*s and %s=%.*s", path,
+                                 keys[i], (int)first.length, first.text, keys[i], (int)v.length,
+                                 v.text);
+    }
+    return STATUS_OK;
+}
+
+/* d*TREK knows images of more dimensions, and packed ones. */
+static enum status check_kind(const char *path, const struct smv *smv, struct error *e)
+{
+    const struct value dim = find_value(smv, smv->header, "DIM"),
+                       packed = find_value(smv, smv->header, "COMPRESSION");
+    if (dim.text && !is_word(dim, "2"))
+        return refuse_value(path, "DIM", dim, "2", e);
+    if (packed.text && !is_word(packed, "None"))
+        return refuse_value(path, "COMPRESSION", packed, "None", e);
+    return STATUS_OK;
+}
+
+enum status smv_is_big_endian(const char *path, const struct smv *smv, bool *big, struct error *e)
+{
+    const struct value v = find_value(smv, smv->header, "BYTE_ORDER");
+    *big = is_word(v, "big_endian");
+    if (!v.text)
+        return error_set(e, STATUS_INPUT,
+                         "%s: header: has no BYTE_ORDER; expected little_endian or big_endian",
+                         path);
+    return *big || is_word(v, "little_endian")
+               ? STATUS_OK
+               : refuse_value(path, "BYTE_ORDER", v, "little_endian or big_endian", e);
+}
+
+/* The type that a key names; *said: the header has the key. */
+static enum status type_of(const char *path, const struct smv *smv, const char *key,
+                           enum pixel_type *type, bool *said, struct error *e)
+{
+    static const struct {
+        const char *name;
+        enum pixel_type type;
+    } known[] = {
+        {"unsigned_short", PIXEL_U16}, {"unsigned_short_int", PIXEL_U16},
+        {"unsigned_long", PIXEL_U32},  {"unsigned_long_int", PIXEL_U32},
+        {"unsigned_int", PIXEL_U32},   {"signed_long", PIXEL_I32},
+        {"long_integer", PIXEL_I32},   {"signed_int", PIXEL_I32},
+        {"long_int", PIXEL_I32},       {"float", PIXEL_F32},
+        {"float_IEEE", PIXEL_F32},
+    };
+    const struct value v = find_value(smv, smv->header, key);
+    *said = v.text;
+    for (size_t i = 0; v.text && i < sizeof known / sizeof *known; i++)
+        if (is_word(v, known[i].name)) {
+            *type = known[i].type;
+            return STATUS_OK;
+        }
+    return v.text ? refuse_value(path, key, v,
+                                 "unsigned_short, unsigned_long, signed_long, long_integer or "
+                                 "float",
+                                 e)
+                  : STATUS_OK;
+}
+
+/* d*TREK names the type in Data_type, and says TYPE=mad. */
+enum status smv_type(const char *path, const struct smv *smv, enum pixel_type *type, bool *said,
+                     struct error *e)
+{
+    bool also;
+    enum pixel_type other = PIXEL_U16;
+    enum status s = type_of(path, smv, "Data_type", type, said, e);
+    if (s || (*said && is_word(find_value(smv, smv->header, "TYPE"), "mad")))
+        return s;
+    s = type_of(path, smv, "TYPE", &other, &also, e);
+    if (!s && *said && also && other != *type)
+        return error_set(e, STATUS_INPUT, "%s: header: TYPE and Data_type contradict each other",
+                         path);
+    *type = also ? other : *type;
+    *said = *said || also;
+    return s;
+}
+
+enum status smv_check_bytes(const char *path, const struct smv *smv, size_t file_bytes,
+                            size_t pixel_bytes, struct error *e)
+{
+    const size_t count = (size_t)smv->fast_pixels * (size_t)smv->slow_pixels;
+    const size_t bytes = file_bytes < smv->header_bytes ? 0 : file_bytes - smv->header_bytes;
+    if (bytes == count * pixel_bytes)
+        return STATUS_OK;
+    return error_set(e, STATUS_INPUT,
+                     "%s: too %s: %zu x %zu pixels of %zu bytes need %zu bytes after the header; "
+                     "the file has %zu",
+                     path, bytes < count * pixel_bytes ? "short" : "long", (size_t)smv->fast_pixels,
+                     (size_t)smv->slow_pixels, pixel_bytes, count * pixel_bytes, bytes);
+}
+
+double smv_pixel_m(const struct smv *smv)
+{
+    const struct value v = find_value(smv, smv->header, "PIXEL_SIZE");
+    return v.text ? mm_to_m(strtod(v.text, NULL)) : 0.0;
+}
+
+enum status smv_compare_pixel(const char *name, double said_m, double pixel_m, struct error *e)
+{
+    if (said_m == 0.0 || fabs(said_m - pixel_m) <= 1e-3 * pixel_m)
+        return STATUS_OK;
+    return error_set(e, STATUS_INPUT,
+                     "%s: the file says PIXEL_SIZE=%g mm, but pixels of the detector have %g mm",
+                     name, m_to_mm(said_m), m_to_mm(pixel_m));
+}
+
+/* --- reading ------------------------------------------------------------------- */
+
+/* 16 bits alone; where a header does not say its type, the length of the file does. */
 static enum status check_type(const char *path, const struct smv *smv, struct error *e)
 {
-    static const char type[] = "unsigned_short";
-    const char *text = last_value(smv->header, "TYPE");
-    if (text && strncmp(text, type, sizeof type - 1) != 0)
-        return error_set(e, STATUS_INPUT, "%s: header: TYPE=%.*s, only %s can be read", path,
-                         (int)strcspn(text, ";\n"), text, type);
-    return STATUS_OK;
+    enum pixel_type type = PIXEL_U16;
+    bool said;
+    const enum status s = smv_type(path, smv, &type, &said, e);
+    const struct value v = find_value(smv, smv->header, "Data_type");
+    if (s || type == PIXEL_U16)
+        return s;
+    return v.text ? refuse_value(path, "Data_type", v, "unsigned short int", e)
+                  : refuse_value(path, "TYPE", find_value(smv, smv->header, "TYPE"),
+                                 "unsigned_short", e);
 }
 
 static enum status read_pixels(FILE *in, const char *path, struct smv *smv, struct error *e)
@@ -154,17 +327,20 @@ static enum status read_pixels(FILE *in, const char *path, struct smv *smv, stru
     const enum status s = find_file_size(path, &file_bytes, e);
     if (s)
         return s;
-    if (file_bytes < smv->header_bytes || file_bytes - smv->header_bytes < bytes)
-        return error_set(e, STATUS_INPUT,
-                         "%s: too short: %zu x %zu pixels need %zu bytes after the header", path,
-                         (size_t)smv->fast_pixels, (size_t)smv->slow_pixels, bytes);
+    const enum status fits = smv_check_bytes(path, smv, file_bytes, sizeof *smv->pixels, e);
+    if (fits)
+        return fits;
+    bool big = false;
+    if (find_value(smv, smv->header, "BYTE_ORDER").text) {
+        const enum status ordered = smv_is_big_endian(path, smv, &big, e);
+        if (ordered)
+            return ordered;
+    }
     smv->pixels = mem_array(count, sizeof *smv->pixels);
     if (!smv->pixels)
         return error_memory(e, "SMV image");
     if (fread(smv->pixels, sizeof *smv->pixels, count, in) != count)
         return error_set(e, STATUS_INPUT, "%s: cannot read its %zu pixels", path, count);
-    const char *order = last_value(smv->header, "BYTE_ORDER");
-    bool big = order && strncmp(order, "big_endian", 10) == 0;
     for (size_t i = 0; i < count; i++)
         smv->pixels[i] = big ? be16toh(smv->pixels[i]) : le16toh(smv->pixels[i]);
     return STATUS_OK;
@@ -181,6 +357,10 @@ enum status smv_read(const char *path, bool with_pixels, struct smv *smv, struct
         status = check_numbers(path, smv, e);
     if (!status)
         status = find_size(path, smv, e);
+    if (!status)
+        status = check_twice(path, smv, e);
+    if (!status)
+        status = check_kind(path, smv, e);
     if (!status && with_pixels)
         status = check_type(path, smv, e);
     if (!status && with_pixels)

@@ -28,10 +28,31 @@ struct smv {
 };
 
 /* Reads the header of `path` and, if `with_pixels`, the pixels.  *smv is
- * overwritten; smv_free frees it, also after an error.  Checks that the file is
- * as long as the header says and that every number that nanoBragg looks for is
- * finite.  Errors: STATUS_FAILED when it cannot be opened, else STATUS_INPUT. */
+ * overwritten; smv_free frees it, also after an error.  Checks that every number that
+ * nanoBragg looks for is finite, that the header does not contradict itself, and, with
+ * pixels, that these are unsigned_short and that the file is exactly as long as the header
+ * says.  Pixels are little-endian where the header has no BYTE_ORDER.
+ * Errors: STATUS_FAILED when it cannot be opened, else STATUS_INPUT. */
 enum status smv_read(const char *path, bool with_pixels, struct smv *smv, struct error *e);
+
+/* What a header that smv_read has read from `path` says of the pixels.  STATUS_INPUT for a
+ * BYTE_ORDER that is missing or unknown, and for a TYPE or Data_type (d*TREK) that is
+ * unknown or contradicts the other.  *said: the header names the type; *type is kept where
+ * it does not. */
+enum status smv_is_big_endian(const char *path, const struct smv *smv, bool *big, struct error *e);
+enum status smv_type(const char *path, const struct smv *smv, enum pixel_type *type, bool *said,
+                     struct error *e);
+
+/* STATUS_INPUT unless a file of so many bytes holds the header and the pixels, and no more. */
+enum status smv_check_bytes(const char *path, const struct smv *smv, size_t file_bytes,
+                            size_t pixel_bytes, struct error *e);
+
+/* Edge of a pixel in m; 0 where the header does not have PIXEL_SIZE. */
+double smv_pixel_m(const struct smv *smv);
+
+/* STATUS_INPUT where a file, called `name` in the error, says pixels of `said_m`, and the detector
+ * has pixels of `pixel_m`: the file is of another detector.  A file with 0 does not say it. */
+enum status smv_compare_pixel(const char *name, double said_m, double pixel_m, struct error *e);
 
 /* Takes the number after the last textual occurrence of "KEY=", as nanoBragg
  * does: DISTANCE finds CLOSE_DISTANCE when that comes later.  False, and

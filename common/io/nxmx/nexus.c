@@ -199,7 +199,7 @@ static double *read_numbers(hid_t data, size_t *count)
     return values;
 }
 
-/* What a unit of that kind is in m or rad; 0: unknown. */
+/* What a unit of that kind is in m, rad or eV; 0: unknown. */
 static double unit_of(enum nexus_kind kind, const char *name)
 {
     static const struct {
@@ -239,12 +239,17 @@ static double unit_of(enum nexus_kind kind, const char *name)
                  {NEXUS_LENGTH, "micrometre", 1e-6},
                  {NEXUS_LENGTH, "nanometer", 1e-9},
                  {NEXUS_LENGTH, "nanometre", 1e-9},
+                 {NEXUS_LENGTH, "picometer", 1e-12},
+                 {NEXUS_LENGTH, "picometre", 1e-12},
                  {NEXUS_LENGTH, "angstrom", 1e-10},
                  {NEXUS_ANGLE, "rad", 1},
                  {NEXUS_ANGLE, "radian", 1},
                  {NEXUS_ANGLE, "deg", M_PI / 180},
                  {NEXUS_ANGLE, "degree", M_PI / 180},
+                 {NEXUS_ANGLE, "mrad", 1e-3},
+                 {NEXUS_ANGLE, "milliradian", 1e-3},
                  {NEXUS_ENERGY, "ev", 1},
+                 {NEXUS_ENERGY, "electronvolt", 1},
                  {NEXUS_ENERGY, "kev", 1e3},
                  {NEXUS_ENERGY, "joule", 1 / EV_J}};
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
@@ -259,13 +264,25 @@ static double unit_of(enum nexus_kind kind, const char *name)
     return 0;
 }
 
-/* Numbers that are 0 need no unit. */
-static enum status apply_units(const struct nexus *n, const char *path, const char *attribute,
-                               enum nexus_kind kind, double *values, size_t count, struct error *e)
+enum status nexus_unit(const struct nexus *n, const char *path, const char *attribute,
+                       enum nexus_kind kind, double *factor, struct error *e)
 {
     static const char *const allowed[] = {"m, mm, um, nm or angstrom", "deg or rad",
                                           "eV, keV, MeV or J", ""};
     char units[NEXUS_TEXT] = "";
+    if (!nexus_text(n, path, attribute, units) || !*units)
+        return nexus_error(n, path, e, "has no %s; expected %s", attribute, allowed[kind]);
+    *factor = unit_of(kind, units);
+    return *factor > 0 ? STATUS_OK
+                       : nexus_error(n, path, e, "unknown %s '%.40s'; expected %s", attribute,
+                                     units, allowed[kind]);
+}
+
+/* Numbers that are 0 need no unit. */
+static enum status apply_units(const struct nexus *n, const char *path, const char *attribute,
+                               enum nexus_kind kind, double *values, size_t count, struct error *e)
+{
+    double factor = 1;
     bool any = false;
     for (size_t i = 0; i < count; i++) {
         if (!(fabs(values[i]) < 1e30))
@@ -274,12 +291,9 @@ static enum status apply_units(const struct nexus *n, const char *path, const ch
     }
     if (kind == NEXUS_COUNT || !any)
         return STATUS_OK;
-    if (!nexus_text(n, path, attribute, units) || !*units)
-        return nexus_error(n, path, e, "has no %s; expected %s", attribute, allowed[kind]);
-    const double factor = unit_of(kind, units);
-    if (!(factor > 0))
-        return nexus_error(n, path, e, "unknown %s '%.40s'; expected %s", attribute, units,
-                           allowed[kind]);
+    const enum status s = nexus_unit(n, path, attribute, kind, &factor, e);
+    if (s)
+        return s;
     for (size_t i = 0; i < count; i++)
         values[i] *= factor;
     return STATUS_OK;

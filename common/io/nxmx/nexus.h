@@ -53,7 +53,13 @@ enum status nexus_lacks(const struct nexus *n, const char *group, const char *na
 bool nexus_text(const struct nexus *n, const char *path, const char *attribute,
                 char text[NEXUS_TEXT]);
 
-/* The number of a data set in m or rad, or as it stands.  A data set of several, one for each
+/* What the unit in an attribute (`units` or the like) of the object at a path is in m, rad or eV:
+ * all readers of HDF5 take units from here, and so know the same ones.  STATUS_INPUT for units that
+ * are missing, unknown, or of another kind. */
+enum status nexus_unit(const struct nexus *n, const char *path, const char *attribute,
+                       enum nexus_kind kind, double *factor, struct error *e);
+
+/* The number of a data set in m, rad or eV, or as it stands.  A data set of several, one for each
  * frame, must hold one number again and again.  STATUS_INPUT where there is none, for units that
  * are unknown or missing, and for what is not finite. */
 enum status nexus_real(const struct nexus *n, const char *path, enum nexus_kind kind, double *value,

@@ -328,6 +328,68 @@ static void compare_distance(const struct nexus *n, const struct chosen *from,
              from->detector, said_m, p->corner_m[2]);
 }
 
+/* Where the beam meets a panel, in pixels from the corner of its first one; false where it does not
+ * meet the plane of the panel. */
+static bool find_beam(const struct geom_panel *p, double px[2])
+{
+    const double det = p->fast[0] * p->slow[1] - p->fast[1] * p->slow[0];
+    if (!(fabs(det) > 1e-6))
+        return false;
+    px[0] = (p->corner_m[1] * p->slow[0] - p->corner_m[0] * p->slow[1]) / det / p->pixel_m;
+    px[1] = (p->corner_m[0] * p->fast[1] - p->corner_m[1] * p->fast[0]) / det / p->pixel_m;
+    return true;
+}
+
+/* One coordinate of the beam centre in pixels, which some programs write as a length. */
+static bool read_centre(const struct nexus *n, const char *detector, const char *name,
+                        double pixel_m, double *px)
+{
+    char path[NEXUS_PATH], units[NEXUS_TEXT];
+    double factor;
+    struct error ignored;
+    if (!nexus_has(n, detector, name, path) || nexus_real(n, path, NEXUS_COUNT, px, &ignored))
+        return false;
+    if (!nexus_text(n, path, "units", units) ||
+        nexus_unit(n, path, "units", NEXUS_LENGTH, &factor, &ignored))
+        factor = pixel_m;
+    *px *= factor / pixel_m;
+    return true;
+}
+
+/* Where transformations say something else than beam_center_x and _y, they count.  Programs that
+ * do not know the centre write 0, 0. */
+static void compare_centre(const struct nexus *n, const struct chosen *from,
+                           struct nxmx_geometry *g)
+{
+    double said[2], found[2];
+    const struct geom_panel *p = g->panels;
+    if (from->ours || g->npanels > 1 || !find_beam(p, found) ||
+        !read_centre(n, from->detector, "beam_center_x", p->pixel_m, &said[0]) ||
+        !read_centre(n, from->detector, "beam_center_y", p->pixel_m, &said[1]) ||
+        (said[0] == 0 && said[1] == 0) || hypot(said[0] - found[0], said[1] - found[1]) <= 2)
+        return;
+    add_note(g,
+             "%.120s/beam_center_x and _y are %.6g, %.6g pixels, but its transformations lead to "
+             "%.6g, %.6g: these count",
+             from->detector, said[0], said[1], found[0], found[1]);
+}
+
+/* The energy that the detector was set to should be that of the beam. */
+static void compare_energy(const struct nexus *n, const struct chosen *from,
+                           struct nxmx_geometry *g)
+{
+    char path[NEXUS_PATH];
+    double said_eV = 0;
+    struct error ignored;
+    if (!(g->wavelength_m > 0) ||
+        !nexus_has(n, from->detector, "detectorSpecific/photon_energy", path) ||
+        nexus_real(n, path, NEXUS_ENERGY, &said_eV, &ignored) || !(said_eV > 0) ||
+        fabs(said_eV / m_to_ev(g->wavelength_m) - 1) <= 0.01)
+        return;
+    add_note(g, "%.200s is %.6g eV, but the beam has %.6g eV: this counts", path, said_eV,
+             m_to_ev(g->wavelength_m));
+}
+
 static enum status read_sensor(const struct nexus *n, const char *detector, struct nxmx_geometry *g,
                                struct error *e)
 {
@@ -525,8 +587,11 @@ static enum status read_all(const struct nexus *n, struct nxmx_geometry *g, stru
     s = s ? s : read_sensor(n, from.detector, g, e);
     s = s ? s : take_back_shift(n, from.entry, from.detector, g, e);
     s = s ? s : read_wavelength(n, &from, g, e);
-    if (!s)
+    if (!s) {
         compare_distance(n, &from, g);
+        compare_centre(n, &from, g);
+        compare_energy(n, &from, g);
+    }
     mem_free(list);
     return s;
 }

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "io/crystfel/geom.h"
 
-enum { NXMX_NOTES = 4, NXMX_NOTE = 320 };
+enum { NXMX_NOTES = 8, NXMX_NOTE = 320 };
 
 /* 0 for what is not said, where 0 is no value. */
 struct nxmx_geometry {

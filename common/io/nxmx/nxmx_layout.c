@@ -129,24 +129,21 @@ static void note_spectrum(struct hdf5_file *f)
     hdf5_note_string(f, WAVELENGTH, "variant", "incident_wavelength_spectrum");
 }
 
-/* The sources of the beam if they differ in wavelength. */
-static void put_beam_spectrum(struct hdf5_file *f, const struct beam *b)
+/* The spectrum of the beam, of `n` channels. */
+static void put_beam_spectrum(struct hdf5_file *f, const struct nxmx_channel *beam, size_t n)
 {
-    bool same = true;
-    for (size_t i = 1; i < b->nsources; i++)
-        same &= b->sources[i].wavelength_m == b->sources[0].wavelength_m;
-    double *values = same ? NULL : mem_array(b->nsources, sizeof *values);
-    if (same || !hdf5_good(f, values ? 0 : -1))
+    double *values = n > 1 ? mem_array(n, sizeof *values) : NULL;
+    if (n < 2 || !hdf5_good(f, values ? 0 : -1))
         return;
-    const hsize_t n = b->nsources;
+    const hsize_t size = n;
     for (size_t i = 0; i < n; i++)
-        values[i] = m_to_angstrom(b->sources[i].wavelength_m);
-    hdf5_reals(f, NXMX_SPECTRUM, 1, &n, values);
+        values[i] = beam[i].wavelength;
+    hdf5_reals(f, NXMX_SPECTRUM, 1, &size, values);
     hdf5_note_text(f, NXMX_SPECTRUM, "units", "angstrom");
     for (size_t i = 0; i < n; i++)
-        values[i] = b->sources[i].weight;
-    hdf5_reals(f, NXMX_SPECTRUM "_weights", 1, &n, values);
-    hdf5_reals(f, NXMX_SPECTRUM "_weight", 1, &n, values);  // as dxtbx calls them
+        values[i] = beam[i].weight;
+    hdf5_reals(f, NXMX_SPECTRUM "_weights", 1, &size, values);
+    hdf5_reals(f, NXMX_SPECTRUM "_weight", 1, &size, values);  // as dxtbx calls them
     note_spectrum(f);
     mem_free(values);
 }
@@ -154,28 +151,26 @@ static void put_beam_spectrum(struct hdf5_file *f, const struct beam *b)
 /* Fills a row of the table with the spectrum of a frame: its own, else that of the beam, else its
  * one wavelength.  What is left of the row repeats the last wavelength with weight 0. */
 static void fill_spectrum(const struct nxmx_rows *rows, const struct nxmx_frame *frame,
-                          const struct beam *b, size_t width, double *wavelengths, double *weights)
+                          const struct nxmx_channel *beam, size_t beam_channels, size_t width,
+                          double *wavelengths, double *weights)
 {
-    const struct nxmx_channel *own = nxmx_rows_spectrum(rows, frame->number);
-    const size_t n = frame->channels ? (size_t)frame->channels : b->nsources;
+    const bool own = frame->channels > 0;
+    const struct nxmx_channel *from = own ? nxmx_rows_spectrum(rows, frame->number) : beam;
+    const size_t n = own ? (size_t)frame->channels : beam_channels;
     for (size_t i = 0; i < width; i++) {
         if (i && i >= n)
             wavelengths[i] = wavelengths[i - 1];
-        else if (frame->channels)
-            wavelengths[i] = own[i].wavelength;
         else
-            wavelengths[i] = n > 1 ? m_to_angstrom(b->sources[i].wavelength_m) : frame->wavelength;
-        if (i < n && n > 1)
-            weights[i] = frame->channels ? own[i].weight : b->sources[i].weight;
-        else
-            weights[i] = !i;
+            wavelengths[i] = own || n > 1 ? from[i].wavelength : frame->wavelength;
+        weights[i] = i < n && n > 1 ? from[i].weight : !i;
     }
 }
 
 /* The spectra of frames, a row each, as wide as the one with the most channels. */
-static void put_spectra(struct hdf5_file *f, const struct nxmx_rows *rows, const struct beam *b)
+static void put_spectra(struct hdf5_file *f, const struct nxmx_rows *rows,
+                        const struct nxmx_channel *beam, size_t beam_channels)
 {
-    size_t width = b->nsources;
+    size_t width = beam_channels;
     for (size_t i = 0; i < rows->nframes; i++)
         width = rows->frames[i].channels > width ? (size_t)rows->frames[i].channels : width;
     double *wavelengths = mem_array(rows->nframes, width * sizeof *wavelengths),
@@ -183,8 +178,8 @@ static void put_spectra(struct hdf5_file *f, const struct nxmx_rows *rows, const
     if (hdf5_good(f, wavelengths && weights ? 0 : -1)) {
         const hsize_t dims[2] = {rows->nframes, width};
         for (size_t i = 0; i < rows->nframes; i++)
-            fill_spectrum(rows, &rows->frames[i], b, width, wavelengths + i * width,
-                          weights + i * width);
+            fill_spectrum(rows, &rows->frames[i], beam, beam_channels, width,
+                          wavelengths + i * width, weights + i * width);
         hdf5_reals(f, NXMX_SPECTRUM, 2, dims, wavelengths);
         hdf5_note_text(f, NXMX_SPECTRUM, "units", "angstrom");
         hdf5_reals(f, NXMX_SPECTRUM "_weights", 2, dims, weights);
@@ -197,10 +192,16 @@ static void put_spectra(struct hdf5_file *f, const struct nxmx_rows *rows, const
 
 static void put_spectrum(struct hdf5_file *f, const struct nxmx_rows *rows, const struct beam *b)
 {
+    size_t n = 0;
+    struct nxmx_channel *beam =
+        b->nsources ? nxmx_merge_sources(b->sources, b->nsources, &n) : NULL;
+    if (!hdf5_good(f, beam || !b->nsources ? 0 : -1))
+        return;
     if (rows->nchannels)
-        put_spectra(f, rows, b);
+        put_spectra(f, rows, beam, n);
     else
-        put_beam_spectrum(f, b);
+        put_beam_spectrum(f, beam, n);
+    mem_free(beam);
 }
 
 /* The flux is the same everywhere in the beam. */

@@ -1,6 +1,7 @@
 #include "io/nxmx/nxmx_rows.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -123,6 +124,51 @@ enum status nxmx_rows_set_spectrum(struct nxmx_rows *rows, uint64_t number,
     return STATUS_OK;
 }
 
+/* A source on the way to its channel: `first` is the place of the first one of its wavelength. */
+struct merged {
+    size_t first;
+    double wavelength_m, weight;
+};
+
+static int by_wavelength(const void *a, const void *b)
+{
+    const struct merged *x = a, *y = b;
+    if (x->wavelength_m != y->wavelength_m)
+        return x->wavelength_m < y->wavelength_m ? -1 : 1;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+static int by_first(const void *a, const void *b)
+{
+    const struct merged *x = a, *y = b;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+struct nxmx_channel *nxmx_merge_sources(const struct source *sources, size_t nsources,
+                                        size_t *count)
+{
+    struct merged *list = mem_array(nsources, sizeof *list);
+    struct nxmx_channel *channels = list ? mem_array(nsources, sizeof *channels) : NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < nsources && channels; i++)
+        list[i] = (struct merged){i, sources[i].wavelength_m, sources[i].weight};
+    if (channels)
+        qsort(list, nsources, sizeof *list, by_wavelength);
+    for (size_t i = 0; i < nsources && channels; i++)
+        if (n && list[n - 1].wavelength_m == list[i].wavelength_m)
+            list[n - 1].weight += list[i].weight;
+        else
+            list[n++] = list[i];
+    if (channels)
+        qsort(list, n, sizeof *list, by_first);
+    for (size_t i = 0; i < n; i++)
+        channels[i] = (struct nxmx_channel){.wavelength = m_to_angstrom(list[i].wavelength_m),
+                                            .weight = list[i].weight};
+    mem_free(list);
+    *count = n;
+    return channels;
+}
+
 enum status nxmx_rows_note_spectrum(struct nxmx_rows *rows, const struct recipe *r, struct error *e)
 {
     double sum = 0.0;
@@ -133,14 +179,13 @@ enum status nxmx_rows_note_spectrum(struct nxmx_rows *rows, const struct recipe 
     }
     if (!differ || !(sum > 0.0))
         return nxmx_rows_set_spectrum(rows, r->id, NULL, 0, e);
-    struct nxmx_channel *channels = mem_array(r->nsources, sizeof *channels);
+    size_t n;
+    struct nxmx_channel *channels = nxmx_merge_sources(r->sources, r->nsources, &n);
     if (!channels)
         return error_memory(e, "the spectrum of a frame");
-    for (size_t i = 0; i < r->nsources; i++)
-        channels[i] =
-            (struct nxmx_channel){.wavelength = m_to_angstrom(r->sources[i].wavelength_m),
-                                  .weight = r->sources[i].weight * (double)r->nsources / sum};
-    const enum status s = nxmx_rows_set_spectrum(rows, r->id, channels, r->nsources, e);
+    for (size_t i = 0; i < n; i++)
+        channels[i].weight = channels[i].weight * (double)n / sum;
+    const enum status s = nxmx_rows_set_spectrum(rows, r->id, channels, n, e);
     mem_free(channels);
     return s;
 }

@@ -74,6 +74,12 @@ void nxmx_axes(const struct experiment *x, double axes[9]);
 enum status nxmx_rows_add(struct nxmx_rows *rows, const struct experiment *x,
                           const struct recipe *r, uint64_t file, struct error *e);
 
+/* The spectrum of sources: wavelengths in the order in which the sources have them, each of them
+ * once with the sum of its weights; *count of them, in new memory for mem_free.  Sources that
+ * differ in direction alone are one channel.  NULL when memory is out. */
+struct nxmx_channel *nxmx_merge_sources(const struct source *sources, size_t nsources,
+                                        size_t *count);
+
 /* Notes the spectrum of such a frame if the recipe has sources of its own, but for a single
  * wavelength.  Programs that only compare frames do without.  STATUS_FAILED when memory is out. */
 enum status nxmx_rows_note_spectrum(struct nxmx_rows *rows, const struct recipe *r,

@@ -65,6 +65,30 @@ uint64_t nxmx_series_files(const struct nxmx_series *s, uint64_t frames)
     return frames / s->frames_per_file + (frames % s->frames_per_file != 0);
 }
 
+/* Bytes of the spectrum of the beam, which each file has if frames have none of their own: a
+ * wavelength, and the weight twice. */
+static double beam_spectrum_bytes(const struct nxmx_series *s)
+{
+    const struct beam *b = &s->experiment.beam;
+    return s->rows.nchannels || b->nsources < 2 ? 0.0 : 3.0 * sizeof(double) * (double)b->nsources;
+}
+
+/* Bytes that the master takes for the spectrum of one frame, besides the data file: that of the
+ * frame which was packed last stands for all. */
+static double frame_spectrum_bytes(const struct nxmx_series *s)
+{
+    return 2.0 * sizeof(double) * (double)s->rows.nchannels;
+}
+
+/* By how much the spectra of frames that wait in spools are larger there than in a data file. */
+static double spool_surplus_bytes(const struct nxmx_series *s)
+{
+    const double waiting = (double)id_set_size(&s->given) -
+                           (double)id_set_size(&s->written) * (double)s->frames_per_file;
+    const double more = (double)sizeof(struct nxmx_channel) - 2.0 * sizeof(double);
+    return waiting > 0 ? waiting * more * (double)s->rows.nchannels : 0.0;
+}
+
 double nxmx_series_heads(const struct nxmx_series *s, uint64_t frames)
 {
     /* measured: 39 to 45 kB of names, geometry and tables; zeros pack by 190 or so */
@@ -76,7 +100,11 @@ double nxmx_series_heads(const struct nxmx_series *s, uint64_t frames)
     const double mask = masked ? sizeof(uint32_t) * (double)experiment_pixels(x) * MASK_PACKED : 0;
     const double files =
         frames ? (double)nxmx_series_files(s, frames) : (double)id_set_size(&s->written);
-    return files > 0 ? (files + 1) * (HEAD_BYTES + mask) : 0;
+    const double in_master = frames ? (double)frames : files * (double)s->frames_per_file;
+    const double heads = files > 0 ? (files + 1) * (HEAD_BYTES + mask + beam_spectrum_bytes(s)) +
+                                         in_master * frame_spectrum_bytes(s)
+                                   : 0;
+    return heads + (frames ? 0 : spool_surplus_bytes(s));
 }
 
 /* ---- the beginning ----------------------------------------------------- */

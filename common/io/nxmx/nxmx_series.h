@@ -118,8 +118,9 @@ uint64_t nxmx_series_number(const struct nxmx_series *s, uint64_t id);
  * spools. */
 uint64_t nxmx_series_bytes(const struct nxmx_series *s);
 
-/* About how many of the bytes of all files, with the master, are not of single frames: when there
- * are so many frames, 0: of the files that are finished. */
+/* About how many of the bytes of all files, with the master, are not of single frames of the data
+ * files: when there are so many frames, 0: of the files that are finished.  The spectra of frames
+ * count as in the master, and with 0 for what they take more in spools. */
 double nxmx_series_heads(const struct nxmx_series *s, uint64_t frames);
 
 /* How many data files so many frames, from 0 on, have; their numbers begin with 1. */

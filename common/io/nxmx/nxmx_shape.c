@@ -94,6 +94,21 @@ static enum answer ask_detector(const struct nexus *n, const char *detector,
     return compare(s, size);
 }
 
+/* Without images and mask there is nothing but the detector's own word to compare with. */
+static enum status ask_alone(const struct nexus *n, const char *detector, struct nxmx_shape *s,
+                             struct error *e)
+{
+    const enum answer answer = ask_detector(n, detector, s);
+    s->swapped = answer == ANSWER_SWAPPED;
+    return answer == ANSWER_OTHER
+               ? nexus_error(n, detector, e,
+                             "the modules reach over %" PRId64 " x %" PRId64
+                             " pixels (slow x fast); detectorSpecific/y_pixels_in_detector and "
+                             "x_pixels_in_detector say other numbers",
+                             s->size[s->rank - 2], s->size[s->rank - 1])
+               : STATUS_OK;
+}
+
 static enum status differ(const struct nexus *n, const struct other *other,
                           const struct nxmx_shape *s, struct error *e)
 {
@@ -116,8 +131,9 @@ enum status nxmx_shape_compare(const struct nexus *n, const char *entry, const c
     if (nexus_has(n, detector, "pixel_mask", path))
         ask(n, path, shape, &masks, &mask);
     const enum answer counts = images != ANSWER_NONE ? images : masks;
-    shape->swapped = counts == ANSWER_SWAPPED ||
-                     (counts == ANSWER_NONE && ask_detector(n, detector, shape) == ANSWER_SWAPPED);
+    if (counts == ANSWER_NONE)
+        return ask_alone(n, detector, shape, e);
+    shape->swapped = counts == ANSWER_SWAPPED;
     if (images == ANSWER_OTHER)
         return differ(n, &image, shape, e);
     if (masks == ANSWER_NONE || masks == (shape->swapped ? ANSWER_SWAPPED : ANSWER_SAME))

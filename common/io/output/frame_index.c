@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "io/output/frame_index_file.h"
 #include "io/output/frame_index_read.h"
@@ -21,7 +22,8 @@ enum { WAIT_MS = 10000, POLL_MS = 50 };
 /* Joins those who write the index, and has it locked. */
 static enum status join(struct frame_index *x, bool waits, struct error *e)
 {
-    for (int waited_ms = 0;; waited_ms += POLL_MS) {
+    const uint64_t begin_ns = clock_ns();
+    while (true) {
         const enum status s = index_file_open(x, e);
         if (s || x->special)
             return s;
@@ -29,7 +31,7 @@ static enum status join(struct frame_index *x, bool waits, struct error *e)
         if (!stranger)
             break;
         index_file_close(x);
-        if (!waits || waited_ms >= WAIT_MS)
+        if (!waits || clock_ns() - begin_ns >= WAIT_MS * UINT64_C(1000000))
             return error_set(e, STATUS_FAILED,
                              "%s: process %ld of another run writes these frames; let it end, or "
                              "write into another folder",

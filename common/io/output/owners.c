@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 
 /* A process stands at FIRST + (run << PROCESS_BITS) + its number. */
@@ -89,12 +90,16 @@ static enum status refuse(int file, const char *what, long holder, struct error 
 
 enum { READERS_MS = 3000, WRITERS_MS = 30000 };
 
-/* Waits a little, longer the longer it has waited already. */
-static void pause_after(int *waited_ms)
+/* On a busy machine a pause lasts longer than it should: the clock says how long it was. */
+static int64_t ms_since(uint64_t begin_ns)
 {
-    const int ms = *waited_ms < 20 ? 1 : 20;
-    (void)usleep((useconds_t)(ms * 1000));
-    *waited_ms += ms;
+    return (int64_t)((clock_ns() - begin_ns) / 1000000);
+}
+
+/* Waits a little, longer if it has waited for long already. */
+static void pause_after(int64_t waited_ms)
+{
+    (void)usleep(waited_ms < 20 ? 1000 : 20000);
 }
 
 /* The errors of a lock that another process holds. */
@@ -105,29 +110,33 @@ static bool is_held(int number)
 
 enum status owners_lock_whole(int file, const char *what, struct error *e)
 {
-    for (int waited_ms = 0; flock(file, LOCK_EX | LOCK_NB) != 0 && is_held(errno);) {
+    const uint64_t begin_ns = clock_ns();
+    while (flock(file, LOCK_EX | LOCK_NB) != 0 && is_held(errno)) {
+        const int64_t waited_ms = ms_since(begin_ns);
         if (waited_ms >= WRITERS_MS)
             return refuse(file, what, 0, e);
-        pause_after(&waited_ms);
+        pause_after(waited_ms);
     }
     return STATUS_OK;
 }
 
 enum owners_lock owners_lock(int file, const char *what, struct error *e)
 {
-    int readers_ms = 0;
-    for (int waited_ms = 0; !set(file, F_WRLCK, 0);) {
+    const uint64_t begin_ns = clock_ns();
+    uint64_t readers_ns = begin_ns;  // since then no one but readers has held it
+    while (!set(file, F_WRLCK, 0)) {
         struct flock held = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
         if (!is_held(errno))
             return owners_lock_whole(file, what, e) ? OWNERS_BUSY : OWNERS_UNLOCKED;
         const bool known = fcntl(file, F_OFD_GETLK, &held) == 0 && held.l_type != F_UNLCK;
-        const int before_ms = waited_ms;
-        if (waited_ms >= WRITERS_MS || readers_ms >= READERS_MS) {
+        if (!known || held.l_type != F_RDLCK)
+            readers_ns = clock_ns();
+        const int64_t waited_ms = ms_since(begin_ns);
+        if (waited_ms >= WRITERS_MS || ms_since(readers_ns) >= READERS_MS) {
             (void)refuse(file, what, known ? (long)held.l_pid : 0, e);
             return OWNERS_BUSY;
         }
-        pause_after(&waited_ms);
-        readers_ms = known && held.l_type == F_RDLCK ? readers_ms + waited_ms - before_ms : 0;
+        pause_after(waited_ms);
     }
     return OWNERS_LOCKED;
 }

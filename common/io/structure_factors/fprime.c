@@ -111,24 +111,10 @@ static void interpolate(const struct fprime_row *a, const struct fprime_row *b, 
 }
 
 /* Where a single line of an element counts. */
-static bool is_near(const struct fprime_row *row, double energy_eV)
+static bool is_near(double line_eV, double energy_eV)
 {
     static const double NEAR = 0.01;
-    return fabs(energy_eV - row->energy_eV) <= NEAR * row->energy_eV;
-}
-
-/* The only line of an element that is measured at another energy, or NULL. */
-static const struct fprime_row *find_stray(const struct fprime_curves *c, int element,
-                                           double energy_eV)
-{
-    const struct fprime_row *only = NULL;
-    for (size_t i = 0; c && i < c->count; i++)
-        if (c->rows[i].element == element) {
-            if (only)
-                return NULL;
-            only = &c->rows[i];
-        }
-    return only && !is_near(only, energy_eV) ? only : NULL;
+    return fabs(energy_eV - line_eV) <= NEAR * line_eV;
 }
 
 static bool find_measured(const struct fprime_curves *c, int element, double energy_eV, double f[2])
@@ -139,7 +125,7 @@ static bool find_measured(const struct fprime_curves *c, int element, double ene
     const struct fprime_row *last = first;
     while (last < end && last->element == element)
         last++;
-    if (last - first == 1 && is_near(first, energy_eV)) {
+    if (last - first == 1 && is_near(first->energy_eV, energy_eV)) {
         memcpy(f, first->f, sizeof first->f);
         return true;
     }
@@ -184,13 +170,14 @@ size_t fprime_range(const struct fprime_curves *c, int element, double range_eV[
 enum status fprime_at(const struct fprime_curves *measured, int element, double energy_eV,
                       double f[2], struct error *e)
 {
-    const struct fprime_row *stray = find_stray(measured, element, energy_eV);
-    if (stray)
+    double range_eV[2];
+    if (measured && fprime_range(measured, element, range_eV) == 1 &&
+        !is_near(range_eV[0], energy_eV))
         return error_set(e, STATUS_USAGE,
                          "--fprime: the only line of %s is for %.6g eV, and f' and f'' are needed "
                          "at %.6g eV; expected within 1 %%. Give two lines or more around that "
                          "energy",
-                         symbols[element], stray->energy_eV, energy_eV);
+                         symbols[element], range_eV[0], energy_eV);
     if (measured && measured->count && find_measured(measured, element, energy_eV, f))
         return STATUS_OK;
     if (find_shipped(element, energy_eV, f))

@@ -41,6 +41,29 @@ static void read_faithful(const struct text_file *t, enum stol_unit unit, struct
         add(table, column1, F, unit);
 }
 
+/* Comments before the numbers must not name another axis or unit than the one that is read, as the
+ * headers of programs do that integrate images.  F(q) names a function. */
+static enum status check_head(const struct text_file *t, enum stol_unit unit, struct error *e)
+{
+    static const char *const others[] = {"nm^-1",  "nm-1",      "1/nm",     "2th_deg",
+                                         "2theta", "two-theta", "twotheta", "tth"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (text_find_in_head(t, '#', others[i]))
+            return error_set(
+                e, STATUS_INPUT,
+                "%s: a comment at the beginning names '%s'; expected a first column in "
+                "1/A, as --stol-axis says",
+                t->path, others[i]);
+    const char *q = text_find_in_head(t, '#', "q");
+    if (q && unit != STOL_Q && q[1] != ')' && !text_find_in_head(t, '#', "stol") &&
+        !text_find_in_head(t, '#', "sin"))
+        return error_set(e, STATUS_INPUT,
+                         "%s: a comment at the beginning names 'q'; --stol-axis=q reads it, and "
+                         "without that the first column is sin(theta)/lambda",
+                         t->path);
+    return STATUS_OK;
+}
+
 static enum status read_lines(struct text_file *t, enum stol_unit unit, struct stol_table *table,
                               struct error *e)
 {
@@ -72,7 +95,7 @@ enum status stol_read(const char *path, enum stol_unit unit, bool faithful,
         status = reserve(&t, table, e);
     if (!status && faithful)
         read_faithful(&t, unit, table);
-    else if (!status)
+    else if (!status && !(status = check_head(&t, unit, e)))
         status = read_lines(&t, unit, table, e);
     text_close(&t);
     if (!status && table->rows == 0)

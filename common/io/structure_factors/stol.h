@@ -25,8 +25,9 @@ struct stol_table {
 
 /* Reads a table.  Faithful: pairs of numbers up to the first text that is none,
  * wherever the lines end.  Else every line must be two numbers within range, and
- * the first column must increase, or "FILE:LINE: " tells.  An empty table is
- * STATUS_INPUT.  stol_free frees it, also after an error. */
+ * the first column must increase, or "FILE:LINE: " tells, and comments before the
+ * numbers must not name another first column.  An empty table is STATUS_INPUT.  stol_free frees it,
+ * also after an error. */
 enum status stol_read(const char *path, enum stol_unit unit, bool faithful,
                       struct stol_table *table, struct error *e);
 

@@ -18,19 +18,12 @@ struct mark {
     }
 
 static const struct mark first_bytes[] = {
-    MARK(MTZ, "MTZ "),
-    MARK(HDF5, "\x89HDF\r\n\x1a\n"),
-    MARK(PNG, "\x89PNG"),
-    MARK(CBF, "###CBF"),
-    MARK(TIFF, "II*\0"),
-    MARK(TIFF, "MM\0*"),
-    MARK(GZIP, "\x1f\x8b"),
-    MARK(ZIP, "PK\x03\x04"),
-    MARK(XZ, "\xfd\x37zXZ"),
-    MARK(BZIP2, "BZh"),
-    MARK(SMV, "{\nHEADER_BYTES="),
-    MARK(SMV, "{\r\nHEADER_BYTES="),
-    MARK(XDS, "!FORMAT=XDS"),
+    MARK(MTZ, "MTZ "),       MARK(HDF5, "\x89HDF\r\n\x1a\n"),
+    MARK(PNG, "\x89PNG"),    MARK(CBF, "###CBF"),
+    MARK(TIFF, "II*\0"),     MARK(TIFF, "MM\0*"),
+    MARK(GZIP, "\x1f\x8b"),  MARK(ZIP, "PK\x03\x04"),
+    MARK(XZ, "\xfd\x37zXZ"), MARK(BZIP2, "BZh"),
+    MARK(NPY, "\x93NUMPY"),  MARK(XDS, "!FORMAT=XDS"),
 };
 
 static const struct mark first_line[] = {
@@ -77,6 +70,18 @@ static bool begins(const char *bytes, size_t n, char first, char second)
     return k < n && bytes[i] == first && bytes[k] == second;
 }
 
+/* Two kinds of images begin with keys in braces. */
+static enum filetype by_braces(const char *bytes, size_t n)
+{
+    enum { KEYS = 512 };
+    const size_t near = n < KEYS ? n : KEYS;
+    if (!n || bytes[0] != '{')
+        return FILETYPE_OTHER;
+    return has(bytes, near, "HEADER_BYTES")                           ? FILETYPE_SMV
+           : has(bytes, near, "EDF_") || has(bytes, near, "HeaderID") ? FILETYPE_EDF
+                                                                      : FILETYPE_OTHER;
+}
+
 /* Of text, by what stands anywhere in it. */
 static enum filetype by_words(const char *bytes, size_t n)
 {
@@ -94,6 +99,7 @@ enum filetype filetype_of(const char *bytes, size_t n)
     n = n < WINDOW ? n : WINDOW;
     enum filetype type = find_mark(first_bytes, sizeof first_bytes / sizeof *first_bytes, bytes, n);
     const size_t blank = skip(bytes, n);
+    type = type ? type : by_braces(bytes, n);
     if (!type)
         type =
             find_mark(first_line, sizeof first_line / sizeof *first_line, bytes + blank, n - blank);

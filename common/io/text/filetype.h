@@ -45,6 +45,8 @@
     X(HDF5, "an HDF5 file", "")                                                               \
     X(CBF, "an image (CBF)", "")                                                              \
     X(SMV, "an image (SMV)", "")                                                              \
+    X(EDF, "an image (EDF)", "")                                                              \
+    X(NPY, "an array of NumPy", "array.astype('<f4').tofile(...) writes float32 pixels")      \
     X(TIFF, "an image (TIFF)", "")                                                            \
     X(PNG, "an image (PNG)", "")                                                              \
     X(GZIP, "compressed", "gunzip unpacks it")                                                \

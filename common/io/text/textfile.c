@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/input.h"
 #include "base/number.h"
@@ -171,6 +172,27 @@ enum status text_check_commas(const struct text_file *t, char comment, struct er
                               (int)(length < 30 ? length : 30), word);
     }
     return STATUS_OK;
+}
+
+/* Returns the first place of a word among `length` bytes, or NULL if the bytes do not contain it.
+ * Upper and lower case are the same; a part of a longer word does not count. */
+static const char *find_word(const char *bytes, size_t length, const char *word)
+{
+    const size_t size = strlen(word);
+    for (size_t i = 0; i + size <= length; i++)
+        if (strncasecmp(bytes + i, word, size) == 0 &&
+            (!i || !isalpha((unsigned char)bytes[i - 1])) &&
+            (i + size == length || !isalpha((unsigned char)bytes[i + size])))
+            return bytes + i;
+    return NULL;
+}
+
+const char *text_find_in_head(const struct text_file *t, char comment, const char *word)
+{
+    const char *begin = t->next, *end = begin;  // after a byte order mark
+    while (*end == comment || (*end && strchr(TEXT_SPACE "\n", *end)))
+        end += *end == comment ? strcspn(end, "\n") : 1;
+    return find_word(begin, (size_t)(end - begin), word);
 }
 
 enum status text_real(const struct text_file *t, int i, const char *what, double min, double max,

@@ -57,6 +57,11 @@ enum status text_line(struct text_file *t, const char *separators, char comment,
  * lists in which commas separate words, too. */
 enum status text_check_commas(const struct text_file *t, char comment, struct error *e);
 
+/* The first place of a word in the comments and empty lines before the first line of numbers, of a
+ * text of which no line has been split yet; NULL: it is not there.  Upper and lower case are the
+ * same, and a part of a longer word of letters does not count.  Such comments name units. */
+const char *text_find_in_head(const struct text_file *t, char comment, const char *word);
+
 /* Word number i (from 0, must be there) as a finite number within [min, max],
  * called `what` in errors. */
 enum status text_real(const struct text_file *t, int i, const char *what, double min, double max,

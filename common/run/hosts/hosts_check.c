@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,11 +146,53 @@ static void listen_to(struct question *q)
     }
 }
 
+/* --- signals -------------------------------------------------------------- */
+
+/* The signal that ended the check; 0: none. */
+static volatile sig_atomic_t ended_by;
+
+static void note_end(int number)
+{
+    ended_by = number;
+}
+
+enum { ENDS = 3 };
+static const int ends[ENDS] = {SIGINT, SIGTERM, SIGHUP};
+
+/* Catches the signals that end a run, so that the caller can remove what it made.  Signals that
+ * this process was started to ignore remain ignored. */
+static void catch_ends(struct sigaction before[ENDS])
+{
+    const struct sigaction mine = {.sa_handler = note_end};
+    ended_by = 0;
+    for (int i = 0; i < ENDS; i++)
+        if (sigaction(ends[i], NULL, &before[i]) == 0 && before[i].sa_handler != SIG_IGN)
+            (void)sigaction(ends[i], &mine, NULL);
+}
+
+static void release_ends(const struct sigaction before[ENDS])
+{
+    for (int i = 0; i < ENDS; i++)
+        (void)sigaction(ends[i], &before[i], NULL);
+}
+
+/* Sets the error for a check that a signal ended, as for a run that a signal ended.  Ctrl-C needs
+ * no message. */
+static enum status say_end(struct error *e)
+{
+    *e = (struct error){0};
+    return ended_by == SIGINT ? STATUS_INTERRUPTED
+                              : error_set(e, STATUS_FAILED, "ended by signal %d (%s)", ended_by,
+                                          ended_by == SIGTERM ? "SIGTERM" : "SIGHUP");
+}
+
+/* --- answers --------------------------------------------------------------- */
+
 /* Reads the answers of all hosts, until each has answered or ended. */
 static void listen_to_all(struct question *list, struct pollfd *polls, size_t count)
 {
     const uint64_t until_ns = clock_ns() + PATIENCE_NS;
-    for (size_t open = 1; open && clock_ns() < until_ns;) {
+    for (size_t open = 1; open && !ended_by && clock_ns() < until_ns;) {
         open = 0;
         for (size_t i = 0; i < count; i++) {
             const bool waits = list[i].answers >= 0 && !list[i].ended;
@@ -277,12 +320,17 @@ enum status hosts_check(struct hosts *h, const struct pipeline *p, const char *f
     (void)signal(SIGPIPE, SIG_IGN);
     for (size_t i = 0; list && i < h->count; i++)
         list[i] = (struct question){.host = &h->list[i], .orders = -1, .answers = -1};
+    struct sigaction before[ENDS];
+    catch_ends(before);
     if (s == STATUS_OK)
         s = ask_all(list, h, p, file, e);
-    for (size_t i = 0; i < h->count && s == STATUS_OK; i++)
+    for (size_t i = 0; i < h->count && s == STATUS_OK && !ended_by; i++)
         s = judge(&list[i], folder, e);
     for (size_t i = 0; list && i < h->count; i++)
         end(&list[i]);
+    release_ends(before);
+    if (ended_by)
+        s = say_end(e);
     if (made >= 0)
         (void)close(made);
     mem_free(file);

@@ -97,6 +97,10 @@ bool pipeline_is_ours(const struct pipeline_stage *s);
 /* Returns true if the args of the stage have the option --NAME. */
 bool pipeline_has(const struct pipeline_stage *s, const char *name);
 
+/* Returns the value of the option --NAME=VALUE in the args of a stage, which owns it.  NULL: the
+ * option is missing or has no value. */
+const char *pipeline_value(const struct pipeline_stage *s, const char *name);
+
 /* Returns true if bragg-run may give the stage encryption keys: its args have neither --keys nor
  * --insecure.  With --bind, --insecure concerns only the clients of the stage. */
 bool pipeline_takes_keys(const struct pipeline_stage *s);

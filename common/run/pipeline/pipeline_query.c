@@ -48,7 +48,7 @@ bool pipeline_is_ours(const struct pipeline_stage *s)
     return program_is_ours(s->program);
 }
 
-static const char *value_of(const struct pipeline_stage *s, const char *name)
+const char *pipeline_value(const struct pipeline_stage *s, const char *name)
 {
     for (size_t i = 0; i < s->nargs; i++)
         if (pipeline_is_option(s->args[i], name) && strchr(s->args[i], '='))
@@ -93,7 +93,7 @@ bool pipeline_only_watches(const struct pipeline_stage *s)
         return !pipeline_has(s, "hold");
     if (!pipeline_is_program(s, "bragg-tap"))
         return pipeline_is_program(s, "bragg-view");
-    const char *hold = value_of(s, "hold");
+    const char *hold = pipeline_value(s, "hold");
     return hold && strcmp(hold, "auto") != 0 ? strcmp(hold, "no") == 0 : !pipeline_has(s, "record");
 }
 
@@ -113,7 +113,7 @@ static bool is_durable(const struct pipeline *p, size_t i)
 
 static const char *group_of(const struct pipeline_stage *s)
 {
-    const char *group = value_of(s, "group");
+    const char *group = pipeline_value(s, "group");
     return group ? group : s->name;
 }
 

@@ -1,0 +1,359 @@
+/*
+ * The dense path: method, choice of frames, and what is prepared once per frame.
+ *
+ * The sum
+ *
+ *   The photons of a pixel are, as in nanoBragg.c (J. Holton),
+ *
+ *     I = scale sum over layers, subpixels, sources, steps of
+ *             weight  F(h,k,l)^2  S(h) S(k) S(l)  capture  polarization  solid angle
+ *
+ *     h = a . q,  q = (P/r - s) / L,  k and l likewise with b and c
+ *     S(h) = sin^2(pi Na h) / sin^2(pi h)      for SQUARE crystals of Na x Nb x Nc cells
+ *
+ *   where P is the position of the subpixel, r its distance from the sample, s the direction and
+ *   L the wavelength of the source, and a, b, c the cell vectors of the step (one mosaic domain
+ *   at one phi angle).  F belongs to the nearest whole h, k, l.  A still of 1 Mpixel, 100 mosaic
+ *   domains and one wavelength has 1e8 terms, so that the cost of a term decides everything.
+ *
+ * An index costs two operations
+ *
+ *   In a row of a flat panel the position is P(j) = P0 + j p f, with pixel size p, fast axis f, and
+ *   j counted from the column nearest to the sample.  Hence r^2/2 is a quadratic in j, and
+ *
+ *     h(j) = (a.P0 + j p a.f) / (r L)  -  a.s / L
+ *             \ start  + j slope /         \ a constant of the term
+ *
+ *   The bracket is the same for all sources: one multiply-add per step.  Multiplying it with 1/L
+ *   and adding the constant is one more per source.  1/r comes from a single-precision estimate
+ *   and one Newton step (dense_row.h).
+ *
+ * Adding a large number splits h into whole and fraction
+ *
+ *   A double between 2^20 and 2^21 has its last bit at 2^-32.  So the processor rounds
+ *   t = -h + DENSE_LOW, DENSE_LOW = 1.5 2^20 + 16384, to a fixed-point number at no extra cost:
+ *
+ *         63      52 51          32 31               0
+ *        +----------+--------------+------------------+
+ *        | exponent | floor(-h) +c |  fraction of -h  |     a double as 64 bits
+ *        +----------+--------------+------------------+
+ *          high word: the index      low word: d = fraction / 2^32
+ *
+ *   - The low word as a signed integer is d, |d| <= 1/2: sin(pi h) = +-sin(pi d), and no range
+ *     reduction is needed.
+ *   - The high word, less that of index 0, is the nearest index if 1/2 was added to -h before.  One
+ *     XOR takes that 1/2 from the low word again.
+ *   - The low word times N modulo 2^32 is N h modulo 1, exactly: that replaces sin(pi N h) of a
+ *     large argument by the sine of an argument within +-pi/2.
+ *
+ *   The constant of the term (a.s/L, DENSE_LOW, 1/2) is itself rounded when it is formed.  `rest`
+ *   is what that rounding took.  The loop adds rest to d, and N rest to N h, so that the quotient
+ *   stays right in single precision however small both are.  rest is never 0, so that no term
+ *   is 0/0.
+ *
+ *   Crystals of more than DENSE_LOW_CELLS cells along an axis multiply the error of a fraction by
+ *   more.  They use DENSE_FINE = 1.5 2^12 ("fine"): 40 bits of fraction, 12 of index.
+ *
+ * Structure factors need no comparison
+ *
+ *   largest_index() bounds |h|, |k|, |l| of the frame before the loop starts.  A box of that size
+ *   is filled from the table, and with default_F outside it.  The item of h, k, l is a linear
+ *   function of the three high words, in which the bits of the exponent and of c cancel modulo
+ *   2^32 (set_item_offset).
+ *
+ * Limits
+ *
+ *   A frame takes another loop (cpu_loop.c) where a panel is curved, where F is interpolated,
+ *   where a crystal has more than DENSE_CELLS_MAX cells along an axis, where indices leave the
+ *   bits above, or where the box would be out of proportion: see lattice_is_dense().
+ *   tests/unit/dense.c tests these limits.
+ *
+ * Nothing here is compiled per instruction set, so that all loops start from the same bits.
+ */
+#include "engine/dense/dense.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "engine/cpu/cpu.h"
+#include "engine/cpu/cpu_point.h"
+#include "physics/detector/pixel.h"
+
+/* ---- the largest index of a frame -------------------------------------------------- */
+
+/* Returns the largest |q| in 1/m on a panel, for a source of that 1/wavelength.  While all corners,
+ * in the first and in the last layer, are within 90 deg of the beam, the largest |q| is that of a
+ * corner, because the panel seen from the sample is a convex part of a plane.  Otherwise, and on a
+ * curved panel, the bound is that of any direction. */
+static double largest_q_of_panel(const struct panel *p, const struct cpu_source *source,
+                                 double per_m)
+{
+    double most_sqr = 0.0;
+    for (int corner = 0; corner < 8; corner++) {
+        const double fast = (double)(p->grid_fast + (corner & 1 ? p->fast_pixels : 0)) * p->pixel_m;
+        const double slow = (double)(p->grid_slow + (corner & 2 ? p->slow_pixels : 0)) * p->pixel_m;
+        const double depth = pixel_layer_depth(p, corner & 4 ? p->layers - 1 : 0);
+        double d[3], q[3];
+        for (int i = 0; i < 3; i++)
+            d[i] = pixel_plane(p)[i] + fast * p->fast[i] + slow * p->slow[i] + depth * p->normal[i];
+        vec_unit(d, d);
+        for (int i = 0; i < 3; i++)
+            q[i] = d[i] - source->incident[i];
+        most_sqr = fmax(most_sqr, vec_dot(q, q));
+    }
+    return (most_sqr < 2.0 && !p->curved ? sqrt(most_sqr) : 1.0 + vec_length(source->incident)) *
+           per_m;
+}
+
+/* Returns the largest |q| in 1/m of a frame. */
+static double largest_q(const struct cpu_job *job)
+{
+    double reach = 0.0;
+    for (size_t i = 0; i < job->x->npanels; i++)
+        for (size_t k = 0; k < job->nsources; k++)
+            reach = fmax(reach, largest_q_of_panel(&job->x->panels[i], &job->sources[k],
+                                                   job->sources[k].index_per_m / INDEX_SCALE));
+    return reach;
+}
+
+/* Sets index[]: the largest |h|, |k|, |l| of a lattice for scattering vectors up to that length. */
+static void largest_index(const struct cpu_lattice *l, double reach_1_m, double index[3])
+{
+    for (int axis = 0; axis < 3; axis++) {
+        double length = 0.0;
+        for (size_t step = 0; step < l->nsteps; step++)
+            length = fmax(length, vec_length(l->cells + 9 * step + 3 * axis));
+        index[axis] = length * reach_1_m * (1.0 + 1e-6);
+    }
+}
+
+/* ---- structure factors ------------------------------------------------------------- */
+
+double dense_box_items(const int32_t reach[3])
+{
+    return (2.0 * reach[0] + 1.0) * (2.0 * reach[1] + 1.0) * (2.0 * reach[2] + 1.0);
+}
+
+void dense_box_indices(const int32_t reach[3], uint32_t item, int32_t hkl[3])
+{
+    const uint32_t n = 2 * (uint32_t)reach[2] + 1;
+    const uint32_t plane = n * (2 * (uint32_t)reach[1] + 1);
+    hkl[0] = reach[0] - (int32_t)(item / plane);
+    hkl[1] = reach[1] - (int32_t)(item % plane / n);
+    hkl[2] = reach[2] - (int32_t)(item % n);
+}
+
+/* Whether a box of that reach is affordable: 64 MiB, or eight times the table that it replaces. */
+static bool box_is_affordable(const struct cpu_table *from, const int32_t reach[3])
+{
+    return dense_box_items(reach) <= fmax(0x1p24, 8.0 * from->default_slot);
+}
+
+/* Fills the box from the table, from the largest index down along each axis. */
+static void fill_box(struct dense_table *t, const struct cpu_table *from)
+{
+    const int32_t *r = t->reach;
+    float *to = t->F_sqr;
+    for (int32_t h = r[0]; h >= -r[0]; h--)
+        for (int32_t k = r[1]; k >= -r[1]; k--)
+            for (int32_t l = r[2]; l >= -r[2]; l--)
+                *to++ = from->F_sqr[table_slot(from, h, k, l)];
+}
+
+/* Enlarges the box until it holds the indices up to reach[].  It never shrinks. */
+static enum status enlarge_box(struct dense_table *t, const struct cpu_table *from,
+                               const int32_t reach[3], struct error *e)
+{
+    if (t->F_sqr && reach[0] <= t->reach[0] && reach[1] <= t->reach[1] && reach[2] <= t->reach[2])
+        return STATUS_OK;
+    for (int i = 0; i < 3; i++)
+        t->reach[i] = reach[i] > t->reach[i] ? reach[i] : t->reach[i];
+    mem_free(t->F_sqr);
+    t->F_sqr = mem_array((size_t)dense_box_items(t->reach), sizeof *t->F_sqr);
+    if (!t->F_sqr)
+        return error_memory(e, "the structure factors");
+    fill_box(t, from);
+    return STATUS_OK;
+}
+
+void cpu_dense_tables_free(struct dense_table *tables, size_t count)
+{
+    for (size_t i = 0; tables && i < count; i++)
+        mem_free(tables[i].F_sqr);
+    mem_free(tables);
+}
+
+/* ---- lattices ---------------------------------------------------------------------- */
+
+/* Returns the high word that index 0 has.  In a fine number the 40 bits of fraction reach 8 bits
+ * into it, and the loop shifts them out. */
+static uint32_t high_word(bool fine)
+{
+    const double magic = fine ? DENSE_FINE : DENSE_LOW;
+    uint64_t bits;
+    memcpy(&bits, &magic, sizeof bits);
+    return (uint32_t)(bits >> (fine ? 40 : 32));
+}
+
+/* Sets stride and offset such that item = stride . (high words) + offset modulo 2^32.  A high word
+ * is zero - index, where `zero` is that of index 0.  Hence item = stride . (reach - index), as in
+ * dense_box_indices, needs offset = stride . (reach - zero).  If strides fit 15 bits, the loop
+ * multiplies 16-bit halves, which is one instruction, and `zero` is a signed half. */
+static void set_item_offset(struct dense_lattice *l, bool wide, const int32_t reach[3])
+{
+    const uint32_t n[3] = {2 * (uint32_t)reach[0] + 1, 2 * (uint32_t)reach[1] + 1,
+                           2 * (uint32_t)reach[2] + 1};
+    const uint32_t high = high_word(l->fine), low = (uint32_t)(int32_t)(int16_t)high;
+    memmove(l->reach, reach, sizeof l->reach);
+    l->stride[0] = n[1] * n[2];
+    l->stride[1] = n[2];
+    l->wide =
+        l->flat || l->shape != SHAPE_SQUARE || l->stride[0] > INT16_MAX || l->stride[1] > INT16_MAX;
+    l->wide = l->wide || wide;
+    const uint32_t zero = l->wide ? high : low;
+    l->offset = ((uint32_t)reach[0] - zero) * l->stride[0] +
+                ((uint32_t)reach[1] - zero) * l->stride[1] + (uint32_t)reach[2] - high;
+}
+
+void cpu_dense_widen(struct dense_lattice *l)
+{
+    set_item_offset(l, true, l->reach);
+}
+
+/* Sets the box that a lattice needs: the nearest index of 2.7 is 3, and one more is a margin. */
+static void set_reach(const double index[3], int32_t reach[3])
+{
+    for (int i = 0; i < 3; i++)
+        reach[i] = (int32_t)index[i] + 2;
+}
+
+void cpu_dense_reach(const struct cpu_job *job, int32_t (*reach)[3])
+{
+    const double most = largest_q(job);
+    for (size_t i = 0; i < job->nlattices; i++) {
+        double index[3];
+        largest_index(&job->lattices[i], most, index);
+        set_reach(index, reach[i]);
+    }
+}
+
+/* Fills in the dense form of a lattice.  The box of its crystal is not moved after this, because
+ * enlarge_boxes has seen all lattices of the frame. */
+static void set_lattice(struct dense_lattice *to, const struct cpu_lattice *l,
+                        const double index[3], const struct dense_table *table)
+{
+    int32_t reach[3];
+    set_reach(index, reach);
+    *to = (struct dense_lattice){.cells = l->cells, .nsteps = l->nsteps};
+    to->shape = l->shape;
+    to->scale = l->shape == SHAPE_SQUARE ? l->scale / l->shape_unit : l->scale;
+    memcpy(to->form, l->form, sizeof to->form);
+    if (l->shape == SHAPE_ROUND)
+        vec_copy(to->form, l->cells_fudge);
+    to->flat = l->table->flat;
+    to->F_sqr = l->table->F_sqr;
+    for (int i = 0; i < 3; i++) {
+        to->N[i] = l->N[i];
+        to->turns[i] = (uint32_t)l->N[i];
+        to->fine = to->fine || l->N[i] > DENSE_LOW_CELLS;
+    }
+    set_item_offset(to, false, to->flat ? reach : table->reach);
+    if (!to->flat)
+        to->F_sqr = table->F_sqr;
+}
+
+/* Whether the loop can compute a lattice whose indices have these largest values. */
+static bool lattice_is_dense(const struct cpu_lattice *l, const double index[3])
+{
+    int32_t reach[3];
+    double limit = DENSE_LOW_INDEX;
+    bool can = !l->table->F;
+    for (int i = 0; i < 3; i++) {
+        limit = l->N[i] > DENSE_LOW_CELLS ? DENSE_FINE_INDEX : limit;
+        can = can && l->N[i] <= DENSE_CELLS_MAX;
+    }
+    for (int i = 0; i < 3; i++)
+        can = can && index[i] < limit;
+    if (!can || l->table->flat)
+        return can;
+    set_reach(index, reach);
+    return box_is_affordable(l->table, reach);
+}
+
+static bool any_panel_is_curved(const struct experiment *x)
+{
+    for (size_t i = 0; i < x->npanels; i++)
+        if (x->panels[i].curved)
+            return true;
+    return false;
+}
+
+/* Returns how many lattices the loop computes: all that are not computed spot by spot, or none. */
+static size_t count_dense_lattices(const struct cpu_job *job, double reach_1_m)
+{
+    size_t count = 0;
+    if (any_panel_is_curved(job->x))
+        return 0;
+    for (size_t i = 0; i < job->nlattices; i++) {
+        const struct cpu_lattice *l = &job->lattices[i];
+        double index[3];
+        if (l->scattered)
+            continue;
+        largest_index(l, reach_1_m, index);
+        if (!lattice_is_dense(l, index))
+            return 0;
+        count++;
+    }
+    return count;
+}
+
+/* Enlarges the boxes of crystals until they hold what every lattice of the frame needs. */
+static enum status enlarge_boxes(const struct cpu_job *job, double reach_1_m,
+                                 struct dense_table *tables, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < job->nlattices && !s; i++) {
+        const struct cpu_lattice *l = &job->lattices[i];
+        double index[3];
+        int32_t reach[3];
+        if (l->scattered || l->table->flat)
+            continue;
+        largest_index(l, reach_1_m, index);
+        set_reach(index, reach);
+        s = enlarge_box(&tables[job->recipe->lattices[i].crystal], l->table, reach, e);
+    }
+    return s;
+}
+
+/* Fills job->dense, and numbers the boxes of lattices one after the other, so that a table item
+ * names a lattice and its h, k, l (see dense_shares_name). */
+static void set_lattices(struct cpu_job *job, double reach_1_m, const struct dense_table *tables)
+{
+    for (size_t i = 0; i < job->nlattices; i++) {
+        const struct cpu_lattice *l = &job->lattices[i];
+        double index[3];
+        if (l->scattered)
+            continue;
+        largest_index(l, reach_1_m, index);
+        struct dense_lattice *to = &job->dense[job->ndense];
+        set_lattice(to, l, index, &tables[job->recipe->lattices[i].crystal]);
+        if (job->ndense++)
+            to->box = to[-1].box + (uint32_t)(uint64_t)dense_box_items(to[-1].reach);
+    }
+}
+
+enum status cpu_dense_choose(struct cpu_job *job, struct dense_table *tables, struct error *e)
+{
+    const double reach_1_m = largest_q(job);
+    const size_t count = count_dense_lattices(job, reach_1_m);
+    if (!count)
+        return STATUS_OK;
+    job->dense = mem_array(count, sizeof *job->dense);
+    enum status s = job->dense ? STATUS_OK : error_memory(e, "the frame");
+    if (!s)
+        s = enlarge_boxes(job, reach_1_m, tables, e);
+    if (!s)
+        set_lattices(job, reach_1_m, tables);
+    return s;
+}

@@ -1,0 +1,81 @@
+/*
+ * Inside the CPU engine: what each reflection gives to the pixels of a frame, kept while the dense
+ * loop computes it.  The loop knows the item of the padded table for each of its terms, and so
+ * whose it is: dense_reflections_loop.c sums terms by item, and no second look is needed.
+ */
+#ifndef BRAGG_ENGINE_DENSE_REFLECTIONS_H
+#define BRAGG_ENGINE_DENSE_REFLECTIONS_H
+
+#include "engine/dense/dense.h"
+#include "engine/spots/shares.h"
+
+/* What may be lost of a share: 1e-4 of 10 photons are a thousand times as much. */
+#define CPU_SHARES_LEAST_PHOTONS 1e-6
+
+enum { DENSE_KEYS = 8 };
+#define DENSE_FREE UINT32_MAX  // the key of a sum that is of no reflection
+
+/* Arrays of a pixel lie 4 KiB and a bit from each other, for caches that find 4 KiB alike. */
+enum { DENSE_APART = DENSE_BLOCK + MEM_ALIGNMENT / 4 };
+
+/* Sums of the pixels of a block, of one lattice. */
+struct dense_held {
+    alignas(MEM_ALIGNMENT) uint32_t key[DENSE_KEYS][DENSE_APART];  // items of its table
+    float photons[DENSE_KEYS][DENSE_APART];                        // before what is taken once
+    float turn[DENSE_KEYS][DENSE_APART];                           // times the angle in rad
+    uint8_t next[DENSE_BLOCK];                                     // counts those put away
+    uint8_t known[DENSE_BLOCK];  // of LANES pixels each: so many keys were set before the terms
+                                 // came, which have no others; 0: terms bring theirs
+    bool begun;                  // photons and turn are of this block
+};
+
+/* What a thread has. */
+struct dense_shares {
+    alignas(MEM_ALIGNMENT) float weight[DENSE_BLOCK];  // of the terms at hand, with scale
+    struct dense_held *held;                           // owned: for each lattice
+    struct dense_held *at;                             // of the lattice at hand
+    uint32_t box;                                      // of it, see struct dense_lattice
+    bool turns;                                        // angles count
+    bool fresh;                                        // terms are the first ones of the block
+    bool boxed;                                        // keys are set before, where they can be
+    int nkeys;                                         // of a pixel: no more than it has terms
+    bool full;                                         // memory was out
+    size_t begin;                                      // first piece of the block at hand
+    size_t ending;  // pixels for which there is room, beside those put away
+    struct share_pack pack;
+};
+
+struct cpu_job;
+
+/* Whether angles count for a lattice. */
+bool lattice_turns(const struct recipe *r, size_t lattice);
+
+/* Puts a sum of pixel i of the block away, before what is taken once. */
+void dense_shares_put(struct dense_shares *s, int i, uint32_t key, float photons, float turn);
+
+/* Makes pieces of what was put away of a block that begins at that pixel of the frame, with
+ * what is taken once in s->weight. */
+void dense_shares_weigh(struct dense_shares *s, uint32_t pixel);
+
+/* Shares of a frame, while it is computed and after; memory stays for the next one. */
+struct dense_frame {
+    int threads;
+    struct dense_shares *room;  // owned: one for each thread
+    size_t nrows;
+    struct share_run *rows;  // owned: of the image
+    struct share_room sorting;
+    bool there;  // of the last frame
+};
+
+/* `rows` of the image, for that many threads; STATUS_FAILED when memory is out.
+ * dense_frame_close frees it, after an error too, and takes NULL. */
+enum status dense_frame_open(struct dense_frame **f, size_t rows, int threads, struct error *e);
+void dense_frame_close(struct dense_frame **f);
+
+/* A frame begins: sets job->shares, and `there`, if this job can have them. */
+enum status dense_frame_begin(struct dense_frame *f, struct cpu_job *job, struct error *e);
+
+/* The lattice and the indices of a key of this job. */
+void dense_shares_name(const struct cpu_job *job, uint32_t key, int32_t *lattice, int32_t hkl[3]);
+
+#endif
