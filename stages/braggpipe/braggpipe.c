@@ -1,6 +1,8 @@
 /*
- * braggpipe: one name for all programs.  `braggpipe NAME ...` becomes bragg-NAME, `list` says which
- * there are, and which pipelines, `demo` is the shipped pipeline of lysozyme.
+ * braggpipe: one command for all programs.
+ *
+ * `braggpipe NAME ...` becomes bragg-NAME.  `braggpipe list` lists the programs and the pipelines
+ * that ship.  `braggpipe demo` runs the shipped pipeline lysozyme in the folder demo.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,25 +19,25 @@ static const struct {
     const char *name, *what;
 } programs[] = {
     {"geometry", "detector, beam, crystals, structure factors"},
-    {"orient", "numbers the frames, turns the crystals"},
+    {"orient", "parameters of each frame: orientation, rotation, pulses"},
     {"intensity", "photons per pixel"},
     {"background", "scattering of water, air, any material"},
     {"noise", "photons to detector counts"},
     {"write", "files and pictures"},
-    {"serve", "frames live, in a client's protocol"},
-    {"tap", "records or prints what flows"},
-    {"replay", "plays a recording, computes a frame again"},
-    {"run", "runs the pipeline of a file, or a shipped one"},
-    {"top", "shows what a running pipeline does"},
-    {"view", "shows the stream in a browser"},
-    {"report", "writes a page about the frames of a stream"},
-    {"fisher", "says how well images tell parameters, before there are data"},
-    {"refine", "fits orientations, cells and more to frames, with error bars"},
+    {"serve", "live frames for other programs, in their protocols"},
+    {"tap", "records, prints or counts what flows between stages"},
+    {"replay", "plays a recording or images, computes a frame again"},
+    {"run", "runs the pipeline of a file, or one that ships"},
+    {"top", "shows the progress of a running pipeline"},
+    {"view", "shows the images in a browser"},
+    {"report", "writes an HTML page about the frames of a stream"},
+    {"fisher", "predicts the error bars of an experiment"},
+    {"refine", "fits orientations, cells and more to images, with error bars"},
     {"compare", "compares two images"},
-    {"score", "scores an analysis against the truth"},
+    {"score", "compares the results of an analysis with the ground truth"},
     {"nanobragg", "nanoBragg's command line"},
-    {"nonbragg", "nonBragg's"},
-    {"noisify", "noisify's"},
+    {"nonbragg", "nonBragg's command line"},
+    {"noisify", "noisify's command line"},
     {"demo", "20 stills of lysozyme, into the folder demo"},
     {"list", "this list"},
     {"help", "this list, and examples"},
@@ -43,7 +45,8 @@ static const struct {
 
 enum { PROGRAMS = sizeof programs / sizeof *programs };
 
-/* A file begins with a comment; what it is stands there before the first comma or stop. */
+/* Prints one line of the list: name and title of a pipeline.  The title is the first comment of the
+ * file, up to the first comma, colon, semicolon or full stop. */
 static void show_pipeline(void *unused, const char *name, const char *path)
 {
     FILE *file = fopen(path, "re");
@@ -64,11 +67,11 @@ static void show_pipeline(void *unused, const char *name, const char *path)
 
 static int list(void)
 {
-    printf(
-        "braggpipe NAME [OPTION...] starts one of these; each has --help and a manual page.\n\n");
+    printf("braggpipe NAME [OPTION...] starts one of these programs. Each has --help and a manual "
+           "page.\n\n");
     for (size_t i = 0; i < PROGRAMS; i++)
         printf("  %-14s %s\n", programs[i].name, programs[i].what);
-    printf("\nPipelines, for braggpipe run [OPTION...] NAME:\n\n");
+    printf("\nPipelines for braggpipe run [OPTION...] NAME:\n\n");
     program_pipelines(show_pipeline, NULL);
     return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
@@ -97,18 +100,21 @@ static enum status unknown(const char *name, struct error *e)
     for (size_t i = 0; i < PROGRAMS; i++)
         if (nearest_better(name, programs[i].name, &best))
             meant = programs[i].name;
-    return error_set(e, STATUS_USAGE, "there is no program '%.40s'%s%s: braggpipe list shows all",
-                     name, meant ? ", did you mean " : "", meant ? meant : "");
+    return error_set(e, STATUS_USAGE,
+                     "unknown program '%.40s'.%s%s%s 'braggpipe list' shows all programs", name,
+                     meant ? " Did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
 }
 
-/* Becomes bragg-NAME; argv[0] is its name, NULL ends argv. */
+/* Replaces this process by bragg-NAME.  argv[0] is overwritten; NULL ends argv.  Returns only after
+ * an error. */
 static enum status become(const char *name, char **argv, struct error *e)
 {
     char full[40];
     (void)snprintf(full, sizeof full, "bragg-%s", name);
     char *path = program_find(full);
     if (!path)
-        return error_set(e, STATUS_FAILED, "there is no program '%s' beside this one", full);
+        return error_set(e, STATUS_FAILED,
+                         "program '%s' not found in the folder of braggpipe or in PATH", full);
     argv[0] = full;
     execvp(path, argv);
     const enum status s = error_errno(e, STATUS_FAILED, "cannot start %s", path);
@@ -116,7 +122,7 @@ static enum status become(const char *name, char **argv, struct error *e)
     return s;
 }
 
-/* What `demo` stands for; further words of the command follow. */
+/* `demo`: runs the shipped pipeline lysozyme.  Options of the command line are passed on. */
 static enum status demo(int argc, char **argv, struct error *e)
 {
     static char workdir[] = "--workdir=demo", pipeline[] = "lysozyme";

@@ -1,6 +1,6 @@
 /*
- * bragg-compare: image against image.  Errors are relative to B with a floor,
- * |a - b| / max(b, floor); thresholds decide the exit status.
+ * bragg-compare: compares two images.  The error of a pixel is |a - b| / max(b, floor).  Limits
+ * decide the exit status.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -16,13 +16,13 @@
 #include "io/images/image_file.h"
 
 struct options {
-    int64_t shape[2];  // fast, slow; 0: not given
+    int64_t shape[2];  // fast, slow, in pixels; 0: not given
     double floor, floor_fraction, max_error, sum_tolerance;
     struct opt_texts percentile_errors;
     bool json;
 };
 
-/* --percentile-error=P:X */
+/* One --percentile-error=P:X. */
 struct percentile_limit {
     double percent, error;
 };
@@ -37,13 +37,15 @@ static enum status parse_limit(const char *text, struct percentile_limit *limit,
     char copy[64];
     const char *colon = strchr(text, ':');
     if (!colon || strlen(text) >= sizeof copy)
-        return error_set(e, STATUS_USAGE, "--percentile-error: '%.60s' must be P:X", text);
+        return error_set(
+            e, STATUS_USAGE,
+            "--percentile-error: '%.60s' is malformed; expected P:X, such as 99.9:1e-6", text);
     (void)snprintf(copy, sizeof copy, "%.*s", (int)(colon - text), text);
     const enum status s = parse_real(copy, 0.0, 100.0, "--percentile-error", &limit->percent, e);
     return s ? s : parse_real(colon + 1, 0.0, 1e300, "--percentile-error", &limit->error, e);
 }
 
-/* Within all thresholds that were given; without any, only identical images are. */
+/* Returns true if the images are within all given limits, or identical if no limit is given. */
 static bool is_within(const struct comparison *c, const struct options *o,
                       const struct percentile_limit *limits)
 {
@@ -88,7 +90,7 @@ static void print_text(const struct comparison *c, int64_t fast, bool within)
     printf("verdict      %s\n", within ? "within" : "outside");
 }
 
-/* A number of JSON, which has neither NaN nor infinity. */
+/* Prints a JSON number; null for NaN and infinity, which JSON does not have. */
 static void print_number(const char *name, double value)
 {
     if (isfinite(value))
@@ -126,48 +128,55 @@ static void print_json(const struct comparison *c, int64_t fast, bool within)
 #define AT(member) offsetof(struct options, member)
 
 static const struct opt table[] = {
-    {"shape", "FAST,SLOW", "Pixels of raw files, to name the worst one", OPT_INTS, AT(shape),
-     .min = 1, .max = 1e6, .count = 2},
-    {"floor", "X", "Smallest value that errors are relative to", OPT_REAL, AT(floor), .min = 0,
-     .max = 1e300, .usual = ""},
-    {"floor-fraction", "X",
-     "Smallest value that errors are relative to, as a fraction of the mean of B", OPT_REAL,
-     AT(floor_fraction), .min = 0, .max = 1e300, .usual = "0.001"},
-    {"max-error", "X", "Largest relative error that is within", OPT_REAL, AT(max_error), .min = 0,
+    {.doc = "Limits (without a limit the images must be identical):", .type = OPT_GROUP},
+    {"max-error", "X", "Largest allowed error of a pixel", OPT_REAL, AT(max_error), .min = 0,
      .max = 1e300, .usual = ""},
     {"percentile-error", "P:X",
-     "P percent of the pixels must have an error of at most X; may be repeated", .type = OPT_TEXTS,
+     "P percent of the pixels must have an error of at most X. Can be repeated", .type = OPT_TEXTS,
      .offset = AT(percentile_errors)},
-    {"sum-tolerance", "X", "The ratio of the sums must be within 1 +- X", OPT_REAL,
+    {"sum-tolerance", "X", "Largest allowed difference of the ratio of the sums from 1", OPT_REAL,
      AT(sum_tolerance), .min = 0, .max = 1e300, .usual = ""},
+
+    {.doc = "Definition of the error, |a - b| / max(b, floor):", .type = OPT_GROUP},
+    {"floor", "X", "Floor, in the units of the pixels. Default: see --floor-fraction", OPT_REAL,
+     AT(floor), .min = 0, .max = 1e300, .usual = ""},
+    {"floor-fraction", "X", "Floor as a fraction of the mean of B", OPT_REAL, AT(floor_fraction),
+     .min = 0, .max = 1e300, .usual = "0.001"},
+
+    {.doc = "Input and output:", .type = OPT_GROUP},
+    {"shape", "FAST,SLOW", "Width and height of raw images, to locate the worst pixel", OPT_INTS,
+     AT(shape), .min = 1, .max = 1e6, .count = 2},
     {"json", NULL, "Print one JSON object", .type = OPT_FLAG, .offset = AT(json)},
     {0},
 };
 
 static const struct opt_program program = {
     .name = "bragg-compare",
-    .summary = "Compare image A with image B (SMV, mini-CBF or raw float32).",
+    .summary = "Compare image A with the reference image B (SMV, mini-CBF or raw float32).",
     .examples = "bragg-compare --max-error=1e-5 --sum-tolerance=1e-6 a_0000.raw b_0000.raw\n"
                 "bragg-compare --shape=1024x1024 --percentile-error=99.9:1e-6 a.raw b.raw",
     .operands = "A B",
     .min_operands = 2,
     .max_operands = 2,
-    .details = "Status 0: within all thresholds given, or identical when none is given; 1: "
-               "outside, or a pixel is not finite; 3: a file cannot be read or sizes differ.",
+    .details = "Status 0: within all given limits, or identical if no limit is given. 1: "
+               "outside, or a pixel is not finite. 3: a file cannot be read, or the sizes "
+               "differ.\n\nMore: bragg-compare(1) (manual).",
 };
 
-/* Both have the same pixels; *fast becomes the length of a row, 0 if unknown. */
+/* Checks that both images have the same size, which must agree with --shape.  Sets *fast to the
+ * length of a row; 0: unknown. */
 static enum status check_sizes(const struct image_file files[2], const char *const paths[2],
                                const struct options *o, int64_t *fast, struct error *e)
 {
     const struct image_file *a = &files[0], *b = &files[1];
     if (a->fast && b->fast && (a->fast != b->fast || a->slow != b->slow))
         return error_set(e, STATUS_INPUT,
-                         "the images have different sizes: %" PRId64 " x %" PRId64 " and %" PRId64
-                         " x %" PRId64 " pixels",
+                         "the images have different sizes: A has %" PRId64 " x %" PRId64
+                         " pixels, B has %" PRId64 " x %" PRId64,
                          a->fast, a->slow, b->fast, b->slow);
     if (a->image.count != b->image.count)
-        return error_set(e, STATUS_INPUT, "the images have different sizes: %zu and %zu pixels",
+        return error_set(e, STATUS_INPUT,
+                         "the images have different sizes: A has %zu pixels, B has %zu",
                          a->image.count, b->image.count);
     for (int i = 0; i < 2; i++)
         if (o->shape[0] && files[i].fast &&
@@ -178,7 +187,9 @@ static enum status check_sizes(const struct image_file files[2], const char *con
                              o->shape[0], o->shape[1], paths[i], files[i].fast, files[i].slow);
     *fast = a->fast ? a->fast : b->fast;
     if (o->shape[0] && o->shape[0] * o->shape[1] != (int64_t)a->image.count)
-        return error_set(e, STATUS_INPUT, "--shape=%" PRId64 ",%" PRId64 " does not fit %zu pixels",
+        return error_set(e, STATUS_INPUT,
+                         "--shape=%" PRId64 ",%" PRId64
+                         " does not match the images, which have %zu pixels",
                          o->shape[0], o->shape[1], a->image.count);
     if (o->shape[0])
         *fast = o->shape[0];

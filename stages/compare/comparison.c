@@ -1,3 +1,4 @@
+/* Computes the differences between two images. */
 #include "comparison.h"
 
 #include <math.h>
@@ -26,7 +27,7 @@ static bool both_finite(const struct image *a, const struct image *b, size_t i)
     return isfinite(image_value(a, i)) && isfinite(image_value(b, i));
 }
 
-/* Sums over finite pixels, in order; means give the floor and the correlation. */
+/* Computes the sums over finite pixels, in order, for the floor and the correlation. */
 static void add_up(const struct image *a, const struct image *b, struct comparison *c)
 {
     for (size_t i = 0; i < c->pixels; i++) {

@@ -1,6 +1,8 @@
 /*
- * bragg-replay: plays a recording of bragg-tap, or image files.  Of a recording it gives what
- * flowed on the recorded edge, bytes and lineage included, and numbers the frames as they were.
+ * bragg-replay: plays a recording of bragg-tap, or image files.
+ *
+ * The frames of a recording keep their numbers, bytes and lineage.  Image files get a lineage of
+ * their own.  With --recompute the program plays nothing; see recompute.h.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -27,44 +29,50 @@ struct replay {
     double rate_Hz;
     /* state */
     struct recording recording;
-    struct replay_images *images;         // in its place, if not NULL
-    const struct experiment *experiment;  // of these
-    char told[17];                        // what --frames stands for in the lineage, of images
-    const char *path;                     // of the first file
-    struct id_set all;                    // frames that there are
-    struct id_set ids;                    // to be played
-    struct replay_loop looped;            // with --loop
+    struct replay_images *images;         // image files; NULL: `recording` is played
+    const struct experiment *experiment;  // experiment of the images
+    char told[17];                        // images: value of --frames in the lineage, a hash
+    const char *path;                     // path of the first file
+    struct id_set all;                    // numbers of all frames
+    struct id_set ids;                    // numbers of the frames to be played
+    struct replay_loop looped;            // state of --loop
     struct codec_expected expected;
-    bool timed;          // by the recorded times
-    double factor;       // of the recorded speed
-    uint64_t sent;       // frames that were asked when they are due
-    uint64_t latest_ns;  // and the last answer
+    bool timed;          // frames are sent at the recorded times
+    double factor;       // relative to the recorded speed
+    uint64_t sent;       // number of frames whose time was requested
+    uint64_t latest_ns;  // latest time that was returned
 };
 
-enum { FILES_MAX = 100000 };  // images
+enum { FILES_MAX = 100000 };  // image files
 
 #define AT(member) .offset = offsetof(struct replay, member)
 
 static const struct opt options[] = {
-    {"frames", "LIST", "Play these frames, as 0-9,17 (all)", OPT_TEXT, AT(frames),
+    {.doc = "Selection of frames:", .type = OPT_GROUP},
+    {"frames", "LIST", "Play these frames, such as 0-9,17. Default: all", OPT_TEXT, AT(frames),
      .flags = OPT_BYTES},
-    {"first", "N", "Play the first N frames", OPT_INT, AT(first), .min = 0, .max = 1e15,
-     .usual = ""},
-    {"speed", "full|real|X", "As fast as it goes, as recorded, or X times as fast (full)", OPT_TEXT,
-     AT(speed), .excludes = "rate"},
-    {"rate", "HZ", "A frame every 1/HZ seconds, on a fixed schedule", OPT_REAL, AT(rate_Hz),
-     .min = 1e-6, .max = 1e9},
-    {"loop", "N|forever", "Play the frames N times, or without end, numbered anew from 0", OPT_TEXT,
+    {"first", "N", "Play only the first N of these frames. Default: all", OPT_INT, AT(first),
+     .min = 0, .max = 1e15, .usual = ""},
+    {"loop", "N|forever",
+     "Play these frames N times (1 to 1000000), or without end, numbered from 0", OPT_TEXT,
      AT(loop)},
-    {"allow-truncated", NULL, "A recording without its end is no failure", OPT_FLAG,
-     AT(allow_truncated)},
+    {"allow-truncated", NULL, "Accept a recording without its end", OPT_FLAG, AT(allow_truncated)},
+
+    {.doc = "Speed:", .type = OPT_GROUP},
+    {"speed", "full|real|X",
+     "As fast as possible, at the recorded times, or X times as fast. Default: full", OPT_TEXT,
+     AT(speed), .excludes = "rate"},
+    {"rate", "HZ", "Send one frame every 1/HZ seconds, on a fixed schedule", OPT_REAL, AT(rate_Hz),
+     .min = 1e-6, .max = 1e9},
+
+    {.doc = "Recomputation:", .type = OPT_GROUP},
     {"recompute", NULL,
-     "Compute frame K of FILE:K again, by what it says of itself, and compare all bytes", OPT_FLAG,
-     AT(recompute)},
+     "Compute frame K of FILE:K again, with the options stored in the file, and compare all bytes",
+     OPT_FLAG, AT(recompute)},
     {0},
 };
 
-#define TRUNCATED "%s: its end is missing; %zu whole frames are there"
+#define TRUNCATED "%s: the end of the recording is missing; it has %zu complete frames"
 
 /* --- options ------------------------------------------------------------- */
 
@@ -79,7 +87,7 @@ static enum status parse_speed(struct replay *r, struct error *e)
     return parse_real(r->speed, 1e-6, 1e9, "--speed (or full, real)", &r->factor, e);
 }
 
-/* Frames first to last; all of them must be there. */
+/* Adds a range of frames, all of which must exist. */
 static enum status add_range(struct replay *r, struct id_range range, struct error *e)
 {
     const struct id_set *all = &r->all;
@@ -94,15 +102,15 @@ static enum status add_range(struct replay *r, struct id_range range, struct err
         break;
     }
     if (!all->count)
-        return error_set(e, STATUS_USAGE, "--frames: %s holds no frames", r->path);
+        return error_set(e, STATUS_USAGE, "--frames: %s contains no frames", r->path);
     return error_set(e, STATUS_USAGE,
-                     "--frames: %" PRIu64 " is not in %s, which holds %" PRIu64
+                     "--frames: frame %" PRIu64 " is not in %s, which contains %" PRIu64
                      " frames from %" PRIu64 " to %" PRIu64,
                      range.first, r->path, id_set_size(all), all->ranges[0].first,
                      all->ranges[all->count - 1].last);
 }
 
-/* A number at *at, which moves behind it; false when there is none below 2^64 - 1. */
+/* Reads a number at *at and advances *at.  Returns false if there is no number below 2^64 - 1. */
 static bool take_number(const char **at, uint64_t *value)
 {
     char *end;
@@ -125,8 +133,10 @@ static enum status parse_frames(struct replay *r, struct error *e)
             good = take_number(&at, &range.last) && range.last >= range.first;
         }
         if (!good || (*at && *at != ','))
-            return error_set(e, STATUS_USAGE, "--frames: '%.60s' is no list such as 0-9,17",
-                             r->frames);
+            return error_set(
+                e, STATUS_USAGE,
+                "--frames: '%.60s' is not a list of frames; expected numbers such as 0-9,17",
+                r->frames);
         s = add_range(r, range, e);
         if (!*at)
             break;
@@ -134,7 +144,7 @@ static enum status parse_frames(struct replay *r, struct error *e)
     return s;
 }
 
-/* Drops all ids behind the first --first. */
+/* Keeps only the first --first ids. */
 static void cut_list(struct replay *r)
 {
     uint64_t left = (uint64_t)r->first;
@@ -151,7 +161,7 @@ static void cut_list(struct replay *r)
     }
 }
 
-/* Chooses what is played: all, or --frames, of that --first. */
+/* Selects the frames: those of --frames or all, and of these the first --first. */
 static enum status choose(struct replay *r, struct error *e)
 {
     enum status s = r->frames ? parse_frames(r, e) : STATUS_OK;
@@ -163,7 +173,8 @@ static enum status choose(struct replay *r, struct error *e)
     return s;
 }
 
-/* What frames are follows from their list then: it enters the lineage. */
+/* Begins a loop.  The list of frames decides what a number means, so its hash enters the lineage.
+ */
 static enum status open_loop(struct replay *r, struct error *e)
 {
     const enum status s = replay_loop_begin(&r->looped, r->loop, &r->ids, e);
@@ -171,13 +182,13 @@ static enum status open_loop(struct replay *r, struct error *e)
     return s;
 }
 
-/* The number under which a frame was recorded that is played as `id`. */
+/* Returns the recorded number of the frame that is played as `id`. */
 static uint64_t recorded_id(const struct replay *r, uint64_t id)
 {
     return r->loop ? r->looped.ids[id % r->looped.count] : id;
 }
 
-/* The frame of the recording that is played as `id`. */
+/* Returns the recorded frame that is played as `id`. */
 static const struct recording_entry *entry_of(const struct replay *r, uint64_t id)
 {
     return recording_list_find(&r->recording.frames, recorded_id(r, id));
@@ -190,7 +201,8 @@ static enum status open_recording(struct replay *r, struct error *e)
         return s;
     const char *refused = r->frames ? "--frames" : r->loop ? "--loop" : NULL;
     if (r->recording.kind == KIND_EXPERIMENT && refused)
-        return error_set(e, STATUS_USAGE, "%s: %s holds an experiment and no frames", refused,
+        return error_set(e, STATUS_USAGE,
+                         "%s has no effect: %s contains an experiment and no frames", refused,
                          r->path);
     const struct recording_list *list = &r->recording.frames;
     for (size_t i = 0; i < list->count; i++)
@@ -205,7 +217,7 @@ static enum status open_images(struct replay *r, const char **paths, size_t coun
 {
     if (r->timed)
         return error_set(e, STATUS_USAGE,
-                         "--speed: image files tell no times, --rate plays them steadily");
+                         "--speed: image files contain no times. Use --rate for a steady rate");
     r->images = replay_images_open(paths, count, &r->all, e);
     if (!r->images)
         return e->status;
@@ -281,7 +293,7 @@ static enum status replay_list(void *state, struct id_set *ids, struct error *e)
     return STATUS_OK;
 }
 
-/* When a frame came, after the recording began. */
+/* Returns when a frame arrived, in ns since the start of the recording. */
 static double time_ns(const struct replay *r, uint64_t id)
 {
     return r->loop ? replay_loop_time_ns(&r->looped, &r->recording.frames, id)
@@ -293,7 +305,7 @@ static uint64_t replay_due_ns(void *state, uint64_t id)
     struct replay *r = state;
     const double due_ns =
         r->timed ? time_ns(r, id) / r->factor : (double)r->sent++ * 1e9 / r->rate_Hz;
-    /* frames are issued by number, but may have come in another order */
+    /* frames are sent in order of their numbers, but may have been recorded in another order */
     if (due_ns > (double)r->latest_ns)
         r->latest_ns = (uint64_t)due_ns;
     return r->latest_ns;
@@ -318,20 +330,21 @@ static enum status replay_frame(void *state, struct frame *f, struct error *e)
     const bool has_image = f->image.count != 0;
     if (s == STATUS_OK &&
         (f->recipe.id != entry->id || has_image != (r->recording.kind == KIND_IMAGE)))
-        s = error_set(e, STATUS_INPUT, "%s: frame %" PRIu64 " contradicts itself",
+        s = error_set(e, STATUS_INPUT,
+                      "%s: frame %" PRIu64 " is corrupt: its number or kind differs from the index",
                       r->recording.path, entry->id);
     f->recipe.id = id;
     message_free(&m);
     return s;
 }
 
-/* All that is there was played: whether that is all that there was. */
+/* After the last frame: fails if the end of the recording is missing. */
 static enum status replay_end(void *state, struct error *e)
 {
     const struct replay *r = state;
     if (r->images || r->recording.finished || r->allow_truncated)
         return STATUS_OK;
-    return error_set(e, STATUS_INPUT, TRUNCATED " (--allow-truncated takes that for good)",
+    return error_set(e, STATUS_INPUT, TRUNCATED ". Use --allow-truncated to accept this",
                      r->recording.path, r->recording.frames.count);
 }
 
@@ -348,7 +361,7 @@ static void replay_close(void *state)
 }
 
 static const struct stage stage = {
-    .role = {.name = "bragg-replay", .wants = KIND_NONE, .gives = KIND_IMAGE},  // or as recorded
+    .role = {.name = "bragg-replay", .wants = KIND_NONE, .gives = KIND_IMAGE},  // see settle
     .summary = "Play a recording of bragg-tap, or image files.",
     .examples = "bragg-replay lyso_*.cbf | bragg-view\n"
                 "bragg-replay --loop=forever --rate=10 photons.rec | bragg-noise | bragg-serve ...",

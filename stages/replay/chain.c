@@ -1,3 +1,4 @@
+/* Runs the stages of a history again, for one frame. */
 #include "chain.h"
 
 #include <errno.h>
@@ -22,15 +23,15 @@ enum { STAGES_MAX = 16, WORDS_MAX = 256, NAME_MAX_BYTES = 40 };
 
 extern char **environ;
 
-/* Those that may be run for somebody's history: none has an option that runs or, as it is
- * restricted, writes anything. */
+/* Stages that may be run for a history from an unknown source.  With --restrict none of them can
+ * run other programs or write files. */
 static const char *const known[] = {"bragg-geometry", "bragg-orient", "bragg-intensity",
                                     "bragg-background", "bragg-noise"};
 
 struct chain {
     pid_t pids[STAGES_MAX + 1];
     size_t count;
-    int input;  // what the stage before writes to, to be read by the next one
+    int input;  // pipe from the stage before; stdin of the next stage
     int said;
 };
 
@@ -44,7 +45,7 @@ static void on_signal(int number)
 
 /* --- one stage ----------------------------------------------------------- */
 
-/* The program beside this one, or else by PATH. */
+/* Finds a program in the folder of this executable, or else in PATH. */
 static const char *find(const char *name, char path[PATH_MAX])
 {
     const ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - NAME_MAX_BYTES - 1);
@@ -58,8 +59,8 @@ static const char *find(const char *name, char path[PATH_MAX])
     return name;
 }
 
-/* Starts a program that reads what the one before writes, and writes to a pipe, or nowhere when
- * it is the last. */
+/* Starts a program that reads the pipe of the previous one.  Its stdout is a new pipe, or /dev/null
+ * for the last program. */
 static enum status start(struct chain *c, char **argv, bool last, struct error *e)
 {
     char path[PATH_MAX];
@@ -95,7 +96,7 @@ static bool is_known(const char *name)
     return false;
 }
 
-/* The stage of a line of the history. */
+/* Starts the stage of one line of the history. */
 static enum status start_stage(struct chain *c, const char *line, uint64_t id, struct error *e)
 {
     char name[NAME_MAX_BYTES], version[16], given[EXPERIMENT_HISTORY_SIZE], only[32];
@@ -103,18 +104,21 @@ static enum status start_stage(struct chain *c, const char *line, uint64_t id, s
     size_t count;
     (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(line, "\t\n"), line);
     if (!is_known(name))
-        return error_set(e, STATUS_INPUT, "'%.32s' is no stage that can be run again", name);
+        return error_set(
+            e, STATUS_INPUT,
+            "stage '%.32s' cannot be run again; expected stages from bragg-geometry to bragg-noise",
+            name);
     if (!history_value(line, "physics version", version, sizeof version) ||
         atoi(version) != PHYSICS_VERSION)
-        return error_set(e, STATUS_INPUT, "%s was of physics %s, this is physics %d", name, version,
-                         PHYSICS_VERSION);
+        return error_set(e, STATUS_INPUT, "%s was run with physics %s; this version has physics %d",
+                         name, version, PHYSICS_VERSION);
     if (!history_value(line, HISTORY_GIVEN, given, sizeof given))
-        return error_set(e, STATUS_INPUT, "the options of %s are not known", name);
+        return error_set(e, STATUS_INPUT, "the options of %s are not stored", name);
     argv[0] = name;
     argv[1] = restricted;
     argv[2] = quiet;
     if (!words_split(given, argv + 3, WORDS_MAX, &count))
-        return error_set(e, STATUS_INPUT, "the options of %s cannot be read", name);
+        return error_set(e, STATUS_INPUT, "the stored options of %s are malformed", name);
     if (strcmp(name, "bragg-orient") == 0) {
         (void)snprintf(only, sizeof only, "--only=%" PRIu64, id);
         argv[3 + count++] = only;
@@ -139,12 +143,13 @@ static enum status start_all(struct chain *c, const char *history, uint64_t id, 
     enum status s = STATUS_OK;
     for (const char *line = history; *line && s == STATUS_OK;
          line += strcspn(line, "\n"), line += *line != 0)
-        s = c->count < STAGES_MAX ? start_stage(c, line, id, e)
-                                  : error_set(e, STATUS_INPUT, "more than %d stages", STAGES_MAX);
+        s = c->count < STAGES_MAX
+                ? start_stage(c, line, id, e)
+                : error_set(e, STATUS_INPUT, "the history has more than %d stages", STAGES_MAX);
     return s ? s : start_recorder(c, record, e);
 }
 
-/* Waits for all to end; true when they ended well. */
+/* Waits until all stages have ended.  Returns true if all ended with status 0. */
 static bool wait_all(const struct chain *c, bool hurry)
 {
     bool good = true;
@@ -160,7 +165,7 @@ static bool wait_all(const struct chain *c, bool hurry)
     return good;
 }
 
-/* What the culprit said: the first line that is no warning. */
+/* Sets the error to the first line of the stages that is not a warning. */
 static enum status tell(const char *said, struct error *e)
 {
     FILE *in = fopen(said, "re");
@@ -170,7 +175,7 @@ static enum status tell(const char *said, struct error *e)
     if (in)
         (void)fclose(in);
     line[strcspn(line, "\n")] = 0;
-    return error_set(e, STATUS_INPUT, "%s", line[0] ? line : "a stage failed without a word");
+    return error_set(e, STATUS_INPUT, "%s", line[0] ? line : "a stage failed without a message");
 }
 
 static enum status run(const char *history, uint64_t id, const char *record, const char *said,

@@ -1,4 +1,4 @@
-/* The stages that made a frame, run again in a shell pipe's manner. */
+/* Runs the stages that made a frame again, connected by pipes as in a shell. */
 #ifndef BRAGG_STAGES_CHAIN_H
 #define BRAGG_STAGES_CHAIN_H
 
@@ -6,11 +6,12 @@
 
 #include "base/error.h"
 
-/* Runs the stages of a history, as they were typed and in this folder, for frame `id` alone,
- * and records what they give as `record`; what they say goes to the file `said`.  Only
- * braggpipe's own stages run, with options that decide what frames hold: a history may come from
- * anybody.  STATUS_INPUT when they are others, of other physics, or fail; STATUS_INTERRUPTED
- * after a signal. */
+/* Runs the stages of a history in the current folder, with the options as typed, for frame `id`
+ * alone.  Records their output as `record`, and writes their messages to the file `said`.  Because
+ * a history can come from an unknown source, only stages of braggpipe run, with only options that
+ * decide what frames contain.
+ * STATUS_INPUT: other stages, another version of the physics, or a stage failed.
+ * STATUS_INTERRUPTED: a signal came. */
 enum status chain_run(const char *history, uint64_t id, const char *record, const char *said,
                       struct error *e);
 

@@ -1,3 +1,4 @@
+/* Prints the result of a comparison. */
 #include "difference.h"
 
 #include <stdio.h>
@@ -8,7 +9,7 @@ void difference_say(const char *name, const char *what)
     printf("%s: %s\n", name, what);
 }
 
-/* Where a pixel is, for people. */
+/* Writes the position of a pixel: "fast,slow", and the panel if there are several. */
 static void say_place(const struct experiment *x, size_t i, char text[64])
 {
     const struct panel *p = x->panels;
@@ -29,7 +30,7 @@ bool difference_say_pixels(const struct experiment *x, const char *name, const s
     char place[64];
     size_t count = 0, first = 0;
     if (was->count != is->count || was->type != is->type) {
-        printf("%s: had %zu pixels of %zu bytes, recomputed %zu of %zu\n", name, was->count,
+        printf("%s: stored %zu pixels of %zu bytes, recomputed %zu of %zu\n", name, was->count,
                pixel_size(was->type), is->count, pixel_size(is->type));
         return true;
     }

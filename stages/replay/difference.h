@@ -1,4 +1,4 @@
-/* What --recompute says on stdout of a frame that was computed again. */
+/* Output of --recompute on stdout. */
 #ifndef BRAGG_STAGES_DIFFERENCE_H
 #define BRAGG_STAGES_DIFFERENCE_H
 
@@ -7,11 +7,11 @@
 #include "model/experiment.h"
 #include "model/frame.h"
 
-/* A line: `what` about the frame or file `name`. */
+/* Prints a line: `what` about the frame or file `name`. */
 void difference_say(const char *name, const char *what);
 
-/* Says which pixel differs first and how many do, in the panels of *x; false, and nothing is
- * said, when none does. */
+/* Prints the first pixel that differs, in the panels of *x, and how many pixels differ.  Returns
+ * false, and prints nothing, if none differs. */
 bool difference_say_pixels(const struct experiment *x, const char *name, const struct image *was,
                            const struct image *is);
 

@@ -1,3 +1,4 @@
+/* Reads, from a file of any format, how a frame was made. */
 #include "origin.h"
 
 #include <inttypes.h>
@@ -13,11 +14,11 @@
 #include "stage/stage.h"
 #include "wire/codec.h"
 
-#define UNTOLD "%s: does not say how it was made; its index may, as NAME.index:K"
+#define UNTOLD "%s: does not contain its options. Use its index, as in NAME.index:K"
 
-enum { HEADER_MAX = 1 << 18 };  // bytes of an image that may be its header
+enum { HEADER_MAX = 1 << 18 };  // bytes at the start of an image that are searched for a header
 
-/* A file, and the number behind it. */
+/* The argument of --recompute: a file and a frame number. */
 struct target {
     char path[ORIGIN_PATH_MAX];
     bool has_id;
@@ -39,13 +40,13 @@ static enum status parse_target(const char *text, struct target *t, struct error
         length = (int)(colon - text);
     }
     if (snprintf(t->path, sizeof t->path, "%.*s", length, text) >= (int)sizeof t->path)
-        return error_set(e, STATUS_USAGE, "the name of the file is too long");
+        return error_set(e, STATUS_USAGE, "the file name is too long");
     return STATUS_OK;
 }
 
 /* --- history ------------------------------------------------------------- */
 
-/* The --scale of bragg-write's line, of either form. */
+/* Reads --scale from the line of bragg-write, in the complete or the brief form. */
 static void take_scale(struct origin *o, const char *line)
 {
     char text[64];
@@ -59,7 +60,8 @@ static void take_scale(struct origin *o, const char *line)
     (void)parse_real(number, 1e-300, 1e12, "--scale", &o->scale, NULL);
 }
 
-/* One more line, without its end; what bragg-write did is kept apart. */
+/* Adds one line, without its end, to the history.  The line of bragg-write is processed separately.
+ */
 static enum status add_line(struct origin *o, const char *line, size_t length, const char *path,
                             struct error *e)
 {
@@ -69,14 +71,15 @@ static enum status add_line(struct origin *o, const char *line, size_t length, c
         return STATUS_OK;
     }
     if (length + 2 > sizeof o->history - used)
-        return error_set(e, STATUS_INPUT, "%s: its history is too long", path);
+        return error_set(e, STATUS_INPUT, "%s: the stored history is too long", path);
     (void)snprintf(o->history + used, sizeof o->history - used, "%.*s\n", (int)length, line);
     return STATUS_OK;
 }
 
 /* --- the header of an image ---------------------------------------------- */
 
-/* The value of a line of a header when it begins with `key`; NULL when not.  Ends the value. */
+/* Returns the value of a header line that begins with `key`, and terminates the value with NUL.
+ * NULL: another key. */
 static char *header_value(char *line, const char *key)
 {
     if (strncmp(line, "# ", 2) == 0)
@@ -118,7 +121,7 @@ static enum status read_image(struct origin *o, const struct target *t, FILE *in
     if (!header)
         return error_memory(e, t->path);
     header[fread(header, 1, HEADER_MAX, in)] = 0;
-    header[strcspn(header, "\f")] = 0;  // where SMV and CBF end it
+    header[strcspn(header, "\f")] = 0;  // end of the header in SMV and CBF
     enum status s = STATUS_OK;
     bool has_id = false;
     for (char *line = strsep(&rest, "\n"); line && s == STATUS_OK; line = strsep(&rest, "\n"))
@@ -129,8 +132,8 @@ static enum status read_image(struct origin *o, const struct target *t, FILE *in
     if (!has_id || !o->history[0])
         return error_set(e, STATUS_INPUT, UNTOLD, t->path);
     if (t->has_id && t->id != o->id)
-        return error_set(e, STATUS_INPUT, "%s: is frame %" PRIu64 ", not %" PRIu64, t->path, o->id,
-                         t->id);
+        return error_set(e, STATUS_INPUT, "%s: contains frame %" PRIu64 "; expected frame %" PRIu64,
+                         t->path, o->id, t->id);
     o->brief = true;
     o->nfiles = 1;
     memcpy(o->files[0], t->path, sizeof t->path);
@@ -139,17 +142,17 @@ static enum status read_image(struct origin *o, const struct target *t, FILE *in
 
 /* --- NXmx ---------------------------------------------------------------- */
 
-/* The frame that is meant among those of the file. */
+/* Selects the requested frame of an NXmx file. */
 static enum status choose(struct origin *o, const struct target *t, const struct nxmx_rows *rows,
                           struct error *e)
 {
     if (!t->has_id && rows->nframes != 1)
-        return error_set(e, STATUS_USAGE, "which frame? %s holds %zu, name one as %s:%" PRIu64,
+        return error_set(e, STATUS_USAGE, "%s contains %zu frames. Name one, as in %s:%" PRIu64,
                          t->path, rows->nframes, t->path,
                          rows->nframes ? rows->frames[0].number : 0);
     o->id = t->has_id ? t->id : rows->frames[0].number;
     if (nxmx_rows_find(rows, o->id) < 0)
-        return error_set(e, STATUS_INPUT, "%s: has no frame %" PRIu64, t->path, o->id);
+        return error_set(e, STATUS_INPUT, "%s: frame %" PRIu64 " not found", t->path, o->id);
     return STATUS_OK;
 }
 
@@ -175,7 +178,8 @@ static enum status read_nxmx(struct origin *o, const struct target *t, struct er
 
 /* --- an index ------------------------------------------------------------ */
 
-/* The files of a line of the index, beside the index: the names from column `first` on. */
+/* Reads the file names of an index line, from column `first` on.  They are in the folder of the
+ * index. */
 static void take_names(struct origin *o, const struct target *t, int first, char *line)
 {
     const char *slash = strrchr(t->path, '/');
@@ -205,9 +209,9 @@ static enum status read_index(struct origin *o, const struct target *t, FILE *in
     if (s)
         return s;
     if (!t->has_id)
-        return error_set(e, STATUS_USAGE, "which frame? name it as %s:0", t->path);
+        return error_set(e, STATUS_USAGE, "no frame given. Name one, as in %s:0", t->path);
     if (!o->nfiles)
-        return error_set(e, STATUS_INPUT, "%s: has no frame %" PRIu64, t->path, t->id);
+        return error_set(e, STATUS_INPUT, "%s: frame %" PRIu64 " not found", t->path, t->id);
     o->id = t->id;
     return STATUS_OK;
 }
@@ -225,13 +229,13 @@ static enum status read_recording(struct origin *o, const struct target *t, stru
         return s;
     const struct recording_list *all = &o->recording.frames;
     if (o->recording.kind == KIND_EXPERIMENT)
-        return error_set(e, STATUS_INPUT, "%s: holds an experiment and no frames", t->path);
+        return error_set(e, STATUS_INPUT, "%s: contains an experiment and no frames", t->path);
     if (!t->has_id && all->count != 1)
-        return error_set(e, STATUS_USAGE, "which frame? %s holds %zu, name one as %s:0", t->path,
+        return error_set(e, STATUS_USAGE, "%s contains %zu frames. Name one, as in %s:0", t->path,
                          all->count, t->path);
     o->id = t->has_id ? t->id : all->entries[0].id;
     if (!recording_list_find(all, o->id))
-        return error_set(e, STATUS_INPUT, "%s: has no frame %" PRIu64, t->path, o->id);
+        return error_set(e, STATUS_INPUT, "%s: frame %" PRIu64 " not found", t->path, o->id);
     s = recording_experiment(&o->recording, &route, &m, e);
     if (s == STATUS_OK)
         s = codec_experiment_decode(&x, &m, e);
@@ -251,7 +255,7 @@ enum status origin_open(struct origin *o, const char *target, struct error *e)
         return s;
     struct stat st;
     if (stat(t.path, &st) == 0 && !S_ISREG(st.st_mode))
-        return error_set(e, STATUS_INPUT, "%s: must be an ordinary file", t.path);
+        return error_set(e, STATUS_INPUT, "%s: not an ordinary file", t.path);
     FILE *in = fopen(t.path, "rbe");
     if (!in)
         return error_errno(e, STATUS_INPUT, "%s: cannot open", t.path);

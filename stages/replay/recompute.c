@@ -1,3 +1,4 @@
+/* bragg-replay --recompute: computes a frame again and compares it. */
 #include "recompute.h"
 
 #include <inttypes.h>
@@ -17,23 +18,23 @@
 #include "recompute_files.h"
 #include "wire/codec.h"
 
-/* A frame of a recording, and what it was decoded from. */
+/* A frame of a recording, with the message from which it was decoded. */
 struct made {
     struct experiment experiment;
     struct message message;
     struct frame frame;
-    struct message copy;  // of the message, before the frame took the pixels
+    struct message copy;  // copy of the message before the frame took its pixels
 };
 
 struct again {
     struct origin origin;
-    struct recording recording;  // of the new frame
+    struct recording recording;  // recording of the recomputed frame
     struct made new;
     char folder[ORIGIN_PATH_MAX];
     bool differs;
 };
 
-/* A file in the folder. */
+/* The path of a file in the temporary folder. */
 struct path {
     char text[ORIGIN_PATH_MAX + 16];
 };
@@ -55,7 +56,8 @@ static void made_free(struct made *m)
     experiment_free(&m->experiment);
 }
 
-/* Frame `id` of a recording, with its experiment; *m is freed by the caller in any case. */
+/* Reads frame `id` of a recording, with its experiment.  The caller frees *m, also after an error.
+ */
 static enum status read_frame(const struct recording *r, uint64_t id, struct made *m,
                               struct error *e)
 {
@@ -67,7 +69,7 @@ static enum status read_frame(const struct recording *r, uint64_t id, struct mad
     message_free(&first);
     const struct recording_entry *entry = recording_list_find(&r->frames, id);
     if (s == STATUS_OK && !entry)
-        s = error_set(e, STATUS_INPUT, "%s: has no frame %" PRIu64, r->path, id);
+        s = error_set(e, STATUS_INPUT, "%s: frame %" PRIu64 " not found", r->path, id);
     const struct codec_expected expected = codec_expect(&m->experiment);
     if (s == STATUS_OK)
         s = recording_frame(r, entry, &route, &m->copy, e);
@@ -76,11 +78,11 @@ static enum status read_frame(const struct recording *r, uint64_t id, struct mad
     if (s == STATUS_OK)
         s = codec_frame_decode(&m->frame, &expected, &m->message, e);
     if (s == STATUS_OK && !planes_expand(&m->frame.planes, expected.pixels))
-        s = error_memory(e, "the planes");  // as files have them
+        s = error_memory(e, "the planes");  // complete images, as in files
     return s;
 }
 
-/* The stages, options and contents must be those of before. */
+/* Checks that stages, options and input files are the same as when the frame was made. */
 static enum status check_history(const struct again *a, struct error *e)
 {
     const struct origin *o = &a->origin;
@@ -96,8 +98,9 @@ static enum status check_history(const struct again *a, struct error *e)
     if (history_difference(o->history, o->brief ? brief : now, what))
         return error_set(e, STATUS_INPUT, "%s", what);
     if (*o->lineage && strcmp(o->lineage, x->lineage) != 0)
-        return error_set(e, STATUS_INPUT, "its lineage was %.16s, is %.16s", o->lineage,
-                         x->lineage);
+        return error_set(e, STATUS_INPUT,
+                         "the lineage was %.16s and is %.16s. Did an input file change?",
+                         o->lineage, x->lineage);
     return STATUS_OK;
 }
 
@@ -148,7 +151,7 @@ static enum status compare(struct again *a, struct error *e)
 
 /* --- all ----------------------------------------------------------------- */
 
-/* The new frame, of the same history. */
+/* Computes the frame again from its history. */
 static enum status make(struct again *a, const char *target, struct error *e)
 {
     struct error cause = {0};

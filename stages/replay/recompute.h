@@ -1,15 +1,15 @@
-/* A frame computed again and compared. */
+/* bragg-replay --recompute: computes a frame again and compares it. */
 #ifndef BRAGG_STAGES_RECOMPUTE_H
 #define BRAGG_STAGES_RECOMPUTE_H
 
 #include <stdbool.h>
 
-/* Whether the command line asks for this, and not for --help of all options. */
+/* Returns true if the command line has --recompute, and not --help. */
 bool recompute_asked(int argc, char **argv);
 
-/* bragg-replay --recompute TARGET (see origin_open), which plays nothing: other stages compute
- * the frame anew.  Prints whether its bytes are the same, or which pixel differs first.  The exit
- * status: 0 the same, 1 not, or something failed, 2 usage, 3 it cannot be computed again. */
+/* Runs bragg-replay --recompute TARGET (see origin_open).  Prints whether all bytes are the same,
+ * or the first pixel that differs.  Returns the exit status: 0 the same, 1 different or a failure,
+ * 2 usage error, 3 the frame cannot be recomputed. */
 int recompute_main(int argc, char **argv);
 
 #endif

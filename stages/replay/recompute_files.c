@@ -1,3 +1,4 @@
+/* Writes a recomputed frame in the format of a file, and compares the two. */
 #include "recompute_files.h"
 
 #include <ctype.h>
@@ -15,7 +16,7 @@
 #include "origin.h"
 #include "stages/write/output.h"
 
-enum { CBF_KIND_BYTES = 1024 };  // that tell what kind of header it is
+enum { CBF_KIND_BYTES = 1024 };  // bytes at the start of a CBF file that show its kind of header
 
 static enum format format_of(const char *path)
 {
@@ -40,7 +41,7 @@ static struct output_settings settings_of(const struct recomputed *r)
     return (struct output_settings){.scale = r->scale};
 }
 
-/* The kind of the header of a CBF file. */
+/* Returns the kind of header (--cbf-header) of a CBF file. */
 static enum cbf_header cbf_kind_of(const char *path)
 {
     char text[CBF_KIND_BYTES + 1] = "";
@@ -54,7 +55,8 @@ static enum cbf_header cbf_kind_of(const char *path)
 
 /* --- a file a frame ------------------------------------------------------ */
 
-/* The first byte that differs, if *differs.  STATUS_INPUT for a file that ends too early. */
+/* Compares two files.  If *differs is set, *where is the first byte that differs.
+ * STATUS_INPUT: the stored file ends too early. */
 static enum status compare_bytes(const char *was, const char *is, bool *differs, uint64_t *where,
                                  struct error *e)
 {
@@ -121,7 +123,7 @@ static enum status compare_whole(const struct recomputed *r, enum format format,
 
 /* --- NXmx ---------------------------------------------------------------- */
 
-/* As a series of this frame alone. */
+/* Writes the frame as an NXmx series of one frame. */
 static enum status write_series(const struct recomputed *r, enum nxmx_compression compression,
                                 const char *master, struct error *e)
 {
@@ -149,7 +151,7 @@ static bool same_images(const struct nxmx_one *a, const struct nxmx_one *b)
            memcmp(a->chunk.bytes, b->chunk.bytes, a->chunk.length) == 0;
 }
 
-/* Files of before tell neither which pixels rows have nor what is left of the photons. */
+/* Returns false for a table of an older version, without pixels of rows and unassigned photons. */
 static bool tells_all(const struct reflection_table *t)
 {
     return t->npixels || t->least_photons > 0 || t->rest_photons != 0;
@@ -180,7 +182,7 @@ static bool same_plane(const struct plane *a, const struct plane *b)
            memcmp(a->values, b->values, a->count * sizeof *a->values) == 0;
 }
 
-/* The first derivative that differs; "": none. */
+/* Returns the name of the first derivative image that differs; "": none. */
 static const char *differing_plane(const struct planes *a, const struct planes *b)
 {
     if (a->count != b->count)
@@ -196,7 +198,7 @@ static void say_rows(const char *path, const struct reflection_table *was,
 {
     size_t differ = 0;
     if (was->count != is->count) {
-        printf("%s: the same image, but it has %zu reflections, recomputed %zu\n", path, was->count,
+        printf("%s: the same image, but %zu reflections, recomputed %zu\n", path, was->count,
                is->count);
         return;
     }
@@ -215,17 +217,20 @@ static void say_labels(const char *path, const struct reflection_table *was,
         printf("%s: the same image, but %zu of %zu labels differ\n", path, differ, is->nlabels);
     else
         printf("%s: the same image, but %s\n", path,
-               was->nlabels ? "labels are recomputed without" : "it has no labels");
+               was->nlabels ? "the recomputed frame has no labels"
+                            : "the stored frame has no labels");
 }
 
-/* What came along with an image that is the same; false: all of it is the same. */
+/* Prints a difference in reflections, labels or derivatives.  Returns false if all are the same. */
 static bool say_others(const char *path, const struct nxmx_one *was, const struct nxmx_one *is)
 {
     const char *plane = differing_plane(&was->planes, &is->planes);
     if (!same_rows(&was->reflections, &is->reflections))
         say_rows(path, &was->reflections, &is->reflections);
     else if (tells_all(&was->reflections) && !same_sums(&was->reflections, &is->reflections))
-        printf("%s: the same image, but other pixels of reflections, or photons in none\n", path);
+        printf(
+            "%s: the same image, but the pixels of reflections or the unassigned photons differ\n",
+            path);
     else if (!same_labels(&was->reflections, &is->reflections))
         say_labels(path, &was->reflections, &is->reflections);
     else if (*plane)
@@ -235,7 +240,7 @@ static bool say_others(const char *path, const struct nxmx_one *was, const struc
     return true;
 }
 
-/* "the same bytes", and of what beside the image. */
+/* Prints "the same bytes", and what was compared besides the image. */
 static void say_same(const char *path, const struct nxmx_one *is)
 {
     char text[64];
@@ -266,7 +271,7 @@ static enum status compare_nxmx(const struct recomputed *r, const char *path, bo
             say_same(path, &is);
         else if ((!rows || !images) &&
                  !difference_say_pixels(r->experiment, path, &was.image, &is.image))
-            difference_say(path, images ? "the same image, but its tables say something else"
+            difference_say(path, images ? "the same image, but its metadata differ"
                                         : "the same pixels, but packed to other bytes");
     }
     nxmx_one_free(&was);
@@ -280,12 +285,12 @@ enum status recompute_compare_file(const struct recomputed *r, const char *path,
     struct stat st;
     *differs = false;
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return error_set(e, STATUS_INPUT, "%s: must be an ordinary file", path);
+        return error_set(e, STATUS_INPUT, "%s: not an ordinary file", path);
     const enum format format = format_of(path);
     if (format == FORMAT_NXMX)
         return compare_nxmx(r, path, differs, e);
     if (format != FORMAT_PNG && format != FORMAT_PGM)
         return compare_whole(r, format, path, differs, e);
-    log_line(LOG_INFO, "%s: a picture, passed over", path);
+    log_line(LOG_INFO, "%s: skipped, because it is a picture", path);
     return STATUS_OK;
 }

@@ -1,4 +1,4 @@
-/* The files of a frame that was computed again, against those that are there. */
+/* Compares the files of a recomputed frame with the stored files. */
 #ifndef BRAGG_STAGES_RECOMPUTE_FILES_H
 #define BRAGG_STAGES_RECOMPUTE_FILES_H
 
@@ -12,12 +12,12 @@ struct recomputed {
     const struct experiment *experiment;
     const struct frame *frame;
     const char *folder;  // for temporary files
-    double scale;        // of bragg-write; 0: none
+    double scale;        // --scale of bragg-write; 0: not used
 };
 
-/* Writes the frame again as the file `path` is and says whether both are the same, or where they
- * differ: *differs.  NXmx: the packed image and what its tables say of the frame.  Pictures are
- * not compared: how they were drawn is not known. */
+/* Writes the frame in the format of the file `path`, compares both, and prints the result.  Sets
+ * *differs if they differ.  For NXmx the compressed image and the metadata of the frame are
+ * compared. Pictures are skipped, because the options that drew them are unknown. */
 enum status recompute_compare_file(const struct recomputed *r, const char *path, bool *differs,
                                    struct error *e);
 

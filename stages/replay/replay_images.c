@@ -1,3 +1,4 @@
+/* Plays image files. */
 #include "replay_images.h"
 
 #include <inttypes.h>
@@ -20,19 +21,19 @@
 /* One frame. */
 struct entry {
     const char *path;
-    uint64_t number;  // within an NXmx file
+    uint64_t number;  // number of the frame in an NXmx file
     bool nxmx;
 };
 
 struct replay_images {
     struct entry *entries;  // owned
     size_t count, room;
-    bool numbered;            // frames keep the numbers of their one NXmx file
-    struct nxmx_rows rows;    // of that file
-    double axes[9];           // NeXus' axes in the lab
+    bool numbered;            // the only file is NXmx: frames keep their numbers
+    struct nxmx_rows rows;    // metadata of that file
+    double axes[9];           // rows: axes of NeXus in the laboratory frame
     struct experiment setup;  // as replay_images_open found it, until replay_images_begin
     char digest[17];
-    bool warned;  // of an image with another beam or distance
+    bool warned;  // a warning about another beam or distance was printed
 };
 
 static enum filetype type_of(const char *path)
@@ -83,7 +84,8 @@ static enum status add_file(struct replay_images *r, const char *path, uint64_t 
         return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
     if (!replay_images_are(path))
         return error_set(e, STATUS_INPUT,
-                         "%s: is neither SMV, CBF nor NXmx; a recording is played alone", path);
+                         "%s: not an image; expected SMV, CBF or NXmx. Play a recording alone",
+                         path);
     const int64_t facts[3] = {st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
     *hash = hash_bytes(hash_text(*hash, path), facts, sizeof facts);
     return type_of(path) == FILETYPE_HDF5 ? add_nxmx(r, path, e)
@@ -106,15 +108,15 @@ static enum status set_up(struct replay_images *r, struct error *e)
                : replay_setup_header(path, &r->setup, e);
 }
 
-/* ---- images of another setup ------------------------------------------------------------- */
+/* ---- images with different setups -------------------------------------------------------- */
 
+/* Returns true if the header gives a value that differs by more than the fraction `part`. */
 static bool differs(double said, double sent, double part)
 {
     return said > 0 && !(fabs(said / sent - 1) < part);
 }
 
-/* Whether the beam hits another pixel; a detector that moves a little from frame to frame is no
- * other one. */
+/* Returns true if the beam hits another place.  A detector may move a little between frames. */
 static bool hits_elsewhere(const struct image_header *h, const struct panel *p)
 {
     static const double NEAR_PX = 2.0;
@@ -122,7 +124,8 @@ static bool hits_elsewhere(const struct image_header *h, const struct panel *p)
                               NEAR_PX * p->pixel_m;
 }
 
-/* Detector and beam of the stream are those of the first image: warns once of another one. */
+/* Warns once about an image whose detector or beam differs from the first image, because the stream
+ * has only one experiment. */
 static void doubt_header(struct replay_images *r, const struct experiment *x, const char *path,
                          const struct image_header *h)
 {
@@ -137,22 +140,24 @@ static void doubt_header(struct replay_images *r, const struct experiment *x, co
     r->warned = other_beam || other_place || other_pixels || moved;
     if (other_beam || other_place)
         log_line(LOG_WARNING,
-                 "%s: says %.6g A and %.6g mm, but frames are sent with %.6g A and %.6g mm of %s",
+                 "%s: the header has %.6g A and %.6g mm, but all frames are sent with %.6g A and "
+                 "%.6g mm of %s",
                  path, m_to_angstrom(h->wavelength_m), m_to_mm(h->distance_m),
                  m_to_angstrom(wavelength_m), m_to_mm(p->distance_m), r->entries->path);
     else if (other_pixels)
         log_line(LOG_WARNING,
-                 "%s: says pixels of %.6g mm, but frames are sent with pixels of %.6g mm of %s",
+                 "%s: the header has pixels of %.6g mm, but all frames are sent with pixels of "
+                 "%.6g mm of %s",
                  path, m_to_mm(h->pixel_m), m_to_mm(p->pixel_m), r->entries->path);
     else if (moved)
         log_line(LOG_WARNING,
-                 "%s: says that the beam hits pixel %.6g, %.6g, but frames are sent with %.6g, "
-                 "%.6g of %s",
+                 "%s: according to the header, the beam hits pixel %.6g, %.6g, but all frames are "
+                 "sent with pixel %.6g, %.6g of %s",
                  path, h->beam_fast_m / h->pixel_m, h->beam_slow_m / h->pixel_m,
                  p->beam_fast_m / p->pixel_m, p->beam_slow_m / p->pixel_m, r->entries->path);
 }
 
-/* Of the detector of another NXmx file, panel by panel. */
+/* Checks that another NXmx file has the same panels as the first file. */
 static enum status check_setup(struct replay_images *r, const char *path,
                                const struct experiment *other, struct error *e)
 {
@@ -180,7 +185,8 @@ static enum status check_setup(struct replay_images *r, const char *path,
     return STATUS_OK;
 }
 
-/* Every NXmx file but the first one; SMV and CBF say it with each image. */
+/* Checks all NXmx files except the first one.  SMV and CBF have a header for each image, which is
+ * checked when the image is read. */
 static enum status check_others(struct replay_images *r, struct error *e)
 {
     enum status s = STATUS_OK;
@@ -211,7 +217,7 @@ struct replay_images *replay_images_open(const char *const *paths, size_t count,
     for (size_t i = 0; i < count && !s; i++)
         s = add_file(r, paths[i], &hash, e);
     if (!s && !r->count)
-        s = error_set(e, STATUS_INPUT, "%s: holds no frames", paths[0]);
+        s = error_set(e, STATUS_INPUT, "%s: contains no frames", paths[0]);
     r->numbered = !s && count == 1 && r->entries->nxmx;
     (void)snprintf(r->digest, sizeof r->digest, "%016" PRIx64, hash_finish(hash));
     s = s ? s : add_ids(r, ids, e);
@@ -253,12 +259,13 @@ static const struct entry *entry_of(const struct replay_images *r, uint64_t id)
     return &r->entries[nxmx_rows_find(&r->rows, id)];
 }
 
-/* Pixels as the stage before left them, in the frame's own memory. */
+/* Copies the pixels of a file, unchanged, into the memory of the frame. */
 static enum status take_pixels(const char *path, const struct image *from,
                                const struct experiment *x, struct image *to, struct error *e)
 {
     if (from->count != (size_t)experiment_pixels(x))
-        return error_set(e, STATUS_INPUT, "%s: an image of %zu pixels, the detector has %" PRId64,
+        return error_set(e, STATUS_INPUT,
+                         "%s: the image has %zu pixels; expected %" PRId64 " as in the detector",
                          path, from->count, experiment_pixels(x));
     if (!image_reserve(to, from->type, UNIT_ADU, from->count))
         return error_memory(e, "a frame");
@@ -266,7 +273,7 @@ static enum status take_pixels(const char *path, const struct image *from,
     return STATUS_OK;
 }
 
-/* Lattices as they lay when the frame began. */
+/* Adds the lattices of an NXmx file, in their orientation at the start of the frame. */
 static enum status take_lattices(const struct replay_images *r, const struct experiment *x,
                                  const struct nxmx_frame *frame, struct recipe *recipe,
                                  struct error *e)
@@ -336,7 +343,7 @@ static enum status read_image(struct replay_images *r, const struct experiment *
         return s;
     if (x->npanels != 1 || h.fast != x->panels->fast_pixels || h.slow != x->panels->slow_pixels)
         return error_set(e, STATUS_INPUT,
-                         "%s: %" PRId64 " x %" PRId64 " pixels, must be %" PRId64 " x %" PRId64
+                         "%s: %" PRId64 " x %" PRId64 " pixels; expected %" PRId64 " x %" PRId64
                          " as in %s",
                          entry->path, h.fast, h.slow, x->panels->fast_pixels,
                          x->panels->slow_pixels, r->entries->path);

@@ -1,3 +1,4 @@
+/* Numbers and times of the frames of --loop. */
 #include "replay_loop.h"
 
 #include <inttypes.h>
@@ -8,7 +9,7 @@
 #include "base/hash.h"
 #include "base/opt.h"
 
-/* Frames without end: more than a lifetime of them, in numbers that every reader can hold. */
+/* Number of frames of --loop=forever: practically endless, and exact in a double. */
 static const uint64_t FOREVER = UINT64_C(1) << 53;
 
 static void list_ids(struct replay_loop *l, const struct id_set *ids)

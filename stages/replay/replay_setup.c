@@ -1,3 +1,4 @@
+/* Makes an experiment from the headers of image files. */
 #include "replay_setup.h"
 
 #include <string.h>
@@ -11,10 +12,10 @@
 #include "physics/setup.h"
 #include "stages/geometry/geometry_panels.h"
 
-/* What stands where a file does not say: nothing that a picture shows depends on most of it. */
+/* Values for entries that are missing in a file.  Most of them do not affect a picture. */
 static const double WAVELENGTH_M = 1e-10, DISTANCE_M = 0.1, KAHN = 0.98, FLUENCE_PH_M2 = 1e25;
 
-/* What is asked for where nothing is said. */
+/* Returns a request with these defaults. */
 static struct request plain_request(void)
 {
     struct request q;
@@ -26,7 +27,7 @@ static struct request plain_request(void)
     return q;
 }
 
-/* Pixels below 0 of the first image: gaps and dead ones of CBF. */
+/* Makes a mask of the pixels below 0 in the first image: gaps and dead pixels of CBF. */
 static enum status take_mask(const struct image_file *f, uint8_t **mask, struct error *e)
 {
     const int32_t *pixels = f->image.pixels;
@@ -43,7 +44,7 @@ static enum status take_mask(const struct image_file *f, uint8_t **mask, struct 
     return STATUS_OK;
 }
 
-/* The one panel of a header stands across the beam. */
+/* Places the panel of a header perpendicular to the beam. */
 static enum status place_header(const char *path, struct image_header *h, struct request *q,
                                 struct geometry_panels *p, struct error *e)
 {
@@ -71,16 +72,16 @@ static enum status place_header(const char *path, struct image_header *h, struct
 static void tell_missing(const char *path, const struct image_header *h)
 {
     if (!(h->pixel_m > 0 && h->distance_m > 0 && h->wavelength_m > 0 && h->has_beam))
-        log_line(LOG_WARNING,
-                 "%s: does not say%s%s%s%s: resolutions are wrong (0.1 mm, 100 mm, 1 A and the "
-                 "middle are taken)",
-                 path, h->pixel_m > 0 ? "" : " how large pixels are,",
-                 h->distance_m > 0 ? "" : " the distance,",
-                 h->wavelength_m > 0 ? "" : " the wavelength,",
-                 h->has_beam ? "" : " where the beam hits,");
+        log_line(
+            LOG_WARNING,
+            "%s: the header lacks%s%s%s%s so resolutions are wrong (used instead: 0.1 mm, 100 mm, "
+            "1 A, the middle)",
+            path, h->pixel_m > 0 ? "" : " the pixel size,",
+            h->distance_m > 0 ? "" : " the distance,",
+            h->wavelength_m > 0 ? "" : " the wavelength,", h->has_beam ? "" : " the beam centre,");
     if (h->twotheta_rad != 0)
-        log_line(LOG_WARNING,
-                 "%s: its detector is turned by 2theta, which is not taken into account", path);
+        log_line(LOG_WARNING, "%s: the detector is rotated by 2theta; this rotation is ignored",
+                 path);
 }
 
 static enum status use_header(const char *path, struct request *q, struct geometry_panels *p,
@@ -100,7 +101,7 @@ static enum status use_header(const char *path, struct request *q, struct geomet
     return s;
 }
 
-/* Crystals as the first lattice of each says. */
+/* Makes the crystals, each from its first lattice. */
 static enum status use_crystals(const struct nxmx_rows *rows, struct request *q,
                                 struct experiment *x, struct error *e)
 {
@@ -140,7 +141,7 @@ static bool moves(const struct nxmx_rows *rows)
     return any;
 }
 
-/* Why pixels of the panels are masked, where a file says it of one of them. */
+/* Reads why pixels are masked, if the file has this for at least one panel. */
 static enum status take_reasons(const struct nxmx_geometry *g, struct experiment *x,
                                 struct error *e)
 {
@@ -168,9 +169,10 @@ static enum status use_nxmx(const char *path, const struct nxmx_rows *rows, stru
     q->beam.wavelength_m = g.wavelength_m > 0 ? g.wavelength_m : WAVELENGTH_M;
     if (!s && !(g.wavelength_m > 0))
         log_line(LOG_WARNING,
-                 "%s: does not say the wavelength: resolutions are wrong (1 A is taken)", path);
+                 "%s: no wavelength found, so resolutions are wrong (used instead: 1 A)", path);
     if (!s && g.other_wavelength_m > 0)
-        log_line(LOG_WARNING, "%s: says two wavelengths, %.6g and %.6g A: the first is taken", path,
+        log_line(LOG_WARNING,
+                 "%s: contains two wavelengths, %.6g and %.6g A; the first one is used", path,
                  m_to_angstrom(g.wavelength_m), m_to_angstrom(g.other_wavelength_m));
     s = s ? s : setup_laboratory(q, x, e);
     x->saturation = s ? 0.0 : g.saturation;

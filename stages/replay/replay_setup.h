@@ -1,4 +1,4 @@
-/* Detector, beam and crystals of image files, by what these say of them. */
+/* Makes detector, beam and crystals of an experiment from image files. */
 #ifndef BRAGG_STAGES_REPLAY_SETUP_H
 #define BRAGG_STAGES_REPLAY_SETUP_H
 
@@ -6,12 +6,12 @@
 #include "io/nxmx/nxmx_rows.h"
 #include "model/experiment.h"
 
-/* Of an SMV or mini-CBF file: one panel across the beam; its pixels below 0 are masked.  What the
- * header does not say is said on stderr.  STATUS_INPUT. */
+/* From an SMV or mini-CBF file: one panel perpendicular to the beam, with pixels below 0 masked.
+ * Warns about missing entries.  STATUS_INPUT: the file is invalid. */
 enum status replay_setup_header(const char *path, struct experiment *x, struct error *e);
 
-/* Of an NXmx file; crystals by the lattices of *rows, none without.  axes[9]: rows are NeXus' axes
- * in the lab.  STATUS_INPUT. */
+/* From an NXmx file.  The crystals come from the lattices of *rows, if there are any.  Sets axes[9]
+ * to the axes of NeXus in the laboratory frame, one per row.  STATUS_INPUT: the file is invalid. */
 enum status replay_setup_nxmx(const char *path, const struct nxmx_rows *rows, struct experiment *x,
                               double axes[9], struct error *e);
 

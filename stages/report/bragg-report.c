@@ -1,6 +1,6 @@
 /*
- * bragg-report: a last stage that writes a page about the frames it saw: pictures, how bright they
- * were and when they came, and what made them.
+ * bragg-report: a sink that writes an HTML page about the frames that it received: pictures,
+ * brightness, times, and the experiment.
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -21,9 +21,9 @@ struct report {
     bool hold;
     /* state */
     const char *path;
-    bool watches;  // nothing waits for it
+    bool watches;  // passive: the run does not wait for it
     char group[64];
-    const struct experiment *experiment;  // NULL: none came
+    const struct experiment *experiment;  // NULL: not received yet
     struct frame_facts facts;
     uint64_t start_ns;
     bool written;
@@ -32,9 +32,9 @@ struct report {
 #define AT(member) .offset = offsetof(struct report, member)
 
 static const struct opt options[] = {
-    {"pictures", "N", "Frames that are shown: the first, the brightest, others by chance", OPT_INT,
-     AT(pictures), .min = 0, .max = FACTS_PICTURES_MAX, .usual = "6"},
-    {"hold", NULL, "The stream waits for this program, so that it sees every frame", OPT_FLAG,
+    {"pictures", "N", "Number of frames shown: the first, the brightest and a random selection",
+     OPT_INT, AT(pictures), .min = 0, .max = FACTS_PICTURES_MAX, .usual = "6"},
+    {"hold", NULL, "Make the run wait for this program, so that it sees every frame", OPT_FLAG,
      AT(hold)},
     {0},
 };
@@ -47,7 +47,7 @@ static enum status report_open(void *state, const char **operands, int noperands
     return document_check(r->path, e);
 }
 
-/* Beside other last stages nothing waits for it, unless it is to hold the stream. */
+/* Makes the stage passive if it has --in and not --hold. */
 static enum status report_settle(void *state, const struct start *start, struct stage *self,
                                  struct error *e)
 {
@@ -80,7 +80,9 @@ static enum status report_frame(void *state, struct frame *f, struct error *e)
     return s || r->watches || !r->facts.torn
                ? s
                : error_set(e, STATUS_FAILED,
-                           "frame %" PRIu64 " was replaced while it was looked at", f->recipe.id);
+                           "frame %" PRIu64 " was overwritten while it was read, because the "
+                           "source presumed this process dead",
+                           f->recipe.id);
 }
 
 static enum status write_page(struct report *r, bool complete, struct error *e)
@@ -92,7 +94,8 @@ static enum status write_page(struct report *r, bool complete, struct error *e)
     FILE *out = file.stream;
     document_begin(out, "A run of braggpipe");
     if (!complete)
-        fputs("<ul class=\"notes\"><li>The stream broke off: frames are missing.</li></ul>\n", out);
+        fputs("<ul class=\"notes\"><li>The stream ended too early: frames are missing.</li></ul>\n",
+              out);
     fputs(DOCUMENT_GAP, out);
     frame_facts_write(&r->facts, out);
     fputs(DOCUMENT_GAP, out);
@@ -119,9 +122,9 @@ static void report_close(void *state)
 
 static const struct stage stage = {
     .role = {.name = "bragg-report", .wants = KIND_IMAGE, .gives = KIND_NONE, .in_memory = true},
-    .summary = "Write a page about the frames of a stream.",
-    .examples = "... | bragg-noise | bragg-report page.html\n"
-                "bragg-replay photons.rec | bragg-report --pictures=12 page.html",
+    .summary = "Write an HTML page about the frames of a stream.",
+    .examples = "... | bragg-noise | bragg-report frames.html\n"
+                "bragg-replay photons.rec | bragg-report --pictures=12 frames.html",
     .operands = "FILE.html",
     .min_operands = 1,
     .max_operands = 1,

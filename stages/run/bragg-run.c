@@ -1,4 +1,10 @@
-/* bragg-run: the supervisor of a pipeline file. */
+/*
+ * bragg-run: runs the pipeline of a file.
+ *
+ * Reads the pipeline file, applies the changes of the command line, makes the private folder and
+ * the command lines of all processes, and supervises the processes until all of them have ended.
+ * The work is in common/run; this file decides what happens in which order.
+ */
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,7 +40,8 @@
 static const char VIEW[] = "127.0.0.1:8080", FOREVER_S[] = "1000000",
                   FRAMES_PAGE[] = "/frames.html";
 
-/* On several hosts counts cross the network, see fold.h. */
+/* Merges stages, so that detector counts and not photons cross the network between hosts; see
+ * fold.h. Stages move in memory, so the pointer to bragg-report is looked up again. */
 static enum status fold(struct pipeline *p, struct run_options *o, const struct hosts *hosts,
                         struct error *e)
 {
@@ -44,20 +51,22 @@ static enum status fold(struct pipeline *p, struct run_options *o, const struct 
     return s;
 }
 
-/* Who sits at a terminal looks at the page when the run is over, too, until Ctrl-C. */
+/* Returns true if the page of --view stays after the run, until Ctrl-C: a user at a terminal is
+ * probably looking at it. */
 static bool page_stays(const struct run_options *o)
 {
     return isatty(STDERR_FILENO) && !o->quiet && !o->report && !o->launcher && !o->dry_run;
 }
 
+/* Returns the address of the page of a bragg-view. */
 static const char *bind_of(const struct pipeline_stage *view)
 {
     const char *bind = pipeline_value(view, "bind");
     return bind ? bind : VIEW;
 }
 
-/* Reads the token file of a page.  A relative name is looked up where the stage will look it up: in
- * --workdir, and then beside the pipeline file. */
+/* Reads the token file of a page, to check it.  The stage looks a relative name up in --workdir and
+ * then next to the pipeline file; so does this function. */
 static enum status check_token(const struct pipeline *p, const struct pipeline_stage *view,
                                const char *path, const struct run_options *o, struct error *e)
 {
@@ -95,7 +104,7 @@ static enum status check_page(const struct pipeline *p, const struct pipeline_st
                          "--%s=%s needs a token, because other hosts reach this address: add "
                          "--set=%s.token=FILE",
                          option, bind, view->name);
-    /* bragg-run keeps tokens out of its output, which may go into a file */
+    /* bragg-run prints no tokens, because its output may go into a file */
     if (pipeline_has(view, "token") && (!token || !token[0]))
         return error_set(e, STATUS_USAGE,
                          "stage '%s': --token needs a file, because bragg-run does not print a "
@@ -109,6 +118,7 @@ static enum status check_page(const struct pipeline *p, const struct pipeline_st
     return token && !o->launcher && !o->dry_run ? check_token(p, view, token, o, e) : STATUS_OK;
 }
 
+/* Checks the pages of all bragg-view stages. */
 static enum status check_pages(const struct pipeline *p, const struct run_options *o,
                                struct error *e)
 {
@@ -119,8 +129,8 @@ static enum status check_pages(const struct pipeline *p, const struct run_option
     return s;
 }
 
-/* Prints the address of the page of --view.  With port 0 only bragg-view has the address, and
- * prints it. */
+/* Prints the address of the page of --view.  With port 0 bragg-view chooses the port and prints the
+ * address.  `here`: all processes run on this host, so the port is tried first. */
 static enum status announce_view(const struct pipeline *p, const struct run_options *o, bool here,
                                  struct error *e)
 {
@@ -139,7 +149,8 @@ static enum status announce_view(const struct pipeline *p, const struct run_opti
     return s;
 }
 
-/* The command line's changes to the file. */
+/* Applies the changes of the command line to the pipeline, finds the hosts, and checks the result.
+ */
 static enum status change(struct pipeline *p, struct run_options *o, struct hosts *hosts,
                           struct error *e)
 {
@@ -199,7 +210,8 @@ static enum status dry_run(const struct pipeline *p, const struct run_options *o
     return s;
 }
 
-/* Where bragg-report puts its page, for this run alone. */
+/* Returns in `path` where bragg-report writes its page about the frames: in the private folder.
+ * bragg-run puts that page into the one of --report. */
 static void frames_page(const struct keeper *keeper,
                         char path[KEEPER_FOLDER_SIZE + sizeof FRAMES_PAGE])
 {
@@ -207,7 +219,8 @@ static void frames_page(const struct keeper *keeper,
                    FRAMES_PAGE);
 }
 
-/* Runs it, and writes what is told of that. */
+/* Runs the processes until all have ended.  With --report also writes the page about the run, even
+ * after a failure. */
 static enum status supervise_reported(struct growth *growth, const struct keeper *keeper,
                                       const struct run_options *o, struct error *e)
 {
@@ -260,12 +273,14 @@ static enum status run_in(const struct keeper *keeper, struct pipeline *p,
         s = announce_view(p, o, !settings->hosts && !o->launcher, e);
     if (s == STATUS_OK) {
         if (settings->keys && o->verbose)
-            fprintf(stderr, "%s: the keys are in %s\n", RUN_PROGRAM, settings->keys);
+            fprintf(stderr, "%s: the encryption keys of this run are in %s\n", RUN_PROGRAM,
+                    settings->keys);
         find_note_file(keeper->folder, p->path);
         if (o->workdir)
             find_note_workdir(keeper->folder, o->workdir);
         if (o->verbose)
-            fprintf(stderr, "%s: bragg-top %s shows what goes on\n", RUN_PROGRAM, keeper->folder);
+            fprintf(stderr, "%s: 'bragg-top %s' shows the progress of this run\n", RUN_PROGRAM,
+                    keeper->folder);
         struct growth growth = {.pipeline = p, .commands = &commands, .settings = settings};
         s = supervise_reported(&growth, keeper, o, e);
         struct error late = {0};
@@ -278,7 +293,7 @@ static enum status run_in(const struct keeper *keeper, struct pipeline *p,
     return s;
 }
 
-/* The folder's full name, whose keys are good. */
+/* Checks the keys in a folder, and returns the absolute name of the folder. */
 static enum status find_keys(const char *folder, char path[PATH_MAX], struct error *e)
 {
     struct keys keys;
@@ -289,7 +304,7 @@ static enum status find_keys(const char *folder, char path[PATH_MAX], struct err
     return s;
 }
 
-/* Runs it on several hosts, which share the private folder. */
+/* Runs the pipeline on several hosts, which share the private folder. */
 static enum status run_on(struct hosts *hosts, const struct keeper *keeper, struct pipeline *p,
                           const struct run_options *o, struct command_settings *settings,
                           struct error *e)
@@ -349,7 +364,7 @@ static enum status run(struct pipeline *p, const struct run_options *o, struct h
     return o->dry_run ? dry_run(p, o, &settings, e) : open_and_run(hosts, p, o, &settings, e);
 }
 
-/* Asks another bragg-run for more or fewer processes. */
+/* --add and --remove: asks another bragg-run for more or fewer processes. */
 static enum status ask(const struct run_options *o, const char *where, struct error *e)
 {
     char folder[PATH_MAX];
@@ -361,8 +376,8 @@ static enum status ask(const struct run_options *o, const char *where, struct er
     return s;
 }
 
-/* A name without a folder may be meant as that of a shipped pipeline, with the end of its file,
- * too. */
+/* Fails for a FILE without a folder that does not exist.  If the name, with or without .yaml, is
+ * similar to that of a shipped pipeline, suggests that pipeline. */
 static enum status no_pipeline(const char *file, struct error *e)
 {
     char name[SHIPPED_NAME_SIZE], meant[SHIPPED_NAME_SIZE];
@@ -371,11 +386,11 @@ static enum status no_pipeline(const char *file, struct error *e)
     (void)snprintf(name, sizeof name, "%.*s", ends ? (int)(dot - file) : (int)strlen(file), file);
     if (program_pipeline_meant(name, meant))
         return error_set(e, STATUS_FAILED,
-                         "there is no file '%s', did you mean the pipeline %s? 'braggpipe list' "
+                         "%s: no such file. Did you mean the pipeline '%s'? 'braggpipe list' "
                          "shows all shipped pipelines",
                          file, meant);
     return error_set(e, STATUS_FAILED,
-                     "there is no file '%s', and no shipped pipeline has this name; 'braggpipe "
+                     "%s: no such file, and no shipped pipeline has this name. 'braggpipe "
                      "list' shows all shipped pipelines",
                      file);
 }
@@ -415,7 +430,7 @@ int main(int argc, char **argv)
                            : load_and_run(&p, file, &o, &e);
     pipeline_close(&p);
     if (s == STATUS_OK && (fflush(stdout) != 0 || ferror(stdout)))
-        s = error_errno(&e, STATUS_FAILED, "standard output");
+        s = error_errno(&e, STATUS_FAILED, "cannot write to stdout");
     if (s && e.text[0])
         (void)log_fail(&e);
     return (int)s;

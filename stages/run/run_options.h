@@ -12,30 +12,32 @@
 
 #define RUN_PROGRAM "bragg-run"
 
+/* What the user asked for; a text is NULL, and a number 0, if its option is not given. */
 struct run_options {
-    struct opt_texts counts, sets, wraps, adds, removes;
-    struct opt_marks given;
+    struct opt_texts counts, sets, wraps, adds, removes;  // as typed: "STAGE=..."
+    struct opt_marks given;                               // which options were given
     int64_t frames;
     const char *workdir, *trace, *keys, *make_keys, *view, *report;
-    const char *const *argv;  // of this program
+    const char *const *argv;  // command line of this program, ended by NULL
     int launcher;             // enum launcher
     const char *hosts, *slurm;
-    char folded[FOLD_TEXT_SIZE];      // which stages run within others
-    struct pipeline_stage *reporter;  // which writes a page about the frames; NULL: none
+    char folded[FOLD_TEXT_SIZE];      // message of fold_stages; "": no stages were merged
+    struct pipeline_stage *reporter;  // the bragg-report that --report adds; NULL: none
     bool remote, dry_run, resume, stats, verbose, quiet;
 };
 
-/* Whether one of `names` was given, as opt_given. */
+/* Returns true if one of `names` was given; `names` is as in opt_given. */
 bool run_given(const struct run_options *o, const char *names);
 
-/* Whether it is to become a job of Slurm, and is none yet. */
+/* Returns true if the run is to be submitted as a Slurm job, and is not inside a job yet. */
 bool run_is_job(const struct run_options *o);
 
-/* Whether it asks another run for more or fewer processes. */
+/* Returns true for --add and --remove, which are requests to another bragg-run. */
 bool run_asks(const struct run_options *o);
 
-/* Parses the command line; *file is NULL where none is needed.  STATUS_USAGE for what does not go
- * together, STATUS_FAILED for a trace or report that cannot be written. */
+/* Parses the command line.  Sets *file to NULL if no FILE is needed.
+ * STATUS_USAGE: the options are invalid or cannot be combined.
+ * STATUS_FAILED: the files of --trace or --report cannot be written. */
 enum status run_parse(int argc, char **argv, struct run_options *o, const char **file,
                       struct error *e);
 

@@ -1,6 +1,7 @@
 /*
- * bragg-tap: a last stage for any edge, which records what comes, prints it or
- * counts it.  Beside other last stages it is a group of its own.
+ * bragg-tap: a sink for any link, which records, prints or counts messages.
+ *
+ * Each tap is a consumer group of its own.  A tap with --in and without --record is passive.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -29,11 +30,11 @@ struct tap {
     /* state */
     char group[GROUP_TEXT];
     struct recorder recorder;
-    bool resume;         // a finished recording is continued
-    bool recording;      // the recorder is open
-    struct route route;  // of the message at hand
+    bool resume;         // continue a finished recording
+    bool recording;      // `recorder` is open
+    struct route route;  // route of the current message
     size_t bytes;
-    const struct message *message;  // a frame
+    const struct message *message;  // the current frame
     bool begun;
     uint64_t start_ns, frames, frame_bytes;
 };
@@ -43,15 +44,20 @@ enum hold { HOLD_AUTO, HOLD_YES, HOLD_NO };
 #define AT(member) .offset = offsetof(struct tap, member)
 
 static const struct opt options[] = {
+    {.doc = "Output:", .type = OPT_GROUP},
+    {"print", NULL, "Print one line per message. Default without --record and --count", OPT_FLAG,
+     AT(print)},
+    {"count", NULL, "Print the number of frames and bytes at the end", OPT_FLAG, AT(count)},
+
+    {.doc = "Recording:", .type = OPT_GROUP},
     {"record", "FILE", "Record the stream, for bragg-replay", OPT_TEXT, AT(record)},
-    {"overwrite", NULL, "Replace a recording that exists", OPT_FLAG, AT(overwrite),
+    {"overwrite", NULL, "Replace an existing recording", OPT_FLAG, AT(overwrite),
      .needs = "record"},
     {"fsync", NULL, "Wait until each frame is on the disk", OPT_FLAG, AT(fsync), .needs = "record"},
-    {"print", NULL, "Print a line for each message (unless --record or --count is given)", OPT_FLAG,
-     AT(print)},
-    {"count", NULL, "Print at the end how much came", OPT_FLAG, AT(count)},
+
+    {.doc = "Flow:", .type = OPT_GROUP},
     {"hold", "auto|yes|no",
-     "Whether the stream waits for this tap (auto: when it records, or ends a pipe)", OPT_CHOICE,
+     "Whether the run waits for this tap. Default: auto, if it records or ends a pipe", OPT_CHOICE,
      AT(hold), .choices = "auto|yes|no"},
     {0},
 };
@@ -79,15 +85,16 @@ static enum status tap_settle(void *state, const struct start *start, struct sta
     struct tap *t = state;
     t->resume = start->resume;
     if (t->hold == HOLD_NO && start->piped)
-        return error_set(e, STATUS_USAGE,
-                         "--hold=no needs --in: at the end of a pipe nobody else waits for frames");
+        return error_set(
+            e, STATUS_USAGE,
+            "--hold=no requires --in, because the sink at the end of a pipe must take all frames");
     const bool holds = t->hold == HOLD_AUTO ? t->record || start->piped : t->hold == HOLD_YES;
     self->role.transient = !holds;
     self->role.in_memory = t->count && !t->record;
     self->speaks = t->print || t->count;
     if (t->print && !t->record && !t->count)
-        self->have = NULL;  // a line that is out stays
-    /* who comes in the place of a dead recorder has its name; others are one of a kind */
+        self->have = NULL;  // printed lines survive a crash
+    /* a restarted recorder has the group of the previous one; other taps have unique groups */
     if (t->record)
         (void)snprintf(t->group, sizeof t->group, "%s/%016" PRIx64, self->role.name,
                        hash_finish(hash_text(HASH_START, t->record)));
@@ -115,14 +122,14 @@ static enum status tap_message(void *state, const struct route *r, const struct 
 
 /* --- lines --------------------------------------------------------------- */
 
-/* What was printed has left this process.  No error is set when the reader has left. */
+/* Flushes stdout.  Sets no error if the reader has closed its end. */
 static enum status flush(struct error *e)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return STATUS_OK;
     if (errno == EPIPE)
         return STATUS_FAILED;
-    return error_errno(e, STATUS_FAILED, "stdout: cannot write");
+    return error_errno(e, STATUS_FAILED, "cannot write to stdout");
 }
 
 static void print_route(const struct tap *t)
@@ -153,7 +160,7 @@ static void print_image(const struct image *image)
            types[image->type], image->unit == UNIT_ADU ? "ADU" : "photons", r.least, r.most, r.sum);
 }
 
-/* Their names, parted by commas, and of how many pixels they are, if not of all. */
+/* Prints the names of derivative images, and their number of pixels if they are listed. */
 static void print_planes(const struct planes *planes)
 {
     for (size_t i = 0; i < planes->count; i++)
@@ -209,8 +216,11 @@ static enum status tap_frame(void *state, struct frame *f, struct error *e)
     enum status s = t->record ? recorder_add(&t->recorder, &t->route, t->message, e) : STATUS_OK;
     if (t->record && !image_is_intact(&f->image)) {
         recorder_withdraw(&t->recorder, recorded);
-        s = error_set(e, STATUS_FAILED, "frame %" PRIu64 " was replaced while it was recorded",
-                      t->route.frame);
+        s = error_set(
+            e, STATUS_FAILED,
+            "frame %" PRIu64
+            " was overwritten while it was recorded, because the source presumed this process dead",
+            t->route.frame);
     }
     return s || !t->print ? s : print_frame(t, f, e);
 }
@@ -228,7 +238,7 @@ static void tap_made(void *state, struct made *made)
 
 /* --- the end ------------------------------------------------------------- */
 
-/* Once, where it is asked for. */
+/* Prints the line of --count, once. */
 static enum status print_count(struct tap *t, struct error *e)
 {
     if (!t->count || !t->begun)
@@ -255,7 +265,7 @@ static enum status tap_end(void *state, struct error *e)
 static void tap_close(void *state)
 {
     struct tap *t = state;
-    struct error ignored;  // it has ended with another one
+    struct error ignored;  // an earlier error ended the run
     (void)print_count(t, &ignored);
     const size_t frames = t->recorder.frames.count;
     if (t->recording && recorder_close(&t->recorder))

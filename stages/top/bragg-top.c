@@ -1,4 +1,4 @@
-/* bragg-top: what the stages of a running pipeline do, as its source tells it. */
+/* bragg-top: shows the progress of a running pipeline, by asking its source. */
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -27,25 +27,29 @@ struct options {
 #define AT(member) .offset = offsetof(struct options, member)
 
 static const struct opt table[] = {
-    {"once", NULL, "Show it once, since the beginning of the run", OPT_FLAG, AT(once)},
-    {"json", NULL, "One object of JSON in a line each time", OPT_FLAG, AT(json)},
-    {"interval", "S", "Seconds between two looks", OPT_REAL, AT(interval_s), .min = 0.1,
+    {"once", NULL, "Show the state once, with averages since the start of the run", OPT_FLAG,
+     AT(once)},
+    {"json", NULL, "Print one JSON object per update, in one line", OPT_FLAG, AT(json)},
+    {"interval", "S", "Seconds between two updates", OPT_REAL, AT(interval_s), .min = 0.1,
      .max = 3600, .usual = "1"},
-    {"keys", "DIR", "The watcher's keys, where the source listens at tcp", OPT_TEXT, AT(keys)},
-    {"insecure", NULL, "Allow tcp without keys", OPT_FLAG, AT(insecure)},
+    {"keys", "DIR",
+     "Folder with the encryption keys of an observer, for a source at a tcp endpoint", OPT_TEXT,
+     AT(keys)},
+    {"insecure", NULL, "Allow tcp endpoints without keys", OPT_FLAG, AT(insecure)},
     {0},
 };
 
 static const struct opt_program program = {
     .name = "bragg-top",
-    .summary = "Show what the stages of a running pipeline do.",
+    .summary = "Show the progress of a running pipeline.",
     .examples = "bragg-top stills\n"
                 "bragg-top --json --interval=10 stills >>profile.jsonl",
     .operands = "[ENDPOINT|FOLDER|FILE]",
     .max_operands = 1,
-    .details = "ENDPOINT is where the source of the pipeline listens, FOLDER and FILE the "
-               "--workdir and the pipeline file of a bragg-run, or FOLDER a private one; without "
-               "any, the only pipeline that runs.  On a terminal q quits.",
+    .details = "ENDPOINT is the control endpoint of the source. FOLDER is the --workdir or the "
+               "private folder of a bragg-run, FILE its pipeline file. Without any of these the "
+               "only running pipeline is shown. On a terminal q quits.\n\n"
+               "More: bragg-top(1) (manual).",
 };
 
 static const uint64_t PATIENCE_NS = UINT64_C(5000000000), PATIENCE_NOBODY_NS = UINT64_C(700000000);
@@ -53,13 +57,13 @@ static const char hide_cursor[] = "\033[?25l", show_cursor[] = "\033[?25h";
 
 struct top {
     struct options options;
-    char endpoint[ENDPOINT_SIZE], name[FIND_NAME_SIZE];  // of the pipeline's file
-    char keys[PATH_MAX];                                 // those of the run, where they are found
+    char endpoint[ENDPOINT_SIZE], name[FIND_NAME_SIZE];  // name: of the pipeline file
+    char keys[PATH_MAX];                                 // keys of the run, if they were found
     struct watch watch;
     struct view view;
     struct screen screen;
-    bool terminal, listens;   // it draws; keys are read
-    struct termios keyboard;  // as it was
+    bool terminal, listens;   // the table is redrawn; the keyboard is read
+    struct termios keyboard;  // settings to be restored
     int signals;              // signalfd
     uint64_t heard_ns, asked_ns;
 };
@@ -76,7 +80,7 @@ static enum status take_signals(struct top *t, struct error *e)
     return t->signals < 0 ? error_errno(e, STATUS_FAILED, "cannot receive signals") : STATUS_OK;
 }
 
-/* `ended`: the exit status of the run, below 0 while it goes on. */
+/* Prints the latest status.  `ended`: exit status of the run; below 0: the run continues. */
 static void show(struct top *t, int ended)
 {
     char summary[120], heading[FIND_NAME_SIZE + 180];
@@ -104,7 +108,7 @@ static void show(struct top *t, int ended)
     (void)fflush(stdout);
 }
 
-/* Takes what came; true when that was the last. */
+/* Processes received messages.  Returns true after the last one. */
 static bool take(struct top *t)
 {
     struct run_status r;
@@ -133,11 +137,11 @@ static enum status silent(const struct top *t, struct error *e)
         return error_set(e, STATUS_FAILED, "%s: %s", t->endpoint, why);
     return error_set(e, STATUS_FAILED,
                      view_latest(&t->view) ? "the source at %s does not answer any more"
-                                           : "nobody answers at %s",
+                                           : "no pipeline answers at %s",
                      t->endpoint);
 }
 
-/* Whether it is silent for too long: where nobody listens, that is not long; or for ever. */
+/* Fails if the source has been silent for too long.  The limit is short if no process listens. */
 static enum status check_answers(struct top *t, uint64_t interval_ns, uint64_t now_ns,
                                  struct error *e)
 {
@@ -151,7 +155,7 @@ static enum status check_answers(struct top *t, uint64_t interval_ns, uint64_t n
     return t->heard_ns + patience_ns < now_ns ? silent(t, e) : STATUS_OK;
 }
 
-/* Keys come without Enter, and are not shown; in the background the terminal is not ours. */
+/* Reads keys without Enter and without echo, unless this process runs in the background. */
 static void take_keyboard(struct top *t)
 {
     t->listens = t->terminal && tcgetpgrp(STDIN_FILENO) == getpgrp() &&
@@ -163,7 +167,7 @@ static void take_keyboard(struct top *t)
     (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &keys);
 }
 
-/* Who reads keys in the background is stopped. */
+/* Returns true in the foreground; a background process that reads the terminal would be stopped. */
 static bool is_in_front(void)
 {
     return tcgetpgrp(STDIN_FILENO) == getpgrp();
@@ -178,7 +182,7 @@ static bool is_quit(struct top *t)
     return key == 'q';
 }
 
-/* Until the run ends, or somebody ends this. */
+/* Asks and shows until the run ends or the user ends this program. */
 static enum status loop(struct top *t, struct error *e)
 {
     const uint64_t interval_ns = (uint64_t)(t->options.interval_s * 1e9);
@@ -187,7 +191,7 @@ static enum status loop(struct top *t, struct error *e)
     for (bool done = false; !done; done = take(t) || is_quit(t)) {
         const uint64_t now_ns = clock_ns();
         if (ferror(stdout))
-            return error_errno(e, STATUS_FAILED, "standard output");
+            return error_errno(e, STATUS_FAILED, "cannot write to stdout");
         const enum status s = check_answers(t, interval_ns, now_ns, e);
         if (s)
             return s;
@@ -244,7 +248,7 @@ int main(int argc, char **argv)
     if (s == STATUS_OK)
         s = run(&t, n ? where : NULL, &e);
     if (s == STATUS_OK && (fflush(stdout) != 0 || ferror(stdout)))
-        s = error_errno(&e, STATUS_FAILED, "standard output");
+        s = error_errno(&e, STATUS_FAILED, "cannot write to stdout");
     if (s && e.text[0])
         (void)log_fail(&e);
     return (int)s;

@@ -61,19 +61,19 @@ expected=$(digest one)
 begin two
 asked 0 '^intensity: 3 processes$' --add=intensity=2 two
 asked 0 '^intensity: 4 processes$' --add=intensity=1 p.yaml
-asked 0 '^intensity: 1 process; who leaves finishes' --remove=intensity=3
+asked 0 '^intensity: 1 process; removed processes finish' --remove=intensity=3
 asked 0 '^intensity: 2 processes$' --add intensity=1
-asked 2 "one must stay" --remove=intensity=2 two
-asked 2 "'noise' stays as it is: .* here intensity" --add=noise=1 two
-asked 2 "'orient' stays as it is" --remove=orient=1 two
-asked 2 "'write' stays as it is" --add=write=1 two
-asked 2 "there is no stage 'x'; p.yaml has" --add=x=1 two
+asked 2 "one must remain" --remove=intensity=2 two
+asked 2 "the process count of 'noise' is fixed during a run; only 'intensity' can change" --add=noise=1 two
+asked 2 "the process count of 'orient' is fixed" --remove=orient=1 two
+asked 2 "the process count of 'write' is fixed" --add=write=1 two
+asked 2 "no stage is called 'x'; p.yaml has" --add=x=1 two
 asked 2 'out of range, must be from 1 to 1000' --add=intensity=0 two
 asked 2 'out of range' --add=intensity=1001 two
-asked 2 'must be STAGE=VALUE' --add=intensity two
-asked 2 'must be STAGE=N' --add="$(printf '%0100d' 1)" two
-asked 2 '^bragg-run: --quiet: not with --add' --add=intensity=1 --quiet two
-asked 2 'neither an endpoint' --add=intensity=1 nowhere
+asked 2 'expected STAGE=VALUE' --add=intensity two
+asked 2 'expected STAGE=N' --add="$(printf '%0100d' 1)" two
+asked 2 '^bragg-run: --quiet cannot be used with --add' --add=intensity=1 --quiet two
+asked 2 'not found; expected an endpoint' --add=intensity=1 nowhere
 ends 'the run ends well, with the same files' two
 is 'nothing is computed twice' "$(made two)" 200
 is 'nothing is said of it' "$(grep -v subpixels two.said)" ''
@@ -107,10 +107,10 @@ printf 'remove ../../x=1 ; rm -rf .\n' >"$folder/wish-1"
 : >"$folder/wish-2"
 soon [ -e "$folder/told-1" ]
 is 'a file that is no wish is answered' "$(cat "$folder/told-1")" \
-	"2 --remove: there is no stage '../../x'; p.yaml has geometry, orient, intensity, noise, write"
+	"2 --remove: no stage is called '../../x'; p.yaml has geometry, orient, intensity, noise, write"
 is 'the folder is for its user alone' "$(stat -c %a "$folder")" 700
 kill -TERM "$run"
-asked 1 'about to end\|has ended\|no pipeline is running' --add=intensity=1 five
+asked 1 'is ending\|has ended\|no pipeline is running' --add=intensity=1 five
 kill -CONT "$held"
 wait "$run" && status=0 || status=$?
 is 'a signal ends it' "$status" 1

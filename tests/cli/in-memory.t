@@ -45,8 +45,8 @@ YAML
 	bragg-run --workdir=only only.yaml
 }
 check_status 'a tap that only watches' 3 only tap '[--count]'
-is 'in one line' "$(only tap '[--count]' 2>&1)" "bragg-run: only.yaml:4: stage 'tap' only watches, and no other last stage waits for frames: it needs --hold=yes"
-is 'a report' "$(only report '[p.html]' 2>&1 | sed 's/.*frames: //')" 'it needs --hold'
-is 'a view' "$(only view '[]' 2>&1 | sed 's/.*frames: //')" 'add one, such as bragg-write'
+is 'in one line' "$(only tap '[--count]' 2>&1)" "bragg-run: only.yaml:4: the only sink 'tap' is passive, so the run would not wait for it. Add --hold=yes"
+is 'a report' "$(only report '[p.html]' 2>&1 | sed 's/.*for it. //')" 'Add --hold'
+is 'a view' "$(only view '[]' 2>&1 | sed 's/.*for it. //')" 'Add a sink such as bragg-write'
 check 'one that holds' only tap '[--count, --hold=yes]'
 finish

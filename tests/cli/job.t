@@ -57,7 +57,7 @@ echo FAILED >state
 printf 'bragg-run: one\nbragg-run: stage noise ended with status 3\n' >job/bragg-run.log
 followed ''
 is 'one that fails, with the last words of its log' "$(tail -n 2 lines)" \
-	"bragg-run: job 12 did not end well; $tap_scratch/job/bragg-run.log ends with: bragg-run: stage noise ended with status 3
+	"bragg-run: job 12 failed; $tap_scratch/job/bragg-run.log ends with: bragg-run: stage noise ended with status 3
 status 1"
 echo RUNNING >state
 followed n

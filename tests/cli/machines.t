@@ -53,7 +53,7 @@ check 'two hosts' far two
 is 'the same frames' "$(digest two)" "$expected"
 is 'the first numbers and writes, workers are spread, with the noise, each host is asked once' "$(calls a b)" '6 2'
 is 'which is said' "$(far told 2>&1 | grep -v subpixels)" \
-	"bragg-run: 'noise' in the processes of 'intensity', so that counts cross the network; hosts: first keeps them apart"
+	"bragg-run: 'noise' moved into the processes of 'intensity', to send less over the network; 'hosts: first' keeps them apart"
 usual ', hosts: first'
 far first
 is 'unless the file says where' "$(calls a b) $(digest first)" "7 2 $expected"
@@ -64,7 +64,7 @@ pipeline 'name: geometry, args: [--detpixels=48, --pixel=2, --distance=120, --nc
 bragg-run --quiet --workdir=apart p.yaml
 far folded >said 2>&1
 is 'background and noise with their options, and all who take them: the same files' \
-	"$(calls a b) $(digest folded) $(grep -c "'background' and 'noise' in" said)" "7 2 $(digest apart) 1"
+	"$(calls a b) $(digest folded) $(grep -c "'background' and 'noise' moved into" said)" "7 2 $(digest apart) 1"
 far wrapped --wrap=noise='env X=1'
 is 'not what is wrapped' "$(calls a b) $(digest wrapped)" "9 2 $(digest apart)"
 far more --count=noise=2
@@ -178,32 +178,32 @@ refused() {
 usual
 ssh="--launcher=ssh"
 refused 1 "host 'refused' does not answer: ssh: connect to host refused port 22: Connection refused" $ssh --hosts=a,refused
-refused 1 "host 'nobody' does not answer: there is no bragg-run, neither /nowhere/bragg-run nor in PATH" $ssh --hosts=a,nobody
-refused 1 "host 'old' has braggpipe 0.0.9, physics 1, must be" $ssh --hosts=a,old
-refused 1 "host 'far' does not see the folder $tap_scratch/bad/bragg-run-.*: all hosts must share the --workdir" $ssh --hosts=a,far
-refused 2 'on which hosts?  Say --hosts=A,B or hosts: in p.yaml' $ssh
-refused 2 "'-oProxyCommand=x' must be names of hosts" $ssh --hosts=-oProxyCommand=x
-refused 2 "'a,,b' must be names of hosts" $ssh --hosts=a,,b
-refused 2 "'a;reboot' must be names of hosts" $ssh '--hosts=a;reboot'
+refused 1 "host 'nobody' does not answer: bragg-run not found, neither as /nowhere/bragg-run nor in PATH" $ssh --hosts=a,nobody
+refused 1 "host 'old' has braggpipe 0.0.9, physics 1; expected" $ssh --hosts=a,old
+refused 1 "host 'far' does not see the folder $tap_scratch/bad/bragg-run-.*; all hosts must share the --workdir" $ssh --hosts=a,far
+refused 2 'no hosts given. Use --hosts=A,B, or hosts: in p.yaml' $ssh
+refused 2 "'-oProxyCommand=x' is not a list of host names" $ssh --hosts=-oProxyCommand=x
+refused 2 "'a,,b' is not a list of host names" $ssh --hosts=a,,b
+refused 2 "'a;reboot' is not a list of host names" $ssh '--hosts=a;reboot'
 refused 2 '--hosts' --hosts=a
 refused 2 '--dry-run and --launcher=ssh exclude each other' $ssh --hosts=a --dry-run
 usual ', hosts: each'
-refused 3 "stage 'noise' has 400 processes on each of 3 hosts: more than 1000" $ssh --hosts=a,b,c --count=noise=400
+refused 3 "stage 'noise' has 400 processes on each of 3 hosts; expected at most 1000" $ssh --hosts=a,b,c --count=noise=400
 cp "$(command -v teststage)" bin/onlyhere
 usual ', program: onlyhere'
-refused 1 "host 'bare' has no program 'onlyhere' beside its bragg-run or in PATH" $ssh --hosts=bare
+refused 1 "host 'bare' has no program 'onlyhere' in the folder of its bragg-run or in PATH" $ssh --hosts=bare
 usual ', hosts: "a b"'
-refused 3 "p.yaml:5: hosts: 'a b' must be names of hosts" $ssh --hosts=a
+refused 3 "p.yaml:5: hosts: 'a b' is not a list of host names" $ssh --hosts=a
 usual ', hosts: c'
-refused 3 "p.yaml:5: hosts: stage 'noise' is to run on c: say --launcher=ssh"
+refused 3 "p.yaml:5: hosts: stage 'noise' names c, but no launcher is given. Use --launcher=ssh"
 usual
 run=$(command -v bragg-run)
-is 'no srun is a line' "$(SLURM_JOB_ID=1 PATH=/nowhere "$run" --launcher=slurm p.yaml 2>&1)" "bragg-run: --launcher: there is no program 'srun' in PATH"
-is 'no ssh is a line' "$(PATH=/nowhere "$run" $ssh --hosts=a p.yaml 2>&1)" "bragg-run: --launcher: there is no program 'ssh' in PATH"
+is 'no srun is a line' "$(SLURM_JOB_ID=1 PATH=/nowhere "$run" --launcher=slurm p.yaml 2>&1)" "bragg-run: --launcher: program 'srun' not found in PATH"
+is 'no ssh is a line' "$(PATH=/nowhere "$run" $ssh --hosts=a p.yaml 2>&1)" "bragg-run: --launcher: program 'ssh' not found in PATH"
 printf 'port\0port\0port\0check\0' | bragg-run --remote 2>&1 | tr -d '\002' | sed -n 's/^port //p' >ports
 given=$(cut -f1 /proc/sys/net/ipv4/ip_local_port_range)
 [ "$given" -gt 21000 ] || given=65536 # no room below: any are taken
 is 'ports are not those that others are given' "$(awk -v given="$given" '$1 > 1024 && $1 < given' ports | sort -u | wc -l)" 3
 printf 'nonsense\0' | bragg-run --remote >said 2>&1
-is 'what --remote does not know' "$? $(cat said)" "2 bragg-run: --remote: 'nonsense' is not known"
+is 'what --remote does not know' "$? $(cat said)" "2 bragg-run: --remote: unknown item 'nonsense' on stdin"
 finish

@@ -176,12 +176,12 @@ is 'and the recording is whole' "$(payload kept.rec | sha256sum)" "$(payload who
 early=$(count early.rec.part)
 check 'what a kill leaves can be played' test "$early" -gt 1
 is 'and is said not to be finished' "$(cat replay.err)" \
-	"bragg-replay: warning: early.rec.part: its end is missing; $early whole frames are there"
+	"bragg-replay: warning: early.rec.part: the end of the recording is missing; it has $early complete frames"
 is 'a torn record is dropped' "$(count torn.rec.part)" "$((early - 1))"
 (bragg-replay early.rec.part; echo $? >replay.status) 2>replay.err | bragg-tap --count >counted
 is 'which is a failure, after all that there is' "$(cat replay.status replay.err; sed 's/ .*//' counted)" \
 	"3
-bragg-replay: early.rec.part: its end is missing; $early whole frames are there (--allow-truncated takes that for good)
+bragg-replay: early.rec.part: the end of the recording is missing; it has $early complete frames. Use --allow-truncated to accept this
 frames=$early"
 
 # --- a reader that leaves, as head does

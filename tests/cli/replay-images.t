@@ -71,10 +71,10 @@ smv() { # FILE LINE...
 smv adsc.img PIXEL_SIZE=0.1024 DISTANCE=170 WAVELENGTH=0.9 BEAM_CENTER_X=0.15 BEAM_CENTER_Y=0.25
 bragg-replay adsc.img 2>err | bragg-write --quiet adsc_%d.img
 is 'ADSC has X along slow' "$(keys adsc_0.img | grep DENZO | tr '\n' ' ')" 'DENZO_X_BEAM=0.15; DENZO_Y_BEAM=0.25; '
-is 'nothing is missing there' "$(grep -c 'does not say' err)" 0
+is 'nothing is missing there' "$(grep -c 'the header lacks\|no wavelength' err)" 0
 smv bare.img PIXEL_SIZE=0.1
 bragg-replay bare.img 2>err | bragg-write --quiet bare_%d.img
-check 'what a header does not say is said' says 'bare.img: does not say the distance, the wavelength, where the beam hits,:* *resolutions are wrong' err
+check 'what a header does not say is said' says 'bare.img: the header lacks the distance, the wavelength, the beam centre, so resolutions are wrong' err
 # unread WHAT FILE: it is refused, in one line
 unread() {
 	check_status "$2: $1" 3 bragg-replay "$2"
@@ -96,16 +96,16 @@ bragg-replay close.img 2>err | bragg-write --quiet close_%d.img
 is 'DISTANCE is not CLOSE_DISTANCE' "$(keys close_0.img | grep '^DISTANCE')" 'DISTANCE=170;'
 smv other.img PIXEL_SIZE=0.1024 DISTANCE=270 WAVELENGTH=0.9 BEAM_CENTER_X=0.15 BEAM_CENTER_Y=0.25
 bragg-replay adsc.img other.img other.img 2>err | bragg-write --quiet other_%d.img
-is 'an image at another distance is named once' "$(grep -c 'warning: other.img: says 0.9 A and 270 mm, but frames are sent with 0.9 A and 170 mm' err)" 1
+is 'an image at another distance is named once' "$(grep -c 'warning: other.img: the header has 0.9 A and 270 mm, but all frames are sent with 0.9 A and 170 mm' err)" 1
 smv fine.img PIXEL_SIZE=0.0512 DISTANCE=170 WAVELENGTH=0.9 BEAM_CENTER_X=0.15 BEAM_CENTER_Y=0.25
 bragg-replay adsc.img fine.img 2>err | bragg-tap --quiet --count >/dev/null
-is 'so is one with other pixels' "$(sed 's/.*warning/warning/' err)" 'warning: fine.img: says pixels of 0.0512 mm, but frames are sent with pixels of 0.1024 mm of adsc.img'
+is 'an image with other pixels is named' "$(sed 's/.*warning/warning/' err)" 'warning: fine.img: the header has pixels of 0.0512 mm, but all frames are sent with pixels of 0.1024 mm of adsc.img'
 smv beam.img PIXEL_SIZE=0.1024 DISTANCE=170 WAVELENGTH=0.9 BEAM_CENTER_X=0.15 BEAM_CENTER_Y=0.55
 bragg-replay adsc.img beam.img 2>err | bragg-tap --quiet --count >/dev/null
-is 'and one with the beam elsewhere' "$(sed 's/.*warning/warning/' err)" 'warning: beam.img: says that the beam hits pixel 5.37109, 1.46484, but frames are sent with 2.44141, 1.46484 of adsc.img'
+is 'an image with the beam at another place is named' "$(sed 's/.*warning/warning/' err)" 'warning: beam.img: according to the header, the beam hits pixel 5.37109, 1.46484, but all frames are sent with pixel 2.44141, 1.46484 of adsc.img'
 smv near.img PIXEL_SIZE=0.1024 DISTANCE=170.1 WAVELENGTH=0.901 BEAM_CENTER_X=0.25 BEAM_CENTER_Y=0.25
 bragg-replay adsc.img near.img 2>err | bragg-tap --quiet --count >/dev/null
-is 'a beam that jitters is none' "$(cat err)" ''
+is 'an image whose beam jitters is not named' "$(cat err)" ''
 cbf() { # FILE SED-COMMAND
 	sed "$2" a_0.cbf >"$1"
 }
@@ -144,12 +144,12 @@ refused 'a short SMV file' 3 'short.img: ends inside its SMV header' short.img
 refused 'a short CBF file' 3 '.*short.cbf: too short' short.cbf
 refused 'a short NXmx file' 3 'short.nxs: cannot be read as HDF5: truncated or damaged' short.nxs
 refused 'a text' 3 'text.img: is no recording' text.img
-refused 'a recording among images' 3 'x.rec: is neither SMV, CBF nor NXmx' a_0.img x.rec
+refused 'a recording among images' 3 'x.rec: not an image; expected SMV, CBF or NXmx' a_0.img x.rec
 refused 'a file that is not there' 1 'gone.img: cannot open' a_0.img gone.img
 refused 'no number' 3 'nan.img: header: PIXEL_SIZE=nan is not a finite number' nan.img
 refused 'a distance of 1e27 m' 3 'huge.img: header: distance, m: 1e.27, must be from 0 to 1e.06' huge.img
-refused 'a frame that is not there' 2 '--frames: 3 is not in a_0.img, which holds 3 frames' --frames=2-3 a_0.img a_1.img a_2.img
-refused 'recorded times' 2 '--speed: image files tell no times' --speed=real a_0.img
+refused 'a frame that is not there' 2 '--frames: frame 3 is not in a_0.img, which contains 3 frames' --frames=2-3 a_0.img a_1.img a_2.img
+refused 'recorded times' 2 '--speed: image files contain no times' --speed=real a_0.img
 # series NAME OPTION...: two frames as NXmx
 series() {
 	name=$1
@@ -165,7 +165,7 @@ refused 'NXmx of the same pixels, turned' 3 'turned.nxs: panel 0 has 40 x 61 pix
 refused 'NXmx of the same pixels in two panels' 3 'halves.nxs: has 2 panels; expected 1 as in first.nxs' first.nxs halves.nxs
 refused 'NXmx behind SMV' 3 'turned.nxs: panel 0 has 40 x 61 pixels; expected 61 x 40 as in a_0.img' a_0.img turned.nxs
 bragg-replay first.nxs nearer.nxs 2>err | bragg-write --quiet nearer_%d.img
-is 'NXmx at another distance is warned of' "$(sed 's/.*warning/warning/' err)" 'warning: nearer.nxs: says 1 A and 100 mm, but frames are sent with 1 A and 120 mm of first.nxs'
+is 'NXmx at another distance is warned of' "$(sed 's/.*warning/warning/' err)" 'warning: nearer.nxs: the header has 1 A and 100 mm, but all frames are sent with 1 A and 120 mm of first.nxs'
 bragg-replay a_0.img other.img 2>err | bragg-write --quiet y_%d.img 2>/dev/null
-check 'another detector' says '^bragg-replay: .*other.img: 6 x 4 pixels, must be 61 x 40 as in a_0.img' err
+check 'another detector' says '^bragg-replay: .*other.img: 6 x 4 pixels; expected 61 x 40 as in a_0.img' err
 finish

@@ -136,10 +136,10 @@ rm -f x_*
 # --- names that are no files
 run nosuch
 is 'no shipped pipeline has this name' "$status $(cat message)" \
-	"1 bragg-run: there is no file 'nosuch', and no shipped pipeline has this name; 'braggpipe list' shows all shipped pipelines"
+	"1 bragg-run: nosuch: no such file, and no shipped pipeline has this name. 'braggpipe list' shows all shipped pipelines"
 run lysozyme.yml
 is 'one that resembles a shipped one' "$status $(cat message)" \
-	"1 bragg-run: there is no file 'lysozyme.yml', did you mean the pipeline lysozyme? 'braggpipe list' shows all shipped pipelines"
+	"1 bragg-run: lysozyme.yml: no such file. Did you mean the pipeline 'lysozyme'? 'braggpipe list' shows all shipped pipelines"
 
 # --- calls on files that signals interrupt
 mkdir calm stormy
@@ -193,7 +193,7 @@ PATH="$PWD/bin:$PATH" bragg-run --launcher=slurm --workdir=linked whole.yaml >sa
 is 'a link in place of the script is not followed' "$? $(cat precious) $(head -n 1 linked/bragg-run.sbatch)" '0 precious #!/bin/sh'
 ln -s ../precious linked/bragg-run.log
 PATH="$PWD/bin:$PATH" bragg-run --launcher=slurm --workdir=linked whole.yaml >said 2>&1
-is 'nor one in place of the log' "$? $(grep -c 'bragg-run.log: is no ordinary file' said)" '1 1'
+is 'nor one in place of the log' "$? $(grep -c 'bragg-run.log: not an ordinary file' said)" '1 1'
 
 # --- the keeper
 pipe 1000000 '{name: write, args: [x_%d.raw]}' >long.yaml

@@ -42,14 +42,14 @@ stages:
 END
 check 'a run with a report' bragg-run --quiet --workdir=out --report=run.html q.yaml
 is 'has its files' "$(ls out | grep -c 'raw$')" 36
-check 'the page' page run.html pictures=6 'This run ended well' 'frames seen36' 'What each process cost' 'write36' \
-	'Who did what when' '# a <b> & "c"' "bragg-run --quiet --workdir=out --report=run.html q.yaml"
+check 'the page' page run.html pictures=6 'This run ended without an error' 'frames seen36' 'Cost of each process' 'write36' \
+	'Timeline of the processes' '# a <b> & "c"' "bragg-run --quiet --workdir=out --report=run.html q.yaml"
 is 'nothing else is left' "$(ls -A | grep -c '\.part-\|frames.html')" 0
 
 # --- that does not end well
 sed 's/--rate=40/--rate=40/; s/x_%d.raw/x_%d.img, --scale=1e12/' q.yaml >bad.yaml
 check_status 'a run that fails' 3 sh -c 'bragg-run --quiet --workdir=out2 --report=bad.html bad.yaml 2>err'
-check 'its page says why' page bad.html 'did not end well' "$(sed -n 's/^bragg-run: //p' err)" 'write: bragg-write: '
+check 'its page says why' page bad.html 'ended with an error' "$(sed -n 's/^bragg-run: //p' err)" 'write: bragg-write: '
 sed 's/--loop=4/--loop=forever/' q.yaml >long.yaml
 env --default-signal=INT bragg-run --quiet --workdir=out3 --report=int.html long.yaml 2>err &
 run=$!
@@ -58,7 +58,7 @@ kill -INT $run
 status=0
 wait $run || status=$?
 is 'a run that is interrupted' "$status" 130
-check 'its page says so' page int.html 'It was interrupted. (status 130)' pictures=6
+check 'its page says so' page int.html 'The run was interrupted. (status 130)' pictures=6
 sed 's/write, args/write, restart: 5, args/' q.yaml | sed 's/--loop=4/--loop=12/' >kill.yaml
 bragg-run --quiet --workdir=out4 --report=kill.html kill.yaml 2>err &
 run=$!
@@ -67,10 +67,10 @@ pkill -KILL -P $run bragg-write
 status=0
 wait $run || status=$?
 is 'a run whose writer is killed' "$status $(ls out4 | grep -c 'raw$')" '0 108'
-check 'its page counts the restart' sh -c 'grep -q "<th>write</th>.*<td>1</td><td>well" kill.html'
+check 'its page counts the restart' sh -c 'grep -q "<th>write</th>.*<td>1</td><td>without an error" kill.html'
 printf 'stages:\n  - {name: geometry, args: [--detpixels=8, --pixel=1]}\n  - {name: orient, args: [--frames=2]}\n  - {name: tap, args: [--record=r.rec]}\n' >r.yaml
 check 'a run without images' bragg-run --quiet --report=none.html r.yaml
-check 'has a page without pictures' page none.html 'This run ended well' pictures=0
+check 'has a page without pictures' page none.html 'This run ended without an error' pictures=0
 check_status 'a file in the way of a run' 1 sh -c 'bragg-run --quiet --report=mine.html q.yaml 2>err'
 is 'is named before the work' "$(cat err)" 'bragg-run: mine.html: is there, and no page of braggpipe'
 check_status 'with --dry-run' 2 bragg-run --dry-run --report=x.html q.yaml

@@ -187,7 +187,7 @@ bragg-run --dry-run --workdir=shell wide.yaml >commands
 check 'in a shell, too' sh -e ./commands
 is 'all of them' "$(ls shell/w_*.raw | wc -l)" 150
 check_status 'two such stages' 3 bragg-run --count=write=65 wide.yaml
-is 'are refused in one line' "$tap_output" "bragg-run: wide.yaml:5: stage 'write' has 65 processes and 'intensity' before it 70: one of them may have more than 64; bragg-intensity --fuse makes one stage of both"
+is 'are refused in one line' "$tap_output" "bragg-run: wide.yaml:5: stage 'write' has 65 processes and 'intensity' before it 70; expected only one of them with more than 64. bragg-intensity --fuse makes one stage of both"
 
 # --- several last stages: each gets all frames, also one that starts late
 small 60 '' '--sleep=2' ''
@@ -243,7 +243,7 @@ sed -i '$d' "$file" # no sink is left
 status=0
 timeout 20 bragg-run "$file" 2>said || status=$?
 is 'a pipeline without a last stage is refused' "$status $(sed 's/make\.[12]/make.N/' said)" \
-	'2 bragg-run: stage make.N gives what no stage takes: put one after it that takes it, as bragg-write takes images'
+	"2 bragg-run: no stage reads the output of 'make.N'. Add one, such as bragg-write for images"
 for victim in source make sink; do
 	small 5000 '' '--sleep=1' '--sleep=1'
 	sed -i 's/{name: [^,]*,/& restart: 0,/' "$file"
@@ -317,7 +317,7 @@ status=0
 bragg-run "$file" >said 2>&1 || status=$?
 is 'a frame that kills: status 1, all others are there' "$status $(files) $(find out -name 000007 | wc -l)" '1 59 0'
 is 'a frame that kills: the last line says so' "$(tail -n 1 said)" \
-	'bragg-run: frame 7 is given up: 3 processes of stage make died at work on it'
+	'bragg-run: frame 7 was abandoned: 3 processes of stage make died while processing it'
 is 'a frame that kills: after the last words' "$(tail -n 2 said | grep -c 'make[.][12]| test-make: frame 7: crashing as asked')" 1
 small 60 '--rejoin-timeout=3' '' ''
 sed -i 's/args: .make,.*/program: sh, args: [-c, "echo no luck; kill -SEGV $$"]}/' "$file"

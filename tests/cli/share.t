@@ -62,15 +62,15 @@ refused() {
 	rm -rf bad
 }
 pipeline 'cpus: 1000'
-refused 1 'cpus: 1000 are asked for, this host has'
+refused 1 'cpus: 1000 requested per process, but this host has'
 pipeline 'gpus: 4'
-refused 1 'gpus: 4 are asked for, this host has 3'
+refused 1 'gpus: 4 requested per process, but this host has 3'
 pipeline 'cpus: 0'
 refused 3 "p.yaml:6: cpus '0' is out of range, must be from 1 to 1024\|p.yaml:6: cpus: '0' is out of range"
 pipeline 'gpus: many'
 refused 3 "p.yaml:6: gpus.*'many'"
 printf 'share 1 x 2\0' | bragg-run --remote >said 2>&1
-is 'a share that is none' "$? $(cat said)" "2 bragg-run: --remote: '1 x 2' is no share of a host"
+is 'a share that is none' "$? $(cat said)" "2 bragg-run: --remote: malformed share '1 x 2'; expected 4 numbers"
 
 # Threads without work sleep, so that other stages have the processors; whoever sets OpenMP decides.
 policy() { # PROGRAM [NAME=VALUE]: what its threads were told

@@ -90,15 +90,15 @@ for try in $(seq 100); do
 	sleep 0.1
 done
 bragg-top --once >said 2>&1
-check 'two runs: name one' grep -q "^bragg-top: 2 pipelines are running: name one of $d/bragg-.*, $d/bragg-" said
-one=$(sed 's/.* of \([^,]*\), .*/\1/' said) other=$(sed 's/.*, //' said)
+check 'two runs: name one' grep -q "^bragg-top: 2 pipelines are running; give one of these: $d/bragg-.*, $d/bragg-" said
+one=$(sed 's/.* of these: \([^,]*\), .*/\1/' said) other=$(sed 's/.*, //' said)
 bragg-top --json "$one" >one &
 bragg-top --json "$other" >other
 status=$?
 wait
 is 'the end of each is told' "$status $(cat one other | json 'print "$_->{ended} " if exists $_->{ended}' | tr ' ' '\n' | sort | tr '\n' ' ')" '0 0 1 '
 check_status 'nothing runs there: status 1' 1 bragg-top --once "$tap_scratch"
-is 'nothing runs there: one line' "$(bragg-top "ipc://$d/none" 2>&1)" "bragg-top: nobody listens at ipc://$d/none"
+is 'nothing runs there: one line' "$(bragg-top "ipc://$d/none" 2>&1)" "bragg-top: no pipeline listens at ipc://$d/none"
 
 # Asked where frames flow, by mistake: the stream goes on
 fresh
@@ -151,7 +151,7 @@ bragg-run --quiet other.yaml &
 other=$!
 soon bragg-top --once other >/dev/null 2>&1
 bragg-top --once >said 2>&1
-is 'two runs are named by their files' "$(sed 's/.*one of //; s|'"$d"'/bragg-run-[0-9a-f]*|F|g; s/, /\n/g' said | sort | tr '\n' ' ')" \
+is 'two runs are named by their files' "$(sed 's/.*one of these: //; s|'"$d"'/bragg-run-[0-9a-f]*|F|g; s/, /\n/g' said | sort | tr '\n' ' ')" \
 	'named.yaml (F) other.yaml (F) '
 bragg-top --once "$(sed 's/.*other.yaml (\([^)]*\)).*/\1/' said)" >now 2>&1
 check 'and by the folder that stands there' grep -q '^other.yaml: ' now
@@ -178,7 +178,7 @@ done
 is 'a run by its work folder' "$(json 'print join " ", map { $_->{stage} } @{$_->{processes}}' <now)" \
 	'test-source test-make test-make test-sink'
 kill -9 "$(json 'print $_->{processes}[1]{pid}' <now)"
-check 'bragg-run says where to look' grep -q "bragg-top $d/bragg-run-[0-9a-f]* shows what goes on" said
+check 'bragg-run says where to look' grep -q "'bragg-top $d/bragg-run-[0-9a-f]*' shows the progress" said
 status=0
 wait $runner || status=$?
 is 'a maker was killed: all is well' "$status $(find out -type f | wc -l)" '0 300'

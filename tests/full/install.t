@@ -21,7 +21,7 @@ check 'braggpipe demo' braggpipe demo --frames=1 --quiet
 check 'makes the folder demo' test -s demo/lyso_0000.png
 check_status 'no such program' 2 braggpipe gemoetry
 is 'the nearest is named' "$(braggpipe gemoetry 2>&1)" \
-	"braggpipe: there is no program 'gemoetry', did you mean geometry: braggpipe list shows all"
+	"braggpipe: unknown program 'gemoetry'. Did you mean 'geometry'? 'braggpipe list' shows all programs"
 check 'a shipped pipeline runs by its name' bragg-run --quiet --frames=1 --workdir=stills lysozyme
 check 'and makes its files' test -s stills/lyso_0000.img
 check 'a file of that name is taken first' sh -c 'printf "stages:\n  - name: none\n" >lysozyme; bragg-run lysozyme 2>&1 | grep -q "lysozyme:"'

@@ -15,15 +15,18 @@ done
 # A macro encloses the rest of its line: after a comma another line is needed.
 is 'each literal has quotes of its own' "$(grep -nE '^\.(.* )?Ql .*( [,;:)] +[^ ]*[^ ,;:.)]| Ql )' "$top"/stages/*/*.[157] "$top"/common/wire/*.5)" ''
 
-# Rules that bragg-wire(5) refers to, by a word that each has.
-rules=$(awk '/^\.Ss What happens/ { p = 1 } p && /^\.It/ { n++ } p && /^\.El/ { exit } p && n { print n, $0 }' "$top/common/wire/bragg-wire.5")
+# Rules of bragg-wire(5): each has its number, and those that the steps of a sink refer to are meant.
+rules=$(awk '/^\.Sh/ { p = /RULES/ } p && /^\.It [0-9]+\.$/ { n = $2 + 0; print n, "" } p && n { print n, $0 }' "$top/common/wire/bragg-wire.5")
+is 'bragg-wire(5): rules are numbered without a gap' "$(echo "$rules" | awk 'NF == 1' | tr -d ' ' | paste -sd,)" "$(seq -s, 24)"
 referred() {
 	is "bragg-wire(5): '$1' is rule $2" "$(echo "$rules" | grep -c "^$2 .*$3")" 1
 	check "bragg-wire(5): $1 refers to it" grep -q "$1.*$4" "$top/common/wire/bragg-wire.5"
 }
-referred 'not kept twice' 11 'It drops a frame that it has' '(rule 11)'
-referred '1 and its number at DATA' 9 'Credit returns, naming the frame' '(rules 9 and 11)'
-referred 'rule 12 says who decides' 12 'When all are acknowledged' ''
+referred 'A frame can come again' 11 'A sink MUST drop a frame' '(rule 11)'
+referred 'the number of the frame to DATA' 8 'A stage MUST return the credit' '(rules 8 and 10)'
+referred 'when all frames are finished' 13 'When all frames are acknowledged' '(rule 13)'
+referred 'number of the frame to DATA' 10 'A sink MUST send ack' '(rules 8 and 10)'
+referred 'hello of an observer' 24 'The source answers each of its hellos with status' ''
 
 # default PAGE TEXT PROGRAM OPTION VALUE: the page has the text, and the program the value
 default() {

@@ -109,7 +109,7 @@ is 'or of NXmx' "$(again none.nxs | sed 's/ is [0-9]*, recomputed [0-9]*;/ diffe
 	'1 none.nxs: pixel 7,3 differs; 1 of 4096 pixels differ'
 perl -e 'print pack("Q<2", 4, 5)' >row4 # number, seed; the wavelength is the sixth
 flip lz4_data_000001.h5 $(($(place lz4_data_000001.h5 row4) + 5 * 8))
-is 'or what the tables say of a frame' "$(again lz4.nxs)" '1 lz4.nxs: the same image, but its tables say something else'
+is 'or what the tables say of a frame' "$(again lz4.nxs)" '1 lz4.nxs: the same image, but its metadata differ'
 is 'a lost file is named' "$(mv x_0001.raw lost && again x.img.index:1 | tail -n 1)" \
 	'bragg-replay: x_0001.raw: cannot open: No such file or directory'
 
@@ -128,33 +128,33 @@ edited() {
 	LC_ALL=C sed "$2" x_0001.img >"$1"
 	again "$1" | sed 's/^\([0-9]\) bragg-replay: /\1 /'
 }
-is 'other physics' "$(edited e.img 's/physics version~[0-9]*/physics version~1/' | sed 's/ this is physics.*//')" \
-	'3 e.img: cannot be recomputed: bragg-geometry was of physics 1,'
+is 'other physics' "$(edited e.img 's/physics version~[0-9]*/physics version~1/' | sed 's/ this version has physics.*//')" \
+	'3 e.img: cannot be recomputed: bragg-geometry was run with physics 1;'
 is 'an unknown stage' "$(edited e.img 's/=bragg-noise/=bragg-tap/')" \
-	"3 e.img: cannot be recomputed: 'bragg-tap' is no stage that can be run again"
+	"3 e.img: cannot be recomputed: stage 'bragg-tap' cannot be run again; expected stages from bragg-geometry to bragg-noise"
 is 'an option that writes' "$(edited e.img 's/--random/--truth~T/')" \
 	"3 e.img: cannot be recomputed: bragg-orient: --restrict: '--truth=T' does not decide what frames hold"
 is 'nothing was written' "$(ls T 2>/dev/null)" ''
 is 'options that are no words' "$(edited e.img 's/--random/`id`/')" \
-	'3 e.img: cannot be recomputed: the options of bragg-orient cannot be read'
-is 'another option' "$(edited e.img 's/--hit-rate~0.5/--hit-rate~0.6/' | sed 's/ was [0-9a-f]*, is [0-9a-f]*$//')" \
-	'3 e.img: cannot be recomputed: its lineage'
+	'3 e.img: cannot be recomputed: the stored options of bragg-orient are malformed'
+is 'another option' "$(edited e.img 's/--hit-rate~0.5/--hit-rate~0.6/' | sed 's/ was [0-9a-f]* and is [0-9a-f]*[.] Did.*$//')" \
+	'3 e.img: cannot be recomputed: the lineage'
 is 'without a header' "$(again f_0000.img)" \
-	'3 bragg-replay: f_0000.img: does not say how it was made; its index may, as NAME.index:K'
+	'3 bragg-replay: f_0000.img: does not contain its options. Use its index, as in NAME.index:K'
 sed 's/history/hiztory/' n_data_000001.h5 >old.h5
 is 'NXmx of a version that did not say' "$(again old.h5:0)" \
-	'3 bragg-replay: old.h5: does not say how it was made; its index may, as NAME.index:K'
+	'3 bragg-replay: old.h5: does not contain its options. Use its index, as in NAME.index:K'
 head -c 2000 n.nxs >torn.nxs
 is 'damaged NXmx' "$(again torn.nxs:0)" '3 bragg-replay: torn.nxs: cannot be read as HDF5: truncated or damaged'
 is 'NXmx without the frame' "$(again n.nxs:6) $(again n_data_000002.h5:3)" \
-	'3 bragg-replay: n.nxs: has no frame 6 3 bragg-replay: n_data_000002.h5: has no frame 3'
+	'3 bragg-replay: n.nxs: frame 6 not found 3 bragg-replay: n_data_000002.h5: frame 3 not found'
 is 'a master without its file' "$(rm n_data_000002.h5 && again n.nxs:5)" \
 	'3 bragg-replay: n_data_000002.h5: cannot open: No such file or directory'
-is 'NXmx without a number' "$(again n.nxs)" '2 bragg-replay: which frame? n.nxs holds 6, name one as n.nxs:0'
-is 'a frame that is not there' "$(again photons.rec:6)" '3 bragg-replay: photons.rec: has no frame 6'
-is 'nor in the index' "$(again x.img.index:6)" '3 bragg-replay: x.img.index: has no frame 6'
-is 'another frame' "$(again x_0001.img:2)" '3 bragg-replay: x_0001.img: is frame 1, not 2'
-is 'no number' "$(again photons.rec)" '2 bragg-replay: which frame? photons.rec holds 6, name one as photons.rec:0'
+is 'NXmx without a number' "$(again n.nxs)" '2 bragg-replay: n.nxs contains 6 frames. Name one, as in n.nxs:0'
+is 'a frame that is not there' "$(again photons.rec:6)" '3 bragg-replay: photons.rec: frame 6 not found'
+is 'nor in the index' "$(again x.img.index:6)" '3 bragg-replay: x.img.index: frame 6 not found'
+is 'another frame' "$(again x_0001.img:2)" '3 bragg-replay: x_0001.img: contains frame 1; expected frame 2'
+is 'no number' "$(again photons.rec)" '2 bragg-replay: photons.rec contains 6 frames. Name one, as in photons.rec:0'
 # --- loops
 bragg-replay --loop=3 --frames=1-2,5 photons.rec | bragg-tap --record=loop.rec
 # sums FILE: number and checksum of the pixels of each frame
@@ -168,7 +168,7 @@ is 'and one for each list' "$(bragg-replay --loop=2 photons.rec | bragg-tap --re
 	'bragg-tap: loop.rec.part: other frames are there (list); --overwrite replaces them'
 is 'but not for each number of rounds' "$(bragg-replay --loop=4 --frames=1-2,5 photons.rec | bragg-tap --record=loop.rec --resume --count | cut -d' ' -f1)" frames=3
 is 'which says so to --recompute' "$(again loop.rec:7)" \
-	"3 bragg-replay: loop.rec:7: cannot be recomputed: 'bragg-replay' is no stage that can be run again"
+	"3 bragg-replay: loop.rec:7: cannot be recomputed: stage 'bragg-replay' cannot be run again; expected stages from bragg-geometry to bragg-noise"
 setsid env --default-signal=INT bragg-replay --loop=forever --rate=50 --out=@ipc://$tap_scratch/run/r photons.rec 2>said &
 pid=$!
 : >counted

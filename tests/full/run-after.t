@@ -105,9 +105,9 @@ refuse() { # NAME TEXT LAST...
 	run bad.yaml
 	is "$name" "$status $(wc -l <message) $(grep -c -e "$text" message)" '3 1 1'
 }
-refuse 'after nobody' "bad.yaml:7: after: there is no stage 'wrte' above" '{name: x, program: true, after: wrte}'
-refuse 'after itself' "there is no stage 'x' above" '{name: x, program: true, after: x}'
-refuse 'frames for one that takes none' 'threads: a program with after: takes no frames' '{name: x, program: true, after: write, threads: 2}'
-refuse 'frames of one that gives none' "input: 'x' gives no frames" '{name: x, program: true, after: write}' '{name: tap, input: x}'
-refuse 'no program' 'which one says program:' '{name: x, after: write}'
+refuse 'after nobody' "bad.yaml:7: after: no stage above this one is called 'wrte'" '{name: x, program: true, after: wrte}'
+refuse 'after itself' "no stage above this one is called 'x'" '{name: x, program: true, after: x}'
+refuse 'frames for one that takes none' "threads: not allowed with 'after'" '{name: x, program: true, after: write, threads: 2}'
+refuse 'frames of one that gives none' "input: 'x' has 'after' and gives no frames" '{name: x, program: true, after: write}' '{name: tap, input: x}'
+refuse 'no program' 'the program is missing' '{name: x, after: write}'
 finish

@@ -75,8 +75,8 @@ far() {
 far .,unknown 'no such host' 'ssh: Could not resolve hostname unknown: Name or service not known'
 far .,key 'a key is refused' 'me@key: Permission denied (publickey,password).'
 far .,changed 'another key of the host' 'Host key verification failed.'
-far .,killed 'ssh is killed' 'it says nothing'
-far .,silent 'it ends without a word' 'it says nothing'
+far .,killed 'ssh is killed' 'no message was received'
+far .,silent 'it ends without a word' 'no message was received'
 # Many processes, so that one of them is told something after its ssh has ended.
 for host in down denied; do
 	rm -rf far w
@@ -108,7 +108,7 @@ job() {
 none="; expected 'Submitted batch job N'. squeue shows whether there is a job"
 job 'refuses' 'echo "sbatch: error: invalid partition specified: foo"; echo "sbatch: error: Batch job submission failed: Invalid partition name specified"; exit 1' \
 	'sbatch: error: Batch job submission failed: Invalid partition name specified'
-job 'fails without a word' 'exit 1' 'sbatch says nothing'
+job 'fails without a word' 'exit 1' 'sbatch failed without a message'
 job 'says nothing' 'exit 0' "sbatch gave no job number (got '')$none"
 job 'says something else' 'echo hello' "sbatch gave no job number (got 'hello')$none"
 job 'is killed' 'kill -9 $$' 'Killed'
@@ -124,8 +124,8 @@ task() {
 }
 task 'refuses' 'echo "srun: error: Unable to create step for job 1: Invalid credential" >&2; exit 1' \
 	'srun: error: Unable to create step for job 1: Invalid credential'
-task 'fails without a word' 'exit 1' 'it says nothing'
-task 'ends at once' 'exit 0' 'it says nothing'
+task 'fails without a word' 'exit 1' 'no message was received'
+task 'ends at once' 'exit 0' 'no message was received'
 
 # --- Ctrl-C in each phase: status 130, no word of an innocent stage, nothing left but whole files
 pipe 100000 '{name: write, args: [x_%06d.img]}' >long.yaml

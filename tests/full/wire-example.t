@@ -3,7 +3,7 @@
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 scratch
 needs 'the example of bragg-wire(5)' python:zmq python:msgpack python:numpy
-sed -n '/^\.Bd -literal/,/^\.Ed/p' "$BRAGG_TESTS/../common/wire/bragg-wire.5" | sed '/^\./d' >mean.py
+sed -n '/^\.Bd -literal$/,/^\.Ed/p' "$BRAGG_TESTS/../common/wire/bragg-wire.5" | sed '/^\./d' >mean.py
 {
 	teststage first | teststage source --frames=5 | teststage make | /usr/bin/python3 mean.py
 	echo "status $?"

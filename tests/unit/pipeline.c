@@ -79,7 +79,7 @@ static void one_process_takes_frames_in_order(void **state)
     assert_int_equal(pipeline_check(&p, &e), STATUS_OK);
     assert_int_equal(pipeline_set_count(&p, "b=2", &e), STATUS_OK);
     assert_int_equal(pipeline_check(&p, &e), STATUS_INPUT);
-    assert_non_null(strstr(e.text, "p.yaml:3: stage 'b' takes frames in order"));
+    assert_non_null(strstr(e.text, "p.yaml:3: stage 'b' has --order"));
     pipeline_close(&p);
 }
 
@@ -131,48 +131,51 @@ static void bad_files_are_refused_with_their_line(void **state)
     static const struct {
         const char *text, *message;  // after the path
     } rows[] = {
-        {"", ":1: it is empty"},
-        {"a: 1\n", ":1: a is no key, allowed is stages"},
-        {"stages: 3\n", ":1: stages: must be a list"},
-        {"stages: []\n", ":1: stages: a pipeline has 2 to 64 of them"},
-        {"stages:\n- name: a\n- {name: b\n", ":4: no YAML: did not find expected ',' or '}'"},
-        {"stages:\n\t- name: a\n", ":2: no YAML: found character that cannot start any token"},
+        {"", ":1: empty file"},
+        {"a: 1\n", ":1: a: unknown key; expected stages"},
+        {"stages: 3\n", ":1: stages: expected a list"},
+        {"stages: []\n", ":1: stages: wrong number of stages; expected 2 to 64"},
+        {"stages:\n- name: a\n- {name: b\n", ":4: not YAML: did not find expected ',' or '}'"},
+        {"stages:\n\t- name: a\n", ":2: not YAML: found character that cannot start any token"},
         {"stages:\n- name: a\n- nam: b\n",
-         ":3: nam is no key of a stage, allowed are name, program, args"},
-        {"stages:\n- name: a\n- count: 2\n", ":3: a stage without name:"},
-        {"stages:\n- name: a\n- name: a\n", ":3: the name 'a' is taken by the stage in line 2"},
-        {"stages:\n- name: a\n- name: control\n", ":3: the name 'control' is not allowed"},
-        {"stages:\n- name: a\n- name: B!\n", ":3: the name 'B!' is not allowed"},
+         ":3: nam: unknown key of a stage; expected name, program, args"},
+        {"stages:\n- name: a\n- count: 2\n", ":3: stage without a name"},
+        {"stages:\n- name: a\n- name: a\n",
+         ":3: name: 'a' is already the name of the stage in line 2"},
+        {"stages:\n- name: a\n- name: control\n", ":3: name: 'control' is not allowed"},
+        {"stages:\n- name: a\n- name: B!\n", ":3: name: 'B!' is not allowed"},
         {"stages:\n- name: a\n- name: b\n  name: c\n",
-         ":4: name: the key is given twice in this stage"},
+         ":4: name: this key is given twice in the stage"},
         {"stages:\n- name: a\n- name: b\n  count: x\n", ":4: count: 'x' is no whole number"},
         {"stages:\n- name: a\n- name: b\n  count: 0\n", ":4: count: '0' is out of range"},
         {"stages:\n- name: a\n- name: b\n\n  count: 1001\n", ":5: count: '1001' is out of range"},
         {"stages:\n- name: a\n- name: b\n  threads: -1\n", ":4: threads: '-1' is out of range"},
         {"stages:\n- name: a\n- name: b\n  restart: 1e3\n",
          ":4: restart: '1e3' is no whole number"},
-        {"stages:\n- name: a\n- name: b\n  order: yes\n", ":4: order: 'yes' is not allowed: true"},
+        {"stages:\n- name: a\n- name: b\n  order: yes\n",
+         ":4: order: 'yes' is not allowed; expected true"},
         {"stages:\n- name: a\n- name: b\n  compress: 1\n",
-         ":4: compress: '1' is not allowed: true or false"},
+         ":4: compress: '1' is not allowed; expected true or false"},
         {"stages:\n- name: a\n- {name: b, program: c, after: a, compress: true}\n",
-         ":3: compress: a program with after: takes no frames"},
-        {"stages:\n- name: a\n- name: b\n  args: --x\n", ":4: args: must be a list"},
+         ":3: compress: not allowed with 'after'"},
+        {"stages:\n- name: a\n- name: b\n  args: --x\n", ":4: args: expected a list"},
         {"stages:\n- name: a\n- name: b\n  args: [--x, [1]]\n",
-         ":4: args: must be a text or a number"},
-        {"stages:\n- name: a\n- name: b\n  args: [--in=ipc:///x]\n", ":4: --in is not allowed"},
-        {"stages:\n- name: a\n- name: b\n  input: c\n", ":4: input: there is no stage 'c'"},
+         ":4: args: expected a text or a number"},
+        {"stages:\n- name: a\n- name: b\n  args: [--in=ipc:///x]\n",
+         ":4: args: --in is not allowed"},
+        {"stages:\n- name: a\n- name: b\n  input: c\n", ":4: input: no stage is called 'c'"},
         {"stages:\n- name: a\n- name: b\n  input: b\n",
          ":4: the input of 'b' leads back to itself"},
         {"stages:\n- name: a\n  input: b\n- name: b\n", ":3: the input of 'a' leads back"},
-        {"stages:\n- &x\n  name: a\n- *x\n", ":4: aliases are not allowed"},
-        {"stages: [{name: a}, {name: b}]\nc: d\n", ":2: stages: is the one key"},
-        {"stages: [{name: a}, {name: b}]\n---\na: b\n", ":2: one document is allowed"},
-        {"stages: [{name: a}, {name: b}]\nstages: []\n", ":2: stages: the key is given twice"},
-        {"stages: [{name: a}, {name: b}]\n...\nc\n", ":3: no YAML: did not find expected <doc"},
-        {"stages:\n- name: a\n\t- name: b\n",
-         ":3: no YAML: found a tab character that violates indentation; a tab indents this line"},
-        {"stages:\n- name: a\n- {name: b, <<: {count: 2}}\n", ":3: << is no key of a stage"},
-        {"stages:\n- name: a\n- {name: b, Count: 2}\n", ":3: Count is no key of a stage"},
+        {"stages:\n- &x\n  name: a\n- *x\n", ":4: aliases (*NAME) are not allowed"},
+        {"stages: [{name: a}, {name: b}]\nc: d\n", ":2: stages: no other key"},
+        {"stages: [{name: a}, {name: b}]\n---\na: b\n", ":2: several documents; expected one"},
+        {"stages: [{name: a}, {name: b}]\nstages: []\n", ":2: stages: this key is given twice"},
+        {"stages: [{name: a}, {name: b}]\n...\nc\n", ":3: not YAML: did not find expected <doc"},
+        {"stages:\n- name: a\n\t- name: b\n", ":3: not YAML: found a tab character that violates "
+                                              "indentation; this line is indented with a tab"},
+        {"stages:\n- name: a\n- {name: b, <<: {count: 2}}\n", ":3: <<: unknown key of a stage"},
+        {"stages:\n- name: a\n- {name: b, Count: 2}\n", ":3: Count: unknown key of a stage"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_refused(rows[i].text, rows[i].message);
@@ -198,8 +201,8 @@ static void marks_of_yaml_are_refused(void **state)
         {"stages:\n- name: a\n- !omap {name: b}\n", ":3: !omap: tags"},
         {"--- !x\nstages: [{name: a}, {name: b}]\n", ":1: !x: tags"},
         {"%TAG ! tag:x:\n---\nstages: []\n", ":1: the directive %TAG is not allowed"},
-        {"%X 1\n---\nstages: []\n", ":1: no YAML: found unknown directive name"},
-        {"%YAML 3.0\n---\nstages: []\n", ":1: no YAML: found incompatible YAML document"},
+        {"%X 1\n---\nstages: []\n", ":1: not YAML: found unknown directive name"},
+        {"%YAML 3.0\n---\nstages: []\n", ":1: not YAML: found incompatible YAML document"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_refused(rows[i].text, rows[i].message);
@@ -223,32 +226,32 @@ static void values_of_another_type_are_refused(void **state)
             assert_refused(text, message);
         }
         (void)snprintf(text, sizeof text, "stages:\n- name: a\n- name: b\n  %s: 08\n", keys[k]);
-        (void)snprintf(message, sizeof message, ":4: %s: '08' begins with 0, which is octal",
-                       keys[k]);
+        (void)snprintf(message, sizeof message, ":4: %s: '08' begins with 0, which some", keys[k]);
         assert_refused(text, message);
     }
     for (size_t i = 0; i < sizeof nulls / sizeof *nulls; i++) {
         (void)snprintf(text, sizeof text, "stages:\n- name: a\n- name: b\n  args:\n  - %s\n",
                        nulls[i]);
-        assert_refused(text, ":5: args: must be a text or a number, and is null");
+        assert_refused(text, ":5: args: expected a text or a number, got null");
         (void)snprintf(text, sizeof text, "stages:\n- name: a\n- name: b\n  program: %s\n",
                        nulls[i]);
-        assert_refused(text, ":4: program: must be a text or a number, and is null");
+        assert_refused(text, ":4: program: expected a text or a number, got null");
         (void)snprintf(text, sizeof text, "stages:\n- name: a\n- name: b\n  args: %s\n", nulls[i]);
-        assert_refused(text, ":4: args: must be a list");
+        assert_refused(text, ":4: args: expected a list");
         (void)snprintf(text, sizeof text, "stages:\n- name: a\n- name: %s\n", nulls[i]);
-        assert_refused(text, ":3: name: must be a text or a number, and is null");
+        assert_refused(text, ":3: name: expected a text or a number, got null");
     }
     for (size_t i = 0; i < sizeof bools / sizeof *bools; i++) {
         (void)snprintf(text, sizeof text, "stages:\n- name: a\n- name: b\n  order: %s\n", bools[i]);
         assert_refused(text, ":4: order: '");
     }
-    assert_refused("stages:\n- name: a\n- name: b\n  args:\n  - --a: b\n",
-                   ":5: args: must be a text or a number, and is a mapping; a text with ': '");
+    assert_refused(
+        "stages:\n- name: a\n- name: b\n  args:\n  - --a: b\n",
+        ":5: args: expected a text or a number, got a mapping. A text that contains ': '");
     assert_refused("stages:\n- name: a\n- name: b\n  hosts: [c]\n",
-                   ":4: hosts: must be a text or a number, and is a list");
+                   ":4: hosts: expected a text or a number, got a list");
     assert_refused("stages:\n- name: a\n- name: b\n  args: ['']\n",
-                   ":4: args: must be a text or a number, and is empty");
+                   ":4: args: expected a text or a number, got an empty text");
 }
 
 /* A key and the same option among args. */
@@ -264,7 +267,7 @@ static void a_key_and_its_option_are_refused(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         (void)snprintf(text, sizeof text, "stages:\n- name: a\n- name: b\n  args: [%s]\n  %s\n",
                        rows[i][1], rows[i][0]);
-        (void)snprintf(message, sizeof message, ":5: %.*s: %.*s is in args, too",
+        (void)snprintf(message, sizeof message, ":5: %.*s: %.*s is also in args",
                        (int)strcspn(rows[i][0], ":"), rows[i][0], (int)strcspn(rows[i][1], "="),
                        rows[i][1]);
         assert_refused(text, message);
@@ -330,7 +333,7 @@ static void bad_changes_are_refused(void **state)
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         assert_int_equal(pipeline_set_count(&p, counts[i], &e), STATUS_USAGE);
     assert_int_equal(pipeline_override(&p, "oriet.a=1", &e), STATUS_USAGE);
-    assert_non_null(strstr(e.text, "there is no stage 'oriet'"));
+    assert_non_null(strstr(e.text, "no stage is called 'oriet'"));
     assert_non_null(strstr(e.text, "geometry, orient, fast, write, photons"));
     pipeline_close(&p);
     assert_int_equal(load(&p, "stages: [{name: a}, {name: b}]", &e), STATUS_OK);

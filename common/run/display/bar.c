@@ -1,3 +1,4 @@
+/* The progress bar of bragg-run. */
 #include "run/display/bar.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* The progress bar on a terminal and what each stage does, as the source tells it. */
+/* The progress bar on a terminal, with a table of the stages, from the status of the source. */
 #ifndef BRAGG_RUN_BAR_H
 #define BRAGG_RUN_BAR_H
 
@@ -14,16 +14,16 @@ struct bar {
     struct screen screen;
 };
 
-/* Draws only when `wanted` and stderr is a terminal. */
+/* Opens the bar.  It draws only if `wanted` is true and stderr is a terminal. */
 void bar_open(struct bar *b, bool wanted);
 
-/* Takes the next status over, and draws, a few times a second at most. */
+/* Takes ownership of the content of the next status, and draws at most a few times per second. */
 void bar_show(struct bar *b, struct run_status *r, uint64_t now_ns);
 
-/* Writes a line above what is drawn; once all frames are there, below it, and that stays. */
+/* Prints a line above the bar.  After the last frame, prints below the bar, which then remains. */
 void bar_say(struct bar *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* What is drawn stays. */
+/* Closes the bar; the last drawing remains on the terminal. */
 void bar_close(struct bar *b);
 
 #endif

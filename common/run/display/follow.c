@@ -1,3 +1,4 @@
+/* Shows the progress of a Slurm job, with scontrol and the status of its source. */
 #include "run/display/follow.h"
 
 #include <limits.h>
@@ -20,14 +21,14 @@ struct follower {
     struct bar bar;
     struct lookout lookout;
     char endpoint[ENDPOINT_SIZE], keys[PATH_MAX];
-    bool found;              // where its source listens
+    bool found;              // the endpoint of its source is known
     int signals;             // signalfd
-    char state[STATE_SIZE];  // of the job, as scontrol says; "": not known yet
-    unsigned silent;         // so often in a row scontrol did not tell
+    char state[STATE_SIZE];  // state of the job from scontrol; "": not known yet
+    unsigned silent;         // number of requests in a row that scontrol did not answer
     uint64_t asked_ns;
 };
 
-/* The first line that a command says of the job; "" for none. */
+/* Runs a command about the job and returns its first line; "": none. */
 static void ask(const struct follower *f, const char *command, char *line, size_t size)
 {
     char text[256];
@@ -41,7 +42,7 @@ static void ask(const struct follower *f, const char *command, char *line, size_
         (void)pclose(in);
 }
 
-/* Of a job that scontrol does not know any more the state stays what it was. */
+/* Updates the state of the job.  If scontrol does not know the job any more, the state remains. */
 static void ask_state(struct follower *f, uint64_t now_ns)
 {
     static const char key[] = "JobState=";
@@ -72,7 +73,7 @@ static bool is_over(const struct follower *f)
     return !goes || f->silent > SILENT_MAX;
 }
 
-/* A run that has begun, perhaps anew. */
+/* Finds the run of the job, which may have started again. */
 static void find(struct follower *f)
 {
     char name[FIND_NAME_SIZE];
@@ -103,11 +104,13 @@ static void look(struct follower *f, uint64_t now_ns)
         (void)usleep(WAIT_MS * 1000);
 }
 
-/* After Ctrl-C: true when the job is to end, too. */
+/* After Ctrl-C: asks the user, and returns true if the job is to be cancelled. */
 static bool wants_end(const struct follower *f)
 {
     char answer[LINE_SIZE] = "";
-    fprintf(stderr, "\nbragg-run: end job %s?  It goes on without this otherwise.  [y/N] ", f->job);
+    fprintf(stderr,
+            "\nbragg-run: cancel job %s? Otherwise it continues without this program. [y/N] ",
+            f->job);
     return fgets(answer, sizeof answer, stdin) && (*answer == 'y' || *answer == 'Y');
 }
 
@@ -116,8 +119,10 @@ static enum status interrupted(struct follower *f)
     char said[LINE_SIZE];
     bar_close(&f->bar);
     if (!wants_end(f)) {
-        fprintf(stderr, "bragg-run: bragg-top %s shows how far it is, scancel %s ends it\n", f->dir,
-                f->job);
+        fprintf(stderr,
+                "bragg-run: the job continues. 'bragg-top %s' shows its progress, 'scancel %s' "
+                "ends it\n",
+                f->dir, f->job);
         return STATUS_OK;
     }
     ask(f, "scancel ", said, sizeof said);
@@ -145,9 +150,7 @@ static enum status judge(const struct follower *f, const char *log, struct error
         return STATUS_OK;
     read_last_line(log, last);
     return error_set(e, STATUS_FAILED, "job %s %s; %.200s ends with: %.200s", f->job,
-                     f->silent > SILENT_MAX ? "is not known to scontrol any more"
-                                            : "did not end well",
-                     log, last);
+                     f->silent > SILENT_MAX ? "is unknown to scontrol" : "failed", log, last);
 }
 
 enum status follow_job(const char *job, const char *dir, const char *log, struct error *e)

@@ -1,3 +1,4 @@
+/* Decides when client programs (key `after`) may start. */
 #include "run/display/followers.h"
 
 bool followers_may_start(const struct process *processes, size_t count,

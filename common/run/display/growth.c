@@ -1,3 +1,4 @@
+/* Executes the requests of --add and --remove during a run. */
 #include "run/display/growth.h"
 
 #include <stdio.h>
@@ -6,16 +7,17 @@
 #include "base/opt.h"
 #include "run/pipeline/wish.h"
 
-static const uint64_t LOOK_NS = UINT64_C(100000000);  // how often to look for wishes
+static const uint64_t LOOK_NS = UINT64_C(100000000);  // interval of the search for requests
 
-/* Others need know nothing of it: it binds nothing, and keeps no frame. */
+/* Returns true if such processes can be added and removed during a run: they bind nothing, so other
+ * processes need no new options, and they store no frames. */
 static bool may_change(const struct command *c)
 {
     return c->movable && !c->last && !c->source && !c->after && c->before &&
            pipeline_is_ours(c->stage);
 }
 
-/* Its stage has some process that may; *name gets one of another that does, for people. */
+/* Returns true if the stage has such processes.  Sets *name to a stage that has; NULL: none. */
 static bool stage_may_change(const struct commands *c, const struct pipeline_stage *stage,
                              const char **name)
 {
@@ -56,13 +58,13 @@ static enum status add(struct growth *g, struct restarts *r, struct pipeline_sta
     return s;
 }
 
-/* The latest first.  One that waits for its next start does not get it. */
+/* Removes processes, the newest first.  A process that waits for its restart is not restarted. */
 static enum status drop(struct restarts *r, const struct pipeline_stage *stage, int64_t fewer,
                         struct error *e)
 {
     const int64_t count = count_of(r, stage);
     if (fewer >= count)
-        return error_set(e, STATUS_USAGE, "--remove: '%s' has %d process%s: one must stay",
+        return error_set(e, STATUS_USAGE, "--remove: stage '%s' has %d process%s; one must remain",
                          stage->name, (int)count, count == 1 ? "" : "es");
     for (size_t i = r->count; i-- > 0 && fewer;) {
         struct process *p = &r->processes[i];
@@ -88,17 +90,19 @@ static enum status change(struct growth *g, struct restarts *r, const struct wis
     if (s)
         return s;
     if (!stage_may_change(g->commands, stage, &other))
-        return error_set(e, STATUS_USAGE,
-                         "%s: '%s' stays as it is: processes join and leave what follows the "
-                         "stage that numbers the frames, and neither binds nor keeps anything%s%s",
-                         option, stage->name, other ? ", here " : "; there is none here",
-                         other ? other : "");
+        return error_set(
+            e, STATUS_USAGE,
+            "%s: the process count of '%s' is fixed during a run; only %s%s%s can change", option,
+            stage->name, other ? "'" : "a stage directly after the source", other ? other : "",
+            other ? "'" : "");
     if (w->remove && g->settings->nwraps)
-        return error_set(e, STATUS_USAGE, "--remove: not with --wrap: a command would be told");
+        return error_set(e, STATUS_USAGE,
+                         "--remove does not work with --wrap: the request would reach the wrapper, "
+                         "not the stage");
     s = w->remove ? drop(r, stage, n, e) : add(g, r, stage, n, e);
     (void)snprintf(text, 200, "%s: %d process%s%s", stage->name, (int)count_of(r, stage),
                    count_of(r, stage) == 1 ? "" : "es",
-                   w->remove ? "; who leaves finishes what was promised to it" : "");
+                   w->remove ? "; removed processes finish their frames first" : "");
     return s;
 }
 
@@ -112,8 +116,10 @@ void growth_turn(struct growth *g, struct restarts *r, bool ending, uint64_t now
     while (wish_take(folder, &w)) {
         struct error e = {0};
         char text[200] = "";
-        const enum status s = ending ? error_set(&e, STATUS_FAILED, "the run is about to end")
-                                     : change(g, r, &w, text, &e);
+        const enum status s = ending
+                                  ? error_set(&e, STATUS_FAILED,
+                                              "the run is ending; its process counts cannot change")
+                                  : change(g, r, &w, text, &e);
         wish_answer(folder, &w, s, s ? e.text : text);
     }
 }

@@ -1,4 +1,4 @@
-/* Processes that join a run, or leave it in peace, when its user asks for that (wish.h). */
+/* Adds processes to a run, or removes processes from it, at the request of its user (wish.h). */
 #ifndef BRAGG_RUN_GROWTH_H
 #define BRAGG_RUN_GROWTH_H
 
@@ -9,14 +9,14 @@
 #include "run/pipeline/commands.h"
 
 struct growth {
-    struct pipeline *pipeline;  // borrowed, all three
-    struct commands *commands;
-    const struct command_settings *settings;  // by which those were made
-    uint64_t looked_ns;                       // for wishes
+    struct pipeline *pipeline;                // borrowed
+    struct commands *commands;                // borrowed
+    const struct command_settings *settings;  // borrowed; the commands were made with these
+    uint64_t looked_ns;                       // time of the latest search for requests
 };
 
-/* Does what was asked for since, and answers; new processes stand behind the others, to be started.
- * `ending`: nothing is started any more. */
+/* Executes and answers new requests.  New processes are appended to the list, to be started.
+ * `ending`: the run is ending, so requests are refused. */
 void growth_turn(struct growth *g, struct restarts *r, bool ending, uint64_t now_ns);
 
 #endif

@@ -1,3 +1,4 @@
+/* The table of --stats and the merged trace of --trace. */
 #include "run/display/report.h"
 
 #include <string.h>
@@ -20,8 +21,8 @@ void report_stats(const struct commands *c, const char *folder, FILE *out)
                     100 * cost.output);
 }
 
-/* Copies what stands between the outer brackets of "[...]\n"; nothing when it is cut short,
- * as that of a killed process may be: then false. */
+/* Copies the text between the outer brackets of "[...]\n".  Returns false, and copies nothing, if
+ * the file is incomplete, as that of a killed process can be. */
 static bool copy_events(FILE *in, FILE *out, bool *any)
 {
     char end[2];
@@ -38,7 +39,7 @@ static bool copy_events(FILE *in, FILE *out, bool *any)
     return true;
 }
 
-/* Shows the name that the process has in the pipeline, and its place there. */
+/* Labels a process of the trace with its name and place in the pipeline. */
 static void label_process(FILE *in, const char *name, size_t place, FILE *out)
 {
     char first[LINE_BYTES];

@@ -1,3 +1,4 @@
+/* The page of --report about a run. */
 #include "run/display/report_page.h"
 
 #include <inttypes.h>
@@ -15,7 +16,7 @@
 #include "run/display/timeline.h"
 #include "run/local/restart.h"
 
-enum { PIPELINE_SHOWN = 1 << 16 };  // bytes of the file
+enum { PIPELINE_SHOWN = 1 << 16 };  // bytes of the pipeline file that are shown at most
 
 enum status report_page_open(struct report_page *r, const char *folder, const char *const *argv,
                              struct error *e)
@@ -63,7 +64,7 @@ static void write_process(FILE *out, const char *folder, const struct process *p
         fputs("<td></td><td></td><td></td><td></td>", out);
     }
     fprintf(out, "<td>%" PRId64 "</td><td>", p->restarts);
-    html_text(out, p->status ? fate : "well");
+    html_text(out, p->status ? fate : "without an error");
     fputs("</td></tr>\n", out);
 }
 
@@ -83,8 +84,8 @@ void report_page_take(void *owner, const struct process *processes, size_t count
     const struct report_page *r = owner;
     FILE *out = r->processes;
     size_t lines = 0;
-    fputs("<div class=\"card wide\"><h3>What each process cost</h3><table><tr><th>stage</th>"
-          "<th>frames</th><th>CPU s</th><th>CPU ms a frame</th><th>its time</th><th>restarts</th>"
+    fputs("<div class=\"card wide\"><h3>Cost of each process</h3><table><tr><th>stage</th>"
+          "<th>frames</th><th>CPU s</th><th>CPU ms per frame</th><th>time</th><th>restarts</th>"
           "<th>ended</th></tr>\n",
           out);
     for (size_t i = 0; i < count; i++) {
@@ -92,15 +93,15 @@ void report_page_take(void *owner, const struct process *processes, size_t count
         lines += processes[i].lines;
     }
     fputs(
-        "</table><p class=\"soft\">Its time: blue computing, green waiting for frames, red waiting "
-        "for those behind it. The stage that computes all the time is the one that all others "
-        "wait for.</p></div>\n",
+        "</table><p class=\"soft\">Time: blue is computing, green is waiting for frames, red is "
+        "waiting for the next stages. The stage that computes most of its time limits the speed of "
+        "the run.</p></div>\n",
         out);
     timeline_write(out, r->folder, processes, count);
-    fputs("<div class=\"card\"><h3>What stages said</h3><pre>", out);
+    fputs("<div class=\"card\"><h3>Messages of the stages</h3><pre>", out);
     for (size_t i = 0; i < count; i++)
         write_said(out, &processes[i]);
-    fputs(lines ? "</pre></div>\n" : "Nothing.</pre></div>\n", out);
+    fputs(lines ? "</pre></div>\n" : "None.</pre></div>\n", out);
 }
 
 /* ---- the run -------------------------------------------------------------------------- */
@@ -114,13 +115,15 @@ static void write_outcome(FILE *out, const struct report_page *r, enum status st
     readable_time((double)(clock_ns() - r->began_ns) / 1e9, time);
     if (status) {
         fputs("<ul class=\"notes\"><li>", out);
-        html_text(out, status == STATUS_INTERRUPTED && !outcome->text[0] ? "It was interrupted."
-                       : outcome->text[0]                                ? outcome->text
-                                                                         : "It failed.");
+        html_text(out, status == STATUS_INTERRUPTED && !outcome->text[0]
+                           ? "The run was interrupted."
+                       : outcome->text[0] ? outcome->text
+                                          : "The run failed.");
         fprintf(out, " (status %d)</li></ul>\n", (int)status);
     }
-    fprintf(out, "<p>%s, begun at %s, took %s.</p>\n<pre>",
-            status ? "This run did not end well" : "This run ended well", date, time);
+    fprintf(out, "<p>%s. It started at %s and took %s.</p>\n<pre>",
+            status ? "This run ended with an error" : "This run ended without an error", date,
+            time);
     for (const char *const *word = r->argv; *word; word++) {
         fputs(word == r->argv ? "" : " ", out);
         html_text(out, *word);
@@ -147,8 +150,8 @@ static void write_pipeline(FILE *out, const char *path)
         (void)fclose(in);
 }
 
-/* The page of bragg-report has two gaps: copies what stands before, between or behind them (0, 1,
- * 2); false for a page without gaps. */
+/* The page of bragg-report has two gaps.  Copies the part before (0), between (1) or after them
+ * (2). Returns false for a page without gaps. */
 static bool copy_part(FILE *in, FILE *out, int part)
 {
     char *line = NULL;

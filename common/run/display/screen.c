@@ -1,3 +1,4 @@
+/* Redraws lines on a terminal. */
 #include "run/display/screen.h"
 
 #include <stdlib.h>
@@ -6,7 +7,7 @@
 
 enum { COLUMNS = 80, ROWS = 24 };
 
-/* As wide and high as the terminal says; as usual where it does not. */
+/* Returns the size of the terminal; a default if it is unknown. */
 static struct winsize size_of(FILE *out)
 {
     struct winsize size = {0};

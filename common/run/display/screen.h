@@ -1,4 +1,4 @@
-/* Lines that are drawn again and again at the same place of a terminal. */
+/* Lines that are redrawn at the same place of a terminal. */
 #ifndef BRAGG_RUN_SCREEN_H
 #define BRAGG_RUN_SCREEN_H
 
@@ -8,16 +8,16 @@
 
 struct screen {
     FILE *out;
-    int lines;  // that stand there now, the cursor behind the last
+    int lines;  // number of lines drawn now; the cursor is after the last one
 };
 
-/* Clears what stands there, so that something else can be written. */
+/* Clears the lines, so that other text can be written. */
 void screen_clear(struct screen *s);
 
-/* Draws `heading` and, if the terminal has room, the rows of the view. */
+/* Draws `heading` and, if the terminal is large enough, the rows of the view. */
 void screen_draw(struct screen *s, const char *heading, const struct view *v);
 
-/* Leaves what stands there, and goes on below. */
+/* Leaves the lines on the terminal and moves the cursor below them. */
 void screen_end(struct screen *s);
 
 #endif

@@ -1,3 +1,4 @@
+/* Reads the statistics of a process. */
 #include "run/display/stats.h"
 
 #include <stdio.h>
@@ -17,7 +18,7 @@ double stats_value(const char *json, const char *name)
     return at ? strtod(at + strlen(key), NULL) : 0;
 }
 
-/* A process appends a line each time it ran. */
+/* The file has one line for each start of the process; the last one counts. */
 bool stats_read(const char *folder, const char *name, struct process_cost *cost)
 {
     char line[LINE_BYTES];

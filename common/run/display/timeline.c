@@ -1,3 +1,4 @@
+/* Draws a short interval of a run as SVG, from the traces of its processes. */
 #include "run/display/timeline.h"
 
 #include <math.h>
@@ -7,11 +8,11 @@
 #include "base/alloc.h"
 #include "run/display/stats.h"
 
-/* A line of a process, in units of SVG; frames that the moment shall hold. */
+/* Size of a row in SVG units; number of frames that the interval should contain. */
 static const double WIDTH = 900, LEFT = 130, ROW = 18, BAR = 12, FRAMES = 10;
 enum { LINE_BYTES = 512, SPANS_MAX = 4000, NAME_SHOWN = 18 };
 
-/* What a process did, us on the clock of all. */
+/* Work of a process, in us on the common clock. */
 struct span {
     double from_us, to_us, frame;
     char name[12];
@@ -38,8 +39,9 @@ static FILE *open_trace(const char *folder, const struct process *p)
     return in;
 }
 
-/* A time in which all processes that computed frames did so, and have kept it: a trace holds the
- * last spans alone.  `rate` is that of the fastest, frames/us. */
+/* A time in which all processes that compute frames were working, and which all traces still
+ * contain: a trace keeps only the last spans.  `rate` is that of the fastest process, in frames/us.
+ */
 struct extent {
     double from_us, to_us, rate;
 };
@@ -109,11 +111,11 @@ void timeline_write(FILE *out, const char *folder, const struct process *process
         return;
     const double middle_us = 0.5 * (all.from_us + all.to_us),
                  half_us = 0.5 * fmin(all.to_us - all.from_us, FRAMES / all.rate);
-    fprintf(
-        out,
-        "<div class=\"card wide\"><h3>Who did what when</h3>\n<svg class=\"plot\" viewBox=\"0 0 "
-        "%g %g\" role=\"img\" aria-label=\"Work of each process over %.3g ms\">\n",
-        WIDTH, ROW * (double)count, 2 * half_us / 1e3);
+    fprintf(out,
+            "<div class=\"card wide\"><h3>Timeline of the processes</h3>\n<svg class=\"plot\" "
+            "viewBox=\"0 0 "
+            "%g %g\" role=\"img\" aria-label=\"Work of each process over %.3g ms\">\n",
+            WIDTH, ROW * (double)count, 2 * half_us / 1e3);
     size_t row = 0;
     for (size_t i = 0; i < count; i++) {
         FILE *in = open_trace(folder, &processes[i]);
@@ -123,9 +125,9 @@ void timeline_write(FILE *out, const char *folder, const struct process *process
                   middle_us + half_us);
         (void)fclose(in);
     }
-    fprintf(out,
-            "</svg>\n<p class=\"soft\">%.3g ms of the run, from left to right: dark "
-            "computing, light taking in and sending. bragg-run --trace=FILE keeps all of it for "
-            "ui.perfetto.dev.</p></div>\n",
-            2 * half_us / 1e3);
+    fprintf(
+        out,
+        "</svg>\n<p class=\"soft\">%.3g ms of the run. Dark: computing. Light: receiving and "
+        "sending. bragg-run --trace=FILE records the whole run for ui.perfetto.dev.</p></div>\n",
+        2 * half_us / 1e3);
 }

@@ -1,4 +1,4 @@
-/* Who did what when: a moment of a run, from the traces of its processes. */
+/* A short interval of a run as a timeline of its processes, from their traces. */
 #ifndef BRAGG_RUN_TIMELINE_H
 #define BRAGG_RUN_TIMELINE_H
 
@@ -6,7 +6,7 @@
 
 #include "run/local/process.h"
 
-/* Writes it as a card with SVG; nothing where the traces in `folder` have no
+/* Writes the timeline as an SVG card of a page.  Writes nothing if the traces in `folder` have no
  * time in common. */
 void timeline_write(FILE *out, const char *folder, const struct process *processes, size_t count);
 

@@ -1,13 +1,14 @@
+/* Derives rates, fractions of time and the bottleneck from status messages. */
 #include "run/display/view.h"
 
 #include <string.h>
 
-/* A stage that works for less of its time keeps nobody waiting. */
+/* A stage that works for a smaller fraction of its time is not a bottleneck. */
 static const double BOTTLENECK_SHARE = 0.5;
 enum { FRAMES_FOR_RATE = 10 };
 
-/* A younger process has shares of nothing yet: the CPU time of its start is that of more seconds
- * than it counts. */
+/* Fractions are not shown for a younger process: the CPU time of its start would be divided by too
+ * short a time. */
 static const uint64_t LEAST_NS = 300000000;
 
 const struct run_status *view_latest(const struct view *v)
@@ -31,9 +32,9 @@ uint64_t view_refused(const struct view *v)
     return sum;
 }
 
-/* --- what a status says -------------------------------------------------- */
+/* --- one status ------------------------------------------------------------ */
 
-/* The names come from other processes: nothing in them may steer a terminal. */
+/* Replaces control characters in a name, which comes from another process. */
 static void make_printable(char *text)
 {
     for (; *text; text++)
@@ -41,7 +42,7 @@ static void make_printable(char *text)
             *text = '?';
 }
 
-/* How far that process was in the oldest status that tells, for its work since then. */
+/* Returns the work of a process in the oldest status that has it, to get the work since then. */
 static struct work work_before(const struct view *v, const struct process_status *p)
 {
     for (size_t i = 0; i + 1 < v->count; i++)
@@ -77,7 +78,7 @@ static bool same_stage(const struct process_status *a, const struct process_stat
     return strcmp(a->stage, b->stage) == 0 && strcmp(a->group, b->group) == 0;
 }
 
-/* Shares become means over the processes, the rest sums. */
+/* Merges the rows of two processes: fractions become means, other numbers sums. */
 static void merge(struct view_row *row, const struct view_row *more)
 {
     const double old = row->tells ? row->processes : 0, new = more->tells, all = old + new;
@@ -96,9 +97,9 @@ static void merge(struct view_row *row, const struct view_row *more)
     row->out_mb_s += more->out_mb_s;
 }
 
-/* --- what follows from several ------------------------------------------- */
+/* --- several statuses ------------------------------------------------------ */
 
-/* The stage that is busiest: the others wait for it. */
+/* Marks the busiest stage, for which the other stages wait. */
 static void mark_bottleneck(struct view *v)
 {
     const struct process_status *slowest = NULL;
@@ -124,7 +125,7 @@ static void find_rate(struct view *v)
     const struct run_status *now = view_latest(v);
     struct run_status then = v->statuses[0];
     if (now->acknowledged < then.acknowledged + FRAMES_FOR_RATE)
-        then = (struct run_status){0};  // too few to tell: since the beginning
+        then = (struct run_status){0};  // too few frames: since the start
     const double s = (double)(now->elapsed_ns - then.elapsed_ns) / 1e9;
     v->rate = s > 0 ? (double)(now->acknowledged - then.acknowledged) / s : 0;
     v->left_s = -1;
@@ -138,7 +139,7 @@ void view_take(struct view *v, struct run_status *r, bool by_stage)
     if (r->acknowledged > r->total)
         r->acknowledged = r->total;
     if (last && (r->elapsed_ns < last->elapsed_ns || r->acknowledged < last->acknowledged))
-        view_clear(v);  // another source has taken over
+        view_clear(v);  // the source was restarted
     if (v->count == VIEW_STATUSES) {
         run_status_free(&v->statuses[0]);
         memmove(&v->statuses[0], &v->statuses[1], --v->count * sizeof *v->statuses);

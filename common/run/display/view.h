@@ -1,6 +1,6 @@
 /*
- * What a watcher makes of statuses: rates and shares of the last seconds, the time that is
- * left, and the stage that all others wait for.
+ * What an observer derives from status messages: rates and fractions of time over the last
+ * statuses, the remaining time, and the bottleneck.
  */
 #ifndef BRAGG_RUN_VIEW_H
 #define BRAGG_RUN_VIEW_H
@@ -12,43 +12,44 @@
 
 enum { VIEW_STATUSES = 10 };
 
-/* A process, or several of one stage. */
+/* One row of the table: a process, or several processes of one stage. */
 struct view_row {
-    const struct process_status *process;  // the first of them
-    int processes;
+    const struct process_status *process;  // the first process of the row
+    int processes;                         // number of processes
     uint64_t frames, held;
-    bool tells;                     // what follows is known
-    double compute, input, output;  // shares of the time: computing, waiting for either
-    double busy;                    // computing, or with messages
-    double cpus;                    // CPU time by time
-    double in_mb_s, out_mb_s;
+    bool tells;                     // the process reports times; without, all below is 0
+    double compute, input, output;  // fractions of time: computing, waiting for input, output
+    double busy;                    // fraction of time: computing and handling messages
+    double cpus;                    // CPU time per time
+    double in_mb_s, out_mb_s;       // 10^6 bytes per second
     bool bottleneck;
 };
 
 struct view {
     size_t count;
-    struct run_status statuses[VIEW_STATUSES];  // owned; the oldest first
-    double rate;                                // frames/s that were acknowledged
-    double left_s;                              // until all are; below 0: cannot be told
+    struct run_status statuses[VIEW_STATUSES];  // owned; the latest statuses, the oldest first
+    double rate;                                // acknowledged frames per second
+    double left_s;                              // remaining time; below 0: unknown
     size_t nrows;
-    struct view_row rows[STATUS_PROCESSES_MAX];  // as in the latest status
+    struct view_row rows[STATUS_PROCESSES_MAX];  // in the order of the latest status
 };
 
-/* Takes the next status over; with `by_stage` processes of one stage share a row. */
+/* Takes ownership of the content of the next status.  `by_stage`: one row per stage, not per
+ * process. */
 void view_take(struct view *v, struct run_status *r, bool by_stage);
 void view_clear(struct view *v);
 
-/* The latest status; NULL before the first. */
+/* Returns the latest status; NULL: none yet. */
 const struct run_status *view_latest(const struct view *v);
 
-/* Connections without a good key that all processes have refused. */
+/* Returns the number of connections without a valid key that all processes have refused. */
 uint64_t view_refused(const struct view *v);
 
-/* "450 of 1000 frames, 35.2/s, 0:15 left", without a newline. */
+/* Writes "450 of 1000 frames, 35.2/s, 0:15 left", without a newline. */
 void view_summary(const struct view *v, char *text, size_t size);
 
-/* Lines of at most 79 characters for people: a heading, then the rows; and one object of
- * JSON in one line. `ended` is the exit status of the run, below 0 while it goes on. */
+/* Print the view: as a table with lines of at most 79 characters, and as one JSON object in one
+ * line. `ended` is the exit status of the run; below 0: the run continues. */
 void view_print(const struct view *v, FILE *out);
 void view_print_json(const struct view *v, int ended, FILE *out);
 

@@ -1,4 +1,4 @@
-/* A view as lines for people and for programs. */
+/* Prints a view as a table, and as JSON. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* The list of hosts, and the host of each process. */
 #include "run/hosts/hosts.h"
 
 #include <stdio.h>
@@ -15,7 +16,7 @@ static bool names_hosts(const struct pipeline_stage *s)
     return s->hosts && !is_word(s->hosts);
 }
 
-/* Index of a name of `length` bytes; the count when it is not there. */
+/* Returns the index of a name of `length` bytes; the count: not found. */
 static size_t find(const struct hosts *h, const char *name, size_t length)
 {
     size_t i = 0;
@@ -25,8 +26,8 @@ static size_t find(const struct hosts *h, const char *name, size_t length)
     return i;
 }
 
-/* Names are words of other programs' command lines: nothing in them is an option or has a meaning
- * for a shell. */
+/* Checks a host name.  Names become words in the command lines of other programs, so they must not
+ * look like an option or contain characters with a meaning for a shell. */
 static bool is_good(const char *name, size_t length)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -41,12 +42,13 @@ static enum status add_names(struct hosts *h, const char *option, const char *te
         const size_t length = strcspn(name, ",");
         if (!is_good(name, length))
             return error_set(e, bad,
-                             "%s'%.80s' must be names of hosts, parted by commas: letters, digits "
-                             "and -_.@:[], not - at the beginning",
+                             "%s'%.80s' is not a list of host names; expected letters, digits "
+                             "and -_.@:[], without - at the start, separated by commas",
                              option, text);
         if (find(h, name, length) == h->count) {
             if (h->count == HOSTS_MAX)
-                return error_set(e, bad, "%smore than %d hosts", option, HOSTS_MAX);
+                return error_set(e, bad, "%s'%.80s' and more: too many hosts; expected at most %d",
+                                 option, text, HOSTS_MAX);
             (void)snprintf(h->list[h->count++].name, HOST_TYPED_SIZE, "%.*s", (int)length, name);
         }
         name += length;
@@ -71,7 +73,7 @@ enum status hosts_open(struct hosts *h, enum launcher launcher, const char *text
     }
     if (s == STATUS_OK && !h->count)
         s = error_set(e, STATUS_USAGE,
-                      "--launcher: on which hosts?  Say --hosts=A,B or hosts: in %s", p->path);
+                      "--launcher=ssh: no hosts given. Use --hosts=A,B, or hosts: in %s", p->path);
     return s;
 }
 
@@ -91,8 +93,8 @@ enum status hosts_multiply(const struct hosts *h, struct pipeline *p, struct err
             continue;
         if ((size_t)s->count * h->count > PIPELINE_COUNT_MAX)
             return error_set(e, STATUS_INPUT,
-                             "%s:%ld: stage '%s' has %lld processes on each of %zu hosts: more "
-                             "than %d",
+                             "%s:%ld: stage '%s' has %lld processes on each of %zu hosts; expected "
+                             "at most %d in total",
                              p->path, s->line, s->name, (long long)s->count, h->count,
                              PIPELINE_COUNT_MAX);
         s->count *= (int64_t)h->count;
@@ -105,12 +107,13 @@ enum status hosts_refuse(const struct pipeline *p, struct error *e)
     for (size_t i = 0; i < p->nstages; i++)
         if (names_hosts(&p->stages[i]))
             return error_set(e, STATUS_INPUT,
-                             "%s:%ld: hosts: stage '%s' is to run on %.80s: say --launcher=ssh",
+                             "%s:%ld: hosts: stage '%s' names %.80s, but no launcher is given. Use "
+                             "--launcher=ssh",
                              p->path, p->stages[i].line, p->stages[i].name, p->stages[i].hosts);
     return STATUS_OK;
 }
 
-/* Number i of the names in a text that is good. */
+/* Returns the host index of name number i in a valid list of names. */
 static size_t find_named(const struct hosts *h, const char *text, size_t i)
 {
     for (; i; i--)

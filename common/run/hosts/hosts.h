@@ -10,10 +10,10 @@ enum launcher { LAUNCHER_NONE, LAUNCHER_SSH, LAUNCHER_SLURM };  // order of --la
 enum { HOSTS_MAX = 1024, HOST_TYPED_SIZE = 256, HOST_ADDRESS_SIZE = 46 };
 
 struct host {
-    char name[HOST_TYPED_SIZE];       // as the launcher knows it; ".": this one
-    char self[HOST_SIZE];             // as it calls itself, once it has told
-    char address[HOST_ADDRESS_SIZE];  // at which others reach it
-    int *ports;                       // owned; that are free
+    char name[HOST_TYPED_SIZE];       // name for the launcher; ".": this host
+    char self[HOST_SIZE];             // name that the host reports about itself
+    char address[HOST_ADDRESS_SIZE];  // address at which the other hosts reach it
+    int *ports;                       // owned; free tcp ports
     size_t nports;
 };
 
@@ -21,24 +21,25 @@ struct hosts {
     enum launcher launcher;
     size_t count;
     struct host *list;  // owned
-    const char *dir;    // absolute; where processes run
-    const char *from;   // absolute; where bragg-run was started, NULL: there
+    const char *dir;    // absolute working folder of the processes
+    const char *from;   // absolute folder where bragg-run was started; NULL: the same as dir
 };
 
-/* Those of a text, parted by commas (NULL: none), then those that stages name.  STATUS_USAGE for a
- * name that is not allowed, too many, or none at all.  Always followed by hosts_close. */
+/* Lists the hosts of a text, separated by commas (NULL: none), then the hosts that stages name.
+ * STATUS_USAGE, or STATUS_INPUT for names in the file: a name is invalid, there are too many hosts,
+ * or none.  Call hosts_close afterwards, also after an error. */
 enum status hosts_open(struct hosts *h, enum launcher launcher, const char *text,
                        const struct pipeline *p, struct error *e);
 void hosts_close(struct hosts *h);
 
-/* A stage with `hosts: each` gets its count of processes for every host.  STATUS_INPUT when these
- * are too many. */
+/* Multiplies the count of stages with `hosts: each` by the number of hosts.
+ * STATUS_INPUT: there would be too many processes. */
 enum status hosts_multiply(const struct hosts *h, struct pipeline *p, struct error *e);
 
-/* Without a launcher no stage may name hosts.  STATUS_INPUT. */
+/* Checks a pipeline without a launcher.  STATUS_INPUT: a stage names hosts. */
 enum status hosts_refuse(const struct pipeline *p, struct error *e);
 
-/* The index of the host of process number i of a stage. */
+/* Returns the index of the host of process number i of a stage. */
 size_t hosts_place(const struct hosts *h, const struct pipeline_stage *s, int64_t i);
 
 #endif

@@ -1,3 +1,4 @@
+/* Checks all hosts at the same time, through bragg-run --remote on each. */
 #include "run/hosts/hosts_check.h"
 
 #include <arpa/inet.h>
@@ -25,16 +26,16 @@
 enum { LINE_SIZE = 512 };
 static const uint64_t PATIENCE_NS = 20 * SECOND;
 
-/* One host that is asked. */
+/* The check of one host. */
 struct question {
     struct host *host;
     pid_t pid;
-    int orders, answers;                    // pipes; -1: closed
+    int orders, answers;                    // pipes to and from the host; -1: closed
     size_t wanted;                          // ports
-    char line[LINE_SIZE], last[LINE_SIZE];  // that comes; that came last and is no answer
+    char line[LINE_SIZE], last[LINE_SIZE];  // line being read; latest line that is not an answer
     size_t length;
-    bool ended;                          // it has told all
-    char version[64], lacks[LINE_SIZE];  // "": not told; it has all
+    bool ended;                          // all answers have arrived
+    char version[64], lacks[LINE_SIZE];  // "": not reported; none is missing
     bool unshared;
 };
 
@@ -58,7 +59,7 @@ static enum status begin(struct question *q, const struct hosts *h, struct error
         return error_errno(e, STATUS_FAILED, "cannot make pipes for host '%s'", q->host->name);
     q->pid = fork();
     if (q->pid == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGTERM);  // a host that does not answer keeps ssh waiting
+        (void)prctl(PR_SET_PDEATHSIG, SIGTERM);  // a silent host keeps ssh waiting
         (void)dup2(in[0], STDIN_FILENO);
         (void)dup2(out[1], STDOUT_FILENO);
         (void)dup2(out[1], STDERR_FILENO);
@@ -82,7 +83,7 @@ static bool runs_on(const struct hosts *h, const struct pipeline *p, size_t stag
     return *processes > 0;
 }
 
-/* A launcher that ended already says why itself. */
+/* Sends the questions to a host.  If the launcher has ended already, it has printed the reason. */
 static void ask(struct question *q, const struct hosts *h, const struct pipeline *p,
                 const char *file)
 {
@@ -145,8 +146,9 @@ static void listen_to(struct question *q)
     }
 }
 
-/* --- an end from outside, so that what was made is removed ---------------- */
+/* --- signals -------------------------------------------------------------- */
 
+/* The signal that ended the check; 0: none. */
 static volatile sig_atomic_t ended_by;
 
 static void note_end(int number)
@@ -157,7 +159,8 @@ static void note_end(int number)
 enum { ENDS = 3 };
 static const int ends[ENDS] = {SIGINT, SIGTERM, SIGHUP};
 
-/* Those that this process was started to ignore stay ignored. */
+/* Catches the signals that end a run, so that the caller can remove what it made.  Signals that
+ * this process was started to ignore remain ignored. */
 static void catch_ends(struct sigaction before[ENDS])
 {
     const struct sigaction mine = {.sa_handler = note_end};
@@ -173,7 +176,8 @@ static void release_ends(const struct sigaction before[ENDS])
         (void)sigaction(ends[i], &before[i], NULL);
 }
 
-/* What a run that was ended so says, too: Ctrl-C needs no word. */
+/* Sets the error for a check that a signal ended, as for a run that a signal ended.  Ctrl-C needs
+ * no message. */
 static enum status say_end(struct error *e)
 {
     *e = (struct error){0};
@@ -182,9 +186,9 @@ static enum status say_end(struct error *e)
                                           ended_by == SIGTERM ? "SIGTERM" : "SIGHUP");
 }
 
-/* --- listening ------------------------------------------------------------- */
+/* --- answers --------------------------------------------------------------- */
 
-/* Until all have told, or said that they cannot. */
+/* Reads the answers of all hosts, until each has answered or ended. */
 static void listen_to_all(struct question *list, struct pollfd *polls, size_t count)
 {
     const uint64_t until_ns = clock_ns() + PATIENCE_NS;
@@ -202,7 +206,7 @@ static void listen_to_all(struct question *list, struct pollfd *polls, size_t co
     }
 }
 
-/* --- what they must have ------------------------------------------------- */
+/* --- requirements ---------------------------------------------------------- */
 
 static enum status judge(const struct question *q, const char *folder, struct error *e)
 {
@@ -211,24 +215,25 @@ static enum status judge(const struct question *q, const char *folder, struct er
     (void)snprintf(ours, sizeof ours, "%s %d", BRAGG_VERSION, PHYSICS_VERSION);
     if (!q->version[0])
         return error_set(e, STATUS_FAILED, "host '%.80s' does not answer: %.200s", name,
-                         q->last[0] ? q->last : "it says nothing");
+                         q->last[0] ? q->last : "no message was received");
     if (strcmp(q->version, ours) != 0)
         return error_set(e, STATUS_FAILED,
-                         "host '%.80s' has braggpipe %.20s, physics %.10s, must be %s, physics %d",
+                         "host '%.80s' has braggpipe %.20s, physics %.10s; expected %s, physics %d",
                          name, strtok(strdupa(q->version), " "), strrchr(q->version, ' ') + 1,
                          BRAGG_VERSION, PHYSICS_VERSION);
     if (q->lacks[0])
-        return error_set(e, STATUS_FAILED,
-                         "host '%.80s' has no program '%.80s' beside its bragg-run or in PATH",
-                         name, q->lacks);
+        return error_set(
+            e, STATUS_FAILED,
+            "host '%.80s' has no program '%.80s' in the folder of its bragg-run or in PATH", name,
+            q->lacks);
     if (q->unshared)
         return error_set(e, STATUS_FAILED,
-                         "host '%.80s' does not see the folder %.200s: all hosts must share the "
+                         "host '%.80s' does not see the folder %.200s; all hosts must share the "
                          "--workdir",
                          name, folder);
     if (!q->ended || q->host->nports < q->wanted)
-        return error_set(e, STATUS_FAILED, "host '%.80s' has not told all: %.200s", name,
-                         q->last[0] ? q->last : "no port is free");
+        return error_set(e, STATUS_FAILED, "host '%.80s': start-up check incomplete: %.200s", name,
+                         q->last[0] ? q->last : "no free TCP port");
     return STATUS_OK;
 }
 
@@ -237,7 +242,7 @@ static bool is_loopback(const struct host *host)
     return strncmp(host->address, "127.", 4) == 0;
 }
 
-/* This host is known to others by the address from which it goes to them. */
+/* Finds the address of this host: the one from which it connects to the other hosts. */
 static void find_own(struct host *own, const struct hosts *h)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(9)};
@@ -254,7 +259,7 @@ static void find_own(struct host *own, const struct hosts *h)
         (void)close(fd);
 }
 
-/* What only a host itself reaches is no address among several. */
+/* Checks that no address is one that only the host itself can reach, such as 127.0.0.1. */
 static enum status check_addresses(struct hosts *h, struct error *e)
 {
     for (size_t i = 0; i < h->count; i++)
@@ -264,7 +269,7 @@ static enum status check_addresses(struct hosts *h, struct error *e)
         for (size_t k = 0; k < h->count; k++)
             if (is_loopback(&h->list[i]) && strcmp(h->list[i].self, h->list[k].self) != 0)
                 return error_set(e, STATUS_FAILED,
-                                 "host '%.80s' knows no address of its own but %s, which '%.80s' "
+                                 "host '%.80s' has only the address %s, which host '%.80s' "
                                  "cannot reach",
                                  h->list[i].name, h->list[i].address, h->list[k].name);
     return STATUS_OK;

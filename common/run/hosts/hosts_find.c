@@ -1,3 +1,4 @@
+/* Finds the hosts of a run from the options, the file and Slurm. */
 #include "run/hosts/hosts_find.h"
 
 #include "base/alloc.h"

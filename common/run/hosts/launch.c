@@ -1,3 +1,4 @@
+/* Starts bragg-run --remote on another host, with ssh or srun. */
 #include "run/hosts/launch.h"
 
 #include <errno.h>
@@ -16,7 +17,8 @@
 #include "run/hosts/remote.h"
 #include "run/pipeline/program.h"
 
-enum { ORDERS_BYTES = 1 << 20 };  // that a pipe holds until the launcher reads them
+/* Size of the pipe, so that all items fit before the launcher reads them. */
+enum { ORDERS_BYTES = 1 << 20 };
 
 static const char *const launchers[] = {"", "ssh", "srun"};
 
@@ -24,13 +26,13 @@ enum status launch_check(enum launcher launcher, struct error *e)
 {
     char *program = program_find(launchers[launcher]);
     if (!program)
-        return error_set(e, STATUS_USAGE, "--launcher: there is no program '%s' in PATH",
+        return error_set(e, STATUS_USAGE, "--launcher: program '%s' not found in PATH",
                          launchers[launcher]);
     mem_free(program);
     return STATUS_OK;
 }
 
-/* For a shell, in one pair of quotes that every shell knows. */
+/* Quotes a text for any shell, with single quotes. */
 static void quote(const char *text, char *quoted, size_t size)
 {
     size_t n = 0;
@@ -40,7 +42,7 @@ static void quote(const char *text, char *quoted, size_t size)
     quoted[n] = 0;
 }
 
-/* A step of its own, with what Slurm is to give it. */
+/* Executes srun for a job step of its own, with the CPUs and GPUs of `share`. */
 static void exec_srun(const struct host *host, const struct share *share, const char *self)
 {
     char node[HOST_TYPED_SIZE + 16], cpus[40], gpus[40];
@@ -64,7 +66,7 @@ void launch_exec(const struct hosts *hosts, const struct host *host, const struc
     static const char script[] =
         "exec sh -c 'p=$0; test -x \"$p\" || p=bragg-run; "
         "command -v \"$p\" >/dev/null || "
-        "{ echo \"there is no bragg-run, neither $0 nor in PATH\"; exit 127; }; "
+        "{ echo \"bragg-run not found, neither as $0 nor in PATH\"; exit 127; }; "
         "exec \"$p\" --remote' ";
     char self[PATH_MAX], text[2 * PATH_MAX + sizeof script];
     const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -84,7 +86,7 @@ void launch_exec(const struct hosts *hosts, const struct host *host, const struc
     log_line(LOG_ERROR, "cannot run %s: %s", launchers[hosts->launcher], strerror(errno));
 }
 
-/* --- what is told -------------------------------------------------------- */
+/* --- items for the other end ----------------------------------------------- */
 
 static void put(FILE *out, const char *name, const char *value)
 {
@@ -98,8 +100,8 @@ static void put_setting(FILE *out, const char *name, const char *value)
     putc(0, out);
 }
 
-/* Of the environment of this process goes over what its stages know, and no more: it may hold
- * secrets. */
+/* Returns true for a variable of the environment that is sent to other hosts: only those that
+ * stages read, because the environment may contain secrets. */
 static bool is_shared(const char *setting)
 {
     static const char *const shared[] = {"OMP_", "SOURCE_DATE_EPOCH="},
@@ -150,14 +152,14 @@ enum status launch_tell(int pipe, const struct command *c, const struct launch_o
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (!out)
-        return error_memory(e, "what a host is told");
+        return error_memory(e, "the requests to a host");
     put_all(out, c, o);
     const bool good = fclose(out) == 0;
     (void)fcntl(pipe, F_SETPIPE_SZ, ORDERS_BYTES);
     (void)fcntl(pipe, F_SETFL, O_NONBLOCK);
     errno = 0;
     const bool told = good && write(pipe, text, size) == (ssize_t)size;
-    /* a launcher that has ended already says itself why, as ssh that was refused */
+    /* a launcher that has ended already, such as a refused ssh, has printed the reason */
     const bool over = good && errno == EPIPE;
     free(text);
     return told || over ? STATUS_OK : error_errno(e, STATUS_FAILED, "cannot start %s", c->name);

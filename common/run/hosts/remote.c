@@ -1,3 +1,4 @@
+/* bragg-run --remote: runs one process on this host for a bragg-run on another one. */
 #include "run/hosts/remote.h"
 
 #include <errno.h>
@@ -22,26 +23,27 @@
 
 #define MS UINT64_C(1000000)
 
-static const uint64_t PATIENCE_NS = 1200 * MS;  // between asking and killing
+static const uint64_t PATIENCE_NS = 1200 * MS;  // between SIGTERM and SIGKILL
 
 struct remote {
     char item[REMOTE_ITEM_MAX];
     size_t length;
-    bool ended;  // stdin has
+    bool ended;  // stdin has ended
     char **argv;
     size_t argc, capacity;
     const char *dir;
     struct share share;
-    pid_t child;       // also its process group; 0: none
+    pid_t child;       // the process, and its process group; 0: none
     int signals;       // signalfd
-    uint64_t kill_ns;  // when to kill what was asked to end; 0: it was not
+    uint64_t kill_ns;  // when to kill the process after it was asked to end; 0: it was not asked
     sigset_t before;   // signals
     struct remote_check check;
 };
 
 /* --- the process --------------------------------------------------------- */
 
-/* The path of a program as the other host has it, or what this one has of that name. */
+/* Returns the given path of a program if it exists on this host, or else the program of that name.
+ */
 static const char *find(const char *program)
 {
     const char *slash = strrchr(program, '/');
@@ -75,7 +77,7 @@ static enum status start(struct remote *r, struct error *e)
 {
     sigset_t mine;
     if (!r->argc || r->child)
-        return error_set(e, STATUS_USAGE, "--remote: nothing to run");
+        return error_set(e, STATUS_USAGE, "--remote: stdin names no command to run");
     (void)sigemptyset(&mine);
     (void)sigaddset(&mine, SIGCHLD);
     (void)sigaddset(&mine, SIGTERM);
@@ -88,7 +90,7 @@ static enum status start(struct remote *r, struct error *e)
         become(r);
     if (r->signals < 0 || r->child < 0)
         return error_errno(e, STATUS_FAILED, "cannot start %s", r->argv[0]);
-    (void)setpgid(r->child, r->child);  // whoever comes first
+    (void)setpgid(r->child, r->child);  // in parent and child, whichever runs first
     return STATUS_OK;
 }
 
@@ -100,7 +102,7 @@ static void end(struct remote *r, uint64_t now_ns)
     (void)kill(-r->child, SIGTERM);
 }
 
-/* Exits with the child's status once that has ended. */
+/* If the child has ended, exits with its status. */
 static void reap(const struct remote *r)
 {
     siginfo_t info = {0};
@@ -108,14 +110,14 @@ static void reap(const struct remote *r)
     if (waitid(P_PID, (id_t)r->child, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
         info.si_pid != r->child)
         return;
-    (void)kill(-r->child, SIGKILL);  // what it left in its group
+    (void)kill(-r->child, SIGKILL);  // processes that are left in its group
     (void)waitpid(r->child, &status, 0);
     const int code = WIFSIGNALED(status) ? REMOTE_KILLED + WTERMSIG(status) : WEXITSTATUS(status);
     printf("\n%cended %d\n", REMOTE_MARK, code);
     exit(code);
 }
 
-/* --- what is told -------------------------------------------------------- */
+/* --- items from bragg-run -------------------------------------------------- */
 
 static char *copy(const char *text)
 {
@@ -143,7 +145,7 @@ static enum status take_item(struct remote *r, struct error *e)
     if (strcmp(name, "signal") == 0 && value && r->child)
         return kill(-r->child, atoi(value)) == 0 || errno == ESRCH
                    ? STATUS_OK
-                   : error_errno(e, STATUS_FAILED, "--remote: signal %s", value);
+                   : error_errno(e, STATUS_FAILED, "--remote: cannot send signal %s", value);
     if (strcmp(name, "env") == 0 && value)
         return putenv(copy(value)) == 0 ? STATUS_OK : error_memory(e, "the environment");
     if (strcmp(name, "dir") == 0 && value)
@@ -157,7 +159,7 @@ static enum status take_item(struct remote *r, struct error *e)
     return remote_check_take(&r->check, name, value, e);
 }
 
-/* What has come on stdin. */
+/* Reads stdin and processes complete items. */
 static enum status listen_to(struct remote *r, struct error *e)
 {
     char bytes[4096];
@@ -170,7 +172,9 @@ static enum status listen_to(struct remote *r, struct error *e)
             r->length = 0;
             s = take_item(r, e);
         } else if (r->length == sizeof r->item) {
-            s = error_set(e, STATUS_USAGE, "--remote: is told more than it can bear");
+            s = error_set(e, STATUS_USAGE,
+                          "--remote: an item on stdin is too long; expected at most %d bytes",
+                          REMOTE_ITEM_MAX);
         }
     }
     return s;
@@ -183,7 +187,7 @@ static void turn(struct remote *r, uint64_t now_ns)
         if (info.ssi_signo != SIGCHLD)
             end(r, now_ns);
     if (r->child && r->ended)
-        (void)kill(-r->child, SIGKILL);  // a word of its end would end the run
+        (void)kill(-r->child, SIGKILL);  // at once: a message from it would end the run
     if (r->child)
         reap(r);
     if (r->kill_ns && now_ns >= r->kill_ns)

@@ -1,28 +1,32 @@
 /*
- * bragg-run --remote: the end of a launcher (ssh, srun) on another host, which starts one process
- * there, or tells what that host has.  It is told on its stdin, in items that each end with a NUL:
+ * bragg-run --remote: the end of a launcher (ssh, srun) on another host.  It starts one process
+ * there, or checks the host.  It reads items from stdin, each of which ends with a NUL:
  *
  *     env NAME=VALUE    for the process; may be repeated
- *     dir PATH          where it runs
- *     share C F G F     its processors and graphics cards, see share.h
+ *     dir PATH          working folder of the process
+ *     share C F G F     its CPUs and GPUs, see share.h
  *     arg WORD          its command line; may be repeated
- *     run               begin
- *     signal N          for its process group, after that
+ *     run               start the process
+ *     signal N          send a signal to its process group, after `run`
  *
- *     program NAME      is it there?  may be repeated
- *     file PATH         is that file there?
- *     port              one more that is free; may be repeated
+ *     program NAME      check that this program exists; may be repeated
+ *     file PATH         check that this file exists
+ *     port              find one more free tcp port; may be repeated
  *     check             answer
  *
- * Its answers are lines on stdout that begin with the byte REMOTE_MARK; all other lines are those
- * of the process.  After `run` comes "run HOST PID", and "ended STATUS" at the end.  After `check`
- * come "version VERSION PHYSICS", "host HOST ADDRESS", then "lacks NAME" for each program that is
- * not there, "unshared" if the file is not, "port N" for each, or "trouble TEXT" in place of them,
- * and "end"; the ports are taken until stdin ends.
+ * Answers are lines on stdout that begin with the byte REMOTE_MARK.  All other lines are those of
+ * the process.
+ *     after `run`:      "run HOST PID", and at the end "ended STATUS"
+ *     after `check`:    "version VERSION PHYSICS"
+ *                       "host HOST ADDRESS"
+ *                       "lacks NAME" for each program that was not found
+ *                       "unshared" if the file does not exist
+ *                       "port N" for each port, or "trouble TEXT" instead
+ *                       "end"; the ports stay bound until stdin ends
  *
- * A signal asks the process to end, too.  When stdin ends, because bragg-run was killed or the
- * connection broke, the process and all in its group are killed, so that the run can go on without
- * it.  Its status is that of the process, or 128 and the signal that killed it.
+ * When stdin ends, because bragg-run was killed or the connection broke, the process and its group
+ * are killed, so that the run can continue without it.  The exit status is that of the process, or
+ * 128 plus the signal that killed it.
  */
 #ifndef BRAGG_RUN_REMOTE_H
 #define BRAGG_RUN_REMOTE_H
@@ -35,7 +39,7 @@ enum {
     REMOTE_ITEM_MAX = 1 << 17,
 };
 
-/* Returns with the status of an error, or when what it told was a check; else it exits. */
+/* Runs this end.  Returns after an error or a check; otherwise exits with the process. */
 enum status remote_serve(struct error *e);
 
 #endif

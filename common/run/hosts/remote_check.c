@@ -1,3 +1,4 @@
+/* bragg-run --remote: reports programs, address and free ports of this host. */
 #include "run/hosts/remote_check.h"
 
 #include <arpa/inet.h>
@@ -31,7 +32,7 @@ static void write_address(const struct sockaddr *a, char address[INET6_ADDRSTRLE
     (void)inet_ntop(AF_INET, &in->sin_addr, address, INET6_ADDRSTRLEN);
 }
 
-/* That at which sshd was reached. */
+/* Finds the address at which sshd was reached, from SSH_CONNECTION. */
 static bool from_ssh(char address[INET6_ADDRSTRLEN])
 {
     struct in_addr four;
@@ -81,8 +82,8 @@ static bool from_interfaces(char address[INET6_ADDRSTRLEN])
 
 enum { PORT_FIRST = 20000, PORT_TRIES = 50 };
 
-/* From here on the kernel gives ports to whoever asks for any: one that is free now may be
- * somebody's when its stage starts. */
+/* Returns the first port of the range from which the kernel assigns ports by itself.  A port in
+ * that range may be free now and taken when its stage starts. */
 static int first_given_away(void)
 {
     int first = 32768;  // the kernel's own default
@@ -95,7 +96,7 @@ static int first_given_away(void)
     return first;
 }
 
-/* Takes this one, or any for 0, and keeps it until this process ends; 0 when that cannot be. */
+/* Binds a port (0: any) and keeps it until this process ends.  Returns the port; 0: failed. */
 static int take_port(const char *address, int wanted)
 {
     struct addrinfo *found = NULL;
@@ -120,7 +121,7 @@ static int take_port(const char *address, int wanted)
     return good ? atoi(port) : 0;
 }
 
-/* Takes one that is free, if there is one that nobody else is given meanwhile. */
+/* Binds a free port, outside the range of the kernel if possible.  Returns the port; 0: failed. */
 static int find_port(const char *address)
 {
     const int room = first_given_away() - PORT_FIRST;
@@ -145,7 +146,7 @@ static void answer(const struct remote_check *c)
         if ((port = find_port(address)) != 0)
             printf("%cport %d\n", REMOTE_MARK, port);
         else
-            printf("%ctrouble no port is free at %s: %s\n", REMOTE_MARK, address, strerror(errno));
+            printf("%ctrouble no free TCP port at %s: %s\n", REMOTE_MARK, address, strerror(errno));
     printf("%cend\n", REMOTE_MARK);
     (void)fflush(stdout);
 }
@@ -165,7 +166,7 @@ enum status remote_check_take(struct remote_check *c, const char *name, const ch
     } else if (strcmp(name, "check") == 0) {
         answer(c);
     } else {
-        return error_set(e, STATUS_USAGE, "--remote: '%.40s' is not known", name);
+        return error_set(e, STATUS_USAGE, "--remote: unknown item '%.40s' on stdin", name);
     }
     return STATUS_OK;
 }

@@ -1,4 +1,4 @@
-/* What a host has, as bragg-run --remote tells it (remote.h). */
+/* Checks a host for bragg-run --remote (remote.h). */
 #ifndef BRAGG_RUN_REMOTE_CHECK_H
 #define BRAGG_RUN_REMOTE_CHECK_H
 
@@ -10,13 +10,13 @@
 enum { REMOTE_LACKING_MAX = 8 };
 
 struct remote_check {
-    char lacking[REMOTE_LACKING_MAX][64];  // programs
+    char lacking[REMOTE_LACKING_MAX][64];  // programs that were not found
     size_t nlacking;
     bool lacks_file;
     size_t ports;
 };
 
-/* One item.  STATUS_USAGE for one that is not known. */
+/* Processes one item.  STATUS_USAGE: the item is unknown. */
 enum status remote_check_take(struct remote_check *c, const char *name, const char *value,
                               struct error *e);
 

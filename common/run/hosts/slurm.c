@@ -1,3 +1,4 @@
+/* Submits a run as a Slurm job. */
 #include "run/hosts/slurm.h"
 
 #include <fcntl.h>
@@ -25,7 +26,7 @@ bool slurm_is_inside(void)
 char *slurm_hosts(struct error *e)
 {
     char *text = mem_array(HOSTS_BYTES, 1);
-    FILE *in = text ? popen("scontrol show hostnames", "re") : NULL;  // of SLURM_JOB_NODELIST
+    FILE *in = text ? popen("scontrol show hostnames", "re") : NULL;  // expands SLURM_JOB_NODELIST
     size_t size = in ? fread(text, 1, HOSTS_BYTES - 1, in) : 0;
     const bool good = in && pclose(in) == 0;
     while (size && text[size - 1] == '\n')
@@ -36,7 +37,7 @@ char *slurm_hosts(struct error *e)
         return text;
     mem_free(text);
     (void)error_set(e, STATUS_FAILED,
-                    "--launcher=slurm: scontrol does not tell the hosts of job %.40s",
+                    "--launcher=slurm: scontrol does not list the hosts of job %.40s",
                     getenv("SLURM_JOB_ID"));
     return NULL;
 }
@@ -45,38 +46,39 @@ char *slurm_hosts(struct error *e)
 
 struct job {
     const char *name;
-    const char *folder;       // absolute; where bragg-run was started
-    const char *log;          // absolute; where it writes
-    const char *options;      // of sbatch, parted by blanks; NULL: none
-    const char *const *argv;  // of bragg-run, ended by NULL
+    const char *folder;       // absolute folder where bragg-run was started
+    const char *log;          // absolute path of its log
+    const char *options;      // options of sbatch, separated by blanks; NULL: none
+    const char *const *argv;  // command line of bragg-run, ended by NULL
 };
 
-/* What a line of the script cannot hold, or what sbatch and its file names take in another way. */
+/* Rejects text that one line of the script cannot contain, or that sbatch would interpret. */
 static enum status check_text(const char *what, const char *text, struct error *e)
 {
     for (const char *c = text; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f || *c == '\\')
             return error_set(
                 e, STATUS_USAGE,
-                "--launcher=slurm: %s has a line break, another control character or a "
-                "backslash in it (got '%.200s'); expected a name without those",
+                "--launcher=slurm: %s contains a line break, another control character or a "
+                "backslash (got '%.200s'); expected a name without those",
                 what, text);
     return STATUS_OK;
 }
 
-/* Quotes hold a line break for the shell, but sbatch would read the next line by itself. */
+/* Rejects an option with a line break: sbatch would read the next line separately, even in quotes.
+ */
 static enum status check_word(const char *word, struct error *e)
 {
     return strpbrk(word, "\n\r")
                ? error_set(e, STATUS_USAGE,
-                           "--launcher=slurm: the option '%.200s' has a line break "
-                           "in it; expected an option in one line",
+                           "--launcher=slurm: the option '%.200s' contains a line break; "
+                           "expected an option in one line",
                            word)
                : STATUS_OK;
 }
 
-/* A value for sbatch, in quotes where it holds more than plain characters.  In the name of a file a
- * percent sign stands for more than itself, unless it is doubled. */
+/* Prints a value for sbatch, in quotes if it contains other than plain characters.  In a file name
+ * a percent sign is doubled, because sbatch expands patterns such as %j. */
 static void print_value(const char *text, bool is_file, FILE *out)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -135,7 +137,7 @@ static void write_script(const struct job *job, FILE *out)
     putc('\n', out);
 }
 
-/* A new file in place of a former one: no link is followed, and no other user's file is filled. */
+/* Replaces the script.  A link is not followed, and a file of another user is not written. */
 static FILE *open_script(const char *path)
 {
     (void)unlink(path);
@@ -146,14 +148,15 @@ static FILE *open_script(const char *path)
     return script;
 }
 
-/* The log grows from job to job: Slurm would follow a link, or fill a file of another kind. */
+/* Checks the existing log, to which Slurm appends.  It must be an ordinary file of this user,
+ * because Slurm would follow a link. */
 static enum status check_log(const char *log, struct error *e)
 {
     struct stat st;
     return lstat(log, &st) != 0 || (S_ISREG(st.st_mode) && st.st_uid == geteuid())
                ? STATUS_OK
                : error_set(e, STATUS_FAILED,
-                           "%s: is no ordinary file of this user; remove it, or choose another "
+                           "%s: not an ordinary file of this user. Remove it, or use another "
                            "--workdir",
                            log);
 }
@@ -163,7 +166,8 @@ static bool has_number(const char *words)
     return words[strcspn(words, "0123456789")] != 0;
 }
 
-/* What sbatch says last, "Submitted batch job 12", goes to stdout and into `last`. */
+/* Runs sbatch.  Its last line, "Submitted batch job 12", is printed to stdout and copied to `last`.
+ */
 static enum status submit(const struct job *job, const char *path, char last[WORDS_SIZE],
                           struct error *e)
 {
@@ -171,7 +175,7 @@ static enum status submit(const struct job *job, const char *path, char last[WOR
     last[0] = 0;
     FILE *script = open_script(path);
     if (!script)
-        return error_errno(e, STATUS_FAILED, "%s: cannot make this file", path);
+        return error_errno(e, STATUS_FAILED, "%s: cannot create this file", path);
     write_script(job, script);
     if (fclose(script) != 0)
         return error_errno(e, STATUS_FAILED, "%s", path);
@@ -185,7 +189,7 @@ static enum status submit(const struct job *job, const char *path, char last[WOR
     const int ended = said ? pclose(said) : -1;
     if (ended != 0)
         return error_set(e, STATUS_FAILED, "--launcher=slurm: %.200s",
-                         *last ? last : "sbatch says nothing");
+                         *last ? last : "sbatch failed without a message");
     if (!has_number(last))
         return error_set(e, STATUS_FAILED,
                          "--launcher=slurm: sbatch gave no job number (got '%.200s'); expected "
@@ -196,7 +200,7 @@ static enum status submit(const struct job *job, const char *path, char last[WOR
     return STATUS_OK;
 }
 
-/* The number in the words of sbatch, at their front then; "" where there is none. */
+/* Reduces the line of sbatch to the job number; "": it has none. */
 static void keep_number(char *words)
 {
     const char *digits = words + strcspn(words, "0123456789");
@@ -213,7 +217,7 @@ enum status slurm_begin(const char *path, const char *workdir, const char *optio
     int made = 0;
     const char *slash = strrchr(path, '/');
     if (!getcwd(here, sizeof here))
-        return error_errno(e, STATUS_FAILED, "the working folder");
+        return error_errno(e, STATUS_FAILED, "cannot find the working folder");
     const char *given = workdir ? workdir : here;
     (void)snprintf(dir, sizeof dir, "%s%s%s", *given == '/' ? "" : here, *given == '/' ? "" : "/",
                    given);

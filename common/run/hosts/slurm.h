@@ -1,4 +1,4 @@
-/* Jobs of Slurm: the hosts of the one in which this process runs, and scripts of new ones. */
+/* Slurm: the hosts of the allocation in which this process runs, and submission of new jobs. */
 #ifndef BRAGG_RUN_SLURM_H
 #define BRAGG_RUN_SLURM_H
 
@@ -6,19 +6,23 @@
 
 #include "base/error.h"
 
-/* True within an allocation. */
+/* Returns true if this process runs in an allocation. */
 bool slurm_is_inside(void);
 
-/* The hosts of this allocation, parted by commas; the caller frees them with mem_free.  NULL with
- * an error, STATUS_FAILED, when Slurm does not tell. */
+/* Returns the hosts of this allocation, separated by commas; the caller frees the text with
+ * mem_free.  NULL: scontrol failed; the error is STATUS_FAILED. */
 char *slurm_hosts(struct error *e);
 
-/* Makes a run a job: writes the script bragg-run.sbatch into its folder and gives it to sbatch,
- * whose last words go to stdout; with `dry` it only prints the script.  That runs the same
- * bragg-run, again with --resume when Slurm has taken the hosts away.  `path`: of the pipeline
- * file; `workdir`: as given, NULL: the working folder; `options`: of sbatch, parted by blanks,
- * NULL: none; `argv`: of bragg-run, ended by NULL.  STATUS_FAILED with the last words of sbatch,
- * and nothing is left.  With `follow` it stays until the job ends, see follow.h. */
+/* Submits a run as a job.  Writes the script bragg-run.sbatch into the working folder, passes it to
+ * sbatch, and prints the last line of sbatch to stdout.  The script runs the same bragg-run, and
+ * again with --resume if Slurm has requeued the job.
+ *   path     of the pipeline file
+ *   workdir  as given; NULL: the current folder
+ *   options  of sbatch, separated by blanks; NULL: none
+ *   argv     of bragg-run, ended by NULL
+ *   dry      only print the script
+ *   follow   show the progress until the job ends, see follow.h
+ * STATUS_FAILED: sbatch failed; the error is its last line, and the script is removed. */
 enum status slurm_begin(const char *path, const char *workdir, const char *options,
                         const char *const *argv, bool dry, bool follow, struct error *e);
 

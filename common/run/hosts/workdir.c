@@ -1,3 +1,4 @@
+/* Creates and removes the working folder of a run. */
 #include "run/hosts/workdir.h"
 
 #include <errno.h>

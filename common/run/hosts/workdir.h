@@ -1,14 +1,14 @@
-/* The folder in which a pipeline runs. */
+/* The working folder of a pipeline (--workdir). */
 #ifndef BRAGG_RUN_WORKDIR_H
 #define BRAGG_RUN_WORKDIR_H
 
 #include "base/error.h"
 
-/* Makes a folder and those above it; adds to *made how many were not there.  STATUS_FAILED when it
- * is none into which this process may write. */
+/* Makes a folder and its parent folders.  Adds the number of new folders to *made.
+ * STATUS_FAILED: it is not a folder, or not writable. */
 enum status workdir_make(const char *path, int *made, struct error *e);
 
-/* Removes the last `made` folders of a path, if nothing is in them. */
+/* Removes the last `made` folders of a path, as far as they are empty. */
 void workdir_remove(const char *path, int made);
 
 #endif

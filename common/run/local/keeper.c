@@ -1,3 +1,4 @@
+/* The helper process that ends processes and removes the private folder. */
 #include "run/local/keeper.h"
 
 #include <errno.h>
@@ -23,12 +24,12 @@
 
 enum {
     GROUPS_MAX = PIPELINE_STAGES_MAX * PIPELINE_COUNT_MAX,
-    PATIENCE_MS = 1200,  // between asking and killing
+    PATIENCE_MS = 1200,  // between SIGTERM and SIGKILL
     STEP_MS = 20,
-    END_MS = 5000,  // for its end
+    END_MS = 5000,  // for the end of the keeper
 };
 
-static pid_t groups[GROUPS_MAX];  // of the keeper's process only
+static pid_t groups[GROUPS_MAX];  // process groups of the run; used in the keeper only
 static size_t ngroups;
 
 static void note(pid_t group)
@@ -40,7 +41,7 @@ static void note(pid_t group)
             groups[i] = groups[--ngroups];
 }
 
-/* Sends a signal (0: none) to all groups; true when one of them is there. */
+/* Sends a signal (0: none) to all process groups.  Returns true if one of them exists. */
 static bool signal_groups(int number)
 {
     bool any = false;
@@ -71,12 +72,12 @@ static void keep(const char *folder, int fd)
     _exit(0);
 }
 
-/* --- what killed runs left ----------------------------------------------- */
+/* --- folders of killed runs ------------------------------------------------ */
 
 static const char lock_name[] = "alive", new_lock_name[] = "alive.new";
 
-/* A file in the folder that is locked as long as this process lives.  It has its name only when it
- * is locked, so that a folder that has just been made is never taken for one that was left. */
+/* Creates a file in the folder and locks it until this process ends.  The file gets its name after
+ * it is locked, so that a new folder never looks like one of a killed run. */
 static int hold_lock(const char *folder)
 {
     char path[KEEPER_FOLDER_SIZE + sizeof new_lock_name + 1], name[sizeof path];
@@ -91,7 +92,8 @@ static int hold_lock(const char *folder)
     return -1;
 }
 
-/* A private folder of this user whose run holds its lock no more. */
+/* Returns true if a private folder of this user belongs to a run that has ended: its lock is free.
+ */
 static bool is_left(const char *folder)
 {
     char path[PATH_MAX];
@@ -107,7 +109,7 @@ static bool is_left(const char *folder)
     return left;
 }
 
-/* Those beside this folder. */
+/* Removes the folders of killed runs next to this folder. */
 static void clear_left(const char *folder)
 {
     char pattern[KEEPER_FOLDER_SIZE + 16];
@@ -124,18 +126,21 @@ static void clear_left(const char *folder)
 
 /* --- its life ------------------------------------------------------------ */
 
-/* A name that nobody can guess, short enough for sockets in it. */
+/* Chooses a folder name that cannot be guessed, short enough for sockets in the folder. */
 static enum status choose_folder(char folder[KEEPER_FOLDER_SIZE], const char *given,
                                  struct error *e)
 {
     const char *base = given ? given : getenv("XDG_RUNTIME_DIR");
     uint64_t bits;
     if (given && strlen(given) > KEEPER_FOLDER_SIZE - 32)
-        return error_set(e, STATUS_USAGE, "%.200s...: the name of the folder is too long", given);
+        return error_set(e, STATUS_USAGE,
+                         "%.200s...: the name of this folder is too long for a private folder; use "
+                         "a shorter one",
+                         given);
     if (!base || base[0] != '/' || (!given && strlen(base) > 32) || access(base, W_OK | X_OK) != 0)
         base = "/tmp";
     if (getrandom(&bits, sizeof bits, 0) != (ssize_t)sizeof bits)
-        return error_errno(e, STATUS_FAILED, "no random numbers");
+        return error_errno(e, STATUS_FAILED, "cannot get random numbers");
     (void)snprintf(folder, KEEPER_FOLDER_SIZE, "%s/bragg-run-%016" PRIx64, base, bits);
     return STATUS_OK;
 }
@@ -151,7 +156,7 @@ enum status keeper_open(struct keeper *k, const char *base, struct error *e)
         k->folder[0] = 0;
         return error_errno(e, STATUS_FAILED, "cannot make a pipe");
     }
-    /* The keeper is there first: a folder without one could stay behind. */
+    /* The keeper is started first, because a folder without a keeper could remain. */
     k->pipe = fd[1];
     (void)fcntl(k->pipe, F_SETFL, O_NONBLOCK);
     k->process = fork();
@@ -159,10 +164,9 @@ enum status keeper_open(struct keeper *k, const char *base, struct error *e)
         keep(k->folder, fd[0]);
     (void)close(fd[0]);
     if (k->process < 0)
-        return error_errno(e, STATUS_FAILED, "cannot start a process that watches the folder %s",
-                           k->folder);
+        return error_errno(e, STATUS_FAILED, "cannot start the keeper of the folder %s", k->folder);
     if (mkdir(k->folder, 0700) != 0)
-        return error_errno(e, STATUS_FAILED, "cannot make the folder %s", k->folder);
+        return error_errno(e, STATUS_FAILED, "cannot create the folder %s", k->folder);
     if (!base) {
         k->lock = hold_lock(k->folder);
         clear_left(k->folder);
@@ -170,7 +174,8 @@ enum status keeper_open(struct keeper *k, const char *base, struct error *e)
     return STATUS_OK;
 }
 
-/* A keeper that was stopped does not read: what no longer fits is not waited for. */
+/* Sends a message to the keeper.  If the pipe is full because the keeper was stopped, the message
+ * is lost. */
 static void tell(const struct keeper *k, pid_t group)
 {
     while (write(k->pipe, &group, sizeof group) < 0 && errno == EINTR)
@@ -187,7 +192,8 @@ void keeper_ended(const struct keeper *k, pid_t group)
     tell(k, -group);
 }
 
-/* Somebody may have stopped it (SIGSTOP), and do so again: false when it does not end in time. */
+/* Waits for the end of the keeper, and continues it in case it was stopped.  Returns false if it
+ * does not end in time. */
 static bool wait_for(pid_t keeper)
 {
     for (int ms = 0; ms < END_MS; ms += STEP_MS) {
@@ -209,7 +215,7 @@ void keeper_close(struct keeper *k)
         (void)kill(k->process, SIGKILL);
         (void)waitpid(k->process, NULL, 0);
     }
-    folder_remove(k->folder);  // when there is no keeper
+    folder_remove(k->folder);  // in case the keeper was killed
     if (k->lock >= 0)
         (void)close(k->lock);
     *k = (struct keeper){.pipe = -1, .lock = -1};

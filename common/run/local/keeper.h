@@ -1,6 +1,7 @@
 /*
- * The keeper: a small process that outlives this one, ends what it started and
- * removes the private folder, however this one ended.
+ * The keeper: a helper process that cleans up after this process, however it ends.
+ *
+ * It ends the process groups that are left, and removes the private folder.
  */
 #ifndef BRAGG_RUN_KEEPER_H
 #define BRAGG_RUN_KEEPER_H
@@ -12,24 +13,24 @@
 enum { KEEPER_FOLDER_SIZE = 1024 };
 
 struct keeper {
-    char folder[KEEPER_FOLDER_SIZE];  // private (mode 0700); "" for none
-    int pipe;                         // as long as this is open, nothing happens
-    int lock;                         // on a file in the folder: this run lives; -1 for none
-    pid_t process;
+    char folder[KEEPER_FOLDER_SIZE];  // private folder (mode 0700); "": none
+    int pipe;                         // to the keeper, which cleans up when this end is closed
+    int lock;                         // locked file in the folder: the run is alive; -1: none
+    pid_t process;                    // the keeper
 };
 
-/* Makes a folder in `base` (NULL: XDG_RUNTIME_DIR or /tmp, so that sockets in it have short names),
- * and its keeper.  Folders beside it that runs of this user left there, killed together with their
- * keepers, are removed, unless `base` is given: it may be shared with other hosts. */
+/* Makes a private folder in `base` and starts its keeper.  NULL means XDG_RUNTIME_DIR or /tmp,
+ * where sockets have short names; folders that killed runs of this user left there are then
+ * removed.  A given `base` is not cleaned, because it may be shared with runs on other hosts. */
 enum status keeper_open(struct keeper *k, const char *base, struct error *e);
 
-/* Tells of a process group that was started, or has ended. */
+/* Inform the keeper that a process group was started, or has ended. */
 void keeper_started(const struct keeper *k, pid_t group);
 void keeper_ended(const struct keeper *k, pid_t group);
 
-/* Ends what is left, removes the folder with all that is in it, and waits for that.  A keeper that
- * was stopped is woken; one that does not end within five seconds is killed, and its work done
- * here. */
+/* Lets the keeper end all process groups that are left and remove the folder, and waits for that.
+ * A stopped keeper is continued.  If the keeper does not end within 5 s, it is killed and this
+ * process does its work. */
 void keeper_close(struct keeper *k);
 
 #endif

@@ -1,3 +1,4 @@
+/* Requests the status of a run from its source. */
 #include "run/local/lookout.h"
 
 #include "link/endpoint.h"

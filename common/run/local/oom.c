@@ -1,3 +1,4 @@
+/* Reads the counters of the control group for kills for lack of memory. */
 #include "run/local/oom.h"
 
 #include <inttypes.h>
@@ -6,7 +7,7 @@
 
 enum { LINE_SIZE = PATH_MAX + 64 };
 
-/* How many were killed, as a file of a control group says; false when it says nothing. */
+/* Reads the number of kills from a file of a control group.  Returns false if there is none. */
 static bool read_count(const char *path, uint64_t *count)
 {
     char line[LINE_SIZE];
@@ -19,7 +20,7 @@ static bool read_count(const char *path, uint64_t *count)
     return found;
 }
 
-/* In a container the group may be the root of what is seen. */
+/* Finds the file of a control group.  In a container the group can be the visible root itself. */
 static bool find(struct oom *o, const char *root, const char *group, const char *name)
 {
     const char *const groups[] = {group, ""};
@@ -32,7 +33,7 @@ static bool find(struct oom *o, const char *root, const char *group, const char 
     return false;
 }
 
-/* One line: NUMBER:CONTROLLERS:GROUP, the number 0 and no controllers for version 2. */
+/* Processes one line NUMBER:CONTROLLERS:GROUP.  Version 2 has number 0 and no controllers. */
 static bool take_line(struct oom *o, char *line, const char *root)
 {
     char controllers[PATH_MAX + sizeof "/unified"];

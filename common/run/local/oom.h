@@ -1,4 +1,5 @@
-/* Whether the system killed a process for lack of memory, as far as its control group tells. */
+/* Detects that the system killed a process for lack of memory, with the counters of the control
+ * group. */
 #ifndef BRAGG_RUN_OOM_H
 #define BRAGG_RUN_OOM_H
 
@@ -7,15 +8,15 @@
 #include <stdint.h>
 
 struct oom {
-    char path[PATH_MAX];  // a file with a line "oom_kill N"; "" for none
-    uint64_t seen;        // so many of these kills are accounted for
+    char path[PATH_MAX];  // file with a line "oom_kill N"; "": none
+    uint64_t seen;        // number of these kills that were reported already
 };
 
-/* Finds the group of memory in `groups`, a file like /proc/self/cgroup, below `root`, the place
- * of control groups of version 1, 2, or both. */
+/* Finds the control group of memory.  `groups`: a file like /proc/self/cgroup.  `root`: where
+ * control groups are mounted, of version 1, 2 or both. */
 void oom_open(struct oom *o, const char *groups, const char *root);
 
-/* True when one more was killed since the last that this said, or since oom_open. */
+/* Returns true once for each kill since oom_open. */
 bool oom_happened(struct oom *o);
 
 #endif

@@ -1,3 +1,4 @@
+/* Starts a process, interprets its output, and ends it. */
 #include "run/local/process.h"
 
 #include <errno.h>
@@ -18,11 +19,11 @@
 #include "run/hosts/remote.h"
 #include "run/pipeline/program.h"
 
-static const uint64_t CUT_NS = UINT64_C(1000000000);  // so long a host may take to kill
+static const uint64_t CUT_NS = UINT64_C(1000000000);  // time for a host to kill a process
 
 /* --- start --------------------------------------------------------------- */
 
-/* In the child, whose copy of the list nobody frees. */
+/* In the child process: appends a word to the command line.  Nothing frees this copy. */
 static void add_word(char **argv, const char *word)
 {
     while (*argv)
@@ -39,7 +40,7 @@ static void set_or_not(const char *name, const char *value)
         (void)unsetenv(name);
 }
 
-/* In the child: where the user stands, for one that is to run elsewhere, and the pipeline file. */
+/* In the child process: sets BRAGG_FROM and BRAGG_BESIDE. */
 static void set_from(const struct command *c)
 {
     char *from = c->workdir ? getcwd(NULL, 0) : NULL;
@@ -48,14 +49,15 @@ static void set_from(const struct command *c)
     free(from);
 }
 
-/* It moves on when it lost the connection to the host before. */
+/* Returns the host of a process.  A process that lost the connection to its host moves to the next.
+ */
 static const struct host *host_of(const struct process *p)
 {
     const struct hosts *h = p->command->hosts;
     return &h->list[hosts_place(h, p->command->stage, p->command->number + p->moves)];
 }
 
-/* In the child: becomes the program itself. */
+/* In the child process: executes the program on this host. */
 static void become_here(const struct command *c, const struct environment *env, bool again)
 {
     (void)setenv("XDG_RUNTIME_DIR", env->keeper->folder, 1);
@@ -77,8 +79,8 @@ static void become_here(const struct command *c, const struct environment *env, 
         log_line(LOG_ERROR, "cannot run %s: %s", c->argv[0], strerror(errno));
 }
 
-/* In the child: a group of its own, which the terminal's Ctrl-C does not reach, and a
- * signal when this process dies. */
+/* In the child process: makes a process group, which Ctrl-C of the terminal does not reach,
+ * requests a signal for the death of bragg-run, and executes the program or its launcher. */
 static _Noreturn void become(const struct process *p, const struct environment *env, int input,
                              int output, pid_t parent)
 {
@@ -99,7 +101,7 @@ static _Noreturn void become(const struct process *p, const struct environment *
     _exit(STATUS_FAILED);
 }
 
-/* Its stdin, and where that of another host is written to. */
+/* Opens the stdin of a process; with a launcher a pipe, whose other end is `orders`. */
 static bool open_input(struct process *p, int *input)
 {
     int fd[2] = {-1, -1};
@@ -141,7 +143,7 @@ enum status process_start(struct process *p, const struct environment *env, stru
         p->pid = 0;
         return error_errno(e, STATUS_FAILED, "cannot start %s", p->command->name);
     }
-    (void)setpgid(p->pid, p->pid);  // whoever comes first
+    (void)setpgid(p->pid, p->pid);  // in parent and child, whichever runs first
     if (p->command->hosts)
         return launch_tell(p->orders, p->command,
                            &(struct launch_orders){env->killed, env->bar.on, p->restarts > 0}, e);
@@ -152,14 +154,14 @@ enum status process_start(struct process *p, const struct environment *env, stru
 
 /* --- listen -------------------------------------------------------------- */
 
-/* What a gateway prints once clients may connect. */
+/* Returns true for an endpoint, which a gateway prints when clients can connect. */
 static bool is_endpoint(const char *line)
 {
     return (strncmp(line, "tcp://", 6) == 0 || strncmp(line, "ipc://", 6) == 0) &&
            !strpbrk(line, " \t");
 }
 
-/* "NAME: warning: ...", as stages in other languages write it. */
+/* Returns true for "NAME: warning: ...", the form of stages in other languages. */
 static bool is_warning(const char *line)
 {
     static const char warning[] = ": warning: ";
@@ -167,8 +169,9 @@ static bool is_warning(const char *line)
     return name && strncmp(line + name, warning, sizeof warning - 1) == 0;
 }
 
-/* A line that may tell why the process fails: no warning or summary, not what bragg-tap has
- * counted, which it also tells where others failed, nor how srun saw its task end. */
+/* Returns true if the line may be the cause of a failure.  Excluded are warnings, the output lines
+ * of bragg-tap, which it also prints when another stage failed, and the lines of srun about the end
+ * of its task. */
 static bool is_message(const struct process *p)
 {
     static const char tap[] = "bragg-tap", srun[] = "srun: ";
@@ -180,8 +183,8 @@ static bool is_message(const struct process *p)
            strncmp(p->line, tap, sizeof tap - 1) == 0;
 }
 
-/* The first line of error of one of these programs is the cause, whatever it says after that.  The
- * last line of any other program is, as that of a traceback. */
+/* Stores a line that may be a cause.  For a program of braggpipe the first error line is the cause.
+ * For any other program it is the last line, as in a Python traceback. */
 static void note_message(struct process *p)
 {
     static const char ours[] = "bragg-";
@@ -193,13 +196,14 @@ static void note_message(struct process *p)
     memcpy(p->error, p->line, sizeof p->error);
 }
 
-/* What a process tells bragg-run alone. */
+/* Processes a word that is not for the user. */
 static void take_word(struct process *p, const char *word)
 {
     p->complete |= strcmp(word, LOG_COMPLETE) == 0;
 }
 
-/* From here on the process itself speaks: what its launcher said is no cause. */
+/* Processes "run HOST PID": the process has started.  Earlier lines of its launcher are not a
+ * cause. */
 static void take_start(struct process *p)
 {
     if (sscanf(p->line + 1, "run %64s %d", p->host, &p->there) != 2)
@@ -208,13 +212,14 @@ static void take_start(struct process *p)
     p->error[0] = 0;
 }
 
-/* As it comes, without the mark in front. */
+/* Shows a line immediately, without the mark at its start. */
 static void show_line(const struct process *p, struct environment *env, size_t mark)
 {
     bar_say(&env->bar, "%s| %s", p->command->name, p->line + mark);
 }
 
-/* Cuts the secret out of addresses such as http://HOST/?token=SECRET: a line may go into files. */
+/* Removes the secret from addresses such as http://HOST/?token=SECRET, because lines go into files.
+ */
 static void cut_tokens(char *line)
 {
     static const char name[] = "token=";
@@ -241,7 +246,7 @@ static void take_line(struct process *p, struct environment *env)
         return;
     }
     if (p->command->hosts && p->told >= 0)
-        return;  // its launcher says that it has ended
+        return;  // messages of its launcher about the end
     if (strncmp(p->line, PIPE_WORD " ", sizeof PIPE_WORD) == 0) {
         p->unheard = true;
         return;
@@ -326,7 +331,8 @@ void process_show_tail(const struct process *p)
 
 /* --- end ----------------------------------------------------------------- */
 
-/* To its group, wherever that is.  A launcher whose host does not answer any more is killed. */
+/* Sends a signal to the process group, on this or another host.  A launcher whose host does not
+ * answer is killed. */
 static void send_signal(struct process *p, int number)
 {
     char text[16];
@@ -359,7 +365,7 @@ void process_kill(struct process *p)
         send_signal(p, SIGKILL);
 }
 
-/* Where it ran elsewhere, its launcher has ended, and tells how it did. */
+/* After the end of a launcher: sets the status of the process that it ran. */
 static void close_orders(struct process *p)
 {
     if (!p->command->hosts)
@@ -377,7 +383,7 @@ bool process_reap(struct process *p, struct environment *env)
     if (p->pid <= 0 || waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
         info.si_pid != p->pid)
         return false;
-    (void)kill(-p->pid, SIGKILL);  // what it left in its group, while the number is ours
+    (void)kill(-p->pid, SIGKILL);  // processes left in its group; the number is ours until waitpid
     (void)waitpid(p->pid, &p->status, 0);
     keeper_ended(env->keeper, p->pid);
     process_listen(p, env);

@@ -1,4 +1,4 @@
-/* One process of a pipeline: started, listened to, ended. */
+/* One process of a pipeline: starts it, reads its output, and ends it. */
 #ifndef BRAGG_RUN_PROCESS_H
 #define BRAGG_RUN_PROCESS_H
 
@@ -14,89 +14,91 @@
 
 enum { TAIL_LINES = 40, TAIL_BYTES = 1024 };
 
-/* What decides whether it is started again, and when (restart.h). */
+/* State that decides whether and when the process is restarted (restart.h). */
 struct life {
-    pid_t last;             // what its number on its host was when it ended last ...
-    pid_t former;           // ... and when it was started again last
-    bool seen;              // since it was started the source has named it
-    uint64_t frames;        // finished since it was started, as far as the source has told
-    uint64_t worked_ns;     // when that was last seen to change; 0 for never
-    int64_t fruitless;      // so often in a row it ended without a finished frame ...
-    uint64_t fruitless_ns;  // ... since then
-    uint64_t doubt_ns;      // it failed then, perhaps because it was fenced; 0: no doubt
+    pid_t last;             // process number, on its host, at its latest end
+    pid_t former;           // process number before its latest restart
+    bool seen;              // since its start the source has listed it
+    uint64_t frames;        // frames finished since its start, as the source reports
+    uint64_t worked_ns;     // when `frames` last changed; 0: never
+    int64_t fruitless;      // number of ends in a row without a finished frame
+    uint64_t fruitless_ns;  // time of the first of these ends
+    uint64_t doubt_ns;      // it failed then, perhaps because it was excluded; 0: no doubt
     bool cut;               // the connection to its host broke
     bool starved;           // it was killed for lack of memory
-    bool forgiven;          // how it ended is no failure of the run
-    const char *reason;     // why it was killed here, or left by itself; NULL: it was not
+    bool forgiven;          // its end is not a failure of the run
+    const char *reason;     // why bragg-run killed it or the source excluded it; NULL: neither
 };
 
 struct process {
     const struct command *command;
-    pid_t pid;             // also its process group; 0 when it does not run
-    char host[HOST_SIZE];  // where it runs ...
-    pid_t there;           // ... with that number; 0 while that is not known
-    int output;            // its stdout and stderr; -1 for none
-    int told;              // how it ended, as its host tells; below 0: it has not
-    int orders;            // to its launcher, where it runs on another host
-    uint64_t cut_ns;       // when its launcher is killed, 0: never
-    int64_t restarts;      // so far
-    int64_t moves;         // to the next of its hosts, so far
-    uint64_t start_ns;     // when it is to be started (again); 0 for never
-    uint64_t begun_ns;     // when it was started last
-    bool asked;            // we have asked it to end
-    bool leaving;          // it is not needed any more: it ends when it likes, and none follows
+    pid_t pid;             // of it or its launcher, and of the process group; 0: not running
+    char host[HOST_SIZE];  // host where it runs
+    pid_t there;           // process number on that host; 0: not known yet
+    int output;            // pipe with its stdout and stderr; -1: closed
+    int told;              // exit status as its host reported it; below 0: not reported
+    int orders;            // pipe to its launcher, if it runs on another host
+    uint64_t cut_ns;       // when its launcher is to be killed; 0: never
+    int64_t restarts;      // number of restarts so far
+    int64_t moves;         // number of moves to another host so far
+    uint64_t start_ns;     // when it is to be started or restarted; 0: never
+    uint64_t begun_ns;     // time of the latest start
+    bool asked;            // bragg-run has asked it to end
+    bool leaving;          // removed with --remove: it ends by itself and is not restarted
     struct life life;
-    bool ready;          // clients may connect to it, or might
-    bool unheard;        // it offers frames on its stdout, where no stage listens
-    int status;          // as waitpid gave it, once it has ended
-    uint64_t ended_ns;   // 0 while it never did
-    bool complete;       // it has said that all frames of the run are acknowledged
-    uint64_t spoke_ns;   // when the last line came that may be a cause; 0: none since its start
-    uint64_t failed_ns;  // when the first line of error came, 0: none since its start
-    size_t length, lines;
+    bool ready;          // sink: clients can connect to it
+    bool unheard;        // its output goes to stdout, where no stage reads it
+    int status;          // as from waitpid, once it has ended
+    uint64_t ended_ns;   // time of its latest end; 0: never
+    bool complete;       // it has reported that all frames of the run are acknowledged
+    uint64_t spoke_ns;   // time of the latest line that may be a cause; 0: none since its start
+    uint64_t failed_ns;  // time of the first error line; 0: none since its start
+    size_t length;       // bytes of the unfinished line
+    size_t lines;        // number of lines so far, for `tail`
     char line[TAIL_BYTES];
-    char error[TAIL_BYTES];             // that line; of programs of others the last one
-    char tail[TAIL_LINES][TAIL_BYTES];  // ring of its last lines, before it was asked to end
+    char error[TAIL_BYTES];             // first error line; of a foreign program the last line
+    char tail[TAIL_LINES][TAIL_BYTES];  // ring of its last lines until bragg-run asked it to end
 };
 
-/* What all have in common. */
+/* State that all processes share. */
 struct environment {
     const struct keeper *keeper;
-    char killed[KEEPER_FOLDER_SIZE + 16];  // the file of those that were killed from outside
-    sigset_t mask;                         // of signals, as it was at the start
-    bool verbose, quiet;                   // show lines as they come; say nothing
-    const struct process *latest;  // whose first line of error was shown last; NULL: another
+    char killed[KEEPER_FOLDER_SIZE + 16];  // file that lists processes killed from outside
+    sigset_t mask;                         // signal mask at the start of bragg-run
+    bool verbose, quiet;                   // show all lines immediately; show errors only
+    const struct process *latest;  // the latest line shown is the error of this process; or NULL
     struct bar bar;
 };
 
-/* Starts it in a group of its own. */
+/* Starts the process in a process group of its own, perhaps through a launcher. */
 enum status process_start(struct process *p, const struct environment *env, struct error *e);
 
-/* Reads what it wrote, without waiting. */
+/* Reads its output without waiting, and processes each line. */
 void process_listen(struct process *p, struct environment *env);
 
-/* Asks its group to end, or tells it what the terminal did. */
+/* Sends a signal to its process group, wherever that is. */
 void process_signal(struct process *p, int number);
 
-/* Tells it to leave, see LEAVE_SIGNAL. */
+/* Asks the process to leave the run in peace, see LEAVE_SIGNAL. */
 void process_leave(struct process *p);
 
-/* Ends it, to start it again. */
+/* Kills the process, to restart it.  Unlike process_signal, does not set `asked`. */
 void process_kill(struct process *p);
 
-/* True when it has just ended; then its group is gone and its output read. */
+/* Returns true if the process has just ended.  Its process group is then killed and its output
+ * read. */
 bool process_reap(struct process *p, struct environment *env);
 
-/* Writes its first line of error to stderr, if there is one. */
+/* Prints its first error line to stderr, if there is one. */
 void process_show_error(const struct process *p);
 
-/* Likewise; for a program of others the last line that it said. */
+/* Prints its first error line to stderr, or the last line of a foreign program. */
 void process_show_cause(const struct process *p);
 
-/* Writes its last lines to stderr, the first line of error at the end. */
+/* Prints its last lines to stderr, with the first error line at the end. */
 void process_show_tail(const struct process *p);
 
-/* It ended other than with status 0. */
+/* Returns true if the process has ended with a status other than 0. */
 bool process_failed(const struct process *p);
 
 #endif

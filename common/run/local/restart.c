@@ -1,3 +1,4 @@
+/* Restarts, first part: which processes are restarted, and after which pause. */
 #include "run/local/restart.h"
 
 #include <fcntl.h>
@@ -13,12 +14,12 @@
 
 #define MS UINT64_C(1000000)
 
-static const uint64_t DOUBT_NS = 500 * MS;  // so long the source may take to say who is out
+static const uint64_t DOUBT_NS = 500 * MS;  // time for the source to report an exclusion
 static const uint64_t PAUSE_MAX_NS = 3333 * MS;
 
-/* --- how long who waits -------------------------------------------------- */
+/* --- pauses ---------------------------------------------------------------- */
 
-/* The text after --NAME= in a command line; NULL without one. */
+/* Returns the text after --NAME= in a command line; NULL: not found. */
 static const char *option_text(const struct command *c, const char *name)
 {
     const size_t length = strlen(name);
@@ -42,7 +43,7 @@ static double option_s(const struct command *c, const char *name, double otherwi
     return text ? strtod(text, NULL) : otherwise;
 }
 
-/* A third of what others wait. */
+/* Returns a third of the time that other processes wait, at most PAUSE_MAX_NS. */
 static uint64_t longest_pause(double wait_s)
 {
     const double third_ns = wait_s * 1e9 / 3;
@@ -60,7 +61,7 @@ void restarts_open(struct restarts *r, struct process *processes, size_t count,
             r->source = &processes[i];
     const struct command *source = r->source ? r->source->command : NULL;
     const double dead_s = option_s(source, "dead-after", usual.dead_after_s);
-    double wait_s = 2 * dead_s;  // the usual --source-timeout
+    double wait_s = 2 * dead_s;  // default of --source-timeout
     for (size_t i = 0; i < count; i++) {
         const double s = option_s(processes[i].command, "source-timeout", wait_s);
         wait_s = s < wait_s ? s : wait_s;
@@ -76,7 +77,7 @@ void restarts_open(struct restarts *r, struct process *processes, size_t count,
     oom_open(&r->oom, "/proc/self/cgroup", "/sys/fs/cgroup");
 }
 
-/* --- who ended ----------------------------------------------------------- */
+/* --- ends of processes ------------------------------------------------------ */
 
 bool restarts_allow(const struct process *p)
 {
@@ -97,7 +98,7 @@ void restarts_fate(const struct process *p, char *text, size_t size)
         (void)snprintf(text, size, "ended with status %d", WEXITSTATUS(p->status));
 }
 
-/* Signals that a process brings on itself. */
+/* Returns true for signals that a process causes itself. */
 static bool is_crash(int number)
 {
     static const int crashes[] = {SIGILL,  SIGTRAP, SIGABRT, SIGBUS, SIGFPE,
@@ -108,7 +109,7 @@ static bool is_crash(int number)
     return false;
 }
 
-/* Tells the source whom somebody else has killed: no frame is to blame. */
+/* Lists a process that was killed from outside, for the source: its frame is not the cause. */
 static void tell_killed(const struct restarts *r, const struct process *p)
 {
     char line[HOST_SIZE + 16];
@@ -117,11 +118,13 @@ static void tell_killed(const struct restarts *r, const struct process *p)
     if (file < 0)
         return;
     if (write(file, line, (size_t)length) != length)
-        log_line(LOG_WARNING, "%s: a frame may be blamed for a kill from outside", r->env->killed);
+        log_line(LOG_WARNING,
+                 "%s: cannot write; a kill from outside may count as a failure of a frame",
+                 r->env->killed);
     (void)close(file);
 }
 
-/* What gave a source its experiment has ended, or may be about to: it does so again. */
+/* Restarts the stages before a source: they send the experiment again. */
 static void start_before(struct restarts *r, const struct process *after)
 {
     for (size_t i = 0; i < r->count; i++) {
@@ -134,7 +137,8 @@ static void start_before(struct restarts *r, const struct process *after)
     }
 }
 
-/* The pauses double up to the longest, which comes after the last death but one. */
+/* Returns the pause before the next start.  Pauses double; the longest one comes after the last
+ * death but one that is allowed. */
 static uint64_t pause_of(const struct restarts *r, const struct process *p)
 {
     const uint64_t longest_ns = p->command->source ? r->source_pause_ns : r->pause_ns;
@@ -151,7 +155,7 @@ static bool stage_worked_since(const struct restarts *r, const struct process *p
     return false;
 }
 
-/* It ended without a frame once more, unless it has finished some; false when that is too much. */
+/* Counts the ends of a process without a finished frame.  Returns false after too many in a row. */
 static bool is_hopeful(struct restarts *r, struct process *p)
 {
     struct life *life = &p->life;
@@ -185,7 +189,8 @@ static enum restart_verdict restart(struct restarts *r, struct process *p)
     return RESTART_YES;
 }
 
-/* Who was fenced ends with status 1, and tells nobody; the source knows, should it run. */
+/* Decides about a process that ended with status 1.  A process that the source excluded ends so,
+ * without a message, and is restarted; the source, if it runs, reports the exclusion soon. */
 static enum restart_verdict doubt(struct restarts *r, struct process *p, uint64_t now_ns)
 {
     if (!p->life.doubt_ns)

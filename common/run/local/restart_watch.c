@@ -1,4 +1,4 @@
-/* Restarts: what the source says of our processes, and who is frozen. */
+/* Restarts, second part: processes the status of the source, and detects frozen processes. */
 #include <string.h>
 #include <unistd.h>
 
@@ -6,20 +6,21 @@
 
 #define MS UINT64_C(1000000)
 
-enum { LAST_WORDS = 10, LAST_WORD_MS = 20 };  // all processes have ended: they are near
-static const uint64_t OFTEN_NS = 100 * MS;    // who has to prove itself is asked after so often
-static const uint64_t SELDOM_NS = 500 * MS;   // and others so often
-static const uint64_t ASLEEP_NS = 1000 * MS;  // who looks so seldom was stopped itself
+/* At the end all processes have ended, so the last status is close. */
+enum { LAST_WORDS = 10, LAST_WORD_MS = 20 };
+static const uint64_t OFTEN_NS = 100 * MS;    // interval of requests while a process is in doubt
+static const uint64_t SELDOM_NS = 500 * MS;   // interval otherwise
+static const uint64_t ASLEEP_NS = 1000 * MS;  // a longer gap means that bragg-run was stopped
 static const char silent[] = "does not answer any more";
 
-/* A process that does not tell its host runs on this one. */
+/* Returns true if the process is on `host`; "" means this host. */
 static bool is_on(const struct process *p, const char *host)
 {
     return strcmp(p->host, *host ? host : host_name()) == 0;
 }
 
-/* The process with that number on that host, or with that number in its group; NULL when it is
- * none of ours. */
+/* Returns the running process with this number on this host, or whose process group contains it.
+ * NULL: it is not a process of this run. */
 static struct process *find_running(const struct restarts *r, int64_t pid, const char *host)
 {
     for (size_t i = 0; i < r->count; i++)
@@ -42,7 +43,7 @@ static struct process *find_former(const struct restarts *r, int64_t pid, const 
     return NULL;
 }
 
-/* A process that runs has finished so many frames. */
+/* Stores the number of frames that a running process has finished. */
 static void note_frames(struct process *p, uint64_t frames, uint64_t now_ns)
 {
     p->life.seen = true;
@@ -53,7 +54,7 @@ static void note_frames(struct process *p, uint64_t frames, uint64_t now_ns)
     p->life.frames = frames;
 }
 
-/* One that does not run any more had finished some: it begins again at once. */
+/* Stores that a process that has ended had finished frames: it is restarted at once. */
 static void note_former(struct process *p, uint64_t frames, uint64_t now_ns)
 {
     if (!frames || !p->life.fruitless)
@@ -63,7 +64,7 @@ static void note_former(struct process *p, uint64_t frames, uint64_t now_ns)
         p->start_ns = now_ns;
 }
 
-/* Kills it, to be started again, unless it may not be. */
+/* Kills a frozen process, if it may be restarted. */
 static void end_frozen(struct process *p, const char *reason)
 {
     if (!restarts_allow(p) || p->life.reason)
@@ -73,17 +74,18 @@ static void end_frozen(struct process *p, const char *reason)
     process_kill(p);
 }
 
-/* Reasons are repeated to people: no other text than these is. */
+/* Maps a reason from the source to a fixed text: text from the network is not printed. */
 static const char *known_reason(const char *reason)
 {
     static const char *const known[] = {"stands still", silent};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(reason, known[i]) == 0)
             return known[i];
-    return "was taken for dead";
+    return "was presumed dead";
 }
 
-/* Somebody else may have said that it has this number. */
+/* Returns true if a process that takes part has the number of the excluded one: a process could
+ * have claimed the number of another. */
 static bool takes_part(const struct run_status *s, const struct fenced_status *f)
 {
     for (size_t i = 0; i < s->nprocesses; i++)
@@ -105,7 +107,8 @@ static void take_fenced(struct restarts *r, const struct run_status *s,
         p->life.reason = known_reason(f->reason);
 }
 
-/* One that does not tell has finished frames when the last stages have. */
+/* Processes one entry of a status.  A process that reports no frames counts those that the sinks
+ * have finished since the previous status. */
 static void take_process(struct restarts *r, const struct process_status *s, uint64_t more,
                          uint64_t now_ns)
 {
@@ -146,7 +149,8 @@ static void take_all(struct restarts *r, uint64_t now_ns)
     }
 }
 
-/* Somebody is to prove that it can finish a frame, or that it was fenced. */
+/* Returns true if a process is in doubt: it has not finished a frame since its start, waits for its
+ * start, or may have been excluded. */
 static bool is_curious(const struct restarts *r)
 {
     for (size_t i = 0; i < r->count; i++) {
@@ -157,7 +161,8 @@ static bool is_curious(const struct restarts *r)
     return false;
 }
 
-/* A source that answered, and does so no more.  It is not asked while we are stopped. */
+/* Kills a source that has answered and is now silent.  If bragg-run itself was stopped, the time
+ * starts again. */
 static void check_source(struct restarts *r, uint64_t now_ns)
 {
     if (!r->source || !r->source->pid || r->lookout.ended)

@@ -1,3 +1,4 @@
+/* The main loop of bragg-run: starts, watches and ends the processes. */
 #include "run/local/supervisor.h"
 
 #include <poll.h>
@@ -15,12 +16,12 @@
 #define MS UINT64_C(1000000)
 
 enum { TICK_MS = 100 };
-static const uint64_t WORD_NS = 500 * MS;       // a stage that ends tells the others itself
-static const uint64_t CAUSE_NS = 2000 * MS;     // who knows why a silent one failed may say it late
-static const uint64_t DONE_NS = 2000 * MS;      // other last stages may have work left
-static const uint64_t BEGUN_NS = 10000 * MS;    // a source may think about its experiment
-static const uint64_t LATE_NS = 10000 * MS;     // who only watches may end what it does
-static const uint64_t PATIENCE_NS = 3000 * MS;  // between asking and killing
+static const uint64_t WORD_NS = 500 * MS;       // a failing stage informs the others in this time
+static const uint64_t CAUSE_NS = 2000 * MS;     // time for the cause of a silent failure
+static const uint64_t DONE_NS = 2000 * MS;      // time for the other sinks to finish
+static const uint64_t BEGUN_NS = 10000 * MS;    // time for a source to prepare its experiment
+static const uint64_t LATE_NS = 10000 * MS;     // time for a passive sink to finish
+static const uint64_t PATIENCE_NS = 3000 * MS;  // between SIGTERM and SIGKILL
 
 struct supervisor {
     const struct supervisor_settings *settings;
@@ -30,22 +31,22 @@ struct supervisor {
     struct restarts restarts;
     struct pollfd *polls;            // one per process, then the signals
     int signals;                     // signalfd
-    unsigned interrupts;             // Ctrl-C so far
-    int ended_by;                    // SIGTERM or SIGHUP, 0 for none
-    uint64_t asked_ns;               // when the first of these signals came, 0: none did
-    bool stopping;                   // nothing is started again
-    bool broken;                     // a process has failed, or the user wants the end
-    bool late;                       // who comes only now was told to leave
-    const struct process *deserter;  // it ended with status 0 before all frames were acknowledged
-    bool complete;         // all last stages that frames wait for ended well: these are there
-    uint64_t complete_ns;  // since when
-    uint64_t term_ns;      // when to ask those that are left; 0 for never
-    uint64_t kill_ns;      // when to kill them; 0 for never
+    unsigned interrupts;             // number of Ctrl-C so far
+    int ended_by;                    // SIGTERM or SIGHUP; 0: neither
+    uint64_t asked_ns;               // time of the first of these signals; 0: none
+    bool stopping;                   // no process is restarted
+    bool broken;                     // a process has failed, or the user asked for the end
+    bool late;                       // late sinks were asked to leave
+    const struct process *deserter;  // ended with status 0 before all frames were acknowledged
+    bool complete;                   // all sinks that the run waits for ended with status 0
+    uint64_t complete_ns;            // time of that
+    uint64_t term_ns;  // when to send SIGTERM to the processes that are left; 0: never
+    uint64_t kill_ns;  // when to kill them; 0: never
 };
 
 /* --- signals ------------------------------------------------------------- */
 
-/* Those that this process was started to ignore stay ignored. */
+/* Receives signals through a file.  Signals that were ignored at the start stay ignored. */
 static enum status take_signals(struct supervisor *s, struct error *e)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
@@ -64,13 +65,13 @@ static enum status take_signals(struct supervisor *s, struct error *e)
     return s->signals < 0 ? error_errno(e, STATUS_FAILED, "cannot receive signals") : STATUS_OK;
 }
 
-/* The frames are there, but a program that takes none may have work left. */
+/* Returns true for a client program while the run is complete: it may have work left. */
 static bool is_spared(const struct supervisor *s, const struct process *p)
 {
     return p->command->after && s->complete && !s->broken;
 }
 
-/* It saw the frames, and ends when it has done with them. */
+/* Returns true for a passive sink that has received the frames, and ends by itself. */
 static bool has_watched(const struct supervisor *s, const struct process *p)
 {
     return p->command->watches && p->life.seen && s->complete && !s->broken;
@@ -83,7 +84,8 @@ static void signal_all(struct supervisor *s, int number)
             process_signal(&s->processes[i], number);
 }
 
-/* From now on it ends: those left are asked after `wait_ns`, and killed after that. */
+/* Begins the end of the run.  Processes that are left after `wait_ns` get SIGTERM, and later
+ * SIGKILL. */
 static void stop(struct supervisor *s, uint64_t wait_ns)
 {
     const uint64_t now = clock_ns();
@@ -125,8 +127,8 @@ static void on_signals(struct supervisor *s)
 
 /* --- ends of processes --------------------------------------------------- */
 
-/* The source has told, or a last stage has learned from it, that all frames are acknowledged.  A
- * pipeline without frames has nobody who could. */
+/* Returns true if the source, or a sink, has reported that all frames are acknowledged.  A pipeline
+ * without a source needs no report. */
 static bool is_confirmed(const struct supervisor *s)
 {
     const struct restarts *r = &s->restarts;
@@ -138,7 +140,7 @@ static bool is_confirmed(const struct supervisor *s)
     return told;
 }
 
-/* All last stages that frames wait for have ended with status 0. */
+/* Returns true if all sinks that the run waits for have ended with status 0. */
 static bool is_drained(const struct supervisor *s)
 {
     for (size_t i = 0; i < s->count; i++) {
@@ -150,9 +152,8 @@ static bool is_drained(const struct supervisor *s)
     return true;
 }
 
-/* The last stages have ended well.  A worker, or who only watches, may have come too late and
- * still wait for the others: it is asked to end.  A command that wraps a stage may have work left.
- */
+/* The sinks have ended with status 0.  A worker or a passive sink that came too late may still wait
+ * for the others, so it is asked to end.  A command of --wrap may have work left. */
 static void complete(struct supervisor *s)
 {
     if (!s->complete)
@@ -172,7 +173,7 @@ static void fail(struct supervisor *s, const struct process *p)
 {
     s->broken = true;
     if (WIFSIGNALED(p->status) || (WEXITSTATUS(p->status) == STATUS_USAGE && p->spoke_ns))
-        stop(s, 0);  // nobody else knows better
+        stop(s, 0);  // no other process has more information
     else if (!s->interrupts || WEXITSTATUS(p->status) != STATUS_INTERRUPTED)
         stop(s, p->spoke_ns ? WORD_NS : CAUSE_NS);
 }
@@ -186,9 +187,9 @@ static void on_failure(struct supervisor *s, struct process *p)
     }
 }
 
-/* The source has ended with all frames acknowledged: one of several last stages that comes only now
- * would wait for it.  Who took frames does not listen any more; who was started again may have
- * files to finish. */
+/* Asks late sinks to leave: the source has ended with all frames acknowledged, and a sink that
+ * comes now would wait for it.  Sinks that took frames ignore this.  A restarted sink may have
+ * files to finish, so it is not asked. */
 static void tell_late(struct supervisor *s)
 {
     s->late = true;
@@ -209,7 +210,7 @@ static void on_end(struct supervisor *s, struct process *p)
         on_failure(s, p);
 }
 
-/* Those of which it was not clear whether they have failed. */
+/* Decides again about processes in doubt (RESTART_DOUBT). */
 static void check_doubts(struct supervisor *s)
 {
     for (size_t i = 0; i < s->count; i++)
@@ -217,7 +218,7 @@ static void check_doubts(struct supervisor *s)
             on_failure(s, &s->processes[i]);
 }
 
-/* All processes of that stage have ended with status 0, and nobody asked them to. */
+/* Returns true if all processes of the stage have ended with status 0 by themselves. */
 static bool has_deserted(const struct supervisor *s, const struct pipeline_stage *stage)
 {
     bool deserted = true;
@@ -229,7 +230,8 @@ static bool has_deserted(const struct supervisor *s, const struct pipeline_stage
     return deserted;
 }
 
-/* How long after its end with status 0 the word may come that all frames are acknowledged. */
+/* Returns how long after the end of a process, with status 0, the report may take that all frames
+ * are acknowledged. */
 static uint64_t word_ns(const struct supervisor *s, const struct process *p)
 {
     const struct process *source = s->restarts.source;
@@ -238,10 +240,10 @@ static uint64_t word_ns(const struct supervisor *s, const struct process *p)
         return is_drained(s) ? WORD_NS : DONE_NS;
     if (c->source || c->stage > source->command->stage)
         return DONE_NS;
-    return p->complete || s->restarts.known ? UINT64_MAX : BEGUN_NS;  // it has given its experiment
+    return p->complete || s->restarts.known ? UINT64_MAX : BEGUN_NS;  // it has sent its experiment
 }
 
-/* A stage that ended with status 0 has not done its work unless the source says so. */
+/* Finds stages that ended with status 0 although the source has not reported all frames. */
 static void check_deserters(struct supervisor *s, uint64_t now)
 {
     if (s->complete || s->stopping || s->interrupts)
@@ -278,7 +280,7 @@ static void check_times(struct supervisor *s, uint64_t now)
     }
 }
 
-/* Programs whose turn it is; each comes once. */
+/* Starts client programs whose stage is ready; each is started once. */
 static void start_followers(struct supervisor *s)
 {
     for (size_t i = 0; i < s->count; i++) {
@@ -318,7 +320,7 @@ static void stop_unheard(struct supervisor *s)
         stop(s, 0);
 }
 
-/* How long to wait for something to happen: at most until a process is to be started. */
+/* Returns how long to wait for events: at most until the next start of a process. */
 static int wait_ms(const struct supervisor *s, uint64_t now_ns)
 {
     uint64_t until_ns = now_ns + TICK_MS * MS;
@@ -334,7 +336,7 @@ static void turn(struct supervisor *s)
         s->polls[i] = (struct pollfd){.fd = s->processes[i].output, .events = POLLIN};
     s->polls[s->count] = (struct pollfd){.fd = s->signals, .events = POLLIN};
     (void)poll(s->polls, s->count + 1, wait_ms(s, clock_ns()));
-    restarts_turn(&s->restarts, clock_ns());  // how far they are, before what they say of the end
+    restarts_turn(&s->restarts, clock_ns());  // the progress first, before messages about the end
     for (size_t i = 0; i < s->count; i++)
         process_listen(&s->processes[i], &s->env);
     stop_unheard(s);

@@ -1,4 +1,4 @@
-/* Runs the processes of a pipeline and sees to it that all of them end. */
+/* Runs the processes of a pipeline until all of them have ended. */
 #ifndef BRAGG_RUN_SUPERVISOR_H
 #define BRAGG_RUN_SUPERVISOR_H
 
@@ -11,18 +11,18 @@
 
 struct supervisor_settings {
     const struct keeper *keeper;
-    struct growth *growth;  // how processes join and leave
-    bool verbose;           // show what stages say as it comes
+    struct growth *growth;  // handles --add and --remove
+    bool verbose;           // show messages of stages immediately
     bool quiet;             // no progress bar, no warnings of stages
 
-    /* Gets all processes once they have ended, before they are forgotten; NULL: nobody wants to
-     * know. */
+    /* Called with all processes after they have ended, before they are freed.  NULL: not called. */
     void (*ended)(void *owner, const struct process *processes, size_t count);
-    void *owner;
+    void *owner;  // passed to `ended`
 };
 
-/* Starts all, restarts those that died or are frozen and may be, forwards signals, stops all
- * after a failure and says whose it was.  Returns the exit status. */
+/* Starts all processes, restarts those that died or are frozen, and forwards signals.  After a
+ * failure stops all processes and names the one that failed.  Returns the exit status of the run.
+ */
 enum status supervise(const struct commands *commands, const struct supervisor_settings *settings,
                       struct error *e);
 

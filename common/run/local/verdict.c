@@ -1,3 +1,4 @@
+/* Finds the cause of a failure, and prints the last messages. */
 #include "run/local/verdict.h"
 
 #include <inttypes.h>
@@ -14,8 +15,8 @@ const struct process *verdict_unheard(const struct restarts *r)
     return i < r->count ? &r->processes[i] : NULL;
 }
 
-/* It was not needed any more: asked to end, or tired of waiting for the others, or killed while
- * it could have been started again. */
+/* Returns true if a failure does not count because the process was no longer needed: it was asked
+ * to end, it gave up waiting for the others, or it was killed when it could have been restarted. */
 static bool came_late(const struct ending *end, const struct process *p)
 {
     if (p->command->after)
@@ -27,19 +28,20 @@ static bool came_late(const struct ending *end, const struct process *p)
     return p->ended_ns >= end->complete_ns && forgiven;
 }
 
-/* When it failed: with its first line of error, which comes before the others hear of it, else with
- * its end. */
+/* Returns the time of a failure: that of the first error line, which is printed before other
+ * processes learn of the failure, or else that of the end. */
 static uint64_t failed_ns(const struct process *p)
 {
     return p->failed_ns ? p->failed_ns : p->ended_ns;
 }
 
-/* The first that was killed, unless another said long before that why it fails; else the first that
- * failed and said something (the others follow it without a word), else the first that failed; NULL
- * when none did. */
+/* Returns the process that caused the failure; NULL: no process failed.  In this order:
+ *   1. the first process that was killed, unless another one printed its error long before
+ *   2. the first process that failed with a message; others end after it without a message
+ *   3. the first process that failed */
 static const struct process *find_culprit(const struct ending *end)
 {
-    static const uint64_t LONG_NS = UINT64_C(200000000);  // so long a death may stay unseen
+    static const uint64_t LONG_NS = UINT64_C(200000000);  // a death may stay unnoticed so long
     const struct restarts *r = end->restarts;
     const struct process *killed = NULL, *speaker = NULL, *first = NULL;
     if (r->hopeless)
@@ -60,8 +62,8 @@ static const struct process *find_culprit(const struct ending *end)
     return killed ? killed : speaker ? speaker : first;
 }
 
-/* All frames are there, and what was to follow them has: a Ctrl-C then has interrupted nothing but
- * a page that stayed. */
+/* Returns true if all frames and all client programs are finished.  A Ctrl-C then only ended the
+ * page of --view. */
 static bool is_done(const struct ending *end)
 {
     bool done = end->complete;
@@ -70,8 +72,8 @@ static bool is_done(const struct ending *end)
     return done;
 }
 
-/* It only was in the way of a Ctrl-C: ended by it, followed the others, or would have been started
- * again. */
+/* Returns true if a process failed only because of a Ctrl-C: it was ended by it, it ended after the
+ * others without a message, or it would have been restarted. */
 static bool was_interrupted(const struct process *p)
 {
     if (WIFSIGNALED(p->status))
@@ -79,7 +81,7 @@ static bool was_interrupted(const struct process *p)
     return !p->spoke_ns;
 }
 
-/* The exit status of a process as one of ours. */
+/* Maps the exit status of any program to a status of braggpipe. */
 static enum status status_of(const struct process *p)
 {
     if (!WIFEXITED(p->status))
@@ -103,8 +105,7 @@ static void show_warnings(const struct ending *end)
         process_show_tail(&r->processes[i]);
 }
 
-/* What else went wrong, and then who is to blame: the last line on the screen is the first error.
- */
+/* Prints the errors of other processes first, then those of the process that caused the failure. */
 static void show_failure(const struct ending *end, const struct process *culprit)
 {
     const struct restarts *r = end->restarts;
@@ -118,7 +119,7 @@ static void show_failure(const struct ending *end, const struct process *culprit
         process_show_cause(culprit);
 }
 
-/* All that failed did so because of a frame that killed others. */
+/* Reports an abandoned frame as the cause. */
 static enum status blame_frame(const struct ending *end, struct error *e)
 {
     const struct given_up *g = &end->restarts->given_up;
@@ -126,7 +127,8 @@ static enum status blame_frame(const struct ending *end, struct error *e)
     if (p)
         show_failure(end, p);
     return error_set(e, STATUS_FAILED,
-                     "frame %" PRIu64 " is given up: %" PRIu64 " process%s%s%s died at work on it",
+                     "frame %" PRIu64 " was abandoned: %" PRIu64
+                     " process%s%s%s died while processing it",
                      g->frame, g->deaths, g->deaths > 1 ? "es" : "", p ? " of stage " : "",
                      p ? p->command->stage->name : "");
 }
@@ -148,7 +150,7 @@ static enum status blame_process(const struct ending *end, const struct process 
                      hopeless ? ", ten times in a row without a finished frame" : "");
 }
 
-/* Nobody has failed, but the source has not said that all frames are acknowledged. */
+/* Reports a stage that ended before the source reported all frames as acknowledged. */
 static enum status blame_deserter(const struct ending *end, struct error *e)
 {
     const struct restarts *r = end->restarts;
@@ -162,7 +164,7 @@ static enum status blame_deserter(const struct ending *end, struct error *e)
                      p->command->name, r->acknowledged, total);
 }
 
-/* A stage had failed, and said why, before the user asked for the end: that is still the cause. */
+/* Returns true if the process failed with a message before the user asked for the end. */
 static bool failed_before(const struct ending *end, const struct process *culprit)
 {
     return culprit && culprit->spoke_ns && end->asked_ns && failed_ns(culprit) < end->asked_ns;
@@ -172,10 +174,10 @@ enum status verdict(const struct ending *end, struct error *e)
 {
     const struct process *culprit = find_culprit(end), *unheard = verdict_unheard(end->restarts);
     if (unheard)
-        return error_set(e, STATUS_USAGE,
-                         "stage %s gives what no stage takes: put one after it that takes it, as "
-                         "bragg-write takes images",
-                         unheard->command->name);
+        return error_set(
+            e, STATUS_USAGE,
+            "no stage reads the output of '%s'. Add one, such as bragg-write for images",
+            unheard->command->name);
     const bool asked = !failed_before(end, culprit);
     if (end->ended_by && asked)
         return error_set(e, STATUS_FAILED, "ended by signal %d (%s)", end->ended_by,

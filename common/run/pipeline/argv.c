@@ -1,3 +1,4 @@
+/* Builds command lines. */
 #include "run/pipeline/argv.h"
 
 #include <stdio.h>
@@ -7,7 +8,7 @@
 
 void argv_add(struct argv *w, char *word)
 {
-    /* one more for the NULL, and one for `again` */
+    /* room for the NULL, and for the extra word of a restart */
     char **list = mem_grow(w->list, w->count, 3, sizeof *list, &w->capacity);
     w->list = list ? list : w->list;
     if (!word || !list || w->failed) {

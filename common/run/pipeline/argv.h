@@ -1,4 +1,4 @@
-/* A command line that grows. */
+/* A command line that is built word by word. */
 #ifndef BRAGG_RUN_ARGV_H
 #define BRAGG_RUN_ARGV_H
 
@@ -6,18 +6,18 @@
 #include <stddef.h>
 
 struct argv {
-    char **list;  // owned, as its words are; ended by NULL, with room for one word more
+    char **list;  // owned, with its words; ended by NULL, with room for one more word
     size_t count, capacity;
-    bool failed;  // memory was out
+    bool failed;  // memory ran out; the list is then incomplete
 };
 
-/* Takes ownership of `word`, from mem_array; NULL for one for which memory was out. */
+/* Appends a word and takes ownership of it; it comes from mem_array.  NULL sets `failed`. */
 void argv_add(struct argv *w, char *word);
 
-/* Adds the words of a text, parted by blanks. */
+/* Appends copies of the words of a text, which are separated by blanks. */
 void argv_add_words(struct argv *w, const char *text);
 
-/* The four texts in one, which the caller frees with mem_free; NULL when memory is out. */
+/* Returns the concatenation of four texts; the caller frees it with mem_free.  NULL: no memory. */
 char *argv_join(const char *a, const char *b, const char *c, const char *d);
 
 #endif

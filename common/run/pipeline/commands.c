@@ -1,3 +1,4 @@
+/* Makes the command lines of all processes of a pipeline. */
 #include "run/pipeline/commands.h"
 
 #include <stdlib.h>
@@ -29,7 +30,8 @@ static void add_file(struct argv *w, const char *option, const char *folder, con
     mem_free(path);
 }
 
-/* With several last stages each gets all frames, and the source waits for all of them. */
+/* With several sinks, gives each of them a --group, so that each gets all frames, and gives the
+ * source --groups, so that it waits for all of them. */
 static void add_groups(struct argv *w, const struct pipeline *p, const struct command *c)
 {
     char names[PIPELINE_GROUPS_SIZE];
@@ -40,7 +42,8 @@ static void add_groups(struct argv *w, const struct pipeline *p, const struct co
         argv_add(w, argv_join("--group=", c->stage->name, "", ""));
 }
 
-/* A debugger stops a process, valgrind slows it down many times: that is no death. */
+/* Sets all timeouts to a day for --wrap: a debugger stops a process and valgrind slows it down, and
+ * such a process must not be presumed dead. */
 static void add_patience(struct argv *w, const struct command *c)
 {
     static const char *const options[] = {"start-timeout", "dead-after", "hang", "rejoin-timeout"};
@@ -50,7 +53,7 @@ static void add_patience(struct argv *w, const struct command *c)
             argv_add(w, argv_join("--", options[i], "=86400", ""));
 }
 
-/* The command that wraps a stage; its program must be there. */
+/* Appends the command that wraps a stage.  STATUS_USAGE: its program was not found. */
 static enum status add_wrap(struct argv *w, const struct wrap *wrap, struct error *e)
 {
     const size_t first = w->count;
@@ -62,7 +65,7 @@ static enum status add_wrap(struct argv *w, const struct wrap *wrap, struct erro
     char *program = program_find(w->list[first]);
     if (!program)
         return error_set(e, STATUS_USAGE,
-                         "--wrap: there is no program '%.200s' beside bragg-run or in PATH",
+                         "--wrap: program '%.200s' not found in the folder of bragg-run or in PATH",
                          w->list[first]);
     mem_free(w->list[first]);
     w->list[first] = program;
@@ -81,7 +84,7 @@ static enum status add_wraps(struct argv *w, struct command *c,
     return s;
 }
 
-/* The options by which stages of a run are connected, watched and told what to keep. */
+/* Appends the options that connect a process, and those for statistics, traces and --resume. */
 static void add_ours(struct argv *w, const struct pipeline *p, size_t index, int64_t i,
                      struct command *c, const struct command_settings *settings)
 {
@@ -101,7 +104,8 @@ static void add_ours(struct argv *w, const struct pipeline *p, size_t index, int
         add_file(w, "--trace", settings->folder, c->name);
 }
 
-/* A program of others may lie beside the pipeline file. */
+/* Finds the program of a stage.  The name of a client program with a slash is relative to the
+ * folder of the pipeline file. */
 static char *find_program(const struct pipeline *p, const struct pipeline_stage *s)
 {
     const char *slash = strrchr(p->path, '/');
@@ -115,7 +119,8 @@ static char *find_program(const struct pipeline *p, const struct pipeline_stage 
     return program;
 }
 
-/* The folder of a file, absolute; NULL where that is this one, or none is to be found. */
+/* Returns the absolute folder of a file, from malloc.  NULL: it is the current folder, or it was
+ * not found. */
 static char *folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -125,13 +130,14 @@ static char *folder_of(const char *path)
     return whole;
 }
 
-/* Which host it runs on, 0 without a launcher. */
+/* Returns the index of the host of a process; 0 without a launcher. */
 static size_t host_of(const struct command *c)
 {
     return c->hosts ? hosts_place(c->hosts, c->stage, c->number) : 0;
 }
 
-/* What those before it on its host have is not for it, as long as there is more. */
+/* Assigns CPUs and GPUs to a process: those after the ones of earlier processes on the same host.
+ */
 static void share_out(const struct commands *all, struct command *c)
 {
     c->share = (struct share){.cpus = c->stage->cpus, .gpus = c->stage->gpus};
@@ -148,9 +154,9 @@ static enum status no_program(const struct pipeline *p, const struct pipeline_st
     char meant[PROGRAM_NAME_SIZE];
     const bool near = program_meant(s->program, meant);
     return error_set(e, STATUS_INPUT,
-                     "%s:%ld: stage '%s': there is no program '%.200s' beside bragg-run or in "
-                     "PATH%s%s%s",
-                     p->path, s->line, s->name, s->program, near ? ": did you mean " : "",
+                     "%s:%ld: stage '%s': program '%.200s' not found in the folder of "
+                     "bragg-run or in PATH%s%s%s",
+                     p->path, s->line, s->name, s->program, near ? ". Did you mean " : "",
                      near ? meant : "", near ? "?" : "");
 }
 
@@ -187,7 +193,8 @@ static enum status make_one(struct command *c, const struct pipeline *p, size_t 
     return w.failed ? error_memory(e, "the command lines") : STATUS_OK;
 }
 
-/* Of two stages that follow each other the processes of one name all of the other's. */
+/* Checks two neighbouring stages: the processes of one of them list the endpoints of all processes
+ * of the other, and that list has at most OPT_TEXTS_MAX entries. */
 static enum status check_neighbours(const struct pipeline *p, size_t i, struct error *e)
 {
     const struct pipeline_stage *s = &p->stages[i];
@@ -196,8 +203,9 @@ static enum status check_neighbours(const struct pipeline *p, size_t i, struct e
                ? STATUS_OK
                : error_set(
                      e, STATUS_INPUT,
-                     "%s:%ld: stage '%s' has %lld processes and '%s' before it %lld: one of "
-                     "them may have more than %d; bragg-intensity --fuse makes one stage of both",
+                     "%s:%ld: stage '%s' has %lld processes and '%s' before it %lld; expected "
+                     "only one of them with more than %d. bragg-intensity --fuse makes one stage "
+                     "of both",
                      p->path, s->line, s->name, (long long)s->count, before->name,
                      (long long)before->count, OPT_TEXTS_MAX);
 }
@@ -236,8 +244,8 @@ enum status commands_add(struct commands *c, const struct pipeline *p, struct pi
     const int64_t number = stage->count++;
     if (c->count == c->room || number == PIPELINE_COUNT_MAX) {
         stage->count--;
-        return error_set(e, STATUS_FAILED, "there is no room for more than %d processes of '%s'",
-                         (int)number, stage->name);
+        return error_set(e, STATUS_FAILED, "stage '%s' cannot have more than %d processes",
+                         stage->name, (int)number);
     }
     const enum status s = make_one(one, p, (size_t)(stage - p->stages), number, settings, e);
     one->beside = c->beside;
@@ -260,7 +268,7 @@ void commands_free(struct commands *c)
 
 /* --- for a shell --------------------------------------------------------- */
 
-/* Quotes a word only where that is needed. */
+/* Prints a word, in quotes if the shell needs them. */
 static void print_word(const char *word, FILE *out)
 {
     static const char *const sockets[] = {"--in=ipc://$dir/", "--in=@ipc://$dir/",

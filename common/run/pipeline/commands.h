@@ -1,7 +1,8 @@
 /*
- * The processes of a pipeline and their command lines.  Every process binds its own
- * output and connects to those of all processes of the stage before; a process
- * is called NAME, or NAME.1, NAME.2 ... where a stage has several.
+ * The processes of a pipeline and their command lines.
+ *
+ * A process is called NAME, or NAME.1, NAME.2 ... if its stage has several.  endpoints.h decides
+ * which process binds a socket and which processes connect to it.
  */
 #ifndef BRAGG_RUN_COMMANDS_H
 #define BRAGG_RUN_COMMANDS_H
@@ -15,74 +16,77 @@
 struct hosts;
 struct placement;
 
-enum { COMMANDS_MORE_MAX = PIPELINE_COUNT_MAX };  // that may come while the run lasts
+enum { COMMANDS_MORE_MAX = PIPELINE_COUNT_MAX };  // processes that --add may start during a run
 
 enum { WRAPS_MAX = 64, PROCESS_NAME_SIZE = PIPELINE_NAME_SIZE + 12 };
 
-/* STAGE=COMMAND */
+/* One --wrap=STAGE=COMMAND. */
 struct wrap {
     const struct pipeline_stage *stage;
-    const char *command;  // borrowed; words parted by blanks
+    const char *command;  // borrowed; words separated by blanks
 };
 
 struct command_settings {
-    const char *folder;                 // of the sockets, statistics and traces
-    const char *workdir;                // where all stages run; NULL: here
-    const char *keys;                   // folder of the keys of tcp endpoints; NULL: none
-    bool resume;                        // last stages get --resume
-    bool stats, trace;                  // as files STATS and TRACE in the folder, see command_file
-    const struct hosts *hosts;          // where a launcher starts them; NULL: here, and then ...
-    const struct placement *placement;  // ... NULL, too
+    const char *folder;                 // private folder: sockets, statistics and traces
+    const char *workdir;                // working folder of all stages; NULL: the current one
+    const char *keys;                   // folder with the keys of tcp endpoints; NULL: no keys
+    bool resume;                        // sinks get --resume
+    bool stats, trace;                  // each process writes such a file, see command_file
+    const struct hosts *hosts;          // hosts of the launcher; NULL: all run on this host
+    const struct placement *placement;  // place of each process; NULL without `hosts`
     size_t nwraps;
     struct wrap wraps[WRAPS_MAX];
 };
 
 struct command {
     char name[PROCESS_NAME_SIZE];
-    const struct pipeline_stage *stage, *before;  // before: NULL for a first one
-    const char *workdir;                 // it runs there, and what it reads lies here; NULL: here
-    const char *beside;                  // absolute; what it reads may lie there, too; NULL: no
-    const struct pipeline_stage *after;  // it takes no frames, and waits for that one; else NULL
-    const struct hosts *hosts;           // of which it runs on one; NULL: here
-    struct share share;                  // of its host
-    int64_t number;                      // of its stage's processes, from 0
-    bool movable;                        // it binds nothing: any of its hosts will do
-    bool last;                           // nothing comes after it
-    bool watches;                        // and nothing waits for it
-    bool source;                         // it numbers the frames
-    bool wrapped;                        // a command stands before it
-    char **argv;                         // owned, ended by NULL, with room for one word more
-    const char *again;                   // that word, for one that is started again; NULL: none
-    char worker[8];  // BRAGG_WORKER of one of several: its number, from 0; else empty
+    const struct pipeline_stage *stage, *before;  // before: NULL in a stage without input
+    const char *workdir;  // working folder; input files are searched here first.  NULL: current one
+    const char *beside;   // absolute folder where input files are searched last; NULL: none
+    const struct pipeline_stage *after;  // client program: stage it waits for; NULL: a stage
+    const struct hosts *hosts;           // it runs on one of these; NULL: on this host
+    struct share share;                  // its CPUs and GPUs
+    int64_t number;                      // number among the processes of its stage, from 0
+    bool movable;                        // binds nothing, so it can run on any of its hosts
+    bool last;                           // sink
+    bool watches;                        // passive sink
+    bool source;                         // numbers the frames
+    bool wrapped;                        // runs under a command of --wrap
+    char **argv;                         // owned, ended by NULL, with room for one more word
+    const char *again;                   // extra word after a restart, "--resume"; NULL: none
+    char worker[8];  // BRAGG_WORKER: number from 0 if the stage has several processes; else ""
 };
 
-/* Where keys are when they are made for a run, in the folder that commands_print makes. */
+/* Folder of the keys in a printed script, which makes the folder $dir and the keys. */
 #define COMMANDS_KEYS "$dir/keys"
 
 struct commands {
-    bool makes_keys;
-    char *beside;  // owned by the C library: the folder of the pipeline file; NULL: this one
+    bool makes_keys;  // a printed script has to make keys
+    char *beside;     // folder of the pipeline file, from malloc; NULL: the current one
     size_t count, room;
-    struct command *list;  // owned, in the order of the file, then those that were added; it stays
+    struct command *list;  // owned; processes in the order of the file, then those of --add.  The
+                           // list is never moved
 };
 
-/* Puts the command lines together; finds programs beside this executable, else in
- * PATH.  STATUS_INPUT with FILE:LINE when there is none, STATUS_USAGE when there is none for
- * a wrap.  With a wrap all stages wait for each other much longer.  Always followed by
- * commands_free. */
+/* Makes the command lines.  Programs are searched in the folder of this executable, then in PATH.
+ * With --wrap the timeouts of all stages become one day.
+ * STATUS_INPUT: a program was not found; the error has FILE:LINE.
+ * STATUS_USAGE: a command of --wrap was not found.
+ * Call commands_free afterwards, also after an error. */
 enum status commands_make(struct commands *c, const struct pipeline *p,
                           const struct command_settings *settings, struct error *e);
 void commands_free(struct commands *c);
 
-/* Puts the command line of one more process of a stage together, whose count grows; that of a
- * `movable` one knows those around it.  STATUS_FAILED when there is no room. */
+/* Appends the command line of one more process of a stage, and increments the count of the stage.
+ * Only a `movable` process can be added: it alone connects to its neighbours.
+ * STATUS_FAILED: the list is full. */
 enum status commands_add(struct commands *c, const struct pipeline *p, struct pipeline_stage *stage,
                          const struct command_settings *settings, struct error *e);
 
-/* FOLDER/NAME.KIND, of a process; the caller frees it with mem_free. */
+/* Returns FOLDER/NAME.KIND, a file of a process; the caller frees it with mem_free. */
 char *command_file(const char *folder, const char *name, const char *kind);
 
-/* Prints the commands for a shell, made with folder "$dir". */
+/* Prints the commands as a shell script; they must have been made with folder "$dir". */
 void commands_print(const struct commands *c, FILE *out);
 
 #endif

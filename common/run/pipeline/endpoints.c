@@ -1,3 +1,4 @@
+/* Chooses sockets and ports, and which process binds them. */
 #include "run/pipeline/endpoints.h"
 
 #include <stdio.h>
@@ -17,10 +18,10 @@ void endpoints_name(const struct pipeline_stage *s, int64_t i, char name[PROCESS
 
 static const char INPUT[] = ".in";
 
-/* --- who binds ------------------------------------------------------------- */
+/* --- which process binds -------------------------------------------------- */
 
-/* A stage right after the one that numbers the frames, which more processes may join: they and
- * those after them are programs of ours. */
+/* Returns true if stage number i can get more processes during the run: it is directly after the
+ * source, and it and the stages after it are programs of braggpipe. */
 static bool may_grow(const struct pipeline *p, int i)
 {
     const struct pipeline_stage *source = pipeline_source(p);
@@ -32,9 +33,9 @@ static bool may_grow(const struct pipeline *p, int i)
     return may;
 }
 
-/* After workers who takes from them binds, so that these bind nothing.  Elsewhere on several hosts
- * the stage of fewer processes does, so that few need ports; on one it is the stage before, as long
- * as the others can name all of its processes. */
+/* Returns true if stage number i binds its input.  A stage after workers does, so that workers bind
+ * nothing.  Otherwise, on several hosts the stage with fewer processes binds, so that few ports are
+ * needed; on one host the stage before binds, unless it has too many processes to be listed. */
 static bool binds_in(const struct pipeline *p, size_t i, bool one_host)
 {
     const int input = p->stages[i].input;
@@ -44,7 +45,7 @@ static bool binds_in(const struct pipeline *p, size_t i, bool one_host)
     return before > p->stages[i].count && (!one_host || before > OPT_TEXTS_MAX);
 }
 
-/* True when processes of stage number i bind their output, for one of the stages after it. */
+/* Returns true if stage number i binds its output, for one of the stages after it. */
 static bool binds_out(const struct pipeline *p, size_t i, bool one_host)
 {
     for (size_t k = 0; k < p->nstages; k++)
@@ -55,7 +56,7 @@ static bool binds_out(const struct pipeline *p, size_t i, bool one_host)
 
 /* --- one host ------------------------------------------------------------ */
 
-/* `behind`: INPUT for the socket of its input. */
+/* Appends an option with a socket in the private folder.  `behind`: INPUT for the input socket. */
 static void add_socket(struct argv *w, const char *option, const char *folder,
                        const struct pipeline_stage *s, int64_t i, const char *behind)
 {
@@ -107,14 +108,14 @@ const struct place *placement_of(const struct placement *l, size_t index, int64_
     return i < l->counts[index] ? &l->list[l->first[index] + (size_t)i] : &none;
 }
 
-/* Gives ports to one process; *used counts those of its host. */
+/* Assigns ports to one process; *used counts the assigned ports of its host. */
 static enum status give_ports(struct place *place, const struct pipeline *p, size_t i, size_t *used,
                               struct error *e)
 {
     const struct host *host = place->host;
     const size_t wanted = endpoints_ports(p, i);
     if (*used + wanted > host->nports)
-        return error_set(e, STATUS_FAILED, "host '%s' has told of too few ports", host->name);
+        return error_set(e, STATUS_FAILED, "host '%s' reported too few free ports", host->name);
     const bool takes_part = p->stages[i].after < 0;
     if (takes_part && binds_out(p, i, false))
         place->out = host->ports[(*used)++];

@@ -1,3 +1,4 @@
+/* Finds running pipelines by their private folders. */
 #include "run/pipeline/find.h"
 
 #include <glob.h>
@@ -12,7 +13,7 @@
 
 static const char workdir_link[] = "workdir", file_link[] = "file", control_link[] = "control-at";
 
-/* A live socket of this user becomes an endpoint. */
+/* Converts the path of a socket into an endpoint, if a process of this user listens there. */
 static bool is_source(const char *path, char endpoint[ENDPOINT_SIZE])
 {
     struct stat what;
@@ -22,7 +23,7 @@ static bool is_source(const char *path, char endpoint[ENDPOINT_SIZE])
     return endpoint_answers(endpoint);
 }
 
-/* What this user noted with find_note_control, unless nobody listens there. */
+/* Reads the endpoint that find_note_control stored, if a process listens there. */
 static bool is_noted(const char *path, char endpoint[ENDPOINT_SIZE])
 {
     char noted[ENDPOINT_SIZE] = "";
@@ -34,7 +35,7 @@ static bool is_noted(const char *path, char endpoint[ENDPOINT_SIZE])
            !endpoint_is_refused(endpoint);
 }
 
-/* Whether one of the paths of a pattern in `folder` is what is looked for. */
+/* Applies `is_one` to the paths that match a pattern in `folder`, until it returns true. */
 static bool find_path(const char *folder, const char *what,
                       bool (*is_one)(const char *path, char *result), char *result)
 {
@@ -99,7 +100,7 @@ void find_note_file(const char *folder, const char *file)
     note(folder, file_link, file);
 }
 
-/* The name of the file, without its folder, that the run in `folder` has; "" for none. */
+/* Returns the name of the pipeline file, without its folder, of the run in `folder`; "": none. */
 static void name_of(const char *folder, char name[FIND_NAME_SIZE])
 {
     char path[PATH_MAX], noted[PATH_MAX] = "";
@@ -107,7 +108,7 @@ static void name_of(const char *folder, char name[FIND_NAME_SIZE])
     (void)!readlink(path, noted, sizeof noted - 1);
     const char *slash = strrchr(noted, '/');
     (void)snprintf(name, FIND_NAME_SIZE, "%s", slash ? slash + 1 : "");
-    for (char *c = name; *c; c++)  // nothing in it may steer a terminal
+    for (char *c = name; *c; c++)  // a control character could change the terminal
         *c = *c < ' ' || *c == 0x7f ? '?' : *c;
 }
 
@@ -118,7 +119,8 @@ static bool is_noted_as(const char *folder, const char *link, const char *where)
     return realpath(where, wanted) && realpath(path, noted) && strcmp(wanted, noted) == 0;
 }
 
-/* True when the run in `folder` has that --workdir or that file, with or without its suffix. */
+/* Returns true if `where` is the --workdir or the pipeline file of the run in `folder`, or the name
+ * of that file with or without .yaml. */
 static bool is_meant(const char *folder, const char *where)
 {
     char name[FIND_NAME_SIZE];
@@ -129,7 +131,8 @@ static bool is_meant(const char *folder, const char *where)
             (!name[length] || strcmp(name + length, ".yaml") == 0));
 }
 
-/* Of a bragg-run of this user, whose file is noted there. */
+/* Returns true if `path` is the private folder of a bragg-run of this user: its pipeline file is
+ * stored there. */
 static bool is_folder(const char *path, char *found)
 {
     char file[PATH_MAX];
@@ -140,14 +143,14 @@ static bool is_folder(const char *path, char *found)
 }
 
 struct search {
-    const char *where;                               // NULL: any
-    bool (*is_one)(const char *folder, char *what);  // looks for this ...
-    int found;
-    char what[PATH_MAX], name[FIND_NAME_SIZE];  // ... and finds it first here
-    char list[300];                             // all, for the message
+    const char *where;                               // run to be found; NULL: any
+    bool (*is_one)(const char *folder, char *what);  // test of a private folder; sets *what
+    int found;                                       // number of runs found
+    char what[PATH_MAX], name[FIND_NAME_SIZE];       // result and pipeline file of the first one
+    char list[300];                                  // names of all, for the error
 };
 
-/* All runs with their private folder in `base`. */
+/* Searches the private folders in `base`. */
 static void search_base(struct search *s, const char *base)
 {
     char pattern[PATH_MAX];
@@ -171,7 +174,7 @@ static void search_base(struct search *s, const char *base)
     globfree(&folders);
 }
 
-/* In the folders where runs have theirs. */
+/* Searches XDG_RUNTIME_DIR, then /tmp.  STATUS_USAGE, STATUS_FAILED: as find_run. */
 static enum status search_all(struct search *s, struct error *e)
 {
     const char *base = getenv("XDG_RUNTIME_DIR"), *where = s->where;
@@ -181,19 +184,23 @@ static enum status search_all(struct search *s, struct error *e)
     if (!s->found)
         search_base(s, "/tmp");
     if (s->found > 1)
-        return error_set(e, STATUS_USAGE, "%d pipelines are running: name one of %s", s->found,
-                         s->list);
+        return error_set(e, STATUS_USAGE, "%d pipelines are running; give one of these: %s",
+                         s->found, s->list);
     if (!s->found && where && stat(where, &what) != 0)
-        return error_set(e, STATUS_USAGE,
-                         "'%.200s' is neither an endpoint (ipc://PATH, tcp://HOST:PORT), nor a "
-                         "folder, nor the file of a pipeline that is running",
-                         where);
+        return error_set(
+            e, STATUS_USAGE,
+            "'%.200s' not found; expected an endpoint (ipc://PATH, tcp://HOST:PORT), a "
+            "folder, or the file of a running pipeline",
+            where);
     if (!s->found && where)
         return error_set(e, STATUS_FAILED,
                          S_ISDIR(what.st_mode) ? "no pipeline is running in %.200s"
                                                : "the pipeline %.200s is not running",
                          where);
-    return s->found ? STATUS_OK : error_set(e, STATUS_FAILED, "no pipeline is running");
+    return s->found ? STATUS_OK
+                    : error_set(e, STATUS_FAILED,
+                                "no running pipeline found. Start one with bragg-run, or give its "
+                                "folder or endpoint");
 }
 
 enum status find_run(const char *where, char endpoint[ENDPOINT_SIZE], char name[FIND_NAME_SIZE],
@@ -207,10 +214,12 @@ enum status find_run(const char *where, char endpoint[ENDPOINT_SIZE], char name[
         if (bad)
             return bad;
         if (bind)
-            return error_set(e, STATUS_USAGE, "'%.120s' must not begin with @", where);
+            return error_set(
+                e, STATUS_USAGE,
+                "'%.120s' begins with @; expected an endpoint to connect to, without @", where);
         if (endpoint_answers(endpoint))
             return STATUS_OK;
-        return error_set(e, STATUS_FAILED, "nobody listens at %.200s", where);
+        return error_set(e, STATUS_FAILED, "no pipeline listens at %.200s", where);
     }
     if (where && find_in_folder(where, endpoint)) {
         name_of(where, name);

@@ -1,3 +1,4 @@
+/* Merges stages into bragg-intensity with --fuse. */
 #include "run/pipeline/fold.h"
 
 #include <stdio.h>
@@ -21,7 +22,7 @@ static bool leaves_first(const struct hosts *h, const struct pipeline_stage *s)
     return leaves;
 }
 
-/* The only stage after number i; -1 when there is none, or several. */
+/* Returns the index of the only stage after number i; -1: there is none, or several. */
 static int next_of(const struct pipeline *p, int i)
 {
     int next = -1, count = 0;
@@ -32,7 +33,8 @@ static int next_of(const struct pipeline *p, int i)
     return count == 1 ? next : -1;
 }
 
-/* Its args are options of its own, no operands, and none that every stage has. */
+/* Returns true if the args of a stage can be passed to --fuse: options of the stage itself, no
+ * operands, and no common options. */
 static bool is_plain(const struct pipeline_stage *s)
 {
     bool plain = s->count == 1 && !s->hosts && s->restart == INT64_MAX;
@@ -53,10 +55,12 @@ static enum status add(struct pipeline_stage *to, const struct pipeline_stage *s
         good = words_append(text, sizeof text, s->args[i]);
     if (good)
         return pipeline_add_word(to, text, e);
-    return error_set(e, STATUS_INPUT, "stage '%s' has args that are too long for --fuse", s->name);
+    return error_set(e, STATUS_INPUT,
+                     "stage '%s': args are too long for --fuse; give the stage a key 'hosts'",
+                     s->name);
 }
 
-/* Takes stage number i out; those after it follow the one before. */
+/* Removes stage number i; the stages after it get its input. */
 static void take_out(struct pipeline *p, int i)
 {
     struct pipeline_stage *gone = &p->stages[i];
@@ -96,8 +100,8 @@ enum status fold_stages(struct pipeline *p, const struct hosts *hosts, char text
             take_out(p, next);
             i -= next < i;
             (void)snprintf(text, FOLD_TEXT_SIZE,
-                           "%s in the processes of '%s', so that counts cross the network; hosts: "
-                           "first keeps them apart",
+                           "%s moved into the processes of '%s', to send less over the network; "
+                           "'hosts: first' keeps them apart",
                            names, p->stages[i].name);
         }
     }

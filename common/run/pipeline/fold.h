@@ -1,5 +1,6 @@
-/* Stages that travel with the one that computes images, so that counts cross the network in place
- * of photons, which are twice as large. */
+/* Merges bragg-background and bragg-noise into bragg-intensity on several hosts.  Images with noise
+ * (16-bit counts) then cross the network instead of photons (32-bit floats), which are twice as
+ * large. */
 #ifndef BRAGG_RUN_FOLD_H
 #define BRAGG_RUN_FOLD_H
 
@@ -8,11 +9,12 @@
 
 enum { FOLD_TEXT_SIZE = 200 };
 
-/* Puts bragg-background and bragg-noise into the process of the bragg-intensity before them (its
- * --fuse) where some of its processes run on other hosts than the first, and the file says of them
- * neither hosts nor count, nor what only a stage of its own can do.  Pointers to stages are not
- * good any more.  `text` says what was done, for people, "": nothing.  STATUS_INPUT when the
- * command line becomes too long. */
+/* Moves stages into the bragg-intensity before them, with its option --fuse, if
+ *   - a process of bragg-intensity runs on another host than the first one, and
+ *   - the file gives the stages neither hosts nor count, nor options that need a process of their
+ *     own.
+ * Invalidates pointers to stages.  Sets `text` to a message about the change; "": no change.
+ * STATUS_INPUT: the command line becomes too long. */
 enum status fold_stages(struct pipeline *p, const struct hosts *hosts, char text[FOLD_TEXT_SIZE],
                         struct error *e);
 

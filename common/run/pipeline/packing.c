@@ -1,10 +1,11 @@
+/* Chooses the stages that compress their images. */
 #include "run/pipeline/packing.h"
 
 #include <string.h>
 
 static const char FUSED_NOISE[] = "--fuse=noise";
 
-/* What it sends is counts, which pack well, and no photons. */
+/* Returns true if the stage sends integer counts, which compress well, and not photons. */
 static bool gives_counts(const struct pipeline_stage *s)
 {
     bool fused = false;
@@ -14,7 +15,7 @@ static bool gives_counts(const struct pipeline_stage *s)
            (fused && pipeline_is_program(s, "bragg-intensity"));
 }
 
-/* A process of the one and a process of the other run on different hosts. */
+/* Returns true if the processes of two stages are not all on one host. */
 static bool are_apart(const struct hosts *h, const struct pipeline_stage *a,
                       const struct pipeline_stage *b)
 {

@@ -1,3 +1,4 @@
+/* Converts the texts of a pipeline file into stages, and checks them. */
 #include "run/pipeline/pipeline.h"
 
 #include <stdarg.h>
@@ -27,7 +28,7 @@ wrong(const struct reader *r, size_t i, enum yaml_key key, struct error *e, cons
                      text);
 }
 
-/* A whole number of a stage; *value keeps its default where there is none. */
+/* Reads a whole number.  Leaves *value unchanged if the key is missing. */
 static enum status read_int(const struct reader *r, size_t i, enum yaml_key key, int64_t min,
                             int64_t max, int64_t *value, struct error *e)
 {
@@ -35,24 +36,24 @@ static enum status read_int(const struct reader *r, size_t i, enum yaml_key key,
     const char *text = r->yaml.stage[i].value[key];
     if (text && text[0] == '0' && text[1] >= '0' && text[1] <= '9')
         return wrong(r, i, key, e,
-                     "%s: '%.40s' begins with 0, which is octal for some readers of YAML; expected "
-                     "a decimal number without it",
+                     "%s: '%.40s' begins with 0, which some YAML readers take as octal; expected "
+                     "a decimal number without leading 0",
                      yaml_key_names[key], text);
     if (!text || parse_int(text, min, max, yaml_key_names[key], value, &inner) == STATUS_OK)
         return STATUS_OK;
     return wrong(r, i, key, e, "%s", inner.text);
 }
 
-/* A key that stands for an option, which args then must not have: it is not clear which counts. */
+/* Checks that args do not contain the option of a key as well: two values would be ambiguous. */
 static enum status check_twice(const struct reader *r, size_t i, enum yaml_key key, struct error *e)
 {
     if (!r->yaml.stage[i].value[key] || !pipeline_has(&r->pipeline->stages[i], yaml_key_names[key]))
         return STATUS_OK;
-    return wrong(r, i, key, e, "%s: --%s is in args, too; write one of them", yaml_key_names[key],
-                 yaml_key_names[key]);
+    return wrong(r, i, key, e, "%s: --%s is also in args; remove one of the two",
+                 yaml_key_names[key], yaml_key_names[key]);
 }
 
-/* A number that becomes an option of the program. */
+/* Reads a number that becomes an option of the program. */
 static enum status read_option(const struct reader *r, size_t i, enum yaml_key key, int64_t max,
                                struct error *e)
 {
@@ -75,11 +76,13 @@ static enum status read_name(const struct reader *r, size_t i, struct error *e)
         strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != length)
         return wrong(
             r, i, YAML_NAME, e,
-            "the name '%.40s' is not allowed: up to 32 of a-z, 0-9 and -, but not 'control'", name);
+            "name: '%.40s' is not allowed; expected up to 32 of a-z, 0-9 and -, except 'control'",
+            name);
     for (size_t k = 0; k < i; k++)
         if (strcmp(r->pipeline->stages[k].name, name) == 0)
-            return wrong(r, i, YAML_NAME, e, "the name '%s' is taken by the stage in line %ld",
-                         name, r->pipeline->stages[k].line);
+            return wrong(r, i, YAML_NAME, e,
+                         "name: '%s' is already the name of the stage in line %ld", name,
+                         r->pipeline->stages[k].line);
     memcpy(s->name, name, length + 1);
     s->line = r->yaml.stage[i].line[YAML_NAME];
     return STATUS_OK;
@@ -95,7 +98,8 @@ static enum status read_args(const struct reader *r, size_t i, struct error *e)
         const size_t length = strcspn(arg, "=");
         for (size_t k = 0; k < sizeof ours / sizeof *ours && s->after < 0; k++)
             if (strlen(ours[k]) == length && strncmp(arg, ours[k], length) == 0)
-                return wrong(r, i, YAML_ARGS, e, "%s is not allowed here: bragg-run sets it",
+                return wrong(r, i, YAML_ARGS, e,
+                             "args: %s is not allowed, because bragg-run sets it; remove it",
                              ours[k]);
         s->args[s->nargs] = mem_copy(arg, strlen(arg) + 1, 1);
         if (!s->args[s->nargs])
@@ -104,14 +108,14 @@ static enum status read_args(const struct reader *r, size_t i, struct error *e)
     return STATUS_OK;
 }
 
-/* True or false; *value keeps its default where there is none. */
+/* Reads true or false.  Leaves *value unchanged if the key is missing. */
 static enum status read_bool(const struct reader *r, size_t i, enum yaml_key key, bool *value,
                              struct error *e)
 {
     const char *text = r->yaml.stage[i].value[key];
     if (text && strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
-        return wrong(r, i, key, e, "%s: '%.40s' is not allowed: true or false", yaml_key_names[key],
-                     text);
+        return wrong(r, i, key, e, "%s: '%.40s' is not allowed; expected true or false",
+                     yaml_key_names[key], text);
     *value = text ? strcmp(text, "true") == 0 : *value;
     return STATUS_OK;
 }
@@ -136,7 +140,7 @@ static enum status read_compress(const struct reader *r, size_t i, struct error 
     return s ? s : check_twice(r, i, YAML_COMPRESS, e);
 }
 
-/* The program of somebody else waits for a stage above, and takes nothing from the stream. */
+/* Reads `after`: a client program that waits for a stage above, and takes no frames. */
 static enum status read_after(const struct reader *r, size_t i, struct error *e)
 {
     static const enum yaml_key frames[] = {YAML_INPUT, YAML_THREADS, YAML_WINDOW, YAML_ORDER,
@@ -149,13 +153,15 @@ static enum status read_after(const struct reader *r, size_t i, struct error *e)
         if (strcmp(r->pipeline->stages[k].name, after) == 0)
             s->after = (int)k;
     if (after && s->after < 0)
-        return wrong(r, i, YAML_AFTER, e, "after: there is no stage '%.40s' above this one", after);
+        return wrong(r, i, YAML_AFTER, e, "after: no stage above this one is called '%.40s'",
+                     after);
     for (size_t k = 0; k < sizeof frames / sizeof *frames && after; k++)
         if (raw->value[frames[k]])
-            return wrong(r, i, frames[k], e, "%s: a program with after: takes no frames",
+            return wrong(r, i, frames[k], e,
+                         "%s: not allowed with 'after', because such a program takes no frames",
                          yaml_key_names[frames[k]]);
     if (after && !raw->value[YAML_PROGRAM])
-        return wrong(r, i, YAML_AFTER, e, "after: is for other programs: which one says program:");
+        return wrong(r, i, YAML_AFTER, e, "after: the program is missing; add 'program: NAME'");
     return STATUS_OK;
 }
 
@@ -198,7 +204,7 @@ static enum status read_stage(const struct reader *r, size_t i, struct error *e)
     return s ? s : read_option(r, i, YAML_WINDOW, 65536, e);
 }
 
-/* After all names are known. */
+/* Reads `input`.  Called after the names of all stages are known. */
 static enum status read_input(const struct reader *r, size_t i, struct error *e)
 {
     const struct pipeline *p = r->pipeline;
@@ -211,23 +217,25 @@ static enum status read_input(const struct reader *r, size_t i, struct error *e)
         return STATUS_OK;
     const struct pipeline_stage *before = pipeline_find(p, input, strlen(input));
     if (!before)
-        return wrong(r, i, YAML_INPUT, e, "input: there is no stage '%.40s'", input);
+        return wrong(r, i, YAML_INPUT, e, "input: no stage is called '%.40s'", input);
     if (before->after >= 0)
-        return wrong(r, i, YAML_INPUT, e, "input: '%.40s' gives no frames", input);
+        return wrong(r, i, YAML_INPUT, e,
+                     "input: '%.40s' has 'after' and gives no frames; name another stage", input);
     p->stages[i].input = (int)(before - p->stages);
     return STATUS_OK;
 }
 
-/* Going from input to input must end. */
+/* Checks that the inputs of a stage lead to a stage without an input, and not in a circle. */
 static enum status check_cycle(const struct reader *r, size_t i, struct error *e)
 {
     const struct pipeline *p = r->pipeline;
     int at = (int)i;
     for (size_t steps = 0; at >= 0; steps++, at = p->stages[at].input)
         if (steps > p->nstages)
-            return wrong(r, i, r->yaml.stage[i].line[YAML_INPUT] ? YAML_INPUT : YAML_NAME, e,
-                         "the input of '%s' leads back to itself: one stage must be without",
-                         p->stages[i].name);
+            return wrong(
+                r, i, r->yaml.stage[i].line[YAML_INPUT] ? YAML_INPUT : YAML_NAME, e,
+                "the input of '%s' leads back to itself; expected one stage without an input",
+                p->stages[i].name);
     return STATUS_OK;
 }
 

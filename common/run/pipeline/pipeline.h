@@ -4,19 +4,20 @@
  *     name     letters, digits and dashes; required
  *     program  the executable; bragg-NAME by default
  *     args     list of its options and operands
- *     count    how many processes share the frames (1)
- *     threads  --threads of each
- *     window   --window of the stage that numbers the frames
- *     input    name of the stage before; the one above in the list by default
- *     restart  how often a process that died is started again (without limit)
- *     order    true: --order of its one process
- *     compress true: --compress of each, false: never (counts that go to another host)
- *     hosts    with a launcher: first, spread, each, or names of hosts, parted by commas (first,
- *              with a count: spread)
- *     cpus     how many processors each of its processes has for itself (all together have all)
- *     gpus     how many graphics cards (each sees all)
- *     after    name of a stage above: a program that takes no frames, started once clients may
- *              connect to that stage, or it has ended well; restart is 0 by default
+ *     count    number of processes that divide the frames; default 1
+ *     threads  --threads of each process
+ *     window   --window of the source
+ *     input    name of the stage before; default: the stage above in the list
+ *     restart  how often a process that died is restarted; default: no limit
+ *     order    true: --order; the stage has one process
+ *     compress true: --compress, false: never; default: integer pixels that go to another host
+ *     hosts    with a launcher: first, spread, each, or names of hosts separated by commas;
+ *              default: first, or spread if a count is given
+ *     cpus     number of CPUs that each process has for itself; default: all processes share all
+ *     gpus     number of GPUs that each process has for itself; default: each process sees all
+ *     after    name of a stage above.  This stage is then a client program without frames.  It
+ *              starts when clients can connect to the named stage, or when that stage has ended
+ *              without an error.  Default of restart: 0
  */
 #ifndef BRAGG_RUN_PIPELINE_H
 #define BRAGG_RUN_PIPELINE_H
@@ -35,21 +36,22 @@ enum {
     PIPELINE_BYTES_MAX = 1 << 20,
 };
 
+/* The key `compress`; COMPRESS_NOT_SAID: the key is missing. */
 enum compress { COMPRESS_NOT_SAID, COMPRESS_FALSE, COMPRESS_TRUE };
 
 struct pipeline_stage {
     char name[PIPELINE_NAME_SIZE];
     char *program;                      // owned
     char *args[PIPELINE_ARGS_MAX + 1];  // owned
-    char *hosts;                        // owned; as in the file, NULL: not given
+    char *hosts;                        // owned; as in the file; NULL: not given
     size_t nargs;
-    int64_t count;
-    int64_t cpus, gpus;  // of each process, 0: not given
-    int64_t restart;     // INT64_MAX: without limit
+    int64_t count;       // number of processes
+    int64_t cpus, gpus;  // of each process; 0: not given
+    int64_t restart;     // INT64_MAX: no limit
     enum compress compress;
-    int input;  // index of the stage before, -1 for the first one
-    int after;  // index of the stage that it waits for, takes no frames; -1: it is one of ours
-    long line;  // of its name in the file
+    int input;  // index of the stage before; -1: no input
+    int after;  // client program: index of the stage it waits for; -1: a stage of the stream
+    long line;  // line of its name in the file
 };
 
 struct pipeline {
@@ -58,88 +60,91 @@ struct pipeline {
     struct pipeline_stage *stages;  // owned
 };
 
-/* Reads a pipeline file (`path` is kept, not copied).  Errors: STATUS_INPUT with
- * "FILE:LINE: what, what is allowed"; STATUS_FAILED when it cannot be read.
- * Always followed by pipeline_close. */
+/* Reads a pipeline file.  `path` is stored, not copied.
+ * STATUS_INPUT: the content is invalid; the error begins with FILE:LINE.
+ * STATUS_FAILED: the file cannot be read.
+ * Call pipeline_close afterwards, also after an error. */
 enum status pipeline_load(struct pipeline *p, const char *path, struct error *e);
 void pipeline_close(struct pipeline *p);
 
-/* After all changes: who takes frames in order, numbers them, or comes before that has one
- * process; some last stage does not only watch.  STATUS_INPUT. */
+/* Checks the pipeline after all changes of the command line.  A stage with --order, the source, and
+ * the stages before the source must have one process.  At least one sink must not be passive.
+ * STATUS_INPUT: one of these rules is violated. */
 enum status pipeline_check(const struct pipeline *p, struct error *e);
 
-/* The stage of that name, or NULL. */
+/* Returns the stage with this name of `length` bytes; NULL: there is none. */
 struct pipeline_stage *pipeline_find(const struct pipeline *p, const char *name, size_t length);
 
-/* The stage that numbers the frames, as far as one can tell from here: bragg-orient,
- * bragg-replay, or the one whose args have --frames; NULL when there is none. */
+/* Returns the source: the first stage that is bragg-orient or bragg-replay, or whose args have
+ * --frames.  NULL: there is none. */
 struct pipeline_stage *pipeline_source(const struct pipeline *p);
 
-/* True when stage number i takes frames, and no other stage takes those that it gives. */
+/* Returns true if stage number i is a sink: it takes frames, and no stage reads its output. */
 bool pipeline_is_last(const struct pipeline *p, size_t i);
 
-/* True when a last stage is one that nothing waits for. */
+/* Returns true if a sink is passive: the run does not wait for it. */
 bool pipeline_only_watches(const struct pipeline_stage *s);
 
-/* True for --NAME and --NAME=...; `name` has no dashes. */
+/* Returns true for --NAME and --NAME=...; `name` has no dashes at its start. */
 bool pipeline_is_option(const char *arg, const char *name);
 
-/* True when its program is NAME, in whatever folder. */
+/* Returns true if the program of the stage is NAME, in any folder. */
 bool pipeline_is_program(const struct pipeline_stage *s, const char *name);
 
-/* True when its program is one of these, bragg-NAME. */
+/* Returns true if the program of the stage is one of braggpipe: bragg-NAME. */
 bool pipeline_is_ours(const struct pipeline_stage *s);
 
-/* True when its args have the option --NAME. */
+/* Returns true if the args of the stage have the option --NAME. */
 bool pipeline_has(const struct pipeline_stage *s, const char *name);
 
-/* The value of the option --NAME=VALUE in the args of a stage, which owns it.  NULL if the option
- * is not there, or has no value. */
+/* Returns the value of the option --NAME=VALUE in the args of a stage, which owns it.  NULL: the
+ * option is missing or has no value. */
 const char *pipeline_value(const struct pipeline_stage *s, const char *name);
 
-/* True when keys are for a stage: its args have none, nor --insecure, which is for the clients of
- * one with --bind. */
+/* Returns true if bragg-run may give the stage encryption keys: its args have neither --keys nor
+ * --insecure.  With --bind, --insecure concerns only the clients of the stage. */
 bool pipeline_takes_keys(const struct pipeline_stage *s);
 
-/* True when such a stage has a tcp endpoint. */
+/* Returns true if such a stage has a tcp endpoint. */
 bool pipeline_needs_keys(const struct pipeline *p);
 
-/* How many groups of last stages get all frames of the source, and must have them durable: a
- * stage is a group unless its args say --group.  A bragg-view, a
- * bragg-report without --hold, or a bragg-tap that only watches,
- * is none.  `text` gets what to say to the source: their names, parted by commas, or how many where
- * those do not fit. */
+/* Returns the number of consumer groups of sinks that the source waits for.  Each sink that is not
+ * passive is a group, with the name of its --group or of the stage.  Sets `text` to the value of
+ * the option --groups: the names separated by commas, or their number if the names do not fit. */
 enum { PIPELINE_GROUPS_SIZE = 1024 };
 int pipeline_groups(const struct pipeline *p, char text[PIPELINE_GROUPS_SIZE]);
 
-/* Adds a stage called `name` of program bragg-NAME, which looks on at the images that go to the
- * last stage.  STATUS_USAGE when there is no room, the name is taken, or, where it is `needed`, no
- * stage takes images; *added is NULL then, too. */
+/* Adds a passive sink called `name`, with program bragg-NAME, for the images that go to the last
+ * sink of the file.  Sets *added to the new stage; NULL: no sink takes images, or an error.
+ * STATUS_USAGE: the pipeline is full, the name is in use, or the sink is `needed` and no sink takes
+ * images. */
 enum status pipeline_add_watcher(struct pipeline *p, const char *name, bool needed,
                                  struct pipeline_stage **added, struct error *e);
 
-/* Puts one more word behind the args of a stage.  STATUS_FAILED when there is no room. */
+/* Appends a word to the args of a stage.  STATUS_FAILED: no memory, or too many args. */
 enum status pipeline_add_word(struct pipeline_stage *s, const char *word, struct error *e);
 
-/* Sets an option of a stage: --NAME=VALUE, or --NAME when value is NULL, in place
- * of the one of that name in its args, or behind them.  STATUS_INPUT when there is no room. */
+/* Sets an option of a stage: --NAME=VALUE, or --NAME if `value` is NULL.  Replaces an option of
+ * that name in its args, or is appended.  STATUS_INPUT: the stage has too many args. */
 enum status pipeline_set(struct pipeline_stage *s, const char *name, const char *value,
                          struct error *e);
 
-/* Where the stage that numbers the frames is one of ours without --window, and the usual 32 frames
- * are fewer than four for each process of the largest stage, it gets that many.  STATUS_INPUT when
- * there is no room. */
+/* Sets --window of the source to four frames per process of the largest stage, if that is more than
+ * the default of 32, the source is a program of braggpipe, and the file sets no window.
+ * STATUS_INPUT: the stage has too many args. */
 enum status pipeline_widen(struct pipeline *p, struct error *e);
 
-/* The command line's changes; all STATUS_USAGE when refused.
- *   --set STAGE.OPTION=VALUE, or STAGE.OPTION for one without a value
- *   --count STAGE=N
- *   --frames=N, for the stage that numbers the frames */
+/* Apply one change of the command line.
+ *   pipeline_override    --set=STAGE.OPTION=VALUE, or STAGE.OPTION for an option without a value
+ *   pipeline_set_count   --count=STAGE=N
+ *   pipeline_set_frames  --frames=N, for the source
+ * STATUS_USAGE: the change is invalid. */
 enum status pipeline_override(struct pipeline *p, const char *text, struct error *e);
 enum status pipeline_set_count(struct pipeline *p, const char *text, struct error *e);
 enum status pipeline_set_frames(struct pipeline *p, int64_t frames, struct error *e);
 
-/* --wrap=STAGE=COMMAND, --count=STAGE=N: the stage before the first '=', *rest behind it. */
+/* Splits a value STAGE=REST at the first '=', as in --wrap and --count.  `option` is for errors.
+ * STATUS_USAGE: there is no such stage, or no REST. */
 enum status pipeline_split(const struct pipeline *p, const char *option, const char *text,
                            struct pipeline_stage **stage, const char **rest, struct error *e);
 

@@ -1,4 +1,4 @@
-/* What stages of a pipeline are to each other. */
+/* Questions about the stages of a pipeline: source, sinks, groups, keys. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -128,7 +128,7 @@ int pipeline_groups(const struct pipeline *p, char text[PIPELINE_GROUPS_SIZE])
         if (!first)
             continue;
         const char *name = group_of(&p->stages[i]);
-        const size_t room = PIPELINE_GROUPS_SIZE - length;  // 0: some name has no place
+        const size_t room = PIPELINE_GROUPS_SIZE - length;  // 0: the names do not fit
         const int more = snprintf(text + length, room, "%s%s", groups++ ? "," : "", name);
         length = strchr(name, ',') || (size_t)more >= room ? PIPELINE_GROUPS_SIZE
                                                            : length + (size_t)more;
@@ -138,7 +138,7 @@ int pipeline_groups(const struct pipeline *p, char text[PIPELINE_GROUPS_SIZE])
     return groups;
 }
 
-/* Frames are numbered in one place, and one process makes the experiment for it. */
+/* Checks that the source, and the stages before the source, have one process. */
 static enum status check_source(const struct pipeline *p, struct error *e)
 {
     const struct pipeline_stage *source = pipeline_source(p);
@@ -146,14 +146,16 @@ static enum status check_source(const struct pipeline *p, struct error *e)
          s = s->input >= 0 ? &p->stages[s->input] : NULL)
         if (s->count > 1)
             return error_set(
-                e, STATUS_INPUT, "%s:%ld: stage '%s' %s: that is for one process, not for %lld",
-                p->path, s->line, s->name,
-                s == source ? "numbers the frames" : "comes before the one that numbers the frames",
+                e, STATUS_INPUT,
+                "%s:%ld: stage '%s' must run as one process because it %s the source (got count: "
+                "%lld). Set 'count: 1'",
+                p->path, s->line, s->name, s == source ? "is" : "comes before",
                 (long long)s->count);
     return STATUS_OK;
 }
 
-/* Some last stage holds the stream, so that it ends. */
+/* Checks that the run waits for at least one sink; otherwise it could end before any frame is used.
+ */
 static enum status check_watcher(const struct pipeline *p, size_t i, struct error *e)
 {
     const struct pipeline_stage *s = &p->stages[i];
@@ -161,13 +163,13 @@ static enum status check_watcher(const struct pipeline *p, size_t i, struct erro
     if (!pipeline_is_last(p, i) || !pipeline_only_watches(s) ||
         !is_after(p, i, pipeline_source(p)) || pipeline_groups(p, names))
         return STATUS_OK;
-    return error_set(e, STATUS_INPUT,
-                     "%s:%ld: stage '%s' only watches, and no other last stage waits for frames: "
-                     "%s",
-                     p->path, s->line, s->name,
-                     pipeline_is_program(s, "bragg-view")  ? "add one, such as bragg-write"
-                     : pipeline_is_program(s, "bragg-tap") ? "it needs --hold=yes"
-                                                           : "it needs --hold");
+    return error_set(
+        e, STATUS_INPUT,
+        "%s:%ld: the only sink '%s' is passive, so the run would not wait for it. Add %s", p->path,
+        s->line, s->name,
+        pipeline_is_program(s, "bragg-view")  ? "a sink such as bragg-write"
+        : pipeline_is_program(s, "bragg-tap") ? "--hold=yes"
+                                              : "--hold");
 }
 
 enum status pipeline_check(const struct pipeline *p, struct error *e)
@@ -177,8 +179,8 @@ enum status pipeline_check(const struct pipeline *p, struct error *e)
         for (size_t k = 0; k < s->nargs && s->count > 1; k++)
             if (pipeline_is_option(s->args[k], "order"))
                 return error_set(e, STATUS_INPUT,
-                                 "%s:%ld: stage '%s' takes frames in order: that is for one "
-                                 "process, not for %lld",
+                                 "%s:%ld: stage '%s' has --order and must run as one process "
+                                 "(got count: %lld). Set 'count: 1'",
                                  p->path, s->line, s->name, (long long)s->count);
     }
     enum status s = check_source(p, e);

@@ -1,4 +1,4 @@
-/* What the command line changes in a pipeline. */
+/* Changes that the command line makes to a pipeline. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@ enum status pipeline_set(struct pipeline_stage *s, const char *name, const char 
     while (i < s->nargs && !pipeline_is_option(s->args[i], name))
         i++;
     if (i == s->nargs && s->nargs == PIPELINE_ARGS_MAX)
-        return error_set(e, STATUS_INPUT, "stage '%s' has more than %d args", s->name,
-                         PIPELINE_ARGS_MAX);
+        return error_set(e, STATUS_INPUT, "stage '%s' has too many args; expected at most %d",
+                         s->name, PIPELINE_ARGS_MAX);
     const size_t size = strlen(name) + (value ? strlen(value) : 0) + sizeof "--=";
     char *text = mem_array(size, 1);
     if (!text)
@@ -31,7 +31,7 @@ enum status pipeline_set(struct pipeline_stage *s, const char *name, const char 
     return STATUS_OK;
 }
 
-/* The stage named by the first `length` bytes of `text`. */
+/* Finds the stage that is named by the first `length` bytes of `text`. */
 static enum status find(const struct pipeline *p, const char *option, const char *text,
                         size_t length, struct pipeline_stage **stage, struct error *e)
 {
@@ -42,7 +42,7 @@ static enum status find(const struct pipeline *p, const char *option, const char
     for (size_t i = 0, n = 0; i < p->nstages && n < sizeof known; i++)
         n +=
             (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", p->stages[i].name);
-    return error_set(e, STATUS_USAGE, "%s: there is no stage '%.*s'; %s has %s", option,
+    return error_set(e, STATUS_USAGE, "%s: no stage is called '%.*s'; %s has %s", option,
                      length < 40 ? (int)length : 40, text, p->path, known);
 }
 
@@ -51,7 +51,8 @@ enum status pipeline_split(const struct pipeline *p, const char *option, const c
 {
     const char *equals = strchr(text, '=');
     if (!equals || !equals[1])
-        return error_set(e, STATUS_USAGE, "%s: '%.80s' must be STAGE=VALUE", option, text);
+        return error_set(e, STATUS_USAGE, "%s: '%.80s' has no value; expected STAGE=VALUE", option,
+                         text);
     *rest = equals + 1;
     return find(p, option, text, (size_t)(equals - text), stage, e);
 }
@@ -67,14 +68,16 @@ enum status pipeline_override(struct pipeline *p, const char *text, struct error
                                          "0123456789-_");
     if (!length || length >= sizeof name || option[0] == '-' ||
         (option[length] && option[length] != '='))
-        return error_set(e, STATUS_USAGE, "--set: '%.80s' must be STAGE.OPTION=VALUE", text);
+        return error_set(e, STATUS_USAGE,
+                         "--set: '%.80s' names no option; expected STAGE.OPTION=VALUE", text);
     const enum status s = find(p, "--set", text, (size_t)(dot - text), &stage, e);
     if (s)
         return s;
     (void)snprintf(name, sizeof name, "%.*s", (int)length, option);
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         if (strcmp(ours[i], name) == 0)
-            return error_set(e, STATUS_USAGE, "--set: bragg-run sets --%s of all stages itself",
+            return error_set(e, STATUS_USAGE,
+                             "--set: --%s cannot be set; bragg-run sets it itself in all stages",
                              name);
     return pipeline_set(stage, name, option[length] ? option + length + 1 : NULL, e);
 }
@@ -87,7 +90,7 @@ enum status pipeline_set_count(struct pipeline *p, const char *text, struct erro
     return s ? s : parse_int(number, 1, PIPELINE_COUNT_MAX, "--count", &stage->count, e);
 }
 
-/* The stage whose images go to the last one, files or clients; -1 for none. */
+/* Returns the stage whose images go to the last sink of the file; -1: none. */
 static int gives_images(const struct pipeline *p)
 {
     for (size_t i = p->nstages; i-- > 0;)
@@ -106,9 +109,9 @@ enum status pipeline_add_watcher(struct pipeline *p, const char *name, bool need
         return STATUS_OK;
     if (input < 0 || p->nstages == PIPELINE_STAGES_MAX || pipeline_find(p, name, strlen(name)))
         return error_set(e, STATUS_USAGE, "--%s: %s: %s%s%s", name, p->path,
-                         input < 0                           ? "no last stage takes images"
-                         : p->nstages == PIPELINE_STAGES_MAX ? "there are too many stages"
-                                                             : "there is a stage '",
+                         input < 0                           ? "no sink takes images"
+                         : p->nstages == PIPELINE_STAGES_MAX ? "the pipeline has 64 stages already"
+                                                             : "a stage is already called '",
                          input < 0 || p->nstages == PIPELINE_STAGES_MAX ? "" : name,
                          input < 0 || p->nstages == PIPELINE_STAGES_MAX ? "" : "'");
     (void)snprintf(program, sizeof program, "bragg-%s", name);
@@ -142,7 +145,7 @@ enum status pipeline_set_frames(struct pipeline *p, int64_t frames, struct error
     struct pipeline_stage *source = pipeline_source(p);
     if (!source)
         return error_set(e, STATUS_USAGE,
-                         "--frames: %s has no stage bragg-orient: say --set=STAGE.frames=N",
+                         "--frames: %s has no stage bragg-orient. Use --set=STAGE.frames=N",
                          p->path);
     (void)snprintf(value, sizeof value, "%lld", (long long)frames);
     return pipeline_set(source, pipeline_is_program(source, "bragg-replay") ? "first" : "frames",

@@ -1,3 +1,4 @@
+/* Parses the YAML of a pipeline file. */
 #include "run/pipeline/pipeline_yaml.h"
 
 #include <stdbool.h>
@@ -11,33 +12,33 @@ const char *const yaml_key_names[YAML_KEYS] = {"name",   "program", "args",    "
                                                "window", "input",   "restart", "order",   "after",
                                                "hosts",  "cpus",    "gpus",    "compress"};
 
-/* One event after the other: what the file may hold is known at each of them, so that nothing is
- * kept and nothing can be nested too deeply. */
+/* The parser reads one event after the other.  The allowed content is known at each event, so no
+ * tree is stored, and deep nesting is rejected at once. */
 struct events {
     yaml_parser_t parser;
-    yaml_event_t event;  // the last one
+    yaml_event_t event;  // the latest event
     const char *path, *bytes;
-    char anchor[64];     // the first one, with its sign; "": there is none so far
-    size_t anchor_line;  // where it is, from 0
+    char anchor[64];     // first anchor of the file, with its &; "": none so far
+    size_t anchor_line;  // line of that anchor, from 0
     struct error *e;
 };
 
-/* Says what is wrong in a line, from 0; returns false. */
+/* Sets the error for a line, counted from 0.  Returns false. */
 static bool wrong_at(const struct events *in, size_t line, const char *subject, const char *what)
 {
     (void)error_set(in->e, STATUS_INPUT, "%s:%zu: %.60s%s", in->path, line + 1, subject, what);
     return false;
 }
 
-/* The same of the last event. */
+/* Sets the error for the line of the latest event.  Returns false. */
 static bool wrong(const struct events *in, const char *subject, const char *what)
 {
     return wrong_at(in, in->event.start_mark.line, subject, what);
 }
 
-/* Anchors and tags change what a file means for other readers of YAML: to pass over them would run
- * another pipeline than the one that was written.  An anchor is only noted, as the alias that
- * refers to it is the better place for a message. */
+/* Rejects tags and stores the first anchor.  Anchors and tags change the meaning of a file for
+ * other YAML readers, so ignoring them would run another pipeline than the one that was written. An
+ * anchor is reported at the end, because an alias is the better place for an error. */
 static bool take_marks(struct events *in, const yaml_char_t *anchor, const yaml_char_t *tag)
 {
     if (anchor && !in->anchor[0]) {
@@ -59,20 +60,20 @@ static bool check_marks(struct events *in)
     case YAML_MAPPING_START_EVENT:
         return take_marks(in, event->data.mapping_start.anchor, event->data.mapping_start.tag);
     case YAML_ALIAS_EVENT:
-        return wrong(in, "aliases are not allowed", "");
+        return wrong(in, "aliases (*NAME) are not allowed", "");
     case YAML_DOCUMENT_START_EVENT:
         return event->data.document_start.tag_directives.start ==
                    event->data.document_start.tag_directives.end ||
                wrong(in, "the directive %TAG is not allowed", "");
     case YAML_STREAM_END_EVENT:
         return !in->anchor[0] || wrong_at(in, in->anchor_line, in->anchor,
-                                          ": anchors are not allowed; take the anchor away");
+                                          ": anchors are not allowed; remove the anchor");
     default:
         return true;
     }
 }
 
-/* Whether a tab is among what indents a line, from 0. */
+/* Returns true if a line, counted from 0, is indented with a tab. */
 static bool has_tab(const char *bytes, size_t line)
 {
     for (; line && *bytes; line--)
@@ -87,20 +88,20 @@ static bool next(struct events *in)
     if (yaml_parser_parse(&in->parser, &in->event))
         return check_marks(in);
     char what[200];
-    (void)snprintf(what, sizeof what, "%s%s", p->problem ? p->problem : "it cannot be read",
+    (void)snprintf(what, sizeof what, "%s%s", p->problem ? p->problem : "unreadable",
                    has_tab(in->bytes, p->problem_mark.line)
-                       ? "; a tab indents this line: YAML allows blanks alone"
+                       ? "; this line is indented with a tab, expected blanks"
                        : "");
-    return wrong_at(in, p->problem_mark.line, "no YAML: ", what);
+    return wrong_at(in, p->problem_mark.line, "not YAML: ", what);
 }
 
-/* The next event is of that type, or `what` is said of `subject`. */
+/* Reads the next event.  If it has another type, sets the error "SUBJECT WHAT". */
 static bool expect(struct events *in, yaml_event_type_t type, const char *subject, const char *what)
 {
     return next(in) && (in->event.type == type || wrong(in, subject, what));
 }
 
-/* YAML's own words for "no value", where they stand without quotes. */
+/* Returns true if the event is one of YAML's words for "no value", without quotes. */
 static bool is_null(const yaml_event_t *event)
 {
     static const char *const words[] = {"", "~", "null", "Null", "NULL"};
@@ -110,26 +111,25 @@ static bool is_null(const yaml_event_t *event)
     return null && event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 }
 
-/* What the last event is if it is no text; NULL if it is one. */
+/* Returns an error text if the latest event is not a text; NULL: it is one. */
 static const char *why_no_text(const yaml_event_t *event)
 {
     if (event->type == YAML_MAPPING_START_EVENT)
-        return ": must be a text or a number, and is a mapping; a text with ': ' or '{' in it "
-               "needs "
-               "quotes";
+        return ": expected a text or a number, got a mapping. A text that contains ': ' or '{' "
+               "needs quotes";
     if (event->type == YAML_SEQUENCE_START_EVENT)
-        return ": must be a text or a number, and is a list; a text with '[' or '- ' at its "
-               "beginning needs quotes";
+        return ": expected a text or a number, got a list. A text that begins with '[' or '- ' "
+               "needs quotes";
     if (is_null(event))
-        return ": must be a text or a number, and is null; the texts '~' and 'null' need quotes";
+        return ": expected a text or a number, got null. The texts '~' and 'null' need quotes";
     if (!event->data.scalar.length)
-        return ": must be a text or a number, and is empty";
+        return ": expected a text or a number, got an empty text";
     if (strlen((const char *)event->data.scalar.value) != event->data.scalar.length)
-        return ": must be a text or a number, and has a zero byte in it";
+        return ": the text contains a zero byte";
     return NULL;
 }
 
-/* The text of the last event, which the caller frees; NULL for none. */
+/* Returns the text of the latest event, which the caller frees.  NULL: it is not a text. */
 static char *take_text(struct events *in, const char *subject)
 {
     const char *why = why_no_text(&in->event);
@@ -147,10 +147,10 @@ static char *take_text(struct events *in, const char *subject)
 static bool take_args(struct events *in, struct yaml_stage *s)
 {
     if (in->event.type != YAML_SEQUENCE_START_EVENT)
-        return wrong(in, "args", ": must be a list");
+        return wrong(in, "args", ": expected a list, such as [--seed=3]");
     while (next(in) && in->event.type != YAML_SEQUENCE_END_EVENT) {
         if (s->nargs == PIPELINE_ARGS_MAX)
-            return wrong(in, "args", ": a stage has 128 of them at most");
+            return wrong(in, "args", ": too many; expected at most 128");
         s->args[s->nargs] = take_text(in, "args");
         if (!s->args[s->nargs++])
             return false;
@@ -158,7 +158,7 @@ static bool take_args(struct events *in, struct yaml_stage *s)
     return in->event.type == YAML_SEQUENCE_END_EVENT;
 }
 
-/* The last event is a key. */
+/* Reads a key, which is the latest event, and its value. */
 static bool take_pair(struct events *in, struct yaml_stage *s)
 {
     char *name = take_text(in, "a key");
@@ -168,10 +168,10 @@ static bool take_pair(struct events *in, struct yaml_stage *s)
     bool good = name != NULL;
     if (good && k == YAML_KEYS)
         good = wrong(in, name,
-                     " is no key of a stage, allowed are name, program, args, count, threads, "
-                     "window, input, restart, order, after, hosts, cpus, gpus and compress");
+                     ": unknown key of a stage; expected name, program, args, count, threads, "
+                     "window, input, restart, order, after, hosts, cpus, gpus or compress");
     else if (good && s->line[k])
-        good = wrong(in, name, ": the key is given twice in this stage");
+        good = wrong(in, name, ": this key is given twice in the stage");
     mem_free(name);
     if (!good)
         return false;
@@ -182,24 +182,24 @@ static bool take_pair(struct events *in, struct yaml_stage *s)
     return s->value[k] != NULL;
 }
 
-/* The last event begins it. */
+/* Reads a stage, which begins at the latest event. */
 static bool take_stage(struct events *in, struct yaml_stage *s)
 {
     const size_t line = in->event.start_mark.line;
     if (in->event.type != YAML_MAPPING_START_EVENT)
-        return wrong(in, "a stage", " must be keys with values, as name: orient");
+        return wrong(in, "stage", ": expected keys with values, such as name: orient");
     while (next(in) && in->event.type != YAML_MAPPING_END_EVENT)
         if (!take_pair(in, s))
             return false;
     if (in->event.type != YAML_MAPPING_END_EVENT)
         return false;
-    return s->value[YAML_NAME] || wrong_at(in, line, "a stage without name:", "");
+    return s->value[YAML_NAME] || wrong_at(in, line, "stage without a name; add 'name: NAME'", "");
 }
 
 static bool take_stages(struct events *in, struct yaml_stages *y)
 {
-    static const char how_many[] = ": a pipeline has 2 to 64 of them";
-    if (!expect(in, YAML_SEQUENCE_START_EVENT, "stages", ": must be a list"))
+    static const char how_many[] = ": wrong number of stages; expected 2 to 64";
+    if (!expect(in, YAML_SEQUENCE_START_EVENT, "stages", ": expected a list of stages"))
         return false;
     while (next(in) && in->event.type != YAML_SEQUENCE_END_EVENT)
         if (y->count == PIPELINE_STAGES_MAX)
@@ -210,33 +210,33 @@ static bool take_stages(struct events *in, struct yaml_stages *y)
            (y->count >= 2 || wrong(in, "stages", how_many));
 }
 
-/* There is no second key. */
+/* Checks that no other key follows the list of stages. */
 static bool take_end(struct events *in)
 {
     if (!next(in) || in->event.type == YAML_MAPPING_END_EVENT)
         return in->e->status == STATUS_OK;
     if (in->event.type == YAML_SCALAR_EVENT &&
         strcmp((const char *)in->event.data.scalar.value, "stages") == 0)
-        return wrong(in, "stages: the key is given twice", "");
-    return wrong(in, "stages:", " is the one key that is allowed");
+        return wrong(in, "stages: this key is given twice", "");
+    return wrong(in, "stages", ": no other key is allowed next to it");
 }
 
 static bool take_file(struct events *in, struct yaml_stages *y)
 {
-    static const char needed[] = "a list 'stages:' is needed";
+    static const char needed[] = "no stages found; expected a list 'stages:'";
     if (!expect(in, YAML_STREAM_START_EVENT, needed, "") || !next(in))
         return false;
     if (in->event.type != YAML_DOCUMENT_START_EVENT)
-        return wrong(in, "it is empty: ", needed);
+        return wrong(in, "empty file: ", needed);
     if (!expect(in, YAML_MAPPING_START_EVENT, needed, "") ||
         !expect(in, YAML_SCALAR_EVENT, needed, ""))
         return false;
     if (strcmp((const char *)in->event.data.scalar.value, "stages") != 0)
         return wrong(in, (const char *)in->event.data.scalar.value,
-                     " is no key, allowed is stages");
+                     ": unknown key; expected stages");
     return take_stages(in, y) && take_end(in) &&
-           expect(in, YAML_DOCUMENT_END_EVENT, "one document is allowed", "") &&
-           expect(in, YAML_STREAM_END_EVENT, "one document is allowed", "");
+           expect(in, YAML_DOCUMENT_END_EVENT, "several documents; expected one", "") &&
+           expect(in, YAML_STREAM_END_EVENT, "several documents; expected one", "");
 }
 
 enum status yaml_stages_read(struct yaml_stages *y, const char *path, const char *bytes,

@@ -1,4 +1,4 @@
-/* The stages of a pipeline file as its YAML has them, with lines for messages. */
+/* Reads the YAML of a pipeline file into texts, with line numbers for error messages. */
 #ifndef BRAGG_RUN_PIPELINE_YAML_H
 #define BRAGG_RUN_PIPELINE_YAML_H
 
@@ -26,10 +26,10 @@ enum yaml_key {
 
 extern const char *const yaml_key_names[YAML_KEYS];
 
-/* All texts are owned. */
+/* One stage.  All texts are owned. */
 struct yaml_stage {
-    char *value[YAML_KEYS];  // not of YAML_ARGS; NULL where there is no such key
-    long line[YAML_KEYS];    // of the key, from 1
+    char *value[YAML_KEYS];  // value of each key except YAML_ARGS; NULL: the key is missing
+    long line[YAML_KEYS];    // line of each key, from 1; 0: the key is missing
     char *args[PIPELINE_ARGS_MAX];
     size_t nargs;
 };
@@ -39,9 +39,9 @@ struct yaml_stages {
     struct yaml_stage stage[PIPELINE_STAGES_MAX];
 };
 
-/* Reads `length` bytes of YAML called `path`: 2 to PIPELINE_STAGES_MAX stages, each with a name.
- * STATUS_INPUT, with FILE:LINE, what is wrong and what is allowed.  Always followed by
- * yaml_stages_free. */
+/* Reads `length` bytes of YAML: 2 to PIPELINE_STAGES_MAX stages, each with a name.  `path` is for
+ * errors.  STATUS_INPUT: the content is invalid; the error begins with FILE:LINE.
+ * Call yaml_stages_free afterwards, also after an error. */
 enum status yaml_stages_read(struct yaml_stages *y, const char *path, const char *bytes,
                              size_t length, struct error *e);
 void yaml_stages_free(struct yaml_stages *y);

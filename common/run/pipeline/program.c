@@ -1,3 +1,4 @@
+/* Finds programs and shipped pipeline files. */
 #include "run/pipeline/program.h"
 
 #include <glob.h>
@@ -54,7 +55,7 @@ static bool is_program(const char *path)
     return access(path, X_OK) == 0 && stat(path, &what) == 0 && S_ISREG(what.st_mode);
 }
 
-/* The program in one of the folders of PATH; NULL when it is in none. */
+/* Returns the path of a program in PATH; NULL: not found. */
 static char *find_in_path(const char *program)
 {
     const char *path = getenv("PATH");
@@ -124,7 +125,8 @@ bool program_meant(const char *name, char meant[PROGRAM_NAME_SIZE])
 
 static const char pipelines[] = "../share/braggpipe/pipelines/";
 
-/* Whether it may be the name of a shipped pipeline; puts where this executable is into *self. */
+/* Returns true if `name` can be that of a shipped pipeline.  Sets `self` to the path of this
+ * executable. */
 static bool is_plain(const char *name, char self[PATH_MAX])
 {
     return *name && !strpbrk(name, "/.") && strlen(name) < SHIPPED_NAME_SIZE &&

@@ -1,4 +1,4 @@
-/* Where executables are, and what ships with them. */
+/* Finds programs, and the pipeline files that ship with them. */
 #ifndef BRAGG_RUN_PROGRAM_H
 #define BRAGG_RUN_PROGRAM_H
 
@@ -6,38 +6,40 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* What to execute for `program`, found beside this executable, else in PATH: a plain name when
- * a folder of PATH that is no relative one leads to the right one, so that printed commands are
- * short, else its absolute path.  A name with a slash is a path.  NULL when there is none, or no
- * memory; the caller frees it with mem_free. */
+/* Finds a program in the folder of this executable, then in PATH.  A name with a slash is a path.
+ * Returns the plain name if an absolute folder of PATH leads to the same file, so that printed
+ * commands are short; otherwise the absolute path.  The caller frees the text with mem_free.
+ * NULL: not found, or no memory. */
 char *program_find(const char *program);
 
 enum { PROGRAM_NAME_SIZE = 60 };
 
-/* The program beside this one that `name` probably means; false when it resembles none. */
+/* Finds the program in the folder of this executable whose name is most similar to `name`, for "Did
+ * you mean".  Returns false if none is similar. */
 bool program_meant(const char *name, char meant[PROGRAM_NAME_SIZE]);
 
-/* True for one of these, bragg-NAME, in whatever folder. */
+/* Returns true for a program of braggpipe, bragg-NAME, in any folder. */
 bool program_is_ours(const char *program);
 
-/* As fork; LEAVE_SIGNAL waits in the child until program_signals. */
+/* As fork(2).  In the child LEAVE_SIGNAL is blocked until program_signals. */
 pid_t program_fork(void);
 
-/* In that child, about to become `program`: signals are blocked as in `mask`, and for one of ours
- * LEAVE_SIGNAL, too, which waits until that can hear it. */
+/* Sets the signal mask in such a child, before it executes `program`.  For a program of braggpipe
+ * LEAVE_SIGNAL stays blocked: the program unblocks the signal when it can handle it. */
 void program_signals(const char *program, const sigset_t *mask);
 
-/* The pipeline file that ships with the programs under this name, such as "lysozyme": in
- * share/braggpipe/pipelines beside the bin of this executable.  NULL for what is no plain name,
- * when there is none, or no memory; the caller frees it with mem_free. */
+/* Returns the path of a pipeline file that ships, such as "lysozyme", in share/braggpipe/pipelines
+ * next to the folder bin of this executable.  The caller frees the path with mem_free.
+ * NULL: `name` is not a plain name, there is no such file, or no memory. */
 char *program_pipeline(const char *name);
 
 enum { SHIPPED_NAME_SIZE = 101 };
 
-/* Calls `take` with `data` for each pipeline file that ships, by name: its name, its path. */
+/* Calls `take` with `data`, name and path for each pipeline file that ships, sorted by name. */
 void program_pipelines(void (*take)(void *data, const char *name, const char *path), void *data);
 
-/* The name of the shipped pipeline that `name` probably means; false when it resembles none. */
+/* Finds the shipped pipeline whose name is most similar to `name`.  Returns false if none is
+ * similar. */
 bool program_pipeline_meant(const char *name, char meant[SHIPPED_NAME_SIZE]);
 
 #endif

@@ -1,3 +1,4 @@
+/* Restricts a process to its CPUs and GPUs. */
 #include "run/pipeline/share.h"
 
 #include <glob.h>
@@ -21,7 +22,8 @@ enum status share_parse(struct share *s, const char *text, struct error *e)
                          &s->first_cpu, &s->gpus, &s->first_gpu);
     if (n == 4 && s->cpus >= 0 && s->first_cpu >= 0 && s->gpus >= 0 && s->first_gpu >= 0)
         return STATUS_OK;
-    return error_set(e, STATUS_USAGE, "--remote: '%.60s' is no share of a host", text);
+    return error_set(e, STATUS_USAGE, "--remote: malformed share '%.60s'; expected 4 numbers",
+                     text);
 }
 
 static enum status take_cpus(const struct share *s, struct error *e)
@@ -30,24 +32,26 @@ static enum status take_cpus(const struct share *s, struct error *e)
     char text[24];
     int64_t numbers[CPU_SETSIZE], count = 0;
     if (sched_getaffinity(0, sizeof all, &all) != 0)
-        return error_errno(e, STATUS_FAILED, "cpus");
+        return error_errno(e, STATUS_FAILED, "cpus: cannot read or set the CPUs of this process");
     for (size_t i = 0; i < CPU_SETSIZE; i++)
         if (CPU_ISSET(i, &all))
             numbers[count++] = (int64_t)i;
     if (s->cpus > count)
         return error_set(e, STATUS_FAILED,
-                         "cpus: %" PRId64 " are asked for, this host has %" PRId64, s->cpus, count);
+                         "cpus: %" PRId64 " requested per process, but this host has %" PRId64,
+                         s->cpus, count);
     CPU_ZERO(&mine);
     for (int64_t i = 0; i < s->cpus; i++)
         CPU_SET((size_t)numbers[(s->first_cpu + i) % count], &mine);
     if (sched_setaffinity(0, sizeof mine, &mine) != 0)
-        return error_errno(e, STATUS_FAILED, "cpus");
+        return error_errno(e, STATUS_FAILED, "cpus: cannot read or set the CPUs of this process");
     (void)snprintf(text, sizeof text, "%" PRId64, s->cpus);
     (void)setenv("OMP_NUM_THREADS", text, 1);
     return STATUS_OK;
 }
 
-/* The names of the cards: those of CUDA_VISIBLE_DEVICES, else numbers, of the system's. */
+/* Lists the names of the GPUs: those in CUDA_VISIBLE_DEVICES, or the numbers of the GPUs of the
+ * system.  Returns their number. */
 static int64_t find_gpus(char names[GPUS_MAX][GPU_NAME_SIZE])
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
@@ -72,7 +76,8 @@ static enum status take_gpus(const struct share *s, struct error *e)
     const int64_t count = find_gpus(names);
     if (s->gpus > count)
         return error_set(e, STATUS_FAILED,
-                         "gpus: %" PRId64 " are asked for, this host has %" PRId64, s->gpus, count);
+                         "gpus: %" PRId64 " requested per process, but this host has %" PRId64,
+                         s->gpus, count);
     for (int64_t i = 0; i < s->gpus; i++) {
         const size_t used = strlen(text);
         (void)snprintf(text + used, sizeof text - used, "%s%s", i ? "," : "",

@@ -1,4 +1,4 @@
-/* The part of a host that a process gets for itself: processors and graphics cards. */
+/* The CPUs and GPUs of a host that a process has for itself. */
 #ifndef BRAGG_RUN_SHARE_H
 #define BRAGG_RUN_SHARE_H
 
@@ -6,20 +6,22 @@
 
 #include "base/error.h"
 
-/* So many, 0: all, from that one on among those that are there; behind the last comes the first. */
+/* Number of CPUs and GPUs (0: all), and index of the first one among those of the host.  The index
+ * wraps around after the last one. */
 struct share {
     int64_t cpus, first_cpu, gpus, first_gpu;
 };
 
 enum { SHARE_TEXT_SIZE = 96 };
 
-/* "CPUS FIRST GPUS FIRST", and back; STATUS_USAGE for other text. */
+/* Convert to and from the text "CPUS FIRST GPUS FIRST".  STATUS_USAGE: malformed text. */
 void share_print(const struct share *s, char text[SHARE_TEXT_SIZE]);
 enum status share_parse(struct share *s, const char *text, struct error *e);
 
-/* For this process and those that it becomes: it runs on these processors only, OMP_NUM_THREADS
- * says how many they are, and CUDA_VISIBLE_DEVICES names the cards, of those that it named before
- * or the system has.  STATUS_FAILED when there are fewer than asked for. */
+/* Restricts this process, and the programs that it executes, to a share.  Sets its CPU affinity,
+ * OMP_NUM_THREADS, and CUDA_VISIBLE_DEVICES; the GPUs are chosen from the previous
+ * CUDA_VISIBLE_DEVICES, or from those of the system.
+ * STATUS_FAILED: the host has fewer CPUs or GPUs than requested. */
 enum status share_take(const struct share *s, struct error *e);
 
 #endif

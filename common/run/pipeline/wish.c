@@ -1,3 +1,4 @@
+/* Exchanges requests and answers through files in the private folder. */
 #include "run/pipeline/wish.h"
 
 #include <dirent.h>
@@ -14,7 +15,7 @@
 
 #include "base/steady.h"
 
-/* A folder by NFS shows what is new in it after half a minute. */
+/* A new file in an NFS folder can take half a minute to appear on another host. */
 enum { PATIENCE_MS = 60000, STEP_MS = 50, ANSWER_SIZE = 600 };
 
 static const char WISH[] = "wish-", TOLD[] = "told-";
@@ -24,7 +25,7 @@ static void path_of(const char *folder, const char *kind, const char *id, char p
     (void)snprintf(path, PATH_MAX, "%s/%s%s", folder, kind, id);
 }
 
-/* Writes a file that appears whole. */
+/* Writes a file, which appears whole. */
 static bool put(const char *folder, const char *kind, const char *id, const char *text)
 {
     char path[PATH_MAX], hidden[PATH_MAX];
@@ -40,7 +41,7 @@ static bool put(const char *folder, const char *kind, const char *id, const char
     return false;
 }
 
-/* Reads one and removes it. */
+/* Reads a file and removes it. */
 static bool get(const char *folder, const char *kind, const char *id, char *text, int size)
 {
     char path[PATH_MAX];
@@ -56,7 +57,7 @@ static bool get(const char *folder, const char *kind, const char *id, char *text
     return unlink(path) == 0;
 }
 
-/* --- who asks ------------------------------------------------------------ */
+/* --- the process that asks ------------------------------------------------ */
 
 static enum status await(const char *folder, const char *id, struct error *e)
 {
@@ -72,7 +73,7 @@ static enum status await(const char *folder, const char *id, struct error *e)
     (void)unlink(path);
     if (!told)
         return error_set(e, STATUS_FAILED,
-                         there ? "the bragg-run of %.200s does not answer"
+                         there ? "the bragg-run of %.200s does not answer within 60 s"
                                : "the run of %.200s has ended",
                          folder);
     (void)sscanf(answer, "%d %n", &status, &at);
@@ -87,10 +88,10 @@ enum status wish_make(const char *folder, bool remove, const char *text, struct 
     char id[WISH_ID_SIZE], line[WISH_TEXT_SIZE + 16];
     uint64_t bits;
     if (strlen(text) >= WISH_TEXT_SIZE || strchr(text, '\n'))
-        return error_set(e, STATUS_USAGE, "--%s: '%.40s...' must be STAGE=N",
+        return error_set(e, STATUS_USAGE, "--%s: '%.40s...' is too long; expected STAGE=N",
                          remove ? "remove" : "add", text);
     if (getrandom(&bits, sizeof bits, 0) != (ssize_t)sizeof bits)
-        return error_errno(e, STATUS_FAILED, "no random numbers");
+        return error_errno(e, STATUS_FAILED, "cannot get random numbers");
     (void)snprintf(id, sizeof id, "%016" PRIx64, bits);
     (void)snprintf(line, sizeof line, "%s %s", remove ? "remove" : "add", text);
     if (!put(folder, WISH, id, line))
@@ -98,7 +99,7 @@ enum status wish_make(const char *folder, bool remove, const char *text, struct 
     return await(folder, id, e);
 }
 
-/* --- who is asked -------------------------------------------------------- */
+/* --- the run -------------------------------------------------------------- */
 
 bool wish_take(const char *folder, struct wish *w)
 {
@@ -126,5 +127,5 @@ void wish_answer(const char *folder, const struct wish *w, enum status status, c
 {
     char line[ANSWER_SIZE];
     (void)snprintf(line, sizeof line, "%d %.500s", (int)status, text);
-    (void)put(folder, TOLD, w->id, line);  // who is gone misses nothing
+    (void)put(folder, TOLD, w->id, line);  // the other process may have ended
 }

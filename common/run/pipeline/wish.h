@@ -1,7 +1,10 @@
 /*
- * What users ask of a bragg-run that is running: files in its private folder, so that only they
- * can, and from every host that sees it.  "wish-ID" holds "add STAGE=N" or "remove STAGE=N",
- * "told-ID" the answer, "STATUS TEXT".
+ * Requests (--add, --remove) to a bragg-run that is running.
+ *
+ * Requests and answers are files in the private folder of the run.  Only the user of the run can
+ * write there, and from every host that shares the folder.
+ *   wish-ID  the request: "add STAGE=N" or "remove STAGE=N"
+ *   told-ID  the answer: "STATUS TEXT"
  */
 #ifndef BRAGG_RUN_WISH_H
 #define BRAGG_RUN_WISH_H
@@ -18,12 +21,14 @@ struct wish {
     char text[WISH_TEXT_SIZE];  // STAGE=N
 };
 
-/* Puts a wish into the folder of a run and waits for the answer, which goes to stdout. STATUS_USAGE
- * for a text that is too long, else with what the other says, STATUS_FAILED when it says nothing.
- */
+/* Sends a request to the run with this private folder, and waits up to 60 s for the answer, which
+ * it prints to stdout.
+ * STATUS_USAGE: the text is too long.  STATUS_FAILED: no answer.  Otherwise the status of the
+ * answer, with its text as the error. */
 enum status wish_make(const char *folder, bool remove, const char *text, struct error *e);
 
-/* The other end: takes the next one; false when there is none. */
+/* In the run: wish_take reads and removes the next request, and returns false if there is none;
+ * wish_answer sends the answer. */
 bool wish_take(const char *folder, struct wish *w);
 void wish_answer(const char *folder, const struct wish *w, enum status status, const char *text);
 
