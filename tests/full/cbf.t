@@ -88,6 +88,6 @@ for name in still.cbf 'v2_%d_x.img' v3_only.cbf still_1.cbf 'n%d.smv' b1.x.img; 
 		bragg-write "$name" 2>warned
 	imported=0
 	dials.import "$(echo "$name" | sed 's/%d/0/')" output.experiments=name.expt >import.log 2>&1 || imported=1
-	is "$name: warned of when DIALS cannot import it" "$(grep -c 'DIALS cannot import it' warned)" "$imported"
+	is "$name: warned of when DIALS cannot import it" "$(grep -c "DIALS cannot import '" warned)" "$imported"
 done
 finish
