@@ -49,7 +49,7 @@ check 'options go before the scan' cmp other_0.raw options_1.raw
 
 sed '1s/"experiment": \[{/&"imageset": 0, /; 1s/}\], *$/&/; s/"beam": \[/"imageset": [{"__id__": "ImageSweep", "template": "x_#.cbf", "mask": "pixels.mask", "gain": "", "pedestal": null, "dx": "dx.pickle"}], &/' one.expt >masked.expt
 is 'files of an image set are not read, and named' "$(bragg-geometry --expt=masked.expt 2>&1 >/dev/null | grep 'warning: masked')" \
-	'bragg-geometry: warning: masked.expt: without effect here: mask, dx'
+	'bragg-geometry: warning: masked.expt: these settings have no effect: mask, dx'
 geometry='--expt=one.expt --matrix=one.expt --default-F=50'
 rows matrix --frames=1 --osc=0.5
 geometry='--expt=one.expt --cell=60,64,50,90,90,90 --default-F=50'
@@ -108,7 +108,7 @@ for images in "$plates" "$stills" "$nexus"; do
 	with fine.expt 's/\[0.5, 0.5\]/[0.25, 0.25]/' "$images"
 	check "$name: of other pixels" told fine.expt 3 '--expt=fine.expt: pixel_size is 0.25 mm, but the image .* has pixels of 0.5 mm'
 	with wave.expt 's/: 1.25/: 1.5/' "$images"
-	check "$name: of another wavelength" told wave.expt 0 'warning: --expt=wave.expt: the wavelength is 1.5 A, but the image .* says 1.25 A'
+	check "$name: of another wavelength" told wave.expt 0 'warning: --expt=wave.expt: the wavelength is 1.5 A, but the image .* has 1.25 A'
 done
 with halves.expt 's/"panels": \[\(.*\)\]}\]/"panels": [\1, \1]}]/' "$nexus"
 check 'a list of two panels for an image of one' told halves.expt 3 'halves.expt has 2 panels, but its image .*i.nxs has 1'
