@@ -67,8 +67,8 @@ static void show_pipeline(void *unused, const char *name, const char *path)
 
 static int list(void)
 {
-    printf("braggpipe NAME [OPTION...] starts one of these programs. Each has --help and a manual "
-           "page.\n\n");
+    printf("braggpipe NAME [OPTION...] starts one of these programs.\n"
+           "Each program has --help and a manual page.\n\n");
     for (size_t i = 0; i < PROGRAMS; i++)
         printf("  %-14s %s\n", programs[i].name, programs[i].what);
     printf("\nPipelines for braggpipe run [OPTION...] NAME:\n\n");

@@ -62,7 +62,7 @@ status 1"
 echo RUNNING >state
 followed n
 is 'Ctrl-C, and it goes on' "$(tail -n 2 lines) $(ls cancelled 2>/dev/null)" \
-	"bragg-run: bragg-top $tap_scratch/job shows how far it is, scancel 12 ends it
+	"bragg-run: the job continues. 'bragg-top $tap_scratch/job' shows its progress, 'scancel 12' ends it
 status 0 "
 followed y
 is 'Ctrl-C, and it ends' "$(tail -n 1 lines) $(cat cancelled)" 'status 130 12'

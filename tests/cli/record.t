@@ -206,7 +206,7 @@ images | bragg-tap --record=/dev/full 2>full.err
 is 'full disk: one line' "$? $(grep -c . full.err) $(cat full.err)" '1 1 bragg-tap: /dev/full: cannot write: No space left on device'
 images | bragg-tap --record=counted.rec --count 2>full.err >/dev/full
 is 'a count that is lost, and a recording that is not' "$? $(ls counted.rec*) $(cat full.err)" \
-	'1 counted.rec bragg-tap: stdout: cannot write: No space left on device'
+	'1 counted.rec bragg-tap: cannot write to stdout: No space left on device'
 mkdir small
 if unshare -m mount -t tmpfs none small 2>/dev/null; then
 	unshare -m sh -c 'mount -t tmpfs -o size=64k none small && cd small && bragg-replay ../photons.rec | bragg-tap --record=x.rec

@@ -42,7 +42,7 @@ if has python:zmq python:msgpack python:numpy; then
 	cp "$BRAGG_TESTS/../pipelines/find_hits.py" files
 	run --frames=60 --set=serve.ramp=10:50:1 --workdir=loop files/loop.yaml
 	is 'loop-karabo: the end' "$status" 0
-	check 'loop-karabo: it says what is sustained' grep -q '^serve| .*--ramp: sustained [0-9.]* frames/s' message
+	check 'loop-karabo: it says what is sustained' grep -q '^serve| .*--ramp: clients sustained [0-9.]* frames/s' message
 	check 'loop-karabo: and what was found' grep -q '^find-hits| 60 frames, .* hits, 0 damaged' message
 	check 'loop-karabo: and how right that is' grep -q '^score| hits .* score_roc_area 1$' message
 	check 'loop-karabo: with a page' test -s loop/report.html
