@@ -1,7 +1,7 @@
 /*
  * The truth about the frames of NXmx files as two tables.  They stand in every file as
  * compound data sets /entry/braggpipe/frames and lattices, with the members below by
- * these names (see bragg-write(1)).  The spectra of frames are kept beside them, for the beam.
+ * these names (see bragg-formats(5)).  The spectra of frames are kept beside them, for the beam.
  */
 #ifndef BRAGG_IO_NXMX_ROWS_H
 #define BRAGG_IO_NXMX_ROWS_H
