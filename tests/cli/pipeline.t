@@ -187,7 +187,7 @@ done
 cat > faint.yaml <<'end'
 stages:
 - name: geometry
-  args: [--detpixels=64, --pixel=1, --ncells=5, --fluence=1e12]
+  args: [--detpixels=64, --pixel=1, --ncells=5, --fluence=1e10]
 - name: orient
   args: [--frames=30, --random]
 - name: intensity
