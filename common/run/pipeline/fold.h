@@ -7,7 +7,7 @@
 #include "run/hosts/hosts.h"
 #include "run/pipeline/pipeline.h"
 
-enum { FOLD_TEXT_SIZE = 200 };
+enum { FOLD_TEXT_SIZE = 256 };
 
 /* Moves stages into the bragg-intensity before them, with its option --fuse, if
  *   - a process of bragg-intensity runs on another host than the first one, and
