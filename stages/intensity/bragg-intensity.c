@@ -15,6 +15,7 @@
 #include "base/program.h"
 #include "derivatives.h"
 #include "engine/cpu/threads.h"
+#include "engine/reference/faithful.h"
 #include "fuse.h"
 #include "stage/stage.h"
 #include "stages/shared/engines.h"
@@ -240,8 +241,8 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     atomic_store(&o->rows, 0);
     const bool later =
         o->derivatives.least > 0 && !o->photons;  // the image has to be computed first
-    enum status s = STATUS_OK;
-    if (o->photons)
+    enum status s = faithful_check(&o->experiment, &f->recipe, o->engine->name, e);
+    if (!s && o->photons)
         s = lone_photons(o, &f->recipe, e);
     if (!s && o->plane_names && !later)
         s = add_planes(o, o->photons, f, e);

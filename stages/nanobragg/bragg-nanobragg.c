@@ -10,12 +10,12 @@
 #include "base/opt.h"
 #include "base/program.h"
 #include "engine/cpu/threads.h"
+#include "engine/reference/faithful.h"
 #include "io/images/smv.h"
 #include "io/output/replace.h"
 #include "io/structure_factors/hkl.h"
 #include "legacy_files.h"
 #include "legacy_options.h"
-#include "nanobragg_loop.h"
 #include "nanobragg_options.h"
 #include "nanobragg_setup.h"
 #include "physics/crystal/mosaic.h"
@@ -139,8 +139,7 @@ static enum status compute(struct run *r, struct error *e)
     if (!engine)
         return error_set(e, STATUS_USAGE, "--engine: this build has no %s engine",
                          ENGINE_NAMES[r->options.engine]);
-    if (strcmp(engine->name, "reference") != 0 &&
-        (s = nanobragg_loop_check(&r->experiment, &r->recipe, engine->name, e)))
+    if ((s = faithful_check(&r->experiment, &r->recipe, engine->name, e)))
         return s;
     r->pixels = mem_array((size_t)experiment_pixels(&r->experiment), sizeof *r->pixels);
     if (!r->pixels)

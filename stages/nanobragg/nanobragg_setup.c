@@ -6,6 +6,7 @@
 #include "io/beam/matrix.h"
 #include "io/beam/sources.h"
 #include "io/structure_factors/hkl.h"
+#include "physics/crystal/steps.h"
 #include "physics/detector/detector.h"
 #include "physics/setup.h"
 
@@ -78,4 +79,10 @@ enum status nanobragg_prepare(struct nanobragg *n, struct experiment *x, struct 
         return error_memory(e, "the lattice");
     r->nlattices = 1;
     return setup_lattice(x, 0, &n->orientation, &r->lattices[0], e);
+}
+
+double nanobragg_osc_rad(const struct orientation_request *o)
+{
+    struct steps s;
+    return steps_phi(&o->phi, &s, NULL) == STATUS_OK ? s.range : 0.0;
 }

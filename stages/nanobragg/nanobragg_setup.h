@@ -10,4 +10,7 @@
 enum status nanobragg_prepare(struct nanobragg *n, struct experiment *x, struct recipe *r,
                               struct source **sources, struct error *e);
 
+/* Width of the rotation for headers, by the rules of the phi steps. */
+double nanobragg_osc_rad(const struct orientation_request *o);
+
 #endif

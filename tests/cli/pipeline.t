@@ -87,6 +87,18 @@ faithful random '-misset_seed 5 -misset random' '--random --seed=5'
 faithful mosaic '-phi 3 -osc 1 -phisteps 4 -mosaic 0.5 -mosaic_domains 7' \
 	'--phi0=3 --osc=1 --phi-steps=4 --mosaic=0.5 --mosaic-domains=7'
 
+# Other engines do not repeat the quirks of nanoBragg's loop.
+# quirk NAME TEXT GEOMETRY ORIENT
+quirk() {
+	status=0
+	bragg-geometry --quiet --physics=faithful --cell=50,50,50,90,90,90 --default-F=100 --detpixels=16 $3 | bragg-orient --quiet $4 |
+		bragg-intensity --engine=cpu 2>err | bragg-write --quiet quirk_%d.raw 2>/dev/null || status=$?
+	check "a faithful image of the cpu engine is refused: $1" grep -q "^bragg-intensity: .*--engine=cpu: cannot repeat nanoBragg with $2; expected --engine=reference" err
+	is "$1: one line, no image" "$(grep -c . err) $(ls quirk_*.raw 2>/dev/null)" '1 '
+}
+quirk 'layers' 'several sensor layers' '--thickness=300 --layers=3' ''
+quirk 'phi 0' 'phi steps of which one is exactly 0' '' '--osc=1 --phi-steps=2'
+
 # Faithful noise is noisify's.
 bragg-noisify -floatfile misset/float.bin -detpixels 64 -pixel 0.1 -distance 100 -lambda 1 -scale 1 \
 	-fluence 125932015286227086360700780544 -seed 3 -calibration 0.02 -calib_seed 7 -readout 2 -gain 1.5 \

@@ -1,7 +1,7 @@
 /* Command lines of nanoBragg. */
-#include "../../stages/nanobragg/nanobragg_loop.h"
 #include "../../stages/nanobragg/nanobragg_setup.h"
 #include "check.h"
+#include "engine/reference/faithful.h"
 
 static double limit_of_crystals(const struct experiment *x)
 {
@@ -22,7 +22,7 @@ static enum status golden_as(struct run *run, const char *label, enum physics ph
         mem_free(n.request.detector.mask);
     else
         s = nanobragg_prepare(&n, &x, &r, &sources, e);
-    *quirky = !s && nanobragg_loop_check(&x, &r, run->engine->name, NULL);
+    *quirky = !s && faithful_check(&x, &r, run->engine->name, NULL);
     char name[80];
     (void)snprintf(name, sizeof name, "%.60s, %s", label,
                    physics == PHYSICS_FAITHFUL ? "faithful" : "physical");

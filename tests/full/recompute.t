@@ -26,7 +26,7 @@ bragg-replay photons.rec | bragg-noise --seed=3 | bragg-tap --record=counts.rec
 bragg-replay photons.rec | bragg-write --scale=0.3 's_%04d.cbf'
 bragg-geometry --detpixels=64 --pixel=1 --ncells=5 --physics=faithful | bragg-orient --frames=2 --osc=1 |
 	bragg-tap --record=recipes.rec
-bragg-replay recipes.rec | bragg-intensity | bragg-noise | bragg-write 'f_%04d.img'
+bragg-replay recipes.rec | bragg-intensity --engine=reference | bragg-noise | bragg-write 'f_%04d.img'
 bragg-replay photons.rec | bragg-noise --seed=3 | bragg-write n.nxs --frames-per-file=4
 for c in lz4 gzip none; do
 	bragg-replay --frames=4 photons.rec | bragg-noise --seed=3 | bragg-write $c.nxs --compression=$c
