@@ -23,7 +23,7 @@ def _options(program: str) -> dict[str, bool]:
         raise FileNotFoundError(f"{program} is not in PATH: build or install braggpipe's programs")
     text = subprocess.run([path, "--help"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
     own, _, _ = text.partition("\n Common options:")
-    return {name: "may be repeated" in " ".join(rest.split())
+    return {name: "be repeated" in " ".join(rest.split())
             for name, rest in re.findall(r"^ +--([\w-]+)((?:.|\n(?! +--))*)", own, re.MULTILINE)}
 
 

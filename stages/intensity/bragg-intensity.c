@@ -67,7 +67,7 @@ static const struct opt options[] = {
     ENGINE_DEVICE(offsetof(struct intensity, device)),
     {.doc = "Other stages:", .type = OPT_GROUP},
     {"fuse", "'STAGE OPTIONS'",
-     "Also do the work of background or noise in this process; once for each, in this order",
+     "Also do the work of background or noise in this process. Can be repeated, in this order",
      OPT_TEXTS, AT(fuse_texts)},
     {.doc = "Ground truth:", .type = OPT_GROUP},
     {"reflections", "PHOTONS",

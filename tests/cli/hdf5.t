@@ -62,7 +62,7 @@ for kind in segv abort; do
 	fi
 done
 mkfifo pipe.nxs
-tried pipe.nxs '\(is no regular file, a recording must be one\|must be an ordinary file\|is no answer key: .*\)'
+tried pipe.nxs '\(is no regular file, a recording must be one\|must be an ordinary file\|not an ordinary file\|is no answer key: .*\)'
 
 # --- an image of 3 GB in a chunk of 3 MB, which contradicts the detector of 64 x 64 pixels
 limit=200000 # kB
