@@ -50,8 +50,8 @@ struct clients {
 bool clients_open(struct clients *c, bool sparing, bool speak);
 void clients_close(struct clients *c);
 
-/* Records a new connection.  If there is no room, the oldest connection that never spoke is cut
- * off.  If all have spoken, the new connection is cut off. */
+/* Records a new connection.  If the list is full, the oldest connection without a request is
+ * closed. If all connections have sent a request, the new connection is closed. */
 void clients_came(struct clients *c, int fd);
 
 /* Records the end of a connection.  An unknown descriptor changes nothing. */

@@ -7,8 +7,8 @@
 /*
  * Ends a context whose sockets are closed.  NULL is allowed.  The function waits `patience_s` at
  * most, because libzmq 4.3.4 sometimes waits forever for a socket whose connections broke while
- * messages were on their way.  It then returns false, and the threads of the context and the memory
- * of its messages must stay until the process ends.
+ * messages were on their way.  After that time the function returns false.  The threads of the
+ * context may then still use its messages, so the caller must not free them.
  */
 bool context_end(void *context, double patience_s);
 

@@ -1,11 +1,14 @@
 /*
- * Diffuse halos of a frame (physics/crystal/diffuse.h), once for each step and each pixel, or some
- * of them (diffuse_mesh.h): at its centre, in the depth of background_point, at the mean wavelength
- * and direction of the beam (a sensor absorbs each of its wavelengths), for the mean orientation of
- * mosaic domains.
+ * Diffuse halos of a frame (physics/crystal/diffuse.h).  A halo is computed once for each phi step
+ * and each pixel, or for the nodes of a mesh of pixels (diffuse_mesh.h):
  *
- * Reflections near a point are summed exactly; what all others give is smooth, and interpolated
- * between nodes at whole indices, at which it comes from a convolution, once per crystal.
+ *   - at the centre of the pixel, in the depth of the sensor that background_point returns,
+ *   - for the mean wavelength and the mean direction of the beam; only the absorption in the sensor
+ *     is computed for each wavelength,
+ *   - for the mean orientation of the mosaic domains.
+ *
+ * The halos of reflections near a point are summed exactly.  The sum of all other halos is smooth.
+ * It is interpolated between whole indices, where a convolution gives it once per crystal.
  */
 #ifndef BRAGG_ENGINE_DIFFUSE_H
 #define BRAGG_ENGINE_DIFFUSE_H

@@ -30,9 +30,10 @@
  * term, the other uses the multipliers.  What bounds the loop: arithmetic.  Of the 84 operations of
  * a SQUARE term 50 are products.
  *
- * What the compiler has to do.  Functions of a term are vectors as written, since compilers need
- * five operations for the shuffle that parts doubles into halves.  Loops marked "vectorised" must
- * be vectorised by the compiler.  scripts/check-vectorised verifies both.
+ * Vectors.  The functions of a term are written with vector types, because compilers use five
+ * operations for the shuffle that splits doubles into their halves.  The loops marked "vectorised"
+ * are plain C, and the compiler must turn them into vectors.  scripts/check-vectorised verifies
+ * both.
  */
 #include <string.h>
 
@@ -47,8 +48,8 @@
 /* A block is computed in multiples of DENSE_PIXELS. */
 enum { DENSE_GROUPS = 2, DENSE_PIXELS = DENSE_GROUPS * LANES };
 
-/* What the innermost loop is compiled for.  All members are constants where it is called, so that
- * each combination becomes a loop without branches. */
+/* One variant of the innermost loop.  Each caller passes constants, so the compiler makes one loop
+ * without branches for each variant. */
 struct dense_kind {
     bool fine, flat, wide;  // as in struct dense_lattice
     bool single;            // one source: 1/wavelength is in start and slope already

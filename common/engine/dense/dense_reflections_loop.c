@@ -15,11 +15,12 @@
  *       ...
  *     key[7]
  *
- * Keys that are known before (find).  An index along an axis is a length over the wavelength, and
- * each step has its own length.  The smallest and the largest length of all steps and the two ends
- * of the spectrum bound the index.  Where no axis has more than two whole numbers between its
- * bounds, the reflections of a pixel are the corners of a box.  Then a term is compared with 2, 4
- * or 8 keys, without a branch.
+ * Keys that are known before the terms (find).  An index along an axis is a length divided by the
+ * wavelength, and each step has its own length.  The smallest and the largest length of all steps,
+ * and the smallest and the largest wavelength, are bounds of the index.  If at most two whole
+ * numbers lie between the bounds along each axis, the pixel meets only the reflections at the
+ * corners of a box.  Each term is then compared with the 2, 4 or 8 keys of these corners, without a
+ * branch.
  *
  * Keys as they come (take).  Elsewhere a term whose item is not among the keys takes a free sum. If
  * there is none, it replaces the oldest sum of its pixel, which is put on the list at once.
@@ -74,9 +75,10 @@ void dense_reflections_begin(struct dense_shares *s, const struct cpu_job *job, 
 
 /* ---- find: the reflections that a pixel may meet ------------------------------------- */
 
-/* Lengths are almost straight along a row.  They are computed every BOX_CHORD columns, at the ends
- * of chords.  Between them the largest length is below the chord, but for the bend of a direction,
- * and the smallest is above it. */
+/* Along a row, each length is almost a straight line.  Lengths are therefore computed only every
+ * BOX_CHORD columns, and a chord joins two neighbouring values.  Between the ends of a chord, the
+ * largest length is below the chord and the smallest length is above it.  The curvature of the
+ * direction to the pixel is an exception, for which the bounds have a margin. */
 enum { BOX_CHORD = 16, BOX_ENDS = DENSE_BLOCK / BOX_CHORD + 1 };
 
 /* Bounds of the lengths along one axis in m, at the ends of chords. */
@@ -89,7 +91,8 @@ struct dense_wholes {
     alignas(MEM_ALIGNMENT) int32_t first[DENSE_BLOCK], more[DENSE_BLOCK];
 };
 
-/* What all lattices have in common: the ends of chords, and the ends of the spectrum. */
+/* Data that all lattices share: the columns at the ends of chords, and the smallest and the largest
+ * 1/wavelength of the beam. */
 struct dense_chords {
     int count;
     float column[BOX_ENDS], rough[BOX_ENDS];
@@ -421,7 +424,7 @@ void dense_reflections_take(struct dense_shares *s, const struct dense_terms *t,
 
 /* ---- end: pieces ----------------------------------------------------------------------- */
 
-/* What the pixels of a block have under one key number. */
+/* Row number i of the drawing above: the keys key[i] and the sums photons[i] of a block. */
 struct key_row {
     const uint32_t *key;
     alignas(MEM_ALIGNMENT) float photons[DENSE_BLOCK + LANES], turn[DENSE_BLOCK + LANES];

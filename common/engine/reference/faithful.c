@@ -24,7 +24,8 @@ static const char *quirk_of_crystals(const struct experiment *x, const struct re
     return NULL;
 }
 
-/* What in the request would need a quirk of the loop; NULL for nothing. */
+/* Names the first setting whose image depends on a quirk of nanoBragg's loop; NULL: there is none.
+ */
 static const char *quirk_of(const struct experiment *x, const struct recipe *r)
 {
     const struct sampling *s = &x->sampling;

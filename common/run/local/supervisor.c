@@ -187,9 +187,9 @@ static void on_failure(struct supervisor *s, struct process *p)
     }
 }
 
-/* Asks late sinks to leave: the source has ended with all frames acknowledged, and a sink that
- * comes now would wait for it.  Sinks that took frames ignore this.  A restarted sink may have
- * files to finish, so it is not asked. */
+/* Asks late sinks to end.  The source has ended after all frames were acknowledged, and a sink that
+ * connects now would wait for the source.  Sinks that received frames ignore the request.  A
+ * restarted sink is not asked, because it may still have files to finish. */
 static void tell_late(struct supervisor *s)
 {
     s->late = true;
