@@ -89,7 +89,7 @@ bragg-replay --quiet F1.rec 2>/dev/null | {
 	bragg-noise --quiet --psf=gauss 2>said
 	echo $? >status
 } | bragg-tap --quiet --record=none.rec 2>/dev/null
-is 'but they are not spread' "$(cat status) $(wc -l <said) $(grep -c 'leave F out of' said)" '3 1 1'
+is 'but they are not spread' "$(cat status) $(wc -l <said) $(grep -c 'Remove F from' said)" '3 1 1'
 bragg-replay --quiet F1.rec | bragg-write 'lone_F_%d.raw' 2>&1 | grep -c 'by F are not stored' >said
 is 'nor kept in files' "$(cat said)" 1
 

@@ -70,8 +70,8 @@ altered() {
 }
 altered label '1 of 4096 labels differ'
 altered plane 'its derivatives differ: cell_b'
-altered rest 'other pixels of reflections, or photons in none'
-altered pixel 'other pixels of reflections, or photons in none'
+altered rest 'the pixels of reflections or the unassigned photons differ'
+altered pixel 'the pixels of reflections or the unassigned photons differ'
 # damaged WHAT: what cannot be is refused in one line
 damaged() {
 	rm -rf changed
