@@ -133,9 +133,12 @@ $(BUILD)/lib/libbragg-gpu.a: $(GPU_OBJECTS) $(BUILD)/obj/gpu/setting
 	$(Q)rm -f $@ && ar rcs $@ $(filter %.o,$^)
 
 # Changes when nvcc has come or gone since the last build, or kernels are for other cards.
+ifneq ($(shell cat $(BUILD)/obj/gpu/setting 2>/dev/null),$(CUDA) $(CUDA_ARCH))
 $(BUILD)/obj/gpu/setting: FORCE
+endif
+$(BUILD)/obj/gpu/setting:
 	@mkdir -p $(@D)
-	@[ "$$(cat $@ 2>/dev/null)" = '$(CUDA) $(CUDA_ARCH)' ] || echo '$(CUDA) $(CUDA_ARCH)' >$@
+	@echo '$(CUDA) $(CUDA_ARCH)' >$@
 FORCE:
 
 define isa_rule
@@ -352,5 +355,7 @@ list:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-22s%s\n", $$1, $$2}'
 
 .PHONY: FORCE all units simulate-profiled fuzz deps check check-full gpu-check soak demo bench install deb clean list
-.SECONDARY:
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null) $(wildcard $(patsubst gpu/%.cu,$(GPU_KERNELS)/%.d,$(wildcard gpu/*.cu)) $(GPU_KERNELS)/peak.d)
+# Make would delete the object of a program of one source after linking.  All objects are listed by
+# their rules, because a bare .SECONDARY would let make skip a new source that is older than its library.
+.PRECIOUS: $(BUILD)/obj/%.o $(BUILD)/fuzz/obj/%.o
+-include $(shell find $(BUILD) -path $(BUILD)/bare -prune -o -type f -name '*.d' -print 2>/dev/null) $(wildcard $(patsubst gpu/%.cu,$(GPU_KERNELS)/%.d,$(wildcard gpu/*.cu)) $(GPU_KERNELS)/peak.d)
