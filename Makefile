@@ -348,13 +348,16 @@ deb:  ## a Debian package of what install installs, build/braggpipe_*.deb
 	@$(MAKE) --no-print-directory -j$(JOBS) CUDA_ARCH=$(CUDA_ARCH) all
 	@BUILD="$(BUILD)" CUDA_ARCH=$(CUDA_ARCH) scripts/make-deb
 
+html:  ## make the manual pages as linked HTML, in build/html (needs mandoc)
+	@scripts/make-html $(BUILD)/html
+
 clean:  ## remove what was built
 	rm -rf $(BUILD)
 
 list:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-22s%s\n", $$1, $$2}'
 
-.PHONY: FORCE all units simulate-profiled fuzz deps check check-full gpu-check soak demo bench install deb clean list
+.PHONY: FORCE all units simulate-profiled fuzz deps check check-full gpu-check soak demo bench install deb html clean list
 # Make would delete the object of a program of one source after linking.  All objects are listed by
 # their rules, because a bare .SECONDARY would let make skip a new source that is older than its library.
 .PRECIOUS: $(BUILD)/obj/%.o $(BUILD)/fuzz/obj/%.o

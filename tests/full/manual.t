@@ -37,6 +37,14 @@ default "$top/stages/pages/braggpipe-physics.7" '^.It fluence by default Ta 1e25
 check 'bragg-run(1) has a complete file' sh -c 'sed -n "/^stages:/,/^\.Ed/p" "$1" | sed "/^\.Ed/d" >"$2" && bragg-run --dry-run "$2"' sh \
 	"$top/stages/run/bragg-run.1" "$tap_scratch/page.yaml"
 
+# As HTML: each page, and no link to a page or a heading that does not exist.
+check 'make html makes all pages' "$top/scripts/make-html" "$tap_scratch/html"
+is 'one file for each page, and an index' "$(ls "$tap_scratch"/html/*.html | wc -l)" \
+	"$(($(ls "$top"/stages/*/*.[157] "$top"/common/wire/*.[157] | wc -l) + 1))"
+is 'links to our pages are links to files' "$(grep -oh 'https://manpages.debian.org/bragg[^"]*' "$tap_scratch"/html/*.html | sort -u)" ''
+is 'files that links name exist' "$(cd "$tap_scratch/html" && grep -oh 'href="[a-z0-9.-]*\.html' ./*.html | sed 's/href="//' | sort -u |
+	while read -r file; do [ -s "$file" ] || echo "$file"; done)" ''
+
 # two_examples PROGRAM: its help ends with them
 two_examples() {
 	is "$1 --help ends with two examples" \
