@@ -39,7 +39,10 @@ enum status card_work_begin(struct card_work *w, const struct experiment *x,
         log_line(LOG_INFO, "engine cuda: %s", w->its->describe(w->plan));
     } else {
         w->its->destroy(&w->plan);
-        log_line(LOG_WARNING, "--engine=cuda: all is left to this processor: no GPU does %s", left);
+        log_line(
+            LOG_WARNING,
+            "--engine=cuda: this stage uses the CPU, because the GPU engine does not support %s",
+            left);
     }
     return STATUS_OK;
 }

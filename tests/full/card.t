@@ -112,14 +112,14 @@ left() {
 	alike "$1"
 	rm -f ./*.img ./*.index
 	said=$(loud='' && chain both cuda cuda 2>&1)
-	is "$1: it is said once" "$(echo "$said" | grep -c "^bragg-$2: warning: --engine=cuda: all is left to this processor: no GPU does $3")" 1
+	is "$1: it is said once" "$(echo "$said" | grep -c "^bragg-$2: warning: --engine=cuda: this stage uses the CPU, because the GPU engine does not support $3")" 1
 }
 geometry=--curved
 left 'a curved detector' background 'curved detectors, '
 geometry='--third-harmonic=1'
 left 'a third harmonic' background 'curved detectors, harmonics,'
 geometry='' background='--water=1 --jitter=20 --streak=1e4'
-left 'what varies' background 'curved .* varies from frame to frame'
+left 'what varies' background 'curved .* varies between frames'
 unset background
 noise='--psf=gauss --psf-fwhm=500'
 left 'point spread' noise 'point spread, '
