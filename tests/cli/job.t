@@ -42,7 +42,7 @@ followed() {
 	soon grep -q "job 12 is $(cat state)" said
 	if [ "$1" ]; then
 		printf '\003' >&3
-		soon grep -q 'end job 12?' said
+		soon grep -q 'cancel job 12?' said
 		printf '%s\n' "$1" >&3
 	fi
 	wait

@@ -64,7 +64,11 @@ if has gemmi; then
 fi
 cp a_0.img mask.img
 bragg-geometry --quiet --detpixels=60 --pixel=1 --cell=40,45,50,90,90,90 --default-F=0 | bragg-orient --quiet | bragg-intensity --quiet | bragg-write --quiet --scale=1 bad_%d.img
-cp bad_0.img bad.img
+# Of its pixels every 50th is bad: a file that leaves none is refused.
+{
+	head -c 1536 bad_0.img
+	awk 'BEGIN { for (i = 0; i < 3600; i++) printf i % 50 ? "10" : "00" }' | tr 01 '\000\001'
+} >bad.img
 
 # --- what reads them
 sink='bragg-orient --quiet --random --frames=1 | bragg-intensity --quiet --threads=1 | bragg-tap --count'
