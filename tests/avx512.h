@@ -31,6 +31,7 @@
 #define _mm512_extractf32x8_ps emulated_extractf32x8_ps
 #define _mm512_mask3_fmadd_ps emulated_mask3_fmadd_ps
 #define _mm512_i32gather_ps emulated_i32gather_ps
+#define _mm512_mask_reduce_add_ps emulated_mask_reduce_add_ps
 
 typedef uint32_t emulated_words __attribute__((vector_size(64)));
 typedef int32_t emulated_ints __attribute__((vector_size(64)));
@@ -86,6 +87,17 @@ static inline __m512 emulated_i32gather_ps(__m512i at, const void *from, int sca
     for (int i = 0; i < 16; i++)
         __builtin_memcpy(items + i, (const char *)from + ((emulated_ints)at)[i] * (long)scale, 4);
     return simde_mm512_loadu_ps(items);
+}
+
+/* Adds halves, as the compilers do: lane i to lane i + 8, then to i + 4, i + 2 and i + 1. */
+static inline float emulated_mask_reduce_add_ps(simde__mmask16 mask, __m512 a)
+{
+    float items[16];
+    simde_mm512_storeu_ps(items, simde_mm512_maskz_mov_ps(mask, a));
+    for (int half = 8; half > 0; half /= 2)
+        for (int i = 0; i < half; i++)
+            items[i] += items[i + half];
+    return items[0];
 }
 
 #define __AVX512F__ 1

@@ -133,8 +133,9 @@ static enum status write_in_place(const char *path, const void *bytes, size_t le
     if (write_and_close(file, bytes, length) == 0)
         return STATUS_OK;
     (void)cannot_write(path, e);
-    if (!target_is_special(path))
-        (void)truncate(path, 0);  // nothing, rather than a half
+    // nothing, rather than a half; the error is already known, so a second one changes nothing
+    if (!target_is_special(path) && truncate(path, 0))
+        errno = 0;
     return STATUS_FAILED;
 }
 
