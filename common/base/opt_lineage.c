@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/input.h"
+#include "base/files.h"
 #include "base/opt_store.h"
 #include "base/words.h"
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/input.h"
+#include "base/files.h"
 #include "base/number.h"
 #include "base/units.h"
 #include "base/vec.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/input.h"
+#include "base/files.h"
 #include "base/number.h"
 #include "base/opt.h"
 

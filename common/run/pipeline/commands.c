@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/input.h"
+#include "base/files.h"
 #include "base/opt.h"
 #include "base/words.h"
 #include "run/hosts/hosts.h"
