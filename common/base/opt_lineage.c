@@ -7,7 +7,7 @@
 
 #include "base/files.h"
 #include "base/opt_store.h"
-#include "base/words.h"
+#include "base/text.h"
 
 /* The shortest decimal, of what is typed, that reads back as the same number. */
 static void lineage_real(FILE *out, enum si si, double value)

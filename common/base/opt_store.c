@@ -14,7 +14,7 @@
 #include <strings.h>
 
 #include "base/files.h"
-#include "base/number.h"
+#include "base/text.h"
 #include "base/units.h"
 
 /* The limits and the unit of an option whose value is a number. */

@@ -16,7 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/files.h"
-#include "base/number.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "io/nxmx/nexus.h"

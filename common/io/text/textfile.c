@@ -10,8 +10,8 @@
 #include <strings.h>
 
 #include "base/files.h"
-#include "base/number.h"
 #include "base/opt.h"
+#include "base/text.h"
 
 enum { CHUNK = 1 << 14 };
 
