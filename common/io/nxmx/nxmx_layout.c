@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/units.h"
-#include "base/utc.h"
 #include "base/vec.h"
 #include "base/version.h"
 #include "model/pulse_ids.h"
