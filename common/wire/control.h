@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/host.h"
 #include "base/idset.h"
+#include "base/program.h"
 #include "wire/message.h"
 #include "wire/route.h"
 
