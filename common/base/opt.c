@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/opt_store.h"
 #include "base/program.h"
 #include "base/text.h"
 #include "base/version.h"

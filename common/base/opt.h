@@ -91,6 +91,10 @@ struct opt_program {
     bool partial;
 };
 
+/* Stores what was typed at the place of an option.  STATUS_USAGE names the option, says what is
+ * wrong and what is allowed. */
+enum status opt_store(const struct opt *o, void *options, const char *text, struct error *e);
+
 /* Sets the options that have a `usual` value to it; the others stay.  Errors: STATUS_USAGE for a
  * value that its own option refuses. */
 enum status opt_defaults(const struct opt *table, void *options, struct error *e);

@@ -1,4 +1,6 @@
 /* Which options decide what frames hold: as lines for the lineage, as words to give them again. */
+#include "base/opt.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -6,7 +8,6 @@
 #include <string.h>
 
 #include "base/files.h"
-#include "base/opt_store.h"
 #include "base/text.h"
 
 /* The shortest decimal, of what is typed, that reads back as the same number. */
