@@ -16,9 +16,6 @@ uint64_t clock_ns(void);
 /* CPU time of the calling process so far, in nanoseconds. */
 uint64_t clock_cpu_ns(void);
 
-/* A simulation has no time of day: the same recipe makes the same bytes.  Files say when a frame
- * was made by a clock that begins at a time given from outside. */
-
 enum { UTC_SIZE = 21 };  // bytes of "1970-01-01T00:00:00Z"
 
 /* When a simulation begins, in seconds since 1970, UTC: what SOURCE_DATE_EPOCH in the environment
