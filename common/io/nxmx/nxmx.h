@@ -27,7 +27,6 @@
 #include "io/nxmx/nxmx_rows.h"
 #include "model/experiment.h"
 #include "model/frame.h"
-#include "model/reflections.h"
 
 enum { NXMX_LAYERS_MAX = 2 + PLANES_MAX };
 
