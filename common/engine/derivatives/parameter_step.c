@@ -7,7 +7,7 @@
 #include "base/vec.h"
 #include "engine/crystal/direct.h"
 #include "engine/derivatives/slopes.h"
-#include "model/incident.h"
+#include "model/beam.h"
 #include "model/moved.h"
 
 static const double TURN_RAD = 3e-3, LENGTH_SHARE = 2e-3, LOG_MOST = 0.7, PIXELS = 2.0;
