@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "wire/message.h"
-#include "wire/route.h"
 
 /* True when part 2 is packed. */
 static inline bool packed_is(const struct route *r)

@@ -12,7 +12,6 @@
 #include "wire/descriptor.h"
 #include "wire/message.h"
 #include "wire/packed.h"
-#include "wire/route.h"
 
 /* Cuts the input into parts that lie in memory of their own, so that a read
  * behind one is seen. */
