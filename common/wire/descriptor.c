@@ -3,8 +3,7 @@
 #include <endian.h>
 #include <string.h>
 
-#include "wire/reader.h"
-#include "wire/writer.h"
+#include "wire/msgpack.h"
 
 enum { ITEMS = 6, WORDS = CARD_HANDLE / sizeof(uint64_t) };
 

@@ -4,8 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/crc32c.h"
-#include "wire/reader.h"
-#include "wire/writer.h"
+#include "wire/msgpack.h"
 
 static void part_release(struct part *part)
 {
