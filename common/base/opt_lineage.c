@@ -83,14 +83,15 @@ static void lineage_value(FILE *out, const struct opt *o, const char *value)
     }
 }
 
-/* False for one of which is noted that it was not given: then its value means nothing. */
+/* Whether the lineage shows the value; an option that was not given has none that means anything.
+ */
 static bool is_told(const struct opt *o, const void *options)
 {
     return o->always || o->type == OPT_FLAG || opt_end(o)->type != OPT_MARKS ||
            opt_is_given(o, options);
 }
 
-/* Whether it was given as what it is without a word. */
+/* Whether the value is the default of an option with `always`. */
 static bool is_usual(const struct opt *o, const void *value)
 {
     union {
@@ -119,7 +120,7 @@ static bool is_usual(const struct opt *o, const void *value)
     }
 }
 
-/* Whether it was given, and as something else. */
+/* Whether the option was given, with another value than its default. */
 static bool is_set(const struct opt *o, const void *options)
 {
     return opt_is_given(o, options) && !is_usual(o, (const char *)options + o->offset);
