@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/folder.h"
+#include "base/files.h"
 #include "base/opt.h"
 
 enum { ROUNDS_MAX = 99, SIZES_MAX = 8 };

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "bench.h"
 #include "wire/codec.h"
-#include "wire/route.h"
+#include "wire/message.h"
 
 /* One frame through the codec; its pixels come back in *f. */
 static enum status hop(struct frame *f, const struct codec_expected *expected, struct timing *send,

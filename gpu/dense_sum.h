@@ -8,7 +8,7 @@
 
 #include <stdalign.h>
 
-#include "base/hd.h"
+#include "base/portable_math.h"
 #include "engine/dense/dense_row.h"
 #include "gpu/frame.h"
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "base/hd.h"
+#include "base/portable_math.h"
 #include "engine/derivatives/slopes_pull.h"
 #include "engine/prepared.h"
 #include "engine/reflections/photons.h"

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/named.h"
+#include "base/shared_file.h"
 #include "engine/cpu/cpu.h"
 #include "gpu/after.h"
 #include "gpu/closed.h"
@@ -19,14 +19,14 @@
 
 /* ---- the memory of this device, which other processes may open ------------------------- */
 
-_Static_assert(sizeof(struct memory_name) == CARD_HANDLE, "names of memory");
+_Static_assert(sizeof(struct shared_file_name) == CARD_HANDLE, "names of memory");
 
 static enum status reserve(const struct card *card, size_t bytes, void **memory,
                            struct card_handle *handle, struct error *e)
 {
-    struct memory_name name;
+    struct shared_file_name name;
     (void)card;
-    *memory = bytes > gpu_host_memory ? NULL : named_make(bytes, &name);
+    *memory = bytes > gpu_host_memory ? NULL : shared_file_make(bytes, &name);
     if (*memory)
         memcpy(handle, &name, sizeof name);
     return *memory ? STATUS_OK : error_memory(e, "the card");
@@ -35,24 +35,24 @@ static enum status reserve(const struct card *card, size_t bytes, void **memory,
 static void release(const struct card *card, void *memory)
 {
     (void)card;
-    named_free(memory);
+    shared_file_free(memory);
 }
 
 static enum status open_named(const struct card *card, const struct card_handle *handle,
                               size_t bytes, void **memory, struct error *e)
 {
-    struct memory_name name;
+    struct shared_file_name name;
     size_t has;
     (void)card;
     memcpy(&name, handle, sizeof name);
-    *memory = named_open(&name, bytes, &has);
+    *memory = shared_file_open(&name, bytes, &has);
     return *memory ? STATUS_OK : error_set(e, STATUS_FAILED, "there is no such memory");
 }
 
 static void close_named(const struct card *card, void *memory)
 {
     (void)card;
-    named_close(memory);
+    shared_file_close(memory);
 }
 
 static enum status fetch(const struct card *card, void *to, const void *from, size_t bytes,

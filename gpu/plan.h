@@ -8,7 +8,7 @@
 #include "engine/spots/shares.h"
 #include "gpu/device.h"
 #include "gpu/pack.h"
-#include "model/moved.h"
+#include "model/recipe.h"
 
 /* The steps that follow the photons on the GPU; PIXEL_F32 and no materials: there are none. */
 struct gpu_afterwards {

@@ -1,7 +1,7 @@
 /* The rows of a frame: in as many parts as the memory of the GPU asks for, each cut into launches.
  */
-#include "base/clipped.h"
 #include "gpu/plan.h"
+#include "model/frame.h"
 
 /* Pixels of the frame before that row; of all of it for the row behind the last. */
 static int64_t pixels_before(const struct plan *p, int64_t row)

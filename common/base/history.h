@@ -3,7 +3,7 @@
  * tab-separated words.  The first word is the stage's name, each further one
  * NAME=VALUE: the options that affect bytes, and what is no option but
  * does ("identity class", with a blank in its name), and "options given", words that
- * give them again (base/words.h), which tell nothing more but the names of files.
+ * give them again (base/text.h), which tell nothing more but the names of files.
  */
 #ifndef BRAGG_BASE_HISTORY_H
 #define BRAGG_BASE_HISTORY_H

@@ -3,9 +3,22 @@
 #define BRAGG_BASE_MEDIAN_H
 
 #include <stddef.h>
+#include <stdlib.h>
 
-/* The median of values[n], which are put in order; of an even number the mean of the middle two;
+static inline int median_compare(const void *a, const void *b)
+{
+    const double one = *(const double *)a, two = *(const double *)b;
+    return (one > two) - (one < two);
+}
+
+/* The median of values[n], which are sorted by this; of an even number the mean of the middle two;
  * 0 of none. */
-double median(double *values, size_t n);
+static inline double median(double *values, size_t n)
+{
+    if (!n)
+        return 0.0;
+    qsort(values, n, sizeof *values, median_compare);
+    return n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
+}
 
 #endif

@@ -11,9 +11,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/nearest.h"
-#include "base/opt_store.h"
 #include "base/program.h"
+#include "base/text.h"
 #include "base/version.h"
 
 /* --- other programs, for a hint about an unknown option ------------------------ */
@@ -145,7 +144,7 @@ static enum status unknown_option(const struct parse *p, const char *word, size_
         return error_set(e, STATUS_USAGE, "unknown option '%.80s': %s has it", word, owner);
     int best = 99;
     for (size_t k = 0; k < p->count; k++)
-        if (nearest_better(typed, p->entry[k]->name, &best))
+        if (suggest_name(typed, p->entry[k]->name, &best))
             meant = p->entry[k]->name;
     if (!meant)
         return error_set(e, STATUS_USAGE, "unknown option '%.80s' (--help lists them)", word);

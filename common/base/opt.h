@@ -22,7 +22,7 @@ enum opt_type {
     OPT_CHOICE,  // int: index into `choices`
     OPT_TEXTS,   // struct opt_texts; the one type that may be repeated
     OPT_GROUP,   // a heading in --help; only `doc` is used
-    OPT_MARKS,   // of the end: `offset` is that of a struct opt_marks
+    OPT_MARKS,   // ends the table; `offset` is that of a struct opt_marks
 };
 
 enum { OPT_TEXTS_MAX = 64, OPT_REALS_MAX = 8 };
@@ -36,17 +36,18 @@ enum {
     OPT_BYTES = 1,         // a change of this option changes the bytes of the output (lineage)
     OPT_REQUIRED = 2,      // refused when missing
     OPT_OPEN_MIN = 4,      // min itself is not allowed ("greater than")
-    OPT_CONTENT = 8,       // names a file, or what else is in the output and so in its lineage
-    OPT_WHOLE = 16,        // OPT_REALS: whole numbers alone
-    OPT_INPUT = 32,        // OPT_TEXT that names a file which is read: the value is its input_path
+    OPT_CONTENT = 8,       // names something whose content is in the output, such as a file
+    OPT_WHOLE = 16,        // OPT_REALS: only whole numbers
+    OPT_INPUT = 32,        // OPT_TEXT that names a file to be read: the value is its input_path
     OPT_ONE_FOR_ALL = 64,  // OPT_REALS, OPT_INTS: a single number stands for all
-    OPT_KEYS = 128,        // OPT_TEXTS: rows behind are keys of its values too, checked with each
-    OPT_WHEN_SET = 512,    // OPT_BYTES: no line of the lineage while it is not given
-    OPT_BARE = 256,        // --NAME alone is good, too, for the default; a value comes after =
+    OPT_KEYS = 128,  // OPT_TEXTS: the rows after it are keys of its values, too, and are checked
+                     // with each value
+    OPT_WHEN_SET = 512,  // OPT_BYTES: in the lineage only when it is given
+    OPT_BARE = 256,      // --NAME alone stands for the default; a value follows an =
 };
 
-/* Which options of a table were given: a member of the program's options struct, which stands in
- * the end of the table, OPT_END. */
+/* One bit per row of a table: whether the option was given.  It is a member of the program's
+ * options struct; OPT_END, the last row of the table, names the member. */
 struct opt_marks {
     uint64_t bits[3];
 };
@@ -66,19 +67,19 @@ struct opt {
     const char *choices;  // OPT_CHOICE: "reference|cpu"
     unsigned flags;
     const char *unit;  // of numbers, where `metavar` does not begin with it: "mm"
-    enum si si;        // what turns it into the unit of its place, from where lineage turns it back
-    bool always;       // OPT_BYTES: what is usual means the same typed or not: it is in the lineage
-                       // both times or, with OPT_WHEN_SET, never; and in no words
-    /* other options, parted by blanks, and by | where any of them counts: "cell|matrix"; one of
-     * OPT_CHOICE or OPT_TEXT may stand with a value: "engine=cuda" */
+    enum si si;        // converts the value to the unit of its place; the lineage converts it back
+    bool always;  // OPT_BYTES: typing the default is the same as not typing it: the lineage has it
+                  // either way (never with OPT_WHEN_SET), and opt_words never
+    /* Names of other options, separated by blanks; a|b where any of them counts: "cell|matrix".  An
+     * OPT_CHOICE or OPT_TEXT may stand with a value: "engine=cuda". */
     const char *excludes, *needs;
-    /* what stands where nothing is said, as it would be typed; --help shows it behind `doc`.
-     * NULL: 0, off, nothing, the first of `choices`; "": NaN, of whole numbers and choices -1; a
-     * `doc` that ends in brackets says itself. */
+    /* The default, as it would be typed; --help shows it after `doc`, unless `doc` ends in
+     * brackets. NULL: 0, off, nothing, the first of `choices`; "": NaN, or -1 for whole numbers and
+     * choices. */
     const char *usual;
 };
 
-/* What is left after the options. */
+/* A program, besides its options. */
 struct opt_program {
     const char *name;      // "bragg-orient"
     const char *summary;   // one line for --help
@@ -86,10 +87,14 @@ struct opt_program {
     int min_operands, max_operands;
     const char *details;   // shown after the options; NULL for none
     const char *examples;  // lines that end --help; NULL for none
-    /* values stay as they are where nothing is said; `excludes` and `needs` are judged later, by
-     * opt_check */
+    /* Options that are not given keep the value that they have, instead of their default, and
+     * `excludes` and `needs` are left to a later call of opt_check. */
     bool partial;
 };
+
+/* Stores what was typed at the place of an option.  STATUS_USAGE names the option, says what is
+ * wrong and what is allowed. */
+enum status opt_store(const struct opt *o, void *options, const char *text, struct error *e);
 
 /* Sets the options that have a `usual` value to it; the others stay.  Errors: STATUS_USAGE for a
  * value that its own option refuses. */
@@ -104,18 +109,19 @@ enum status opt_parse(const struct opt_program *program, const struct opt *table
                       const struct opt *more_table, void *more, int argc, char **argv,
                       const char **operands, int *noperands, struct error *e);
 
-/* Whether an option was given: where a table notes none, one was that is not 0, off or nothing. */
+/* Whether an option was given.  In a table without opt_marks: whether its value is not 0, off or
+ * nothing. */
 bool opt_is_given(const struct opt *o, const void *options);
 
-/* Whether any was of `names`, which are as in `excludes`: "cell|matrix". */
+/* Whether any of `names` was given, which are as in `excludes`: "cell|matrix". */
 bool opt_given(const struct opt *table, const void *options, const char *names);
 
-/* Notes that one was given, or was not, where its table does. */
+/* Sets the bit of an option in opt_marks, where the table has them. */
 void opt_mark(const struct opt *o, void *options, bool given);
 
-/* Judges `excludes` and `needs` of what was given, of `rows` of the table up to one of OPT_KEYS;
- * one that is needed must not be 0 either.  STATUS_USAGE for the first two that exclude each other,
- * else the first that lacks another. */
+/* Checks `excludes` and `needs` of the options that were given, for `rows` of the table up to one
+ * with OPT_KEYS.  An option that is needed must not be 0 either.  STATUS_USAGE names the first two
+ * that exclude each other, else the first that lacks another. */
 enum status opt_check(const struct opt *table, const struct opt *rows, const void *options,
                       struct error *e);
 
@@ -129,21 +135,20 @@ const struct opt *opt_find(const struct opt *table, const char *name, size_t len
 /* The end of the table of a row. */
 const struct opt *opt_end(const struct opt *o);
 
-/* Canonical "name=value\n" lines of all OPT_BYTES options, in table order, for
- * the lineage, in the units that are typed; no value for those of which is noted that they were
- * not given.  Cuts off at `size`; returns the length that was needed. */
+/* Writes the lines "name=value\n" of all OPT_BYTES options for the lineage, in the order of the
+ * table and in the units that are typed.  An option that was not given has no value (see
+ * opt_marks).  Cuts off at `size`; returns the length that was needed. */
 size_t opt_lineage(const struct opt *table, const void *options, char *text, size_t size);
 
-/* Whether frames depend on an option: OPT_BYTES or OPT_CONTENT. */
+/* Returns whether frames depend on an option: OPT_BYTES or OPT_CONTENT. */
 bool opt_matters(const struct opt *o);
 
-/* The options that frames depend on and that were given, as words that give them again: `text` for
- * words_split.  In the order of the table, so that it follows from lineage and names of files.
- * False when it has no room. */
+/* Writes the options that frames depend on and that were given into `text`, for words_split: as
+ * words that give them again, in the order of the table.  False when there is no room. */
 bool opt_words(const struct opt *table, const void *options, char *text, size_t size);
 
-/* STATUS_USAGE when other options are given than such ones and those named in `also`
- * (parted by blanks). */
+/* STATUS_USAGE when an option is given on which frames do not depend and that is not named in
+ * `also` (names separated by blanks). */
 enum status opt_restrict(const struct opt *table, const char *also, int argc, char *const *argv,
                          struct error *e);
 

@@ -1,13 +1,14 @@
 /* Which options decide what frames hold: as lines for the lineage, as words to give them again. */
+#include "base/opt.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/input.h"
-#include "base/opt_store.h"
-#include "base/words.h"
+#include "base/files.h"
+#include "base/text.h"
 
 /* The shortest decimal, of what is typed, that reads back as the same number. */
 static void lineage_real(FILE *out, enum si si, double value)
@@ -82,14 +83,15 @@ static void lineage_value(FILE *out, const struct opt *o, const char *value)
     }
 }
 
-/* False for one of which is noted that it was not given: then its value means nothing. */
+/* Whether the lineage shows the value; an option that was not given has none that means anything.
+ */
 static bool is_told(const struct opt *o, const void *options)
 {
     return o->always || o->type == OPT_FLAG || opt_end(o)->type != OPT_MARKS ||
            opt_is_given(o, options);
 }
 
-/* Whether it was given as what it is without a word. */
+/* Whether the value is the default of an option with `always`. */
 static bool is_usual(const struct opt *o, const void *value)
 {
     union {
@@ -118,7 +120,7 @@ static bool is_usual(const struct opt *o, const void *value)
     }
 }
 
-/* Whether it was given, and as something else. */
+/* Whether the option was given, with another value than its default. */
 static bool is_set(const struct opt *o, const void *options)
 {
     return opt_is_given(o, options) && !is_usual(o, (const char *)options + o->offset);

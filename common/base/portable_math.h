@@ -1,8 +1,11 @@
 /*
- * Logarithm and exponential from + - * / and bit moves only, so that every
- * machine and compiler gets the same bits (the C library's functions differ
- * between processors).  About 1 ulp; for counts and noise, not for geometry.
- * Must be compiled without contraction and reassociation.
+ * Functions that C and CUDA compile from the same text.  HD marks them: for a host and, in CUDA, a
+ * device.
+ *
+ * Here are a logarithm and an exponential from + - * / and bit moves only, so that every machine
+ * and compiler gets the same bits (the C library's functions differ between processors).  About 1
+ * ulp; for counts and noise, not for geometry.  They must be compiled without contraction and
+ * reassociation.
  */
 #ifndef BRAGG_BASE_PORTABLE_MATH_H
 #define BRAGG_BASE_PORTABLE_MATH_H
@@ -10,7 +13,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/hd.h"
+#ifdef __CUDACC__
+#define HD static inline __host__ __device__
+#else
+#define HD static inline
+#endif
 
 /* ln 2 in two parts: the first has 32 trailing zero bits, so that small whole
  * multiples of it are exact. */

@@ -2,11 +2,14 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -32,6 +35,24 @@ bool program_folder(char folder[PATH_MAX])
     folder[length] = '\0';
     strrchr(folder, '/')[1] = '\0';
     return true;
+}
+
+static char host[HOST_SIZE];
+
+static void find_host(void)
+{
+    struct utsname system = {0};
+    (void)uname(&system);
+    (void)snprintf(host, sizeof host, "%.64s", system.nodename[0] ? system.nodename : "localhost");
+    for (char *c = host; *c; c++)
+        *c = *c <= ' ' || *c >= 0x7f ? '_' : *c;
+}
+
+const char *host_name(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, find_host);
+    return host;
 }
 
 void program_sleeps(char *const *argv)

@@ -1,10 +1,15 @@
-/* What every program does first, and where threads come from. */
+/*
+ * This process: what every program does first, where its executable is, what its host is called,
+ * and where its threads come from.
+ */
 #ifndef BRAGG_BASE_PROGRAM_H
 #define BRAGG_BASE_PROGRAM_H
 
 #include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
+
+enum { HOST_SIZE = 65 };  // of a host's name, with the terminator
 
 enum { PROGRAM_STACK_KIB = 512 };  // of the first thread and of those that compute, at least
 
@@ -15,6 +20,11 @@ void program_open(const char *name);
 /* Where the executable of this process is, with a slash at the end; false if that cannot be told.
  */
 bool program_folder(char folder[PATH_MAX]);
+
+/* The name that the system has for this host, never "", without blanks and control characters. With
+ * the number of a process it names that process among those of several hosts.  Lasts until the
+ * process ends. */
+const char *host_name(void);
 
 /* First of all in programs whose threads compute frame after frame: those without work sleep.  By
  * default threads of OpenMP spin for some milliseconds before they do, which other programs of a

@@ -16,7 +16,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/hd.h"
 #include "base/portable_math.h"
 
 /* What numbers are for; a value never changes its meaning. */

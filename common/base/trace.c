@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/target.h"
+#include "base/files.h"
 
 struct span {
     const char *name;

@@ -1,6 +1,8 @@
-/* Units are converted at the edges only, here and nowhere else.  Each form is
- * the division or product that nanoBragg uses, because a reciprocal would move
- * the last bit (physics: section 1.1 of the reference notes). */
+/*
+ * Units: of what is typed, converted at the edges only, here and nowhere else; and amounts for
+ * people.  Each form of a conversion is the division or product that nanoBragg uses, because a
+ * reciprocal would change the last bit (physics: section 1.1 of the reference notes).
+ */
 #ifndef BRAGG_BASE_UNITS_H
 #define BRAGG_BASE_UNITS_H
 
@@ -73,5 +75,15 @@ double to_si(enum si unit, double typed);
 
 /* Back, within some units of the last place. */
 double from_si(enum si unit, double value);
+
+/* --- amounts for people -------------------------------------------------- */
+
+enum { READABLE_SIZE = 24 };  // of a text, with the terminator
+
+/* "512 bytes", "42.3 MB": three digits, in powers of 1000. */
+void readable_bytes(double bytes, char text[READABLE_SIZE]);
+
+/* "0:15", "2:03:00", rounded to seconds. */
+void readable_time(double s, char text[READABLE_SIZE]);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "base/hd.h"
+#include "base/portable_math.h"
 
 HD void vec_set(double out[3], double x, double y, double z)
 {

@@ -15,7 +15,6 @@
 #include "model/experiment.h"
 #include "model/frame.h"
 #include "model/recipe.h"
-#include "model/reflections.h"
 
 /* The precision of the lattice factors; indices are always in double precision. */
 enum engine_precision {

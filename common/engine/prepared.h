@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/hd.h"
+#include "base/portable_math.h"
 #include "model/experiment.h"
 
 /* Structure factors of one crystal, for gathering. */

@@ -11,9 +11,9 @@
 
 #include "base/error.h"
 #include "gateway/peaks.h"
+#include "model/beam.h"
 #include "model/experiment.h"
 #include "model/frame.h"
-#include "model/incident.h"
 
 enum { DELIVERY_VALUES_MAX = 40, DELIVERY_NUMBERS_MAX = 9, DELIVERY_DIMS_MAX = 3 };
 

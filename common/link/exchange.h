@@ -15,7 +15,6 @@
 #include "base/idset.h"
 #include "model/experiment.h"
 #include "wire/message.h"
-#include "wire/route.h"
 
 struct item {
     struct item *next;

@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "link/pool.h"
-#include "wire/descriptor.h"
 #include "wire/message.h"
+#include "wire/payload.h"
 
 struct mapping;
 

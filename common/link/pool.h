@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "model/card.h"
 #include "model/frame.h"
-#include "wire/descriptor.h"
+#include "wire/payload.h"
 
 enum {
     POOL_SLOTS_MIN = 6,          // however large an image is

@@ -11,7 +11,7 @@
 #include "link/hello.h"
 #include "link/send.h"
 #include "link/shared.h"
-#include "wire/packed.h"
+#include "wire/payload.h"
 
 enum {
     RECEIVE_AT_ONCE = 64,

@@ -15,7 +15,7 @@
 #include "link/curve.h"
 #include "link/port.h"
 #include "link/role.h"
-#include "wire/route.h"
+#include "wire/message.h"
 
 #define SECOND UINT64_C(1000000000)
 #define MILLISECOND (SECOND / 1000)

@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "base/alloc.h"
+
 struct atom {
     int element;       // atomic number
     double x[3];       // of the cell's edges
@@ -23,6 +25,11 @@ struct symmetry_operator {
     double t[3];
 };
 
-void atoms_free(struct atoms *a);
+/* Frees the list and clears *a. */
+static inline void atoms_free(struct atoms *a)
+{
+    mem_free(a->list);
+    *a = (struct atoms){0};
+}
 
 #endif

@@ -162,7 +162,7 @@ struct experiment {
     double adc_offset;                      // ADU that stand for zero photons (0 before noise)
     double gain;                            // ADU per photon (1 before noise)
     double saturation;                      // largest ADU, 0 = none
-    bool gain_switches;                     // values are words of several gain stages: calibration
+    bool gain_switches;                     // values are words of several gain levels: calibration
                                             // files say gain and offset, these are the first one's
     char lineage[LINEAGE_SIZE];             // 16 hex digits, see bragg-wire(5)
     char history[EXPERIMENT_HISTORY_SIZE];  // the same for people, see base/history.h

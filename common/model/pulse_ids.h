@@ -12,8 +12,8 @@
  * Where a detector keeps the pulses of a train in memory cells, cellId is the place of the frame's
  * pulse among them, counted from 0: 0 where there are no trains.
  *
- * Where a laser pumps, laser is 1 in frames with its light and else 0: so many frames with light,
- * so many without, and again.
+ * With a pump laser, laser is 1 for pump_light frames and 0 for the next pump_dark frames, and so
+ * on.
  */
 #ifndef BRAGG_MODEL_PULSE_IDS_H
 #define BRAGG_MODEL_PULSE_IDS_H
@@ -43,9 +43,9 @@ struct pulse_ids {
     uint64_t train_pulses;  // EuXFEL: that a train has; 0 counts as 1
     uint64_t start_s;       // LCLS: Unix time of frame 0
     bool has_cells;         // the detector has memory cells
-    bool has_pump;          // a laser lights
-    uint64_t pump_light;    // so many frames ...
-    uint64_t pump_dark;     // ... and not so many
+    bool has_pump;          // a pump laser is used
+    uint64_t pump_light;    // frames in a row with its light ...
+    uint64_t pump_dark;     // ... and then without
 };
 
 struct pulse_number {

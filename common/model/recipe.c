@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
+#include "base/vec.h"
 
 void recipe_free(struct recipe *r)
 {
@@ -18,22 +19,15 @@ void recipe_free(struct recipe *r)
     memset(r, 0, sizeof *r);
 }
 
-static double product(const double *a, const double *b)
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
-/* Rows a, b, c of reciprocal ones; false for those of no volume. */
+/* Sets direct to the rows a, b, c of a cell with the reciprocal rows r; false for a cell without
+ * volume. */
 static bool invert_rows(const double r[9], double direct[9])
 {
     static const double FLAT = 1e-9;
-    for (int i = 0; i < 3; i++) {
-        const double *u = r + (i + 1) % 3 * 3, *v = r + (i + 2) % 3 * 3;
-        for (int k = 0; k < 3; k++)
-            direct[3 * i + k] = u[(k + 1) % 3] * v[(k + 2) % 3] - u[(k + 2) % 3] * v[(k + 1) % 3];
-    }
-    const double volume = product(r, direct);
-    const double box = sqrt(product(r, r) * product(r + 3, r + 3) * product(r + 6, r + 6));
+    for (int i = 0; i < 3; i++)
+        vec_cross(r + (i + 1) % 3 * 3, r + (i + 2) % 3 * 3, direct + 3 * i);
+    const double volume = vec_dot(r, direct);
+    const double box = sqrt(vec_dot(r, r) * vec_dot(r + 3, r + 3) * vec_dot(r + 6, r + 6));
     for (int i = 0; i < 9; i++)
         direct[i] /= volume;
     return fabs(volume) > FLAT * box;
@@ -48,10 +42,10 @@ void lattice_cell(const struct experiment *x, const struct lattice *l, double ce
         !invert_rows(l->reciprocal_A, direct))
         return;
     for (int i = 0; i < 3; i++)
-        own[i] = sqrt(product(direct + 3 * i, direct + 3 * i));
+        own[i] = sqrt(vec_dot(direct + 3 * i, direct + 3 * i));
     for (int i = 0; i < 3; i++) {
         const int j = (i + 1) % 3, k = (i + 2) % 3;
-        own[3 + i] = rad_to_deg(acos(product(direct + 3 * j, direct + 3 * k) / (own[j] * own[k])));
+        own[3 + i] = rad_to_deg(acos(vec_dot(direct + 3 * j, direct + 3 * k) / (own[j] * own[k])));
     }
     bool other = false;
     for (int i = 0; i < 6; i++)
@@ -90,4 +84,50 @@ bool recipe_copy(struct recipe *to, const struct recipe *from)
         memcpy(copy->domains, l->domains, l->ndomains * 9 * sizeof *l->domains);
     }
     return true;
+}
+
+/* --- where the detector stood -------------------------------------------- */
+
+bool moved_open(struct moved *m, const struct experiment *of)
+{
+    *m = (struct moved){.of = of, .x = *of};
+    m->x.panels = mem_copy(of->panels, of->npanels, sizeof *of->panels);
+    return m->x.panels;
+}
+
+void moved_close(struct moved *m)
+{
+    mem_free(m->x.panels);
+    *m = (struct moved){0};
+}
+
+const struct experiment *moved_to(struct moved *m, const struct recipe *r)
+{
+    static const double none[3];
+    const double *by_m = r->has_shift ? r->shift_m : none;
+    if (memcmp(m->by_m, by_m, sizeof m->by_m) == 0)
+        return &m->x;
+    memcpy(m->by_m, by_m, sizeof m->by_m);
+    for (size_t i = 0; i < m->x.npanels; i++) {
+        m->x.panels[i] = m->of->panels[i];
+        if (r->has_shift)
+            panel_shift(&m->x, &m->x.panels[i], by_m);
+    }
+    return &m->x;
+}
+
+void panel_shift(const struct experiment *x, struct panel *p, const double by_m[3])
+{
+    for (int i = 0; i < 3; i++) {
+        p->origin_m[i] += by_m[i];
+        p->grid_m[i] += by_m[i];
+    }
+    const double fast_m = vec_dot(by_m, p->fast), slow_m = vec_dot(by_m, p->slow);
+    const double along_m = vec_dot(by_m, x->beam.direction);
+    p->distance_m += along_m;
+    p->close_distance_m += vec_dot(p->normal, by_m);
+    p->close_fast_m -= fast_m;
+    p->close_slow_m -= slow_m;
+    p->beam_fast_m -= fast_m - along_m * vec_dot(x->beam.direction, p->fast);
+    p->beam_slow_m -= slow_m - along_m * vec_dot(x->beam.direction, p->slow);
 }

@@ -1,6 +1,6 @@
 /*
- * The recipe: what makes one frame differ from the next.  A frame is a pure
- * function of experiment and recipe.  A recipe owns its arrays.
+ * The recipe: what makes one frame differ from the next.  A frame is a pure function of experiment
+ * and recipe.  A recipe owns its arrays.
  */
 #ifndef BRAGG_MODEL_RECIPE_H
 #define BRAGG_MODEL_RECIPE_H
@@ -57,5 +57,26 @@ void lattice_cell(const struct experiment *x, const struct lattice *l, double ce
 /* Gives lattice *l arrays for nphi steps and ndomains domains (zeroed; freed by
  * recipe_free); false when memory is out. */
 bool lattice_reserve(struct lattice *l, size_t nphi, size_t ndomains);
+
+/* --- where the detector stood -------------------------------------------- */
+
+/* An experiment that follows the recipes of its frames: a shallow copy with panels of its own,
+ * which stand where the detector stood in a frame.  What it shares must outlive it. */
+struct moved {
+    const struct experiment *of;  // as it stands in frames without a shift
+    struct experiment x;          // as in the frame at hand; never given to experiment_free
+    double by_m[3];
+};
+
+/* As *of is; false when memory is out.  moved_close frees it, after an error too. */
+bool moved_open(struct moved *m, const struct experiment *of);
+void moved_close(struct moved *m);
+
+/* The experiment as the frame of *r saw it, &m->x, until the next call.  Panels of equal shifts
+ * have equal bytes, whatever was before. */
+const struct experiment *moved_to(struct moved *m, const struct recipe *r);
+
+/* Moves a panel of *x, with all that is said of where it is. */
+void panel_shift(const struct experiment *x, struct panel *p, const double by_m[3]);
 
 #endif

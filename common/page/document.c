@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/target.h"
+#include "base/files.h"
 
 /* Light and dark; one column on a telephone. */
 static const char style[] =

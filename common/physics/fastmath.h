@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/hd.h"
+#include "base/portable_math.h"
 
 /* a*b + c, rounded once where the machine can; twice otherwise, because a call of
  * the C library would cost a hundred times as much.  A source that must give the same

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/number.h"
+#include "base/text.h"
 #include "base/units.h"
 
 /* --- what a line says ------------------------------------------------------- */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/number.h"
+#include "base/text.h"
 #include "score/dials_files.h"
 
 enum { STRONG = 1 << 5 };  // a flag of DIALS

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/input.h"
-#include "base/number.h"
+#include "base/files.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "io/nxmx/nexus.h"

@@ -14,7 +14,7 @@
 #include "io/hdf5/hdf5_file.h"
 #include "io/nxmx/nxmx_geometry.h"
 #include "io/nxmx/nxmx_rows.h"
-#include "model/reflections.h"
+#include "model/frame.h"
 #include "score/answer.h"
 
 /* ==== a file ================================================================== */

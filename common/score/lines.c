@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/input.h"
+#include "base/files.h"
 
 enum { TEXT_SIZE = 400, LINE_SIZE = 1 << 16, PAUSE_NS = 20000000 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/number.h"
+#include "base/text.h"
 #include "score/lines.h"
 
 enum { UNTITLED = 4 };  // columns without a title

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/input.h"
+#include "base/files.h"
 
 /* --- which files belong together ------------------------------------------------- */
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/number.h"
+#include "base/text.h"
 #include "score/key_part.h"
 #include "score/lines.h"
 #include "score/score.h"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "model/reflections.h"
+#include "model/frame.h"
 #include "score/answer.h"
 
 /* px: a found spot farther from a true one is another. */

@@ -19,7 +19,7 @@ struct guest {
 };
 
 /* Takes the stage in with options as on its command line, words parted by blanks with
- * quotes as in base/words.h, `threads` being the default of an option of that name; and
+ * quotes as in base/text.h, `threads` being the default of an option of that name; and
  * opens it.  Followed by guest_close also after an error, which names the stage. */
 enum status guest_open(struct guest *g, const struct stage *stage, const char *options,
                        int64_t threads, struct error *e);

@@ -6,10 +6,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "base/program.h"
-#include "base/steady.h"
-#include "base/target.h"
 #include "base/trace.h"
 #include "stage/options.h"
 #include "stage/worker.h"

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/readable.h"
+#include "base/units.h"
 
 static const uint64_t INTERVAL_NS = 200000000;
 

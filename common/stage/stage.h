@@ -22,7 +22,6 @@
 #include "model/experiment.h"
 #include "model/frame.h"
 #include "wire/message.h"
-#include "wire/route.h"
 
 enum { MADE_SIZE = 4096 };
 

@@ -9,7 +9,7 @@
 #include "stage/images.h"
 #include "stage/runtime.h"
 #include "wire/codec.h"
-#include "wire/packed.h"
+#include "wire/payload.h"
 
 /* What a last stage that does not speak says of its frames. */
 struct progress {

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/input.h"
+#include "base/files.h"
 #include "base/opt.h"
 
 /* Whether the text is empty, or a colon and a port. */

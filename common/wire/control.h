@@ -10,10 +10,9 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/host.h"
 #include "base/idset.h"
+#include "base/program.h"
 #include "wire/message.h"
-#include "wire/route.h"
 
 enum { UUID_SIZE = 33, GROUP_SIZE = 64, ENDPOINT_SIZE = 256 };
 

@@ -11,8 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "wire/reader.h"
-#include "wire/writer.h"
+#include "wire/msgpack.h"
 
 struct encoder {
     struct writer out;

@@ -13,7 +13,6 @@
 
 #include "base/error.h"
 #include "wire/message.h"
-#include "wire/route.h"
 
 /* Where a frame lies. */
 struct recording_entry {

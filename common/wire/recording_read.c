@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/files.h"
 #include "wire/recording_layout.h"
 
 /* --- bytes --------------------------------------------------------------- */
@@ -17,20 +18,11 @@
 /* False, with errno 0 at the end of the file, when not all of it can be read. */
 static bool read_at(const struct recording *r, void *data, size_t size, uint64_t offset)
 {
-    char *to = data;
-    while (size) {
-        const ssize_t n = pread(r->file, to, size, (off_t)offset);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            errno = n < 0 ? errno : 0;
-            return false;
-        }
-        to += n;
-        size -= (size_t)n;
-        offset += (uint64_t)n;
-    }
-    return true;
+    const ssize_t n = steady_read_at(r->file, data, size, (off_t)offset);
+    if (n == (ssize_t)size)
+        return true;
+    errno = n < 0 ? errno : 0;
+    return false;
 }
 
 static enum status cannot_read(const struct recording *r, struct error *e)

@@ -17,9 +17,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/history.h"
-#include "base/steady.h"
-#include "base/target.h"
 #include "wire/codec.h"
 #include "wire/recording_layout.h"
 

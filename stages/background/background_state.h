@@ -7,7 +7,7 @@
 
 #include "base/opt.h"
 #include "model/experiment.h"
-#include "model/moved.h"
+#include "model/recipe.h"
 #include "physics/background/background_pixel.h"
 #include "physics/beam/harmonic.h"
 #include "physics/crystal/streak.h"

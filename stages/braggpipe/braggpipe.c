@@ -10,8 +10,8 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "base/nearest.h"
 #include "base/program.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "run/pipeline/program.h"
 
@@ -98,7 +98,7 @@ static enum status unknown(const char *name, struct error *e)
     const char *meant = NULL;
     int best = 99;
     for (size_t i = 0; i < PROGRAMS; i++)
-        if (nearest_better(name, programs[i].name, &best))
+        if (suggest_name(name, programs[i].name, &best))
             meant = programs[i].name;
     return error_set(e, STATUS_USAGE,
                      "unknown program '%.40s'.%s%s%s 'braggpipe list' shows all programs", name,

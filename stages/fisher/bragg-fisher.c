@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/files.h"
 #include "base/program.h"
-#include "base/target.h"
 #include "engine/cpu/threads.h"
 #include "fisher.h"
 #include "io/output/replace.h"

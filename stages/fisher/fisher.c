@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "model/moved.h"
+#include "model/recipe.h"
 #include "stages/shared/engines.h"
 
 /* ---- parameters ------------------------------------------------------------------------- */

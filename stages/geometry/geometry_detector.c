@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/input.h"
+#include "base/files.h"
 #include "base/log.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "geometry_panels.h"
 #include "io/detectors/poni.h"
@@ -142,7 +142,7 @@ static enum status unknown(const char *name, struct error *e)
     const char *meant = NULL;
     int best = 99;
     for (size_t i = 0; preset_at(i); i++)
-        if (nearest_better(name, preset_at(i)->name, &best))
+        if (suggest_name(name, preset_at(i)->name, &best))
             meant = preset_at(i)->name;
     return error_set(e, STATUS_USAGE,
                      "--detector: '%.60s' is not a built-in detector and not a file. "

@@ -16,7 +16,7 @@ struct derivatives {
 };
 
 /* Returns true if F is among the names.  Derivatives by F are no images: they are in the reflection
- * table (model/reflections.h).  The other names go to `rest`, which needs as much room as `names`.
+ * table (model/frame.h).  The other names go to `rest`, which needs as much room as `names`.
  */
 bool derivatives_by_F(const char *names, char *rest);
 

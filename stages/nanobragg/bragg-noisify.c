@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/input.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/units.h"

@@ -5,11 +5,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/clipped.h"
 #include "base/opt.h"
 #include "defects.h"
 #include "engine/detector/dead_time.h"
 #include "engine/detector/noise.h"
+#include "model/frame.h"
 #include "point_spread.h"
 #include "stages/shared/card_work.h"
 #include "switching.h"

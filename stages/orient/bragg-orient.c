@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/files.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/target.h"
 #include "base/units.h"
 #include "io/beam/orientations.h"
 #include "io/beam/spectra.h"

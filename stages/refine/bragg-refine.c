@@ -9,11 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "base/hash.h"
-#include "base/input.h"
 #include "base/log.h"
 #include "base/program.h"
-#include "base/target.h"
 #include "engine/cpu/threads.h"
 #include "io/output/replace.h"
 #include "refine.h"

@@ -7,7 +7,7 @@
 #include "base/vec.h"
 #include "engine/crystal/direct.h"
 #include "io/dials/dials.h"
-#include "model/incident.h"
+#include "model/beam.h"
 #include "physics/crystal/cell.h"
 #include "refine.h"
 

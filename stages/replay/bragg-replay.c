@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "base/hash.h"
-#include "base/input.h"
 #include "base/log.h"
 #include "base/program.h"
 #include "recompute.h"

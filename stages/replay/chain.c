@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/history.h"
+#include "base/text.h"
 #include "base/version.h"
-#include "base/words.h"
 #include "model/experiment.h"
 
 enum { STAGES_MAX = 16, WORDS_MAX = 256, NAME_MAX_BYTES = 40 };

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/folder.h"
+#include "base/files.h"
 #include "base/history.h"
 #include "base/log.h"
 #include "base/opt.h"

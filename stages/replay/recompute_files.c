@@ -12,7 +12,7 @@
 #include "io/images/image_file.h"
 #include "io/nxmx/nxmx_kept.h"
 #include "io/nxmx/nxmx_read.h"
-#include "model/moved.h"
+#include "model/recipe.h"
 #include "origin.h"
 #include "stages/write/output.h"
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "base/log.h"
-#include "base/steady.h"
 #include "io/output/replace.h"
 #include "score/report.h"
 

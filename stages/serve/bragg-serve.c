@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "base/log.h"
-#include "base/target.h"
 #include "link/curve.h"
 #include "link/keys.h"
 #include "physics/detector/panels.h"

@@ -2,7 +2,7 @@
 
 #include <sys/stat.h>
 
-#include "base/target.h"
+#include "base/files.h"
 #include "io/crystfel/crystfel.h"
 #include "io/crystfel/geom.h"
 #include "io/output/replace.h"

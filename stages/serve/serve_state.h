@@ -8,7 +8,7 @@
 #include "io/detectors/assembly.h"
 #include "link/curve.h"
 #include "link/endpoint.h"
-#include "model/moved.h"
+#include "model/recipe.h"
 #include "serve_key.h"
 #include "serve_options.h"
 #include "serve_ramp.h"

@@ -1,7 +1,7 @@
 #include "preview.h"
 
 #include "io/images/picture_draw.h"
-#include "model/moved.h"
+#include "model/recipe.h"
 #include "preview_marks.h"
 
 /* Smaller pictures have no room for marks; larger squares than ZOOM_MAX show nothing more. */

@@ -5,7 +5,7 @@
 
 #include "base/vec.h"
 #include "io/images/picture_draw.h"
-#include "model/incident.h"
+#include "model/beam.h"
 #include "physics/beam/aim.h"
 #include "physics/detector/predict.h"
 

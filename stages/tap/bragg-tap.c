@@ -12,10 +12,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/hash.h"
-#include "base/input.h"
 #include "base/log.h"
-#include "base/target.h"
 #include "base/units.h"
 #include "stage/stage.h"
 #include "wire/recording.h"

@@ -17,7 +17,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "model/incident.h"
+#include "model/beam.h"
 #include "stage/stage.h"
 #include "stages/shared/frame_facts.h"
 #include "stages/shared/preview.h"

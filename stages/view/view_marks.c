@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "model/moved.h"
+#include "model/recipe.h"
 #include "physics/beam/aim.h"
 #include "physics/detector/pixel.h"
 #include "stages/shared/preview_marks.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/history.h"
-#include "base/target.h"
 #include "io/images/picture.h"
 #include "io/images/raw.h"
 #include "io/images/smv.h"

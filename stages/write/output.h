@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/clipped.h"
 #include "base/error.h"
 #include "io/images/cbf.h"
 #include "io/nxmx/nxmx_series.h"

@@ -3,7 +3,7 @@
 #define BRAGG_STAGES_OUTPUT_PLANES_H
 
 #include "base/error.h"
-#include "model/planes.h"
+#include "model/frame.h"
 
 /* Writes each derivative image as raw float32 (io/images/raw.h).  The path is that of the image
  * with `.NAME` before its suffix: a_0.rot_x.raw next to a_0.raw.  Each file is complete or missing.

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/input.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "io/output/leftovers.h"
 #include "output_lineage.h"

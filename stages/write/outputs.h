@@ -8,7 +8,7 @@
 #include "io/detectors/assembly.h"
 #include "io/nxmx/nxmx_kept.h"
 #include "io/output/frame_index.h"
-#include "model/moved.h"
+#include "model/recipe.h"
 #include "output.h"
 
 enum {

@@ -17,8 +17,7 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "io/images/cbf_header.h"
-#include "model/incident.h"
-#include "model/stokes.h"
+#include "model/beam.h"
 
 enum {
     SMV = 1 << FORMAT_SMV,

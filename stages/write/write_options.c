@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/target.h"
+#include "base/files.h"
 #include "outputs_names.h"
 
 #define PREVIEW_COLORS "inverted|gray|heat"  // enum picture_colors

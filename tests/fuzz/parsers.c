@@ -14,7 +14,7 @@
 #include "base/history.h"
 #include "base/log.h"
 #include "base/opt.h"
-#include "base/words.h"
+#include "base/text.h"
 #include "io/beam/matrix.h"
 #include "io/beam/orientations.h"
 #include "io/beam/sources.h"

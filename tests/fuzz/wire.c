@@ -9,10 +9,8 @@
 #include "limit.h"
 #include "wire/codec.h"
 #include "wire/control.h"
-#include "wire/descriptor.h"
 #include "wire/message.h"
-#include "wire/packed.h"
-#include "wire/route.h"
+#include "wire/payload.h"
 
 /* Cuts the input into parts that lie in memory of their own, so that a read
  * behind one is seen. */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/named.h"
+#include "base/shared_file.h"
 #include "model/card.h"
 #include "model/frame.h"
 
@@ -29,10 +29,10 @@ static bool folder_card_has(const struct folder_card *c, const char *name)
 static enum status folder_card_reserve(const struct card *card, size_t bytes, void **memory,
                                        struct card_handle *handle, struct error *e)
 {
-    struct memory_name name;
+    struct shared_file_name name;
     *memory = folder_card_has((const struct folder_card *)(const void *)card, "no-reserve")
                   ? NULL
-                  : named_make(bytes, &name);
+                  : shared_file_make(bytes, &name);
     if (!*memory)
         return error_set(e, STATUS_FAILED, "card: it is full");
     memcpy(handle, &name, sizeof name);
@@ -42,26 +42,26 @@ static enum status folder_card_reserve(const struct card *card, size_t bytes, vo
 static enum status folder_card_open(const struct card *card, const struct card_handle *handle,
                                     size_t bytes, void **memory, struct error *e)
 {
-    struct memory_name name;
+    struct shared_file_name name;
     size_t has;
     *memory = NULL;
     if (folder_card_has((const struct folder_card *)(const void *)card, "no-open"))
         return error_set(e, STATUS_FAILED, "card: it refuses");
     memcpy(&name, handle, sizeof name);
-    *memory = named_open(&name, bytes, &has);
+    *memory = shared_file_open(&name, bytes, &has);
     return *memory ? STATUS_OK : error_set(e, STATUS_FAILED, "card: no such memory");
 }
 
 static void folder_card_close(const struct card *card, void *memory)
 {
     (void)card;
-    named_close(memory);
+    shared_file_close(memory);
 }
 
 static void folder_card_release(const struct card *card, void *memory)
 {
     (void)card;
-    named_free(memory);
+    shared_file_free(memory);
 }
 
 static enum status folder_card_fetch(const struct card *card, void *to, const void *from,

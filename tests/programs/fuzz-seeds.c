@@ -8,8 +8,8 @@
 #include "base/alloc.h"
 #include "wire/codec.h"
 #include "wire/control.h"
+#include "wire/message.h"
 #include "wire/recording.h"
-#include "wire/route.h"
 
 /* Seals *m and writes FOLDER/NAME: the choosing byte, then every part behind its
  * length.  Frees *m; 0 when all went well. */

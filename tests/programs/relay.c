@@ -24,8 +24,7 @@
 #include "base/alloc.h"
 #include "link/port.h"
 #include "wire/control.h"
-#include "wire/descriptor.h"
-#include "wire/packed.h"
+#include "wire/payload.h"
 
 struct relay {
     void *context;

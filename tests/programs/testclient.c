@@ -36,7 +36,7 @@
 #include <zmq.h>
 
 #include "link/curve.h"
-#include "wire/reader.h"
+#include "wire/msgpack.h"
 
 enum { PATIENCE_MS = 20000, PARTS = 4 };
 

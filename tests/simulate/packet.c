@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "wire/route.h"
+#include "wire/message.h"
 #include "world.h"
 
 enum { PARTS_TOLD = 3 };  // our frames have no more

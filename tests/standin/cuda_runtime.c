@@ -32,7 +32,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/named.h"
+#include "base/shared_file.h"
 
 enum { GUARD = 64, PLACES = 1024 };
 
@@ -128,7 +128,7 @@ struct block {
     unsigned char *at;  // NULL: a free place
     size_t bytes;
     bool shared, opened;
-    struct memory_name name;  // of what is shared
+    struct shared_file_name name;  // of what is shared
 };
 static struct block card_blocks[PLACES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // of these: copies come from any thread
@@ -222,7 +222,7 @@ static struct block block_open(size_t bytes)
         return b;
     }
     b.shared = bytes >= PAGE;
-    b.at = b.shared ? named_make(bytes + GUARD, &b.name) : mem_array(bytes + GUARD, 1);
+    b.at = b.shared ? shared_file_make(bytes + GUARD, &b.name) : mem_array(bytes + GUARD, 1);
     if (b.at)
         memset(b.at + bytes, 0xa5, GUARD);
     return b;
@@ -241,7 +241,7 @@ static void block_close(struct block b)
             abort();
         }
     memset(b.at, 0xee, b.bytes);
-    (b.shared ? named_free : mem_free)(b.at);
+    (b.shared ? shared_file_free : mem_free)(b.at);
 }
 
 cudaError_t cudaMalloc(void **memory, size_t bytes)
@@ -278,12 +278,13 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *memory)
 /* As the runtime's, not in the process that has the memory. */
 cudaError_t cudaIpcOpenMemHandle(void **memory, cudaIpcMemHandle_t handle, unsigned flags)
 {
-    struct memory_name name;
+    struct shared_file_name name;
     size_t bytes;
     (void)flags;
     memcpy(&name, &handle, sizeof name);
-    *memory =
-        setting("STANDIN_UNOPENED", 0) || named_is_own(&name) ? NULL : named_open(&name, 0, &bytes);
+    *memory = setting("STANDIN_UNOPENED", 0) || shared_file_is_own(&name)
+                  ? NULL
+                  : shared_file_open(&name, 0, &bytes);
     if (!*memory)
         return cudaErrorInvalidResourceHandle;
     block_put((struct block){.at = *memory, .bytes = bytes - GUARD, .opened = true});
@@ -294,7 +295,7 @@ cudaError_t cudaIpcCloseMemHandle(void *memory)
 {
     if (!block_take(memory).opened)
         return cudaErrorInvalidValue;
-    named_close(memory);
+    shared_file_close(memory);
     return cudaSuccess;
 }
 

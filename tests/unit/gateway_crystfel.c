@@ -9,7 +9,7 @@
 #include "gateway/protocol.h"
 #include "gateway_image.h"
 #include "io/crystfel/crystfel.h"
-#include "wire/reader.h"
+#include "wire/msgpack.h"
 
 static void crystfel_has_one_part(void **state)
 {

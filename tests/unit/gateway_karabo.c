@@ -7,7 +7,7 @@
 
 #include "gateway/protocol.h"
 #include "gateway_image.h"
-#include "wire/reader.h"
+#include "wire/msgpack.h"
 
 static struct pulse_ids pulse_ids;  // of the experiment
 

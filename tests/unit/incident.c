@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "base/units.h"
-#include "model/incident.h"
+#include "model/beam.h"
 #include "near.h"
 
 static struct source beam_sources[] = {{.wavelength_m = 1.1e-10, .weight = 1},

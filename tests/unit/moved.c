@@ -8,7 +8,7 @@
 #include "engine_case.h"
 #include "engine_run.h"
 #include "gpu/gpu.h"
-#include "model/moved.h"
+#include "model/recipe.h"
 
 // clang-format off
 static const struct engine_case CASES[] = {

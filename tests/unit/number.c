@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/number.h"
+#include "base/text.h"
 
 static uint64_t bits_of(double x)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/input.h"
+#include "base/files.h"
 #include "base/opt.h"
 
 struct options {

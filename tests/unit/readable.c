@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "base/readable.h"
+#include "base/units.h"
 #include "model/frame.h"
 
 static void bytes_have_three_digits(void **state)

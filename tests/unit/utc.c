@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/utc.h"
+#include "base/clock.h"
 
 static void check_text(uint64_t begin_s, uint64_t later_s, const char *expected)
 {

@@ -8,7 +8,7 @@
 #include "unit.h"
 #include "wire/codec.h"
 #include "wire/control.h"
-#include "wire/route.h"
+#include "wire/message.h"
 
 static inline void seal(struct message *m, enum message_type type)
 {

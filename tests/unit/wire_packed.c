@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/crc32c.h"
-#include "wire/packed.h"
+#include "wire/payload.h"
 
 enum { PIXELS = 10003 };  // more than two blocks of 16 bits, and a rest
 

@@ -6,8 +6,7 @@
 
 #include <msgpack.h>
 
-#include "wire/reader.h"
-#include "wire/writer.h"
+#include "wire/msgpack.h"
 
 #define OVER(...) \
     reader_over((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/crc32c.h"
-#include "wire/route.h"
+#include "wire/message.h"
 
 /* The maker of an image may have formed its sum: it is believed, and the rest is added. */
 static void known_sums_are_used(void **state)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/opt.h"
-#include "base/words.h"
+#include "base/text.h"
 
 static void words_come_back(void **state)
 {

@@ -16,7 +16,7 @@
 #include "engine/reflections/footprint.h"
 #include "engine/spots/cpu_shares.h"
 #include "engine/spots/cpu_spots.h"
-#include "model/moved.h"
+#include "model/recipe.h"
 
 struct plan {
     struct moved moved;

@@ -15,7 +15,7 @@
 #include <immintrin.h>
 #endif
 
-#include "base/hd.h"
+#include "base/portable_math.h"
 
 #if defined(__AVX512F__)
 enum { LANES = 16 };

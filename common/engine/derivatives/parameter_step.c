@@ -7,8 +7,8 @@
 #include "base/vec.h"
 #include "engine/crystal/direct.h"
 #include "engine/derivatives/slopes.h"
-#include "model/incident.h"
-#include "model/moved.h"
+#include "model/beam.h"
+#include "model/recipe.h"
 
 static const double TURN_RAD = 3e-3, LENGTH_SHARE = 2e-3, LOG_MOST = 0.7, PIXELS = 2.0;
 static const double ANGLE_RAD = 2e-3;  // of a cell

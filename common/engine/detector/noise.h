@@ -23,7 +23,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/clipped.h"
 #include "base/error.h"
 #include "model/experiment.h"
 #include "model/frame.h"

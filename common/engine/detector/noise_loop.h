@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/hd.h"
+#include "base/portable_math.h"
 #include "base/rng.h"
 #include "model/frame.h"
 

@@ -14,7 +14,7 @@
 #include "engine/reference/reference_pixel.h"
 #include "engine/reflections/footprint.h"
 #include "engine/reflections/photons.h"
-#include "model/moved.h"
+#include "model/recipe.h"
 #include "physics/detector/pixel.h"
 
 struct plan {

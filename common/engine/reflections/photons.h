@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/hd.h"
+#include "base/portable_math.h"
 #include "model/experiment.h"
 
 /* Neither infinite nor NaN: infinity less itself is NaN, and NaN equals nothing. */

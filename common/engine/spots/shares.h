@@ -1,7 +1,7 @@
 /*
  * Whose photons a pixel has.  An engine tells for every pixel what each reflection gives to it, its
  * share: all terms whose nearest index is that of the reflection.  Here shares become the table of
- * model/reflections.h.
+ * model/frame.h.
  */
 #ifndef BRAGG_ENGINE_SHARES_H
 #define BRAGG_ENGINE_SHARES_H

@@ -19,7 +19,7 @@
 #define BRAGG_IO_SPECTRA_H
 
 #include "base/error.h"
-#include "model/spectra.h"
+#include "model/beam.h"
 
 /* Reads *l, to be freed by spectra_free, also after an error. */
 enum status spectra_read(const char *path, struct listed_spectra *l, struct error *e);

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "base/opt.h"
+#include "base/text.h"
 #include "io/crystfel/geom_reader.h"
 
 enum status geom_bad_value(struct geom_reader *r, const char *key, const char *value,

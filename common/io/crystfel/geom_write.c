@@ -6,8 +6,7 @@
 #include "base/vec.h"
 #include "io/crystfel/geom.h"
 #include "io/crystfel/geom_bad.h"
-#include "model/incident.h"
-#include "model/stokes.h"
+#include "model/beam.h"
 
 /* Without exponents, which CrystFEL does not read here. */
 static void write_axis(FILE *out, size_t panel, const char *name, const double frame[9],

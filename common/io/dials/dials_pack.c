@@ -7,7 +7,7 @@
 #include "base/vec.h"
 #include "io/dials/dials.h"
 #include "io/output/reflections_text.h"
-#include "model/incident.h"
+#include "model/beam.h"
 
 static double spacing(const struct lattice *l, const int32_t hkl[3])
 {

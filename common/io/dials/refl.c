@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "base/input.h"
+#include "base/files.h"
 #include "io/text/filetype.h"
 
 /* Names of types, and bytes of an item. */

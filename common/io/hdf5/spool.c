@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/crc32c.h"
-#include "base/steady.h"
+#include "base/files.h"
 #include "io/output/owners.h"
 #include "io/output/replace.h"
 

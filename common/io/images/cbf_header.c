@@ -7,8 +7,7 @@
 
 #include "base/units.h"
 #include "base/version.h"
-#include "model/incident.h"
-#include "model/stokes.h"
+#include "model/beam.h"
 
 /* Of the header in front of the binary part's: fabio looks no further than 8 KiB for the pixels. */
 enum { CONTENTS_BYTES = 7680 };

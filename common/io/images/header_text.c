@@ -8,7 +8,7 @@
 
 #include "base/history.h"
 #include "base/units.h"
-#include "model/incident.h"
+#include "model/beam.h"
 
 void header_append(struct header_text *h, const char *format, ...)
 {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "base/input.h"
+#include "base/files.h"
 #include "io/output/replace.h"
 
 /* One file of a head and `count` items. */

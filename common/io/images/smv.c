@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "base/input.h"
+#include "base/files.h"
 #include "base/units.h"
 #include "io/text/filetype.h"
 

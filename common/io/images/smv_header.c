@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "model/incident.h"
+#include "model/beam.h"
 
 enum { LEGACY_BYTES = 512, MODERN_BYTES = 1024, LEGACY_DIGITS = 6, MODERN_DIGITS = 9 };
 

@@ -27,7 +27,6 @@
 #include "io/nxmx/nxmx_rows.h"
 #include "model/experiment.h"
 #include "model/frame.h"
-#include "model/reflections.h"
 
 enum { NXMX_LAYERS_MAX = 2 + PLANES_MAX };
 
@@ -37,7 +36,7 @@ struct nxmx_kind {
     enum pixel_type type;
     enum nxmx_compression compression;
     char lineage[17];  // 16 hex digits
-    uint64_t begin_s;  // when frame 0 does, see base/utc.h; each takes 1 s
+    uint64_t begin_s;  // when frame 0 does, see base/clock.h; each takes 1 s
     size_t nplanes;    // that each frame brings along, beside its image
     struct nxmx_plane {
         char name[PLANE_NAME_SIZE], unit[PLANE_UNIT_SIZE];

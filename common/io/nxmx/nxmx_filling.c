@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/target.h"
+#include "base/files.h"
 #include "io/nxmx/nxmx_found.h"
 
 /* ---- opening ----------------------------------------------------------- */

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "io/hdf5/spool.h"
 #include "io/nxmx/nxmx.h"
-#include "model/reflections.h"
+#include "model/frame.h"
 
 /* What the index says of a frame. */
 struct nxmx_note {

@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/units.h"
-#include "base/utc.h"
 #include "base/vec.h"
 #include "base/version.h"
+#include "model/beam.h"
 #include "model/pulse_ids.h"
-#include "model/stokes.h"
 
 #define WAVELENGTH NXMX_INSTRUMENT "/beam/incident_wavelength"
 #define OMEGA "/entry/sample/transformations/omega"

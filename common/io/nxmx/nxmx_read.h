@@ -9,7 +9,6 @@
 #include "io/nxmx/nxmx_rows.h"
 #include "model/experiment.h"
 #include "model/frame.h"
-#include "model/reflections.h"
 
 /* Reads what a file says of its frames, and how its stages were told to make them (base/history.h;
  * "" when it does not say).  STATUS_INPUT for files of others.  nxmx_rows_free frees *rows. */

@@ -10,7 +10,7 @@
 #include "io/hdf5/hdf5_file.h"
 #include "io/nxmx/nxmx_map.h"
 #include "io/nxmx/nxmx_rows.h"
-#include "model/reflections.h"
+#include "model/frame.h"
 
 enum { NXMX_COLUMNS = 15 };
 

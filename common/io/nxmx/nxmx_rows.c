@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "model/incident.h"
+#include "model/beam.h"
 
 /* --- axes ---------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/utc.h"
+#include "base/clock.h"
 #include "io/nxmx/nxmx_finish.h"
 #include "io/nxmx/nxmx_found.h"
 #include "io/nxmx/nxmx_read.h"

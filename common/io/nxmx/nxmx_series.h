@@ -49,7 +49,7 @@ struct nxmx_series {
     struct template data;  // these take them apart
     struct template spools;
     uint64_t frames_per_file;  // at most
-    uint64_t begin_s;          // when frame 0 begins, see base/utc.h
+    uint64_t begin_s;          // when frame 0 begins, see base/clock.h
     bool sync;                 // wait for the disk
     enum nxmx_compression compression;
     struct nxmx_settings settings;

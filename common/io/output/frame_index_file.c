@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/log.h"
-#include "base/steady.h"
 #include "io/output/frame_index_read.h"
 #include "io/output/owners.h"
 

@@ -8,7 +8,7 @@
 #include "base/version.h"
 #include "io/crystfel/crystfel.h"
 #include "io/crystfel/geom.h"
-#include "model/incident.h"
+#include "model/beam.h"
 
 /* Rows a*, b*, c* in 1/m of rows a, b, c in m. */
 static void reciprocal(const double cell[9], double rows[9])

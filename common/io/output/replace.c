@@ -9,8 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/steady.h"
-#include "base/target.h"
+#include "base/files.h"
 
 static void forget(struct replace *r)
 {

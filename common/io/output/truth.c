@@ -6,7 +6,7 @@
 
 #include "base/units.h"
 #include "base/vec.h"
-#include "model/incident.h"
+#include "model/beam.h"
 
 /* Behind all else: names of the numbers of the pulse, or their values. */
 static void write_pulse(FILE *out, const struct experiment *x, const struct recipe *r)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/input.h"
+#include "base/files.h"
 #include "io/structure_factors/hkl.h"
 #include "io/text/textfile.h"
 

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/input.h"
-#include "base/number.h"
+#include "base/files.h"
 #include "base/opt.h"
+#include "base/text.h"
 
 enum { CHUNK = 1 << 14 };
 

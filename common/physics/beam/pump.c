@@ -2,8 +2,8 @@
 
 #include <inttypes.h>
 
-#include "base/number.h"
 #include "base/rng.h"
+#include "base/text.h"
 #include "physics/crystal/population.h"
 
 enum { STATE_DARK, STATE_LIGHT };

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "model/spectra.h"
+#include "model/beam.h"
 
 #define SPECTRUM_KINDS "none|sase|seeded|gauss|tophat|pink|twocolour"
 

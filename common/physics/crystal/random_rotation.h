@@ -7,7 +7,7 @@
 #ifndef BRAGG_PHYSICS_RANDOM_ROTATION_H
 #define BRAGG_PHYSICS_RANDOM_ROTATION_H
 
-#include "base/hd.h"
+#include "base/portable_math.h"
 #include "base/rng.h"
 
 /* Row-major rotation matrix of the unit quaternion q = (w, x, y, z). */

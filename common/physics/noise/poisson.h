@@ -20,7 +20,6 @@
 
 #include <stdbool.h>
 
-#include "base/hd.h"
 #include "base/portable_math.h"
 #include "physics/fastmath.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/readable.h"
+#include "base/units.h"
 #include "io/output/replace.h"
 #include "page/document.h"
 #include "page/html.h"

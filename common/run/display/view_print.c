@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/readable.h"
+#include "base/units.h"
 #include "run/display/view.h"
 
 void view_summary(const struct view *v, char *text, size_t size)

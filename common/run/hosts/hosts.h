@@ -2,7 +2,7 @@
 #ifndef BRAGG_RUN_HOSTS_H
 #define BRAGG_RUN_HOSTS_H
 
-#include "base/host.h"
+#include "base/program.h"
 #include "run/pipeline/pipeline.h"
 
 enum launcher { LAUNCHER_NONE, LAUNCHER_SSH, LAUNCHER_SLURM };  // order of --launcher

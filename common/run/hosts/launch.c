@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/input.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "run/hosts/remote.h"
 #include "run/pipeline/program.h"

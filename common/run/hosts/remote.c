@@ -15,8 +15,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/host.h"
 #include "base/log.h"
+#include "base/program.h"
 #include "run/hosts/remote_check.h"
 #include "run/pipeline/program.h"
 #include "run/pipeline/share.h"

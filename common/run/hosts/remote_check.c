@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/host.h"
+#include "base/program.h"
 #include "base/version.h"
 #include "run/hosts/remote.h"
 #include "run/pipeline/program.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/words.h"
+#include "base/text.h"
 #include "run/display/follow.h"
 #include "run/hosts/workdir.h"
 

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/folder.h"
+#include "base/files.h"
 #include "run/pipeline/pipeline.h"
 
 enum {

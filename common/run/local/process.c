@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/input.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "link/endpoint.h"
 #include "link/run.h"

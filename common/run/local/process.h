@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/host.h"
+#include "base/program.h"
 #include "run/display/bar.h"
 #include "run/local/keeper.h"
 #include "run/pipeline/commands.h"

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/input.h"
+#include "base/files.h"
 #include "base/opt.h"
-#include "base/words.h"
+#include "base/text.h"
 #include "run/hosts/hosts.h"
 #include "run/pipeline/argv.h"
 #include "run/pipeline/endpoints.h"

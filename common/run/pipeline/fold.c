@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/words.h"
+#include "base/text.h"
 #include "stage/options.h"
 
 enum { WORDS_SIZE = 4096 };

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/nearest.h"
 #include "base/program.h"
+#include "base/text.h"
 #include "link/run.h"
 
 bool program_is_ours(const char *program)
@@ -116,7 +116,7 @@ bool program_meant(const char *name, char meant[PROGRAM_NAME_SIZE])
     if (glob(pattern, 0, NULL, &files) == 0)
         for (size_t k = 0; k < files.gl_pathc; k++) {
             const char *file = strrchr(files.gl_pathv[k], '/') + 1;
-            if (nearest_better(name + strlen("bragg-"), file + strlen("bragg-"), &best))
+            if (suggest_name(name + strlen("bragg-"), file + strlen("bragg-"), &best))
                 (void)snprintf(meant, PROGRAM_NAME_SIZE, "%s", file);
         }
     globfree(&files);
@@ -168,7 +168,7 @@ static void compare(void *data, const char *name, const char *path)
 {
     struct meant *m = data;
     (void)path;
-    if (nearest_better(m->typed, name, &m->best))
+    if (suggest_name(m->typed, name, &m->best))
         (void)snprintf(m->name, SHIPPED_NAME_SIZE, "%s", name);
 }
 

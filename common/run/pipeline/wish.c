@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/steady.h"
+#include "base/files.h"
 
 /* A new file in an NFS folder can take half a minute to appear on another host. */
 enum { PATIENCE_MS = 60000, STEP_MS = 50, ANSWER_SIZE = 600 };

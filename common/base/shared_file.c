@@ -1,4 +1,4 @@
-#include "base/named.h"
+#include "base/shared_file.h"
 
 #include <fcntl.h>
 #include <stdint.h>
@@ -35,7 +35,7 @@ static void *map(int fd, size_t bytes, int how)
     return pages == MAP_FAILED ? NULL : (char *)pages + PAGE;
 }
 
-void *named_make(size_t bytes, struct memory_name *name)
+void *shared_file_make(size_t bytes, struct shared_file_name *name)
 {
     struct stat about;
     const int fd = memfd_create("named", MFD_CLOEXEC);
@@ -48,28 +48,28 @@ void *named_make(size_t bytes, struct memory_name *name)
         return NULL;
     }
     const struct said said = {getpid(), fd, about.st_ino, bytes};
-    *name = (struct memory_name){0};
+    *name = (struct shared_file_name){0};
     _Static_assert(sizeof said <= sizeof *name, "a name fits");
     memcpy(name, &said, sizeof said);
     *page_of(memory) = (struct page){bytes, fd};
     return memory;
 }
 
-void named_free(void *memory)
+void shared_file_free(void *memory)
 {
     if (memory)
         (void)close(page_of(memory)->fd);
-    named_close(memory);
+    shared_file_close(memory);
 }
 
-bool named_is_own(const struct memory_name *name)
+bool shared_file_is_own(const struct shared_file_name *name)
 {
     struct said said;
     memcpy(&said, name, sizeof said);
     return said.pid == getpid();
 }
 
-void *named_open(const struct memory_name *name, size_t bytes, size_t *has)
+void *shared_file_open(const struct shared_file_name *name, size_t bytes, size_t *has)
 {
     char path[64];
     struct said said;
@@ -86,7 +86,7 @@ void *named_open(const struct memory_name *name, size_t bytes, size_t *has)
     return memory;
 }
 
-void named_close(void *memory)
+void shared_file_close(void *memory)
 {
     if (memory)
         (void)munmap(page_of(memory), PAGE + page_of(memory)->bytes);

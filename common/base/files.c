@@ -1,17 +1,255 @@
-#include "base/target.h"
+#include "base/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <libgen.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/steady.h"
+#include "base/log.h"
+
+/* --- calls that a signal does not interrupt -------------------------------- */
+
+int steady_open(const char *path, int flags, mode_t mode)
+{
+    int file;
+    while ((file = open(path, flags, mode)) < 0 && errno == EINTR)
+        continue;
+    return file;
+}
+
+/* A failed try leaves a name in the template: the next one must begin as the first did. */
+int steady_make(char *template)
+{
+    static const char end[] = "XXXXXX";
+    const size_t length = strlen(template);
+    int file;
+    while ((file = mkstemp(template)) < 0 && errno == EINTR)
+        memcpy(template + length - (sizeof end - 1), end, sizeof end - 1);
+    return file;
+}
+
+int steady_sync(int file)
+{
+    int result;
+    while ((result = fsync(file)) < 0 && errno == EINTR)
+        continue;
+    return result;
+}
+
+int steady_sync_data(int file)
+{
+    int result;
+    while ((result = fdatasync(file)) < 0 && errno == EINTR)
+        continue;
+    return result;
+}
+
+int steady_truncate(int file, off_t size)
+{
+    int result;
+    while ((result = ftruncate(file, size)) < 0 && errno == EINTR)
+        continue;
+    return result;
+}
+
+int steady_rename(const char *from, const char *to)
+{
+    int result;
+    while ((result = rename(from, to)) < 0 && errno == EINTR)
+        continue;
+    return result;
+}
+
+ssize_t steady_write(int file, const void *bytes, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        const ssize_t n = write(file, (const char *)bytes + done, size - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n == 0)
+            errno = ENOSPC;
+        if (n <= 0)
+            return done ? (ssize_t)done : -1;
+        done += (size_t)n;
+    }
+    return (ssize_t)done;
+}
+
+ssize_t steady_read_at(int file, void *to, size_t size, off_t offset)
+{
+    size_t done = 0;
+    while (done < size) {
+        const ssize_t n = pread(file, (char *)to + done, size - done, offset + (off_t)done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        if (n == 0)
+            break;
+        done += (size_t)n;
+    }
+    return (ssize_t)done;
+}
+
+/* --- streams --------------------------------------------------------------- */
+
+/* The number of a file stands in the pointer itself: nothing is to be freed. */
+static int file_of(void *cookie)
+{
+    return (int)(intptr_t)cookie;
+}
+
+static ssize_t stream_read(void *cookie, char *to, size_t size)
+{
+    ssize_t n;
+    while ((n = read(file_of(cookie), to, size)) < 0 && errno == EINTR)
+        continue;
+    return n;
+}
+
+/* Such a function says 0 for an error. */
+static ssize_t stream_write(void *cookie, const char *bytes, size_t size)
+{
+    const ssize_t n = steady_write(file_of(cookie), bytes, size);
+    return n == (ssize_t)size ? n : 0;
+}
+
+static int stream_seek(void *cookie, off64_t *offset, int whence)
+{
+    *offset = lseek(file_of(cookie), *offset, whence);
+    return *offset < 0 ? -1 : 0;
+}
+
+/* An interrupted close has closed the file. */
+static int stream_close(void *cookie)
+{
+    return close(file_of(cookie)) < 0 && errno != EINTR ? -1 : 0;
+}
+
+FILE *steady_stream(int file, const char *mode)
+{
+    const cookie_io_functions_t functions = {
+        .read = stream_read, .write = stream_write, .seek = stream_seek, .close = stream_close};
+    return fopencookie((void *)(intptr_t)file, mode, functions);
+}
+
+/* --- files that are read --------------------------------------------------- */
+
+enum { PATIENCE_MS = 1000 };
+
+/* A path that was put together. */
+struct made {
+    struct made *next;
+    size_t given_at;  // where the name begins in it
+    char path[];
+};
+
+static _Thread_local struct made *all;
+
+/* FOLDER/GIVEN; NULL when memory is out. */
+static const char *join(const char *folder, const char *given)
+{
+    const size_t size = strlen(folder) + strlen(given) + 2;
+    struct made *m = malloc(sizeof *m + size);
+    if (!m)
+        return NULL;
+    *m = (struct made){.next = all, .given_at = strlen(folder) + 1};
+    (void)snprintf(m->path, size, "%s/%s", folder, given);
+    all = m;
+    return m->path;
+}
+
+const char *input_path(const char *given)
+{
+    const char *from = getenv(INPUT_FROM), *beside = getenv(INPUT_BESIDE);
+    if (*given == '/')
+        return given;
+    const char *path = from && *from ? join(from, given) : given;
+    if (!path || !beside || !*beside || access(path, F_OK) == 0)
+        return path;
+    const char *other = join(beside, given);
+    return other && access(other, F_OK) == 0 ? other : path;
+}
+
+const char *input_given(const char *path)
+{
+    for (const struct made *m = all; m; m = m->next)
+        if (m->path == path)
+            return m->path + m->given_at;
+    return path;
+}
+
+void input_seen(const char *path, char *text, size_t size)
+{
+    const char *from = getenv(INPUT_FROM);
+    char here[PATH_MAX];
+    const size_t length = from ? strlen(from) : 0;
+    if (!length || *path == '/' || !getcwd(here, sizeof here))
+        (void)snprintf(text, size, "%s", path);
+    else if (strncmp(here, from, length) == 0 && here[length] == '/')
+        (void)snprintf(text, size, "%s/%s", here + length + 1, path);
+    else
+        (void)snprintf(text, size, "%s/%s", here, path);
+}
+
+/* Whether something can be read, or the writer has left, within that time; -1: for ever. */
+static bool await(int file, int ms)
+{
+    struct pollfd p = {.fd = file, .events = POLLIN};
+    int n;
+    do
+        n = poll(&p, 1, ms);
+    while (n < 0 && errno == EINTR);
+    return n != 0;
+}
+
+/* Waits until a pipe has something.  Returns its first byte if that had to be read, else -1. */
+static int await_writer(int file, const char *path)
+{
+    unsigned char byte;
+    if (await(file, PATIENCE_MS))
+        return -1;
+    /* without any writer a pipe is at its end; one that is slow has nothing yet */
+    ssize_t n;
+    while ((n = read(file, &byte, 1)) < 0 && errno == EINTR)
+        continue;
+    if (n > 0)
+        return byte;
+    if (n == 0)
+        log_line(LOG_WARNING, "%s: nobody writes into this pipe; waiting", path);
+    (void)await(file, -1);
+    return -1;
+}
+
+FILE *input_open(const char *path)
+{
+    struct stat st;
+    const int file = steady_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+    if (file < 0)
+        return NULL;
+    const bool pipe = fstat(file, &st) == 0 && S_ISFIFO(st.st_mode);
+    const int first = pipe ? await_writer(file, path) : -1;
+    (void)fcntl(file, F_SETFL, 0);  // reads wait
+    FILE *in = steady_stream(file, "rb");
+    if (!in)
+        (void)close(file);
+    else if (first >= 0)
+        (void)ungetc(first, in);
+    return in;
+}
+
+/* --- files that are written ------------------------------------------------ */
 
 bool target_is_special(const char *path)
 {
@@ -217,4 +455,22 @@ int target_rename_new(const char *from, const char *to)
         return -1;
     }
     return steady_rename(from, to);
+}
+
+/* --- folders --------------------------------------------------------------- */
+
+enum { OPEN_FILES_MAX = 16 };
+
+static int remove_one(const char *path, const struct stat *what, int type, struct FTW *place)
+{
+    (void)what;
+    (void)type;
+    (void)place;
+    (void)remove(path);
+    return 0;
+}
+
+void folder_remove(const char *path)
+{
+    (void)nftw(path, remove_one, OPEN_FILES_MAX, FTW_DEPTH | FTW_PHYS);
 }

@@ -1,9 +1,0 @@
-#include "model/atoms.h"
-
-#include "base/alloc.h"
-
-void atoms_free(struct atoms *a)
-{
-    mem_free(a->list);
-    *a = (struct atoms){0};
-}
