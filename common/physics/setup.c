@@ -7,15 +7,14 @@
 #include "base/vec.h"
 #include "physics/beam/beam.h"
 #include "physics/beam/harmonic.h"
-#include "physics/check.h"
 #include "physics/crystal/cell.h"
 #include "physics/crystal/lit.h"
 #include "physics/crystal/mosaic.h"
 #include "physics/crystal/random_rotation.h"
-#include "physics/crystal/steps.h"
 #include "physics/detector/detector.h"
 #include "physics/detector/panels.h"
 #include "physics/detector/sensor.h"
+#include "physics/request.h"
 
 /* Makes room for the crystals and takes their tables over, before anything can be refused, so
  * that they have one owner after an error too. */

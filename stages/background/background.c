@@ -152,8 +152,8 @@ static void see_range(const struct experiment *x, double wavelength_m, double ra
 /* Checks that the tables contain what the detector sees at these wavelengths.  A value outside the
  * tables of water and air is an error.  For ice and for the table of the user it is a warning,
  * which is printed once. */
-static enum status check_range(struct background *o, const struct experiment *x,
-                               const struct source *sources, size_t nsources, struct error *e)
+static enum status check_tables(struct background *o, const struct experiment *x,
+                                const struct source *sources, size_t nsources, struct error *e)
 {
     double shortest_m = INFINITY, range_1_m[2];
     const double share = x->beam.harmonic_share > 0 ? HARMONIC_ORDER : 1.0;
@@ -262,7 +262,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         (harmonic &&
          (!harmonic_open(&o->harmonic, x) || !moved_open(&o->harmonic_moved, &o->harmonic.x))))
         return error_memory(e, "the panels");
-    enum status s = check_range(o, x, x->beam.sources, x->beam.nsources, e);
+    enum status s = check_tables(o, x, x->beam.sources, x->beam.nsources, e);
     if (s || (o->ice_m > 0 && (s = add_ice(o, x, e))))
         return s;
     for (size_t i = 0; i < o->nmaterials; i++) {
@@ -398,7 +398,7 @@ static enum status frame(void *state, struct frame *f, struct error *e)
                          "pipe",
                          r->id);
     const enum status seen =
-        r->nsources ? check_range(o, o->experiment, r->sources, r->nsources, e) : STATUS_OK;
+        r->nsources ? check_tables(o, o->experiment, r->sources, r->nsources, e) : STATUS_OK;
     if (seen)
         return seen;
     if (o->card.plan && !f->reflections.npixels)

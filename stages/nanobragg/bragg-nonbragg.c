@@ -16,10 +16,10 @@
 #include "physics/background/amorphous.h"
 #include "physics/beam/beam.h"
 #include "physics/beam/polarization.h"
-#include "physics/check.h"
 #include "physics/constants.h"
 #include "physics/detector/detector.h"
 #include "physics/detector/pixel.h"
+#include "physics/request.h"
 
 static const struct opt_program program = {
     .name = "bragg-nonbragg",

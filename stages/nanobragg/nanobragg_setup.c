@@ -6,8 +6,8 @@
 #include "io/beam/matrix.h"
 #include "io/beam/sources.h"
 #include "io/structure_factors/hkl.h"
-#include "physics/crystal/steps.h"
 #include "physics/detector/detector.h"
+#include "physics/request.h"
 #include "physics/setup.h"
 
 /* -hkl reads text and leaves a dump behind, as nanoBragg does; -dump alone reads

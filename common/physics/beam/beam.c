@@ -4,8 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/vec.h"
-#include "physics/check.h"
-#include "physics/crystal/steps.h"
+#include "physics/request.h"
 
 /* Flux, exposure and beam size make the fluence where all three are given [2.1]. */
 static enum status set_fluence(const struct beam_request *r, struct beam *b, struct error *e)

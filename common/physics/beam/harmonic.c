@@ -4,8 +4,8 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
-#include "physics/check.h"
 #include "physics/detector/sensor.h"
+#include "physics/request.h"
 
 enum status harmonic_sensors(const struct detector_request *d, struct experiment *x,
                              struct error *e)

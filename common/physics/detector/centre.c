@@ -1,6 +1,6 @@
 #include "physics/detector/centre.h"
 
-#include "physics/check.h"
+#include "physics/request.h"
 
 /* Xbeam, Ybeam to fast, slow, by the convention's own idea [1.4]. */
 static void beam_to_axes(enum convention convention, double pixel_m, double slow_size_m,

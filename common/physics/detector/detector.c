@@ -5,9 +5,9 @@
 
 #include "base/units.h"
 #include "base/vec.h"
-#include "physics/check.h"
 #include "physics/detector/centre.h"
 #include "physics/detector/sensor.h"
+#include "physics/request.h"
 
 const struct frame_axes *convention_axes(enum convention convention)
 {

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "physics/check.h"
+#include "physics/request.h"
 
 void panels_frame(const struct experiment *x, double frame[9])
 {
