@@ -23,9 +23,8 @@
 #include "engine/cpu/threads.h"
 #include "engine/reflections/photons.h"
 #include "io/structure_factors/stol.h"
+#include "physics/background/amorphous.h"
 #include "physics/background/background.h"
-#include "physics/background/ice.h"
-#include "physics/background/water.h"
 #include "stage/stage.h"
 
 /* Adds a material with a table of F; its arguments are in the units of their names. */
