@@ -39,7 +39,7 @@ static enum status add_material(struct background *o, const double *stol_1_m, co
     return amorphous_make(&o->materials[i].table, stol_1_m, F, rows, true, e);
 }
 
-/* Adds water or air, from the tables of physics/background/water.h. */
+/* Adds water or air, from the tables of physics/background/amorphous.h. */
 static enum status add_shipped(struct background *o, double (*value)(double), double thickness_m,
                                double density_g_cm3, double molar_mass, struct error *e)
 {
