@@ -6,7 +6,6 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "physics/beam/beam.h"
-#include "physics/beam/harmonic.h"
 #include "physics/crystal/cell.h"
 #include "physics/crystal/lit.h"
 #include "physics/crystal/mosaic.h"

@@ -10,7 +10,7 @@
 #include "model/moved.h"
 #include "physics/background/background.h"
 #include "physics/background/background_pixel.h"
-#include "physics/beam/harmonic.h"
+#include "physics/beam/beam.h"
 #include "stages/shared/card_work.h"
 
 enum { MATERIALS_MAX = 4 };

@@ -5,7 +5,7 @@
 
 #include "base/portable_math.h"
 #include "base/units.h"
-#include "physics/beam/harmonic.h"
+#include "physics/beam/beam.h"
 #include "physics/request.h"
 
 /* Mass attenuation of silicon, cm^2/g; the edge has two rows. */
