@@ -10,7 +10,7 @@
 #include "model/pulse_ids.h"
 #include "physics/beam/pulse.h"
 #include "physics/crystal/population.h"
-#include "physics/crystal/shift.h"
+#include "physics/detector/panels.h"
 #include "physics/request.h"
 
 /* Values of --steps. */

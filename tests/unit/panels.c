@@ -12,7 +12,6 @@
 #include "physics/background/amorphous.h"
 #include "physics/background/background.h"
 #include "physics/detector/panels.h"
-#include "physics/detector/presets.h"
 
 /* A case is a line. */
 // clang-format off
