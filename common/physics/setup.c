@@ -7,7 +7,7 @@
 #include "base/vec.h"
 #include "physics/beam/beam.h"
 #include "physics/crystal/cell.h"
-#include "physics/crystal/lit.h"
+#include "physics/crystal/illuminated_volume.h"
 #include "physics/crystal/mosaic.h"
 #include "physics/crystal/random_rotation.h"
 #include "physics/detector/detector.h"

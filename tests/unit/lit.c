@@ -9,7 +9,7 @@
 #include "base/vec.h"
 #include "near.h"
 #include "physics/crystal/cell.h"
-#include "physics/crystal/lit.h"
+#include "physics/crystal/illuminated_volume.h"
 #include "physics/crystal/random_rotation.h"
 #include "physics/setup.h"
 #include "physics_request.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "physics/crystal/lit.h"
+#include "physics/crystal/illuminated_volume.h"
 
 #define BOX_VARIANCE (1.0 / 12.0)  // of a uniform box of edge 1
 

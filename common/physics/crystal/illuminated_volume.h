@@ -1,6 +1,6 @@
 /* The part of a crystal that the beam lights: only that scatters [3.10]. */
-#ifndef BRAGG_PHYSICS_LIT_H
-#define BRAGG_PHYSICS_LIT_H
+#ifndef BRAGG_PHYSICS_ILLUMINATED_VOLUME_H
+#define BRAGG_PHYSICS_ILLUMINATED_VOLUME_H
 
 #include "model/experiment.h"
 

@@ -1,4 +1,4 @@
-#include "physics/crystal/lit.h"
+#include "physics/crystal/illuminated_volume.h"
 
 #include "base/vec.h"
 
@@ -18,7 +18,7 @@ struct face {
 
 /* Keeps the part of a polygon at or below `limit` along an axis (Sutherland and Hodgman, Comm. ACM
  * 17, 32, 1974). */
-static void cut(struct face *f, int axis, double limit)
+static void cut_face(struct face *f, int axis, double limit)
 {
     const struct face from = *f;
     f->corners = 0;
@@ -37,7 +37,7 @@ static void cut(struct face *f, int axis, double limit)
 
 /* Face number 0 to 5 of the box, in the order in which it is seen from outside for a right-handed
  * box. */
-static void take_face(const double edges[9], int number, struct face *f)
+static void box_face(const double edges[9], int number, struct face *f)
 {
     static const double around[4][2] = {{-0.5, -0.5}, {0.5, -0.5}, {0.5, 0.5}, {-0.5, 0.5}};
     const int out = number % 3;
@@ -92,9 +92,9 @@ static struct body wedge(const double edges[9], double x, double y)
     struct body sum = {0};
     for (int i = 0; i < 6; i++) {
         struct face f;
-        take_face(edges, i, &f);
-        cut(&f, 0, x);
-        cut(&f, 1, y);
+        box_face(edges, i, &f);
+        cut_face(&f, 0, x);
+        cut_face(&f, 1, y);
         for (int k = 1; k + 1 < f.corners; k++)
             add_tetrahedron((const double *const[4]){top, f.at[0], f.at[k], f.at[k + 1]}, &sum);
     }
