@@ -193,7 +193,7 @@ static enum status finish_lattice(const struct experiment *x, const struct cryst
         /* at phi 0 the cell is left alone, to the last bit */
         for (int i = 0; i < 3 && l->phi_rad[t] != 0.0; i++)
             vec_rotate_axis(l->cells_m + 9 * t + 3 * i, x->spindle, l->phi_rad[t]);
-        l->weight += lit_blocks(c, &x->beam, l->cells_m + 9 * t);
+        l->weight += illuminated_blocks(c, &x->beam, l->cells_m + 9 * t);
     }
     l->weight /= (double)l->nphi;
     l->mosaic = spread > 0.0;

@@ -4,7 +4,9 @@
 
 #include "base/vec.h"
 
-void lit_frame(const struct beam *b, double frame[9])
+/* Rows h, v and beam: unit vectors in the lab along which the beam is size_m wide,
+ * beam_height_m() high, and goes.  E lies along h. */
+static void beam_axes(const struct beam *b, double frame[9])
 {
     vec_cross(b->direction, b->polarization, frame + 3);
     vec_unit(frame + 3, frame + 3);
@@ -126,21 +128,21 @@ static bool cut_to_beam(const struct beam *b, const double frame[9], const doubl
     return true;
 }
 
-double lit_share(const struct beam *b, const double edges[9])
+double illuminated_share(const struct beam *b, const double edges[9])
 {
     double frame[9], box[9];
     struct body lit;
-    lit_frame(b, frame);
+    beam_axes(b, frame);
     if (!cut_to_beam(b, frame, edges, box, &lit))
         return 1.0;
     return fmin(1.0, fmax(0.0, lit.volume / mat_determinant(box)));
 }
 
-bool lit_moments(const struct beam *b, const double edges[9], double moments[9])
+bool illuminated_moments(const struct beam *b, const double edges[9], double moments[9])
 {
     double frame[9], back[9], box[9], turned[9];
     struct body lit;
-    lit_frame(b, frame);
+    beam_axes(b, frame);
     if (!cut_to_beam(b, frame, edges, box, &lit) || !(fabs(lit.volume) > 0.0))
         return false;
     for (int i = 0; i < 9; i++) {
@@ -152,7 +154,7 @@ bool lit_moments(const struct beam *b, const double edges[9], double moments[9])
     return true;
 }
 
-double lit_blocks(const struct crystal *c, const struct beam *b, const double cell[9])
+double illuminated_blocks(const struct crystal *c, const struct beam *b, const double cell[9])
 {
     double edges[9];
     if (!c->has_blocks)
@@ -161,8 +163,10 @@ double lit_blocks(const struct crystal *c, const struct beam *b, const double ce
         vec_unit(cell + 3 * i, edges + 3 * i);
         vec_scale(edges + 3 * i, c->size_m[i], edges + 3 * i);
     }
-    return c->blocks * lit_share(b, edges);
+    return c->blocks * illuminated_share(b, edges);
 }
+
+/* --- of all crystals of a recipe -------------------------------------------------- */
 
 #define BOX_VARIANCE (1.0 / 12.0)  // of a uniform box of edge 1
 
@@ -191,7 +195,7 @@ static void add_crystal(const struct crystal *c, const struct lattice *l, const 
             vec_unit(l->cells_m + 9 * t + 3 * i, along + 3 * i);
             vec_scale(along + 3 * i, c->size_m[i], edges + 3 * i);
         }
-        const bool is_cut = lit_moments(beam, edges, cut);
+        const bool is_cut = illuminated_moments(beam, edges, cut);
         for (int i = 0; i < 9 && is_cut; i++)
             whole[i] += cut[i] / (double)l->nphi;
         for (int i = 0; i < 3 && !is_cut; i++)
@@ -200,7 +204,7 @@ static void add_crystal(const struct crystal *c, const struct lattice *l, const 
     }
 }
 
-bool footprint_lit(const struct experiment *x, const struct recipe *r, double lit[9])
+bool illuminated_covariance(const struct experiment *x, const struct recipe *r, double lit[9])
 {
     const struct beam *beam = &x->beam;
     double shares = 0.0;
