@@ -10,7 +10,7 @@
 #include "near.h"
 #include "physics/crystal/cell.h"
 #include "physics/crystal/illuminated_volume.h"
-#include "physics/crystal/random_rotation.h"
+#include "physics/crystal/orientation.h"
 #include "physics/setup.h"
 #include "physics_request.h"
 
