@@ -5,9 +5,9 @@
  * calibration error, counting noise, point spread, readout noise, and counts.  Images are ny rows
  * of nx pixels.
  *
- * legacy_*: the integer images that nanoBragg and nonBragg write of a float image of one panel [4.1].
- * Images are fast_pixels * slow_pixels items; the ROI and the mask of the panel decide which pixels
- * count.
+ * legacy_*: the integer images that nanoBragg and nonBragg write of a float image of one panel
+ * [4.1].  Images are fast_pixels * slow_pixels items; the ROI and the mask of the panel decide
+ * which pixels count.
  */
 #ifndef BRAGG_PHYSICS_NOISIFY_H
 #define BRAGG_PHYSICS_NOISIFY_H

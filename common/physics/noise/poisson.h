@@ -6,9 +6,9 @@
  * - Below POISSON_NEAR_MEAN: inversion, which adds up the probabilities.
  * - Below POISSON_SMALL_MEAN: the count of the whole part of the mean, from a table, and that of
  *   the rest by inversion.
- * - Up to POISSON_LARGE_MEAN: transformed rejection with squeeze, algorithm PTRS of W. Hormann, "The
- *   transformed rejection method for generating Poisson random variables", Insurance: Mathematics
- *   and Economics 12 (1993) 39-45.
+ * - Up to POISSON_LARGE_MEAN: transformed rejection with squeeze, algorithm PTRS of W. Hormann,
+ *   "The transformed rejection method for generating Poisson random variables", Insurance:
+ *   Mathematics and Economics 12 (1993) 39-45.
  * - Above: a normal deviate with the first Cornish-Fisher term, whose distribution function is off
  *   by less than 1e-7.
  *
