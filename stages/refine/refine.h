@@ -1,4 +1,7 @@
-/* What bragg-refine knows: parameters, starts, the frame at hand, what became of all. */
+/*
+ * What the sources of bragg-refine share: the options, the parameters that are fitted, what frames
+ * start from, the frame that is being fitted, and the results of all frames.
+ */
 #ifndef BRAGG_STAGES_REFINE_H
 #define BRAGG_STAGES_REFINE_H
 
@@ -142,19 +145,16 @@ enum status refine_share(struct refine *f, struct error *e);
 /* One frame; what is wrong with it alone becomes its verdict. */
 enum status refine_take(struct refine *f, const struct frame *frame, struct error *e);
 
-void refine_close(struct refine *f);
-void refine_result_free(struct refine_result *r);
-
-/* --- starts (refine_start.c) -------------------------------------------------------- */
-
-/* Reads --start and --indexed, and makes the model. */
-enum status refine_starts_open(struct refine *f, struct error *e);
-void refine_starts_close(struct refine *f);
-
 /* Makes *start what the frame of this recipe starts from; *found: there is such a start.  It is for
  * the caller to free in any case. */
 enum status refine_start(struct refine *f, const struct recipe *own, struct recipe *start,
                          bool *found, struct error *e);
+
+/* Frees all that *f owns, but not its options. */
+void refine_close(struct refine *f);
+
+/* Frees what a result owns. */
+void refine_result_free(struct refine_result *r);
 
 /* --- places (refine_model.c) -------------------------------------------------------- */
 
@@ -242,6 +242,7 @@ void refine_tell(const struct free_parameters *free, size_t k, double total, dou
 
 /* --- pixels (refine_pixels.c) ------------------------------------------------------ */
 
+/* Makes room for the pixels of a frame, `all` of them; closed after an error, too. */
 enum status refine_pixels_open(struct refine_pixels *p, size_t all, struct error *e);
 void refine_pixels_close(struct refine_pixels *p);
 
