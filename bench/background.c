@@ -10,9 +10,8 @@
 #include "base/clock.h"
 #include "base/isa.h"
 #include "bench.h"
+#include "physics/background/amorphous.h"
 #include "physics/background/background.h"
-#include "physics/background/background_loop.h"
-#include "physics/background/water.h"
 #include "workload.h"
 
 enum { EDGE = 1024, SOURCES = 3, WAYS = 1 + ISA_COUNT };  // the definition, then loops

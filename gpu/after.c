@@ -7,7 +7,7 @@
 #include "engine/reflections/photons.h"
 #include "gpu/plan.h"
 #include "physics/background/background.h"
-#include "physics/noise/poisson_table.h"
+#include "physics/noise/poisson.h"
 
 /* Curved panels take sines, which differ between the card and this processor. */
 static bool is_flat(const struct experiment *x)

@@ -13,7 +13,7 @@
 #include "engine/prepared.h"
 #include "engine/reflections/photons.h"
 #include "engine/spots/share_pieces.h"
-#include "physics/crystal/ensemble_waves.h"
+#include "physics/crystal/ensemble.h"
 #include "physics/detector/pixel_slopes.h"
 
 enum { GPU_THREADS = 128 };  // of a block: that many pixels of one row

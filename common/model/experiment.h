@@ -112,10 +112,10 @@ struct crystal {
     bool has_cell;           // lengths and angles were given (or derived, physical)
     double reciprocal_A[9];  // rows a*, b*, c* in 1/A before any misset
     double cells[3];         // Na, Nb, Nc: unit cells along a, b, c
-    bool has_size;     // spots have the size of the crystal, see physics/detector/footprint.h:
-    double size_m[3];  // edges along a, b, c, as a whole
-    bool has_blocks;   // it consists of blocks of `cells`, which scatter incoherently:
-    double blocks;     // how many, at least 1
+    bool has_size;           // spots have its size, see physics/crystal/illuminated_volume.h:
+    double size_m[3];        // edges along a, b, c, as a whole
+    bool has_blocks;         // it consists of blocks of `cells`, which scatter incoherently:
+    double blocks;           // how many, at least 1
     enum crystal_shape shape;
     double fudge;       // width factor of ROUND, GAUSS and TOPHAT
     bool interpolate;   // tricubic F between the indices

@@ -1,8 +1,12 @@
 /*
- * What a user asks for, in SI units, before any rule is applied: the one input
- * of the set-up functions (setup.h), filled by the option tables of bragg-geometry
- * and bragg-nanobragg.  What was not given is NaN, of a vector its first number, if
- * nothing else is said here.
+ * What a user asks for, in SI units, before any rule is applied: the one input of the set-up
+ * functions (setup.h), filled by the option tables of bragg-geometry and bragg-nanobragg.  A number
+ * that was not given is NaN, and so is the first number of a vector that was not given, unless the
+ * comment of a member says otherwise.
+ *
+ * Below the structs are the two rules that all set-up shares: numbers that could make a NaN, an
+ * infinity or an overflow later are refused with one line, and a number of steps follows from
+ * whichever of count, range and step was given.
  */
 #ifndef BRAGG_PHYSICS_REQUEST_H
 #define BRAGG_PHYSICS_REQUEST_H
@@ -11,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "model/experiment.h"
 
 /* A number of steps over a range, given by any of the three (physics 2.3, 3.5). */
@@ -168,5 +173,42 @@ struct orientation_request {
     int64_t mosaic_domains;  // 0: not given
     int64_t mosaic_seed;     // faithful: the negative number that nanoBragg keeps
 };
+
+/* The largest numbers that are accepted; a larger one is a mistake of the user. */
+#define LIMIT_EDGE_PIXELS 65536    // pixels along an edge of a panel
+#define LIMIT_PIXELS 2147483647.0  // pixels of a frame
+#define LIMIT_STEPS 1000000.0      // sources, phi steps, mosaic domains
+#define LIMIT_LAYERS 10000.0       // layers of the sensor
+#define LIMIT_OVERSAMPLE 1000.0    // subpixels along an edge
+#define LIMIT_CELLS 1e6            // unit cells along an axis
+#define LIMIT_FOOTPRINT 256.0      // pixels along an edge of a crystal with a size
+
+/* STATUS_INPUT with "WHAT is VALUE UNIT, must be from MIN to MAX UNIT" unless
+ * min <= value / unit_size <= max; NaN is outside of everything.  `unit_size` is
+ * the size of `unit` in the unit of `value` (1e-3 for a length in m shown in mm). */
+enum status check_range(const char *what, double value, double unit_size, const char *unit,
+                        double min, double max, struct error *e);
+
+/* STATUS_INPUT unless v is finite with a length from 1e-6 to 1e6. */
+enum status check_direction(const char *what, const double v[3], struct error *e);
+
+/* What the steps are of: it decides the value of a range that was not given
+ * (divergence: -1, the others: 0) and two rows of the table. */
+enum steps_kind { STEPS_DIVERGENCE, STEPS_DISPERSION, STEPS_THICKNESS };
+
+struct steps {
+    int64_t count;
+    double range, step;  // in the unit of the request
+};
+
+/* nanoBragg's table for divergence, dispersion and thickness [2.3].  A range, step or count that is
+ * not positive in the end gives {1, 0, 0}.  STATUS_INPUT beyond LIMIT_STEPS; `what` names the
+ * steps. */
+enum status steps_resolve(const struct steps_request *r, enum steps_kind kind, const char *what,
+                          struct steps *s, struct error *e);
+
+/* nanoBragg's table for phi [3.5]: count = phisteps, range = osc, step = phistep, in rad.  Slice t
+ * starts at phi0 + step * t. */
+enum status steps_phi(const struct steps_request *r, struct steps *s, struct error *e);
 
 #endif

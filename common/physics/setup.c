@@ -6,16 +6,13 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "physics/beam/beam.h"
-#include "physics/beam/harmonic.h"
-#include "physics/check.h"
 #include "physics/crystal/cell.h"
-#include "physics/crystal/lit.h"
-#include "physics/crystal/mosaic.h"
-#include "physics/crystal/random_rotation.h"
-#include "physics/crystal/steps.h"
+#include "physics/crystal/illuminated_volume.h"
+#include "physics/crystal/orientation.h"
 #include "physics/detector/detector.h"
 #include "physics/detector/panels.h"
 #include "physics/detector/sensor.h"
+#include "physics/request.h"
 
 /* Makes room for the crystals and takes their tables over, before anything can be refused, so
  * that they have one owner after an error too. */
@@ -195,7 +192,7 @@ static enum status finish_lattice(const struct experiment *x, const struct cryst
         /* at phi 0 the cell is left alone, to the last bit */
         for (int i = 0; i < 3 && l->phi_rad[t] != 0.0; i++)
             vec_rotate_axis(l->cells_m + 9 * t + 3 * i, x->spindle, l->phi_rad[t]);
-        l->weight += lit_blocks(c, &x->beam, l->cells_m + 9 * t);
+        l->weight += illuminated_blocks(c, &x->beam, l->cells_m + 9 * t);
     }
     l->weight /= (double)l->nphi;
     l->mosaic = spread > 0.0;

@@ -23,9 +23,8 @@
 #include "engine/cpu/threads.h"
 #include "engine/reflections/photons.h"
 #include "io/structure_factors/stol.h"
+#include "physics/background/amorphous.h"
 #include "physics/background/background.h"
-#include "physics/background/ice.h"
-#include "physics/background/water.h"
 #include "stage/stage.h"
 
 /* Adds a material with a table of F; its arguments are in the units of their names. */
@@ -40,7 +39,7 @@ static enum status add_material(struct background *o, const double *stol_1_m, co
     return amorphous_make(&o->materials[i].table, stol_1_m, F, rows, true, e);
 }
 
-/* Adds water or air, from the tables of physics/background/water.h. */
+/* Adds water or air, from the tables of physics/background/amorphous.h. */
 static enum status add_shipped(struct background *o, double (*value)(double), double thickness_m,
                                double density_g_cm3, double molar_mass, struct error *e)
 {
@@ -152,8 +151,8 @@ static void see_range(const struct experiment *x, double wavelength_m, double ra
 /* Checks that the tables contain what the detector sees at these wavelengths.  A value outside the
  * tables of water and air is an error.  For ice and for the table of the user it is a warning,
  * which is printed once. */
-static enum status check_range(struct background *o, const struct experiment *x,
-                               const struct source *sources, size_t nsources, struct error *e)
+static enum status check_tables(struct background *o, const struct experiment *x,
+                                const struct source *sources, size_t nsources, struct error *e)
 {
     double shortest_m = INFINITY, range_1_m[2];
     const double share = x->beam.harmonic_share > 0 ? HARMONIC_ORDER : 1.0;
@@ -262,7 +261,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         (harmonic &&
          (!harmonic_open(&o->harmonic, x) || !moved_open(&o->harmonic_moved, &o->harmonic.x))))
         return error_memory(e, "the panels");
-    enum status s = check_range(o, x, x->beam.sources, x->beam.nsources, e);
+    enum status s = check_tables(o, x, x->beam.sources, x->beam.nsources, e);
     if (s || (o->ice_m > 0 && (s = add_ice(o, x, e))))
         return s;
     for (size_t i = 0; i < o->nmaterials; i++) {
@@ -398,7 +397,7 @@ static enum status frame(void *state, struct frame *f, struct error *e)
                          "pipe",
                          r->id);
     const enum status seen =
-        r->nsources ? check_range(o, o->experiment, r->sources, r->nsources, e) : STATUS_OK;
+        r->nsources ? check_tables(o, o->experiment, r->sources, r->nsources, e) : STATUS_OK;
     if (seen)
         return seen;
     if (o->card.plan && !f->reflections.npixels)

@@ -8,9 +8,9 @@
 #include "base/opt.h"
 #include "model/experiment.h"
 #include "model/recipe.h"
+#include "physics/background/background.h"
 #include "physics/background/background_pixel.h"
-#include "physics/beam/harmonic.h"
-#include "physics/crystal/streak.h"
+#include "physics/beam/beam.h"
 #include "stages/shared/card_work.h"
 
 enum { MATERIALS_MAX = 4 };

@@ -14,7 +14,6 @@
 #include "io/detectors/poni.h"
 #include "io/nxmx/nxmx_geometry.h"
 #include "physics/detector/panels.h"
-#include "physics/detector/presets.h"
 
 enum status geometry_take_panels(struct geom_panel *panels, size_t count, struct request *r,
                                  struct geometry_panels *p, struct error *e)

@@ -1,7 +1,7 @@
 /* Parts of a request that follow from several options. */
 #include "geometry_options.h"
 
-#include "physics/beam/harmonic.h"
+#include "physics/beam/beam.h"
 
 bool geometry_given(const struct geometry_options *o, const char *names)
 {

@@ -17,8 +17,7 @@
 #include "legacy_files.h"
 #include "legacy_options.h"
 #include "nanobragg_options.h"
-#include "nanobragg_setup.h"
-#include "physics/crystal/mosaic.h"
+#include "physics/crystal/orientation.h"
 #include "stages/shared/engines.h"
 
 struct options {

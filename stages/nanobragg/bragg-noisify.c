@@ -19,9 +19,9 @@
 #include "io/images/nanobragg_files.h"
 #include "io/images/smv.h"
 #include "legacy_options.h"
-#include "physics/check.h"
 #include "physics/constants.h"
 #include "physics/noise/noisify.h"
+#include "physics/request.h"
 
 struct options {
     struct noisify model;

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "io/images/nanobragg_files.h"
-#include "physics/noise/legacy_images.h"
+#include "physics/noise/noisify.h"
 
 static enum status print_statistics(const struct legacy_statistics *st, struct error *e)
 {

@@ -1,16 +1,27 @@
 #include "nanobragg_options.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/log.h"
+#include "base/opt.h"
 #include "base/units.h"
-#include "nanobragg_actions.h"
+#include "io/beam/matrix.h"
+#include "io/beam/sources.h"
+#include "io/images/smv.h"
+#include "io/structure_factors/hkl.h"
 #include "nanobragg_flags.h"
-#include "nanobragg_header.h"
 #include "physics/constants.h"
+#include "physics/detector/detector.h"
+#include "physics/request.h"
+#include "physics/setup.h"
+
+/* --- the tables of the flags ------------------------------------------------- */
 
 /* Arguments behind a flag, by the type in its row. */
 #define VALUES_NONE 0
@@ -48,6 +59,283 @@ static const struct legacy_target TARGETS[] = {
 #undef X
 };
 
+/* --- flags that do more than store a value ----------------------------------- */
+
+/* What a value or vector that was stored means for pivot and convention. */
+static void side_effects(struct nanobragg *n, const struct legacy_option *o)
+{
+    struct detector_request *d = &n->request.detector;
+    if (o->id <= FLAG_YBEAM)
+        d->pivot = PIVOT_BEAM;
+    else if (o->id <= FLAG_TWOTHETA || o->id == FLAG_TWOTHETA_AXIS)
+        d->pivot = PIVOT_SAMPLE;
+    if (o->id >= FLAG_FIRST_VECTOR && o->id <= FLAG_LAST_VECTOR)
+        d->convention = CONVENTION_CUSTOM;
+    /* nanoBragg takes -twotheta_axis for -twotheta too */
+    if (o->id == FLAG_TWOTHETA_AXIS && n->request.physics == PHYSICS_FAITHFUL)
+        d->twotheta_rad = deg_to_rad(o->real[0]);
+}
+
+/* An explicit -pivot, which counts in CUSTOM and in physical mode. */
+static enum status set_pivot(struct nanobragg *n, const char *text, struct error *e)
+{
+    const bool sample = strcmp(text, "sample") == 0;
+    if (!sample && strcmp(text, "beam") != 0)
+        return error_set(e, STATUS_USAGE, "-pivot: '%.60s' is unknown, must be sample or beam",
+                         text);
+    n->request.detector.pivot = sample ? PIVOT_SAMPLE : PIVOT_BEAM;
+    n->named_pivot = true;
+    return STATUS_OK;
+}
+
+/* A convention brings its own pivot; vectors given before are kept, but unused.
+ * A vector flag behind it keeps that pivot, but for -dials: nanoBragg notes BEAM at
+ * the flag and SAMPLE only where the convention stays. */
+static void set_convention(struct nanobragg *n, int id)
+{
+    static const enum convention conventions[] = {
+        CONVENTION_MOSFLM, CONVENTION_DENZO, CONVENTION_ADXV, CONVENTION_XDS, CONVENTION_DIALS};
+    n->request.detector.convention = conventions[id - FLAG_MOSFLM];
+    n->request.detector.pivot =
+        id == FLAG_DIALS ? PIVOT_BEAM : (int)convention_axes(n->request.detector.convention)->pivot;
+}
+
+/* A depth of inf or 0 takes the sensor away, at this point of the command line. */
+static enum status set_absorption(struct nanobragg *n, const char *text, struct error *e)
+{
+    struct detector_request *d = &n->request.detector;
+    double depth_um = 0.0;
+    if (strcmp(text, "inf") != 0) {
+        const enum status s = parse_real(text, 0.0, 1e12, "-detector_abs", &depth_um, e);
+        if (s)
+            return s;
+    }
+    d->absorption_1_m = depth_um > 0.0 ? 1.0 / (depth_um * 1e-6) : 0.0;
+    if (!(depth_um > 0.0))
+        d->thickness.range = 0.0;
+    return STATUS_OK;
+}
+
+/* Edges and angles that are not given: b = a, c = a, 90 degrees. */
+static void set_cell(struct nanobragg *n, const struct legacy_option *o)
+{
+    n->crystal.has_cell = true;
+    for (int i = 0; i < 3; i++) {
+        n->crystal.cell_A[i] = o->real[i < o->count ? i : 0];
+        n->crystal.cell_rad[i] = 3 + i < o->count ? deg_to_rad(o->real[3 + i]) : M_PI / 2;
+    }
+}
+
+/* Three angles, or a word that begins with "rand". */
+static enum status set_misset(struct nanobragg *n, const struct legacy_option *o, struct error *e)
+{
+    struct orientation_request *r = &n->orientation;
+    r->random_misset = strncmp(o->text[0], "rand", 4) == 0;
+    if (r->random_misset && o->count == 1)
+        return STATUS_OK;
+    if (o->count != 3)
+        return error_set(e, STATUS_USAGE,
+                         "-misset: needs three angles in degrees, or the word random");
+    for (int i = 0; i < 3; i++) {
+        double degrees;
+        const enum status s = parse_real(o->text[i], -1e6, 1e6, "-misset", &degrees, e);
+        if (s)
+            return s;
+        r->misset_rad[i] = deg_to_rad(degrees);
+    }
+    return STATUS_OK;
+}
+
+/* nanoBragg takes -misset_seed for -misset too: with two more arguments behind the
+ * value, all three become angles, whatever they are. */
+static void set_misset_seed(struct nanobragg *n, const struct legacy_option *o,
+                            const struct legacy_args *args)
+{
+    struct orientation_request *r = &n->orientation;
+    r->misset_seed = -o->integer[0];
+    if (n->request.physics != PHYSICS_FAITHFUL || args->next + 1 >= args->argc)
+        return;
+    r->random_misset = false;
+    r->misset_rad[0] = deg_to_rad((double)o->integer[0]);
+    r->misset_rad[1] = deg_to_rad(strtod(args->argv[args->next], NULL));
+    r->misset_rad[2] = deg_to_rad(strtod(args->argv[args->next + 1], NULL));
+}
+
+static void set_three(double values[3], double value)
+{
+    values[0] = values[1] = values[2] = value;
+}
+
+/* Divergence for both directions at once, and polarization. */
+static void shape_beam(struct beam_request *b, const struct legacy_option *o)
+{
+    switch (o->id) {
+    case FLAG_DIVERGENCE:
+        b->horizontal.range = b->vertical.range = mrad_to_rad(o->real[0]);
+        break;
+    case FLAG_DIVSTEPS:
+        b->horizontal.count = b->vertical.count = o->integer[0];
+        break;
+    case FLAG_ROUND_DIV:
+        b->square_divergence = false;
+        break;
+    default:  // FLAG_POLAR
+        b->kahn = o->real[0];
+        b->no_polarization = false;
+        break;
+    }
+}
+
+/* Size, shape and interpolation. */
+static void shape_crystal(struct crystal_request *c, const struct legacy_option *o)
+{
+    switch (o->id) {
+    case FLAG_INTERPOLATE:
+        c->interpolate = INTERPOLATE_ON;
+        break;
+    case FLAG_NOINTERPOLATE:
+        c->interpolate = INTERPOLATE_OFF;
+        break;
+    case FLAG_CELLS:
+        set_three(c->cells, trunc(o->real[0]));
+        break;
+    case FLAG_SQUARE_XTAL:
+        c->shape = SHAPE_SQUARE;
+        break;
+    case FLAG_ROUND_XTAL:
+        c->shape = SHAPE_ROUND;
+        break;
+    case FLAG_GAUSS_XTAL:
+        c->shape = SHAPE_GAUSS;
+        break;
+    case FLAG_TOPHAT_SPOTS:
+    case FLAG_BINARY_SPOTS:
+        c->shape = SHAPE_TOPHAT;
+        break;
+    default:  // the spellings of -xtalsize
+        set_three(c->size_m, mm_to_m(o->real[0]));
+        break;
+    }
+}
+
+/* Applies an option of FLAGS_ACTION.  `args` stands at the argument after the flag. */
+static enum status act(struct nanobragg *n, const struct legacy_option *o,
+                       const struct legacy_args *args, struct error *e)
+{
+    struct detector_request *d = &n->request.detector;
+    switch (o->id) {
+    case FLAG_PIVOT:
+        return set_pivot(n, o->text[0], e);
+    case FLAG_MOSFLM:
+    case FLAG_DENZO:
+    case FLAG_ADXV:
+    case FLAG_XDS:
+    case FLAG_DIALS:
+        set_convention(n, o->id);
+        break;
+    case FLAG_DETPIXELS:
+        d->pixels[0] = d->pixels[1] = o->integer[0];
+        break;
+    case FLAG_DETSIZE:
+        d->size_m[0] = d->size_m[1] = mm_to_m(o->real[0]);
+        break;
+    case FLAG_ABSORB:
+        return set_absorption(n, o->text[0], e);
+    case FLAG_ROI:
+        d->roi = (struct roi){o->integer[0], o->integer[1], o->integer[2], o->integer[3]};
+        break;
+    case FLAG_CELL:
+        set_cell(n, o);
+        break;
+    case FLAG_MISSET:
+        return set_misset(n, o, e);
+    case FLAG_MISSET_SEED:
+        set_misset_seed(n, o, args);
+        break;
+    case FLAG_PRINTOUT_PIXEL:
+        n->trace_fast = o->integer[0];
+        n->trace_slow = o->integer[1];
+        break;
+    case FLAG_PROGRESS:  // there is no progress bar
+    case FLAG_NOPROGRESS:
+        break;
+    default:
+        if (o->id >= FLAG_DIVERGENCE && o->id <= FLAG_POLAR)
+            shape_beam(&n->request.beam, o);
+        else
+            shape_crystal(&n->crystal, o);
+        break;
+    }
+    return STATUS_OK;
+}
+
+/* --- the headers of -mask and -img ------------------------------------------- */
+
+/* One number of the header in SI units: `unit` of the file make one of ours. */
+static void read_number(const struct smv *smv, const char *key, double unit, double *value)
+{
+    double found;
+    if (smv_value(smv, key, &found))
+        *value = found / unit;
+}
+
+/* The mask counts Y from the other edge of the detector [4.1]. */
+static void apply_header(struct nanobragg *n, const struct smv *smv, bool is_mask)
+{
+    struct detector_request *d = &n->request.detector;
+    const double mm = 1000.0;  // file lengths are divided by it
+    d->pixels[0] = smv->fast_pixels;
+    d->pixels[1] = smv->slow_pixels;
+    read_number(smv, "PIXEL_SIZE", mm, &d->pixel_m);
+    read_number(smv, "DISTANCE", mm, &d->distance_m);
+    read_number(smv, "CLOSE_DISTANCE", mm, &d->close_distance_m);
+    read_number(smv, "WAVELENGTH", 1e10, &n->request.beam.wavelength_m);
+    read_number(smv, "BEAM_CENTER_X", mm, &d->beam_m[0]);
+    double y;
+    if (smv_value(smv, "BEAM_CENTER_Y", &y)) {
+        const double slow_size_m = d->pixel_m * (double)smv->slow_pixels;
+        d->beam_m[1] = is_mask ? slow_size_m - y / mm : y / mm;
+    }
+    read_number(smv, "ORGX", 1.0, &d->org_px[0]);
+    read_number(smv, "ORGY", 1.0, &d->org_px[1]);
+    read_number(smv, "PHI", DEGREES_PER_RADIAN, &n->orientation.phi_rad);
+    read_number(smv, "OSC_RANGE", DEGREES_PER_RADIAN, &n->orientation.phi.range);
+}
+
+/* 0 in the image means: not computed. */
+static enum status read_mask(struct nanobragg *n, const struct smv *smv, struct error *e)
+{
+    mem_free(n->request.detector.mask);
+    n->mask_pixels[0] = smv->fast_pixels;
+    n->mask_pixels[1] = smv->slow_pixels;
+    return smv_mask(smv, &n->request.detector.mask, e);
+}
+
+/* Reads n->mask_file, then n->header_file, where they are named, and sets the
+ * request from their headers; flags parsed later overrule it.  The mask's pixels
+ * become request.detector.mask (1 = computed). */
+static enum status read_headers(struct nanobragg *n, struct error *e)
+{
+    const char *files[2] = {n->mask_file, n->header_file};
+    for (int i = 0; i < 2; i++) {
+        const bool is_mask = i == 0;
+        if (!files[i])
+            continue;
+        struct smv smv;
+        enum status s = smv_read(files[i], is_mask, &smv, e);
+        if (!s)
+            apply_header(n, &smv, is_mask);
+        if (!s && is_mask)
+            s = read_mask(n, &smv, e);
+        smv_free(&smv);
+        if (s)
+            return s;
+    }
+    return STATUS_OK;
+}
+
+/* --- the command line -------------------------------------------------------- */
+
 void nanobragg_defaults(struct nanobragg *n, enum physics physics)
 {
     memset(n, 0, sizeof *n);
@@ -83,9 +371,9 @@ static enum status apply(struct nanobragg *n, const struct legacy_option *o,
                          const struct legacy_args *args, struct error *e)
 {
     if (o->id >= FLAG_FIRST_ACTION)
-        return nanobragg_act(n, o, args, e);
+        return act(n, o, args, e);
     legacy_store(&TARGETS[o->id], o, n);
-    nanobragg_side_effects(n, o);
+    side_effects(n, o);
     return STATUS_OK;
 }
 
@@ -118,7 +406,7 @@ static void warn_futile(const struct nanobragg *n, const struct detector_request
 }
 
 /* First reading: only the files whose headers the flags will overrule. */
-static enum status take_headers(struct nanobragg *n, int argc, char **argv, struct error *e)
+static enum status parse_headers(struct nanobragg *n, int argc, char **argv, struct error *e)
 {
     struct legacy_args args = legacy_args(nanobragg_flags, argc, argv);
     struct legacy_option o;
@@ -126,12 +414,12 @@ static enum status take_headers(struct nanobragg *n, int argc, char **argv, stru
     while (!(s = legacy_next(&args, &o, e)) && o.id)
         if (o.id == FLAG_MASK || o.id == FLAG_IMG)
             legacy_store(&TARGETS[o.id], &o, n);
-    return s ? s : nanobragg_take_headers(n, e);
+    return s ? s : read_headers(n, e);
 }
 
 enum status nanobragg_parse(struct nanobragg *n, int argc, char **argv, struct error *e)
 {
-    enum status s = take_headers(n, argc, argv, e);
+    enum status s = parse_headers(n, argc, argv, e);
     const struct detector_request headers = n->request.detector;
     struct legacy_args args = legacy_args(nanobragg_flags, argc, argv);
     struct legacy_option o;
@@ -159,4 +447,83 @@ struct legacy_files nanobragg_files(const struct nanobragg *n)
         .adc = n->adc,
         .seed = (long)n->seed,
     };
+}
+
+/* --- to an experiment and a recipe ------------------------------------------- */
+
+/* -hkl reads text and leaves a dump behind, as nanoBragg does; -dump alone reads
+ * one.  A dump that merely lies there is never read. */
+static enum status read_factors(struct nanobragg *n, struct error *e)
+{
+    struct hkl_table *t = &n->crystal.table;
+    t->default_F = n->default_F;
+    if (n->hkl_file)
+        return hkl_read(n->hkl_file, n->request.physics, NULL, HKL_MATES_APART, n->default_F, t, e);
+    if (n->dump_file)
+        return hkl_read_dump(n->dump_file, n->default_F, t, e);
+    return STATUS_OK;
+}
+
+/* Missing columns of a source file are those of the plain beam, so the axes are
+ * needed first. */
+static enum status read_sources(struct nanobragg *n, struct source **sources, struct error *e)
+{
+    struct frame_axes axes;
+    enum status s = detector_axes(&n->request, &axes, e);
+    if (!s)
+        s = sources_read(n->source_file, n->request.physics, axes.beam,
+                         n->request.beam.wavelength_m, sources, &n->request.beam.nlisted, e);
+    n->request.beam.listed = *sources;
+    n->request.beam.weights =
+        n->request.physics == PHYSICS_FAITHFUL ? WEIGHTS_IGNORE : WEIGHTS_APPLY;
+    if (!s && !n->request.beam.nlisted)
+        s = error_set(e, STATUS_INPUT, "%s: no source", n->source_file);
+    return s;
+}
+
+/* A mask counts pixels by its own header, which flags may have overruled. */
+static enum status check_mask(const struct nanobragg *n, const struct panel *p, struct error *e)
+{
+    if (!p->mask || (n->mask_pixels[0] == p->fast_pixels && n->mask_pixels[1] == p->slow_pixels))
+        return STATUS_OK;
+    return error_set(e, STATUS_INPUT,
+                     "%s: the mask has %" PRId64 " x %" PRId64 " pixels, must be %" PRId64
+                     " x %" PRId64 " as the detector",
+                     n->mask_file, n->mask_pixels[0], n->mask_pixels[1], p->fast_pixels,
+                     p->slow_pixels);
+}
+
+enum status nanobragg_prepare(struct nanobragg *n, struct experiment *x, struct recipe *r,
+                              struct source **sources, struct error *e)
+{
+    enum status s = STATUS_OK;
+    double ignored[6];
+    if (n->matrix_file) {
+        n->crystal.has_matrix = true;
+        s = matrix_read(n->matrix_file, PHYSICS_FAITHFUL, n->crystal.matrix, ignored, e);
+    }
+    if (!s && n->source_file)
+        s = read_sources(n, sources, e);
+    if (!s)
+        s = read_factors(n, e);
+    n->request.ncrystals = 1;
+    n->request.crystals = &n->crystal;
+    if (s) {
+        mem_free(n->request.detector.mask);
+        hkl_free(&n->crystal.table);
+        return s;
+    }
+    if ((s = setup_experiment(&n->request, x, e)) || (s = check_mask(n, &x->panels[0], e)))
+        return s;
+    r->lattices = mem_array(1, sizeof *r->lattices);
+    if (!r->lattices)
+        return error_memory(e, "the lattice");
+    r->nlattices = 1;
+    return setup_lattice(x, 0, &n->orientation, &r->lattices[0], e);
+}
+
+double nanobragg_osc_rad(const struct orientation_request *o)
+{
+    struct steps s;
+    return steps_phi(&o->phi, &s, NULL) == STATUS_OK ? s.range : 0.0;
 }

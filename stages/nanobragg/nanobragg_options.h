@@ -1,6 +1,7 @@
 /*
  * nanoBragg's command line: every flag, its side effects on convention and
- * pivot, and the order in which mask header, image header and flags win.
+ * pivot, and the order in which mask header, image header and flags win; then the
+ * experiment and the recipe that the flags describe.
  */
 #ifndef BRAGG_STAGES_NANOBRAGG_OPTIONS_H
 #define BRAGG_STAGES_NANOBRAGG_OPTIONS_H
@@ -11,6 +12,7 @@
 #include "base/error.h"
 #include "legacy_files.h"
 #include "legacy_options.h"
+#include "model/recipe.h"
 #include "physics/request.h"
 
 /* All that the flags say. */
@@ -46,5 +48,13 @@ enum status nanobragg_parse(struct nanobragg *n, int argc, char **argv, struct e
 
 /* The files that the flags ask for, and how they are scaled.  The names are borrowed. */
 struct legacy_files nanobragg_files(const struct nanobragg *n);
+
+/* Reads the files that the flags name, then sets up.  *x, *r (both zeroed before) and
+ * *sources (NULL before; mem_free) belong to the caller, also after an error. */
+enum status nanobragg_prepare(struct nanobragg *n, struct experiment *x, struct recipe *r,
+                              struct source **sources, struct error *e);
+
+/* Width of the rotation for headers, by the rules of the phi steps. */
+double nanobragg_osc_rad(const struct orientation_request *o);
 
 #endif

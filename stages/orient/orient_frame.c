@@ -2,7 +2,7 @@
 #include "orient_frame.h"
 
 #include "base/alloc.h"
-#include "physics/crystal/random_rotation.h"
+#include "physics/crystal/orientation.h"
 #include "physics/setup.h"
 
 /* Draws the random misset of nanoBragg, which is not uniform.  Frame k has the seed plus k. */

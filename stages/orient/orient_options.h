@@ -9,9 +9,8 @@
 #include "base/opt.h"
 #include "model/pulse_ids.h"
 #include "physics/beam/pulse.h"
-#include "physics/beam/pump.h"
 #include "physics/crystal/population.h"
-#include "physics/crystal/shift.h"
+#include "physics/detector/panels.h"
 #include "physics/request.h"
 
 /* Values of --steps. */

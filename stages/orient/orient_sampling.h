@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "model/experiment.h"
 #include "orient_options.h"
-#include "physics/beam/spectrum.h"
+#include "physics/beam/pulse.h"
 
 /* With --steps=auto sets the phi steps and mosaic domains of *o that were not given, and raises the
  * oversampling of *x to what the spots need.  Sets the channels of *spectrum if they were not

@@ -1,4 +1,7 @@
-/* What bragg-refine knows: parameters, starts, the frame at hand, what became of all. */
+/*
+ * What the sources of bragg-refine share: the options, the parameters that are fitted, what frames
+ * start from, the frame that is being fitted, and the results of all frames.
+ */
 #ifndef BRAGG_STAGES_REFINE_H
 #define BRAGG_STAGES_REFINE_H
 
@@ -10,7 +13,6 @@
 #include "model/frame.h"
 #include "refine/fit.h"
 #include "refine/joint.h"
-#include "refine_indexed.h"
 #include "stages/noise/point_spread.h"
 #include "stages/shared/beam_plan.h"
 #include "stages/shared/free_parameters.h"
@@ -86,6 +88,18 @@ struct refine_place {
     double level;            // factor on the background
 };
 
+/* Lattices that an indexing program found, by frames: what frames start from with --indexed. */
+struct indexed_lattice {
+    uint64_t frame;
+    double a_matrix[9];  // in the middle of the frame: columns a*, b*, c* in 1/A, in the lab
+};
+
+/* Zeroed: none. */
+struct indexed {
+    size_t count, room;
+    struct indexed_lattice *lattices;  // owned; by frames
+};
+
 struct refine {
     const struct refine_options *options;
     const struct engine *engine;
@@ -131,21 +145,18 @@ enum status refine_share(struct refine *f, struct error *e);
 /* One frame; what is wrong with it alone becomes its verdict. */
 enum status refine_take(struct refine *f, const struct frame *frame, struct error *e);
 
-void refine_close(struct refine *f);
-void refine_result_free(struct refine_result *r);
-
-/* --- starts (refine_start.c) -------------------------------------------------------- */
-
-/* Reads --start and --indexed, and makes the model. */
-enum status refine_starts_open(struct refine *f, struct error *e);
-void refine_starts_close(struct refine *f);
-
 /* Makes *start what the frame of this recipe starts from; *found: there is such a start.  It is for
  * the caller to free in any case. */
 enum status refine_start(struct refine *f, const struct recipe *own, struct recipe *start,
                          bool *found, struct error *e);
 
-/* --- places (refine_place.c) -------------------------------------------------------- */
+/* Frees all that *f owns, but not its options. */
+void refine_close(struct refine *f);
+
+/* Frees what a result owns. */
+void refine_result_free(struct refine_result *r);
+
+/* --- places (refine_model.c) -------------------------------------------------------- */
 
 /* A copy, or STATUS_FAILED when memory is out. */
 enum status refine_copy(struct recipe *to, const struct recipe *from, struct error *e);
@@ -179,7 +190,7 @@ void refine_broaden(struct experiment *x);
 /* The model with broad spots of as many photons, into f->pixels.blurred. */
 enum status refine_blur(struct refine *f, struct error *e);
 
-/* --- point spread (refine_spread.c) --------------------------------------------------- */
+/* --- point spread (refine_model.c) --------------------------------------------------- */
 
 struct refine_spread;
 
@@ -188,45 +199,7 @@ enum status refine_spread_open(struct refine_spread **spread, const struct psf *
                                const struct experiment *x, int threads, struct error *e);
 void refine_spread_close(struct refine_spread **spread);
 
-/* Spreads an image as far as the light of the brightest pixel of a frame goes. */
-enum status refine_spread_image(struct refine_spread *s, double brightest, float *image,
-                                struct error *e);
-
-/* Photons and derivatives, means[] and slopes[set->count x ...], of the pixels of the list, after
- * the point spread. */
-enum status refine_spread_derive(struct refine_spread *s, struct refine_place *at,
-                                 const struct parameters *set, const struct refine_list *list,
-                                 double *means, float *slopes, struct error *e);
-
-/* --- frames that share parameters (refine_team.c) ------------------------------------ */
-
-/* The good frames, after refine_team_open. */
-struct refine_team {
-    size_t count;
-    struct refine_result **members;  // owned
-    struct fit_sums *sums;           // owned, with the arrays of the members: of their own fits
-    double *totals;                  // [count x parameters], owned: of their own fits
-    double *steps;                   // likewise: to where they agree, as joint_meet says
-    double away[FREE_PARAMETERS_MAX];
-    struct joint problem;  // but for what evaluates; *t is to stay
-};
-
-/* Finds where frames agree.  Frames then are, in what they share, where all began: their recipes
- * and their totals.  Closed after an error, too. */
-enum status refine_team_open(const struct refine *f, struct refine_team *t, struct error *e);
-void refine_team_close(struct refine_team *t);
-
-/* Of steps, those that change recipes, or the experiment, as all frames or only this one have it:
- * set[] of the engine's parameters. */
-enum refine_change { REFINE_CHANGES_RECIPE, REFINE_CHANGES_ALL, REFINE_CHANGES_OWN };
-void refine_team_pick(const struct free_parameters *free, const double *steps,
-                      enum refine_change change, double *set);
-
-/* Values with error bars: own ones with what all frames tell of the shared ones. */
-enum status refine_team_tell(const struct refine *f, const struct refine_team *t,
-                             const struct fit_sums *sums, struct error *e);
-
-/* --- fits of many processes (refine_gather.c) ------------------------------------------ */
+/* --- fits of many processes (refine_shared.c) ------------------------------------------ */
 
 /* Gives the frame that was taken last what was found, and forgets all but its verdict. */
 void refine_send(struct refine *f, struct frame *frame);
@@ -269,6 +242,7 @@ void refine_tell(const struct free_parameters *free, size_t k, double total, dou
 
 /* --- pixels (refine_pixels.c) ------------------------------------------------------ */
 
+/* Makes room for the pixels of a frame, `all` of them; closed after an error, too. */
 enum status refine_pixels_open(struct refine_pixels *p, size_t all, struct error *e);
 void refine_pixels_close(struct refine_pixels *p);
 
@@ -287,7 +261,7 @@ enum status refine_list_copy(struct refine_list *to, const struct refine_list *f
                              struct error *e);
 void refine_list_free(struct refine_list *list);
 
-/* --- what is told (refine_text.c) -------------------------------------------------- */
+/* --- what is told (refine_output.c) -------------------------------------------------- */
 
 /* Orders results by frame. */
 void refine_sort(struct refine *f);
@@ -305,7 +279,7 @@ enum status refine_write_table(const struct refine *f, FILE *out, struct error *
 /* A line for each good frame and parameter: covariances of its own fit, in the table's units. */
 enum status refine_write_covariance(const struct refine *f, FILE *out, struct error *e);
 
-/* --- recipes (refine_recipes.c) ---------------------------------------------------- */
+/* --- recipes (refine_output.c) ---------------------------------------------------- */
 
 /* The model as it is now, with blocks of whole cells; false when memory is out. */
 bool refine_copy_model(const struct refine *f, struct experiment *x);
@@ -316,7 +290,7 @@ void refine_give(struct refine *f, struct recipe *r);
 /* Writes a recording of the recipes as they are now; `route`: of the frames' experiment. */
 enum status refine_write_recipes(struct refine *f, const struct route *route, struct error *e);
 
-/* --- for DIALS (refine_expt.c) ------------------------------------------------------ */
+/* --- for DIALS (refine_output.c) ------------------------------------------------------ */
 
 /* Writes an experiment list of the good frames, a still for each that stands still. */
 enum status refine_write_expt(const struct refine *f, FILE *out, struct error *e);

@@ -1,10 +1,148 @@
-/* What frames have in common, fitted together with what each has of its own. */
+/*
+ * Frames that share parameters.  Each frame was fitted by itself before.  Here is where these fits
+ * agree (struct team), the fit of what frames share together with what each has of its own, and
+ * the same for frames that many processes fitted: what one of them sends, and how bragg-refine
+ * --gather puts their fits together.
+ */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/history.h"
 #include "engine/derivatives/parameter_step.h"
 #include "refine.h"
+
+/* --- where frames agree ------------------------------------------------------ */
+
+/* The good frames, after team_open. */
+struct team {
+    size_t count;
+    struct refine_result **members;  // owned
+    struct fit_sums *sums;           // owned, with the arrays of the members: of their own fits
+    double *totals;                  // [count x parameters], owned: of their own fits
+    double *steps;                   // likewise: to where they agree, as joint_meet says
+    double away[FREE_PARAMETERS_MAX];
+    struct joint problem;  // but for what evaluates; *t is to stay
+};
+
+/* Which steps: those that change recipes, or the experiment of all frames, or that of one frame. */
+enum changes { REFINE_CHANGES_RECIPE, REFINE_CHANGES_ALL, REFINE_CHANGES_OWN };
+
+/* The good frames. */
+static bool list_members(const struct refine *f, struct team *t)
+{
+    t->members = mem_array(f->nresults + 1, sizeof *t->members);
+    t->sums = mem_array(f->nresults + 1, sizeof *t->sums);
+    if (!t->members || !t->sums)
+        return false;
+    for (size_t i = 0; i < f->nresults; i++) {
+        struct refine_result *r = &f->results[i];
+        if (r->verdict != REFINE_GOOD)
+            continue;
+        t->sums[t->count] = (struct fit_sums){.gradient = r->gradient, .fisher = r->fisher};
+        t->members[t->count++] = r;
+    }
+    return true;
+}
+
+/* Sets set[] of the engine's parameters from the steps that make these changes. */
+static void pick_steps(const struct free_parameters *free, const double *steps, enum changes change,
+                       double *set)
+{
+    for (size_t k = 0; k < free->set.count; k++) {
+        const enum changes its = !refine_is_of_experiment(&free->set.items[k])
+                                     ? REFINE_CHANGES_RECIPE
+                                 : k < free->local_of_set ? REFINE_CHANGES_OWN
+                                                          : REFINE_CHANGES_ALL;
+        set[k] = its == change ? steps[free_parameters_place(free, k)] : 0.0;
+    }
+}
+
+/* What a frame shares is as it was. */
+static enum status begin_again(const struct refine *f, struct refine_result *r, struct error *e)
+{
+    const struct free_parameters *free = &f->free;
+    struct experiment x = f->model;
+    double back[FREE_PARAMETERS_MAX] = {0}, set[PARAMETERS_MAX];
+    for (size_t k = free->local; k < free->count; k++) {
+        back[k] = -r->total[k];
+        r->total[k] = 0.0;
+    }
+    pick_steps(free, back, REFINE_CHANGES_RECIPE, set);
+    return parameter_step_take(&free->set, set, &x, &r->recipe, e);
+}
+
+static enum status meet(const struct refine *f, struct team *t, struct error *e)
+{
+    const struct free_parameters *free = &f->free;
+    const size_t n = free->count, local = free->local;
+    for (size_t i = 0; i < t->count; i++)
+        memcpy(t->totals + i * n, t->members[i]->total, n * sizeof *t->totals);
+    for (size_t k = local; k < n; k++)
+        t->away[k - local] = -refine_centre(free, t->members[0], k);
+    t->problem = (struct joint){.frames = t->count,
+                                .count = n,
+                                .local = local,
+                                .first = t->steps,
+                                .prior = free->prior + local,
+                                .away = t->away};
+    enum status s = joint_meet(&t->problem, t->sums, t->totals, t->steps, e);
+    for (size_t i = 0; i < t->count && !s; i++)
+        s = begin_again(f, t->members[i], e);
+    return s;
+}
+
+/* Finds where frames agree.  Frames then are, in what they share, where all began: their recipes
+ * and their totals.  Closed after an error, too. */
+static enum status team_open(const struct refine *f, struct team *t, struct error *e)
+{
+    *t = (struct team){0};
+    if (!list_members(f, t))
+        return error_memory(e, "the frames");
+    t->totals = mem_array(t->count * f->free.count + 1, sizeof *t->totals);
+    t->steps = mem_array(t->count * f->free.count + 1, sizeof *t->steps);
+    if (!t->totals || !t->steps)
+        return error_memory(e, "the frames");
+    return t->count ? meet(f, t, e) : STATUS_OK;
+}
+
+static void team_close(struct team *t)
+{
+    mem_free(t->members);
+    mem_free(t->sums);
+    mem_free(t->totals);
+    mem_free(t->steps);
+}
+
+/* Values with error bars: own ones with what all frames tell of the shared ones. */
+static enum status set_values(const struct refine *f, const struct team *t,
+                              const struct fit_sums *sums, struct error *e)
+{
+    const struct free_parameters *free = &f->free;
+    double prior[FREE_PARAMETERS_MAX] = {0}, weakest[FREE_PARAMETERS_MAX];
+    const struct information_layout layout = {free->count, free->local, prior};
+    struct information all = {0};
+    struct information_bounds bounds = {0};
+    enum status s = STATUS_OK;
+    memcpy(prior + free->local, free->prior + free->local,
+           (free->count - free->local) * sizeof *prior);
+    for (size_t i = 0; i < t->count && !s; i++)
+        s = information_add(&all, &layout, i, 1, 0.0, sums[i].fisher, e);
+    s = s ? s : information_solve(&all, &layout, &bounds, weakest, e);
+    for (size_t i = 0; i < t->count && !s; i++)
+        for (size_t k = 0; k < free->count; k++)
+            refine_tell(free, k, t->members[i]->total[k],
+                        k >= free->local      ? bounds.all[k]
+                        : all.frames[i].error ? all.frames[i].error[k]
+                                              : INFINITY,
+                        t->members[i]);
+    information_bounds_free(&bounds);
+    information_free(&all);
+    return s;
+}
+
+/* --- what frames have in common, fitted together with what each has of its own  */
 
 /* A frame after the steps that were tried last. */
 struct trial {
@@ -15,7 +153,7 @@ struct trial {
 
 struct shared_fit {
     struct refine *f;
-    struct refine_team team;
+    struct team team;
     struct trial *trials;     // owned: of each member
     struct experiment trial;  // owned: the model after steps
     double *totals;           // [members x parameters], owned: as tried last
@@ -37,14 +175,14 @@ static enum status stand(struct shared_fit *t, size_t i, const double *steps,
         at->level *= exp(steps[free->local_of_set]);
     if (!recipe_copy(&at->recipe, &r->recipe))
         return error_memory(e, "a recipe");
-    refine_team_pick(free, steps, REFINE_CHANGES_RECIPE, set);
+    pick_steps(free, steps, REFINE_CHANGES_RECIPE, set);
     enum status s = parameter_step_take(&free->set, set, at->x, &at->recipe, e);
     if (s || !f->own_moves)
         return s;
     s = refine_own(at, &t->trial, e);
     for (size_t k = 0; k < free->count; k++)
         totals[k] = r->total[k] + steps[k];
-    refine_team_pick(free, totals, REFINE_CHANGES_OWN, set);
+    pick_steps(free, totals, REFINE_CHANGES_OWN, set);
     s = s ? s : parameter_step_take(&free->set, set, at->x, &nothing, e);
     return s ? s : refine_plan(f, at, e);
 }
@@ -93,7 +231,7 @@ static enum status evaluate(void *model, const double *steps, struct fit_sums *s
     experiment_free(&t->trial);
     if (!experiment_copy(&t->trial, &f->model))
         return error_memory(e, "the experiment");
-    refine_team_pick(&f->free, steps, REFINE_CHANGES_ALL, set);
+    pick_steps(&f->free, steps, REFINE_CHANGES_ALL, set);
     enum status s = parameter_step_take(&f->free.set, set, &t->trial, &nothing, e);
     if (!s && !f->own_moves)
         s = beam_plan_create(&plan, f->engine, &t->trial, &how, e);
@@ -129,7 +267,7 @@ static enum status open_fit(struct shared_fit *t, struct error *e)
 {
     const struct refine *f = t->f;
     size_t most = 0;
-    enum status s = refine_team_open(f, &t->team, e);
+    enum status s = team_open(f, &t->team, e);
     if (s)
         return s;
     for (size_t i = 0; i < t->team.count; i++)
@@ -146,7 +284,7 @@ static void close_fit(struct shared_fit *t)
 {
     for (size_t i = 0; i < t->team.count && t->trials; i++)
         recipe_free(&t->trials[i].recipe);
-    refine_team_close(&t->team);
+    team_close(&t->team);
     mem_free(t->trials);
     experiment_free(&t->trial);
     mem_free(t->totals);
@@ -171,11 +309,172 @@ enum status refine_share(struct refine *f, struct error *e)
         problem.accept = accept;
         problem.model = &t;
         s = joint_run(&problem, &fit, e);
-        s = s ? s : refine_team_tell(f, &t.team, fit.sums, e);
+        s = s ? s : set_values(f, &t.team, fit.sums, e);
         for (size_t i = 0; i < t.team.count && !s; i++)
             refine_decide(f, t.team.members[i]);
     }
     joint_free(&fit);
     close_fit(&t);
+    return s;
+}
+
+/* --- fits of many processes -------------------------------------------------- */
+
+_Static_assert((int)REFINED_WHY_SIZE == (int)REFINE_WHY_SIZE, "words have room");
+
+/* Only of these a frame's values are told. */
+static bool has_values(enum refine_verdict v)
+{
+    return v == REFINE_GOOD || v == REFINE_POOR || v == REFINE_STUCK;
+}
+
+void refine_send(struct refine *f, struct frame *frame)
+{
+    struct refine_result *last = &f->results[f->nresults - 1];
+    struct refined *to = &frame->refined;
+    const bool told = has_values(last->verdict);
+    *to = (struct refined){.present = true,
+                           .verdict = last->verdict,
+                           .lattices = last->lattices,
+                           .pixels = last->pixels,
+                           .far = last->far,
+                           .steps = (size_t)last->steps,
+                           .photons = last->photons,
+                           .chi2 = fmin(last->chi2, 1e300),
+                           .settled = last->settled,
+                           .count = told ? f->free.count : 0,
+                           .local = told ? f->free.local : 0};
+    memcpy(to->why, last->why, sizeof to->why);
+    if (told) {
+        to->numbers = last->start;
+        last->start = NULL;
+    }
+    refine_give(f, &frame->recipe);
+}
+
+/* The line of those who fitted last; NULL: there is none. */
+static const char *line_of_parts(const char *history)
+{
+    static const char name[] = "bragg-refine\t";
+    const char *found = NULL;
+    for (const char *line = history; line && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, name, sizeof name - 1) == 0)
+            found = line;
+    }
+    return found;
+}
+
+/* Names and priors as those who fitted had them. */
+static enum status take_names(struct refine *f, const char *history, struct error *e)
+{
+    char part[8], parameters[4096], share[4096], priors[4096], *rest = priors, *one;
+    const char *line = line_of_parts(history);
+    if (!line || !history_value(line, "part", part, sizeof part))
+        return error_set(e, STATUS_INPUT,
+                         "--gather: nobody has fitted frames before: bragg-refine --part does");
+    if (!history_value(line, "parameters", parameters, sizeof parameters) ||
+        !history_value(line, "prior", priors, sizeof priors))
+        return error_set(e, STATUS_INPUT, "--gather: the names of parameters are too long");
+    f->shares = history_value(line, "share", share, sizeof share);
+    enum status s =
+        free_parameters_parse(&f->free, parameters, f->shares ? share : NULL, &f->model, e);
+    while (!s && (one = strsep(&rest, ",")))
+        s = *one ? free_parameters_prior(&f->free, one, true, e) : STATUS_OK;
+    return s ? s : refine_check_names(f, e);
+}
+
+enum status refine_gather_begin(struct refine *f, const struct experiment *data, struct error *e)
+{
+    f->data = data;
+    return experiment_copy(&f->model, data) ? take_names(f, data->history, e)
+                                            : error_memory(e, "the experiment");
+}
+
+static bool is_sound(const struct refine *f, const struct refined *r)
+{
+    if (!r->present || r->verdict >= REFINE_VERDICTS || !memchr(r->why, 0, sizeof r->why))
+        return false;
+    if (!has_values(r->verdict))
+        return true;
+    if (r->count != f->free.count || r->local != f->free.local || !r->numbers)
+        return false;
+    for (size_t i = 0; i < refined_numbers(r->count) && r->verdict == REFINE_GOOD; i++)
+        if (!isfinite(r->numbers[i]))
+            return false;
+    return true;
+}
+
+enum status refine_gather_take(struct refine *f, struct frame *frame, struct error *e)
+{
+    const struct refined *from = &frame->refined;
+    struct refine_result *r;
+    if (!is_sound(f, from))
+        return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has no fit of bragg-refine --part",
+                         frame->recipe.id);
+    const enum status s = refine_open_result(f, &r, e);
+    if (s)
+        return s;
+    r->id = frame->recipe.id;
+    r->verdict = (enum refine_verdict)from->verdict;
+    r->lattices = from->lattices;
+    r->pixels = from->pixels;
+    r->far = from->far;
+    r->steps = (int)from->steps;
+    r->photons = from->photons;
+    r->chi2 = from->chi2;
+    r->settled = from->settled;
+    memcpy(r->why, from->why, sizeof r->why);
+    if (has_values(r->verdict))
+        memcpy(r->start, from->numbers, refined_numbers(from->count) * sizeof *r->start);
+    r->recipe = frame->recipe;
+    frame->recipe = (struct recipe){0};
+    return r->verdict == REFINE_GOOD ? refine_correlate(&f->free, r, e) : STATUS_OK;
+}
+
+/* How much chi2 a pixel grows where a frame follows the others, by the curvature: as much as twice
+ * ln likelihood. */
+static double loss_of(const struct free_parameters *free, const struct refine_result *r,
+                      const double *totals, const double *steps)
+{
+    const size_t n = free->count;
+    double away[FREE_PARAMETERS_MAX], sum = 0.0;
+    for (size_t i = 0; i < n; i++)
+        away[i] = steps[i] - (i < free->local ? 0.0 : totals[i]);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++)
+            sum += away[i] * r->fisher[i * n + k] * away[k];
+    return r->pixels ? sum / (double)r->pixels : 0.0;
+}
+
+/* A frame goes where all agree. */
+static enum status follow(struct refine *f, struct refine_result *r, const double *totals,
+                          const double *steps, struct error *e)
+{
+    double set[PARAMETERS_MAX];
+    r->chi2 += loss_of(&f->free, r, totals, steps);
+    for (size_t k = 0; k < f->free.count; k++)
+        r->total[k] += steps[k];
+    pick_steps(&f->free, steps, REFINE_CHANGES_RECIPE, set);
+    return parameter_step_take(&f->free.set, set, &f->model, &r->recipe, e);
+}
+
+enum status refine_gather_share(struct refine *f, struct error *e)
+{
+    struct team t = {0};
+    struct recipe nothing = {0};
+    double set[PARAMETERS_MAX];
+    const size_t n = f->free.count;
+    if (!f->shares)
+        return STATUS_OK;
+    enum status s = team_open(f, &t, e);
+    if (!s && t.count) {
+        pick_steps(&f->free, t.steps, REFINE_CHANGES_ALL, set);
+        s = parameter_step_take(&f->free.set, set, &f->model, &nothing, e);
+    }
+    for (size_t i = 0; i < t.count && !s; i++)
+        s = follow(f, t.members[i], t.totals + i * n, t.steps + i * n, e);
+    s = s || !t.count ? s : set_values(f, &t, t.sums, e);
+    team_close(&t);
     return s;
 }

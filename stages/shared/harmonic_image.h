@@ -5,7 +5,7 @@
 
 #include "engine/derivatives/derive.h"
 #include "engine/engine.h"
-#include "physics/beam/harmonic.h"
+#include "physics/beam/beam.h"
 
 struct harmonic_image {
     const struct engine *engine;

@@ -6,7 +6,7 @@
 #include "base/vec.h"
 #include "io/images/picture_draw.h"
 #include "model/beam.h"
-#include "physics/beam/aim.h"
+#include "physics/detector/panels.h"
 #include "physics/detector/predict.h"
 
 enum { ARCS = 720, DASH = 3 };  // of a ring; arcs in a dash and in the gap behind it
@@ -25,7 +25,7 @@ static bool place(const struct canvas *c, const double direction[3], int64_t *px
 {
     const struct picture *p = c->picture;
     double fast, slow;
-    if (!aim_panel(c->panel, c->x->beam.direction, direction, &fast, &slow))
+    if (!ray_to_pixel(c->panel, c->x->beam.direction, direction, &fast, &slow))
         return false;
     const double k = (double)p->zoom / (double)p->factor, x = floor(fast * k), y = floor(slow * k);
     if (!(fabs(x) < 1e5 && fabs(y) < 1e5))
@@ -51,7 +51,7 @@ static bool place_on_ring(const struct canvas *c, double twotheta_rad, double az
                           int64_t *y)
 {
     double direction[3];
-    aim_cone(c->x->beam.direction, twotheta_rad, azimuth, direction);
+    ray_on_cone(c->x->beam.direction, twotheta_rad, azimuth, direction);
     return place(c, direction, x, y);
 }
 

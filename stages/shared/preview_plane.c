@@ -5,7 +5,6 @@
 
 #include "base/alloc.h"
 #include "base/vec.h"
-#include "physics/beam/aim.h"
 #include "physics/detector/panels.h"
 
 #define LEAST_COSINE 0.2  // of the angle to the beam, of what is shown
@@ -89,7 +88,7 @@ static void put(struct preview_plane *plane, const struct experiment *x, const d
     const struct panel *p = &plane->panel;
     float *pixels = plane->image.pixels;
     double fast, slow;
-    if (!is_shown(x, at) || !aim_panel(p, x->beam.direction, at, &fast, &slow))
+    if (!is_shown(x, at) || !ray_to_pixel(p, x->beam.direction, at, &fast, &slow))
         return;
     const int64_t f = (int64_t)floor(fast), s = (int64_t)floor(slow);
     if (f < 0 || s < 0 || f >= p->fast_pixels || s >= p->slow_pixels)

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "model/recipe.h"
-#include "physics/beam/aim.h"
+#include "physics/detector/panels.h"
 #include "physics/detector/pixel.h"
 #include "stages/shared/preview_marks.h"
 
@@ -26,7 +26,7 @@ static bool aim(const struct experiment *x, const struct panel *shown, const dou
                 struct web_mark *m)
 {
     double fast, slow;
-    if (!aim_panel(shown, x->beam.direction, direction, &fast, &slow) ||
+    if (!ray_to_pixel(shown, x->beam.direction, direction, &fast, &slow) ||
         !(fast >= 0 && slow >= 0 && fast <= (double)shown->fast_pixels &&
           slow <= (double)shown->slow_pixels))
         return false;

@@ -1,5 +1,5 @@
 /* Command lines of nanoBragg. */
-#include "../../stages/nanobragg/nanobragg_setup.h"
+#include "../../stages/nanobragg/nanobragg_options.h"
 #include "check.h"
 #include "engine/reference/faithful.h"
 

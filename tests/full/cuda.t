@@ -9,7 +9,7 @@ compile() {
 	printf '#include "%s"\n' "$1" >header.cu
 	nvcc -std=c++17 -I"$top/common" -D_GNU_SOURCE -c header.cu -o header.o
 }
-cd "$top/common" && headers=$(echo base/rng.h base/portable_math.h physics/*.h) && cd "$tap_scratch" || exit 1
+cd "$top/common" && headers=$(echo base/rng.h base/portable_math.h && find physics -name '*.h' | sort) && cd "$tap_scratch" || exit 1
 for header in $headers; do
 	check "$header" compile "$header"
 done

@@ -4,8 +4,8 @@
 
 #include "base/alloc.h"
 #include "engine/detector/noise.h"
+#include "physics/background/amorphous.h"
 #include "physics/background/background.h"
-#include "physics/background/water.h"
 
 /* Counts; all that a card can do; no counts, 32 bits. */
 static const struct noise after_noises[] = {

@@ -6,7 +6,6 @@
 
 #include "base/isa.h"
 #include "physics/background/background.h"
-#include "physics/background/background_loop.h"
 
 enum { EDGE = 11, PIXELS = EDGE * EDGE };
 

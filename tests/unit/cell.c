@@ -6,7 +6,7 @@
 #include "model/recipe.h"
 #include "near.h"
 #include "physics/crystal/cell.h"
-#include "physics/crystal/mosaic.h"
+#include "physics/crystal/orientation.h"
 #include "physics/setup.h"
 #include "physics_request.h"
 

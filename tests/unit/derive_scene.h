@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/vec.h"
 #include "engine/derivatives/derive.h"
-#include "physics/crystal/mosaic.h"
+#include "physics/crystal/orientation.h"
 #include "physics/detector/detector.h"
 #include "physics/setup.h"
 #include "physics_request.h"

@@ -2,7 +2,7 @@
 #include "footprint_spot.h"
 
 #include "base/rng.h"
-#include "physics/detector/footprint.h"
+#include "physics/crystal/illuminated_volume.h"
 
 /* ---- arithmetic ------------------------------------------------------------------- */
 

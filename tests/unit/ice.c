@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
-#include "physics/background/ice.h"
+#include "physics/background/amorphous.h"
 
 enum { ATOMS = 20, MOST = 9, MOST_L = 10, REFLECTIONS = 20000 };
 

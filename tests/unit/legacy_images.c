@@ -10,7 +10,7 @@
 
 #include "io/images/nanobragg_files.h"
 #include "io/output/replace.h"
-#include "physics/noise/legacy_images.h"
+#include "physics/noise/noisify.h"
 
 /* 3 x 2 pixels; the last column is outside the region, pixel (1,1) masked. */
 static uint8_t mask[6] = {1, 1, 1, 1, 0, 1};

@@ -9,10 +9,9 @@
 #include "engine_case.h"
 #include "engine_run.h"
 #include "gpu/gpu.h"
+#include "physics/background/amorphous.h"
 #include "physics/background/background.h"
-#include "physics/background/water.h"
 #include "physics/detector/panels.h"
-#include "physics/detector/presets.h"
 
 /* A case is a line. */
 // clang-format off

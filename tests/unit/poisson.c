@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "engine/detector/noise_loop.h"
-#include "physics/noise/poisson_table.h"
+#include "physics/noise/poisson.h"
 
 enum { DRAWS = 500 * NOISE_CHUNK, BINS = 4096 };
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "physics/crystal/random_rotation.h"
+#include "physics/crystal/orientation.h"
 
 enum { DRAWS = 50000, BINS = 20 };
 

@@ -8,7 +8,6 @@
 #include "base/units.h"
 #include "model/recipe.h"
 #include "physics/beam/pulse.h"
-#include "physics/beam/spectrum.h"
 
 enum { SHOTS = 1000, CHANNELS = 1000 };
 static const double MEAN_EV = 9000.0;

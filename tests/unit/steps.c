@@ -3,7 +3,7 @@
 
 #include "base/units.h"
 #include "near.h"
-#include "physics/crystal/steps.h"
+#include "physics/request.h"
 
 enum { N = 1, R = 2, S = 4 };  // what is given
 

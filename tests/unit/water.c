@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "physics/background/water.h"
+#include "physics/background/amorphous.h"
 
 static void forward_scattering_of_water_is_the_compressibility(void **state)
 {

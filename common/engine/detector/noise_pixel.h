@@ -14,7 +14,7 @@
 #include "engine/detector/noise_inverse.h"
 #endif
 #include "engine/detector/noise_loop.h"
-#include "physics/noise/poisson_table.h"
+#include "physics/noise/poisson.h"
 
 /* More than a sum of probabilities in single precision can be off by: three roundings of
  * 2^-24 a term, so 3 POISSON_NEAR_MEAN of them on the average, 1.5e-6; 0.3e-6 of e^-mean, 0.7e-6 of

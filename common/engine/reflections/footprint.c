@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "physics/detector/footprint.h"
+#include "physics/crystal/illuminated_volume.h"
 
 enum status footprint_create(struct footprint **f, const struct experiment *x, int threads,
                              struct error *e)
@@ -52,7 +52,7 @@ static bool is_seen(const struct experiment *x, const double lit[9])
 float *footprint_begin(struct footprint *f, const struct recipe *r, float *pixels, struct error *e)
 {
     double lit[9];
-    if (!f || !footprint_lit(f->x, r, lit) || !is_seen(f->x, lit)) {
+    if (!f || !illuminated_covariance(f->x, r, lit) || !is_seen(f->x, lit)) {
         if (f)
             f->is_seen = false;
         return pixels;

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "engine/reflections/footprint.h"
-#include "physics/detector/footprint.h"
+#include "physics/crystal/illuminated_volume.h"
 #include "physics/detector/pixel.h"
 
 enum { DIRECTIONS_MAX = 1024 };  // of a panel; widths from 0.3 to 100 px need fewer

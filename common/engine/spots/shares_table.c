@@ -6,7 +6,7 @@
 #include "base/units.h"
 #include "engine/crystal/mean_beam.h"
 #include "engine/spots/shares_sort.h"
-#include "physics/detector/reflection.h"
+#include "physics/detector/predict.h"
 
 /* What a row says of the lattice point itself. */
 static void describe(const struct shares *s, const struct lit_reflection *f,

@@ -1,7 +1,7 @@
 /*
  * The files of nanoBragg, nonBragg and noisify: raw floats, SMV with 16- or
  * 32-bit pixels, PGM.  The images themselves are computed by
- * physics/noise/legacy_images.h:
+ * physics/noise/noisify.h:
  *
  *     legacy_statistics(...)  legacy_ideal(...)  legacy_preview(...)  legacy_noise(...)
  *     nanobragg_write_float(...)  nanobragg_write_smv(...)  ...

@@ -1,10 +1,15 @@
 /*
- * Photons from amorphous matter in the beam (air, water, a jet): an image that
- * depends on the experiment only and is added to the crystal's.
+ * Photons that no crystal scatters, as images that are added to those of the crystals: those from
+ * amorphous matter in the beam (air, water, ice), which depend on the experiment and its sources
+ * alone, and the streak of a liquid jet, which is drawn for every frame.
  */
 #ifndef BRAGG_PHYSICS_BACKGROUND_H
 #define BRAGG_PHYSICS_BACKGROUND_H
 
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/experiment.h"
 #include "model/recipe.h"
 #include "physics/background/background_pixel.h"
 
@@ -41,5 +46,54 @@ const struct source *background_sources(const struct beam *beam, const struct re
 enum status background_image(const struct experiment *x, const struct source *sources,
                              size_t nsources, const struct background_material *materials,
                              size_t nmaterials, int threads, float *photons, struct error *e);
+
+/* --- the loop over pixels, background_loop.c ------------------------------------ */
+
+enum { BACKGROUND_RUN = 256 };  // pixels whose arrays stay in the first cache
+
+/* Compiled for one instruction set; every one gives the bytes of background_photons. */
+struct background_kernels {
+    /* Photons of `count` pixels of a row, at most BACKGROUND_RUN, from (fast, slow) on, whether
+     * they are computed or not. */
+    void (*run)(const struct background_scene *scene, const struct panel *p, int64_t fast,
+                int64_t slow, int count, float *photons);
+};
+
+extern const struct background_kernels background_kernels_baseline, background_kernels_avx2,
+    background_kernels_avx512;
+
+/* --- the streak of a jet --------------------------------------------------------- */
+
+/*
+ * The streak of a liquid jet: its surface refracts and reflects the beam across the jet.  A model
+ * by the looks of such frames, with as many photons as are asked for:
+ *
+ *     photons of a pixel = N omega exp(-|v|/w) / (2 pi w l (1 + (u/l)^2))
+ *
+ * where u and v are the tangents of the angles from the beam along the streak and across it.
+ */
+
+struct streak {
+    double photons;        // N of a mean frame of mean fluence
+    double spread;         // log-normal from frame to frame, relative
+    double length, width;  // l and w, rad; where w is less than a pixel, it is widened to one
+    double angle_rad;      // from the first panel's fast axis towards its slow one
+    double angle_rms_rad;  // from frame to frame
+};
+
+/* The frame that a streak is drawn for.  The caller keeps what the pointers point to. */
+struct streak_frame {
+    double relative;               // fluence of the frame relative to the mean fluence
+    uint64_t seed, id;             // the streak is a function of these
+    const struct source *sources;  // [nsources], of the experiment or of the recipe
+    size_t nsources;
+    const double *absorb;  // [nsources], as struct background_scene has it; NULL: all are alike
+};
+
+/* Adds the streak of a frame to photons[experiment_pixels()] where pixels are computed.  A pixel
+ * stands where background_point puts it, and the sensor absorbs the weighted mean of what it
+ * absorbs of the sources. */
+void streak_add(const struct streak *s, const struct experiment *x, const struct streak_frame *f,
+                int threads, float *photons);
 
 #endif

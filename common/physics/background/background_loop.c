@@ -2,7 +2,7 @@
  * Background of pixels in a row, compiled once per instruction set.  Nothing is fused, so all give
  * the bytes of background_photons.  What bounds it: divisions, some 15 for each pixel and source.
  */
-#include "physics/background/background_loop.h"
+#include "physics/background/background.h"
 
 #include "base/isa.h"
 

@@ -1,11 +1,13 @@
 #include "physics/beam/beam.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/units.h"
 #include "base/vec.h"
-#include "physics/check.h"
-#include "physics/crystal/steps.h"
+#include "physics/detector/sensor.h"
+#include "physics/request.h"
 
 /* Flux, exposure and beam size make the fluence where all three are given [2.1]. */
 static enum status set_fluence(const struct beam_request *r, struct beam *b, struct error *e)
@@ -163,4 +165,83 @@ enum status beam_setup(const struct beam_request *r, const struct frame_axes *ax
     for (size_t i = 0; i < b->nsources && !s; i++)
         s = check_wavelength(b->sources[i].wavelength_m, e);
     return s;
+}
+
+/* --- the third harmonic ---------------------------------------------------------- */
+
+enum status harmonic_sensors(const struct detector_request *d, struct experiment *x,
+                             struct error *e)
+{
+    const double energy_eV = m_to_ev(x->beam.wavelength_m);
+    for (struct panel *p = x->panels; p < x->panels + x->npanels; p++) {
+        struct error why;
+        if (!(p->thickness_m > 0.0))
+            continue;
+        p->harmonic_absorption_1_m = d->harmonic_absorption_1_m;
+        if (!(p->harmonic_absorption_1_m > 0.0) &&
+            sensor_harmonic(p, energy_eV, &p->harmonic_absorption_1_m, &why))
+            return error_set(e, STATUS_INPUT,
+                             "--third-harmonic: %s. --harmonic-absorption=UM says what the sensor "
+                             "absorbs of three times the energy",
+                             why.text);
+    }
+    return STATUS_OK;
+}
+
+static void shorten(struct source *sources, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        sources[i].wavelength_m /= HARMONIC_ORDER;
+}
+
+bool harmonic_open(struct harmonic *h, const struct experiment *of)
+{
+    struct experiment *x = &h->x;
+    *h = (struct harmonic){.x = *of};
+    x->panels = mem_copy(of->panels, of->npanels, sizeof *of->panels);
+    x->beam.sources = mem_copy(of->beam.sources, of->beam.nsources, sizeof *of->beam.sources);
+    if (!x->panels || !x->beam.sources)
+        return false;
+    h->depths = sensor_harmonic_depths(&of->panels[0]);
+    for (size_t i = 0; i < x->npanels; i++)
+        sensor_absorb(&x->panels[i], x->panels[i].harmonic_absorption_1_m);
+    shorten(x->beam.sources, x->beam.nsources);
+    x->beam.wavelength_m /= HARMONIC_ORDER;
+    x->beam.fluence_ph_m2 *= of->beam.harmonic_share * of->beam.harmonic_signal;
+    x->beam.harmonic_share = 0.0;
+    x->sampling.oversample =
+        (int)fmin(HARMONIC_OVERSAMPLE * of->sampling.oversample, LIMIT_OVERSAMPLE);
+    return true;
+}
+
+void harmonic_close(struct harmonic *h)
+{
+    mem_free(h->x.panels);
+    mem_free(h->x.beam.sources);
+    mem_free(h->sources);
+    *h = (struct harmonic){0};
+}
+
+const struct source *harmonic_sources(struct harmonic *h, const struct source *sources, size_t n)
+{
+    if (h->room < n) {
+        mem_free(h->sources);
+        h->sources = mem_array(n, sizeof *h->sources);
+        h->room = h->sources ? n : 0;
+    }
+    if (!h->sources)
+        return NULL;
+    for (size_t i = 0; i < n; i++)
+        h->sources[i] = sources[i];
+    shorten(h->sources, n);
+    return h->sources;
+}
+
+bool harmonic_recipe(struct harmonic *h, const struct recipe *r, struct recipe *its)
+{
+    *its = *r;
+    if (!r->nsources)
+        return true;
+    its->sources = harmonic_sources(h, r->sources, r->nsources) ? h->sources : NULL;
+    return its->sources;
 }

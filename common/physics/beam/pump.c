@@ -1,10 +1,9 @@
-#include "physics/beam/pump.h"
+#include "physics/crystal/population.h"
 
 #include <inttypes.h>
 
 #include "base/rng.h"
 #include "base/text.h"
-#include "physics/crystal/population.h"
 
 enum { STATE_DARK, STATE_LIGHT };
 static const intmax_t FRAMES_MAX = 1000000;

@@ -4,7 +4,7 @@
 
 #include "base/units.h"
 #include "base/vec.h"
-#include "physics/check.h"
+#include "physics/request.h"
 
 double cell_volume(const double cell_A[3], const double cell_rad[3])
 {

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "physics/crystal/ensemble_waves.h"
+#include "physics/crystal/ensemble.h"
 #include "physics/fastmath.h"
 
 /* ENSEMBLE_ONE: for who takes a point at a time, a thread of a GPU. */

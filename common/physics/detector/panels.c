@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/rng.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "physics/check.h"
+#include "physics/detector/pixel.h"
+#include "physics/request.h"
 
 void panels_frame(const struct experiment *x, double frame[9])
 {
@@ -214,4 +216,102 @@ enum status panels_cut(const struct layout *l, struct experiment *x, struct erro
     x->panels = list;
     x->npanels *= parts;
     return s;
+}
+
+/* --- from frame to frame ---------------------------------------------------------- */
+
+bool shift_moves(const struct shift *s)
+{
+    return s->coffset_m != 0.0 || s->coffset_jitter_m > 0.0 || s->jitter_m > 0.0 || s->nlisted;
+}
+
+/* The shift without jitter, in the frame of the beam. */
+static void listed_shift(const struct shift *s, uint64_t frame, double by_m[3])
+{
+    for (int i = 0; i < 3; i++)
+        by_m[i] = s->nlisted ? s->listed_m[frame % s->nlisted][i] : 0.0;
+    by_m[2] += s->coffset_m;
+}
+
+enum status shift_check(const struct shift *s, const struct experiment *x, struct error *e)
+{
+    static const double NEAREST_M = 1e-6;
+    const size_t count = s->nlisted ? s->nlisted : shift_moves(s);
+    double frame[9];
+    panels_frame(x, frame);
+    for (size_t k = 0; k < count * x->npanels; k++) {
+        const struct panel *p = &x->panels[k % x->npanels];
+        double by_m[3], lab[3];
+        if (p->curved)
+            return error_set(e, STATUS_INPUT, "a curved detector cannot move from frame to frame");
+        listed_shift(s, k / x->npanels, by_m);
+        to_lab(frame, by_m, lab);
+        if (!(p->close_distance_m + vec_dot(p->normal, lab) > NEAREST_M))
+            return error_set(e, STATUS_INPUT,
+                             "a shift by %g mm along the beam: panel %zu is not behind the sample "
+                             "then",
+                             m_to_mm(by_m[2]), k % x->npanels);
+    }
+    return STATUS_OK;
+}
+
+void shift_make(const struct shift *s, const struct experiment *x, struct recipe *r)
+{
+    double frame[9], by_m[3];
+    r->has_shift = shift_moves(s);
+    if (!r->has_shift)
+        return;
+    listed_shift(s, r->id, by_m);
+    if (s->coffset_jitter_m > 0.0 || s->jitter_m > 0.0) {
+        struct rng random = rng_stream(r->seed, RNG_SHIFT, r->id, 0);
+        by_m[2] += s->coffset_jitter_m * rng_normal(&random);
+        by_m[0] += s->jitter_m * rng_normal(&random);
+        by_m[1] += s->jitter_m * rng_normal(&random);
+    }
+    panels_frame(x, frame);
+    to_lab(frame, by_m, r->shift_m);
+}
+
+/* --- from directions to pixels ---------------------------------------------------- */
+
+/* The inverse of pixel_curve. */
+static bool ray_to_curved(const struct panel *p, const double beam[3], const double direction[3],
+                          double *fast, double *slow)
+{
+    double across_fast[3], across_slow[3], unit[3];
+    vec_unit(direction, unit);
+    pixel_curve_axes(p, beam, across_fast, across_slow);
+    const double a = asin(vec_dot(unit, across_fast));
+    const double b = atan2(vec_dot(unit, across_slow), vec_dot(unit, beam));
+    *fast = (p->beam_fast_m + p->distance_m * a) / p->pixel_m;
+    *slow = (p->beam_slow_m + p->distance_m * b) / p->pixel_m;
+    return p->distance_m > 0.0;
+}
+
+bool ray_to_pixel(const struct panel *p, const double beam[3], const double direction[3],
+                  double *fast, double *slow)
+{
+    if (p->curved)
+        return ray_to_curved(p, beam, direction, fast, slow);
+    const double length = vec_dot(p->origin_m, p->normal) / vec_dot(direction, p->normal);
+    if (!(length > 0.0) || !isfinite(length))
+        return false;
+    double on[3];
+    for (int i = 0; i < 3; i++)
+        on[i] = length * direction[i] - p->origin_m[i];
+    *fast = vec_dot(on, p->fast) / p->pixel_m;
+    *slow = vec_dot(on, p->slow) / p->pixel_m;
+    return true;
+}
+
+void ray_on_cone(const double beam[3], double twotheta_rad, double azimuth_rad, double direction[3])
+{
+    const double other[3] = {fabs(beam[0]) < 0.5, fabs(beam[0]) >= 0.5, 0.0};
+    double u[3], v[3];
+    vec_cross(beam, other, u);
+    vec_unit(u, u);
+    vec_cross(beam, u, v);
+    for (int i = 0; i < 3; i++)
+        direction[i] = cos(twotheta_rad) * beam[i] +
+                       sin(twotheta_rad) * (cos(azimuth_rad) * u[i] + sin(azimuth_rad) * v[i]);
 }

@@ -1,10 +1,9 @@
-#include "physics/detector/presets.h"
+#include "physics/detector/panels.h"
 
 #include <ctype.h>
 #include <math.h>
 
 #include "base/alloc.h"
-#include "physics/detector/panels.h"
 
 /* --- where modules stand --------------------------------------------------------- */
 

@@ -5,9 +5,8 @@
 
 #include "base/portable_math.h"
 #include "base/units.h"
-#include "physics/beam/harmonic.h"
-#include "physics/check.h"
-#include "physics/crystal/steps.h"
+#include "physics/beam/beam.h"
+#include "physics/request.h"
 
 /* Mass attenuation of silicon, cm^2/g; the edge has two rows. */
 static const double keV[] = {1,  1.5, 1.8389, 1.8389, 2,  3,  4,  5,   6,   8,  10,

@@ -1,7 +1,13 @@
 /*
- * The detector model of noisify, to the last bit: photons from a float image,
- * shutter flicker, calibration error, counting noise, point spread, readout
- * noise, and counts.  For faithful mode.  Images are ny rows of nx pixels.
+ * From photons to counts as three older programs do it, to the last bit, for faithful mode.
+ *
+ * noisify_*: the detector model of noisify: photons from a float image, shutter flicker,
+ * calibration error, counting noise, point spread, readout noise, and counts.  Images are ny rows
+ * of nx pixels.
+ *
+ * legacy_*: the integer images that nanoBragg and nonBragg write of a float image of one panel
+ * [4.1].  Images are fast_pixels * slow_pixels items; the ROI and the mask of the panel decide
+ * which pixels count.
  */
 #ifndef BRAGG_PHYSICS_NOISIFY_H
 #define BRAGG_PHYSICS_NOISIFY_H
@@ -9,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "model/experiment.h"
 #include "physics/detector/psf.h"
 #include "physics/noise/ran1.h"
 
@@ -36,5 +43,37 @@ void noisify_ideal(const struct noisify *n, const float *photons, uint32_t *imag
  * generator `r` serves both seeds, as in the original.  Errors: out of memory. */
 enum status noisify_noise(struct noisify *n, struct ran1 *r, float *photons, uint32_t *image,
                           struct error *e);
+
+/* --- the images of nanoBragg and nonBragg ---------------------------------------- */
+
+struct legacy_statistics {
+    double max;                  // of the ROI, 0 when nothing is positive
+    int64_t max_fast, max_slow;  // where
+    double mean;                 // over pixels inside the ROI that are not masked
+    double rmsd;                 // over the ROI, masked pixels too, divided by n-1
+    int64_t computed;            // pixels in the mean
+};
+
+struct legacy_statistics legacy_statistics(const struct panel *p, const float *pixels);
+
+/* Factor of the ideal image: `scale` itself if > 0, else such that the maximum
+ * becomes 55000; 1 for an empty image. */
+double legacy_scale(double scale, const struct legacy_statistics *stats);
+
+/* Factor of the preview: `scale` if > 0, else five rmsd become 250; the factor of
+ * the ideal image, `fallback`, when the rmsd is 0. */
+double legacy_preview_scale(double scale, double fallback, const struct legacy_statistics *stats);
+
+/* Scaled pixels plus `adc`, rounded, within 0..65535; 0 outside the ROI. */
+void legacy_ideal(const struct panel *p, const float *pixels, double scale, double adc,
+                  uint16_t *image);
+
+/* Scaled pixels, truncated, within 0..255. */
+void legacy_preview(const struct panel *p, const float *pixels, double scale, uint8_t *image);
+
+/* A Poisson deviate of every pixel of the ROI, plus `adc`, truncated, within
+ * 0..65535; 0 outside.  Draws in row order; masked pixels draw too. */
+void legacy_noise(const struct panel *p, const float *pixels, double adc, struct ran1 *r,
+                  long *seed, uint16_t *image);
 
 #endif

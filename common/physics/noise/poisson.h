@@ -1,15 +1,16 @@
 /*
  * The pieces of Poisson deviates, each without a branch so that loops of them
  * vectorise, and of + - * / sqrt only, so that they give the same bits on every
- * machine (a source that includes this defines FASTMATH_UNFUSED).
+ * machine (a source that includes this defines FASTMATH_UNFUSED).  The mean chooses the method:
  *
- *   mean < POISSON_NEAR_MEAN    inversion: adding up the probabilities
- *   mean < POISSON_SMALL_MEAN   the count of its whole part, see physics/noise/poisson_table.h, and
- * that of the rest by inversion up to POISSON_LARGE_MEAN    transformed rejection with squeeze,
- * algorithm PTRS of W. Hormann, "The transformed rejection method for generating Poisson random
- * variables", Insurance: Mathematics and Economics 12 (1993) 39-45 above                       a
- * normal deviate with the first Cornish-Fisher term, whose distribution function is off by less
- * than 1e-7
+ * - Below POISSON_NEAR_MEAN: inversion, which adds up the probabilities.
+ * - Below POISSON_SMALL_MEAN: the count of the whole part of the mean, from a table, and that of
+ *   the rest by inversion.
+ * - Up to POISSON_LARGE_MEAN: transformed rejection with squeeze, algorithm PTRS of W. Hormann,
+ *   "The transformed rejection method for generating Poisson random variables", Insurance:
+ *   Mathematics and Economics 12 (1993) 39-45.
+ * - Above: a normal deviate with the first Cornish-Fisher term, whose distribution function is off
+ *   by less than 1e-7.
  *
  * All but the last are exact but for the rounding of doubles (1e-15 in a probability
  * of a small mean, 1e-9 relative at a million); uniforms have 52 bits, so tails reach
@@ -19,6 +20,7 @@
 #define BRAGG_PHYSICS_POISSON_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/portable_math.h"
 #include "physics/fastmath.h"
@@ -139,6 +141,63 @@ HD void normal_pair(double u, double v, double *first, double *second)
 HD double poisson_normal(double mean, double z)
 {
     return floor(mean + sqrt(mean) * z + (z * z - 1.0) / 6.0 + 0.5);
+}
+
+/* --- counts of whole means ------------------------------------------------------- */
+
+/*
+ * Counts of whole means by Walker's method of aliases (A. J. Walker, ACM Trans. Math. Softw. 3
+ * (1977) 253-256): a place is drawn, which has two outcomes, then which of them it is.  16 bits
+ * decide unless the digits of that chance tie with those of its place's; then 52 more do.
+ *
+ * The outcomes are the likeliest counts; what is left out is below 5e-16.
+ */
+
+enum {
+    POISSON_WHOLE_LEAST = (int)POISSON_NEAR_MEAN,  // means of the first table; below there is none
+    POISSON_WHOLES = (int)POISSON_SMALL_MEAN - POISSON_WHOLE_LEAST,
+    POISSON_PLACES = 128,
+    POISSON_DIGIT_BITS = 9,  // of 16; the others choose the place
+    POISSON_DIGITS = 1 << POISSON_DIGIT_BITS,
+};
+
+struct poisson_table {
+    /* Of a place: its own count << 10, the other one << 18, and the first digits of the chance of
+     * its own, 0 to POISSON_DIGITS. */
+    uint32_t entry[1 + POISSON_WHOLES][POISSON_PLACES];  // the first one's counts are 0
+    double chance[1 + POISSON_WHOLES][POISSON_PLACES];   // all digits
+};
+
+/* The table, the same numbers on every machine; made by the first call. */
+const struct poisson_table *poisson_table(void);
+
+/* Number of the first entry of a whole mean, which may be 0; and of that for 16 bits. */
+HD uint32_t poisson_row(uint32_t whole)
+{
+    const uint32_t row = whole ? whole - (POISSON_WHOLE_LEAST - 1) : 0;
+    return row * POISSON_PLACES;
+}
+HD uint32_t poisson_entry(uint32_t row, uint32_t bits)
+{
+    return row + (bits >> POISSON_DIGIT_BITS);
+}
+
+/* Whether these bits do not decide between the two outcomes. */
+HD bool poisson_ties(uint32_t entry, uint32_t bits)
+{
+    return (entry & 1023) == (bits & (POISSON_DIGITS - 1));
+}
+
+/* The count of an entry; is_own: the place's own. */
+HD uint32_t poisson_outcome(uint32_t entry, bool is_own)
+{
+    return (is_own ? entry >> 10 : entry >> 18) & 255;
+}
+
+/* The count for bits that do not tie. */
+HD uint32_t poisson_decide(uint32_t entry, uint32_t bits)
+{
+    return poisson_outcome(entry, (bits & (POISSON_DIGITS - 1)) < (entry & 1023));
 }
 
 #endif

@@ -9,8 +9,8 @@
 #include "base/vec.h"
 #include "near.h"
 #include "physics/crystal/cell.h"
-#include "physics/crystal/lit.h"
-#include "physics/crystal/random_rotation.h"
+#include "physics/crystal/illuminated_volume.h"
+#include "physics/crystal/orientation.h"
 #include "physics/setup.h"
 #include "physics_request.h"
 
@@ -41,19 +41,19 @@ static void straight_boxes_are_cut_to_the_beam(void **state)
     const struct beam b = beam_of(3e-6, 5e-6);
     double edges[9];
     box(&b, (double[]){10e-6, 0, 0, 0, 20e-6, 0, 0, 0, 40e-6}, edges);
-    assert_near(lit_share(&b, edges), 0.3 * 0.25, 1e-12);
+    assert_near(illuminated_share(&b, edges), 0.3 * 0.25, 1e-12);
     box(&b, (double[]){0, 0, 7e-6, 1e-6, 0, 0, 0, -10e-6, 0}, edges);
-    assert_near(lit_share(&b, edges), 0.5, 1e-12);
+    assert_near(illuminated_share(&b, edges), 0.5, 1e-12);
     box(&b, (double[]){3e-6, 0, 0, 0, 5e-6, 0, 0, 0, 1e-4}, edges);
-    assert_near(lit_share(&b, edges), 1.0, 1e-12);
+    assert_near(illuminated_share(&b, edges), 1.0, 1e-12);
     /* a prism whose corner looks at the side: two of them each way */
     box(&b, (double[]){3e-6, 3e-6, 0, -3e-6, 3e-6, 0, 0, 0, 1e-6}, edges);
-    assert_near(lit_share(&b, edges), 1.0 - 2.0 * (1.5 * 1.5 + 0.5 * 0.5) / 18.0, 1e-12);
+    assert_near(illuminated_share(&b, edges), 1.0 - 2.0 * (1.5 * 1.5 + 0.5 * 0.5) / 18.0, 1e-12);
     /* no beam is narrower than a crystal that it has no size against */
     struct beam wide = beam_of(-1.0, 0.0);
-    assert_true(lit_share(&wide, edges) == 1.0);
+    assert_true(illuminated_share(&wide, edges) == 1.0);
     wide = beam_of(1e-5, 1e-5);
-    assert_true(lit_share(&wide, edges) == 1.0);
+    assert_true(illuminated_share(&wide, edges) == 1.0);
 }
 
 static void skew_boxes_hold_the_points_that_are_lit(void **state)
@@ -79,7 +79,7 @@ static void skew_boxes_hold_the_points_that_are_lit(void **state)
             lit += fabs(vec_dot(at, b.polarization)) < b.size_m / 2 &&
                    fabs(vec_dot(at, v)) < b.height_m / 2;
         }
-        const double want = (double)lit / POINTS, share = lit_share(&b, edges);
+        const double want = (double)lit / POINTS, share = illuminated_share(&b, edges);
         assert_near(share, want, 5.0 * sqrt(want * (1.0 - want) / POINTS) + 1e-5);
         assert_true(share >= 0.0 && share <= 1.0);
     }
@@ -119,7 +119,7 @@ static void moments_are_those_of_the_lit_points(void **state)
             for (int i = 0; i < 9; i++)
                 sums[i] += at[i / 3] * at[i % 3];
         }
-        if (lit < POINTS || !lit_moments(&b, edges, found)) {
+        if (lit < POINTS || !illuminated_moments(&b, edges, found)) {
             assert_true(n >= 2);
             continue;
         }

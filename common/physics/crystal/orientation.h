@@ -1,14 +1,42 @@
 /*
+ * Orientations of crystals and of their mosaic domains.  Matrices are row-major.
+ *
+ * Random orientations are uniform on SO(3) in physical mode (random_rotation), and those of
+ * nanoBragg in faithful mode [3.3].  Mosaic domains come from the random numbers of nanoBragg in
+ * both modes [3.6, 5.3].  Misset angles follow from a matrix as nanoBragg derives them [5.4].
+ */
+#ifndef BRAGG_PHYSICS_ORIENTATION_H
+#define BRAGG_PHYSICS_ORIENTATION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/portable_math.h"
+#include "base/rng.h"
+#include "physics/noise/ran1.h"
+
+/* `count` rotations (count x 9) from one stream of *random, `seed` as ran1 keeps
+ * it (negative); the first draws too, then becomes the identity. */
+void mosaic_domains(struct ran1 *random, int64_t seed, double spread_rad, size_t count,
+                    double *domains);
+
+/* Rotations about lab x, y, z in rad that, applied in that order, make `rotation`. */
+void rotation_to_misset(const double rotation[9], double misset_rad[3]);
+
+/* The matrix of those three rotations. */
+void misset_to_rotation(const double misset_rad[3], double rotation[9]);
+
+/* nanoBragg's random misset: a rotation by at most 90 rad, as three angles. */
+void misset_random(struct ran1 *random, int64_t seed, double misset_rad[3]);
+
+/* --- uniform rotations ------------------------------------------------------------ */
+
+/*
  * Rotations that are uniform on SO(3): a unit quaternion uniform on the
  * 3-sphere (G. Marsaglia, "Choosing a point from the surface of a sphere",
  * Ann. Math. Stat. 43 (1972) 645-646, section on four dimensions).  No sine or
  * cosine is needed.
  */
-#ifndef BRAGG_PHYSICS_RANDOM_ROTATION_H
-#define BRAGG_PHYSICS_RANDOM_ROTATION_H
-
-#include "base/portable_math.h"
-#include "base/rng.h"
 
 /* Row-major rotation matrix of the unit quaternion q = (w, x, y, z). */
 HD void rotation_from_quaternion(const double q[4], double rotation[9])

@@ -1,8 +1,12 @@
-#include "physics/crystal/lit.h"
+#include "physics/crystal/illuminated_volume.h"
+
+#include <string.h>
 
 #include "base/vec.h"
 
-void lit_frame(const struct beam *b, double frame[9])
+/* Rows h, v and beam: unit vectors in the lab along which the beam is size_m wide,
+ * beam_height_m() high, and goes.  E lies along h. */
+static void beam_axes(const struct beam *b, double frame[9])
 {
     vec_cross(b->direction, b->polarization, frame + 3);
     vec_unit(frame + 3, frame + 3);
@@ -18,7 +22,7 @@ struct face {
 
 /* Keeps the part of a polygon at or below `limit` along an axis (Sutherland and Hodgman, Comm. ACM
  * 17, 32, 1974). */
-static void cut(struct face *f, int axis, double limit)
+static void cut_face(struct face *f, int axis, double limit)
 {
     const struct face from = *f;
     f->corners = 0;
@@ -37,7 +41,7 @@ static void cut(struct face *f, int axis, double limit)
 
 /* Face number 0 to 5 of the box, in the order in which it is seen from outside for a right-handed
  * box. */
-static void take_face(const double edges[9], int number, struct face *f)
+static void box_face(const double edges[9], int number, struct face *f)
 {
     static const double around[4][2] = {{-0.5, -0.5}, {0.5, -0.5}, {0.5, 0.5}, {-0.5, 0.5}};
     const int out = number % 3;
@@ -92,9 +96,9 @@ static struct body wedge(const double edges[9], double x, double y)
     struct body sum = {0};
     for (int i = 0; i < 6; i++) {
         struct face f;
-        take_face(edges, i, &f);
-        cut(&f, 0, x);
-        cut(&f, 1, y);
+        box_face(edges, i, &f);
+        cut_face(&f, 0, x);
+        cut_face(&f, 1, y);
         for (int k = 1; k + 1 < f.corners; k++)
             add_tetrahedron((const double *const[4]){top, f.at[0], f.at[k], f.at[k + 1]}, &sum);
     }
@@ -124,21 +128,21 @@ static bool cut_to_beam(const struct beam *b, const double frame[9], const doubl
     return true;
 }
 
-double lit_share(const struct beam *b, const double edges[9])
+double illuminated_share(const struct beam *b, const double edges[9])
 {
     double frame[9], box[9];
     struct body lit;
-    lit_frame(b, frame);
+    beam_axes(b, frame);
     if (!cut_to_beam(b, frame, edges, box, &lit))
         return 1.0;
     return fmin(1.0, fmax(0.0, lit.volume / mat_determinant(box)));
 }
 
-bool lit_moments(const struct beam *b, const double edges[9], double moments[9])
+bool illuminated_moments(const struct beam *b, const double edges[9], double moments[9])
 {
     double frame[9], back[9], box[9], turned[9];
     struct body lit;
-    lit_frame(b, frame);
+    beam_axes(b, frame);
     if (!cut_to_beam(b, frame, edges, box, &lit) || !(fabs(lit.volume) > 0.0))
         return false;
     for (int i = 0; i < 9; i++) {
@@ -150,7 +154,7 @@ bool lit_moments(const struct beam *b, const double edges[9], double moments[9])
     return true;
 }
 
-double lit_blocks(const struct crystal *c, const struct beam *b, const double cell[9])
+double illuminated_blocks(const struct crystal *c, const struct beam *b, const double cell[9])
 {
     double edges[9];
     if (!c->has_blocks)
@@ -159,5 +163,66 @@ double lit_blocks(const struct crystal *c, const struct beam *b, const double ce
         vec_unit(cell + 3 * i, edges + 3 * i);
         vec_scale(edges + 3 * i, c->size_m[i], edges + 3 * i);
     }
-    return c->blocks * lit_share(b, edges);
+    return c->blocks * illuminated_share(b, edges);
+}
+
+/* --- of all crystals of a recipe -------------------------------------------------- */
+
+#define BOX_VARIANCE (1.0 / 12.0)  // of a uniform box of edge 1
+
+bool footprint_is_wanted(const struct experiment *x)
+{
+    for (size_t i = 0; i < x->ncrystals; i++)
+        if (x->crystals[i].has_size)
+            return true;
+    return false;
+}
+
+/* Adds factor v v^T. */
+static void add_square(const double v[3], double factor, double m[9])
+{
+    for (int i = 0; i < 9; i++)
+        m[i] += factor * v[i / 3] * v[i % 3];
+}
+
+/* Adds the covariance of the illuminated part of a crystal, averaged over its phi steps. */
+static void add_crystal(const struct crystal *c, const struct lattice *l, const struct beam *beam,
+                        double whole[9])
+{
+    for (size_t t = 0; t < l->nphi; t++) {
+        double along[9], edges[9], cut[9];
+        for (int i = 0; i < 3; i++) {
+            vec_unit(l->cells_m + 9 * t + 3 * i, along + 3 * i);
+            vec_scale(along + 3 * i, c->size_m[i], edges + 3 * i);
+        }
+        const bool is_cut = illuminated_moments(beam, edges, cut);
+        for (int i = 0; i < 9 && is_cut; i++)
+            whole[i] += cut[i] / (double)l->nphi;
+        for (int i = 0; i < 3 && !is_cut; i++)
+            add_square(along + 3 * i, BOX_VARIANCE * c->size_m[i] * c->size_m[i] / (double)l->nphi,
+                       whole);
+    }
+}
+
+bool illuminated_covariance(const struct experiment *x, const struct recipe *r, double lit[9])
+{
+    const struct beam *beam = &x->beam;
+    double shares = 0.0;
+    bool any = false;
+    for (size_t i = 0; i < r->nlattices; i++)
+        shares += r->lattices[i].weight;
+    if (!footprint_is_wanted(x) || !(shares > 0.0))
+        return false;
+    memset(lit, 0, 9 * sizeof *lit);
+    for (size_t i = 0; i < r->nlattices; i++) {
+        const struct crystal *c = &x->crystals[r->lattices[i].crystal];
+        double whole[9] = {0};
+        if (!c->has_size)
+            continue;
+        any = true;
+        add_crystal(c, &r->lattices[i], beam, whole);
+        for (int k = 0; k < 9; k++)
+            lit[k] += r->lattices[i].weight / shares * whole[k];
+    }
+    return any;
 }

@@ -1,9 +1,37 @@
 /*
+ * The part of a crystal that the beam illuminates: only that scatters [3.10].  Its volume says how
+ * much scatters, and its second moments how wide the spots become.
+ */
+#ifndef BRAGG_PHYSICS_ILLUMINATED_VOLUME_H
+#define BRAGG_PHYSICS_ILLUMINATED_VOLUME_H
+
+#include <stdbool.h>
+
+#include "base/vec.h"
+#include "model/experiment.h"
+#include "model/recipe.h"
+
+/* Share of its volume, from 0 to 1, of a box whose edges are the rows of `edges` in m and whose
+ * middle is in the middle of the uniform beam; exactly 1 where all of it, or where the beam has no
+ * size. */
+double illuminated_share(const struct beam *b, const double edges[9]);
+
+/* Second moments in m^2, row-major in the lab, of the part of that box that is illuminated, about
+ * its middle; false, and nothing in moments, where the beam does not cut the box. */
+bool illuminated_moments(const struct beam *b, const double edges[9], double moments[9]);
+
+/* How many blocks of the crystal are illuminated when its cell lies as the rows a, b, c of `cell`,
+ * of any length; 1 for a crystal that is one block, as it was made. */
+double illuminated_blocks(const struct crystal *c, const struct beam *b, const double cell[9]);
+
+/* --- the footprint ---------------------------------------------------------------- */
+
+/*
  * The footprint of an extended crystal: rays of one direction leave it at many points and
- * meet the panel at as many, so that a spot is the crystal's lit part seen along that
- * direction.
+ * meet the panel at as many, so that a spot is the illuminated part of the crystal as seen along
+ * that direction.
  *
- * The lit part counts by its second moments alone, as a Gaussian.  Projected, these are a
+ * The illuminated part counts by its second moments alone, as a Gaussian.  Projected, these are a
  * covariance on the panel in pixels squared.  It is applied as a chain of one-dimensional
  * convolutions along lattice directions (fast, slow), by Selling's decomposition of a
  * quadratic form: covariance = sum over k of weight_k v_k v_k^T with three integer vectors
@@ -12,14 +40,6 @@
  * weight as its variance.  So flux, centroid and second moments are exact for every size,
  * below a pixel too.
  */
-#ifndef BRAGG_PHYSICS_FOOTPRINT_H
-#define BRAGG_PHYSICS_FOOTPRINT_H
-
-#include <stdbool.h>
-
-#include "base/vec.h"
-#include "model/experiment.h"
-#include "model/recipe.h"
 
 /* Of the position in a pixel: nothing narrower can be seen. */
 #define FOOTPRINT_PIXEL_VARIANCE (1.0 / 12.0)
@@ -155,7 +175,7 @@ HD void footprint_kernel(double variance, int reach, float *weight)
  * lights: boxes with the edges of struct crystal along a, b, c as the lattices lie, in the
  * mean over rotation and, by their shares, over lattices, cut exactly by the beam.
  * False, and nothing in lit, where no crystal has a size. */
-bool footprint_lit(const struct experiment *x, const struct recipe *r, double lit[9]);
+bool illuminated_covariance(const struct experiment *x, const struct recipe *r, double lit[9]);
 
 /* Whether some crystal of *x has a size. */
 bool footprint_is_wanted(const struct experiment *x);

@@ -1,4 +1,4 @@
-#include "physics/crystal/mosaic.h"
+#include "physics/crystal/orientation.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 #define FASTMATH_UNFUSED
-#include "physics/noise/poisson_table.h"
+#include "physics/noise/poisson.h"
 
 #include <pthread.h>
 
