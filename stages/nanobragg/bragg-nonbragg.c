@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/opt.h"
-#include "io/beam/sources.h"
+#include "io/beam/nanobragg_text.h"
 #include "io/images/smv.h"
 #include "legacy_files.h"
 #include "legacy_options.h"

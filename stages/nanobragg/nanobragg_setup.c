@@ -3,8 +3,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
-#include "io/beam/matrix.h"
-#include "io/beam/sources.h"
+#include "io/beam/nanobragg_text.h"
 #include "io/structure_factors/hkl.h"
 #include "physics/crystal/steps.h"
 #include "physics/detector/detector.h"
