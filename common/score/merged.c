@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "io/crystfel/crystfel_hkl.h"
+#include "io/crystfel/crystfel.h"
 #include "io/structure_factors/hkl.h"
 #include "io/structure_factors/mtz.h"
 #include "score/lattices.h"
