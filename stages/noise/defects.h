@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "engine/detector/noise.h"
-#include "io/beam/transmission.h"
+#include "io/detectors/transmission.h"
 #include "io/detectors/shadows.h"
 #include "model/experiment.h"
 

@@ -1,4 +1,4 @@
-#include "io/structure_factors/cell_files.h"
+#include "io/detectors/cell_files.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "io/beam/transmission.h"
+#include "io/detectors/transmission.h"
 
 #include <float.h>
 #include <string.h>
