@@ -11,7 +11,6 @@
 #include "io/beam/nanobragg_text.h"
 #include "io/dials/expt.h"
 #include "io/structure_factors/hkl.h"
-#include "io/structure_factors/lysozyme.h"
 #include "io/structure_factors/mtz.h"
 #include "io/structure_factors/sfcalc.h"
 #include "io/structure_factors/symmetry.h"

@@ -3,7 +3,7 @@
 #define BRAGG_STAGES_NONBRAGG_OPTIONS_H
 
 #include "base/error.h"
-#include "io/structure_factors/stol.h"
+#include "io/structure_factors/hkl.h"
 #include "nanobragg_options.h"
 
 /* All that the flags say. */

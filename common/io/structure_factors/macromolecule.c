@@ -8,8 +8,8 @@
 #include <zlib.h>
 
 #include "base/alloc.h"
+#include "io/structure_factors/gemmi.h"
 #include "io/structure_factors/molecule_reader.h"
-#include "io/text/tool.h"
 
 /* By which SCALEn may differ from the cell, of its edges. */
 static const double ALIKE = 0.01;

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "io/structure_factors/gemmi_table.h"
+#include "io/structure_factors/gemmi.h"
 #include "io/structure_factors/molecule.h"
 
 /* A file while it is read. */

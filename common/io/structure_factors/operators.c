@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
-#include "io/structure_factors/gemmi_table.h"
+#include "io/structure_factors/gemmi.h"
 #include "io/structure_factors/symmetry.h"
 
 static const double SAME = 1e-3;  // of an edge

@@ -13,11 +13,11 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "io/output/replace.h"
+#include "io/structure_factors/gemmi.h"
 #include "io/structure_factors/hkl.h"
 #include "io/structure_factors/molecule.h"
 #include "io/structure_factors/mtz.h"
 #include "io/structure_factors/unique.h"
-#include "io/text/tool.h"
 
 #define KSOLV "--ksolv=0.35"
 #define BSOLV "--bsolv=46"
