@@ -46,9 +46,4 @@ void molecule_free(struct molecule *m);
 /* Of a small molecule or not: x, of the cell's edges. */
 void molecule_position(const struct molecule *m, const struct molecule_atom *a, double x[3]);
 
-/* Writes what gemmi sfcalc takes, mmCIF or the CIF of a small molecule, to an empty file: in its
- * own space group or, with `expand`, all atoms of the cell in P 1. */
-enum status molecule_write(const struct molecule *m, bool expand, int file, const char *path,
-                           struct error *e);
-
 #endif
