@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
 #include <zlib.h>
 
 #include "base/alloc.h"
@@ -227,8 +228,8 @@ static enum status check_line(struct molecule_reader *r, const char *line, long 
 
 /* REMARK 290 lists the operators by which the depositors made symmetry mates. */
 struct remark {
-    size_t count;                      // rows
-    double row[3 * OPERATORS_MAX][4];  // of operators, of A
+    size_t count;                               // rows
+    double row[3 * SYMMETRY_OPERATORS_MAX][4];  // of operators, of A
 };
 
 static void take_remark(struct remark *m, const char *line)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+
 #include <zlib.h>
 
 #include "base/alloc.h"

@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "io/structure_factors/operators.h"
+#include "io/structure_factors/symmetry.h"
 
 enum { MOLECULE_SYMBOL_SIZE = 8 };
 

@@ -213,7 +213,8 @@ static enum status read_operators(const struct molecule_reader *r, struct operat
                 s = error_set(e, STATUS_INPUT,
                               "%s: symmetry operator %zu is not one (got '%.40s'); expected it as "
                               "'-x,y+1/2,-z', and at most %d operators",
-                              r->path, row + 1, gemmi_table_text(&t, row, 0), OPERATORS_MAX);
+                              r->path, row + 1, gemmi_table_text(&t, row, 0),
+                              SYMMETRY_OPERATORS_MAX);
         gemmi_table_free(&t);
     }
     if (!s && o->count && !operators_are_group(o))

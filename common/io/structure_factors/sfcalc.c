@@ -19,7 +19,6 @@
 #include "io/structure_factors/hkl.h"
 #include "io/structure_factors/molecule.h"
 #include "io/structure_factors/mtz.h"
-#include "io/structure_factors/unique.h"
 
 /* --- the model, for gemmi sfcalc: with the nine digits that gemmi itself writes ------------- */
 
