@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "io/dials/expt_list.h"
+#include "io/dials/expt.h"
 #include "io/dials/refl.h"
 #include "score/answer.h"
 

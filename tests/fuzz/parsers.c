@@ -19,7 +19,6 @@
 #include "io/beam/nanobragg_text.h"
 #include "io/crystfel/geom.h"
 #include "io/dials/expt.h"
-#include "io/dials/expt_list.h"
 #include "io/dials/refl.h"
 #include "io/images/image_file.h"
 #include "io/images/nanobragg_files.h"
