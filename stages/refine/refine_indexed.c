@@ -9,7 +9,7 @@
 #include "io/nxmx/nxmx_read.h"
 #include "physics/detector/panels.h"
 #include "score/lattices.h"
-#include "score/results_folder.h"
+#include "score/results.h"
 
 /* Of the reciprocal metric: 5 % of an edge. */
 static const double METRIC_TOLERANCE = 0.1;
