@@ -12,7 +12,7 @@
 #include "score/figures.h"
 #include "score/key.h"
 #include "score/lattices.h"
-#include "score/shown.h"
+#include "score/report_samples.h"
 #include "score/statistics.h"
 
 struct score_settings {
