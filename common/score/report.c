@@ -12,7 +12,6 @@
 #include "io/images/picture.h"
 #include "io/nxmx/nxmx_read.h"
 #include "page/document.h"
-#include "page/html.h"
 #include "page/plot.h"
 
 /* --- table of figures ----------------------------------------------------------- */
