@@ -7,6 +7,7 @@
 #ifndef BRAGG_PAGE_DOCUMENT_H
 #define BRAGG_PAGE_DOCUMENT_H
 
+#include <stddef.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -21,5 +22,17 @@ enum status document_check(const char *path, struct error *e);
 /* Writes all up to the heading, which is `title`, good as it stands in HTML. */
 void document_begin(FILE *out, const char *title);
 void document_end(FILE *out);
+
+/* --- what stands in a page ---------------------------------------------------------------- */
+
+/* Writes text of any origin as text: markup, quotes, control characters and what is not ASCII and
+ * not good UTF-8 lose their meaning. */
+void html_text(FILE *out, const char *text);
+
+/* The same of several lines, for <pre>: tabs become blanks, carriage returns go. */
+void html_lines(FILE *out, const char *text);
+
+/* Writes bytes in base64 (RFC 4648). */
+void html_base64(FILE *out, const void *data, size_t size);
 
 #endif

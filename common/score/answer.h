@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
+#include "model/frame.h"
+
 enum { ANSWER_FILE_SIZE = 256 };
 
 /* Panels are those of the analysis's own detector; pixel i covers [i, i+1). */
@@ -74,5 +77,32 @@ struct answer_reflection *answer_add_reflection(struct answer *a);
 bool answer_join(struct answer *a);
 
 void answer_free(struct answer *a);
+
+/* --- which found spot is which true one ------------------------------------------------- */
+
+/* px: a found spot farther from a true one is another. */
+#define SPOTS_RADIUS_PX 1.5
+
+/* A found spot, and a true one that it may be. */
+struct spots_pair {
+    double distance2;  // px^2
+    uint32_t found, row;
+};
+
+/* Memory that lasts from frame to frame. */
+struct spots {
+    uint32_t *order;           // rows by panel, then slow
+    struct spots_pair *pairs;  // within the radius, nearest first
+    uint8_t *taken;            // rows
+    size_t order_room, pairs_room, taken_room;
+};
+
+/* partner[i]: the row that found spot i is, or -1.  One to one, the nearest pairs first.
+ * `panel_of[p]`: the key's panel of the analysis's panel p.  STATUS_FAILED when memory is out. */
+enum status spots_match(struct spots *s, const struct reflection_row *rows, size_t nrows,
+                        const struct answer_spot *found, size_t nfound, const int32_t *panel_of,
+                        int64_t *partner, struct error *e);
+
+void spots_free(struct spots *s);
 
 #endif

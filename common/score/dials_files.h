@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "io/dials/expt_list.h"
+#include "io/dials/expt.h"
 #include "io/dials/refl.h"
 #include "score/answer.h"
 
@@ -51,25 +51,5 @@ void dials_close(struct dials_files *f);
 
 /* The frame that an identifier of bragg-write names, LINEAGE-FRAME-LATTICE; false for others. */
 bool dials_told_frame(const char *identifier, uint64_t *frame);
-
-/* --- dials_images.c --------------------------------------------------------------- */
-
-/* Images of a row, by their numbers in the sequence; of a still all are that of its experiment. */
-struct dials_span {
-    int64_t first, last;  // that it was measured on
-    int64_t spot;         // where it was found
-    int64_t predicted;    // where its middle was predicted, -1: beyond the scan
-    int64_t middle;       // the same, within first and last
-};
-
-/* Fills f->entries. */
-enum status dials_sort_images(struct dials_files *f, struct error *e);
-
-enum status dials_span(const struct dials_files *f, const struct expt_experiment *x, size_t row,
-                       struct dials_span *span, struct error *e);
-
-/* Whether a row is a spot that was found; whether a lattice was found for it. */
-bool dials_is_spot(const struct dials_files *f, size_t row);
-bool dials_is_indexed(const struct dials_files *f, size_t row);
 
 #endif

@@ -4,7 +4,7 @@
  * the file into a key_part, where their reflections stay in memory.  The reflections of an NXmx
  * file stay in the file until key_part_reach reads them.
  */
-#include "score/key_part.h"
+#include "score/key.h"
 
 #include <dirent.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-#include "score/key_part.h"
+#include "score/key.h"
 
 #include <inttypes.h>
 #include <math.h>

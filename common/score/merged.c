@@ -11,11 +11,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "io/crystfel/crystfel_hkl.h"
+#include "io/crystfel/crystfel.h"
 #include "io/structure_factors/hkl.h"
 #include "io/structure_factors/mtz.h"
 #include "score/lattices.h"
-#include "score/shells.h"
+#include "score/statistics.h"
 
 enum { BOTH_FEW = 20 };  // fewer tell nothing about symmetry
 

@@ -2,7 +2,7 @@
  * The score as one page of HTML: a table of all figures, plots with words below them, and pictures
  * of the worst frames with the spots that are there and those that were found.
  */
-#include "score/report.h"
+#include "score/score.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,7 +12,6 @@
 #include "io/images/picture.h"
 #include "io/nxmx/nxmx_read.h"
 #include "page/document.h"
-#include "page/html.h"
 #include "page/plot.h"
 
 /* --- table of figures ----------------------------------------------------------- */

@@ -1,10 +1,17 @@
 #include "score/results.h"
 
+#include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/files.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/hash.h"
 
 /* --- which files belong together ------------------------------------------------- */
 
@@ -144,4 +151,181 @@ void results_close(struct results *r)
         peak_table_close(&r->peaks);
     else
         crystfel_stream_close(&r->stream);
+}
+
+/* --- a folder ------------------------------------------------------------------------ */
+
+enum { PATH_SIZE = 4096 };
+static const uint64_t SETTLED_NS = 1000000000, LOOK_NS = 50000000;
+
+static bool is_result(const char *name)
+{
+    return *name != '.' && (ends_with(name, ".refl") || ends_with(name, ".stream") ||
+                            ends_with(name, ".tsv") || ends_with(name, ".txt"));
+}
+
+bool results_folder_is(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+void results_folder_open(struct results_folder *f, const char *path, const struct follow *follow)
+{
+    *f = (struct results_folder){.path = path, .follow = follow, .changed_ns = clock_ns()};
+}
+
+void results_folder_close(struct results_folder *f)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        free(f->files[i].path);
+        free(f->files[i].expt);
+    }
+    mem_free(f->files);
+    *f = (struct results_folder){0};
+}
+
+/* --- looking ------------------------------------------------------------------------ */
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct results_folder_file *)a)->path,
+                  ((const struct results_folder_file *)b)->path);
+}
+
+/* Of a file as it is now; 0: it is not there. */
+static uint64_t stamp_of(uint64_t hash, const char *path)
+{
+    struct stat st;
+    if (stat(path, &st))
+        return 0;
+    const int64_t what[3] = {(int64_t)st.st_size, (int64_t)st.st_mtim.tv_sec,
+                             (int64_t)st.st_mtim.tv_nsec};
+    return hash_finish(hash_bytes(hash, what, sizeof what)) | 1;
+}
+
+static enum status add_file(struct results_folder *f, const char *path, struct error *e)
+{
+    struct results_folder_file *grown = mem_grow(f->files, f->count, 1, sizeof *grown, &f->room);
+    f->files = grown ? grown : f->files;
+    struct results_folder_file file = {.path = strdup(path)};
+    if (grown && file.path && ends_with(path, ".refl") && (file.expt = strdup(path)))
+        memcpy(file.expt + strlen(path) - 5, ".expt", 5);
+    if (!grown || !file.path || (ends_with(path, ".refl") && !file.expt)) {
+        free(file.path);
+        return error_memory(e, f->path);
+    }
+    f->files[f->count++] = file;
+    return STATUS_OK;
+}
+
+/* Puts in what is new. */
+static enum status find_new(struct results_folder *f, struct error *e)
+{
+    const size_t known = f->count;
+    char path[PATH_SIZE];
+    enum status s = STATUS_OK;
+    DIR *in = opendir(f->path);
+    if (!in)
+        return error_errno(e, STATUS_INPUT, "%s: cannot read", f->path);
+    for (const struct dirent *d = readdir(in); d && !s; d = readdir(in)) {
+        const struct results_folder_file key = {.path = path};
+        if (!is_result(d->d_name) ||
+            snprintf(path, sizeof path, "%s/%s", f->path, d->d_name) >= (int)sizeof path)
+            continue;
+        if (!known || !bsearch(&key, f->files, known, sizeof key, by_path))
+            s = add_file(f, path, e);
+    }
+    (void)closedir(in);
+    if (f->count > known)
+        qsort(f->files, f->count, sizeof *f->files, by_path);
+    return s;
+}
+
+static void look_at(struct results_folder *f, struct results_folder_file *file, uint64_t now_ns)
+{
+    uint64_t stamp = stamp_of(HASH_START, file->path);
+    if (stamp && file->expt)
+        stamp = stamp_of(stamp, file->expt);
+    if (stamp == file->stamp)
+        return;
+    file->stamp = stamp;
+    file->since_ns = f->changed_ns = now_ns;
+}
+
+static bool is_ready(const struct results_folder *f, const struct results_folder_file *file,
+                     uint64_t now_ns)
+{
+    const bool settled =
+        !f->follow || f->ending ||
+        (now_ns - file->since_ns >= SETTLED_NS && !ends_with(file->path, ".stream"));
+    return !file->taken && file->stamp && settled;
+}
+
+/* Finds what is new and what has changed; all that is ready then is given one by one. */
+static enum status look(struct results_folder *f, struct error *e)
+{
+    const enum status s = find_new(f, e);
+    const uint64_t now_ns = clock_ns();
+    for (size_t i = 0; i < f->count && !s; i++)
+        if (!f->files[i].taken)
+            look_at(f, &f->files[i], now_ns);
+    f->looked_ns = now_ns;
+    f->next = 0;
+    return s;
+}
+
+/* --- giving ------------------------------------------------------------------------- */
+
+/* The next that was ready at the last look; NULL: none. */
+static struct results_folder_file *next_ready(struct results_folder *f)
+{
+    while (f->next < f->count) {
+        struct results_folder_file *file = &f->files[f->next++];
+        if (is_ready(f, file, f->looked_ns))
+            return file;
+    }
+    return NULL;
+}
+
+static enum status check_end(const struct results_folder *f, struct error *e)
+{
+    if (!f->count)
+        return error_set(e, STATUS_INPUT, "%s: holds no results: no .refl, .stream, .tsv and .txt",
+                         f->path);
+    for (size_t i = 0; i < f->count; i++)
+        if (!f->files[i].taken && f->files[i].expt)
+            return error_set(e, STATUS_INPUT, "%s: needs its experiment list, %s", f->files[i].path,
+                             f->files[i].expt);
+    return STATUS_OK;
+}
+
+/* False when nothing is waited for any more. */
+static bool wait(struct results_folder *f)
+{
+    const struct timespec pause = {.tv_nsec = (long)LOOK_NS};
+    if (!f->follow || f->ending)
+        return false;
+    f->ending = f->follow->done(f->follow->of) ||
+                (double)(clock_ns() - f->changed_ns) > 1e9 * f->follow->seconds;
+    if (!f->ending)
+        (void)nanosleep(&pause, NULL);
+    return true;
+}
+
+enum status results_folder_next(struct results_folder *f, struct results_files *files, bool *more,
+                                struct error *e)
+{
+    struct results_folder_file *next;
+    *more = false;
+    while (!(next = next_ready(f)) && (!f->looked_ns || wait(f))) {
+        const enum status s = look(f, e);
+        if (s)
+            return s;
+    }
+    if (!next)
+        return check_end(f, e);
+    next->taken = *more = true;
+    *files = (struct results_files){.path = next->path, .expt = next->expt};
+    return STATUS_OK;
 }

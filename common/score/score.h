@@ -12,9 +12,7 @@
 #include "score/figures.h"
 #include "score/key.h"
 #include "score/lattices.h"
-#include "score/shells.h"
-#include "score/shown.h"
-#include "score/spots.h"
+#include "score/report_samples.h"
 #include "score/statistics.h"
 
 struct score_settings {
@@ -144,5 +142,13 @@ enum status score_sent_figures(const struct score *s, const struct sent *sent, s
 /* The lattices of an answer, and their reflections, against those of a frame. */
 enum status score_lattices(struct score *s, const struct key_frame *f, const struct answer *a,
                            const struct detectors *d, struct error *e);
+
+/* --- report.c ------------------------------------------------------------------------- */
+
+/* Writes the score as one page of HTML without outside parts: *s, which is closed and has s->shown,
+ * and its figures: what was found in the `nresults` files of these names.  Errors of `out` are for
+ * the caller to see; STATUS_FAILED when memory is out. */
+enum status report_write(FILE *out, struct score *s, const struct figures *f,
+                         const char *const results[], size_t nresults, struct error *e);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "score/key_part.h"
+#include "score/key.h"
 #include "score/lines.h"
 #include "score/score.h"
 

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Of many numbers a sample tells the median to a hundredth of their scatter; of a group of them,
  * one of dozens, to a fiftieth. */
@@ -128,5 +129,16 @@ bool intensities_add(struct intensities *i, double photons, double measured, dou
 double intensities_chi2_robust(struct intensities *i);
 
 void intensities_free(struct intensities *i);
+
+/* --- shells of reflections, by the distance of their lattice planes -------------------- */
+
+enum { SCORE_SHELLS = 7 };  // of d: from score_shells_A[i] on
+extern const int score_shells_A[SCORE_SHELLS];
+
+/* 1/d^2 of a reflection, 1/A^2, with the reciprocal cell as columns of a_matrix[9], 1/A. */
+double score_inverse_d2(const double a_matrix[9], const int32_t hkl[3]);
+
+/* The shell of that 1/d^2, 0 to SCORE_SHELLS - 1. */
+int score_shell(double inverse_d2);
 
 #endif

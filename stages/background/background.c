@@ -22,7 +22,7 @@
 #include "base/vec.h"
 #include "engine/cpu/threads.h"
 #include "engine/reflections/photons.h"
-#include "io/structure_factors/stol.h"
+#include "io/structure_factors/hkl.h"
 #include "physics/background/amorphous.h"
 #include "physics/background/background.h"
 #include "stage/stage.h"

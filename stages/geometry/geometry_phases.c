@@ -7,10 +7,9 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "io/structure_factors/fprime.h"
+#include "io/structure_factors/anomalous.h"
 #include "io/structure_factors/mtz.h"
 #include "io/structure_factors/sfcalc.h"
-#include "io/structure_factors/sites.h"
 #include "physics/crystal/anomalous.h"
 
 /* The lightest element of a model that gets f' and f'': sodium.  f'' of carbon, nitrogen and oxygen

@@ -7,8 +7,7 @@
 
 #include "base/error.h"
 #include "engine/detector/noise.h"
-#include "io/beam/transmission.h"
-#include "io/detectors/shadows.h"
+#include "io/detectors/obstacles.h"
 #include "model/experiment.h"
 
 struct defects {

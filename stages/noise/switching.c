@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/units.h"
 #include "io/detectors/gain_files.h"
-#include "io/structure_factors/cell_files.h"
 #include "model/beam.h"
 
 /* Defaults, the ADC values at which a level is left, and the gain values of the AGIPD levels.  They

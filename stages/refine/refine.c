@@ -15,7 +15,7 @@
 #include "io/nxmx/nxmx_read.h"
 #include "physics/detector/panels.h"
 #include "score/lattices.h"
-#include "score/results_folder.h"
+#include "score/results.h"
 
 /* --- what an indexing program found ------------------------------------------ */
 

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "io/output/replace.h"
 #include "page/document.h"
-#include "page/html.h"
 #include "stage/stage.h"
 #include "stages/shared/frame_facts.h"
 

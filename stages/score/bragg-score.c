@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/program.h"
-#include "score/key_part.h"
+#include "score/key.h"
 #include "score/merged.h"
 #include "score_output.h"
 #include "score_results.h"

@@ -8,7 +8,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "io/output/replace.h"
-#include "score/report.h"
+#include "score/score.h"
 
 static enum status write_json(const struct figures *f, const char *path, struct error *e)
 {

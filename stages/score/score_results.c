@@ -4,7 +4,6 @@
 
 #include "base/log.h"
 #include "score/results.h"
-#include "score/results_folder.h"
 
 static volatile sig_atomic_t interrupted;
 

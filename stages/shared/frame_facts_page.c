@@ -5,7 +5,7 @@
 
 #include "base/units.h"
 #include "frame_facts.h"
-#include "page/html.h"
+#include "page/document.h"
 #include "page/plot.h"
 
 enum { NOTE = 120, LEAST_A_BIN = 5 };

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io/structure_factors/stol.h"
+#include "io/structure_factors/hkl.h"
 #include "physics/background/amorphous.h"
 
 static void assert_near(double got, double expected, double relative)

@@ -7,10 +7,9 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "io/structure_factors/fprime.h"
+#include "io/structure_factors/anomalous.h"
 #include "io/structure_factors/hkl.h"
 #include "io/structure_factors/mtz.h"
-#include "io/structure_factors/sites.h"
 #include "near.h"
 #include "physics/crystal/anomalous.h"
 #include "scratch.h"

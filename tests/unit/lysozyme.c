@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "io/structure_factors/hkl.h"
-#include "io/structure_factors/lysozyme.h"
 
 static double at(const struct hkl_table *t, int h, int k, int l)
 {

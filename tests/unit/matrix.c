@@ -1,7 +1,7 @@
 /* MOSFLM matrices. */
 #include "unit.h"
 
-#include "io/beam/matrix.h"
+#include "io/beam/nanobragg_text.h"
 #include "scratch.h"
 
 static double cell[6];

@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "io/structure_factors/operators.h"
+#include "io/structure_factors/mtz.h"
 #include "io/structure_factors/symmetry.h"
-#include "io/structure_factors/unique.h"
 
 #define DMIN_A 2.0
 

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
-#include "io/beam/orientations.h"
+#include "io/beam/frame_lists.h"
 #include "scratch.h"
 
 static enum status read_text(const char *text, double (**list)[9], size_t *n, struct error *e)

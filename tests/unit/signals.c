@@ -9,7 +9,7 @@
 
 #include "../../stages/replay/chain.h"
 #include "io/hdf5/trial.h"
-#include "io/text/tool.h"
+#include "io/structure_factors/gemmi.h"
 #include "scratch.h"
 
 static void of_the_caller(int number)

@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "base/alloc.h"
-#include "io/beam/sources.h"
+#include "io/beam/nanobragg_text.h"
 #include "scratch.h"
 
 static const double beam[3] = {1.0, 0.0, 0.5};

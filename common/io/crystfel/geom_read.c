@@ -1,16 +1,145 @@
 /*
- * Reading: every line is a setting of the whole file, of a panel or of a bad region.  Settings
- * of a panel that stand without its name hold for the panels that are named later.
+ * Reads geometry files of CrystFEL.  Every line is a setting of the whole file, of a panel or of a
+ * bad region; settings of a panel that stand without its name hold for the panels that are named
+ * later.  After the last line make_panels checks what was read and makes panels and masks of it.
  */
+#include "io/crystfel/geom.h"
+
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "base/text.h"
+#include "base/opt.h"
 #include "base/units.h"
-#include "io/crystfel/geom_reader.h"
+#include "base/vec.h"
+#include "io/text/textfile.h"
 
-enum { PANELS_MAX = 1000 };
+enum { PANELS_MAX = 1000, EDGE_MAX = 65536, DIMS = 10 };
+
+/* What the file says about a panel. */
+struct geom_entry {
+    char name[GEOM_NAME_SIZE];
+    bool given[4];  // min_fs, max_fs, min_ss, max_ss
+    int64_t span[4];
+    bool has_x, has_y, has_res, has_clen;
+    double corner_px[2], res_1_m, clen_m, coffset_m;
+    double axes[2][3];                  // fs, ss; all 0: not given
+    int64_t edge;                       // mask_edge_pixels
+    double max_adu;                     // INFINITY: not given
+    double adu_per_photon, adu_per_eV;  // 0: not given
+    uint64_t data, dims[DIMS];          // sums of the texts that say which array of which file
+    uint32_t own;                       // settings that stand with the panel's own name, as bits
+};
+
+/* A bad region. */
+struct geom_bad {
+    char name[GEOM_NAME_SIZE], panel[GEOM_NAME_SIZE];
+    bool has_pixels, has_lab;
+    unsigned given;  // limits, as bits in the order of `span`
+    double span[4];  // min and max along fs, then ss, as in the data; or x, then y, in pixels
+};
+
+struct geom_reader {
+    struct text_file text;
+    struct geom *geom;
+    struct geom_entry defaults;
+    struct geom_entry *panels;  // owned
+    struct geom_bad *bad;       // owned
+    size_t npanels, nbad, panels_room, bad_room;
+    double clen_m;      // in place of what the file says; 0: none
+    double shift_m[2];  // of all panels along x and y
+    char late[32];      // the first setting of panels that stands behind the last one
+    struct error *e;
+};
+
+/* --- values -------------------------------------------------------------------- */
+
+/* "key = 'value', must be ..." at the line that is read: STATUS_INPUT. */
+static enum status bad_value(struct geom_reader *r, const char *key, const char *value,
+                             const char *must)
+{
+    return text_error(&r->text, r->e, "%.40s = '%.60s', must be %s", key, value, must);
+}
+
+/* A number from min to max. */
+static enum status read_real(struct geom_reader *r, const char *key, const char *value, double min,
+                             double max, double *out)
+{
+    if (parse_real(value, min, max, key, out, NULL) == STATUS_OK)
+        return STATUS_OK;
+    return text_error(&r->text, r->e, "%.40s = '%.60s', must be a number from %g to %g", key, value,
+                      min, max);
+}
+
+/* A whole number from 0 to max. */
+static enum status read_whole(struct geom_reader *r, const char *key, const char *value,
+                              int64_t max, int64_t *out)
+{
+    double number = 0;
+    if (parse_real(value, 0, (double)max, key, &number, NULL) || number != floor(number))
+        return text_error(&r->text, r->e,
+                          "%.40s = '%.60s', must be a whole number from 0 to %" PRId64, key, value,
+                          max);
+    *out = (int64_t)number;
+    return STATUS_OK;
+}
+
+static bool is_axis(char c)
+{
+    return c >= 'x' && c <= 'z';
+}
+
+/* A signed sum of x, y and z, nearly of length 1; made so. */
+static enum status read_vector(struct geom_reader *r, const char *key, const char *value,
+                               double out[3])
+{
+    static const char must[] = "like '+0.999x -0.044y', of length 1";
+    double v[3] = {0, 0, 0};
+    const char *at = value;
+    while (*(at += strspn(at, " \t"))) {
+        const double sign = *at == '-' ? -1.0 : 1.0;
+        at += *at == '-' || *at == '+';
+        at += strspn(at, " \t");
+        char *end = NULL;
+        const double factor = is_axis(*at) ? 1.0 : strtod(at, &end);
+        if (end == at || !isfinite(factor))
+            return bad_value(r, key, value, must);
+        at = end ? end + strspn(end, " \t") : at;
+        if (!is_axis(*at))
+            return bad_value(r, key, value, must);
+        v[*at++ - 'x'] += sign * factor;
+    }
+    const double length = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+    if (!(fabs(length - 1.0) < 0.01))
+        return bad_value(r, key, value, must);
+    for (int i = 0; i < 3; i++)
+        out[i] = v[i] / length;
+    return STATUS_OK;
+}
+
+/* A number and one of some units, in the unit whose size is 1; *known becomes false for anything
+ * else, such as the place of the value in data files. */
+static double read_quantity(const char *value, const char *const units[], const double sizes[],
+                            bool *known)
+{
+    const char *end;
+    const double number = number_real(value, &end);
+    const char *unit = end + strspn(end, " \t");
+    *known = false;
+    if (memchr(value, 'x', (size_t)(end - value)) || memchr(value, 'X', (size_t)(end - value)))
+        return 0;  // hexadecimal
+    for (size_t i = 0; end != value && isfinite(number) && units[i]; i++)
+        if (strcmp(unit, units[i]) == 0) {
+            *known = true;
+            return number * sizes[i];
+        }
+    return 0;
+}
 
 static bool begins(const char *text, const char *with)
 {
@@ -39,10 +168,10 @@ static enum status set_clen(struct geom_reader *r, struct geom_entry *p, const c
     static const char *const units[] = {"", "m", "mm", NULL};
     static const double sizes[] = {1, 1, 1e-3};
     bool known;
-    p->clen_m = geom_quantity(value, units, sizes, &known);
+    p->clen_m = read_quantity(value, units, sizes, &known);
     p->has_clen = known;
     if (known && !(p->clen_m >= 1e-6 && p->clen_m <= 1e4))
-        return geom_bad_value(r, "clen", value, "from 1e-6 to 10000 m");
+        return bad_value(r, "clen", value, "from 1e-6 to 10000 m");
     return STATUS_OK;
 }
 
@@ -57,7 +186,7 @@ static enum status set_place(struct geom_reader *r, struct geom_entry *p, const 
     }
     if (!(key[3] >= '0' && key[3] <= '9') || key[4])
         return text_error(&r->text, r->e, "'%.40s' is not a dimension, must be dim0 to dim%d", key,
-                          GEOM_DIMS - 1);
+                          DIMS - 1);
     p->dims[key[3] - '0'] = sum;
     return STATUS_OK;
 }
@@ -71,30 +200,30 @@ static enum status set_panel(struct geom_reader *r, struct geom_entry *p, const 
     for (int i = 0; i < 4; i++)
         if (strcmp(key, spans[i]) == 0) {
             p->given[i] = true;
-            return geom_whole(r, key, value, INT32_MAX, &p->span[i]);
+            return read_whole(r, key, value, INT32_MAX, &p->span[i]);
         }
     if (strcmp(key, "corner_x") == 0 || strcmp(key, "corner_y") == 0) {
         *(key[7] == 'x' ? &p->has_x : &p->has_y) = true;
-        return geom_real(r, key, value, -1e9, 1e9, &p->corner_px[key[7] - 'x']);
+        return read_real(r, key, value, -1e9, 1e9, &p->corner_px[key[7] - 'x']);
     }
     if (strcmp(key, "fs") == 0 || strcmp(key, "ss") == 0)
-        return geom_vector(r, key, value, p->axes[*key == 's']);
+        return read_vector(r, key, value, p->axes[*key == 's']);
     if (strcmp(key, "res") == 0) {
         p->has_res = true;
-        return geom_real(r, key, value, 1, 1e7, &p->res_1_m);
+        return read_real(r, key, value, 1, 1e7, &p->res_1_m);
     }
     if (strcmp(key, "clen") == 0)
         return set_clen(r, p, value);
     if (strcmp(key, "coffset") == 0)
-        return geom_real(r, key, value, -1e4, 1e4, &p->coffset_m);
+        return read_real(r, key, value, -1e4, 1e4, &p->coffset_m);
     if (strcmp(key, "adu_per_photon") == 0)
-        return geom_real(r, key, value, 1e-9, 1e9, &p->adu_per_photon);
+        return read_real(r, key, value, 1e-9, 1e9, &p->adu_per_photon);
     if (strcmp(key, "adu_per_eV") == 0)
-        return geom_real(r, key, value, 1e-15, 1e9, &p->adu_per_eV);
+        return read_real(r, key, value, 1e-15, 1e9, &p->adu_per_eV);
     if (strcmp(key, "max_adu") == 0)
-        return geom_real(r, key, value, 0, 1e12, &p->max_adu);
+        return read_real(r, key, value, 0, 1e12, &p->max_adu);
     if (strcmp(key, "mask_edge_pixels") == 0)
-        return geom_whole(r, key, value, GEOM_EDGE_MAX, &p->edge);
+        return read_whole(r, key, value, EDGE_MAX, &p->edge);
     *mine = begins(key, "dim") || strcmp(key, "data") == 0;
     return *mine ? set_place(r, p, key, value) : STATUS_OK;
 }
@@ -155,8 +284,8 @@ static enum status set_beam(struct geom_reader *r, const char *key, const char *
     static const double m[] = {1e-10, 1};
     const bool energy = *key == 'p';
     bool known;
-    const double x = energy ? geom_quantity(value, energies, eV, &known)
-                            : geom_quantity(value, lengths, m, &known);
+    const double x = energy ? read_quantity(value, energies, eV, &known)
+                            : read_quantity(value, lengths, m, &known);
     if (!known) {
         (void)snprintf(r->geom->wavelength_unread, sizeof r->geom->wavelength_unread,
                        "%.100s:%ld: %s = '%.60s' is not a number with a unit, as in '%s'",
@@ -164,7 +293,7 @@ static enum status set_beam(struct geom_reader *r, const char *key, const char *
         return STATUS_OK;
     }
     if (energy ? !(x >= 1 && x <= 1e9) : !(x >= 1e-15 && x <= 1e-6))
-        return geom_bad_value(r, key, value, energy ? "from 1 to 1e9 eV" : "from 1e-5 to 1e4 A");
+        return bad_value(r, key, value, energy ? "from 1 to 1e9 eV" : "from 1e-5 to 1e4 A");
     return set_wavelength(r, key, value, energy ? ev_to_m(x) : x);
 }
 
@@ -176,10 +305,10 @@ static enum status set_shift(struct geom_reader *r, const char *key, const char 
     static const double sizes[] = {1, 1, 1e-3};
     bool known;
     double *to_m = &r->shift_m[key[strlen("detector_shift_")] == 'y'];
-    *to_m = geom_quantity(value, units, sizes, &known);
+    *to_m = read_quantity(value, units, sizes, &known);
     if (!known)
         unused(r, key);
-    return known && !(fabs(*to_m) <= 1e3) ? geom_bad_value(r, key, value, "from -1000 to 1000 m")
+    return known && !(fabs(*to_m) <= 1e3) ? bad_value(r, key, value, "from -1000 to 1000 m")
                                           : STATUS_OK;
 }
 
@@ -212,7 +341,7 @@ static enum status set_limit(struct geom_reader *r, struct geom_bad *b, int i, c
                              const char *value)
 {
     const double before = b->span[i];
-    const enum status s = geom_real(r, key, value, -1e9, 1e9, &b->span[i]);
+    const enum status s = read_real(r, key, value, -1e9, 1e9, &b->span[i]);
     if (!s && (b->given & 1U << i) && b->span[i] != before)
         return text_error(&r->text, r->e, "%s/%.40s = '%.40s' contradicts an earlier line", b->name,
                           key, value);
@@ -227,7 +356,7 @@ static enum status set_bad(struct geom_reader *r, struct geom_bad *b, const char
                                            {"min_x", "max_x", "min_y", "max_y"}};
     if (strcmp(key, "panel") == 0) {
         if (strlen(value) >= GEOM_NAME_SIZE)
-            return geom_bad_value(r, key, value, "a name of at most 63 bytes");
+            return bad_value(r, key, value, "a name of at most 63 bytes");
         (void)snprintf(b->panel, sizeof b->panel, "%s", value);
         return STATUS_OK;
     }
@@ -323,6 +452,260 @@ static enum status read_line(struct geom_reader *r, char *line)
     return set_member(r, text_trim(key), member, value);
 }
 
+/* --- panels and masks ---------------------------------------------------------- */
+
+static const double PIXELS_MAX = 1 << 28;
+
+static enum status refuse(const struct geom_reader *r, const struct geom_entry *p, const char *what)
+{
+    return error_set(r->e, STATUS_INPUT, "%s: panel %s %s", r->text.path, p->name, what);
+}
+
+static enum status check_panel(const struct geom_reader *r, const struct geom_entry *p)
+{
+    static const char *const names[] = {"has no min_fs", "has no max_fs", "has no min_ss",
+                                        "has no max_ss"};
+    for (int i = 0; i < 4; i++)
+        if (!p->given[i])
+            return refuse(r, p, names[i]);
+    for (int i = 0; i < 4; i += 2)
+        if (p->span[i] > p->span[i + 1] || p->span[i + 1] - p->span[i] >= EDGE_MAX)
+            return refuse(r, p, "is empty or has more than 65536 pixels along an edge");
+    if (!p->has_x || !p->has_y)
+        return refuse(r, p, "has no corner_x or no corner_y");
+    if (!p->has_res)
+        return refuse(r, p, "has no res");
+    const double *f = p->axes[0], *s = p->axes[1];
+    if (fabs(f[0] * s[0] + f[1] * s[1] + f[2] * s[2]) > 0.5 ||
+        (f[0] == 0 && f[1] == 0 && f[2] == 0) || (s[0] == 0 && s[1] == 0 && s[2] == 0))
+        return refuse(r, p, "has no fs and ss, or they are not about at right angles");
+    if (!p->has_clen && !r->defaults.has_clen && !(r->clen_m > 0))
+        return refuse(r, p, "has no clen that is a number with a unit: give the distance");
+    return STATUS_OK;
+}
+
+/* A panel by its name, or NULL. */
+static const struct geom_entry *find(const struct geom_reader *r, const char *name)
+{
+    for (size_t i = 0; i < r->npanels; i++)
+        if (strcmp(r->panels[i].name, name) == 0)
+            return &r->panels[i];
+    return NULL;
+}
+
+static enum status check_bad(const struct geom_reader *r, const struct geom_bad *b)
+{
+    const char *what = NULL;
+    if (!b->has_pixels && !b->has_lab)
+        what = "has no min_fs, max_fs, min_ss, max_ss and no min_x, max_x, min_y, max_y";
+    else if (b->span[0] > b->span[1] || b->span[2] > b->span[3])
+        what = "ends before it begins";
+    else if (*b->panel && !find(r, b->panel))
+        return error_set(r->e, STATUS_INPUT, "%s: bad region %s: there is no panel %s",
+                         r->text.path, b->name, b->panel);
+    else if (b->has_pixels && b->given != 15)
+        what = "has not all of min_fs, max_fs, min_ss, max_ss";  // CrystFEL takes 0 for the others
+    return what ? error_set(r->e, STATUS_INPUT, "%s: bad region %s %s", r->text.path, b->name, what)
+                : STATUS_OK;
+}
+
+/* Clears the pixels of a row of n whose two coordinates, `at` for the first pixel and `step`
+ * from one to the next, lie within the region; what lies on its border counts in the data and does
+ * not in the lab. */
+static void clear_region(const struct geom_bad *b, const double at[2], const double step[2],
+                         int64_t n, uint8_t *row)
+{
+    const bool open = b->has_lab;
+    double first = 0, last = (double)(n - 1);
+    for (int k = 0; k < 2; k++) {
+        const double low = b->span[2 * k], high = b->span[2 * k + 1];
+        if (step[k] == 0 && (open ? at[k] <= low || at[k] >= high : at[k] < low || at[k] > high))
+            return;
+        if (step[k] == 0)
+            continue;
+        const double from = ((step[k] > 0 ? low : high) - at[k]) / step[k];
+        const double to = ((step[k] > 0 ? high : low) - at[k]) / step[k];
+        first = fmax(first, open ? floor(from) + 1 : ceil(from));
+        last = fmin(last, open ? ceil(to) - 1 : floor(to));
+    }
+    if (first <= last)
+        memset(row + (int64_t)first, 0, (size_t)(last - first) + 1);
+}
+
+/* Row s of the mask of a panel with n pixels along fast: bad regions and edges.  In the lab a
+ * pixel is where its corner is, as CrystFEL has it. */
+static void mask_row(const struct geom_reader *r, const struct geom_entry *p, int64_t s, int64_t n,
+                     uint8_t *row)
+{
+    const int64_t edge = p->edge, rows = p->span[3] - p->span[2] + 1;
+    const bool inside = s >= edge && s < rows - edge && n > 2 * edge;
+    memset(row, 0, (size_t)n);
+    if (inside)
+        memset(row + edge, 1, (size_t)(n - 2 * edge));
+    for (size_t i = 0; i < r->nbad && inside; i++) {
+        const struct geom_bad *b = &r->bad[i];
+        const double data[2] = {(double)p->span[0], (double)(s + p->span[2])};
+        double lab[2];
+        for (int k = 0; k < 2; k++)
+            lab[k] = p->corner_px[k] + (double)s * p->axes[1][k];
+        if (!*b->panel || strcmp(b->panel, p->name) == 0) {
+            if (b->has_pixels)
+                clear_region(b, data, (const double[]){1, 0}, n, row);
+            if (b->has_lab)
+                clear_region(b, lab, p->axes[0], n, row);
+        }
+    }
+}
+
+static enum status make_mask(const struct geom_reader *r, const struct geom_entry *p,
+                             struct geom_panel *out)
+{
+    bool any = p->edge > 0;
+    for (size_t i = 0; i < r->nbad && !any; i++)
+        any = !*r->bad[i].panel || strcmp(r->bad[i].panel, p->name) == 0;
+    if (!any)
+        return STATUS_OK;
+    out->mask = mem_array((size_t)out->fast_pixels, (size_t)out->slow_pixels);
+    if (!out->mask)
+        return error_memory(r->e, "the mask of a panel");
+    for (int64_t s = 0; s < out->slow_pixels; s++)
+        mask_row(r, p, s, out->fast_pixels, out->mask + s * out->fast_pixels);
+    return STATUS_OK;
+}
+
+static enum status make_panel(const struct geom_reader *r, const struct geom_entry *p,
+                              struct geom_panel *out, double *pixels)
+{
+    const enum status s = check_panel(r, p);
+    if (s)
+        return s;
+    memcpy(out->name, p->name, sizeof out->name);
+    out->first[0] = p->span[0];
+    out->first[1] = p->span[2];
+    out->fast_pixels = p->span[1] - p->span[0] + 1;
+    out->slow_pixels = p->span[3] - p->span[2] + 1;
+    *pixels += (double)out->fast_pixels * (double)out->slow_pixels;
+    if (*pixels > PIXELS_MAX)
+        return error_set(r->e, STATUS_INPUT, "%s: the panels have more than %.0f pixels",
+                         r->text.path, PIXELS_MAX);
+    out->pixel_m = 1.0 / p->res_1_m;
+    memcpy(out->fast, p->axes[0], sizeof out->fast);
+    memcpy(out->slow, p->axes[1], sizeof out->slow);
+    for (int i = 0; i < 2; i++)
+        out->corner_m[i] = p->corner_px[i] * out->pixel_m + r->shift_m[i];
+    out->corner_m[2] = p->coffset_m + (r->clen_m > 0 ? r->clen_m
+                                       : p->has_clen ? p->clen_m
+                                                     : r->defaults.clen_m);
+    return make_mask(r, p, out);
+}
+
+/* --- panels beside one another -------------------------------------------------------- */
+
+/* Whether two panels are stored in the same pixels of the same array. */
+static bool shares_data(const struct geom_entry *a, const struct geom_entry *b)
+{
+    return a->data == b->data && memcmp(a->dims, b->dims, sizeof a->dims) == 0 &&
+           a->span[0] <= b->span[1] && b->span[0] <= a->span[1] && a->span[2] <= b->span[3] &&
+           b->span[2] <= a->span[3];
+}
+
+/* Whether the line from the sample to `point_m` meets a panel. */
+static bool meets(const struct geom_panel *p, const double point_m[3])
+{
+    double normal[3], to[3], fast[3], slow[3];
+    vec_cross(p->fast, p->slow, normal);
+    const double ahead = vec_dot(normal, point_m), away = vec_dot(normal, p->corner_m);
+    if (ahead == 0 || !(away / ahead > 0))
+        return false;
+    for (int k = 0; k < 3; k++)
+        to[k] = point_m[k] * away / ahead - p->corner_m[k];
+    /* fs and ss may be a little off right angles */
+    vec_cross(p->slow, normal, fast);
+    vec_cross(normal, p->fast, slow);
+    const double f = vec_dot(to, fast) / vec_dot(p->fast, fast) / p->pixel_m;
+    const double s = vec_dot(to, slow) / vec_dot(p->slow, slow) / p->pixel_m;
+    return f > 0 && f < (double)p->fast_pixels && s > 0 && s < (double)p->slow_pixels;
+}
+
+/* Whether one of the panels hides a good part of the other: a point inside of its middle half.
+ * Refined panels may overlap by a pixel or so at their edges. */
+static bool hides(const struct geom_panel *a, const struct geom_panel *b)
+{
+    for (int i = 0; i < 9; i++) {
+        const double f = 0.25 * (1 + i % 3) * (double)b->fast_pixels * b->pixel_m;
+        const double s = 0.25 * (1 + i / 3) * (double)b->slow_pixels * b->pixel_m;
+        double point_m[3];
+        for (int k = 0; k < 3; k++)
+            point_m[k] = b->corner_m[k] + f * b->fast[k] + s * b->slow[k];
+        if (meets(a, point_m))
+            return true;
+    }
+    return false;
+}
+
+static enum status compare_panels(struct geom_reader *r)
+{
+    struct geom *g = r->geom;
+    for (size_t i = 1; i < r->npanels; i++)
+        for (size_t k = 0; k < i; k++) {
+            const struct geom_entry *a = &r->panels[k], *b = &r->panels[i];
+            if (shares_data(a, b))
+                return error_set(r->e, STATUS_INPUT,
+                                 "%s: panels %s and %s have the same pixels of the data: their "
+                                 "min_fs to max_ss overlap",
+                                 r->text.path, a->name, b->name);
+            if (!*g->hidden &&
+                (hides(&g->panels[k], &g->panels[i]) || hides(&g->panels[i], &g->panels[k])))
+                (void)snprintf(g->hidden, sizeof g->hidden, "%s and %s", a->name, b->name);
+        }
+    return STATUS_OK;
+}
+
+/* One gain is taken for all: that of panel 0, or what stands behind all panels. */
+static void take_gain(struct geom_reader *r)
+{
+    const struct geom_entry *first = r->panels;
+    struct geom *g = r->geom;
+    const bool said = first->adu_per_photon > 0 || first->adu_per_eV > 0;
+    g->adu_per_photon = said ? first->adu_per_photon : r->defaults.adu_per_photon;
+    g->adu_per_eV = said ? first->adu_per_eV : r->defaults.adu_per_eV;
+    for (size_t i = 1; i < r->npanels; i++)
+        if (r->panels[i].adu_per_photon != first->adu_per_photon ||
+            r->panels[i].adu_per_eV != first->adu_per_eV)
+            g->gains_differ = true;
+}
+
+/* The panels of r->geom, with masks, of all that was read.  STATUS_INPUT where a panel lacks a
+ * setting. */
+static enum status make_panels(struct geom_reader *r)
+{
+    struct geom *g = r->geom;
+    if (!r->npanels)
+        return error_set(r->e, STATUS_INPUT, "%s: there is no panel in it", r->text.path);
+    g->panels = mem_array(r->npanels, sizeof *g->panels);
+    if (!g->panels)
+        return error_memory(r->e, "the panels");
+    g->npanels = r->npanels;
+    enum status s = STATUS_OK;
+    double pixels = 0;
+    for (size_t i = 0; i < r->nbad && !s; i++)
+        s = check_bad(r, &r->bad[i]);
+    for (size_t i = 0; i < r->npanels && !s; i++) {
+        s = make_panel(r, &r->panels[i], &g->panels[i], &pixels);
+        g->max_adu = fmin(g->max_adu, r->panels[i].max_adu);
+    }
+    if (!s && *r->late)
+        s = error_set(
+            r->e, STATUS_INPUT,
+            "%s: '%s' stands behind all panels, where it has no effect, must stand before "
+            "them",
+            r->text.path, r->late);
+    take_gain(r);
+    return s ? s : compare_panels(r);
+}
+
+/* --- the file ------------------------------------------------------------------- */
+
 /* Takes all of the text, which is open unless *s says otherwise. */
 static enum status read_text(struct geom_reader *r, enum status s)
 {
@@ -332,7 +715,7 @@ static enum status read_text(struct geom_reader *r, enum status s)
             s = read_line(r, line);
     }
     if (!s)
-        s = geom_make_panels(r);
+        s = make_panels(r);
     text_close(&r->text);
     mem_free(r->panels);
     mem_free(r->bad);

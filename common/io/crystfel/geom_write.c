@@ -1,12 +1,112 @@
+/* Writes geometry files of CrystFEL. */
+#include "io/crystfel/geom.h"
+
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/alloc.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "io/crystfel/geom.h"
-#include "io/crystfel/geom_bad.h"
 #include "model/beam.h"
+
+/* --- bad regions ----------------------------------------------------------------- */
+
+/* Pixels fast .. end-1 of the rows from `slow` on. */
+struct strip {
+    int64_t fast, end, slow;
+};
+
+struct strips {
+    struct strip *list;  // owned, by rising `fast`
+    size_t count;
+};
+
+static bool is_computed(const struct panel *p, int64_t f, int64_t s)
+{
+    const struct roi *r = &p->roi;
+    return f >= r->fast_min && f <= r->fast_max && s >= r->slow_min && s <= r->slow_max &&
+           (!p->mask || p->mask[s * p->fast_pixels + f]);
+}
+
+/* What is bad in row s; nothing behind the last one. */
+static void find_strips(const struct panel *p, int64_t s, struct strips *row)
+{
+    row->count = 0;
+    for (int64_t f = 0; f < p->fast_pixels && s < p->slow_pixels; f++) {
+        const int64_t first = f;
+        while (f < p->fast_pixels && !is_computed(p, f, s))
+            f++;
+        if (f > first)
+            row->list[row->count++] = (struct strip){first, f, s};
+    }
+}
+
+static enum status write_region(FILE *out, const struct strip *r, size_t panel, int64_t first_row,
+                                int64_t end_row, size_t *count, struct error *e)
+{
+    const size_t n = (*count)++;
+    if (n == GEOM_BAD_MAX)
+        return error_set(e, STATUS_INPUT, "the masks are made of more than %d rectangles",
+                         GEOM_BAD_MAX);
+    fprintf(out, "\nbad%zu/panel = p%zu\nbad%zu/min_fs = %" PRId64 "\nbad%zu/max_fs = %" PRId64, n,
+            panel, n, r->fast, n, r->end - 1);
+    fprintf(out, "\nbad%zu/min_ss = %" PRId64 "\nbad%zu/max_ss = %" PRId64 "\n", n,
+            first_row + r->slow, n, first_row + end_row - 1);
+    return STATUS_OK;
+}
+
+/* Strips that row s has too begin where they began before; those that it has not are written. */
+static enum status write_ended(FILE *out, const struct strips *before, struct strips *row,
+                               int64_t s, size_t panel, int64_t first_row, size_t *count,
+                               struct error *e)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0, k = 0; i < before->count && !status; i++) {
+        const struct strip *old = &before->list[i];
+        while (k < row->count && row->list[k].fast < old->fast)
+            k++;
+        if (k < row->count && row->list[k].fast == old->fast && row->list[k].end == old->end)
+            row->list[k].slow = old->slow;
+        else
+            status = write_region(out, old, panel, first_row, s, count, e);
+    }
+    return status;
+}
+
+/* The bad regions of panel number `panel`, whose rows begin at `first_row` of the array; *count
+ * regions have been written so far. */
+static enum status write_bad_of_panel(FILE *out, const struct panel *p, size_t panel,
+                                      int64_t first_row, size_t *count, struct error *e)
+{
+    struct strips rows[2] = {{0}};
+    enum status status = STATUS_OK;
+    for (int i = 0; i < 2; i++)
+        rows[i].list = mem_array((size_t)p->fast_pixels / 2 + 1, sizeof *rows[i].list);
+    if (!rows[0].list || !rows[1].list)
+        status = error_memory(e, "the bad regions");
+    for (int64_t s = 0; s <= p->slow_pixels && !status; s++) {
+        find_strips(p, s, &rows[s & 1]);
+        status = write_ended(out, &rows[!(s & 1)], &rows[s & 1], s, panel, first_row, count, e);
+    }
+    mem_free(rows[0].list);
+    mem_free(rows[1].list);
+    return status;
+}
+
+/* What is never computed, in all panels. */
+static enum status write_bad(FILE *out, const struct experiment *x, struct error *e)
+{
+    size_t count = 0;
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < x->npanels && !s; i++) {
+        const struct panel *p = &x->panels[i];
+        s = write_bad_of_panel(out, p, i, p->first_pixel / p->fast_pixels, &count, e);
+    }
+    return s;
+}
+
+/* --- the rest ---------------------------------------------------------------------- */
 
 /* Without exponents, which CrystFEL does not read here. */
 static void write_axis(FILE *out, size_t panel, const char *name, const double frame[9],
@@ -36,18 +136,6 @@ static void write_panel(FILE *out, size_t i, const struct experiment *x, const d
             vec_dot(p->origin_m, frame + 6) - x->panels[0].distance_m);
     write_axis(out, i, "fs", frame, p->fast);
     write_axis(out, i, "ss", frame, p->slow);
-}
-
-/* What is never computed, in all panels. */
-static enum status write_bad(FILE *out, const struct experiment *x, struct error *e)
-{
-    size_t count = 0;
-    enum status s = STATUS_OK;
-    for (size_t i = 0; i < x->npanels && !s; i++) {
-        const struct panel *p = &x->panels[i];
-        s = geom_write_bad(out, p, i, p->first_pixel / p->fast_pixels, &count, e);
-    }
-    return s;
 }
 
 /* CrystFEL has no field for it. */

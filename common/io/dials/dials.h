@@ -122,19 +122,6 @@ static inline int32_t dials_first_image(struct dials_images images)
 enum status dials_choose_images(struct dials_images *images, const struct records *all,
                                 struct error *e);
 
-/* "imageset": [...] with an item for each sweep, in the list of experiments at `path`. */
-enum status dials_write_images(FILE *out, struct dials_images images, const struct records *all,
-                               const char *path, struct error *e);
-
-/* The columns of a table; the last has no name. */
-enum { DIALS_WIDTH_MAX = 24 };
-extern const struct dials_column {
-    const char *name, *type;
-    uint32_t width;  // bytes of an item, which `put` writes
-    void (*put)(const struct experiment *x, const struct dials_spot *s, void *to);
-    bool scaled;  // of scaled intensities
-} dials_columns[];
-
 enum { DIALS_NAME_SIZE = 64 };
 
 /* An angle about the axis that DIALS gets, which is inverted for a negative width `osc`: DIALS

@@ -1,38 +1,117 @@
+/* Writes experiment lists of DIALS. */
+#include "io/dials/dials.h"
+
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/units.h"
 #include "base/vec.h"
-#include "io/dials/dials.h"
 #include "io/nxmx/nxmx_rows.h"
 
-void dials_turn(const struct experiment *x, const double v[3], double out[3])
+/* --- sets of images ------------------------------------------------------------------ */
+
+struct sets {
+    FILE *out;
+    struct dials_images images;
+    const char *path;  // of the list of experiments
+    uint64_t count;
+};
+
+static size_t folder_of(const char *path)
 {
-    double axes[9];
-    nxmx_axes(x, axes);
-    mat_apply(axes, v, out);
-    out[0] = -out[0];
-    out[2] = -out[2];
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash + 1 - path) : 0;
 }
 
-double dials_forwards(double osc, double angle)
+static void write_text(FILE *out, const char *text, size_t size)
 {
-    return osc < 0.0 ? 0.0 - angle : angle;
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] == '"' || text[i] == '\\')
+            fputc('\\', out);
+        fputc(text[i], out);
+    }
 }
 
-void dials_identifier(const struct experiment *x, const struct dials_sweep *s, uint64_t lattice,
-                      char name[DIALS_NAME_SIZE])
+/* Before the name in its folder: DIALS looks from that of the experiments on. */
+static void write_folder(const struct sets *s)
 {
-    (void)snprintf(name, DIALS_NAME_SIZE, "%s-%" PRIu64 "-%" PRIu64, x->lineage, s->start->id,
-                   lattice);
+    const char *text = s->images.files->text;
+    const size_t own = folder_of(text);
+    if (own == folder_of(s->path) && memcmp(text, s->path, own) == 0)
+        return;
+    char *folder = own ? strndup(text, own) : strdup(".");
+    char *real = folder ? realpath(folder, NULL) : NULL;
+    if (real) {
+        write_text(s->out, real, strlen(real));
+        fputc('/', s->out);
+    } else {
+        write_text(s->out, text, own);
+    }
+    free(real);
+    free(folder);
 }
 
-double dials_polarization(const struct experiment *x, double normal[3])
+/* With # for each digit of the number. */
+static void write_template(const struct sets *s)
 {
-    const struct beam *b = &x->beam;
-    vec_cross(b->direction, b->polarization, normal);
-    return b->no_polarization ? 0.5 : 0.5 * (1.0 + b->kahn);
+    const struct template *t = s->images.files;
+    const size_t own = folder_of(t->text);
+    write_folder(s);
+    if (!template_is_numbered(t)) {  // start and end tell nothing then
+        write_text(s->out, t->text + own, strlen(t->text + own));
+        return;
+    }
+    write_text(s->out, t->text + own, t->start - own);
+    for (int i = 0; i < (t->width ? t->width : 1); i++)
+        fputc('#', s->out);
+    write_text(s->out, t->text + t->end, strlen(t->text + t->end));
 }
+
+static void write_file(const struct sets *s, uint64_t id)
+{
+    char name[TEMPLATE_PATH_MAX];
+    template_name(s->images.files, id, name);
+    write_folder(s);
+    write_text(s->out, name + folder_of(name), strlen(name + folder_of(name)));
+}
+
+static void write_set(void *state, const struct dials_sweep *sweep)
+{
+    struct sets *s = state;
+    const bool still = sweep->start->osc_rad == 0.0;
+    fprintf(s->out, "%s{\"__id__\": \"%s", s->count++ ? ",\n  " : "",
+            still ? "ImageSet\", \"images\": [\"" : "ImageSequence\", \"template\": \"");
+    if (still)
+        write_file(s, sweep->start->id);
+    else
+        write_template(s);
+    fputs(still ? "\"], " : "\", ", s->out);
+    if (!template_is_numbered(s->images.files)) {
+        fputs("\"single_file_indices\": [", s->out);
+        for (uint64_t i = 0; i < sweep->count; i++)
+            fprintf(s->out, "%s%" PRIu64, i ? ", " : "", sweep->place + i);
+        fputs("], ", s->out);
+    }
+    fputs("\"mask\": null, \"gain\": null, \"pedestal\": null, \"dx\": null, \"dy\": null, "
+          "\"params\": {\"dynamic_shadowing\": \"Auto\", \"multi_panel\": false}}",
+          s->out);
+}
+
+/* "imageset": [...] with an item for each sweep, in the list of experiments at `path`. */
+static enum status write_imagesets(FILE *out, struct dials_images images, const struct records *all,
+                                   const char *path, struct error *e)
+{
+    struct sets sets = {.out = out, .images = images, .path = path};
+    const struct dials_visitor visitor = {.state = &sets, .sweep = write_set};
+    fputs("\"imageset\": [", out);
+    const enum status s = images.files ? dials_walk(all, &visitor, e) : STATUS_OK;
+    fputs("],\n", out);
+    return s;
+}
+
+/* --- models and experiments ---------------------------------------------------------- */
 
 struct list {
     FILE *out;
@@ -149,7 +228,7 @@ static void write_goniometer(void *state, const struct dials_sweep *s)
 }
 
 /* "name": [...] with a number for each image. */
-static void write_images(FILE *out, const char *name, const struct dials_sweep *s, bool times)
+static void write_image_range(FILE *out, const char *name, const struct dials_sweep *s, bool times)
 {
     fprintf(out, "\"%s\": [", name);
     for (uint64_t i = 0; i < s->count; i++)
@@ -169,8 +248,8 @@ static void write_scan(void *state, const struct dials_sweep *s)
             "], \"batch_offset\": 0, \"oscillation\": [%.17g, %.17g], ",
             l->sweeps++ ? ",\n  " : "", first, first + s->count - 1,
             dials_forwards(f->osc_rad, rad_to_deg(f->phi_rad)), fabs(rad_to_deg(f->osc_rad)));
-    write_images(l->out, "exposure_time", s, false);
-    write_images(l->out, "epochs", s, true);
+    write_image_range(l->out, "exposure_time", s, false);
+    write_image_range(l->out, "epochs", s, true);
     fputs("\"valid_image_ranges\": {}}", l->out);
 }
 
@@ -246,7 +325,7 @@ enum status dials_write_expt(FILE *out, const struct experiment *x, struct dials
     const struct list l = {.out = out, .x = x, .images = images};
     fputs("{\"__id__\": \"ExperimentList\",\n", out);
     s = s ? s : write_list(l, "experiment", write_experiments, all, e);
-    s = s ? s : dials_write_images(out, images, all, path, e);
+    s = s ? s : write_imagesets(out, images, all, path, e);
     s = s ? s : write_list(l, "beam", write_beam, all, e);
     s = s ? s : write_list(l, "detector", write_detector, all, e);
     s = s ? s : write_list(l, "goniometer", write_goniometer, all, e);

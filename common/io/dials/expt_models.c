@@ -1,8 +1,141 @@
 #include "io/dials/expt_models.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "base/alloc.h"
+#include "base/units.h"
 #include "base/vec.h"
+#include "io/text/textfile.h"
+
+/* --- JSON ---------------------------------------------------------------------------- */
+
+enum { FILE_BYTES_MAX = 64 << 20 };
+
+enum status json_at_open(struct json_at *root, const char *path, struct error *e)
+{
+    struct text_file text;
+    json_error_t cause;
+    *root = (struct json_at){.file = path};
+    enum status s = text_open(&text, path, FILETYPE_EXPT, FILE_BYTES_MAX, e);
+    if (s == STATUS_OK) {
+        root->value = json_loadb(text.bytes, text.length,
+                                 JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES, &cause);
+        if (!root->value)
+            s = error_set(e, STATUS_INPUT, "%s:%d: no JSON: %.200s", path, cause.line, cause.text);
+        else if (!json_is_object(root->value))
+            s = json_at_error(root, e, "must be an object, '{...}'");
+    }
+    text_close(&text);
+    return s;
+}
+
+void json_at_close(struct json_at *root)
+{
+    json_decref(root->value);
+    root->value = NULL;
+}
+
+enum status json_at_error(const struct json_at *at, struct error *e, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return error_set(e, STATUS_INPUT, "%s: %s%s%s", at->file, at->where, *at->where ? ": " : "",
+                     text);
+}
+
+bool json_at_optional(const struct json_at *of, const char *key, struct json_at *out)
+{
+    *out = (struct json_at){.file = of->file, .value = json_object_get(of->value, key)};
+    (void)snprintf(out->where, sizeof out->where, "%.*s%s%s", JSON_AT_PATH / 2, of->where,
+                   *of->where ? "." : "", key);
+    return out->value && !json_is_null(out->value);
+}
+
+enum status json_at_member(const struct json_at *of, const char *key, struct json_at *out,
+                           struct error *e)
+{
+    if (json_at_optional(of, key, out))
+        return STATUS_OK;
+    if (!json_is_object(of->value))
+        return json_at_error(of, e, "must be an object, '{...}'");
+    return json_at_error(of, e, "has no '%s'", key);
+}
+
+enum status json_at_list(const struct json_at *at, size_t least, size_t *count, struct error *e)
+{
+    *count = json_array_size(at->value);
+    if (!json_is_array(at->value))
+        return json_at_error(at, e, "must be a list, '[...]'");
+    return *count >= least
+               ? STATUS_OK
+               : json_at_error(at, e, "has %zu items, must have at least %zu", *count, least);
+}
+
+void json_at_item(const struct json_at *of, size_t i, struct json_at *out)
+{
+    *out = (struct json_at){.file = of->file, .value = json_array_get(of->value, i)};
+    (void)snprintf(out->where, sizeof out->where, "%.*s[%zu]", JSON_AT_PATH - 24, of->where, i);
+}
+
+enum status json_at_real(const struct json_at *at, double min, double max, double *out,
+                         struct error *e)
+{
+    *out = json_number_value(at->value);
+    if (!json_is_number(at->value))
+        return json_at_error(at, e, "must be a number from %g to %g", min, max);
+    if (!(*out >= min && *out <= max))
+        return json_at_error(at, e, "is %.9g, must be from %g to %g", *out, min, max);
+    return STATUS_OK;
+}
+
+enum status json_at_whole(const struct json_at *at, int64_t min, int64_t max, int64_t *out,
+                          struct error *e)
+{
+    double value;
+    const enum status s = json_at_real(at, (double)min, (double)max, &value, e);
+    *out = s ? 0 : (int64_t)value;
+    if (!s && value != floor(value))
+        return json_at_error(at, e, "is %.9g, must be a whole number", value);
+    return s;
+}
+
+enum status json_at_reals(const struct json_at *at, size_t count, double min, double max,
+                          double *out, struct error *e)
+{
+    if (json_array_size(at->value) != count)
+        return json_at_error(at, e, "must be a list of %zu numbers", count);
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < count && !s; i++) {
+        struct json_at item;
+        json_at_item(at, i, &item);
+        s = json_at_real(&item, min, max, &out[i], e);
+    }
+    return s;
+}
+
+enum status json_at_member_real(const struct json_at *of, const char *key, double min, double max,
+                                double *out, struct error *e)
+{
+    struct json_at member;
+    const enum status s = json_at_member(of, key, &member, e);
+    return s ? s : json_at_real(&member, min, max, out, e);
+}
+
+enum status json_at_member_reals(const struct json_at *of, const char *key, size_t count,
+                                 double min, double max, double *out, struct error *e)
+{
+    struct json_at member;
+    const enum status s = json_at_member(of, key, &member, e);
+    return s ? s : json_at_reals(&member, count, min, max, out, e);
+}
+
+/* --- models -------------------------------------------------------------------------- */
 
 void expt_to_lab(const double v[3], double out[3])
 {
@@ -11,7 +144,7 @@ void expt_to_lab(const double v[3], double out[3])
     out[2] = v[0];
 }
 
-enum status expt_read_direction(const struct json_at *at, double v[3], struct error *e)
+static enum status read_direction(const struct json_at *at, double v[3], struct error *e)
 {
     const enum status s = json_at_reals(at, 3, -1e6, 1e6, v, e);
     const double length = s ? 1 : sqrt(vec_dot(v, v));
@@ -26,7 +159,7 @@ enum status expt_direction(const struct json_at *of, const char *key, double v[3
 {
     struct json_at member;
     const enum status s = json_at_member(of, key, &member, e);
-    return s ? s : expt_read_direction(&member, v, e);
+    return s ? s : read_direction(&member, v, e);
 }
 
 enum status expt_model(const struct json_at *experiment, const struct json_at *root,
@@ -46,4 +179,429 @@ enum status expt_model(const struct json_at *experiment, const struct json_at *r
     json_at_item(&list, (size_t)i, out);
     return json_is_object(out->value) ? STATUS_OK
                                       : json_at_error(out, e, "must be an object, '{...}'");
+}
+
+/* --- the goniometer ------------------------------------------------------------------ */
+
+enum { AXES_MAX = 16 };
+
+/* out = a b, row by row; out may be a or b. */
+static void multiply(const double a[9], const double b[9], double out[9])
+{
+    double product[9];
+    for (int i = 0; i < 9; i++)
+        product[i] = a[i / 3 * 3] * b[i % 3] + a[i / 3 * 3 + 1] * b[3 + i % 3] +
+                     a[i / 3 * 3 + 2] * b[6 + i % 3];
+    memcpy(out, product, sizeof product);
+}
+
+/* Rotation about the unit vector n, right-handed. */
+static void rotation_about(const double n[3], double angle_rad, double out[9])
+{
+    const double c = cos(angle_rad), s = sin(angle_rad);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            out[3 * i + j] = (1 - c) * n[i] * n[j] + (i == j ? c : 0);
+    for (int i = 0; i < 3; i++) {
+        const int j = (i + 1) % 3, k = (i + 2) % 3;
+        out[3 * k + j] += s * n[i];
+        out[3 * j + k] -= s * n[i];
+    }
+}
+
+static enum status read_rotation(const struct json_at *of, const char *key, double out[9],
+                                 struct error *e)
+{
+    struct json_at member;
+    if (!json_at_optional(of, key, &member))
+        return STATUS_OK;
+    const enum status s = json_at_reals(&member, 9, -2, 2, out, e);
+    double across[3];
+    bool good = !s;
+    for (int i = 0; i < 9 && good; i++)
+        good = fabs(vec_dot(out + i / 3 * 3, out + i % 3 * 3) - (i / 3 == i % 3)) < 1e-6;
+    vec_cross(out, out + 3, across);
+    if (s || (good && vec_dot(across, out + 6) > 0))
+        return s;
+    return json_at_error(&member, e, "is no rotation_about");
+}
+
+/* Axis i of several, at its angle: those before the scan's are fixed on the crystal's side,
+ * those behind it set how its axis lies. */
+static void add_axis(const double axis[3], double angle_deg, int64_t i, int64_t scan,
+                     struct expt_goniometer *g)
+{
+    double turned[9];
+    double *of = i < scan ? g->fixed : g->setting;
+    if (i == scan) {
+        memcpy(g->axis, axis, sizeof g->axis);
+        return;
+    }
+    rotation_about(axis, deg_to_rad(angle_deg), turned);
+    multiply(turned, of, of);
+}
+
+/* One axis after the other, the first next to the crystal. */
+static enum status read_axes(const struct json_at *at, const struct json_at *axes,
+                             struct expt_goniometer *g, struct error *e)
+{
+    double angles_deg[AXES_MAX], axis[3];
+    struct json_at member, item;
+    size_t count;
+    int64_t scan = 0;
+    enum status s = json_at_list(axes, 1, &count, e);
+    if (!s && count > AXES_MAX)
+        return json_at_error(axes, e, "has %zu items, must have at most %d", count, AXES_MAX);
+    s = s ? s : json_at_member_reals(at, "angles", count, -1e6, 1e6, angles_deg, e);
+    s = s ? s : json_at_member(at, "scan_axis", &member, e);
+    s = s ? s : json_at_whole(&member, 0, (int64_t)count - 1, &scan, e);
+    for (size_t i = 0; i < count && !s; i++) {
+        json_at_item(axes, i, &item);
+        s = read_direction(&item, axis, e);
+        if (!s)
+            add_axis(axis, angles_deg[i], (int64_t)i, scan, g);
+    }
+    return s;
+}
+
+enum status expt_goniometer(const struct json_at *experiment, const struct json_at *root,
+                            struct expt_goniometer *g, struct error *e)
+{
+    static const double one[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    struct json_at at, axes;
+    memset(g, 0, sizeof *g);
+    memcpy(g->fixed, one, sizeof one);
+    memcpy(g->setting, one, sizeof one);
+    enum status s = expt_model(experiment, root, "goniometer", &at, e);
+    if (s || !at.value)
+        return s;
+    g->present = true;
+    if (json_at_optional(&at, "axes", &axes))
+        return read_axes(&at, &axes, g, e);
+    s = expt_direction(&at, "rotation_axis", g->axis, e);
+    s = s ? s : read_rotation(&at, "fixed_rotation", g->fixed, e);
+    return s ? s : read_rotation(&at, "setting_rotation", g->setting, e);
+}
+
+/* --- the detector -------------------------------------------------------------------- */
+
+enum { EDGE_MAX = 65536 };
+static const double PIXELS_MAX = 1 << 28;
+/* No detector counts beyond: what is trusted up to there, or more, has no limit. */
+static const double COUNT_MAX = 4294967294.0;
+static const double ORIGIN_MAX_MM = 1e7, TRUSTED_MAX = 1e300;
+/* A sensor must be given a thickness by formats that know of none; it catches everything. */
+static const double THIN_M = 1e-6;
+
+/* Where a group or a panel stands, in the lab of DIALS. */
+struct stand {
+    double fast[3], slow[3], origin_mm[3];
+};
+
+static const struct stand lab = {{1, 0, 0}, {0, 1, 0}, {0, 0, 0}};
+
+/* v in the axes of *on. */
+static void within(const struct stand *on, const double v[3], double out[3])
+{
+    double normal[3];
+    vec_cross(on->fast, on->slow, normal);
+    for (int i = 0; i < 3; i++)
+        out[i] = v[0] * on->fast[i] + v[1] * on->slow[i] + v[2] * normal[i];
+}
+
+/* Axes and origin of a group or a panel, on top of those of its parent. */
+static enum status read_stand(const struct json_at *at, const struct stand *parent,
+                              struct stand *out, struct error *e)
+{
+    struct stand local;
+    enum status s = expt_direction(at, "fast_axis", local.fast, e);
+    s = s ? s : expt_direction(at, "slow_axis", local.slow, e);
+    s = s ? s
+          : json_at_member_reals(at, "origin", 3, -ORIGIN_MAX_MM, ORIGIN_MAX_MM, local.origin_mm,
+                                 e);
+    if (s)
+        return s;
+    if (fabs(vec_dot(local.fast, local.slow)) > 1e-6)
+        return json_at_error(at, e, "fast_axis and slow_axis must be at right angles");
+    within(parent, local.fast, out->fast);
+    within(parent, local.slow, out->slow);
+    within(parent, local.origin_mm, out->origin_mm);
+    for (int i = 0; i < 3; i++)
+        out->origin_mm[i] += parent->origin_mm[i];
+    return STATUS_OK;
+}
+
+/* --- panels -------------------------------------------------------------------- */
+
+static enum status read_size(const struct json_at *at, struct geom_panel *p, struct error *e)
+{
+    double edge_mm[2], pixels[2];
+    enum status s = json_at_member_reals(at, "pixel_size", 2, 1e-4, 1e3, edge_mm, e);
+    s = s ? s : json_at_member_reals(at, "image_size", 2, 1, EDGE_MAX, pixels, e);
+    if (s)
+        return s;
+    if (fabs(edge_mm[0] - edge_mm[1]) > 1e-9 * edge_mm[0])
+        return json_at_error(at, e, "pixel_size: %g x %g mm, must be a square", edge_mm[0],
+                             edge_mm[1]);
+    for (int i = 0; i < 2; i++)
+        if (pixels[i] != floor(pixels[i]))
+            return json_at_error(at, e, "image_size[%d]: is %g, must be a whole number", i,
+                                 pixels[i]);
+    p->pixel_m = mm_to_m(edge_mm[0]);
+    p->fast_pixels = (int64_t)pixels[0];
+    p->slow_pixels = (int64_t)pixels[1];
+    return STATUS_OK;
+}
+
+/* From one rectangle [fast, slow, fast end, slow end], ends exclusive. */
+static void clear_rectangle(const double r[4], struct geom_panel *p)
+{
+    const int64_t fast_end = (int64_t)fmin(ceil(r[2]), (double)p->fast_pixels),
+                  slow_end = (int64_t)fmin(ceil(r[3]), (double)p->slow_pixels);
+    const int64_t first = (int64_t)fmax(floor(r[0]), 0);
+    for (int64_t s = (int64_t)fmax(floor(r[1]), 0); s < slow_end && first < fast_end; s++)
+        memset(p->mask + s * p->fast_pixels + first, 0, (size_t)(fast_end - first));
+}
+
+static enum status read_mask(const struct json_at *at, struct geom_panel *p, struct error *e)
+{
+    struct json_at list, item;
+    size_t count = 0;
+    enum status s = STATUS_OK;
+    if (json_at_optional(at, "mask", &list))
+        s = json_at_list(&list, 0, &count, e);
+    if (s || !count)
+        return s;
+    p->mask = mem_array((size_t)p->fast_pixels, (size_t)p->slow_pixels);
+    if (!p->mask)
+        return error_memory(e, "the mask of a panel");
+    memset(p->mask, 1, (size_t)(p->fast_pixels * p->slow_pixels));
+    for (size_t i = 0; i < count && !s; i++) {
+        double rectangle[4];
+        json_at_item(&list, i, &item);
+        s = json_at_reals(&item, 4, -1e9, 1e9, rectangle, e);
+        if (!s)
+            clear_rectangle(rectangle, p);
+    }
+    return s;
+}
+
+/* What a panel says of the sensor. */
+struct sensor {
+    double thickness_m, absorption_1_m;
+    const char *material;  // of the JSON; NULL: not said
+};
+
+static enum status read_sensor(const struct json_at *at, struct sensor *sensor, struct error *e)
+{
+    struct json_at member;
+    double mm = 0, per_mm = 0;
+    enum status s = STATUS_OK;
+    if (json_at_optional(at, "thickness", &member))
+        s = json_at_real(&member, 0, 1e3, &mm, e);
+    if (!s && json_at_optional(at, "mu", &member))
+        s = json_at_real(&member, 0, 1e9, &per_mm, e);
+    const bool thick = mm_to_m(mm) >= THIN_M;
+    *sensor = (struct sensor){.thickness_m = thick ? mm_to_m(mm) : 0,
+                              .absorption_1_m = thick ? per_mm * 1e3 : 0};
+    if (s || !json_at_optional(at, "material", &member))
+        return s;
+    sensor->material = json_string_value(member.value);
+    return sensor->material && strlen(sensor->material) < MATERIAL_SIZE
+               ? STATUS_OK
+               : json_at_error(&member, e, "must be a name of at most %d bytes, such as \"Si\"",
+                               MATERIAL_SIZE - 1);
+}
+
+/* Sensors of a detector are alike: panel 0 sets it. */
+static enum status take_sensor(const struct json_at *at, size_t number, struct expt *x,
+                               struct error *e)
+{
+    struct sensor sensor;
+    const enum status s = read_sensor(at, &sensor, e);
+    if (s)
+        return s;
+    if (number == 0) {
+        x->thickness_m = sensor.thickness_m;
+        x->absorption_1_m = sensor.absorption_1_m;
+        if (sensor.material)
+            strcpy(x->material, sensor.material);
+    }
+    if (sensor.thickness_m != x->thickness_m || sensor.absorption_1_m != x->absorption_1_m)
+        return json_at_error(at, e,
+                             "thickness %g mm and mu %g/mm, must be as those of panel 0, %g and %g",
+                             m_to_mm(sensor.thickness_m), sensor.absorption_1_m / 1e3,
+                             m_to_mm(x->thickness_m), x->absorption_1_m / 1e3);
+    return STATUS_OK;
+}
+
+/* Pixels that lie elsewhere than on a grid cannot be simulated; a correction for the depth of the
+ * sensor moves what is computed from pixels, and no pixel. */
+static enum status check_strategy(const struct json_at *at, struct error *e)
+{
+    struct json_at strategy, type;
+    if (!json_at_optional(at, "px_mm_strategy", &strategy) ||
+        !json_at_optional(&strategy, "type", &type))
+        return STATUS_OK;
+    const char *name = json_string_value(type.value);
+    return name && (strcmp(name, "SimplePxMmStrategy") == 0 ||
+                    strcmp(name, "ParallaxCorrectedPxMmStrategy") == 0)
+               ? STATUS_OK
+               : json_at_error(
+                     &type, e,
+                     "must be SimplePxMmStrategy or ParallaxCorrectedPxMmStrategy: offsets "
+                     "of pixels cannot be simulated");
+}
+
+/* The largest value that a panel is trusted with, in photons: values hold gain and pedestal. */
+static enum status take_trusted(const struct json_at *at, struct expt *x, struct error *e)
+{
+    struct json_at member;
+    double range[2] = {0, 0}, gain = 1, pedestal = 0;
+    enum status s = STATUS_OK;
+    if (json_at_optional(at, "trusted_range", &member))
+        s = json_at_reals(&member, 2, -TRUSTED_MAX, TRUSTED_MAX, range, e);
+    if (!s && json_at_optional(at, "gain", &member))
+        s = json_at_real(&member, 0, 1e9, &gain, e);
+    if (!s && json_at_optional(at, "pedestal", &member))
+        s = json_at_real(&member, -1e9, 1e9, &pedestal, e);
+    if (!s && range[1] > 0 && range[1] <= COUNT_MAX)
+        x->saturation = fmax(x->saturation, (range[1] - pedestal) / (gain > 0 ? gain : 1));
+    return s;
+}
+
+/* Where a panel is in the raw image; several panels at 0, 0 say nothing of it. */
+static enum status take_place(const struct json_at *at, const struct geom_panel *p, struct expt *x,
+                              struct error *e)
+{
+    struct json_at member;
+    double offset[2] = {0, 0};
+    const bool said = json_at_optional(at, "raw_image_offset", &member);
+    const enum status s = said ? json_at_reals(&member, 2, 0, 1e9, offset, e) : STATUS_OK;
+    const int64_t end[2] = {(int64_t)offset[0] + p->fast_pixels,
+                            (int64_t)offset[1] + p->slow_pixels};
+    for (int i = 0; i < 2 && !s; i++)
+        if (end[i] > x->image_pixels[i])
+            x->image_pixels[i] = end[i];
+    x->panels_placed = x->panels_placed || offset[0] > 0 || offset[1] > 0;
+    return s;
+}
+
+/* Panel `number`, on its parent. */
+static enum status read_panel(const struct json_at *at, const struct stand *parent, size_t number,
+                              struct expt *x, struct error *e)
+{
+    struct geom_panel *p = &x->panels[number];
+    struct stand stand;
+    enum status s = read_stand(at, parent, &stand, e);
+    s = s ? s : read_size(at, p, e);
+    s = s ? s : take_place(at, p, x, e);
+    s = s ? s : take_sensor(at, number, x, e);
+    s = s ? s : take_trusted(at, x, e);
+    s = s ? s : check_strategy(at, e);
+    if (s)
+        return s;
+    expt_to_lab(stand.fast, p->fast);
+    expt_to_lab(stand.slow, p->slow);
+    expt_to_lab(stand.origin_mm, p->corner_m);
+    for (int i = 0; i < 3; i++)
+        p->corner_m[i] = mm_to_m(p->corner_m[i]);
+    return STATUS_OK;
+}
+
+/* --- groups -------------------------------------------------------------------- */
+
+/* The list of panels, and where each stands once its group is known. */
+struct tree {
+    struct json_at panels;
+    size_t npanels;
+    struct stand *parents;  // owned
+    bool *placed;           // owned
+};
+
+static enum status read_child(const struct json_at *child, const struct stand *parent,
+                              struct tree *t, struct error *e);
+
+static enum status read_group(const struct json_at *group, const struct stand *parent,
+                              struct tree *t, struct error *e)
+{
+    struct json_at children, child;
+    struct stand stand;
+    size_t count = 0;
+    enum status s = read_stand(group, parent, &stand, e);
+    s = s ? s : json_at_member(group, "children", &children, e);
+    s = s ? s : json_at_list(&children, 0, &count, e);
+    for (size_t i = 0; i < count && !s; i++) {
+        json_at_item(&children, i, &child);
+        s = read_child(&child, &stand, t, e);
+    }
+    return s;
+}
+
+/* The number of a panel, or a group; how deep they go the parser of JSON limits. */
+static enum status read_child(const struct json_at *child, const struct stand *parent,
+                              struct tree *t, struct error *e)
+{
+    struct json_at number;
+    int64_t i;
+    if (!json_at_optional(child, "panel", &number))
+        return read_group(child, parent, t, e);
+    const enum status s = json_at_whole(&number, 0, (int64_t)t->npanels - 1, &i, e);
+    if (s)
+        return s;
+    if (t->placed[i])
+        return json_at_error(&number, e, "panel %d is there twice", (int)i);
+    t->placed[i] = true;
+    t->parents[i] = *parent;
+    return STATUS_OK;
+}
+
+static enum status read_panels(const struct tree *t, struct expt *x, struct error *e)
+{
+    double pixels = 0;
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < t->npanels && !s; i++) {
+        struct json_at panel;
+        json_at_item(&t->panels, i, &panel);
+        if (!t->placed[i])
+            return json_at_error(&panel, e, "is in no group of the hierarchy");
+        s = read_panel(&panel, &t->parents[i], i, x, e);
+        pixels += (double)x->panels[i].fast_pixels * (double)x->panels[i].slow_pixels;
+        if (!s && pixels > PIXELS_MAX)
+            s = json_at_error(&t->panels, e, "hold more than %.0f pixels", PIXELS_MAX);
+        s = s ? s : read_mask(&panel, &x->panels[i], e);
+    }
+    return s;
+}
+
+/* *t with its arrays there. */
+static enum status read_tree(const struct json_at *detector, struct tree *t, struct expt *x,
+                             struct error *e)
+{
+    struct json_at hierarchy;
+    const bool grouped = json_at_optional(detector, "hierarchy", &hierarchy);
+    for (size_t i = 0; i < t->npanels && !grouped; i++) {
+        t->placed[i] = true;
+        t->parents[i] = lab;
+    }
+    const enum status s = grouped ? read_group(&hierarchy, &lab, t, e) : STATUS_OK;
+    return s ? s : read_panels(t, x, e);
+}
+
+enum status expt_detector(const struct json_at *detector, struct expt *x, struct error *e)
+{
+    struct tree t = {0};
+    enum status s = json_at_member(detector, "panels", &t.panels, e);
+    s = s ? s : json_at_list(&t.panels, 1, &t.npanels, e);
+    if (s)
+        return s;
+    t.parents = mem_array(t.npanels, sizeof *t.parents);
+    t.placed = mem_array(t.npanels, sizeof *t.placed);
+    x->panels = mem_array(t.npanels, sizeof *x->panels);
+    x->npanels = x->panels ? t.npanels : 0;
+    s = t.parents && t.placed && x->panels ? read_tree(detector, &t, x, e)
+                                           : error_memory(e, "the panels");
+    mem_free(t.parents);
+    mem_free(t.placed);
+    return s;
 }

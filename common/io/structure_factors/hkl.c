@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/files.h"
 #include "io/structure_factors/symmetry.h"
 #include "io/text/textfile.h"
 
@@ -277,8 +278,8 @@ static enum status read_reflection(const struct text_file *file, struct reflecti
 
 /* Reads lines of `h k l F`, strictly as below, up to the end of the text.  *list
  * gets *n > 0 reflections, to be freed with free(), also after an error. */
-static enum status hkl_read_list(struct text_file *text, struct reflection **list, size_t *n,
-                                 struct error *e)
+static enum status read_list(struct text_file *text, struct reflection **list, size_t *n,
+                             struct error *e)
 {
     size_t room = 0;
     enum status s;
@@ -307,7 +308,7 @@ static enum status read_strict(struct text_file *file, const struct symmetry *y,
     const struct symmetry *use = y ? y : &none;
     struct reflection *list;
     size_t n;
-    enum status s = hkl_read_list(file, &list, &n, e);
+    enum status s = read_list(file, &list, &n, e);
     if (s == STATUS_OK)
         s = hkl_expand(list, n, use->operators, use->count, y ? mates : HKL_MATES_APART, default_F,
                        t, file->path, e);
@@ -326,4 +327,219 @@ enum status hkl_read(const char *path, enum physics physics, const struct symmet
                                         : read_strict(&file, y, mates, default_F, t, e);
     text_close(&file);
     return s;
+}
+
+/* --- the dump of nanoBragg --------------------------------------------------- */
+
+enum status hkl_write_dump(FILE *out, const struct hkl_table *t, const char *path, struct error *e)
+{
+    const size_t n[3] = {(size_t)t->count[0], (size_t)t->count[1], (size_t)t->count[2]};
+    const size_t items = (n[1] + 1) * (n[2] + 1);
+    double *plane = mem_array(items, sizeof *plane);
+    if (!plane)
+        return error_memory(e, "a plane of structure factors");
+    bool good =
+        fprintf(out, "%d %d %d %d %d %d\n\f", t->min[0], t->min[0] + t->count[0] - 1, t->min[1],
+                t->min[1] + t->count[1] - 1, t->min[2], t->min[2] + t->count[2] - 1) > 0;
+    for (size_t h = 0; good && h <= n[0]; h++) {
+        for (size_t k = 0; k < n[1]; k++)
+            for (size_t l = 0; l < n[2]; l++)
+                plane[k * (n[2] + 1) + l] = h < n[0] ? t->F[(h * n[1] + k) * n[2] + l] : 0.0;
+        good = fwrite(plane, sizeof *plane, items, out) == items;
+    }
+    mem_free(plane);
+    return good ? STATUS_OK : error_errno(e, STATUS_FAILED, "%s: cannot write", path);
+}
+
+/* The first line; true when it is one that hkl_write_dump writes. */
+static bool read_box(FILE *in, int min[3], int max[3])
+{
+    char line[128];
+    if (!fgets(line, sizeof line, in) || !strchr(line, '\n') || fgetc(in) != '\f')
+        return false;
+    const char *at = line;
+    for (int i = 0; i < 3; i++)
+        if (!text_scan_int(&at, &min[i]) || !text_scan_int(&at, &max[i]) || min[i] > max[i])
+            return false;
+    return true;
+}
+
+/* Whether the rest of the file holds the box and its planes of zeros, no more. */
+static enum status check_length(FILE *in, const int min[3], const int max[3], const char *path,
+                                struct error *e)
+{
+    const long start = ftell(in);
+    if (start < 0 || fseek(in, 0, SEEK_END))
+        return error_errno(e, STATUS_FAILED, "%s: cannot read", path);
+    const long length = ftell(in) - start;
+    int64_t bytes = sizeof(double);
+    for (int i = 0; i < 3; i++)
+        if (__builtin_mul_overflow(bytes, (int64_t)max[i] - min[i] + 2, &bytes))
+            return error_set(e, STATUS_INPUT, "%s: the box of indices is too large", path);
+    if (length != bytes)
+        return error_set(e, STATUS_INPUT, "%s: %ld bytes of data, must be %lld", path, length,
+                         (long long)bytes);
+    if (fseek(in, start, SEEK_SET))
+        return error_errno(e, STATUS_FAILED, "%s: cannot read", path);
+    return STATUS_OK;
+}
+
+static enum status read_planes(FILE *in, struct hkl_table *t, double *plane, const char *path,
+                               struct error *e)
+{
+    const size_t n[3] = {(size_t)t->count[0], (size_t)t->count[1], (size_t)t->count[2]};
+    const size_t items = (n[1] + 1) * (n[2] + 1);
+    for (size_t h = 0; h < n[0]; h++) {
+        if (fread(plane, sizeof *plane, items, in) != items)
+            return error_set(e, STATUS_INPUT, "%s: truncated", path);
+        for (size_t k = 0; k < n[1]; k++)
+            for (size_t l = 0; l < n[2]; l++) {
+                const double F = plane[k * (n[2] + 1) + l];
+                if (!isfinite(F))
+                    return error_set(e, STATUS_INPUT, "%s: F is not finite", path);
+                t->F[(h * n[1] + k) * n[2] + l] = F;
+            }
+    }
+    return STATUS_OK;
+}
+
+static enum status read_dump(FILE *in, const char *path, double default_F, struct hkl_table *t,
+                             struct error *e)
+{
+    int min[3], max[3];
+    if (!read_box(in, min, max))
+        return error_set(e, STATUS_INPUT,
+                         "%s: must begin with 'hmin hmax kmin kmax lmin lmax' and bytes 0A 0C",
+                         path);
+    enum status s = check_length(in, min, max, path, e);
+    if (s == STATUS_OK)
+        s = hkl_reserve(t, min, max, default_F, path, e);
+    if (s)
+        return s;
+    double *plane = mem_array((size_t)(t->count[1] + 1) * (size_t)(t->count[2] + 1), sizeof *plane);
+    s = plane ? read_planes(in, t, plane, path, e) : error_memory(e, "structure factors");
+    mem_free(plane);
+    return s;
+}
+
+enum status hkl_read_dump(const char *path, double default_F, struct hkl_table *t, struct error *e)
+{
+    *t = (struct hkl_table){.default_F = default_F};
+    FILE *in = input_open(path);
+    if (!in)
+        return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
+    const enum status s = read_dump(in, path, default_F, t, e);
+    (void)fclose(in);
+    if (s)
+        hkl_free(t);
+    return s;
+}
+
+/* --- F against the angle --------------------------------------------------- */
+
+static double to_stol_1_m(double value, enum stol_unit unit)
+{
+    switch (unit) {
+    case STOL_4STOL:
+        return value * 1e10 / 4.0;
+    case STOL_Q:
+        return value * 1e10 / M_PI / 4.0;
+    case STOL_STOL:
+        break;
+    }
+    return value * 1e10;
+}
+
+/* A row takes four bytes at least ("1 2" and what separates it from the next). */
+static enum status reserve_stol(const struct text_file *t, struct stol_table *table,
+                                struct error *e)
+{
+    size_t rows = t->length / 4 + 1;
+    table->stol_1_m = mem_array(rows, sizeof *table->stol_1_m);
+    table->F = mem_array(rows, sizeof *table->F);
+    return table->stol_1_m && table->F ? STATUS_OK : error_memory(e, "table");
+}
+
+static void add_stol(struct stol_table *table, double column1, double F, enum stol_unit unit)
+{
+    table->stol_1_m[table->rows] = to_stol_1_m(column1, unit);
+    table->F[table->rows++] = F;
+}
+
+static void read_stol_faithful(const struct text_file *t, enum stol_unit unit,
+                               struct stol_table *table)
+{
+    const char *at = t->bytes;
+    double column1, F;
+    while (text_scan_real(&at, &column1) && text_scan_real(&at, &F))
+        add_stol(table, column1, F, unit);
+}
+
+/* Comments before the numbers must not name another axis or unit than the one that is read, as the
+ * headers of programs do that integrate images.  F(q) names a function. */
+static enum status check_stol_head(const struct text_file *t, enum stol_unit unit, struct error *e)
+{
+    static const char *const others[] = {"nm^-1",  "nm-1",      "1/nm",     "2th_deg",
+                                         "2theta", "two-theta", "twotheta", "tth"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (text_find_in_head(t, '#', others[i]))
+            return error_set(
+                e, STATUS_INPUT,
+                "%s: a comment at the beginning names '%s'; expected a first column in "
+                "1/A, as --stol-axis says",
+                t->path, others[i]);
+    const char *q = text_find_in_head(t, '#', "q");
+    if (q && unit != STOL_Q && q[1] != ')' && !text_find_in_head(t, '#', "stol") &&
+        !text_find_in_head(t, '#', "sin"))
+        return error_set(e, STATUS_INPUT,
+                         "%s: a comment at the beginning names 'q'; --stol-axis=q reads it, and "
+                         "without that the first column is sin(theta)/lambda",
+                         t->path);
+    return STATUS_OK;
+}
+
+static enum status read_stol_lines(struct text_file *t, enum stol_unit unit,
+                                   struct stol_table *table, struct error *e)
+{
+    for (double before = -HUGE_VAL;;) {
+        double column1 = 0.0, F = 0.0;
+        enum status s = text_line(t, TEXT_SPACE, '#', e);
+        if (s || t->nwords == 0)
+            return s;
+        if (t->nwords != 2)
+            return text_error(t, e, "%d columns, must be two: angle and F", t->nwords);
+        if ((s = text_real(t, 0, "angle", 0.0, 1e4, &column1, e)) ||
+            (s = text_real(t, 1, "F in electrons", 0.0, 1e9, &F, e)))
+            return s;
+        if (column1 <= before)
+            return text_error(t, e, "angle %g must be greater than %g of the row before", column1,
+                              before);
+        before = column1;
+        add_stol(table, column1, F, unit);
+    }
+}
+
+enum status stol_read(const char *path, enum stol_unit unit, bool faithful,
+                      struct stol_table *table, struct error *e)
+{
+    *table = (struct stol_table){0};
+    struct text_file t;
+    enum status status = text_open(&t, path, FILETYPE_STOL, TEXT_BYTES_MAX, e);
+    if (!status)
+        status = reserve_stol(&t, table, e);
+    if (!status && faithful)
+        read_stol_faithful(&t, unit, table);
+    else if (!status && !(status = check_stol_head(&t, unit, e)))
+        status = read_stol_lines(&t, unit, table, e);
+    text_close(&t);
+    if (!status && table->rows == 0)
+        status = error_set(e, STATUS_INPUT, "%s: no row of two numbers", path);
+    return status;
+}
+
+void stol_free(struct stol_table *table)
+{
+    mem_free(table->stol_1_m);
+    mem_free(table->F);
+    *table = (struct stol_table){0};
 }

@@ -1,7 +1,8 @@
 /*
- * Structure factors: nanoBragg's `h k l F` text, its Fdump.bin, and the
+ * Structure factors: nanoBragg's `h k l F` text, its Fdump.bin, those of lysozyme, and the
  * expansion of a unique set of reflections by symmetry.  All fill the dense
- * box of model/experiment.h; F in electrons.  Section numbers in brackets are
+ * box of model/experiment.h; F in electrons.  Amorphous matter has tables of F against
+ * the angle instead.  Section numbers in brackets are
  * those of braggpipe-physics(7).
  */
 #ifndef BRAGG_IO_HKL_H
@@ -91,5 +92,38 @@ enum status hkl_write_dump(FILE *out, const struct hkl_table *t, const char *pat
 /* Reads such a dump into *t (overwritten; hkl_free frees it).  The length of the
  * file must be exactly what its first line says, and every F finite. */
 enum status hkl_read_dump(const char *path, double default_F, struct hkl_table *t, struct error *e);
+
+/* --- F against the scattering angle ------------------------------------------------ */
+
+/* What the first column holds, in 1/A. */
+enum stol_unit {
+    STOL_STOL,   // sin(theta)/lambda
+    STOL_4STOL,  // 4 sin(theta)/lambda
+    STOL_Q,      // 4 pi sin(theta)/lambda
+};
+
+struct stol_table {
+    size_t rows;
+    double *stol_1_m;  // owned; sin(theta)/lambda in 1/m
+    double *F;         // owned; electrons
+};
+
+/* Reads a table of two columns of text; # begins a comment outside faithful mode.  Faithful: pairs
+ * of numbers up to the first text that is none, wherever the lines end.  Else every line must be
+ * two numbers within range, and the first column must increase, or "FILE:LINE: " tells, and
+ * comments before the numbers must not name another first column.  An empty table is STATUS_INPUT.
+ * stol_free frees it, also after an error. */
+enum status stol_read(const char *path, enum stol_unit unit, bool faithful,
+                      struct stol_table *table, struct error *e);
+
+void stol_free(struct stol_table *table);
+
+/* --- the crystal that ships, lysozyme.c ----------------------------------------------- */
+
+/* Orthorhombic hen egg-white lysozyme, calculated from PDB entry 1AKI (scripts/make-lysozyme): cell
+ * edges in A, angles in rad, and |F| of all reflections to 1.4 A by point
+ * group mmm, 0 beyond.  *t is overwritten; hkl_free frees it. */
+enum status lysozyme_table(double cell_A[3], double cell_rad[3], struct hkl_table *t,
+                           struct error *e);
 
 #endif

@@ -1,11 +1,10 @@
-#include "io/structure_factors/lysozyme.h"
+#include "io/structure_factors/hkl.h"
 
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "io/structure_factors/hkl.h"
 
 /* |F| in electrons, float32 of little-endian bytes, as they lie beside this file, put into the
  * program by the assembler: the reflections of is_listed, h slowest, l fastest. */

@@ -1,6 +1,10 @@
+/* Reads a model of atoms: what kind of file it is, small molecules, and what all models must have.
+ */
 #include "io/structure_factors/molecule.h"
 
+#include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -12,7 +16,125 @@
 #include "io/structure_factors/molecule_reader.h"
 #include "io/text/filetype.h"
 
-/* Of occupancies of one place, in all models of an ensemble. */
+/* --- small molecules: CIF files with coordinates of the cell's edges --------------------- */
+
+#define B_OF_U (8.0 * M_PI * M_PI)
+
+/* An element out of a type such as Fe3+ or a label such as C12. */
+static void take_symbol(const char *type, char symbol[MOLECULE_SYMBOL_SIZE])
+{
+    size_t n = isalpha((unsigned char)type[0]) ? 1 : 0;
+    n += n && islower((unsigned char)type[1]);
+    if (n == 1 && isupper((unsigned char)type[1])) {  // FE and CL, but not CA1 of a label
+        char two[3] = {type[0], type[1], '\0'};
+        static const char *const known =
+            " AC AG AL AM AR AS AT AU BA BE BI BR CD CE CL CR CS CU DY "
+            "ER EU FE FR GA GD GE HE HF HG IN IR KR LA LI LU MG MN MO "
+            "NA NB ND NE NI NP OS PA PB PD PM PO PR PT PU RA RB RE RH "
+            "RN RU SB SC SE SI SM SN SR TA TB TC TE TH TI TL TM XE YB "
+            "ZN ZR CA CO ";
+        char framed[5];
+        (void)snprintf(framed, sizeof framed, " %s ", two);
+        n += strstr(known, framed) != NULL && !isalpha((unsigned char)type[2]);
+    }
+    (void)snprintf(symbol, MOLECULE_SYMBOL_SIZE, "%.*s", (int)n, type);
+}
+
+/* Images of an atom at its own place count as one. */
+static void share_special_position(const struct molecule *m, struct molecule_atom *a)
+{
+    static const double near_A = 0.4;  // as gemmi
+    size_t here = 0;
+    for (size_t o = 0; o < m->operators.count; o++) {
+        const struct symmetry_operator *op = &m->operators.list[o];
+        double d[3];
+        for (int i = 0; i < 3; i++) {
+            d[i] = op->t[i] - a->at[i];
+            for (int k = 0; k < 3; k++)
+                d[i] += op->R[3 * i + k] * a->at[k];
+            d[i] -= rint(d[i]);
+        }
+        here += molecule_square_A2(m, d) < near_A * near_A;
+    }
+    a->occupancy /= here ? (double)here : 1.0;
+}
+
+/* Rows: label, type, x, y, z, occupancy, U, B, flag of dummies. */
+static enum status take_sites(struct molecule_reader *r, const struct gemmi_table *t,
+                              const struct gemmi_table *tensors, struct error *e)
+{
+    enum { TYPE = 1, X = 2, OCCUPANCY = 5, U = 6, B = 7, FLAG = 8 };
+    enum status s = STATUS_OK;
+    for (size_t row = 0; row < t->rows && !s; row++) {
+        struct molecule_atom a = {0};
+        const char *label = gemmi_table_text(t, row, 0), *type = gemmi_table_text(t, row, TYPE);
+        if (strcasecmp(gemmi_table_text(t, row, FLAG), "dum") == 0)
+            continue;  // a place without an atom
+        take_symbol(*type ? type : label, a.symbol);
+        if (!*a.symbol)
+            return molecule_refuse_atom(r, row, label, "its element is not known", e);
+        for (size_t u = 0; u < tensors->rows; u++) {
+            if (strcmp(gemmi_table_text(tensors, u, 0), label) != 0)
+                continue;
+            a.anisotropic = true;
+            for (size_t i = 0; i < 6; i++) {
+                const double own = gemmi_table_number(tensors, u, 1 + i);
+                a.U_A2[i] = isnan(own) ? gemmi_table_number(tensors, u, 7 + i) / B_OF_U : own;
+                if (!isfinite(a.U_A2[i]))
+                    return molecule_refuse_atom(r, row, label,
+                                                "its anisotropic U must be six numbers", e);
+            }
+        }
+        const double u_A2 = gemmi_table_number(t, row, U);
+        if ((s = molecule_take_position(r, t, row, X, &a, e)) ||
+            (s = molecule_take_weights(r, t, row, OCCUPANCY, B, &a, e)))
+            return s;
+        if (isinf(u_A2))
+            return molecule_refuse_atom(r, row, label, "its U must be a number", e);
+        if (!isnan(u_A2)) {
+            r->no_B -= isnan(gemmi_table_number(t, row, B)) && !a.anisotropic;
+            a.B_A2 = u_A2 * B_OF_U;
+        }
+        share_special_position(r->m, &a);
+        s = molecule_add(r, &a, e);
+    }
+    return s;
+}
+
+/* Reads all of a CIF file of a small molecule, whose sites are the rows of a table: label, type, x,
+ * y, z, occupancy, U, B, flag of dummies. */
+static enum status small_molecule_read(struct molecule_reader *r, const struct gemmi_table *sites,
+                                       struct error *e)
+{
+    static const char *const cell[] = {"_cell_length_a",
+                                       "_cell_length_b",
+                                       "_cell_length_c",
+                                       "_cell_angle_alpha",
+                                       "_cell_angle_beta",
+                                       "_cell_angle_gamma",
+                                       NULL};
+    static const char *const tensors[] = {"_atom_site_aniso_label", "_atom_site_aniso_U_11",
+                                          "_atom_site_aniso_U_22",  "_atom_site_aniso_U_33",
+                                          "_atom_site_aniso_U_12",  "_atom_site_aniso_U_13",
+                                          "_atom_site_aniso_U_23",  "_atom_site_aniso_B_11",
+                                          "_atom_site_aniso_B_22",  "_atom_site_aniso_B_33",
+                                          "_atom_site_aniso_B_12",  "_atom_site_aniso_B_13",
+                                          "_atom_site_aniso_B_23",  NULL};
+    struct gemmi_table t;
+    r->m->small = true;
+    r->models = 1;
+    enum status s = molecule_read_tags(r, cell, r->path, -1, &t, e);
+    s = s ? s : molecule_take_cell(r, &t, e);
+    gemmi_table_free(&t);
+    if (s || (s = space_group_find(r, e)))
+        return s;
+    s = molecule_read_tags(r, tensors, r->path, -1, &t, e);
+    s = s ? s : take_sites(r, sites, &t, e);
+    gemmi_table_free(&t);
+    return s;
+}
+
+/* The largest sum of the occupancies of one place, in all models of an ensemble. */
 static const double FULL = 1.02;
 
 /* --- kinds of files ---------------------------------------------------------------- */

@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "io/structure_factors/operators.h"
+#include "io/structure_factors/symmetry.h"
 
 enum { MOLECULE_SYMBOL_SIZE = 8 };
 
@@ -45,10 +45,5 @@ void molecule_free(struct molecule *m);
 
 /* Of a small molecule or not: x, of the cell's edges. */
 void molecule_position(const struct molecule *m, const struct molecule_atom *a, double x[3]);
-
-/* Writes what gemmi sfcalc takes, mmCIF or the CIF of a small molecule, to an empty file: in its
- * own space group or, with `expand`, all atoms of the cell in P 1. */
-enum status molecule_write(const struct molecule *m, bool expand, int file, const char *path,
-                           struct error *e);
 
 #endif

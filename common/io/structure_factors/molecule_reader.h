@@ -1,6 +1,6 @@
-/* What the files of common/io/ that read models of atoms have in common: see
- * io/structure_factors/molecule.h. Functions return STATUS_INPUT, with the path in front, for a
- * file that makes no sense. */
+/* A model of atoms while it is read (see molecule.h): values, atoms and the space group of any kind
+ * of file, which molecule.c and macromolecule.c take from there. Functions return STATUS_INPUT,
+ * with the path in front, for a file that makes no sense. */
 #ifndef BRAGG_IO_MOLECULE_READER_H
 #define BRAGG_IO_MOLECULE_READER_H
 
@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "io/structure_factors/gemmi_table.h"
+#include "io/structure_factors/gemmi.h"
 #include "io/structure_factors/molecule.h"
 
 /* A file while it is read. */
@@ -21,8 +21,7 @@ struct molecule_reader {
     double occupied;            // the sum over models of the mean occupancy
 };
 
-/* --- molecule_reader.c ----------------------------------------------------------- */
-
+/* An error that says why the file makes no sense. */
 enum status molecule_refuse(const struct molecule_reader *r, struct error *e, const char *why);
 
 /* The same for an atom, in the row (from 0) of a table. */
@@ -59,15 +58,6 @@ enum status molecule_add(struct molecule_reader *r, const struct molecule_atom *
 /* The square, in A^2, of a vector d of the cell's edges. */
 double molecule_square_A2(const struct molecule *m, const double d[3]);
 
-/* --- ncs.c ----------------------------------------------------------------------- */
-
-/* Adds the images of the atoms under the non-crystallographic symmetry of the file `from` (see
- * molecule_read_tags).  Images of an atom at one place count as one, whose occupancy is at most 1.
- */
-enum status ncs_expand(struct molecule_reader *r, const char *from, int keep, struct error *e);
-
-/* --- space_group.c --------------------------------------------------------------- */
-
 /* Of a CIF file of a small molecule: its operators hold, which a name must not contradict; a name
  * alone must leave nothing open. */
 enum status space_group_find(struct molecule_reader *r, struct error *e);
@@ -77,14 +67,9 @@ enum status space_group_find(struct molecule_reader *r, struct error *e);
 enum status space_group_check_number(const struct molecule_reader *r, const char *from,
                                      struct error *e);
 
-/* --- macromolecule.c, small_molecule.c ------------------------------------------- */
+/* --- macromolecule.c ------------------------------------------------------------- */
 
 /* Reads all of a PDB or mmCIF file. */
 enum status macromolecule_read(struct molecule_reader *r, struct error *e);
-
-/* Reads all of a CIF file of a small molecule, whose sites are the rows of a table: label, type, x,
- * y, z, occupancy, U, B, flag of dummies. */
-enum status small_molecule_read(struct molecule_reader *r, const struct gemmi_table *sites,
-                                struct error *e);
 
 #endif

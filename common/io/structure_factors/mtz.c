@@ -1,11 +1,276 @@
 #include "io/structure_factors/mtz.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include <ccp4/cmtzlib.h>
+
 #include "base/alloc.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "io/hdf5/confined.h"
 #include "io/structure_factors/hkl.h"
+#include "io/structure_factors/symmetry.h"
+
+/* Limits of the child: time, and address space beyond what it has and must have. */
+#define CPU_S 0.3
+#define CPU_S_PER_BYTE (1.0 / (8 << 20))
+#define WALL_S 5.0
+enum { SPACE_BYTES = 64 << 20 };
+
+#define MAGIC 0x7a746d2d67676172u
+
+/* What the child sends before the rows. */
+struct reply {
+    uint64_t magic, nrows, noperators;
+    uint64_t bad_row;  // from 1, with nothing behind the reply; 0: all are good
+    struct symmetry_operator operators[SYMMETRY_OPERATORS_MAX];
+};
+
+/* --- the child ----------------------------------------------------------- */
+
+/* What it reads. */
+struct work {
+    const char *path;
+    const struct mtz_layout *layout;
+};
+
+static bool is_whole(double x, int limit)
+{
+    return fabs(x) <= limit && x == rint(x);
+}
+
+/* A take_number of a row; NaN where it is missing, or there is no such column.  The value that
+ * stands for a missing one may be any; infinite ones count as such, too. */
+static double take_number(const float *row, const int *missing, int64_t column)
+{
+    if (column < 0)
+        return (double)NAN;
+    const float at = row[column];
+    return missing[column] && !isinf(at) ? (double)NAN : (double)at;
+}
+
+/* A row of the file, whose F may be missing; false when it makes no sense. */
+static bool take_row(const struct mtz_layout *m, const float *row, const int *missing,
+                     struct mtz_row *out)
+{
+    for (int i = 0; i < 3; i++) {
+        if (!is_whole((double)row[i], HKL_INDEX_MAX))
+            return false;
+        out->hkl[i] = (int)row[i];
+    }
+    double *value = out->value;
+    value[0] = take_number(row, missing, m->F_column);
+    value[1] = take_number(row, missing, m->second >= 0 ? m->second : m->mates[0]);
+    value[2] = take_number(row, missing, m->mates[1]);
+    if (m->F_column < 0)
+        value[0] = isnan(value[1])   ? value[2]
+                   : isnan(value[2]) ? value[1]
+                                     : (value[1] + value[2]) / 2.0;
+    if (m->difference) {
+        const double half = isnan(value[1]) ? 0.0 : value[1] / 2.0;
+        value[1] = value[0] - half;
+        value[0] = value[0] + half;
+    }
+    bool good = true;
+    for (int i = 0; i < 3; i++)
+        good = good && !(fabs(value[i]) > m->F_max);
+    value[0] *= m->squared ? value[0] : 1.0;
+    return good;
+}
+
+/* x' = R x + t; ends the child when it can be none. */
+static void take_operator(float sym[4][4], struct symmetry_operator *to)
+{
+    enum { PARTS = 24 };  // of a cell's edge, in which translations are counted
+    for (int i = 0; i < 9; i++) {
+        const double x = (double)sym[i / 3][i % 3];
+        if (!is_whole(x, 1))
+            confined_leave(STATUS_INPUT);
+        to->R[i] = (int)x;
+    }
+    for (int i = 0; i < 3; i++)
+        to->t[i] = rint((double)sym[i][3] * PARTS) / PARTS;
+}
+
+/* Reads with libccp4 and sends all rows whose F is there. */
+static void read_and_send(const void *what, int to)
+{
+    const struct work *w = what;
+    const struct mtz_layout *m = w->layout;
+    MTZ *mtz = MtzGet(w->path, 0);
+    if (!mtz || mtz->nref_filein != m->nref || mtz->ncol_read != m->ncol ||
+        mtz->mtzsymm.nsym != m->nsym)
+        confined_leave(STATUS_INPUT);
+    struct mtz_row *rows = mem_array((size_t)m->nref, sizeof *rows);
+    float *row = mem_array((size_t)m->ncol, sizeof *row), resolution;
+    int *missing = mem_array((size_t)m->ncol, sizeof *missing);
+    struct reply reply = {.magic = MAGIC, .noperators = (uint64_t)m->nsym};
+    if (!rows || !row || !missing)
+        confined_leave(STATUS_FAILED);
+    for (int64_t o = 0; o < m->nsym; o++)
+        take_operator(mtz->mtzsymm.sym[o], &reply.operators[o]);
+    MtzRewdInput(mtz);
+    for (int64_t r = 0; r < m->nref; r++) {
+        if (ccp4_lrrefl(mtz, &resolution, row, missing, (int)r + 1))
+            confined_leave(STATUS_INPUT);
+        struct mtz_row *out = &rows[reply.nrows];
+        out->number = (int)r + 1;
+        if (!take_row(m, row, missing, out)) {
+            reply.bad_row = (uint64_t)r + 1;
+            confined_send(to, &reply, sizeof reply);
+            confined_leave(STATUS_INPUT);
+        }
+        reply.nrows += !isnan(out->value[0]) || !isnan(out->value[1]) || !isnan(out->value[2]);
+    }
+    confined_send(to, &reply, sizeof reply);
+    confined_send(to, rows, (size_t)reply.nrows * sizeof *rows);
+    confined_leave(STATUS_OK);
+}
+
+/* --- the parent ---------------------------------------------------------- */
+
+/* Takes what the child sends; false unless it is whole and makes sense. */
+static bool take_reply(const struct confined *c, const struct mtz_layout *m, struct reply *reply,
+                       struct mtz_row **rows)
+{
+    char more;
+    if (confined_receive(c, reply, sizeof *reply) != sizeof *reply || reply->magic != MAGIC ||
+        reply->bad_row || reply->nrows > (uint64_t)m->nref ||
+        reply->noperators != (uint64_t)m->nsym)
+        return false;
+    const size_t n = (size_t)reply->nrows;
+    *rows = mem_array(n, sizeof **rows);
+    if (!*rows || confined_receive(c, *rows, n * sizeof **rows) != n * sizeof **rows ||
+        confined_receive(c, &more, 1) != 0)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        for (int v = 0; v < 3; v++)
+            if (isinf((*rows)[i].value[v]))
+                return false;
+    return true;
+}
+
+/* Runs the child; *rows is to be freed with mem_free. */
+static enum status read_in_child(const char *path, const struct mtz_layout *m, struct reply *reply,
+                                 struct mtz_row **rows, struct error *e)
+{
+    const double more_s = (double)m->size * CPU_S_PER_BYTE;
+    const struct confined_limits limits = {CPU_S + more_s, WALL_S + more_s,
+                                           SPACE_BYTES + (size_t)m->size +
+                                               (size_t)m->nref * sizeof(struct mtz_row)};
+    const struct work work = {path, m};
+    struct confined child;
+    const enum status s = confined_start(&child, &limits, read_and_send, &work, path, e);
+    if (s)
+        return s;
+    const char *why = confined_close(&child, take_reply(&child, m, reply, rows));
+    const uint64_t row = reply->bad_row;
+    if (row)
+        return error_set(e, STATUS_INPUT,
+                         "%s:%" PRIu64
+                         ": indices must be whole numbers within +-%d, and %s at most "
+                         "%g%s",
+                         path, row, HKL_INDEX_MAX, m->F_max > HKL_F_MAX ? "intensities" : "F",
+                         m->F_max, m->F_max > HKL_F_MAX ? "" : " electrons");
+    return why ? error_set(e, STATUS_INPUT, "%s: damaged MTZ (%s)", path, why) : STATUS_OK;
+}
+
+/* The operators must be a group, that which the file names, and a symmetry of the cell: one of them
+ * is wrong otherwise. */
+static enum status check_symmetry(const char *path, const struct mtz_layout *m,
+                                  const struct mtz_rows *rows, struct error *e)
+{
+    struct operators *o = mem_array(1, sizeof *o);
+    if (!o)
+        return error_memory(e, path);
+    *o = (struct operators){.count = rows->noperators};
+    memcpy(o->list, rows->operators, rows->noperators * sizeof *o->list);
+    const bool group = operators_are_group(o),
+               fits = operators_fit(o, rows->cell_A, rows->cell_rad);
+    mem_free(o);
+    if (!group)
+        return error_set(e, STATUS_INPUT,
+                         "%s: its %zu symmetry operators are not a group; expected all operators "
+                         "of the space group, each once",
+                         path, rows->noperators);
+    if (!fits)
+        return error_set(e, STATUS_INPUT,
+                         "%s: its %zu symmetry operators do not fit its cell %g %g %g A, %g %g %g "
+                         "deg; correct the space group or the cell",
+                         path, rows->noperators, rows->cell_A[0], rows->cell_A[1], rows->cell_A[2],
+                         rad_to_deg(rows->cell_rad[0]), rad_to_deg(rows->cell_rad[1]),
+                         rad_to_deg(rows->cell_rad[2]));
+    return symmetry_compare(rows->operators, rows->noperators, m->group, m->group_name, path, e);
+}
+
+/* Reflections that the operators forbid, with an F that is more than noise. */
+static void doubt_absences(const char *path, const struct mtz_rows *rows, size_t values)
+{
+    static const double noise = 0.25;  // of the root mean square of F
+    double sum = 0.0, largest = 0.0;
+    size_t count = 0, absent = 0;
+    const struct mtz_row *worst = NULL;
+    for (size_t i = 0; i < rows->count * values; i++) {
+        const double F = rows->list[i / values].value[i % values];
+        sum += isnan(F) ? 0.0 : F * F;
+        count += isnan(F) ? 0 : 1;
+    }
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct mtz_row *r = &rows->list[i];
+        const double F = fmax(fabs(r->value[0]), values > 1 ? fabs(r->value[1]) : 0.0);
+        if (!(F > noise * sqrt(sum / (double)count)) ||
+            !unique_is_absent(r->hkl, rows->operators, rows->noperators))
+            continue;
+        absent++;
+        worst = F > largest ? r : worst;
+        largest = fmax(largest, F);
+    }
+    if (worst)
+        log_line(
+            LOG_WARNING,
+            "%s: the space group forbids %zu of the reflections with a large F, the largest %g of "
+            "%d %d %d: is the space group right? These F are used",
+            path, absent, largest, worst->hkl[0], worst->hkl[1], worst->hkl[2]);
+}
+
+/* Reads the rows of a file; errors are those of mtz_read.  The child may compute for 0.3 s, and 1 s
+ * more for every 8 MiB of the file.  mtz_rows_free frees *rows, after an error, too. */
+static enum status read_rows(const char *path, const struct mtz_labels *labels,
+                             struct mtz_rows *rows, struct error *e)
+{
+    struct mtz_layout m;
+    *rows = (struct mtz_rows){.intensities = labels->wanted == MTZ_INTENSITIES};
+    enum status s = mtz_check(path, labels, &m, e);
+    if (s)
+        return s;
+    for (int i = 0; i < 3; i++) {
+        rows->cell_A[i] = m.cell[i];
+        rows->cell_rad[i] = deg_to_rad(m.cell[i + 3]);
+    }
+    struct reply *reply = mem_array(1, sizeof *reply);
+    s = reply ? read_in_child(path, &m, reply, &rows->list, e) : error_memory(e, path);
+    if (!s) {
+        rows->count = (size_t)reply->nrows;
+        rows->noperators = (size_t)reply->noperators;
+        rows->operators = mem_copy(reply->operators, rows->noperators, sizeof *rows->operators);
+        s = rows->operators ? check_symmetry(path, &m, rows, e) : error_memory(e, path);
+    }
+    mem_free(reply);
+    if (!s && labels->wanted != MTZ_INTENSITIES)
+        doubt_absences(path, rows, labels->wanted == MTZ_HANDS ? 2 : 1);
+    return s;
+}
+
+void mtz_rows_free(struct mtz_rows *rows)
+{
+    mem_free(rows->list);
+    mem_free(rows->operators);
+    *rows = (struct mtz_rows){0};
+}
 
 enum { HANDS = 2 };          // h and -h
 enum { LABELS_SIZE = 256 };  // of two, with the names of their data sets
@@ -13,7 +278,8 @@ enum { LABELS_SIZE = 256 };  // of two, with the names of their data sets
 /* --- reflections ----------------------------------------------------------- */
 
 /* Adds a value of h, or with sign -1 of -h, if it is there. */
-static void put(struct reflection *list, size_t *n, const struct mtz_row *row, int sign, double F)
+static void put_value(struct reflection *list, size_t *n, const struct mtz_row *row, int sign,
+                      double F)
 {
     if (isnan(F))
         return;
@@ -42,9 +308,9 @@ static size_t join_centric(struct reflection *list, size_t *n, const int (*rotat
 }
 
 /* The value of each row or, unless mates are alike, F(+) and F(-) of it, expanded by symmetry. */
-static enum status expand(const struct mtz_rows *rows, const double (*F)[HANDS],
-                          enum hkl_mates mates, const char *path, double default_F,
-                          struct hkl_table *t, size_t *split, struct error *e)
+static enum status expand_rows(const struct mtz_rows *rows, const double (*F)[HANDS],
+                               enum hkl_mates mates, const char *path, double default_F,
+                               struct hkl_table *t, size_t *split, struct error *e)
 {
     *t = (struct hkl_table){.default_F = default_F};
     struct reflection *list = mem_array(rows->count, HANDS * sizeof *list);
@@ -55,9 +321,9 @@ static enum status expand(const struct mtz_rows *rows, const double (*F)[HANDS],
         memcpy(rotations[o], rows->operators[o].R, sizeof rotations[o]);
     for (size_t i = 0; i < rows->count && !s; i++) {
         const double first = F ? F[i][0] : rows->list[i].value[0];
-        put(list, &n, &rows->list[i], 1, rows->intensities ? first : fabs(first));
+        put_value(list, &n, &rows->list[i], 1, rows->intensities ? first : fabs(first));
         if (F)
-            put(list, &n, &rows->list[i], -1, rows->intensities ? F[i][1] : fabs(F[i][1]));
+            put_value(list, &n, &rows->list[i], -1, rows->intensities ? F[i][1] : fabs(F[i][1]));
     }
     if (!s && n == 0)
         s = error_set(e, STATUS_INPUT, "%s: the column of %s is empty", path,
@@ -75,13 +341,13 @@ static enum status expand(const struct mtz_rows *rows, const double (*F)[HANDS],
 enum status mtz_expand(const struct mtz_rows *rows, const char *path, double default_F,
                        struct hkl_table *t, struct error *e)
 {
-    return expand(rows, NULL, HKL_MATES_ALIKE, path, default_F, t, NULL, e);
+    return expand_rows(rows, NULL, HKL_MATES_ALIKE, path, default_F, t, NULL, e);
 }
 
 enum status mtz_expand_hands(const struct mtz_rows *rows, const double (*F)[2], const char *path,
                              double default_F, struct hkl_table *t, size_t *split, struct error *e)
 {
-    return expand(rows, F, HKL_MATES_OWN, path, default_F, t, split, e);
+    return expand_rows(rows, F, HKL_MATES_OWN, path, default_F, t, split, e);
 }
 
 /* --- reading ------------------------------------------------------------------ */
@@ -123,7 +389,7 @@ enum status mtz_read(const char *path, const char *label, double default_F, stru
     const struct mtz_labels labels = {.F = label};
     struct mtz_rows rows;
     *t = (struct hkl_table){.default_F = default_F};
-    enum status s = mtz_rows_read(path, &labels, &rows, e);
+    enum status s = read_rows(path, &labels, &rows, e);
     take_cell(&rows, cell_A, cell_rad);
     if (!s)
         s = mtz_expand(&rows, path, default_F, t, e);
@@ -143,7 +409,7 @@ static enum status expand_mates(const struct mtz_rows *rows, const char *path, s
         return STATUS_OK;
     double(*I)[HANDS] = pairs_of(rows, 1);
     const enum status s =
-        I ? expand(rows, (const double(*)[HANDS])I, HKL_MATES_APART, path, NAN, t, &split, e)
+        I ? expand_rows(rows, (const double(*)[HANDS])I, HKL_MATES_APART, path, NAN, t, &split, e)
           : error_memory(e, path);
     mem_free(I);
     return s;
@@ -155,7 +421,7 @@ enum status mtz_read_intensities(const char *path, struct hkl_table *mean, struc
     const struct mtz_labels labels = {.wanted = MTZ_INTENSITIES};
     struct mtz_rows rows;
     *mean = *mates = (struct hkl_table){.default_F = NAN};
-    enum status s = mtz_rows_read(path, &labels, &rows, e);
+    enum status s = read_rows(path, &labels, &rows, e);
     take_cell(&rows, cell_A, cell_rad);
     s = s ? s : mtz_expand(&rows, path, NAN, mean, e);
     s = s ? s : expand_mates(&rows, path, mates, e);
@@ -176,7 +442,7 @@ enum status mtz_read_hands(const char *path, const char *label, double default_F
     enum status s =
         split_label(path, label, "hands need two labels, as 'F(+),F(-)'", first, &labels, e);
     if (!s)
-        s = mtz_rows_read(path, &labels, &rows, e);
+        s = read_rows(path, &labels, &rows, e);
     take_cell(&rows, cell_A, cell_rad);
     if (!s && !(F = pairs_of(&rows, 0)))
         s = error_memory(e, path);
@@ -196,7 +462,7 @@ enum status mtz_read_phases(const char *path, const char *label, struct mtz_rows
     enum status s =
         split_label(path, label, "amplitudes need phases, as 'FC,PHIC'", first, &labels, e);
     if (!s)
-        s = mtz_rows_read(path, &labels, rows, e);
+        s = read_rows(path, &labels, rows, e);
     for (size_t i = 0; i < rows->count && !s; i++)
         if (isnan(rows->list[i].value[0]) != isnan(rows->list[i].value[1]))
             s = error_set(e, STATUS_INPUT, "%s:%d: has F or a phase alone", path,

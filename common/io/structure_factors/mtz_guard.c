@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/opt.h"
 #include "io/structure_factors/hkl.h"
-#include "io/structure_factors/mtz_rows.h"
+#include "io/structure_factors/mtz.h"
 #include "io/text/filetype.h"
 
 enum {
@@ -159,7 +159,7 @@ static enum status take_group(struct guard *g, struct error *e)
 {
     int64_t number = 0;
     g->syminf = true;
-    enum status s = take_int(g, 1, 1, MTZ_OPERATORS_MAX, &g->m->nsym, e);
+    enum status s = take_int(g, 1, 1, SYMMETRY_OPERATORS_MAX, &g->m->nsym, e);
     if (!s && g->nwords > 4)
         s = take_int(g, 4, 0, 100000, &number, e);
     if (s)

@@ -16,7 +16,7 @@
 #define BRAGG_IO_SFCALC_H
 
 #include "base/error.h"
-#include "io/structure_factors/mtz_rows.h"
+#include "io/structure_factors/mtz.h"
 #include "model/experiment.h"
 
 /* Reads amplitudes and phases to the resolution grid_A from a file of a model into *rows, those of

@@ -1,4 +1,4 @@
-#include "io/structure_factors/unique.h"
+#include "io/structure_factors/mtz.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -11,7 +11,6 @@
 #include "base/units.h"
 #include "io/output/replace.h"
 #include "page/document.h"
-#include "page/html.h"
 #include "run/display/stats.h"
 #include "run/display/timeline.h"
 #include "run/local/restart.h"

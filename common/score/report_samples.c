@@ -1,4 +1,4 @@
-#include "score/shown.h"
+#include "score/report_samples.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "io/structure_factors/fprime.h"
+#include "io/structure_factors/anomalous.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/alloc.h"
+#include "io/structure_factors/molecule.h"
 #include "io/text/textfile.h"
 
 static const char symbols[][ELEMENT_SYMBOL_SIZE] = {
@@ -45,7 +46,8 @@ void element_symbol(int number, char symbol[ELEMENT_SYMBOL_SIZE])
     memcpy(symbol, symbols[number], ELEMENT_SYMBOL_SIZE);
 }
 
-/* --- measured ------------------------------------------------------------------------ */
+/* --- curves that were measured
+ * ------------------------------------------------------------------------ */
 
 static int by_energy(const void *a, const void *b)
 {
@@ -55,7 +57,8 @@ static int by_energy(const void *a, const void *b)
     return (left->energy_eV > right->energy_eV) - (left->energy_eV < right->energy_eV);
 }
 
-static enum status read_row(const struct text_file *t, struct fprime_row *row, struct error *e)
+static enum status read_fprime_row(const struct text_file *t, struct fprime_row *row,
+                                   struct error *e)
 {
     enum status s;
     if (t->nwords != 4)
@@ -78,7 +81,7 @@ enum status fprime_read(const char *path, struct fprime_curves *c, struct error 
     while (!s && !(s = text_line(&t, TEXT_SPACE, '#', e)) && t.nwords) {
         struct fprime_row *rows = mem_grow(c->rows, c->count, 1, sizeof *rows, &room);
         c->rows = rows ? rows : c->rows;
-        s = rows ? read_row(&t, &rows[c->count], e) : error_memory(e, path);
+        s = rows ? read_fprime_row(&t, &rows[c->count], e) : error_memory(e, path);
         c->count += !s;
     }
     text_close(&t);
@@ -101,8 +104,8 @@ void fprime_free(struct fprime_curves *c)
 
 /* --- values -------------------------------------------------------------------------- */
 
-static void interpolate(const struct fprime_row *a, const struct fprime_row *b, double energy_eV,
-                        double f[2])
+static void interpolate_rows(const struct fprime_row *a, const struct fprime_row *b,
+                             double energy_eV, double f[2])
 {
     const double span_eV = b->energy_eV - a->energy_eV;
     const double part = span_eV > 0.0 ? (energy_eV - a->energy_eV) / span_eV : 0.0;
@@ -131,7 +134,7 @@ static bool find_measured(const struct fprime_curves *c, int element, double ene
     }
     for (; first + 1 < last; first++)
         if (energy_eV >= first[0].energy_eV && energy_eV <= first[1].energy_eV) {
-            interpolate(&first[0], &first[1], energy_eV, f);
+            interpolate_rows(&first[0], &first[1], energy_eV, f);
             return true;
         }
     return false;
@@ -148,7 +151,7 @@ static bool find_shipped(int element, double energy_eV, double f[2])
         if (b.energy_eV < a.energy_eV) {
             at++;
         } else if (at == element && energy_eV >= a.energy_eV && energy_eV <= b.energy_eV) {
-            interpolate(&a, &b, energy_eV, f);
+            interpolate_rows(&a, &b, energy_eV, f);
             return true;
         }
     }
@@ -186,4 +189,78 @@ enum status fprime_at(const struct fprime_curves *measured, int element, double 
                      "f' and f'' of %s at %.6g eV are not known: the table holds Na to U from 3 to "
                      "30 keV, --fprime gives others",
                      symbols[element], energy_eV);
+}
+
+static const double X_MAX = 1000.0, OCCUPANCY_MAX = 1000.0, B_MAX_A2 = 10000.0;
+
+/* --- atoms: a list --------------------------------------------------------------------- */
+
+static enum status add_atom(struct atoms *atoms, const struct atom *atom, const char *path,
+                            struct error *e)
+{
+    struct atom *list = mem_grow(atoms->list, atoms->count, 1, sizeof *list, &atoms->room);
+    if (!list)
+        return error_memory(e, path);
+    atoms->list = list;
+    list[atoms->count++] = *atom;
+    return STATUS_OK;
+}
+
+static enum status read_atom(const struct text_file *t, struct atom *atom, struct error *e)
+{
+    enum status s = STATUS_OK;
+    *atom = (struct atom){.occupancy = 1.0};
+    if (t->nwords < 4 || t->nwords > 6)
+        return text_error(
+            t, e, "%d columns, must be four to six: element, x, y, z, occupancy and B", t->nwords);
+    if (!(atom->element = element_number(t->word[0])))
+        return text_error(t, e, "'%.20s' is no element, must be as Se", t->word[0]);
+    for (int i = 0; i < 3 && !s; i++)
+        s = text_real(t, 1 + i, "x, y and z of the cell's edges", -X_MAX, X_MAX, &atom->x[i], e);
+    if (!s && t->nwords > 4)
+        s = text_real(t, 4, "occupancy", 0.0, OCCUPANCY_MAX, &atom->occupancy, e);
+    if (!s && t->nwords > 5)
+        s = text_real(t, 5, "B in A^2", 0.0, B_MAX_A2, &atom->B_A2, e);
+    return s;
+}
+
+enum status sites_read(const char *path, struct atoms *atoms, struct error *e)
+{
+    struct text_file t;
+    *atoms = (struct atoms){0};
+    enum status s = text_open(&t, path, FILETYPE_SITES, TEXT_BYTES_MAX, e);
+    while (!s && !(s = text_line(&t, TEXT_SPACE, '#', e)) && t.nwords) {
+        struct atom atom;
+        if (!(s = read_atom(&t, &atom, e)))
+            s = add_atom(atoms, &atom, path, e);
+    }
+    text_close(&t);
+    return s || atoms->count ? s
+                             : error_set(e, STATUS_INPUT, "%s: no line of element, x, y, z", path);
+}
+
+/* --- atoms: of a model -------------------------------------------------------------------------
+ */
+
+enum status sites_of_model(const char *path, int least, struct atoms *atoms, struct error *e)
+{
+    char symbol[ELEMENT_SYMBOL_SIZE];
+    struct molecule m;
+    *atoms = (struct atoms){0};
+    enum status s = molecule_read(path, &m, e);
+    for (size_t i = 0; i < m.count && !s; i++) {
+        const struct molecule_atom *from = &m.atoms[i];
+        struct atom atom = {.element = element_number(from->symbol),
+                            .occupancy = from->occupancy,
+                            .B_A2 = from->B_A2};
+        molecule_position(&m, from, atom.x);
+        if (atom.element >= least)
+            s = add_atom(atoms, &atom, path, e);
+    }
+    molecule_free(&m);
+    element_symbol(least, symbol);
+    return s || atoms->count
+               ? s
+               : error_set(e, STATUS_INPUT,
+                           "%s: no atom scatters anomalously: none is %s or heavier", path, symbol);
 }

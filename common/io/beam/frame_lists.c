@@ -1,4 +1,4 @@
-#include "io/beam/spectra.h"
+#include "io/beam/frame_lists.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -9,10 +9,178 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/median.h"
+#include "base/units.h"
+#include "base/vec.h"
 #include "io/hdf5/hdf5_read.h"
 #include "io/nxmx/nexus.h"
 #include "io/nxmx/nxmx_geometry.h"
 #include "io/text/textfile.h"
+
+/* --- orientations ------------------------------------------------------------------ */
+
+#define TOLERANCE 1e-6
+
+/* G = R R^T - 1 */
+static void find_deviation(const double R[9], double G[9])
+{
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            G[3 * i + j] = R[3 * i] * R[3 * j] + R[3 * i + 1] * R[3 * j + 1] +
+                           R[3 * i + 2] * R[3 * j + 2] - (i == j);
+}
+
+/* One step of Newton's iteration to the nearest rotation, R - G R / 2: it
+ * squares the deviation. */
+static void improve_rotation(double R[9])
+{
+    double G[9], out[9];
+    find_deviation(R, G);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            out[3 * i + j] = R[3 * i + j] - 0.5 * (G[3 * i] * R[j] + G[3 * i + 1] * R[3 + j] +
+                                                   G[3 * i + 2] * R[6 + j]);
+    memcpy(R, out, sizeof out);
+}
+
+static enum status take_matrix(const struct text_file *t, const double v[9], double R[9],
+                               struct error *e)
+{
+    double G[9], worst = 0.0;
+    find_deviation(v, G);
+    for (int i = 0; i < 9; i++)
+        worst = fmax(worst, fabs(G[i]));
+    if (!(worst <= TOLERANCE))
+        return text_error(t, e,
+                          "the matrix is no rotation: R R^T differs by %.3g from 1, at most %g",
+                          worst, TOLERANCE);
+    if (mat_determinant(v) < 0.0)
+        return text_error(t, e, "the matrix is no rotation: its determinant is -1, must be +1");
+    memcpy(R, v, 9 * sizeof *R);
+    improve_rotation(R);
+    improve_rotation(R);
+    return STATUS_OK;
+}
+
+static enum status take_quaternion(const struct text_file *t, const double q[4], double R[9],
+                                   struct error *e)
+{
+    const double length = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+    if (!(fabs(length - 1.0) <= TOLERANCE))
+        return text_error(t, e, "the quaternion has length %.9g, must be 1", length);
+    const double w = q[0] / length, x = q[1] / length, y = q[2] / length, z = q[3] / length;
+    const double out[9] = {
+        1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z),       2.0 * (x * z + w * y),
+        2.0 * (x * y + w * z),       1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x),
+        2.0 * (x * z - w * y),       2.0 * (y * z + w * x),       1.0 - 2.0 * (x * x + y * y),
+    };
+    memcpy(R, out, sizeof out);
+    return STATUS_OK;
+}
+
+static enum status read_rotation(const struct text_file *t, int columns, double R[9],
+                                 struct error *e)
+{
+    double v[9];
+    if (t->nwords != 9 && t->nwords != 4)
+        return text_error(t, e, "%d numbers, must be 9 (a matrix) or 4 (a quaternion w x y z)",
+                          t->nwords);
+    if (columns && t->nwords != columns)
+        return text_error(t, e, "%d numbers where earlier lines have %d", t->nwords, columns);
+    for (int i = 0; i < t->nwords; i++) {
+        const enum status s = text_real(t, i, "rotation", -2.0, 2.0, &v[i], e);
+        if (s)
+            return s;
+    }
+    return t->nwords == 9 ? take_matrix(t, v, R, e) : take_quaternion(t, v, R, e);
+}
+
+static enum status read_rotations(struct text_file *t, double (**rotations)[9], size_t *n,
+                                  struct error *e)
+{
+    size_t room = 0;
+    int columns = 0;
+    enum status s = text_check_commas(t, '#', e);
+    while (!s && !(s = text_line(t, TEXT_SPACE ",", '#', e)) && t->nwords) {
+        double(*grown)[9] = mem_grow(*rotations, *n, 1, sizeof *grown, &room);
+        if (!grown)
+            return error_memory(e, "the orientations");
+        *rotations = grown;
+        if ((s = read_rotation(t, columns, (*rotations)[*n], e)))
+            return s;
+        columns = t->nwords;
+        ++*n;
+    }
+    if (s == STATUS_OK && *n == 0)
+        s = error_set(e, STATUS_INPUT, "%s: no orientations", t->path);
+    return s;
+}
+
+enum status orientations_read(const char *path, double (**rotations)[9], size_t *n, struct error *e)
+{
+    *rotations = NULL;
+    *n = 0;
+    struct text_file t;
+    enum status s = text_open(&t, path, FILETYPE_ORIENTATIONS, (size_t)1 << 28, e);
+    if (s == STATUS_OK)
+        s = read_rotations(&t, rotations, n, e);
+    text_close(&t);
+    if (s) {
+        mem_free(*rotations);
+        *rotations = NULL;
+        *n = 0;
+    }
+    return s;
+}
+
+/* --- shifts ------------------------------------------------------------------------ */
+
+#define MOST_MM 1e4
+
+static enum status read_shift(const struct text_file *t, int columns, double shift_m[3],
+                              struct error *e)
+{
+    static const char *const names[] = {"x in mm", "y in mm", "offset along the beam in mm"};
+    if (t->nwords != 1 && t->nwords != 3)
+        return text_error(t, e, "%d numbers, must be 1 (along the beam) or 3 (x, y, and that)",
+                          t->nwords);
+    if (columns && t->nwords != columns)
+        return text_error(t, e, "%d numbers where earlier lines have %d", t->nwords, columns);
+    for (int i = 0; i < t->nwords; i++) {
+        const int to = i + 3 - t->nwords;
+        double mm;
+        const enum status s = text_real(t, i, names[to], -MOST_MM, MOST_MM, &mm, e);
+        if (s)
+            return s;
+        shift_m[to] = mm_to_m(mm);
+    }
+    return STATUS_OK;
+}
+
+enum status shifts_read(const char *path, double (**shifts_m)[3], size_t *n, struct error *e)
+{
+    struct text_file t;
+    size_t room = 0;
+    int columns = 0;
+    *n = 0;
+    *shifts_m = NULL;
+    enum status s = text_open(&t, path, FILETYPE_OTHER, TEXT_BYTES_MAX, e);
+    while (!s && !(s = text_line(&t, TEXT_SPACE, '#', e)) && t.nwords) {
+        double(*grown)[3] = mem_grow(*shifts_m, *n, 1, sizeof *grown, &room);
+        if (!grown) {
+            s = error_memory(e, path);
+            break;
+        }
+        *shifts_m = grown;
+        for (int i = 0; i < 3; i++)
+            grown[*n][i] = 0.0;
+        s = read_shift(&t, columns, grown[(*n)++], e);
+        columns = t.nwords;
+    }
+    text_close(&t);
+    return s || *n ? s : error_set(e, STATUS_INPUT, "%s: holds no shift", path);
+}
+
+/* --- spectra: of text and HDF5 ----------------------------------------------------- */
 
 enum { POINTS_MAX = 1 << 24 };  // of all shots
 static const double ENERGY_MAX_EV = 1e7;
@@ -34,7 +202,8 @@ void spectra_free(struct listed_spectra *l)
     *l = (struct listed_spectra){0};
 }
 
-static enum status reserve(struct listed_spectra *l, size_t shots, size_t points, struct error *e)
+static enum status reserve_spectra(struct listed_spectra *l, size_t shots, size_t points,
+                                   struct error *e)
 {
     l->shots = shots;
     l->points = points;
@@ -43,9 +212,7 @@ static enum status reserve(struct listed_spectra *l, size_t shots, size_t points
     return l->energy_eV && l->photons ? STATUS_OK : error_memory(e, "the spectra");
 }
 
-/* --- what holds for both ------------------------------------------------------- */
-
-static void reverse(double *values, size_t n)
+static void reverse_values(double *values, size_t n)
 {
     for (size_t i = 0; i < n / 2; i++) {
         const double kept = values[i];
@@ -83,8 +250,8 @@ static enum status check_shot(const char *path, size_t shot, double *energy_eV, 
                               size_t points, struct loss *loss, struct error *e)
 {
     if (points > 1 && energy_eV[0] > energy_eV[1]) {
-        reverse(energy_eV, points);
-        reverse(photons, points);
+        reverse_values(energy_eV, points);
+        reverse_values(photons, points);
     }
     double sum = 0.0;
     for (size_t i = 0; i < points; i++) {
@@ -125,7 +292,7 @@ static enum status check_all(const char *path, double least, struct listed_spect
     return s;
 }
 
-/* --- text ------------------------------------------------------------------------ */
+/* --- spectra: text ------------------------------------------------------------------------ */
 
 /* Lines from here to the end of the text: a place for each point. */
 static size_t count_lines(const struct text_file *t)
@@ -136,8 +303,8 @@ static size_t count_lines(const struct text_file *t)
     return lines;
 }
 
-static enum status read_lines(struct text_file *t, double unit_eV, struct listed_spectra *l,
-                              struct error *e)
+static enum status read_spectra_lines(struct text_file *t, double unit_eV, struct listed_spectra *l,
+                                      struct error *e)
 {
     const size_t room = count_lines(t);
     size_t shots = 0, points = 0;
@@ -148,7 +315,7 @@ static enum status read_lines(struct text_file *t, double unit_eV, struct listed
                 return text_error(t, e, "%d columns, must be an energy and 1 to %d weights",
                                   t->nwords, TEXT_WORDS_MAX - 1);
             shots = (size_t)t->nwords - 1;
-            if ((s = reserve(l, shots, room, e)))
+            if ((s = reserve_spectra(l, shots, room, e)))
                 return s;
         }
         if (t->nwords != (int)shots + 1)
@@ -191,7 +358,7 @@ static enum status find_unit(const struct text_file *t, double *unit_eV, struct 
     return STATUS_OK;
 }
 
-static enum status read_text(const char *path, struct listed_spectra *l, struct error *e)
+static enum status read_spectra_text(const char *path, struct listed_spectra *l, struct error *e)
 {
     struct text_file t;
     enum status s = text_open(&t, path, FILETYPE_SPECTRA, TEXT_BYTES_MAX, e);
@@ -199,13 +366,13 @@ static enum status read_text(const char *path, struct listed_spectra *l, struct 
         double unit_eV;
         s = find_unit(&t, &unit_eV, e);
         s = s ? s : text_check_commas(&t, '#', e);
-        s = s ? s : read_lines(&t, unit_eV, l, e);
+        s = s ? s : read_spectra_lines(&t, unit_eV, l, e);
     }
     text_close(&t);
     return s;
 }
 
-/* --- HDF5 ------------------------------------------------------------------------ */
+/* --- spectra: HDF5 ------------------------------------------------------------------------ */
 
 /* Sizes of a data set of numbers of rank 1 or 2, as shots x points; its identity to be closed, or
  * a negative number. */
@@ -281,7 +448,7 @@ static enum status read_sets(const char *path, double unit_eV, hid_t energies,
                          "in one row or in as many",
                          path, (unsigned long long)esize[0], (unsigned long long)esize[1],
                          (unsigned long long)wsize[0], (unsigned long long)wsize[1]);
-    enum status s = reserve(l, (size_t)wsize[0], (size_t)wsize[1], e);
+    enum status s = reserve_spectra(l, (size_t)wsize[0], (size_t)wsize[1], e);
     if (s)
         return s;
     s = hdf5_read_numbers(energies, path, "/energies", H5T_NATIVE_DOUBLE, l->energy_eV, e);
@@ -297,7 +464,7 @@ static enum status read_sets(const char *path, double unit_eV, hid_t energies,
     return s;
 }
 
-static enum status take_hdf5(struct hdf5_file *f, const char *path, void *what, struct error *e)
+static enum status take_spectra(struct hdf5_file *f, const char *path, void *what, struct error *e)
 {
     hsize_t esize[2], wsize[2];
     double unit_eV = 1.0;
@@ -319,11 +486,11 @@ static enum status take_hdf5(struct hdf5_file *f, const char *path, void *what, 
     return s;
 }
 
-static void try_hdf5(struct hdf5_file *f)
+static void try_spectra(struct hdf5_file *f)
 {
     struct listed_spectra l = {0};
     struct error e;
-    (void)take_hdf5(f, "", &l, &e);
+    (void)take_spectra(f, "", &l, &e);
     spectra_free(&l);
 }
 
@@ -331,6 +498,7 @@ enum status spectra_read(const char *path, struct listed_spectra *l, struct erro
 {
     *l = (struct listed_spectra){0};
     const bool hdf5 = nxmx_is_hdf5(path);
-    const enum status s = hdf5 ? hdf5_take(path, try_hdf5, take_hdf5, l, e) : read_text(path, l, e);
+    const enum status s =
+        hdf5 ? hdf5_take(path, try_spectra, take_spectra, l, e) : read_spectra_text(path, l, e);
     return s ? s : check_all(path, hdf5 ? LOSS_TOLD : 0.0, l, e);
 }

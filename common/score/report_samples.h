@@ -1,6 +1,6 @@
 /* What a report shows beyond figures: samples of pairs, and the frames that were answered worst. */
-#ifndef BRAGG_SCORE_SHOWN_H
-#define BRAGG_SCORE_SHOWN_H
+#ifndef BRAGG_SCORE_REPORT_SAMPLES_H
+#define BRAGG_SCORE_REPORT_SAMPLES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,8 @@
-#include "io/text/tool.h"
+#include "io/structure_factors/gemmi.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,10 +11,15 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Exit statuses of a child that could not become the program, as those of a shell. */
+#include "base/alloc.h"
+
+/* --- running a program ------------------------------------------------------------------ */
+
+/* Exit statuses of a child that could not become_program the program, as those of a shell. */
 enum { NOT_THERE = 127, NOT_RUN = 126 };
 
 /* As much memory as a program may have, unless it has less already. */
@@ -27,7 +33,8 @@ static bool limit_memory(void)
 }
 
 /* In the child. */
-static _Noreturn void become(char *const argv[], int keep, int output, int messages, pid_t parent)
+static _Noreturn void become_program(char *const argv[], int keep, int output, int messages,
+                                     pid_t parent)
 {
     sigset_t none;
     const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -43,7 +50,7 @@ static _Noreturn void become(char *const argv[], int keep, int output, int messa
 }
 
 /* Adds bytes to the last line; a line that is ended stays until another begins. */
-static void keep_last(char *said, size_t size, const char *bytes, size_t n, bool *ended)
+static void keep_line(char *said, size_t size, const char *bytes, size_t n, bool *ended)
 {
     size_t length = strlen(said);
     for (size_t i = 0; i < n; i++) {
@@ -60,16 +67,16 @@ static void keep_last(char *said, size_t size, const char *bytes, size_t n, bool
     }
 }
 
-static void listen_to(int from, char *said, size_t size)
+static void keep_last_line(int from, char *said, size_t size)
 {
     char bytes[1024];
     bool ended = false;
     ssize_t n;
     while ((n = read(from, bytes, sizeof bytes)) > 0 || (n < 0 && errno == EINTR))
-        keep_last(said, size, bytes, n > 0 ? (size_t)n : 0, &ended);
+        keep_line(said, size, bytes, n > 0 ? (size_t)n : 0, &ended);
 }
 
-static enum status judge(const char *name, int status, struct error *e)
+static enum status judge_exit(const char *name, int status, struct error *e)
 {
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return STATUS_OK;
@@ -85,8 +92,10 @@ static enum status judge(const char *name, int status, struct error *e)
     return error_set(e, STATUS_INPUT, "%s: failed with status %d", name, WEXITSTATUS(status));
 }
 
-enum status tool_output(char *const argv[], int keep, int output, char *said, size_t size,
-                        struct error *e)
+/* As tool_run, where stdout of the program goes to the file `output`, from where that stands, and
+ * `said` gets the last line of stderr alone; -1: as tool_run. */
+static enum status tool_output(char *const argv[], int keep, int output, char *said, size_t size,
+                               struct error *e)
 {
     int ends[2], status = 0;
     const pid_t parent = getpid();
@@ -95,16 +104,16 @@ enum status tool_output(char *const argv[], int keep, int output, char *said, si
         return error_errno(e, STATUS_FAILED, "%s: cannot make a pipe", argv[0]);
     const pid_t child = fork();
     if (child == 0)
-        become(argv, keep, output < 0 ? ends[1] : output, ends[1], parent);
+        become_program(argv, keep, output < 0 ? ends[1] : output, ends[1], parent);
     (void)close(ends[1]);
     if (child > 0)
-        listen_to(ends[0], said, size);
+        keep_last_line(ends[0], said, size);
     (void)close(ends[0]);
     if (child < 0)
         return error_errno(e, STATUS_FAILED, "%s: cannot start it", argv[0]);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
-    return judge(argv[0], status, e);
+    return judge_exit(argv[0], status, e);
 }
 
 enum status tool_run(char *const argv[], int keep, char *said, size_t size, struct error *e)
@@ -125,7 +134,7 @@ enum status tool_file(const char *what, int *file, char name[TOOL_NAME_SIZE], st
 }
 
 /* In a child: waits until the parent closes `hold` or dies, then removes the name. */
-static _Noreturn void guard(const char *path, int hold)
+static _Noreturn void wait_and_remove(const char *path, int hold)
 {
     char byte;
     if (hold > 0)
@@ -171,7 +180,7 @@ enum status tool_link(const char *what, const char *target, const char *suffix, 
     }
     l->guard = fork();
     if (l->guard == 0)
-        guard(l->path, ends[0]);
+        wait_and_remove(l->path, ends[0]);
     l->hold = ends[1];
     (void)close(ends[0]);
     return STATUS_OK;
@@ -192,4 +201,118 @@ void tool_unlink(struct tool_link *l)
 void tool_path(const char *path, char argument[TOOL_PATH_SIZE])
 {
     (void)snprintf(argument, TOOL_PATH_SIZE, "%s%s", *path == '/' ? "" : "./", path);
+}
+
+/* --- gemmi ------------------------------------------------------------------------------- */
+
+/* All bytes of a file, and a zero. */
+static enum status read_output(int file, const char *what, char **bytes, struct error *e)
+{
+    struct stat st;
+    if (fstat(file, &st))
+        return error_errno(e, STATUS_FAILED, "%s: cannot read what gemmi wrote", what);
+    const size_t size = (size_t)st.st_size;
+    size_t n = 0;
+    *bytes = mem_array(size + 1, 1);
+    if (!*bytes)
+        return error_memory(e, what);
+    while (n < size) {
+        const ssize_t got = pread(file, *bytes + n, size - n, (off_t)n);
+        if (got == 0 || (got < 0 && errno != EINTR))
+            return error_errno(e, STATUS_FAILED, "%s: cannot read what gemmi wrote", what);
+        n += got > 0 ? (size_t)got : 0;
+    }
+    (*bytes)[n] = '\0';
+    return STATUS_OK;
+}
+
+enum status gemmi_read(char *const argv[], int keep, const char *what, char **bytes,
+                       struct error *e)
+{
+    char name[TOOL_NAME_SIZE], said[200];
+    int output;
+    struct error cause = {0};
+    *bytes = NULL;
+    enum status s = tool_file(what, &output, name, e);
+    if (s)
+        return s;
+    s = tool_output(argv, keep, output, said, sizeof said, &cause);
+    if (s == STATUS_INPUT)
+        (void)error_set(e, s, "%s: gemmi %s: %s", what, argv[1], *said ? said : cause.text);
+    else
+        s = s ? error_set(e, s, "%s: %s", what, cause.text) : read_output(output, what, bytes, e);
+    (void)close(output);
+    return s;
+}
+
+static size_t count_lines(const char *bytes)
+{
+    size_t lines = 0;
+    for (const char *at = bytes; (at = strchr(at, '\n')) != NULL; at++)
+        lines++;
+    return lines;
+}
+
+/* Cuts lines at tabs; columns that a line lacks are empty. */
+static enum status cut_fields(struct gemmi_table *t, const char *what, struct error *e)
+{
+    static const char nothing[] = "";
+    const size_t lines = count_lines(t->bytes);
+    t->field = mem_array(lines * t->columns, sizeof *t->field);
+    if (!t->field)
+        return error_memory(e, what);
+    char *rest = t->bytes;
+    for (; t->rows < lines; t->rows++) {
+        char *line = strsep(&rest, "\n");
+        for (size_t c = 0; c < t->columns; c++) {
+            const char *field = line ? strsep(&line, "\t") : NULL;
+            t->field[t->rows * t->columns + c] = field ? field : nothing;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* gemmi grep ends with 1 where it finds nothing. */
+enum status gemmi_table_read(const char *path, int keep, const char *const *tags, const char *what,
+                             struct gemmi_table *t, struct error *e)
+{
+    char command[] = "gemmi", grep[] = "grep", bare[] = "-b", cutter[] = "-d", tab[] = "\t",
+         and[] = "-a", argument[TOOL_PATH_SIZE];
+    char *argv[6 + 2 * GEMMI_COLUMNS_MAX + 2] = {command, grep, bare, cutter, tab};
+    size_t n = 5;
+    struct error cause = {0};
+    *t = (struct gemmi_table){0};
+    tool_path(path, argument);
+    for (; tags[t->columns]; t->columns++) {
+        if (t->columns)
+            argv[n++] = and;
+        argv[n++] = (char *)(uintptr_t)tags[t->columns];
+    }
+    argv[n] = argument;
+    const enum status s = gemmi_read(argv, keep, what, &t->bytes, &cause);
+    if (s == STATUS_INPUT && strstr(cause.text, "failed with status 1"))
+        return STATUS_OK;
+    return s ? error_set(e, s, "%s", cause.text) : cut_fields(t, what, e);
+}
+
+void gemmi_table_free(struct gemmi_table *t)
+{
+    mem_free(t->bytes);
+    mem_free(t->field);
+    *t = (struct gemmi_table){0};
+}
+
+const char *gemmi_table_text(const struct gemmi_table *t, size_t row, size_t column)
+{
+    return t->field[row * t->columns + column];
+}
+
+double gemmi_table_number(const struct gemmi_table *t, size_t row, size_t column)
+{
+    const char *text = gemmi_table_text(t, row, column);
+    char *end;
+    if (!*text)
+        return (double)NAN;
+    const double value = strtod(text, &end);
+    return end != text && (!*end || *end == '(') ? value : (double)INFINITY;
 }

@@ -1,4 +1,6 @@
-/* Experiment lists: which models belong to the first experiment, beam, scan and crystal. */
+/* Reads experiment lists of DIALS: the first experiment, and all of them. */
+#include "io/dials/expt.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,8 +10,13 @@
 #include "base/alloc.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "io/dials/expt.h"
 #include "io/dials/expt_models.h"
+
+/* An open list, and the experiment of it that the functions below read. */
+struct expt_json {
+    struct json_at root, chosen;
+    size_t experiments;
+};
 
 bool expt_is_named(const char *path)
 {
@@ -41,7 +48,9 @@ static enum status find_first(struct expt_json *l, struct error *e)
     return s;
 }
 
-enum status expt_json_open(struct expt_json *l, const char *path, struct error *e)
+/* Opens a list and chooses its first experiment.  To be followed by json_at_close(&l->root), also
+ * after an error. */
+static enum status open_list(struct expt_json *l, const char *path, struct error *e)
 {
     *l = (struct expt_json){0};
     const enum status s = json_at_open(&l->root, path, e);
@@ -186,53 +195,6 @@ static enum status read_image(const struct expt_json *l, struct expt *x, struct 
     return s;
 }
 
-/* --- detector and beam ---------------------------------------------------------- */
-
-/* Detector and beam need no scan: one that numbers no images says nothing. */
-static enum status check_scan(const struct expt_json *l, const struct expt_goniometer *g,
-                              struct error *e)
-{
-    struct json_at at, range;
-    struct expt_scan scan;
-    const enum status s = expt_model(&l->chosen, &l->root, "scan", &at, e);
-    return s || !at.value || !json_at_optional(&at, "image_range", &range)
-               ? s
-               : expt_json_rotation(l, g, &scan, e);
-}
-
-static enum status read_setup(const struct expt_json *l, struct expt *x, struct error *e)
-{
-    struct json_at beam, detector;
-    struct expt_goniometer g;
-    x->nexperiments = l->experiments;
-    enum status s = need_model(l, "beam", &beam, e);
-    s = s ? s : read_beam(&beam, x, e);
-    s = s ? s : need_model(l, "detector", &detector, e);
-    s = s ? s : expt_detector(&detector, x, e);
-    s = s ? s : read_exposure(l, &x->exposure_s, e);
-    s = s ? s : find_unused(l, x->unused, sizeof x->unused, e);
-    s = s ? s : read_image(l, x, e);
-    s = s ? s : expt_goniometer(&l->chosen, &l->root, &g, e);
-    s = s ? s : check_scan(l, &g, e);
-    if (s)
-        return s;
-    double axis[3];
-    x->has_spindle = g.present;
-    mat_apply(g.setting, g.axis, axis);
-    expt_to_lab(axis, x->spindle);
-    return STATUS_OK;
-}
-
-enum status expt_read(const char *path, struct expt *x, struct error *e)
-{
-    struct expt_json l;
-    *x = (struct expt){0};
-    enum status s = expt_json_open(&l, path, e);
-    s = s ? s : read_setup(&l, x, e);
-    json_at_close(&l.root);
-    return s;
-}
-
 /* --- scan ------------------------------------------------------------------------ */
 
 /* DIALS takes the last item of a shorter list for the images behind it, and refuses a longer one.
@@ -330,7 +292,7 @@ static enum status check_images(const struct expt_json *l, int64_t images, struc
     return s;
 }
 
-enum status expt_json_scan(const struct expt_json *l, struct expt_scan *scan, struct error *e)
+static enum status read_scan(const struct expt_json *l, struct expt_scan *scan, struct error *e)
 {
     struct json_at at;
     double range[2];
@@ -348,15 +310,17 @@ enum status expt_json_scan(const struct expt_json *l, struct expt_scan *scan, st
     return s ? s : check_images(l, scan->images, e);
 }
 
-enum status expt_json_rotation(const struct expt_json *l, const struct expt_goniometer *g,
-                               struct expt_scan *scan, struct error *e)
+/* The scan of an experiment that need not have one: images 0 then.  STATUS_INPUT, too, for one that
+ * rotates where there is no goniometer. */
+static enum status read_rotating_scan(const struct expt_json *l, const struct expt_goniometer *g,
+                                      struct expt_scan *scan, struct error *e)
 {
     struct json_at at;
     *scan = (struct expt_scan){0};
     enum status s = expt_model(&l->chosen, &l->root, "scan", &at, e);
     if (s || !at.value)
         return s;
-    s = expt_json_scan(l, scan, e);
+    s = read_scan(l, scan, e);
     return s || g->present || scan->width_deg == 0.0
                ? s
                : json_at_error(&at, e,
@@ -369,8 +333,55 @@ enum status expt_read_scan(const char *path, struct expt_scan *scan, struct erro
 {
     struct expt_json l;
     *scan = (struct expt_scan){0};
-    enum status s = expt_json_open(&l, path, e);
-    s = s ? s : expt_json_scan(&l, scan, e);
+    enum status s = open_list(&l, path, e);
+    s = s ? s : read_scan(&l, scan, e);
+    json_at_close(&l.root);
+    return s;
+}
+
+/* --- detector and beam ---------------------------------------------------------- */
+
+/* Detector and beam need no scan: one that numbers no images says nothing. */
+static enum status check_scan(const struct expt_json *l, const struct expt_goniometer *g,
+                              struct error *e)
+{
+    struct json_at at, range;
+    struct expt_scan scan;
+    const enum status s = expt_model(&l->chosen, &l->root, "scan", &at, e);
+    return s || !at.value || !json_at_optional(&at, "image_range", &range)
+               ? s
+               : read_rotating_scan(l, g, &scan, e);
+}
+
+static enum status read_setup(const struct expt_json *l, struct expt *x, struct error *e)
+{
+    struct json_at beam, detector;
+    struct expt_goniometer g;
+    x->nexperiments = l->experiments;
+    enum status s = need_model(l, "beam", &beam, e);
+    s = s ? s : read_beam(&beam, x, e);
+    s = s ? s : need_model(l, "detector", &detector, e);
+    s = s ? s : expt_detector(&detector, x, e);
+    s = s ? s : read_exposure(l, &x->exposure_s, e);
+    s = s ? s : find_unused(l, x->unused, sizeof x->unused, e);
+    s = s ? s : read_image(l, x, e);
+    s = s ? s : expt_goniometer(&l->chosen, &l->root, &g, e);
+    s = s ? s : check_scan(l, &g, e);
+    if (s)
+        return s;
+    double axis[3];
+    x->has_spindle = g.present;
+    mat_apply(g.setting, g.axis, axis);
+    expt_to_lab(axis, x->spindle);
+    return STATUS_OK;
+}
+
+enum status expt_read(const char *path, struct expt *x, struct error *e)
+{
+    struct expt_json l;
+    *x = (struct expt){0};
+    enum status s = open_list(&l, path, e);
+    s = s ? s : read_setup(&l, x, e);
     json_at_close(&l.root);
     return s;
 }
@@ -394,7 +405,8 @@ static enum status invert(const struct json_at *at, const double direct_A[9],
     return STATUS_OK;
 }
 
-enum status expt_json_crystal(const struct expt_json *l, double reciprocal_A[9], struct error *e)
+static enum status read_first_crystal(const struct expt_json *l, double reciprocal_A[9],
+                                      struct error *e)
 {
     static const char *const names[] = {"real_space_a", "real_space_b", "real_space_c"};
     struct json_at at;
@@ -417,8 +429,248 @@ enum status expt_json_crystal(const struct expt_json *l, double reciprocal_A[9],
 enum status expt_read_crystal(const char *path, double reciprocal_A[9], struct error *e)
 {
     struct expt_json l;
-    enum status s = expt_json_open(&l, path, e);
-    s = s ? s : expt_json_crystal(&l, reciprocal_A, e);
+    enum status s = open_list(&l, path, e);
+    s = s ? s : read_first_crystal(&l, reciprocal_A, e);
     json_at_close(&l.root);
     return s;
+}
+
+/* Images of all experiments together. */
+enum { IMAGES_MAX = 1 << 24 };
+
+/* A text that may be absent. */
+static void copy_text(const struct json_at *of, const char *key, char out[EXPT_TEXT_SIZE])
+{
+    struct json_at member;
+    const char *text = json_at_optional(of, key, &member) ? json_string_value(member.value) : NULL;
+    (void)snprintf(out, EXPT_TEXT_SIZE, "%s", text ? text : "");
+}
+
+/* --- all experiments: images ------------------------------------------------------- */
+
+static enum status read_indices(const struct json_at *set, struct expt_list *list,
+                                struct expt_experiment *x, struct error *e)
+{
+    struct json_at all, item;
+    enum status s = STATUS_OK;
+    if (!json_at_optional(set, "single_file_indices", &all))
+        return STATUS_OK;
+    s = json_at_list(&all, 0, &x->nindices, e);
+    if (!s && list->nindices + x->nindices > IMAGES_MAX)
+        s = json_at_error(&all, e, "more than %d images of all experiments", IMAGES_MAX);
+    int64_t *more = s ? NULL
+                      : mem_grow(list->indices, list->nindices, x->nindices + 1, sizeof *more,
+                                 &list->indices_room);
+    if (!more)
+        return s ? s : error_memory(e, set->file);
+    list->indices = more;
+    for (size_t i = 0; i < x->nindices && !s; i++) {
+        json_at_item(&all, i, &item);
+        s = json_at_whole(&item, 0, INT32_MAX, &more[list->nindices++], e);
+    }
+    return s;
+}
+
+/* A sequence has a template, a set a list of files, of which the first counts. */
+static enum status read_images(const struct expt_json *l, struct expt_list *list,
+                               struct expt_experiment *x, struct error *e)
+{
+    struct json_at set, number, files;
+    enum status s = expt_model(&l->chosen, &l->root, "imageset", &set, e);
+    x->imageset = -1;
+    if (s || !set.value)
+        return s;
+    if (json_at_optional(&l->chosen, "imageset", &number))
+        s = json_at_whole(&number, 0, INT32_MAX, &x->imageset, e);
+    copy_text(&set, "template", x->file);
+    x->is_template = strchr(x->file, '#');
+    if (!s && !*x->file && json_at_optional(&set, "images", &files)) {
+        const char *text = json_string_value(json_array_get(files.value, 0));
+        (void)snprintf(x->file, sizeof x->file, "%s", text ? text : "");
+        x->nimages = json_array_size(files.value);
+    }
+    s = s ? s : read_indices(&set, list, x, e);
+    x->nimages = x->nimages > x->nindices ? x->nimages : x->nindices;
+    return s;
+}
+
+/* --- all experiments: crystals ----------------------------------------------------- */
+
+/* A matrix of DIALS, row-major with columns a*, b*, c*, as rows in our lab. */
+static void turn_matrix(const struct expt_goniometer *g, const double m[9], double rows[9])
+{
+    for (int i = 0; i < 3; i++) {
+        const double column[3] = {m[i], m[3 + i], m[6 + i]};
+        double fixed[3], set[3];
+        mat_apply(g->fixed, column, fixed);
+        mat_apply(g->setting, fixed, set);
+        expt_to_lab(set, rows + 3 * i);
+    }
+}
+
+static enum status read_points(const struct expt_json *l, const struct expt_goniometer *g,
+                               struct expt_list *list, struct expt_experiment *x, struct error *e)
+{
+    struct json_at crystal, all, item;
+    enum status s = expt_model(&l->chosen, &l->root, "crystal", &crystal, e);
+    if (s || !json_at_optional(&crystal, "A_at_scan_points", &all))
+        return s;
+    s = json_at_list(&all, 0, &x->npoints, e);
+    if (!s && list->npoints + x->npoints > IMAGES_MAX)
+        s = json_at_error(&all, e, "more than %d images of all experiments", IMAGES_MAX);
+    double *more = s ? NULL
+                     : mem_grow(list->points, list->npoints, x->npoints + 1, 9 * sizeof *more,
+                                &list->points_room);
+    if (!more)
+        return s ? s : error_memory(e, crystal.file);
+    list->points = more;
+    for (size_t i = 0; i < x->npoints && !s; i++, list->npoints++) {
+        double m[9];
+        json_at_item(&all, i, &item);
+        s = json_at_reals(&item, 9, -1e3, 1e3, m, e);
+        if (!s)
+            turn_matrix(g, m, more + 9 * list->npoints);
+    }
+    return s;
+}
+
+/* " C 2y" is centred.  A symbol with a change of basis in brackets, or with the rhombohedral axes
+ * of " P 3*", does not say with its letter what its cell is. */
+static char centring_of(const struct json_at *crystal)
+{
+    struct json_at at;
+    const char *text = json_at_optional(crystal, "space_group_hall_symbol", &at)
+                           ? json_string_value(at.value)
+                           : NULL;
+    if (!text || strchr(text, '('))
+        return 0;
+    text += strspn(text, " -");
+    return (char)(*text && strchr("PABCIRF", *text) ? *text : 0);
+}
+
+static enum status read_crystal(const struct expt_json *l, struct expt_list *list,
+                                struct expt_experiment *x, struct error *e)
+{
+    struct json_at crystal;
+    struct expt_goniometer g;
+    double axis[3];
+    enum status s = expt_model(&l->chosen, &l->root, "crystal", &crystal, e);
+    s = s ? s : expt_goniometer(&l->chosen, &l->root, &g, e);
+    s = s ? s : read_rotating_scan(l, &g, &x->scan, e);
+    x->has_crystal = crystal.value;
+    if (s || !x->has_crystal)
+        return s;
+    mat_apply(g.setting, g.axis, axis);
+    expt_to_lab(axis, x->spindle);
+    x->centring = centring_of(&crystal);
+    s = read_first_crystal(l, x->reciprocal_A, e);
+    return s ? s : read_points(l, &g, list, x, e);
+}
+
+/* --- all experiments: the list
+ * ----------------------------------------------------------------------- */
+
+/* Whether panels are the same but for a shift of all of them. */
+static bool is_shifted(const struct expt *first, const struct expt *other, double by_m[3])
+{
+    static const double SAME = 1e-9;  // of unit vectors, and in m
+    bool same = first->npanels == other->npanels;
+    for (size_t i = 0; same && i < first->npanels; i++) {
+        const struct geom_panel *a = &first->panels[i], *b = &other->panels[i];
+        same = a->fast_pixels == b->fast_pixels && a->slow_pixels == b->slow_pixels &&
+               fabs(a->pixel_m - b->pixel_m) < SAME;
+        for (int k = 0; k < 3; k++) {
+            const double by = b->corner_m[k] - a->corner_m[k];
+            by_m[k] = i ? by_m[k] : by;
+            same = same && fabs(by - by_m[k]) < SAME && fabs(a->fast[k] - b->fast[k]) < SAME &&
+                   fabs(a->slow[k] - b->slow[k]) < SAME;
+        }
+    }
+    return same;
+}
+
+/* It may stand elsewhere than that of the first experiment. */
+static enum status read_shift(const struct expt_json *l, const struct expt *setup,
+                              const struct json_at *first, struct expt_experiment *x,
+                              struct error *e)
+{
+    struct json_at detector;
+    struct expt other = {0};
+    enum status s = expt_model(&l->chosen, &l->root, "detector", &detector, e);
+    if (s || (detector.value && json_equal(detector.value, first->value)))
+        return s;
+    s = detector.value ? expt_detector(&detector, &other, e) : STATUS_OK;
+    if (!s && (!detector.value || !is_shifted(setup, &other, x->shift_m)))
+        s = json_at_error(&l->chosen, e, "has another detector than the first experiment");
+    expt_free(&other);
+    return s;
+}
+
+static enum status read_wavelength(const struct expt_json *l, struct expt_experiment *x,
+                                   struct error *e)
+{
+    struct json_at beam, at;
+    double wavelength_A = 0.0;
+    enum status s = expt_model(&l->chosen, &l->root, "beam", &beam, e);
+    if (!s && beam.value && json_at_optional(&beam, "wavelength", &at))
+        s = json_at_real(&at, 1e-4, 1e4, &wavelength_A, e);
+    x->wavelength_m = 1e-10 * wavelength_A;
+    return s;
+}
+
+static enum status read_items(struct expt_json *l, struct expt_list *list, struct error *e)
+{
+    struct json_at all, first;
+    enum status s = json_at_member(&l->root, "experiment", &all, e);
+    s = s ? s : expt_model(&l->chosen, &l->root, "detector", &first, e);
+    list->items = mem_array(l->experiments, sizeof *list->items);
+    if (!s && !list->items)
+        s = error_memory(e, l->root.file);
+    for (size_t i = 0; i < l->experiments && !s; i++) {
+        struct expt_experiment *x = &list->items[list->count++];
+        json_at_item(&all, i, &l->chosen);
+        copy_text(&l->chosen, "identifier", x->identifier);
+        s = read_shift(l, &list->setup, &first, x, e);
+        s = s ? s : read_wavelength(l, x, e);
+        s = s ? s : read_images(l, list, x, e);
+        s = s ? s : read_crystal(l, list, x, e);
+    }
+    return s;
+}
+
+/* What grew while it was read stands still now. */
+static void place_arrays(struct expt_list *list)
+{
+    size_t index = 0, point = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        struct expt_experiment *x = &list->items[i];
+        x->indices = x->nindices ? &list->indices[index] : NULL;
+        x->points = x->npoints ? &list->points[9 * point] : NULL;
+        index += x->nindices;
+        point += x->npoints;
+    }
+}
+
+enum status expt_list_read(const char *path, struct expt_list *list, struct error *e)
+{
+    struct expt_json l;
+    *list = (struct expt_list){0};
+    enum status s = expt_read(path, &list->setup, e);
+    if (s)
+        return s;
+    s = open_list(&l, path, e);
+    s = s ? s : read_items(&l, list, e);
+    if (!s)
+        place_arrays(list);
+    json_at_close(&l.root);
+    return s;
+}
+
+void expt_list_free(struct expt_list *list)
+{
+    expt_free(&list->setup);
+    mem_free(list->items);
+    mem_free(list->indices);
+    mem_free(list->points);
+    *list = (struct expt_list){0};
 }

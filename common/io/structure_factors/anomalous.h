@@ -5,13 +5,16 @@
  * A table ships with braggpipe: bare atoms by Cromer and Liberman, with the correction of Kissel
  * and Pratt, from sodium to uranium and from 3 to 30 keV, within 0.01 electrons or 0.5 % of what
  * gemmi computes.  Bare atoms have no white line: near an edge a measured curve is better.
+ *
+ * The atoms that scatter so come from a list, or out of a model.
  */
-#ifndef BRAGG_IO_FPRIME_H
-#define BRAGG_IO_FPRIME_H
+#ifndef BRAGG_IO_ANOMALOUS_H
+#define BRAGG_IO_ANOMALOUS_H
 
 #include <stddef.h>
 
 #include "base/error.h"
+#include "model/atoms.h"
 
 enum { ELEMENT_SYMBOL_SIZE = 3, ELEMENTS_MAX = 92 };
 
@@ -46,5 +49,15 @@ size_t fprime_range(const struct fprime_curves *c, int element, double range_eV[
  * table's.  STATUS_USAGE where neither has any, and for a single row of another energy. */
 enum status fprime_at(const struct fprime_curves *measured, int element, double energy_eV,
                       double f[2], struct error *e);
+
+/* Reads lines `element x y z [occupancy [B]]`, with x, y, z of the cell's edges and B in A^2, where
+ * # starts a comment; 1 and 0 where nothing is said.  STATUS_INPUT with FILE:LINE for others.
+ * atoms_free frees, after an error too; f' and f'' are left 0. */
+enum status sites_read(const char *path, struct atoms *atoms, struct error *e);
+
+/* Atoms of a model, as io/structure_factors/molecule.h reads it, that are of the element `least` or
+ * a heavier one. STATUS_INPUT for a model without such atoms; other errors are those of
+ * molecule_read. */
+enum status sites_of_model(const char *path, int least, struct atoms *atoms, struct error *e);
 
 #endif

@@ -1,0 +1,338 @@
+/* Frames as tables of DIALS need them: packed, and put together to sweeps again. */
+#include "io/dials/dials.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/units.h"
+#include "base/vec.h"
+#include "io/nxmx/nxmx_rows.h"
+#include "io/output/reflections_text.h"
+#include "model/beam.h"
+
+/* --- our lab in that of DIALS -------------------------------------------------------- */
+
+void dials_turn(const struct experiment *x, const double v[3], double out[3])
+{
+    double axes[9];
+    nxmx_axes(x, axes);
+    mat_apply(axes, v, out);
+    out[0] = -out[0];
+    out[2] = -out[2];
+}
+
+double dials_forwards(double osc, double angle)
+{
+    return osc < 0.0 ? 0.0 - angle : angle;
+}
+
+void dials_identifier(const struct experiment *x, const struct dials_sweep *s, uint64_t lattice,
+                      char name[DIALS_NAME_SIZE])
+{
+    (void)snprintf(name, DIALS_NAME_SIZE, "%s-%" PRIu64 "-%" PRIu64, x->lineage, s->start->id,
+                   lattice);
+}
+
+double dials_polarization(const struct experiment *x, double normal[3])
+{
+    const struct beam *b = &x->beam;
+    vec_cross(b->direction, b->polarization, normal);
+    return b->no_polarization ? 0.5 : 0.5 * (1.0 + b->kahn);
+}
+
+/* --- frames, packed ------------------------------------------------------------------ */
+
+static double spacing(const struct lattice *l, const int32_t hkl[3])
+{
+    double sum = 0.0;
+    for (int j = 0; j < 3; j++) {
+        double q = 0.0;
+        for (int i = 0; i < 3; i++)
+            q += hkl[i] * l->reciprocal_A[3 * i + j];
+        sum += q * q;
+    }
+    return sum > 0.0 ? 1.0 / sqrt(sum) : 0.0;
+}
+
+/* About those of its pixels that lie on its panel. */
+static void box_of(const struct panel *p, const uint32_t *pixels, int32_t count, int32_t box[6])
+{
+    box[0] = box[2] = INT32_MAX;
+    box[1] = box[3] = 0;
+    for (int32_t i = 0; i < count; i++) {
+        if (!panel_holds(p, pixels[i]))
+            continue;
+        const int64_t at = (int64_t)pixels[i] - p->first_pixel;
+        const int32_t fast = (int32_t)(at % p->fast_pixels), slow = (int32_t)(at / p->fast_pixels);
+        box[0] = fast < box[0] ? fast : box[0];
+        box[1] = fast + 1 > box[1] ? fast + 1 : box[1];
+        box[2] = slow < box[2] ? slow : box[2];
+        box[3] = slow + 1 > box[3] ? slow + 1 : box[3];
+    }
+}
+
+/* Which of its two crossings of the sphere: they lie on two sides of beam and spindle. */
+static int32_t side_of(const struct experiment *x, const double shift_m[3],
+                       const struct reflection_row *row)
+{
+    const struct panel *p = &x->panels[row->panel];
+    double at[3], across[3];
+    for (int i = 0; i < 3; i++)
+        at[i] = shift_m[i] + p->origin_m[i] +
+                p->pixel_m * (row->fast * p->fast[i] + row->slow * p->slow[i]);
+    vec_cross(x->spindle, x->beam.direction, across);
+    return vec_dot(at, across) < 0.0 ? -1 : 1;
+}
+
+/* Images of a rotation are counted on from 0, a still is alone. */
+static struct dials_spot spot_of(const struct experiment *x, const struct frame *f,
+                                 const struct reflection_row *row, const uint32_t *pixels)
+{
+    const struct recipe *r = &f->recipe;
+    const bool rotates = r->osc_rad != 0.0;
+    const double first = rotates ? (double)r->id : 0.0;
+    struct dials_spot s = {.fast = row->fast,
+                           .slow = row->slow,
+                           .image = first + 0.5,
+                           .phi_rad = dials_forwards(r->osc_rad, deg_to_rad(row->phi_deg)),
+                           .osc_rad = r->osc_rad,
+                           .photons = row->photons,
+                           .background = (double)row->background,
+                           .d_A = spacing(&r->lattices[row->lattice], row->hkl),
+                           .id = row->lattice,
+                           .panel = row->panel,
+                           .pixels = row->pixels};
+    memcpy(s.hkl, row->hkl, sizeof s.hkl);
+    memcpy(s.shift_m, r->shift_m, sizeof s.shift_m);
+    if (rotates) {
+        s.image = first + (row->phi_deg - rad_to_deg(r->phi_rad)) / rad_to_deg(r->osc_rad);
+        s.side = side_of(x, r->shift_m, row);
+    }
+    box_of(&x->panels[row->panel], pixels, row->pixels, s.box);
+    s.box[4] = (int32_t)first;
+    s.box[5] = s.box[4] + 1;
+    return s;
+}
+
+static enum status check_frame(const struct experiment *x, const struct frame *f, const char *path,
+                               struct error *e)
+{
+    for (size_t i = 0; i < x->npanels; i++)
+        if (x->panels[i].curved)
+            return error_set(e, STATUS_INPUT, "%s: DIALS has no curved detectors", path);
+    if (f->recipe.id >= INT32_MAX)
+        return error_set(e, STATUS_INPUT, "%s: DIALS numbers images up to %d", path, INT32_MAX);
+    return reflections_check(f, path, e);
+}
+
+enum status dials_pack(const struct experiment *x, const struct frame *f, const char *path,
+                       void **bytes, size_t *size, struct error *e)
+{
+    const struct recipe *r = &f->recipe;
+    const struct reflection_table *t = &f->reflections;
+    const enum status s = check_frame(x, f, path, e);
+    if (s)
+        return s;
+    struct dials_frame head = {
+        .id = r->id,
+        .phi_rad = r->phi_rad,
+        .osc_rad = r->osc_rad,
+        .wavelength_A = m_to_angstrom(incident_beam(x, r).mean_m),
+        .nlattices = r->nlattices,
+        .nspots = t->count,
+    };
+    memcpy(head.shift_m, r->shift_m, sizeof head.shift_m);
+    *size = sizeof head + r->nlattices * 9 * sizeof(double) + t->count * sizeof(struct dials_spot);
+    struct dials_frame *packed = *bytes = mem_array(1, *size);
+    if (!packed)
+        return error_memory(e, path);
+    *packed = head;
+    for (size_t i = 0; i < r->nlattices; i++)
+        memcpy((double *)(packed + 1) + 9 * i, r->lattices[i].reciprocal_A, 9 * sizeof(double));
+    struct dials_spot *spots = (void *)((double *)(packed + 1) + 9 * r->nlattices);
+    const uint32_t *pixels = t->pixels;
+    for (size_t i = 0; i < t->count; i++) {
+        spots[i] = spot_of(x, f, &t->rows[i], pixels);
+        spots[i].wavelength_A = head.wavelength_A;
+        pixels += t->rows[i].pixels;
+    }
+    return STATUS_OK;
+}
+
+/* --- sweeps -------------------------------------------------------------------------- */
+
+struct spots {
+    struct dials_spot *all;  // owned
+    size_t count, room;
+};
+
+struct walk {
+    const struct dials_visitor *to;
+    struct dials_sweep sweep;  // the one that goes on
+    void *start;               // owned: its first frame, without spots
+    struct spots open, next;   // those of the last frame, which may go on, and of this one
+};
+
+/* Nobody turns a crystal by more than this part of an image between two. */
+#define PHI_TOLERANCE 1e-6
+
+static size_t head_size(const struct dials_frame *f)
+{
+    const size_t mosaic = f->has_mosaic ? sizeof(struct dials_mosaic) : 0;
+    return sizeof *f + f->nlattices * (9 * sizeof(double) + mosaic);
+}
+
+static bool continues(const struct dials_sweep *s, const struct dials_frame *f)
+{
+    const struct dials_frame *start = s->start;
+    return start && f->osc_rad != 0.0 && f->osc_rad == start->osc_rad &&
+           f->id == start->id + s->count && f->wavelength_A == start->wavelength_A &&
+           memcmp(f->shift_m, start->shift_m, sizeof f->shift_m) == 0 &&
+           fabs(f->phi_rad - start->phi_rad - (double)s->count * f->osc_rad) <=
+               PHI_TOLERANCE * fabs(f->osc_rad) &&
+           f->nlattices == start->nlattices &&
+           memcmp(start + 1, f + 1, head_size(f) - sizeof *f) == 0;
+}
+
+/* Of one lattice, by h, k, l. */
+static int compare_spots(const struct dials_spot *a, const struct dials_spot *b)
+{
+    if (a->id != b->id)
+        return a->id < b->id ? -1 : 1;
+    for (int i = 0; i < 3; i++)
+        if (a->hkl[i] != b->hkl[i])
+            return a->hkl[i] < b->hkl[i] ? -1 : 1;
+    return 0;
+}
+
+static void put_spot(const struct walk *w, struct dials_spot s, bool last)
+{
+    const bool first = (uint64_t)s.box[4] == w->sweep.start->id;
+    s.cut = w->sweep.count > 1 && (first || last);
+    if (w->to->spot)
+        w->to->spot(w->to->state, &s);
+}
+
+static double weighted_mean(double a, double in_a, double b, double in_b)
+{
+    return (a * in_a + b * in_b) / (in_a + in_b);
+}
+
+static struct dials_spot join_spots(const struct dials_spot *a, const struct dials_spot *b)
+{
+    struct dials_spot s = *a;
+    s.fast = weighted_mean(a->fast, a->photons, b->fast, b->photons);
+    s.slow = weighted_mean(a->slow, a->photons, b->slow, b->photons);
+    s.image = weighted_mean(a->image, a->photons, b->image, b->photons);
+    s.phi_rad = weighted_mean(a->phi_rad, a->photons, b->phi_rad, b->photons);
+    s.photons += b->photons;
+    s.background += b->background;
+    s.pixels += b->pixels;
+    for (int i = 0; i < 6; i += 2) {
+        s.box[i] = b->box[i] < s.box[i] ? b->box[i] : s.box[i];
+        s.box[i + 1] = b->box[i + 1] > s.box[i + 1] ? b->box[i + 1] : s.box[i + 1];
+    }
+    return s;
+}
+
+/* Those of the next frame of the sweep: open ones go on in it or have ended. */
+static bool add_spots(struct walk *w, const struct dials_frame *f)
+{
+    const struct dials_spot *spots = dials_spots(f);
+    const struct spots open = w->open;
+    struct dials_spot *next = mem_grow(w->next.all, 0, f->nspots, sizeof *next, &w->next.room);
+    if (!next && f->nspots)
+        return false;
+    w->next.all = next;
+    w->next.count = f->nspots;
+    size_t k = 0;
+    for (size_t i = 0; i < f->nspots; i++) {
+        struct dials_spot s = spots[i];
+        s.id += (int32_t)w->sweep.experiment;
+        for (; k < open.count && compare_spots(&open.all[k], &s) < 0; k++)
+            put_spot(w, open.all[k], false);
+        if (k < open.count && compare_spots(&open.all[k], &s) == 0 && open.all[k].side == s.side &&
+            open.all[k].panel == s.panel)
+            s = join_spots(&open.all[k++], &s);
+        next[i] = s;
+    }
+    for (; k < open.count; k++)
+        put_spot(w, open.all[k], false);
+    w->open = w->next;
+    w->next = open;
+    return true;
+}
+
+static void end_sweep(struct walk *w)
+{
+    if (!w->sweep.start)
+        return;
+    for (size_t i = 0; i < w->open.count; i++)
+        put_spot(w, w->open.all[i], true);
+    w->open.count = 0;
+    if (w->to->sweep)
+        w->to->sweep(w->to->state, &w->sweep);
+    w->sweep.experiment += w->sweep.start->nlattices;
+    w->sweep.place += w->sweep.count;
+    w->sweep.start = NULL;
+}
+
+static bool begin_sweep(struct walk *w, const struct dials_frame *f)
+{
+    mem_free(w->start);
+    w->start = mem_copy(f, 1, head_size(f));
+    w->sweep.start = w->start;
+    w->sweep.count = 0;
+    return w->start != NULL;
+}
+
+enum status dials_walk(const struct records *all, const struct dials_visitor *to, struct error *e)
+{
+    struct walk w = {.to = to};
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < all->count && !s; i++) {
+        const void *bytes;
+        size_t size;
+        s = all->read(all->state, i, &bytes, &size, e);
+        if (s)
+            break;
+        const struct dials_frame *f = bytes;
+        bool good = true;
+        if (!continues(&w.sweep, f)) {
+            end_sweep(&w);
+            good = begin_sweep(&w, f);
+        }
+        w.sweep.count++;
+        if (!good || (to->spot && !add_spots(&w, f)))
+            s = error_memory(e, "a table of reflections");
+    }
+    if (s == STATUS_OK)
+        end_sweep(&w);
+    mem_free(w.start);
+    mem_free(w.open.all);
+    mem_free(w.next.all);
+    return s;
+}
+
+/* --- images -------------------------------------------------------------------------- */
+
+static void note_backwards(void *backwards, const struct dials_sweep *sweep)
+{
+    *(bool *)backwards |= sweep->start->osc_rad < 0.0;
+}
+
+enum status dials_choose_images(struct dials_images *images, const struct records *all,
+                                struct error *e)
+{
+    bool backwards = false;
+    const struct dials_visitor visitor = {.state = &backwards, .sweep = note_backwards};
+    if (!images->files || !template_is_numbered(images->files))
+        return STATUS_OK;
+    const enum status s = dials_walk(all, &visitor, e);
+    if (backwards)
+        images->files = images->instead;
+    return s;
+}
