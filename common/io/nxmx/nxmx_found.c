@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io/output/owners.h"
+#include "io/output/writer_lock.h"
 
 /* ---- one at a time ----------------------------------------------------- */
 
@@ -16,7 +16,7 @@ enum status nxmx_series_lock(const struct nxmx_series *s, int *lock, struct erro
     (void)snprintf(folder, sizeof folder, "%.*s.", slash ? (int)(slash + 1 - s->master) : 0,
                    s->master);
     *lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const enum status status = *lock < 0 ? STATUS_OK : owners_lock_whole(*lock, folder, e);
+    const enum status status = *lock < 0 ? STATUS_OK : writer_lock_whole(*lock, folder, e);
     if (status) {
         nxmx_series_unlock(*lock);
         *lock = -1;
