@@ -7,7 +7,6 @@
 
 #include "base/log.h"
 #include "io/output/frame_index.h"
-#include "io/output/leftovers.h"
 #include "io/output/replace.h"
 #include "scratch.h"
 

@@ -6,7 +6,7 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "io/dials/dials.h"
-#include "io/output/reflections_text.h"
+#include "io/output/truth.h"
 #include "model/incident.h"
 
 static double spacing(const struct lattice *l, const int32_t hkl[3])

@@ -8,7 +8,7 @@
 
 #include <ccp4/csymlib.h>
 
-#include "io/hdf5/confined.h"
+#include "io/hdf5/sandbox.h"
 
 #define FILE_OF_CCP4 "/usr/share/ccp4/syminfo.lib"
 enum {
