@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/vec.h"
-#include "io/images/picture_draw.h"
+#include "io/images/picture.h"
 #include "model/incident.h"
 #include "physics/beam/aim.h"
 #include "physics/detector/predict.h"

@@ -9,7 +9,7 @@
 #include "base/history.h"
 #include "base/target.h"
 #include "io/images/picture.h"
-#include "io/images/raw.h"
+#include "io/images/image_file.h"
 #include "io/images/smv.h"
 
 #define SCALE_OF_COUNTS                                                                     \

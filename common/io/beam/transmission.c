@@ -7,7 +7,6 @@
 #include "base/alloc.h"
 #include "io/hdf5/hdf5_read.h"
 #include "io/images/image_file.h"
-#include "io/images/image_header.h"
 #include "io/nxmx/nexus.h"
 #include "io/nxmx/nxmx_geometry.h"
 
