@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "difference.h"
 #include "io/images/image_file.h"
-#include "io/nxmx/nxmx_kept.h"
+#include "io/nxmx/nxmx_spool.h"
 #include "io/nxmx/nxmx_read.h"
 #include "model/moved.h"
 #include "origin.h"

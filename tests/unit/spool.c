@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/nxmx/nxmx_kept.h"
+#include "io/nxmx/nxmx_spool.h"
 #include "io/nxmx/nxmx_series.h"
 #include "scratch.h"
 

@@ -1,10 +1,234 @@
-#include "io/nxmx/nxmx_layers.h"
-
-#include <stdio.h>
-#include <string.h>
-
-#include "io/hdf5/hdf5_read.h"
 #include "io/nxmx/nxmx_layout.h"
+#include <lz4.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/alloc.h"
+#include "base/isa.h"
+#include "codec/bslz4.h"
+#include "io/hdf5/hdf5_read.h"
+
+/* --- packing ------------------------------------------------------------- */
+
+enum { GZIP_LEVEL = 1 };
+
+static const char *const compressions[] = {"bslz4", "lz4", "gzip", "none"};
+
+const char *nxmx_compression_name(enum nxmx_compression compression)
+{
+    return compressions[compression];
+}
+
+bool nxmx_compression_of(const char *name, enum nxmx_compression *compression)
+{
+    for (size_t i = 0; i < sizeof compressions / sizeof *compressions; i++)
+        if (strcmp(compressions[i], name) == 0) {
+            *compression = (enum nxmx_compression)i;
+            return true;
+        }
+    return false;
+}
+
+static size_t bound(enum nxmx_compression compression, const struct image *image, size_t bytes)
+{
+    switch (compression) {
+    case NXMX_BSLZ4:
+        return bslz4_bound(image->count, pixel_size(image->type));
+    case NXMX_LZ4:
+        return lz4_blocks_bound(bytes);
+    case NXMX_GZIP:
+        return compressBound(bytes);
+    case NXMX_NONE:
+        break;
+    }
+    return bytes;
+}
+
+bool nxmx_chunk_reserve(struct nxmx_chunk *chunk, size_t room)
+{
+    if (room <= chunk->room)
+        return true;
+    nxmx_chunk_free(chunk);
+    chunk->bytes = mem_array(room, 1);
+    chunk->room = chunk->bytes ? room : 0;
+    return chunk->bytes != NULL;
+}
+
+static enum status pack_gzip(const void *pixels, size_t bytes, struct nxmx_chunk *chunk,
+                             struct error *e)
+{
+    uLongf length = chunk->room;
+    if (compress2(chunk->bytes, &length, pixels, bytes, GZIP_LEVEL) != Z_OK)
+        return error_memory(e, "the compressor");
+    chunk->length = length;
+    return STATUS_OK;
+}
+
+enum status nxmx_pack(enum nxmx_compression compression, const struct image *image,
+                      struct nxmx_chunk *chunk, struct error *e)
+{
+    const size_t size = pixel_size(image->type), bytes = image->count * size;
+    if (bytes > LZ4_MAX_INPUT_SIZE)
+        return error_set(e, STATUS_INPUT, "an image of %zu bytes, a chunk holds up to %d", bytes,
+                         LZ4_MAX_INPUT_SIZE);
+    if (!nxmx_chunk_reserve(chunk, bound(compression, image, bytes)))
+        return error_memory(e, "a packed image");
+    switch (compression) {
+    case NXMX_BSLZ4:
+        chunk->length = bslz4_compress(isa_best(), image->pixels, image->count, size, chunk->bytes);
+        break;
+    case NXMX_LZ4:
+        chunk->length = lz4_blocks_compress(image->pixels, bytes, chunk->bytes);
+        break;
+    case NXMX_GZIP:
+        return pack_gzip(image->pixels, bytes, chunk, e);
+    case NXMX_NONE:
+        memcpy(chunk->bytes, image->pixels, bytes);
+        chunk->length = bytes;
+        break;
+    }
+    return STATUS_OK;
+}
+
+enum status nxmx_unpack(enum nxmx_compression compression, const struct nxmx_chunk *chunk,
+                        struct image *image, struct error *e)
+{
+    const size_t size = pixel_size(image->type), bytes = image->count * size;
+    uLongf length = bytes;
+    switch (compression) {
+    case NXMX_BSLZ4:
+        return bslz4_decompress(chunk->bytes, chunk->length, image->pixels, image->count, size, e);
+    case NXMX_LZ4:
+        return lz4_blocks_decompress(chunk->bytes, chunk->length, image->pixels, bytes, e);
+    case NXMX_GZIP:
+        if (uncompress(image->pixels, &length, chunk->bytes, chunk->length) != Z_OK ||
+            length != bytes)
+            return error_set(e, STATUS_INPUT, "gzip: damaged, or not of %zu bytes", bytes);
+        return STATUS_OK;
+    case NXMX_NONE:
+        break;
+    }
+    if (chunk->length != bytes)
+        return error_set(e, STATUS_INPUT, "%zu bytes, must be %zu", chunk->length, bytes);
+    memcpy(image->pixels, chunk->bytes, bytes);
+    return STATUS_OK;
+}
+
+void nxmx_chunk_free(struct nxmx_chunk *chunk)
+{
+    mem_free(chunk->bytes);
+    *chunk = (struct nxmx_chunk){0};
+}
+
+/* --- virtual data sets --------------------------------------------------- */
+
+enum { NAME_BYTES = 4096, RANK_MAX = 3 };
+
+static int compare_runs(const void *a, const void *b)
+{
+    const struct nxmx_run *x = a, *y = b;
+    if (x->file != y->file)
+        return x->file < y->file ? -1 : 1;
+    return (x->first[NXMX_FRAMES] > y->first[NXMX_FRAMES]) -
+           (x->first[NXMX_FRAMES] < y->first[NXMX_FRAMES]);
+}
+
+bool nxmx_map_make(struct nxmx_map *m, const struct nxmx_rows *rows, nxmx_name *name,
+                   const void *owner)
+{
+    *m = (struct nxmx_map){.name = name, .owner = owner};
+    m->runs = mem_array(rows->nframes, sizeof *m->runs);
+    for (size_t i = 0; m->runs && i < rows->nframes; i++) {
+        const uint64_t file = rows->frames[i].file;
+        const uint64_t count[NXMX_AXES] = {1, rows->reflections[i].rows,
+                                           rows->reflections[i].pixels};
+        if (!i || m->runs[m->nruns - 1].file != file) {
+            struct nxmx_run *run = &m->runs[m->nruns++];
+            *run = (struct nxmx_run){.file = file};
+            memcpy(run->first, m->total, sizeof run->first);
+        }
+        for (int axis = 0; axis < NXMX_AXES; axis++) {
+            m->runs[m->nruns - 1].count[axis] += count[axis];
+            m->total[axis] += count[axis];
+        }
+    }
+    if (m->runs)
+        qsort(m->runs, m->nruns, sizeof *m->runs, compare_runs);
+    return m->runs;
+}
+
+/* Maps the runs of one file, from which follow all items of its data set. */
+static void map_file(const struct nxmx_map *m, size_t first, size_t end, struct hdf5_file *f,
+                     hid_t made, hid_t space, enum nxmx_axis axis, hsize_t dims[RANK_MAX],
+                     const char *path)
+{
+    char name[NAME_BYTES];
+    const int rank = H5Sget_simple_extent_ndims(space);
+    hsize_t start[RANK_MAX] = {0}, total = 0;
+    for (size_t i = first; i < end; i++) {
+        start[0] = m->runs[i].first[axis];
+        dims[0] = m->runs[i].count[axis];
+        if (dims[0])
+            (void)hdf5_good(f, H5Sselect_hyperslab(space, total ? H5S_SELECT_OR : H5S_SELECT_SET,
+                                                   start, NULL, dims, NULL));
+        total += dims[0];
+    }
+    if (!total)
+        return;
+    dims[0] = total;
+    const hid_t source = H5Screate_simple(rank, dims, NULL);
+    m->name(m->owner, m->runs[first].file, name, sizeof name);
+    (void)hdf5_good(f, H5Pset_virtual(made, space, name, path, source));
+    (void)H5Sclose(source);
+}
+
+void nxmx_map_put(const struct nxmx_map *m, struct hdf5_file *f, hid_t made, enum nxmx_axis axis,
+                  int ninner, const hsize_t *inner, const char *path)
+{
+    hsize_t dims[RANK_MAX] = {m->total[axis]};
+    for (int i = 0; i < ninner; i++)
+        dims[1 + i] = inner[i];
+    const hid_t space = H5Screate_simple(1 + ninner, dims, NULL);
+    for (size_t first = 0, end; first < m->nruns; first = end) {
+        for (end = first; end < m->nruns && m->runs[end].file == m->runs[first].file;)
+            end++;
+        map_file(m, first, end, f, made, space, axis, dims, path);
+    }
+    (void)H5Sclose(space);
+}
+
+void nxmx_map_free(struct nxmx_map *m)
+{
+    mem_free(m->runs);
+    *m = (struct nxmx_map){0};
+}
+
+/* --- images ---------------------------------------------------------------- */
+
+void nxmx_image_size(const struct experiment *x, hsize_t size[2])
+{
+    size[0] = 0;
+    for (size_t i = 0; i < x->npanels; i++)
+        size[0] += (hsize_t)x->panels[i].slow_pixels;
+    size[1] = (hsize_t)x->panels->fast_pixels;
+}
+
+hid_t nxmx_pixel_type(enum pixel_type type)
+{
+    switch (type) {
+    case PIXEL_F32:
+        return H5T_IEEE_F32LE;
+    case PIXEL_U16:
+        return H5T_STD_U16LE;
+    case PIXEL_U32:
+        return H5T_STD_U32LE;
+    case PIXEL_I32:
+        break;
+    }
+    return H5T_STD_I32LE;
+}
 
 enum {
     FILTER_LZ4 = 32004,
@@ -203,7 +427,7 @@ void nxmx_layers_close(struct nxmx_layers *l)
     l->count = 0;
 }
 
-/* --- the master ---------------------------------------------------------- */
+/* --- images of a master -------------------------------------------------- */
 
 static void map_layer(struct hdf5_file *f, const struct nxmx_kind *kind, size_t layer,
                       const struct nxmx_map *map)
