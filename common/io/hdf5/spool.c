@@ -63,7 +63,7 @@ static bool write_at(const struct spool *s, const void *from, size_t size, uint6
     return true;
 }
 
-/* All pieces, one behind the other. */
+/* Writes all pieces, one after the other. */
 static bool write_pieces(const struct spool *s, const struct iovec *pieces, int count,
                          uint64_t offset)
 {

@@ -16,7 +16,7 @@
 
 enum {
     BYTE_OFFSET_WORST = 15,  // bytes of a pixel, at most
-    BYTE_OFFSET_SLACK = 16,  // bytes behind the last one that an encoder may overwrite
+    BYTE_OFFSET_SLACK = 16,  // bytes after the last one that an encoder may overwrite
 };
 
 /* Encoders of one instruction set; every one gives the same bytes.  They put

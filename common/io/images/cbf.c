@@ -190,7 +190,7 @@ static const int32_t *whole_pixels(const struct image *image, const uint8_t *mas
     return mask ? room : pixels;
 }
 
-/* Room for one more chunk behind `used` bytes. */
+/* Room for one more chunk after `used` bytes. */
 static bool reserve(struct cbf_scratch *scratch, size_t used, size_t count)
 {
     if (scratch->size >= used + CHUNK_BYTES)
@@ -344,7 +344,7 @@ struct value {
     size_t length;
 };
 
-/* Behind "KEY:" or "KEY=", with which a line begins, or a word behind a blank; in any capitals, as
+/* The value after "KEY:" or "KEY=", at the start of a line or after a blank; in any capitals, as
  * MIME has it. */
 static struct value find_value(const char *text, const char *key)
 {
@@ -363,7 +363,7 @@ static bool is_word(struct value v, const char *word)
     return v.text && v.length == strlen(word) && strncasecmp(v.text, word, v.length) == 0;
 }
 
-/* The whole number behind a key; *said: the key is there. */
+/* The whole number after a key; *said: the key is there. */
 static enum status find_number(const char *path, const char *text, const char *key, bool *said,
                                size_t *value, struct error *e)
 {

@@ -46,7 +46,7 @@ static bool is_of_name(char c)
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* What stands behind a whole key, from `at` on: "KEY=" in SMV, "# KEY" in CBF; NULL: nothing. */
+/* The text after a whole key, from `at` on: "KEY=" in SMV, "# KEY" in CBF; NULL: nothing. */
 static const char *find_value(const struct header *h, const char *at, const char *key)
 {
     const size_t length = strlen(key);
@@ -63,7 +63,7 @@ static const char *find_value(const struct header *h, const char *at, const char
     return NULL;
 }
 
-/* The number of a value with a unit of the list; *end behind both. */
+/* The number of a value with a unit of the list; *end after both. */
 static bool parse_quantity(const char *value, const struct unit units[], double *number,
                            const char **end)
 {

@@ -353,7 +353,7 @@ static void on_warning(png_structp png, png_const_charp text)
     (void)text;
 }
 
-enum { SHADES = 256 - INKS };  // of gray in a palette; inks come behind them
+enum { SHADES = 256 - INKS };  // of gray in a palette; inks come after them
 
 /* On white and on black. */
 static const png_color inks[2][INKS] = {{[INK_PAPER] = {255, 255, 255},

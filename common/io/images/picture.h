@@ -65,7 +65,7 @@ enum status picture_write_pgm(FILE *out, const struct picture *p, const char *pa
 
 /* --- lines, circles and letters in ink; parts outside of the picture are left out --- */
 
-/* Size of a letter with the gap behind it, in pixels of the picture. */
+/* Size of a letter with the gap after it, in pixels of the picture. */
 enum { LETTER_WIDTH = 6, LETTER_HEIGHT = 7 };
 
 /* Makes a square of `zoom` x `zoom` pixels of each, for small pictures. */

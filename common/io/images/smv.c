@@ -538,7 +538,7 @@ enum status smv_header_modern(struct header_text *h, const struct experiment *x,
     if (x->npanels != 1)
         return error_set(e, STATUS_INPUT, "an SMV file holds one panel, the detector has %zu",
                          x->npanels);
-    /* The length stands inside the text: write, and write again if it grew. */
+    /* The length is part of the text: write, and write again if it grew. */
     size_t bytes = MODERN_BYTES;
     for (;;) {
         h->length = 0;

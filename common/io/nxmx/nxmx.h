@@ -74,7 +74,7 @@ struct nxmx_kind {
     enum nxmx_compression compression;
     char lineage[17];  // 16 hex digits
     uint64_t begin_s;  // when frame 0 does, see base/utc.h; each takes 1 s
-    size_t nplanes;    // that each frame brings along, beside its image
+    size_t nplanes;    // derivative images of each frame
     struct nxmx_plane {
         char name[PLANE_NAME_SIZE], unit[PLANE_UNIT_SIZE];
     } planes[PLANES_MAX];

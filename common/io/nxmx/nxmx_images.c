@@ -349,7 +349,7 @@ void nxmx_layers_put(struct nxmx_layers *l, struct hdf5_file *f, size_t i,
             f, H5Dwrite_chunk(l->data[k], H5P_DEFAULT, 0, at, chunks[k].length, chunks[k].bytes));
 }
 
-/* The plane of the next of the names that commas part; *names is NULL behind the last. */
+/* The plane of the next of the names that commas part; *names is NULL after the last. */
 static bool find_plane(struct hdf5_file *f, struct nxmx_kind *kind, const char **names)
 {
     char path[PATH_BYTES];

@@ -81,8 +81,8 @@ void nxmx_map_free(struct nxmx_map *m);
  *
  * The images of NXmx files: data sets [frame, slow, fast], packed, a chunk for each frame; in a
  * master virtual ones over those of the other files.  Layer 0 is /entry/data/data, the others are
- * /entry/derivatives/NAME, in float32, one for each plane that frames bring along, whose names
- * stand in /entry/braggpipe/derivatives, and /entry/braggpipe/labels, in uint32.
+ * /entry/derivatives/NAME, in float32, one for each derivative image of the frames, whose names
+ * are in /entry/braggpipe/derivatives, and /entry/braggpipe/labels, in uint32.
  */
 
 /* Slow and fast pixels of an image. */
@@ -100,7 +100,7 @@ struct nxmx_layers {
     hid_t data[NXMX_LAYERS_MAX];
 };
 
-/* Creates the layers, empty, for so many frames; a step that fails is remembered by *f.  Followed
+/* Creates the layers, empty, for `frames` frames; a step that fails is remembered by *f.  Followed
  * by nxmx_layers_close. */
 void nxmx_layers_create(struct nxmx_layers *l, struct hdf5_file *f, const struct nxmx_kind *kind,
                         size_t frames);
@@ -131,7 +131,7 @@ bool nxmx_get_chunk(hid_t data, size_t place, struct nxmx_chunk *chunk);
  *
  * Reflections in NXmx files: /entry/reflections, an NXdata with a data set for each column and a
  * row for each reflection, in ascending order of frames; in the master virtual data sets over
- * those of the other files.  How many rows a frame has stands in /entry/braggpipe/reflections, and
+ * those of the other files.  How many rows a frame has is in /entry/braggpipe/reflections, and
  * the pixels of their rows, where these are listed, in /entry/braggpipe/reflection_pixels.
  */
 

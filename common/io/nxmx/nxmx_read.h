@@ -32,8 +32,8 @@ struct nxmx_one {
     struct planes planes;                 // of this frame
 };
 
-/* Reads frame `id`, an image of so many pixels, with all that it brought along; STATUS_INPUT when
- * that cannot be.  Followed by nxmx_one_free in any case. */
+/* Reads frame `id`, an image of `pixels` pixels, with its derivative images and reflections;
+ * STATUS_INPUT when that cannot be.  Followed by nxmx_one_free in any case. */
 enum status nxmx_one_read(const char *path, uint64_t id, size_t pixels, struct nxmx_one *one,
                           struct error *e);
 void nxmx_one_free(struct nxmx_one *one);

@@ -382,7 +382,7 @@ static enum status settle_frame(struct nxmx_series *s, const struct frame *f, st
     return settle_kind(s, &kind, f->recipe.id, e);
 }
 
-/* Planes and labels, behind the image. */
+/* Packs planes and labels, after the image. */
 static enum status pack_layers(struct nxmx_series *s, const struct frame *f, struct error *e)
 {
     struct nxmx_chunk *chunk = &s->chunks[1];

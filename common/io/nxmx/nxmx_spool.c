@@ -101,7 +101,7 @@ enum status nxmx_record_look(const struct spool *s, size_t i, struct nxmx_record
         return status;
     if (!front_of(&h))
         return spool_damaged(s, e);
-    status = spool_peek(s, i, front_of(&h), NULL, 0, e);  // it has so many
+    status = spool_peek(s, i, front_of(&h), NULL, 0, e);  // the record has as many bytes
     if (status)
         return status;
     const size_t nlattices = (size_t)h.frame.lattices, nchannels = (size_t)h.frame.channels;
@@ -142,7 +142,7 @@ enum status nxmx_record_look(const struct spool *s, size_t i, struct nxmx_record
     return status;
 }
 
-/* Points chunks[] into a record; NULL when it ends before, else what stands behind them. */
+/* Points chunks[] into a record; NULL when it ends before, else what follows them. */
 static const char *find_images(const char *record, size_t *left, struct nxmx_chunk *chunks,
                                const struct reflection_table *t)
 {
@@ -160,7 +160,7 @@ static const char *find_images(const char *record, size_t *left, struct nxmx_chu
         memcpy(&length, record + front - (nlayers - i) * sizeof length, sizeof length);
         if (length > *left)
             return NULL;
-        /* Who gets them only reads. */
+        /* The receiver only reads them. */
         chunks[i] =
             (struct nxmx_chunk){.length = (size_t)length, .bytes = (uint8_t *)(uintptr_t)at};
         at += length;

@@ -58,7 +58,7 @@ struct nxmx_series;
 struct nxmx_open_file {
     uint64_t file;  // its number
     struct spool spool;
-    size_t seen;         // so many of its entries are in the next
+    size_t seen;         // number of its entries that are in the next
     struct id_set kept;  // frames in the spool
     struct id_set held;  // these, and those that stay in the file that is there
     uint64_t bytes;      // that this process has put in

@@ -209,7 +209,7 @@ static bool is_torn_title(const char *line)
     return strncmp(line, TITLE, common) == 0 || strncmp(line, TITLE_2, common) == 0;
 }
 
-/* Reads the first lines; the one behind them is then at hand, if *more. */
+/* Reads the first lines; the line after them is then at hand, if *more. */
 static enum status take_head(struct index_lines *l, const struct frame_index_settings *settings,
                              bool *more, struct error *e)
 {
@@ -267,7 +267,7 @@ static bool is_in_place(const struct frame_index *x)
            at.st_ino == open.st_ino;
 }
 
-/* The process leaves those who write the index. */
+/* Closes the file; the process is no longer one of its writers. */
 static void index_file_close(struct frame_index *x)
 {
     if (x->file >= 0)
@@ -429,7 +429,7 @@ static void index_file_withdraw(struct frame_index *x)
 
 /* --- beginning ----------------------------------------------------------- */
 
-/* Joins those who write the index, and has it locked. */
+/* Registers this process as a writer of the index; the index is locked then. */
 static enum status join(struct frame_index *x, bool waits, struct error *e)
 {
     const uint64_t begin_ns = clock_ns();

@@ -45,13 +45,13 @@ struct frame_index {
     char *path;                            // owned
     char *head;                            // owned; the first lines
     int file;                              // descriptor, -1: none
-    bool begun;                            // this process belongs to those who write it
+    bool begun;                            // this process is registered as a writer
     bool special;                          // a device: nobody else is there
     bool no_hits;                          // of version 2
     bool fresh;                            // no process of this lineage has begun it before
     bool used;     // set by the caller: a file has got its name, so it stays
     bool fellows;  // others of this run had begun it
-    off_t size;    // it had so many bytes
+    off_t size;    // bytes of the file when it was last seen
     char *former;  // owned: what is to be replaced, while no frame is added
     size_t former_size;
     void *entries;  // what it says of each frame
@@ -126,7 +126,7 @@ struct index_lines {
     bool ours;     // it has begun as an index of this lineage
 };
 
-/* Takes the first lines in, and the one behind them if *more.  Another lineage that has frames, or
+/* Takes the first lines in, and the line after them if *more.  Another lineage that has frames, or
  * no index, is refused as frame_index_open says. */
 enum status index_begin(struct index_lines *l, const struct frame_index_settings *settings,
                         bool *more, struct error *e);

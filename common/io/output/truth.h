@@ -37,7 +37,7 @@
 
 /* --- lattices ------------------------------------------------------------- */
 
-/* The first line.  `more`: names of further columns, each behind a tab, "" for none. */
+/* The first line.  `more`: names of further columns, each after a tab, "" for none. */
 void truth_write_title(FILE *out, const struct experiment *x, const char *more);
 
 /* The lines of one frame; `frame`: rows x, y, z of that of the beam in the lab;

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 
-/* A process stands at FIRST + (run << PROCESS_BITS) + its number. */
+/* The byte of a process is at FIRST + (run << PROCESS_BITS) + its number. */
 #define FIRST (INT64_C(1) << 62)
 enum { PROCESS_BITS = 22, RUN_BITS = 39 };
 
