@@ -21,7 +21,6 @@
 #include "base/vec.h"
 #include "io/nxmx/nexus.h"
 #include "io/nxmx/nxmx_read.h"
-#include "io/nxmx/nxmx_trial.h"
 #include "io/output/template.h"
 #include "io/text/filetype.h"
 #include "score/crystfel_stream.h"

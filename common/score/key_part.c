@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "io/nxmx/nxmx_reflections.h"
-#include "io/nxmx/nxmx_trial.h"
+#include "io/nxmx/nxmx_layout.h"
+#include "io/nxmx/nxmx_read.h"
 
 enum { BLOCK_ROWS = 1 << 23 };  // that are read at a time, at most
 

@@ -11,7 +11,7 @@
 #include "base/vec.h"
 #include "geometry_panels.h"
 #include "io/dials/expt.h"
-#include "io/images/image_header.h"
+#include "io/images/image_file.h"
 #include "io/nxmx/nxmx_geometry.h"
 #include "physics/detector/sensor.h"
 

@@ -10,9 +10,9 @@
 #include "base/log.h"
 #include "difference.h"
 #include "io/images/image_file.h"
-#include "io/nxmx/nxmx_kept.h"
 #include "io/nxmx/nxmx_read.h"
 #include "model/recipe.h"
+#include "io/nxmx/nxmx_spool.h"
 #include "origin.h"
 #include "stages/write/output.h"
 

@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "io/images/image_file.h"
-#include "io/images/image_header.h"
 #include "io/nxmx/nxmx_read.h"
 #include "io/text/filetype.h"
 #include "physics/setup.h"

@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "io/images/image_file.h"
-#include "io/images/image_header.h"
 #include "io/nxmx/nxmx_geometry.h"
 #include "physics/setup.h"
 #include "stages/geometry/geometry_panels.h"

@@ -6,8 +6,6 @@
 #include <time.h>
 
 #include "base/alloc.h"
-#include "io/output/reflections_stream.h"
-#include "io/output/reflections_text.h"
 #include "io/output/truth.h"
 #include "physics/detector/panels.h"
 #include "serve_files.h"

@@ -1,6 +1,6 @@
 #include "preview.h"
 
-#include "io/images/picture_draw.h"
+#include "io/images/picture.h"
 #include "model/recipe.h"
 #include "preview_marks.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/vec.h"
-#include "io/images/picture_draw.h"
+#include "io/images/picture.h"
 #include "model/beam.h"
 #include "physics/detector/panels.h"
 #include "physics/detector/predict.h"

@@ -8,8 +8,8 @@
 
 #include "base/files.h"
 #include "base/history.h"
+#include "io/images/image_file.h"
 #include "io/images/picture.h"
-#include "io/images/raw.h"
 #include "io/images/smv.h"
 
 #define SCALE_OF_COUNTS                                                                     \

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "io/images/raw.h"
+#include "io/images/image_file.h"
 #include "io/output/replace.h"
 #include "io/output/template.h"
 

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "model/frame.h"
 
-/* Writes each derivative image as raw float32 (io/images/raw.h).  The path is that of the image
+/* Writes each derivative image as raw float32 (raw_write).  The path is that of the image
  * with `.NAME` before its suffix: a_0.rot_x.raw next to a_0.raw.  Each file is complete or missing.
  * If the image is a device, nothing is written.
  * `guarded`: existing files are not replaced, see io/output/replace.h.

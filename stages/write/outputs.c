@@ -9,7 +9,7 @@
 
 #include "base/files.h"
 #include "base/log.h"
-#include "io/output/leftovers.h"
+#include "io/output/replace.h"
 #include "output_lineage.h"
 #include "output_planes.h"
 #include "outputs_unsaid.h"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "io/detectors/assembly.h"
-#include "io/nxmx/nxmx_kept.h"
+#include "io/nxmx/nxmx_spool.h"
 #include "io/output/frame_index.h"
 #include "model/recipe.h"
 #include "output.h"

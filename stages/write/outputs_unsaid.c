@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "io/images/cbf_header.h"
+#include "io/images/cbf.h"
 #include "model/beam.h"
 
 enum {

@@ -2,8 +2,7 @@
 #include "reflections_files.h"
 
 #include "base/alloc.h"
-#include "io/output/reflections_stream.h"
-#include "io/output/reflections_text.h"
+#include "io/output/truth.h"
 #include "physics/detector/panels.h"
 
 static bool is_dials(enum format format)

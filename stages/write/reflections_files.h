@@ -19,8 +19,8 @@ enum format {
     FORMAT_PNG,
     FORMAT_NXMX,
     /* formats without images */
-    FORMAT_REFLECTIONS,  // text, see io/output/reflections_text.h
-    FORMAT_STREAM,       // CrystFEL, see io/output/reflections_stream.h
+    FORMAT_REFLECTIONS,  // text, see io/output/truth.h
+    FORMAT_STREAM,       // CrystFEL, see io/output/truth.h
     FORMAT_REFL,         // reflection table of DIALS, see io/dials/dials.h
     FORMAT_EXPT          // experiment list of DIALS, the second file of FORMAT_REFL
 };

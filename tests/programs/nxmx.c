@@ -14,7 +14,7 @@
 #include "base/crc32c.h"
 #include "codec/bslz4.h"
 #include "io/nxmx/nxmx_layout.h"
-#include "io/nxmx/nxmx_trial.h"
+#include "io/nxmx/nxmx_read.h"
 
 static int fail(const char *what)
 {

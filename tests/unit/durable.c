@@ -7,8 +7,8 @@
 
 #include "base/log.h"
 #include "io/output/frame_index.h"
-#include "io/output/leftovers.h"
 #include "io/output/replace.h"
+#include "io/output/template.h"
 #include "scratch.h"
 
 static const char *content(const char *path)

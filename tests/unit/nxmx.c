@@ -6,10 +6,10 @@
 
 #include "base/units.h"
 #include "base/vec.h"
-#include "io/nxmx/nxmx_kept.h"
 #include "io/nxmx/nxmx_layout.h"
+#include "io/nxmx/nxmx_read.h"
 #include "io/nxmx/nxmx_series.h"
-#include "io/nxmx/nxmx_trial.h"
+#include "io/nxmx/nxmx_spool.h"
 #include "near.h"
 #include "scratch.h"
 

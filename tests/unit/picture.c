@@ -9,7 +9,6 @@
 #include "base/isa.h"
 #include "base/rng.h"
 #include "io/images/picture.h"
-#include "io/images/picture_loop.h"
 #include "scratch.h"
 
 enum { FAST = 100, SLOW = 60 };

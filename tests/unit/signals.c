@@ -8,7 +8,7 @@
 #include <sys/time.h>
 
 #include "../../stages/replay/chain.h"
-#include "io/hdf5/trial.h"
+#include "io/hdf5/sandbox.h"
 #include "io/structure_factors/gemmi.h"
 #include "scratch.h"
 

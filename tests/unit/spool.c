@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/nxmx/nxmx_kept.h"
 #include "io/nxmx/nxmx_series.h"
+#include "io/nxmx/nxmx_spool.h"
 #include "scratch.h"
 
 static const struct spool_settings one_run = {.lineage = "a", .run = 1};

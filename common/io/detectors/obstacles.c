@@ -8,7 +8,6 @@
 #include "base/units.h"
 #include "io/hdf5/hdf5_read.h"
 #include "io/images/image_file.h"
-#include "io/images/image_header.h"
 #include "io/nxmx/nexus.h"
 #include "io/nxmx/nxmx_geometry.h"
 #include "io/text/textfile.h"

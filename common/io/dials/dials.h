@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "io/output/records.h"
+#include "io/hdf5/spool.h"
 #include "io/output/template.h"
 #include "model/experiment.h"
 #include "model/frame.h"

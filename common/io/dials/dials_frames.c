@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "io/nxmx/nxmx_rows.h"
-#include "io/output/reflections_text.h"
+#include "io/output/truth.h"
 #include "model/beam.h"
 
 /* --- our lab in that of DIALS -------------------------------------------------------- */

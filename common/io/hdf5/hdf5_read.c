@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "io/hdf5/trial.h"
+#include "io/hdf5/sandbox.h"
 
 enum { COMPONENTS_MAX = 100 };
 /* A chunk may be larger than its data set, which may grow; but not by more than that. */

@@ -11,8 +11,9 @@
 #include "base/alloc.h"
 #include "base/crc32c.h"
 #include "base/files.h"
-#include "io/output/owners.h"
+#include "io/output/writer_lock.h"
 #include "io/output/replace.h"
+#include "io/output/writer_lock.h"
 
 #define HEADER_MAGIC "braggspl"
 
@@ -63,7 +64,7 @@ static bool write_at(const struct spool *s, const void *from, size_t size, uint6
     return true;
 }
 
-/* All pieces, one behind the other. */
+/* Writes all pieces, one after the other. */
 static bool write_pieces(const struct spool *s, const struct iovec *pieces, int count,
                          uint64_t offset)
 {
@@ -131,7 +132,7 @@ static enum status open_locked(struct spool *s, struct error *e)
             return failed(s, "open", e);
         if (!S_ISREG(st.st_mode))
             return error_set(e, STATUS_FAILED, "%s: is no file", s->path);
-        if (owners_lock(s->file, s->path, e) == OWNERS_BUSY)
+        if (writer_lock(s->file, s->path, e) == WRITER_BUSY)
             return STATUS_FAILED;
         if (fstat(s->file, &st) == 0 && st.st_nlink > 0)
             return STATUS_OK;
@@ -192,7 +193,7 @@ static enum status begin(struct spool *s, const struct spool_settings *settings,
         return error_set(
             e, STATUS_FAILED,
             "%s: is there and does not belong to these frames; --overwrite replaces it", s->path);
-    const long stranger = owners_stranger(s->file, settings->run);
+    const long stranger = writer_of_other_run(s->file, settings->run);
     if (stranger)
         return error_set(e, STATUS_FAILED, "%s: process %ld of another run writes these frames",
                          s->path, stranger);
@@ -217,8 +218,8 @@ enum status spool_open(struct spool *s, const char *path, const struct spool_set
     if (status == STATUS_OK)
         status = begin(s, settings, e);
     if (status == STATUS_OK) {
-        owners_join(s->file, s->run);
-        owners_unlock(s->file);
+        writer_join_run(s->file, s->run);
+        writer_unlock(s->file);
     } else {
         spool_close(s);
     }
@@ -247,18 +248,18 @@ void spool_remove(struct spool *s)
 enum status spool_hold(struct spool *s, bool *gone, struct error *e)
 {
     struct stat st;
-    if (owners_lock(s->file, s->path, e) == OWNERS_BUSY)
+    if (writer_lock(s->file, s->path, e) == WRITER_BUSY)
         return STATUS_FAILED;
     *gone = fstat(s->file, &st) == 0 && st.st_nlink == 0;
     const enum status status = scan(s, e);
     if (status)
-        owners_unlock(s->file);
+        writer_unlock(s->file);
     return status;
 }
 
 void spool_release(struct spool *s)
 {
-    owners_unlock(s->file);
+    writer_unlock(s->file);
 }
 
 /* With the first record, its name, too. */
@@ -312,7 +313,7 @@ static int by_id(const void *a, const void *b)
 
 enum status spool_gather(struct spool *s, bool *last, struct error *e)
 {
-    if (owners_lock(s->file, s->path, e) == OWNERS_BUSY)
+    if (writer_lock(s->file, s->path, e) == WRITER_BUSY)
         return STATUS_FAILED;
     const enum status status = scan(s, e);
     size_t kept = 0;
@@ -322,7 +323,7 @@ enum status spool_gather(struct spool *s, bool *last, struct error *e)
         if (i + 1 == s->count || s->entries[i].id != s->entries[i + 1].id)
             s->entries[kept++] = s->entries[i];
     s->count = kept;
-    *last = !owners_has_fellow(s->file, s->run);
+    *last = !writer_has_fellow(s->file, s->run);
     return status;
 }
 

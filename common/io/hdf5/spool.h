@@ -1,10 +1,12 @@
 /*
- * What becomes of frames, which come in any order, until all of them are put together in one file:
- * PATH.part, to which records are appended.  Processes of a run may share it; each appends while it
- * holds it.  What a killed process leaves can be read up to its last whole record.
+ * A spool: a file that keeps what frames contribute to one output file until all of them are there.
+ *
+ * Frames come in any order.  Their records are appended to PATH.part and are put together in PATH
+ * at the end.  Processes of a run may share the spool; each appends while it holds a lock.  After a
+ * process was killed, all records up to the last whole one can still be read.
  */
-#ifndef BRAGG_IO_SPOOL_H
-#define BRAGG_IO_SPOOL_H
+#ifndef BRAGG_IO_HDF5_SPOOL_H
+#define BRAGG_IO_HDF5_SPOOL_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +15,14 @@
 
 #include "base/error.h"
 #include "base/idset.h"
-#include "io/output/records.h"
+
+/* Packed frames, in the order of their ids, to be put together in one file.  They can be read
+ * several times; *bytes, aligned for any type, is borrowed until the next. */
+struct records {
+    void *state;
+    size_t count;
+    enum status (*read)(void *state, size_t i, const void **bytes, size_t *size, struct error *e);
+};
 
 struct spool_entry {
     uint64_t id;      // of the frame

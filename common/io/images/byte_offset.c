@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "io/images/byte_offset_loop.h"
-
 const struct byte_offset_kernels *byte_offset_kernels(enum isa isa)
 {
     static const struct byte_offset_kernels *const all[ISA_COUNT] = {
@@ -12,7 +10,7 @@ const struct byte_offset_kernels *byte_offset_kernels(enum isa isa)
 }
 
 /* Takes one difference; returns its length, 0 when it is cut off or of more than 32 bits. */
-static size_t take(const uint8_t *bytes, size_t size, int32_t *difference)
+static size_t take_difference(const uint8_t *bytes, size_t size, int32_t *difference)
 {
     int16_t two;
     int64_t eight;
@@ -44,7 +42,7 @@ enum status byte_offset_decode(const uint8_t *bytes, size_t size, int32_t *pixel
     size_t at = 0;
     for (size_t i = 0; i < count; i++) {
         int32_t difference;
-        const size_t length = take(bytes + at, size - at, &difference);
+        const size_t length = take_difference(bytes + at, size - at, &difference);
         if (!length)
             return error_set(e, STATUS_INPUT,
                              "byte offsets: pixel %zu of %zu is cut off or beyond 32 bits", i,

@@ -5,8 +5,8 @@
  * alone, 0x80, 0x8000, 0x80000000 and eight bytes.  Bytes are little-endian.
  * Differences are taken modulo 2^32, so every sequence of int32 comes back.
  */
-#ifndef BRAGG_IO_BYTE_OFFSET_H
-#define BRAGG_IO_BYTE_OFFSET_H
+#ifndef BRAGG_IO_IMAGES_BYTE_OFFSET_H
+#define BRAGG_IO_IMAGES_BYTE_OFFSET_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 
 enum {
     BYTE_OFFSET_WORST = 15,  // bytes of a pixel, at most
-    BYTE_OFFSET_SLACK = 16,  // bytes behind the last one that an encoder may overwrite
+    BYTE_OFFSET_SLACK = 16,  // bytes after the last one that an encoder may overwrite
 };
 
 /* Encoders of one instruction set; every one gives the same bytes.  They put
@@ -35,5 +35,8 @@ const struct byte_offset_kernels *byte_offset_kernels(enum isa isa);
  * them, or a difference of more than 32 bits. */
 enum status byte_offset_decode(const uint8_t *bytes, size_t size, int32_t *pixels, size_t count,
                                struct error *e);
+
+/* From byte_offset_loop.c, which is compiled once per instruction set. */
+extern const struct byte_offset_kernels byte_offset_baseline, byte_offset_avx2, byte_offset_avx512;
 
 #endif

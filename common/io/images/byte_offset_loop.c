@@ -5,7 +5,7 @@
  * it.  What bounds them: on empty frames the memory, on noisy ones the branches that the
  * processor cannot foresee, two to a lone bright pixel.
  */
-#include "io/images/byte_offset_loop.h"
+#include "io/images/byte_offset.h"
 
 #include "base/isa.h"
 

@@ -1,10 +1,161 @@
 #include "io/images/cbf.h"
 
+#include <endian.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
 
+#include "base/alloc.h"
 #include "base/isa.h"
+#include "base/units.h"
+#include "base/version.h"
 #include "io/images/byte_offset.h"
+#include "model/beam.h"
+
+/* Of the header in front of the binary part's: fabio looks no further than 8 KiB for the pixels. */
+enum { CONTENTS_BYTES = 7680 };
+enum { TIME_SIZE = 32, SECONDS_MAX = 2000000000 };
+/* Without that line dxtbx takes an Eiger for 0.45 mm thick, and a Pilatus for no detector that
+ * counts photons; with a thickness it corrects for a parallax that must be there. */
+static const double THIN_M = 1e-9;
+
+/* --- makers -------------------------------------------------------------- */
+
+/* Data sheets; pixels with the gaps between modules. */
+static const struct sold {
+    enum cbf_header kind;
+    const char *name;
+    int64_t pixels[2];
+    double pixel_m;
+} sold[] = {
+    {CBF_PILATUS, "PILATUS 100K", {487, 195}, 172e-6},
+    {CBF_PILATUS, "PILATUS 200K", {487, 407}, 172e-6},
+    {CBF_PILATUS, "PILATUS 300K", {487, 619}, 172e-6},
+    {CBF_PILATUS, "PILATUS 300K-W", {1475, 195}, 172e-6},
+    {CBF_PILATUS, "PILATUS 1M", {981, 1043}, 172e-6},
+    {CBF_PILATUS, "PILATUS 2M", {1475, 1679}, 172e-6},
+    {CBF_PILATUS, "PILATUS 6M", {2463, 2527}, 172e-6},
+    {CBF_EIGER, "EIGER 500K", {1030, 514}, 75e-6},
+    {CBF_EIGER, "EIGER 1M", {1030, 1065}, 75e-6},
+    {CBF_EIGER, "EIGER 4M", {2070, 2167}, 75e-6},
+    {CBF_EIGER, "EIGER 9M", {3110, 3269}, 75e-6},
+    {CBF_EIGER, "EIGER 16M", {4150, 4371}, 75e-6},
+    {CBF_EIGER, "EIGER2 500K", {1028, 512}, 75e-6},
+    {CBF_EIGER, "EIGER2 1M", {1028, 1062}, 75e-6},
+    {CBF_EIGER, "EIGER2 4M", {2068, 2162}, 75e-6},
+    {CBF_EIGER, "EIGER2 9M", {3108, 3262}, 75e-6},
+    {CBF_EIGER, "EIGER2 16M", {4148, 4362}, 75e-6},
+};
+
+static const char *find_sold(enum cbf_header kind, const struct panel *p)
+{
+    for (size_t i = 0; i < sizeof sold / sizeof *sold; i++)
+        if (sold[i].kind == kind && sold[i].pixels[0] == p->fast_pixels &&
+            sold[i].pixels[1] == p->slow_pixels && fabs(sold[i].pixel_m - p->pixel_m) < 1e-9)
+            return sold[i].name;
+    return NULL;
+}
+
+enum status cbf_header_check(enum cbf_header kind, const struct experiment *x, struct error *e)
+{
+    const struct panel *p = x->panels;
+    if (kind == CBF_GENERIC || find_sold(kind, p))
+        return STATUS_OK;
+    return error_set(e, STATUS_INPUT,
+                     "no %s has %" PRId64 " x %" PRId64
+                     " pixels of %g mm; headers of kind generic are for all detectors",
+                     kind == CBF_PILATUS ? "Pilatus" : "Eiger", p->fast_pixels, p->slow_pixels,
+                     m_to_mm(p->pixel_m));
+}
+
+enum cbf_header cbf_header_kind(const char *text)
+{
+    return strstr(text, "\"GENERIC_MINI")      ? CBF_GENERIC
+           : strstr(text, "# Detector: EIGER") ? CBF_EIGER
+                                               : CBF_PILATUS;
+}
+
+/* --- header -------------------------------------------------------------- */
+
+/* Programs want a time of day: frames follow one another by a second, from 1970 on. */
+static const char *made_up_time(uint64_t id, char text[TIME_SIZE])
+{
+    const time_t seconds = (time_t)(id % SECONDS_MAX);
+    struct tm t;
+    (void)strftime(text, TIME_SIZE, "%Y-%m-%dT%H:%M:%S", gmtime_r(&seconds, &t));
+    return text;
+}
+
+static void append_detector(struct header_text *h, enum cbf_header kind, const struct panel *p,
+                            uint64_t id)
+{
+    char when[TIME_SIZE];
+    const double depth_m = panel_depth_m(p);
+    if (kind == CBF_GENERIC) {
+        header_append(h, "# Detector: braggpipe " BRAGG_VERSION ", simulated\r\n");
+    } else {
+        header_append(h, "# Detector: %s, S/N 00-0000, braggpipe " BRAGG_VERSION ", simulated\r\n",
+                      find_sold(kind, p));
+        header_append(h, "# %s.000\r\n", made_up_time(id, when));
+    }
+    if (kind != CBF_GENERIC || depth_m > 0.0)
+        header_append(h, "# %s sensor, thickness %.9f m\r\n",
+                      strcmp(panel_material(p), "Si") == 0 ? "Silicon" : p->material,
+                      depth_m > 0.0 ? depth_m : THIN_M);
+}
+
+static void append_contents(struct header_text *h, enum cbf_header kind, const struct experiment *x,
+                            const struct recipe *r)
+{
+    const struct panel *p = x->panels;
+    const bool limited = x->saturation > 0.0 && x->saturation < INT32_MAX;
+    append_detector(h, kind, p, r->id);
+    header_append(h, "# Pixel_size %.9g m x %.9g m\r\n", p->pixel_m, p->pixel_m);
+    header_append(h, "# Exposure_time 1 s\r\n# Exposure_period 1 s\r\n");
+    header_append(h, "# Count_cutoff %.0f counts\r\n", limited ? x->saturation : (double)INT32_MAX);
+    header_append(h, "# Wavelength %.9g A\r\n", m_to_angstrom(incident_beam(x, r).mean_m));
+    header_append(h, "# Detector_distance %.9g m\r\n", p->distance_m);
+    header_append(h, "# Beam_xy (%.9g, %.9g) pixels\r\n", p->beam_fast_m / p->pixel_m,
+                  p->beam_slow_m / p->pixel_m);
+    header_append(h, "# Start_angle %.9g deg.\r\n# Angle_increment %.9g deg.\r\n",
+                  rad_to_deg(r->phi_rad), rad_to_deg(r->osc_rad));
+    header_append(h, "# Detector_2theta %.9g deg.\r\n# Phi %.9g deg.\r\n",
+                  rad_to_deg(p->twotheta_rad), rad_to_deg(r->phi_rad));
+    if (!x->beam.no_polarization)
+        header_append(h, "# Polarization %.3f\r\n", beam_fraction_along(&x->beam, p->fast));
+    header_append(h, "# ADC_offset %.9g counts\r\n", x->adc_offset);
+    header_append_truth(h, x, r, CONTENTS_BYTES, &(struct header_style){"# ", " ", "\r\n"});
+}
+
+void cbf_header_make(struct header_text *h, enum cbf_header kind, const struct experiment *x,
+                     const struct frame *f, size_t bytes)
+{
+    h->length = 0;
+    header_append(h, "###CBF: VERSION 1.5, braggpipe " BRAGG_VERSION "\r\n\r\n");
+    header_append(h, "data_frame_%" PRIu64 "\r\n\r\n", f->recipe.id);
+    header_append(h,
+                  "_array_data.header_convention \"%s\"\r\n"
+                  "_array_data.header_contents\r\n;\r\n",
+                  kind == CBF_GENERIC ? "GENERIC_MINI_1.0" : "PILATUS_1.2");
+    append_contents(h, kind, x, &f->recipe);
+    header_append(h, ";\r\n\r\n_array_data.data\r\n;\r\n--CIF-BINARY-FORMAT-SECTION--\r\n");
+    header_append(h, "Content-Type: application/octet-stream;\r\n"
+                     "     conversions=\"x-CBF_BYTE_OFFSET\"\r\n"
+                     "Content-Transfer-Encoding: BINARY\r\n");
+    header_append(h, "X-Binary-Size: %zu\r\nX-Binary-ID: 1\r\n", bytes);
+    header_append(h, "X-Binary-Element-Type: \"signed 32-bit integer\"\r\n"
+                     "X-Binary-Element-Byte-Order: LITTLE_ENDIAN\r\n");
+    header_append(h, "X-Binary-Number-of-Elements: %zu\r\n", f->image.count);
+    header_append(h, "X-Binary-Size-Fastest-Dimension: %" PRId64 "\r\n", x->panels->fast_pixels);
+    header_append(h, "X-Binary-Size-Second-Dimension: %" PRId64 "\r\n", x->panels->slow_pixels);
+    header_append(h, "X-Binary-Size-Padding: 4095\r\n\r\n\x0c\x1a\x04\xd5");
+}
+
+/* --- writing ------------------------------------------------------------- */
 
 /* Pixels that are encoded at once, and bytes that this may take. */
 enum { CHUNK = 16384, CHUNK_BYTES = BYTE_OFFSET_WORST * CHUNK + BYTE_OFFSET_SLACK };
@@ -38,7 +189,7 @@ static const int32_t *whole_pixels(const struct image *image, const uint8_t *mas
     return mask ? room : pixels;
 }
 
-/* Room for one more chunk behind `used` bytes. */
+/* Room for one more chunk after `used` bytes. */
 static bool reserve(struct cbf_scratch *scratch, size_t used, size_t count)
 {
     if (scratch->size >= used + CHUNK_BYTES)
@@ -52,8 +203,8 @@ static bool reserve(struct cbf_scratch *scratch, size_t used, size_t count)
 }
 
 /* Encodes the image into the scratch; *bytes becomes its length. */
-static enum status encode(const struct image *image, const uint8_t *mask,
-                          struct cbf_scratch *scratch, size_t *bytes, struct error *e)
+static enum status encode_image(const struct image *image, const uint8_t *mask,
+                                struct cbf_scratch *scratch, size_t *bytes, struct error *e)
 {
     const struct byte_offset_kernels *kernels = byte_offset_kernels(isa_best());
     int32_t room[CHUNK], previous = 0;
@@ -81,7 +232,8 @@ static enum status encode(const struct image *image, const uint8_t *mask,
     return STATUS_OK;
 }
 
-static enum status check(const struct experiment *x, const struct image *image, struct error *e)
+static enum status check_image(const struct experiment *x, const struct image *image,
+                               struct error *e)
 {
     if (x->npanels != 1)
         return error_set(e, STATUS_INPUT, "a mini-CBF file holds one panel, the detector has %zu",
@@ -101,10 +253,10 @@ enum status cbf_write(FILE *out, const struct experiment *x, const struct frame 
     static const char end[] = "\r\n--CIF-BINARY-FORMAT-SECTION----\r\n;\r\n";
     struct header_text h;
     size_t bytes;
-    enum status s = check(x, &f->image, e);
+    enum status s = check_image(x, &f->image, e);
     s = s ? s : cbf_header_check(kind, x, e);
     if (!s)
-        s = encode(&f->image, x->panels->mask, scratch, &bytes, e);
+        s = encode_image(&f->image, x->panels->mask, scratch, &bytes, e);
     if (s)
         return s;
     cbf_header_make(&h, kind, x, f, bytes);
@@ -113,4 +265,279 @@ enum status cbf_write(FILE *out, const struct experiment *x, const struct frame 
         fwrite(padding, 1, sizeof padding, out) != sizeof padding || fputs(end, out) < 0)
         return error_errno(e, STATUS_FAILED, "cannot write a CBF image");
     return STATUS_OK;
+}
+
+/* --- reading: MD5 (RFC 1321) of the packed pixels ------------------------- */
+
+enum { MD5_BLOCK = 64, MD5_BYTES = 16, BASE64_CHARS = 24 };
+
+static uint32_t rotate(uint32_t x, int bits)
+{
+    return x << bits | x >> (32 - bits);
+}
+
+static void md5_block(uint32_t state[4], const uint32_t sines[MD5_BLOCK], const uint8_t *block)
+{
+    static const int turns[4][4] = {
+        {7, 12, 17, 22}, {5, 9, 14, 20}, {4, 11, 16, 23}, {6, 10, 15, 21}};
+    static const uint32_t step[4] = {1, 5, 3, 7}, start[4] = {0, 1, 5, 0};
+    uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
+    for (uint32_t i = 0; i < MD5_BLOCK; i++) {
+        const uint32_t round = i / 16;
+        const uint32_t f = round == 0   ? (b & c) | (~b & d)
+                           : round == 1 ? (d & b) | (~d & c)
+                           : round == 2 ? b ^ c ^ d
+                                        : c ^ (b | ~d);
+        uint32_t word;
+        memcpy(&word, block + 4 * ((step[round] * i + start[round]) % 16), sizeof word);
+        const uint32_t sum = a + f + sines[i] + le32toh(word);
+        a = d;
+        d = c;
+        c = b;
+        b += rotate(sum, turns[round][i % 4]);
+    }
+    state[0] += a;
+    state[1] += b;
+    state[2] += c;
+    state[3] += d;
+}
+
+/* As Content-MD5 has it: base64 of the sixteen bytes. */
+static void md5_text(const uint8_t *bytes, size_t size, char text[BASE64_CHARS + 1])
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    uint32_t state[4] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476};
+    uint8_t last[2 * MD5_BLOCK] = {0}, sum[MD5_BYTES + 2] = {0};
+    uint32_t sines[MD5_BLOCK];
+    for (int i = 0; i < MD5_BLOCK; i++)
+        sines[i] = (uint32_t)floor(fabs(sin(i + 1.0)) * 4294967296.0);
+    const size_t whole = size / MD5_BLOCK * MD5_BLOCK, rest = size - whole;
+    const size_t end = rest < MD5_BLOCK - 8 ? MD5_BLOCK : 2 * MD5_BLOCK;
+    const uint64_t bits = htole64(8 * (uint64_t)size);
+    for (size_t i = 0; i < whole; i += MD5_BLOCK)
+        md5_block(state, sines, bytes + i);
+    memcpy(last, bytes + whole, rest);
+    last[rest] = 0x80;
+    memcpy(last + end - sizeof bits, &bits, sizeof bits);
+    for (size_t i = 0; i < end; i += MD5_BLOCK)
+        md5_block(state, sines, last + i);
+    for (int i = 0; i < MD5_BYTES; i++)
+        sum[i] = (uint8_t)(state[i / 4] >> (8 * (i % 4)));
+    for (int i = 0; i < BASE64_CHARS; i++) {
+        const uint8_t *three = sum + i / 4 * 3;
+        const uint32_t group = (uint32_t)three[0] << 16 | (uint32_t)three[1] << 8 | three[2];
+        text[i] = digits[group >> (18 - 6 * (i % 4)) & 63];
+    }
+    memcpy(text + BASE64_CHARS - 2, "==", 3);
+}
+
+/* --- reading: the header of the binary part ------------------------------- */
+
+struct layout {
+    size_t bytes, padding, count, fast, slow;
+};
+
+/* A value without quotes and blanks; the text is NULL where there is none. */
+struct value {
+    const char *text;
+    size_t length;
+};
+
+/* The value after "KEY:" or "KEY=", at the start of a line or after a blank; in any capitals, as
+ * MIME has it. */
+static struct value find_value(const char *text, const char *key)
+{
+    const size_t length = strlen(key);
+    for (const char *at = text; (at = strcasestr(at, key)); at++) {
+        if (at > text && !strchr(" \t\r\n;", at[-1]))
+            continue;
+        const char *value = at + length + strspn(at + length, " \t:=\"");
+        return (struct value){value, strcspn(value, " \"\r\n;")};
+    }
+    return (struct value){0};
+}
+
+static bool is_word(struct value v, const char *word)
+{
+    return v.text && v.length == strlen(word) && strncasecmp(v.text, word, v.length) == 0;
+}
+
+/* The whole number after a key; *said: the key is there. */
+static enum status find_number(const char *path, const char *text, const char *key, bool *said,
+                               size_t *value, struct error *e)
+{
+    const struct value v = find_value(text, key);
+    char *end = NULL;
+    *said = v.text;
+    if (!v.text)
+        return STATUS_OK;
+    errno = 0;
+    const unsigned long number = strtoul(v.text, &end, 10);
+    if (*v.text < '0' || *v.text > '9' || end != v.text + v.length || errno ||
+        number >= SIZE_MAX / 16)
+        return error_set(e, STATUS_INPUT, "%s: %s: %.*s is not a whole number", path, key,
+                         (int)v.length, v.text);
+    *value = number;
+    return STATUS_OK;
+}
+
+/* The same of a key that must be there with a number above 0. */
+static enum status need_number(const char *path, const char *text, const char *key, size_t *value,
+                               struct error *e)
+{
+    bool said;
+    const enum status s = find_number(path, text, key, &said, value, e);
+    if (!s && (!said || !*value))
+        return error_set(e, STATUS_INPUT, "%s: %s is %s; expected a number above 0", path, key,
+                         said ? "0" : "missing");
+    return s;
+}
+
+/* One kind of pixels can be read: what is said to be another one is named. */
+static enum status check_kind(const char *path, const char *text, struct error *e)
+{
+    static const char type_key[] = "X-Binary-Element-Type";
+    static const struct {
+        const char *key, *expected;
+        bool must;
+    } words[] = {
+        {"conversions", "x-CBF_BYTE_OFFSET", true},
+        {"Content-Transfer-Encoding", "BINARY", false},
+        {"X-Binary-Element-Byte-Order", "LITTLE_ENDIAN", false},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const struct value v = find_value(text, words[i].key);
+        if (v.text ? !is_word(v, words[i].expected) : words[i].must)
+            return error_set(e, STATUS_INPUT,
+                             "%s: %s is %.*s; expected %s, which alone can be read", path,
+                             words[i].key, v.text ? (int)v.length : 7, v.text ? v.text : "missing",
+                             words[i].expected);
+    }
+    const struct value type = find_value(text, type_key);
+    const size_t length = type.text ? strcspn(type.text, "\"\r\n") : 0;
+    if (!is_word((struct value){type.text, length}, "signed 32-bit integer"))
+        return error_set(e, STATUS_INPUT,
+                         "%s: %s is '%.*s'; expected 'signed 32-bit integer', which alone can be "
+                         "read",
+                         path, type_key, (int)length, type.text ? type.text : "");
+    return STATUS_OK;
+}
+
+/* What is said of the number of pixels must agree. */
+static enum status check_count(const char *path, const char *text, const struct layout *l,
+                               struct error *e)
+{
+    static const char elements[] = "X-Binary-Number-of-Elements",
+                      third[] = "X-Binary-Size-Third-Dimension";
+    bool said;
+    size_t number = 0;
+    enum status s = find_number(path, text, elements, &said, &number, e);
+    if (!s && said && number != l->count)
+        s = error_set(e, STATUS_INPUT, "%s: %s is %zu, but the image has %zu x %zu pixels", path,
+                      elements, number, l->fast, l->slow);
+    s = s ? s : find_number(path, text, third, &said, &number, e);
+    if (!s && said && number > 1)
+        s = error_set(e, STATUS_INPUT, "%s: %s is %zu; expected one image", path, third, number);
+    return s;
+}
+
+/* Several images or arrays in a file: none of them is the image. */
+static enum status check_single(const char *path, const char *behind, size_t left, struct error *e)
+{
+    return memmem(behind, left, "\x0c\x1a\x04\xd5", 4)
+               ? error_set(e, STATUS_INPUT,
+                           "%s: has several binary sections; expected one image in a file", path)
+               : STATUS_OK;
+}
+
+static enum status check_md5(const char *path, const char *text, const char *data, size_t bytes,
+                             struct error *e)
+{
+    char sum[BASE64_CHARS + 1];
+    const struct value v = find_value(text, "Content-MD5");
+    if (!v.text || !v.length)
+        return STATUS_OK;
+    md5_text((const uint8_t *)data, bytes, sum);
+    return v.length == BASE64_CHARS && memcmp(v.text, sum, BASE64_CHARS) == 0
+               ? STATUS_OK
+               : error_set(e, STATUS_INPUT,
+                           "%s: the pixels are corrupt: Content-MD5 is %.*s, but that of the %zu "
+                           "bytes is %s",
+                           path, (int)v.length, v.text, bytes, sum);
+}
+
+static enum status read_layout(const char *text, size_t left, const char *path, struct layout *l,
+                               struct error *e)
+{
+    bool said;
+    *l = (struct layout){0};
+    enum status s = check_kind(path, text, e);
+    s = s ? s : need_number(path, text, "X-Binary-Size", &l->bytes, e);
+    s = s ? s : need_number(path, text, "X-Binary-Size-Fastest-Dimension", &l->fast, e);
+    s = s ? s : need_number(path, text, "X-Binary-Size-Second-Dimension", &l->slow, e);
+    s = s ? s : find_number(path, text, "X-Binary-Size-Padding", &said, &l->padding, e);
+    if (s)
+        return s;
+    if (l->bytes > left)
+        return error_set(e, STATUS_INPUT, "%s: too short: %zu bytes of pixels, must be %zu", path,
+                         left, l->bytes);
+    if (l->padding > left - l->bytes)
+        return error_set(e, STATUS_INPUT, "%s: too short: %zu bytes behind the pixels, must be %zu",
+                         path, left - l->bytes, l->padding);
+    /* No pixel takes less than a byte. */
+    if (!size_multiply(l->fast, l->slow, &l->count) || l->count > l->bytes)
+        return error_set(e, STATUS_INPUT, "%s: %zu x %zu pixels cannot be in %zu bytes", path,
+                         l->fast, l->slow, l->bytes);
+    return check_count(path, text, l, e);
+}
+
+/* The MIME header of the binary part, which alone says what the pixels are; the text in front of
+ * it is free. */
+static const char *find_section(const char *content)
+{
+    static const char begin[] = "--CIF-BINARY-FORMAT-SECTION--";
+    const char *found = content;
+    for (const char *at = content; (at = strstr(at, begin)); at++)
+        found = at;
+    return found;
+}
+
+/* `content` is a whole file, followed by a 0. */
+static enum status parse_file(char *content, size_t size, const char *path, struct image_file *f,
+                              struct error *e)
+{
+    static const char marker[] = "\x0c\x1a\x04\xd5";
+    struct layout l;
+    struct error cause = {0};
+    char *mark = memmem(content, size, marker, 4);
+    if (size < 6 || memcmp(content, "###CBF", 6) != 0 || !mark)
+        return error_set(e, STATUS_INPUT, "%s: no CBF: no ###CBF or no binary part", path);
+    *mark = 0;
+    const char *data = mark + 4, *text = find_section(content);
+    const size_t left = size - (size_t)(data - content);
+    enum status s = read_layout(text, left, path, &l, e);
+    s = s ? s : check_single(path, data + l.bytes, left - l.bytes, e);
+    s = s ? s : check_md5(path, text, data, l.bytes, e);
+    if (s)
+        return s;
+    if (!image_reserve(&f->image, PIXEL_I32, UNIT_ADU, l.count))
+        return error_memory(e, path);
+    f->fast = (int64_t)l.fast;
+    f->slow = (int64_t)l.slow;
+    s = byte_offset_decode((const uint8_t *)data, l.bytes, f->image.pixels, l.count, &cause);
+    return s ? error_set(e, s, "%s: %s", path, cause.text) : STATUS_OK;
+}
+
+enum status cbf_read(FILE *in, const char *path, size_t size, struct image_file *f, struct error *e)
+{
+    char *content = mem_array(size + 1, 1);
+    if (!content)
+        return error_memory(e, path);
+    const enum status s = fread(content, 1, size, in) == size
+                              ? parse_file(content, size, path, f, e)
+                              : error_errno(e, STATUS_INPUT, "%s: cannot read", path);
+    mem_free(content);
+    if (s)
+        image_free(&f->image);
+    return s;
 }

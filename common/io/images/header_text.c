@@ -117,7 +117,7 @@ static void append_pulse(const struct writer *w, const struct experiment *x, uin
     header_append(w->h, "%s", w->style->behind);
 }
 
-/* How far the detector stands from its place, in the lab. */
+/* How far the detector is displaced from its place, in the lab. */
 static void append_shift(const struct writer *w, const struct recipe *r)
 {
     const double mm[] = {m_to_mm(r->shift_m[0]), m_to_mm(r->shift_m[1]), m_to_mm(r->shift_m[2])};

@@ -21,12 +21,12 @@ struct header_text {
 __attribute__((format(printf, 2, 3))) void header_append(struct header_text *h, const char *format,
                                                          ...);
 
-/* What stands before a key, between key and value, and behind the value. */
+/* The text before a key, between key and value, and after the value. */
 struct header_style {
     const char *before, *between, *behind;
 };
 
-/* Frame, seed, numbers of the pulse if it has any (each behind its name), lineage, gain, photons
+/* Frame, seed, numbers of the pulse if it has any (each after its name), lineage, gain, photons
  * per m^2, spectrum (number of sources; shortest, mean and longest wavelength) and number of
  * lattices; STAGE_1, _2, ...: how the stages were told to make the frame (history_brief, with ~ for
  * =); then crystal, cell as asked for, share where it is not 1, and orientation at phi 0 of each

@@ -1,13 +1,18 @@
 #include "io/images/picture.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <png.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "base/alloc.h"
 #include "base/isa.h"
-#include "io/images/picture_loop.h"
+
+/* --- the linear scale ------------------------------------------------------ */
 
 enum { SAMPLES = 1 << 13 };  // that percentiles are taken from
 
@@ -16,7 +21,7 @@ struct scale {
     double white, black;
 };
 
-static const struct picture_kernels *choose(void)
+static const struct picture_kernels *best_kernels(void)
 {
     static const struct picture_kernels *const all[ISA_COUNT] = {&picture_baseline, &picture_avx2,
                                                                  &picture_avx512};
@@ -174,8 +179,8 @@ static void shade(struct picture *p, const float *reduced, const struct scale *s
     const size_t n = (size_t)(p->width * p->height);
     const double range = scale->black - scale->white;
     if (range > 0.0)
-        (logarithmic ? shade_logarithmic : choose()->shade)(reduced, n, scale->white, range,
-                                                            p->gray);
+        (logarithmic ? shade_logarithmic : best_kernels()->shade)(reduced, n, scale->white, range,
+                                                                  p->gray);
     else
         memset(p->gray, 255, n);
     for (size_t i = 0; i < n; i++)
@@ -200,7 +205,7 @@ enum status picture_make(struct picture *p, const struct image *image, const str
     p->ink = mem_array(n, 1);
     const bool has_memory = reduced && kept && row && p->gray && p->ink;
     if (has_memory) {
-        choose()->reduce(p, image, fast, slow, row, reduced);
+        best_kernels()->reduce(p, image, fast, slow, row, reduced);
         ink_masked(p, panel);
         ink_saturated(p, reduced, settings->saturation);
         const struct scale scale =
@@ -227,5 +232,227 @@ enum status picture_write_pgm(FILE *out, const struct picture *p, const char *pa
     if (fprintf(out, "P5\n%" PRId64 " %" PRId64 "\n255\n", p->width, p->height) < 0 ||
         fwrite(p->gray, 1, n, out) != n)
         return error_errno(e, STATUS_FAILED, "%s: cannot write", path);
+    return STATUS_OK;
+}
+
+/* --- drawing --------------------------------------------------------------- */
+
+/* Dots of a letter: rows from the top, the highest of five bits is the left one. */
+static const struct letter {
+    char name;
+    uint8_t rows[LETTER_HEIGHT];
+} letters[] = {
+    {'0', {14, 17, 17, 17, 17, 17, 14}}, {'1', {4, 12, 4, 4, 4, 4, 14}},
+    {'2', {14, 17, 1, 6, 8, 16, 31}},    {'3', {14, 17, 1, 6, 1, 17, 14}},
+    {'4', {2, 6, 10, 18, 31, 2, 2}},     {'5', {31, 16, 30, 1, 1, 17, 14}},
+    {'6', {14, 16, 16, 30, 17, 17, 14}}, {'7', {31, 1, 2, 2, 4, 4, 4}},
+    {'8', {14, 17, 17, 14, 17, 17, 14}}, {'9', {14, 17, 17, 15, 1, 1, 14}},
+    {'.', {0, 0, 0, 0, 0, 12, 12}},      {'m', {0, 0, 26, 21, 21, 21, 21}},
+    {'c', {0, 0, 14, 16, 16, 16, 14}},   {'u', {0, 0, 17, 17, 19, 29, 16}},
+    {'A', {4, 10, 4, 10, 17, 31, 17}},
+};
+
+static uint8_t *enlarge_plane(const uint8_t *from, const struct picture *p, int64_t zoom)
+{
+    const int64_t width = p->width * zoom, height = p->height * zoom;
+    uint8_t *to = mem_array((size_t)(width * height), 1);
+    for (int64_t y = 0; y < height && to; y++)
+        for (int64_t x = 0; x < width; x++)
+            to[y * width + x] = from[y / zoom * p->width + x / zoom];
+    return to;
+}
+
+enum status picture_enlarge(struct picture *p, int64_t zoom, struct error *e)
+{
+    uint8_t *gray = enlarge_plane(p->gray, p, zoom),
+            *ink = p->ink ? enlarge_plane(p->ink, p, zoom) : NULL;
+    if (!gray || (p->ink && !ink)) {
+        mem_free(gray);
+        return error_memory(e, "the picture");
+    }
+    mem_free(p->gray);
+    mem_free(p->ink);
+    p->gray = gray;
+    p->ink = ink;
+    p->width *= zoom;
+    p->height *= zoom;
+    p->zoom *= zoom;
+    return STATUS_OK;
+}
+
+enum status picture_ink(struct picture *p, struct error *e)
+{
+    if (!p->ink)
+        p->ink = mem_array((size_t)(p->width * p->height), 1);
+    return p->ink ? STATUS_OK : error_memory(e, "the picture");
+}
+
+static void draw_dot(struct picture *p, int64_t x, int64_t y, int64_t width, enum ink ink)
+{
+    for (int64_t j = y - (width - 1) / 2; j <= y + width / 2; j++)
+        for (int64_t i = x - (width - 1) / 2; i <= x + width / 2; i++)
+            if (i >= 0 && i < p->width && j >= 0 && j < p->height)
+                p->ink[j * p->width + i] = (uint8_t)ink;
+}
+
+void picture_line(struct picture *p, int64_t x0, int64_t y0, int64_t x1, int64_t y1, int64_t width,
+                  enum ink ink)
+{
+    const int64_t dx = x1 - x0, dy = y1 - y0;
+    const int64_t steps = llabs(dx) > llabs(dy) ? llabs(dx) : llabs(dy);
+    for (int64_t i = 0; i <= steps; i++)
+        draw_dot(p, x0 + (steps ? (2 * dx * i + steps) / (2 * steps) : 0),
+                 y0 + (steps ? (2 * dy * i + steps) / (2 * steps) : 0), width, ink);
+}
+
+/* All pixels whose centres are nearer than half a pixel to the circle. */
+void picture_circle(struct picture *p, int64_t x, int64_t y, int64_t radius, enum ink ink)
+{
+    const int64_t inside = (2 * radius - 1) * (2 * radius - 1),
+                  outside = (2 * radius + 1) * (2 * radius + 1);
+    for (int64_t j = -radius; j <= radius; j++)
+        for (int64_t i = -radius; i <= radius; i++) {
+            const int64_t r = 4 * (i * i + j * j);
+            if (r >= inside && r < outside)
+                draw_dot(p, x + i, y + j, 1, ink);
+        }
+}
+
+static void draw_letter(struct picture *p, int64_t x, int64_t y, char name, int64_t scale,
+                        int64_t width, enum ink ink)
+{
+    for (size_t k = 0; k < sizeof letters / sizeof *letters; k++)
+        for (int j = 0; j < LETTER_HEIGHT && letters[k].name == name; j++)
+            for (int i = 0; i < 5; i++)
+                if (letters[k].rows[j] >> (4 - i) & 1)
+                    draw_dot(p, x + i * scale, y + j * scale, width, ink);
+}
+
+void picture_text(struct picture *p, int64_t x, int64_t y, const char *text, int64_t scale,
+                  enum ink ink)
+{
+    for (int64_t i = 0; text[i]; i++)
+        draw_letter(p, x + i * LETTER_WIDTH * scale, y, text[i], scale, scale + 2, INK_PAPER);
+    for (int64_t i = 0; text[i]; i++)
+        draw_letter(p, x + i * LETTER_WIDTH * scale, y, text[i], scale, scale, ink);
+}
+
+/* --- PNG, by libpng -------------------------------------------------------- */
+
+enum { OUTPUT_BYTES = 1 << 18 };  // of an IDAT chunk
+
+static void on_error(png_structp png, png_const_charp text)
+{
+    (void)text;
+    png_longjmp(png, 1);
+}
+
+static void on_warning(png_structp png, png_const_charp text)
+{
+    (void)png;
+    (void)text;
+}
+
+enum { SHADES = 256 - INKS };  // of gray in a palette; inks come after them
+
+/* On white and on black. */
+static const png_color inks[2][INKS] = {{[INK_PAPER] = {255, 255, 255},
+                                         [INK_MASKED] = {196, 212, 232},
+                                         [INK_SATURATED] = {230, 20, 20},
+                                         [INK_RING] = {0, 130, 110},
+                                         [INK_BEAM] = {20, 60, 220},
+                                         [INK_TRUTH] = {215, 0, 170}},
+                                        {[INK_PAPER] = {0, 0, 0},
+                                         [INK_MASKED] = {30, 44, 70},
+                                         [INK_SATURATED] = {255, 60, 60},
+                                         [INK_RING] = {80, 220, 190},
+                                         [INK_BEAM] = {110, 170, 255},
+                                         [INK_TRUTH] = {255, 90, 220}}};
+
+/* The colour of gray value 255 * light. */
+static png_color color_of(enum picture_colors colors, double light)
+{
+    static const double stops[][3] = {// from black to white
+                                      {0, 0, 0},
+                                      {90, 0, 130},
+                                      {215, 40, 40},
+                                      {255, 190, 40},
+                                      {255, 255, 255}};
+    const double gray = colors == COLORS_GRAY ? 1.0 - light : light, place = 4.0 * gray;
+    const int k = place < 3.0 ? (int)place : 3;
+    double rgb[3];
+    for (int i = 0; i < 3; i++)
+        rgb[i] = colors == COLORS_HEAT ? stops[k][i] + (place - k) * (stops[k + 1][i] - stops[k][i])
+                                       : 255.0 * gray;
+    return (png_color){(png_byte)(rgb[0] + 0.5), (png_byte)(rgb[1] + 0.5),
+                       (png_byte)(rgb[2] + 0.5)};
+}
+
+static void set_palette(png_structp png, png_infop info, enum picture_colors colors)
+{
+    png_color palette[256];
+    for (int i = 0; i < 256; i++)
+        palette[i] = i < SHADES ? color_of(colors, i / (SHADES - 1.0))
+                                : inks[colors == COLORS_GRAY][i - SHADES];
+    png_set_PLTE(png, info, palette, 256);
+}
+
+/* Row y in numbers of the palette; `row` has room for it. */
+static void index_row(const struct picture *p, int64_t y, png_bytep row)
+{
+    const uint8_t *gray = p->gray + y * p->width;
+    for (int64_t x = 0; x < p->width; x++) {
+        const int ink = p->ink ? p->ink[y * p->width + x] : INK_NONE;
+        row[x] = (png_byte)(ink ? SHADES + ink : (gray[x] * (SHADES - 1) + 127) / 255);
+    }
+}
+
+static void write_rows(png_structp png, const struct picture *p, png_bytep row, bool indexed)
+{
+    for (int64_t y = 0; y < p->height; y++) {
+        if (indexed)
+            index_row(p, y, row);
+        png_write_row(png, indexed ? row : p->gray + y * p->width);
+    }
+}
+
+enum status picture_write_png(FILE *out, const struct picture *p, const char *path, struct error *e)
+{
+    const bool indexed = p->ink || p->colors != COLORS_INVERTED;
+    png_bytep row = mem_array((size_t)p->width, 1);
+    if (!row)
+        return error_memory(e, path);
+    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, on_error, on_warning);
+    png_infop info = png ? png_create_info_struct(png) : NULL;
+    if (!info) {
+        png_destroy_write_struct(&png, NULL);
+        mem_free(row);
+        return error_memory(e, path);
+    }
+    errno = 0;
+    if (setjmp(png_jmpbuf(png))) {
+        const int cause = errno;
+        png_destroy_write_struct(&png, &info);
+        mem_free(row);
+        errno = cause ? cause : EIO;
+        return error_errno(e, STATUS_FAILED, "%s: cannot write", path);
+    }
+    png_init_io(png, out);
+    png_set_IHDR(png, info, (png_uint_32)p->width, (png_uint_32)p->height, 8,
+                 indexed ? PNG_COLOR_TYPE_PALETTE : PNG_COLOR_TYPE_GRAY, PNG_INTERLACE_NONE,
+                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    /* Noise has no repeats to look for: one code per gray value is as small as zlib's best
+     * and ten times as fast, and differences to neighbours would be noisier. */
+    png_set_filter(png, PNG_FILTER_TYPE_BASE, PNG_FILTER_NONE);
+    png_set_compression_level(png, 1);
+    png_set_compression_strategy(png, Z_HUFFMAN_ONLY);
+    png_set_compression_buffer_size(png, OUTPUT_BYTES);
+    if (indexed)
+        set_palette(png, info, p->colors);
+    png_write_info(png, info);
+    write_rows(png, p, row, indexed);
+    png_write_end(png, NULL);
+    png_destroy_write_struct(&png, &info);
+    mem_free(row);
     return STATUS_OK;
 }

@@ -63,4 +63,40 @@ enum status picture_write_png(FILE *out, const struct picture *p, const char *pa
 enum status picture_write_pgm(FILE *out, const struct picture *p, const char *path,
                               struct error *e);
 
+/* --- lines, circles and letters in ink; parts outside of the picture are left out --- */
+
+/* Size of a letter with the gap after it, in pixels of the picture. */
+enum { LETTER_WIDTH = 6, LETTER_HEIGHT = 7 };
+
+/* Makes a square of `zoom` x `zoom` pixels of each, for small pictures. */
+enum status picture_enlarge(struct picture *p, int64_t zoom, struct error *e);
+
+/* Gives the picture an empty layer of ink where it has none. */
+enum status picture_ink(struct picture *p, struct error *e);
+
+/* From pixel to pixel, `width` wide. */
+void picture_line(struct picture *p, int64_t x0, int64_t y0, int64_t x1, int64_t y1, int64_t width,
+                  enum ink ink);
+
+/* One pixel thin. */
+void picture_circle(struct picture *p, int64_t x, int64_t y, int64_t radius, enum ink ink);
+
+/* `text` of 0-9 . m c u and A, which is drawn as the angstrom's letter, on paper one pixel wider
+ * than the letters; x, y is the left upper corner of the first.  `scale`: pixels to a dot. */
+void picture_text(struct picture *p, int64_t x, int64_t y, const char *text, int64_t scale,
+                  enum ink ink);
+
+/* --- loops: picture_loop.c, compiled once per instruction set ---------------- */
+
+struct picture_kernels {
+    /* reduced[p->height x p->width] = largest finite pixel of each block, 0 if it has none;
+     * `row` has room for one row of the image in its type. */
+    void (*reduce)(const struct picture *p, const struct image *image, int64_t fast, int64_t slow,
+                   void *row, float *reduced);
+    /* Gray from 255 for `white` down to 0 for white + range, linearly. */
+    void (*shade)(const float *values, size_t count, double white, double range, uint8_t *gray);
+};
+
+extern const struct picture_kernels picture_baseline, picture_avx2, picture_avx512;
+
 #endif

@@ -3,7 +3,7 @@
  * largest of some rows, pixel by pixel, then of some neighbours in that row.  What bounds
  * them: reading the image from memory.
  */
-#include "io/images/picture_loop.h"
+#include "io/images/picture.h"
 
 #include "base/isa.h"
 
@@ -13,12 +13,13 @@
 #define INLINE static inline __attribute__((always_inline))
 
 /* A float32 pixel that is not finite counts as the least of all. */
-INLINE float or_least(float value)
+INLINE float nan_to_lowest(float value)
 {
     return fabsf(value) <= FLT_MAX ? value : -INFINITY;
 }
 
-INLINE float or_0(float value)
+/* A block without a finite pixel is shown as 0. */
+INLINE float nan_to_zero(float value)
 {
     return value >= -FLT_MAX ? value : 0.0f;
 }
@@ -69,11 +70,11 @@ INLINE float or_0(float value)
         }                                                                                      \
     }
 
-#define AS_IT_IS(x) (x)
-REDUCE(reduce_f32, float, or_least, or_0)
-REDUCE(reduce_u16, uint16_t, AS_IT_IS, AS_IT_IS)
-REDUCE(reduce_u32, uint32_t, AS_IT_IS, AS_IT_IS)
-REDUCE(reduce_i32, int32_t, AS_IT_IS, AS_IT_IS)
+#define UNCHANGED(x) (x)
+REDUCE(reduce_f32, float, nan_to_lowest, nan_to_zero)
+REDUCE(reduce_u16, uint16_t, UNCHANGED, UNCHANGED)
+REDUCE(reduce_u32, uint32_t, UNCHANGED, UNCHANGED)
+REDUCE(reduce_i32, int32_t, UNCHANGED, UNCHANGED)
 
 static void reduce(const struct picture *p, const struct image *image, int64_t fast, int64_t slow,
                    void *row, float *reduced)

@@ -43,7 +43,7 @@ enum status smv_is_big_endian(const char *path, const struct smv *smv, bool *big
 enum status smv_type(const char *path, const struct smv *smv, enum pixel_type *type, bool *said,
                      struct error *e);
 
-/* STATUS_INPUT unless a file of so many bytes holds the header and the pixels, and no more. */
+/* STATUS_INPUT unless a file of `file_bytes` bytes holds the header and the pixels, and no more. */
 enum status smv_check_bytes(const char *path, const struct smv *smv, size_t file_bytes,
                             size_t pixel_bytes, struct error *e);
 

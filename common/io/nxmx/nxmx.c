@@ -7,10 +7,8 @@
 
 #include "base/alloc.h"
 #include "io/hdf5/hdf5_file.h"
-#include "io/nxmx/nxmx_layers.h"
 #include "io/nxmx/nxmx_layout.h"
-#include "io/nxmx/nxmx_reflections.h"
-#include "io/nxmx/nxmx_trial.h"
+#include "io/nxmx/nxmx_read.h"
 
 enum { NAME_BYTES = 4096 };
 

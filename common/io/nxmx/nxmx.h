@@ -8,25 +8,61 @@
  *     /entry/sample             transformations/omega of a rotation series
  *     /entry/instrument         beam; detector with pixel_mask and a module for each panel
  *     /entry/derivatives        likewise, a plane each, and /entry/braggpipe/labels; see
- *                               nxmx_layers.h
- *     /entry/reflections        where frames bring them along, see nxmx_reflections.h
+ *                               nxmx_layout.h
+ *     /entry/reflections        where frames bring them along, see nxmx_layout.h
  *     /entry/braggpipe          what a real experiment does not know, see nxmx_rows.h
  *
  * bragg-write(1) describes it.  Panels stand one below the other in an image and must
  * have the same width.
  */
-#ifndef BRAGG_IO_NXMX_H
-#define BRAGG_IO_NXMX_H
+#ifndef BRAGG_IO_NXMX_NXMX_H
+#define BRAGG_IO_NXMX_NXMX_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
-#include "io/nxmx/nxmx_pack.h"
 #include "io/nxmx/nxmx_rows.h"
 #include "model/experiment.h"
 #include "model/frame.h"
+
+/* --- packed images: chunks of a file, one image each, as its filter stores them --- */
+
+/* Names in this order: NXMX_COMPRESSIONS. */
+enum nxmx_compression { NXMX_BSLZ4, NXMX_LZ4, NXMX_GZIP, NXMX_NONE };
+#define NXMX_COMPRESSIONS "bslz4|lz4|gzip|none"
+const char *nxmx_compression_name(enum nxmx_compression compression);
+bool nxmx_compression_of(const char *name, enum nxmx_compression *compression);
+
+/* The packed image of the last call; frees with nxmx_chunk_free, all zero is empty. */
+struct nxmx_chunk {
+    size_t length, room;  // bytes
+    uint8_t *bytes;       // owned
+};
+
+/* Packs an image with pixels into *chunk, whose memory is used again.
+ *
+ *     bslz4  HDF5 filter 32008, see bslz4.h
+ *     lz4    filter 32004, see bslz4.h
+ *     gzip   HDF5's own deflate, level 1
+ *     none   the pixels
+ *
+ * STATUS_FAILED when memory is out, STATUS_INPUT for an image of 2 GB or more. */
+enum status nxmx_pack(enum nxmx_compression compression, const struct image *image,
+                      struct nxmx_chunk *chunk, struct error *e);
+
+/* Unpacks a chunk into the pixels of *image, whose type and count say what it must hold.
+ * STATUS_INPUT when it holds anything else. */
+enum status nxmx_unpack(enum nxmx_compression compression, const struct nxmx_chunk *chunk,
+                        struct image *image, struct error *e);
+
+/* Room for `length` bytes; false when memory is out.  What was there is lost. */
+bool nxmx_chunk_reserve(struct nxmx_chunk *chunk, size_t length);
+
+void nxmx_chunk_free(struct nxmx_chunk *chunk);
+
+/* --- files ------------------------------------------------------------------ */
 
 enum { NXMX_LAYERS_MAX = 2 + PLANES_MAX };
 
@@ -37,7 +73,7 @@ struct nxmx_kind {
     enum nxmx_compression compression;
     char lineage[17];  // 16 hex digits
     uint64_t begin_s;  // when frame 0 does, see base/clock.h; each takes 1 s
-    size_t nplanes;    // that each frame brings along, beside its image
+    size_t nplanes;    // derivative images of each frame
     struct nxmx_plane {
         char name[PLANE_NAME_SIZE], unit[PLANE_UNIT_SIZE];
     } planes[PLANES_MAX];
@@ -49,7 +85,7 @@ struct nxmx_kind {
 /* STATUS_INPUT when NXmx cannot hold such images. */
 enum status nxmx_check(const struct experiment *x, const struct image *image, struct error *e);
 
-/* Gives the packed images of frame number `frame` of a file, see nxmx_pack: its own, then its
+/* Gives the packed images of frame number `frame` of a file, see above: its own, then its
  * planes, then its labels, borrowed until the next call; and its reflections, with their pixels,
  * for which *t has room. */
 typedef enum status nxmx_source(void *owner, uint64_t frame, struct nxmx_chunk *chunks,

@@ -15,7 +15,6 @@
 #include "io/hdf5/hdf5_read.h"
 #include "io/nxmx/nexus.h"
 #include "io/nxmx/nxmx_mask.h"
-#include "io/nxmx/nxmx_shape.h"
 
 enum { EDGE_MAX = 65536, MODULES_MAX = 1000, USER_BLOCK_MAX = 1 << 16 };
 static const double PIXELS_MAX = 1 << 28;

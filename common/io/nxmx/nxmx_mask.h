@@ -1,6 +1,9 @@
-/* The mask of an NXmx detector: whose pixels never count. */
-#ifndef BRAGG_IO_NXMX_MASK_H
-#define BRAGG_IO_NXMX_MASK_H
+/*
+ * What arrays of an NXmx detector say of its modules: which pixels are masked, and whether modules
+ * have the size of the images.
+ */
+#ifndef BRAGG_IO_NXMX_NXMX_MASK_H
+#define BRAGG_IO_NXMX_NXMX_MASK_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,5 +26,18 @@ struct nxmx_slab {
  * another shape. */
 enum status nxmx_mask_read(const struct nexus *n, const char *path, const struct nxmx_slab *slab,
                            struct geom_panel *p, bool *unread, struct error *e);
+
+/* What modules reach over: their size, slowest first. */
+struct nxmx_shape {
+    size_t rank;
+    int64_t size[NXMX_RANK];
+    bool may_swap;  // the last two may stand in the other order ...
+    bool swapped;   // ... as images, mask or detector say
+};
+
+/* STATUS_INPUT when all images of the entry, or the mask, have another size.  Images in files that
+ * are not here have none. */
+enum status nxmx_shape_compare(const struct nexus *n, const char *entry, const char *detector,
+                               struct nxmx_shape *shape, struct error *e);
 
 #endif

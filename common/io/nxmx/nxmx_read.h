@@ -1,11 +1,12 @@
 /* Frames back from NXmx files of bragg-write, masters or data files, one at a time. */
-#ifndef BRAGG_IO_NXMX_READ_H
-#define BRAGG_IO_NXMX_READ_H
+#ifndef BRAGG_IO_NXMX_NXMX_READ_H
+#define BRAGG_IO_NXMX_NXMX_READ_H
 
 #include <stdint.h>
 
 #include "base/error.h"
-#include "io/nxmx/nxmx_pack.h"
+#include "io/hdf5/hdf5_read.h"
+#include "io/nxmx/nxmx.h"
 #include "io/nxmx/nxmx_rows.h"
 #include "model/experiment.h"
 #include "model/frame.h"
@@ -30,10 +31,18 @@ struct nxmx_one {
     struct planes planes;                 // of this frame
 };
 
-/* Reads frame `id`, an image of so many pixels, with all that it brought along; STATUS_INPUT when
- * that cannot be.  Followed by nxmx_one_free in any case. */
+/* Reads frame `id`, an image of `pixels` pixels, with its derivative images and reflections;
+ * STATUS_INPUT when that cannot be.  Followed by nxmx_one_free in any case. */
 enum status nxmx_one_read(const char *path, uint64_t id, size_t pixels, struct nxmx_one *one,
                           struct error *e);
 void nxmx_one_free(struct nxmx_one *one);
+
+/* --- in the trial process (io/hdf5/sandbox.h) -------------------------------- */
+
+/* Tables, and where images and reflections are: a hdf5_reader for one file. */
+void nxmx_try(struct hdf5_file *f);
+
+/* The same of a master and of its data files, for those that read through the master. */
+void nxmx_try_series(struct hdf5_file *f);
 
 #endif

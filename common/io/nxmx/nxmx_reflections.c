@@ -1,11 +1,10 @@
-#include "io/nxmx/nxmx_reflections.h"
+#include "io/nxmx/nxmx_layout.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "io/hdf5/hdf5_read.h"
-#include "io/nxmx/nxmx_layout.h"
 
 #define GROUP "/entry/reflections"
 #define PIXELS NXMX_TRUTH "/reflection_pixels"

@@ -46,7 +46,7 @@ struct nxmx_channel {
 
 /* What a frame's reflection_table says beside its rows; all 0 where it brought none. */
 struct nxmx_told {
-    uint64_t rows;    // so many
+    uint64_t rows;    // number of rows
     uint64_t pixels;  // that are listed for them, 0: none
     double least_photons, rest_photons;
 };
@@ -69,7 +69,7 @@ struct nxmx_rows {
  * (x, y, z) becomes (-z, y, x). */
 void nxmx_axes(const struct experiment *x, double axes[9]);
 
-/* Puts in the rows of a frame, in the place of former ones with its number; STATUS_FAILED when
+/* Puts in the rows of a frame, instead of former ones with its number; STATUS_FAILED when
  * memory is out. */
 enum status nxmx_rows_add(struct nxmx_rows *rows, const struct experiment *x,
                           const struct recipe *r, uint64_t file, struct error *e);

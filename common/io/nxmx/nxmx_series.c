@@ -8,9 +8,220 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "io/nxmx/nxmx_finish.h"
-#include "io/nxmx/nxmx_found.h"
+#include "io/nxmx/nxmx_existing.h"
 #include "io/nxmx/nxmx_read.h"
+#include "io/nxmx/nxmx_spool.h"
+
+/* ---- finishing a file: what comes together ------------------------------ */
+
+/* Takes what `kind` says of images, of frame `id`; STATUS_INPUT when others differ. */
+static enum status settle_kind(struct nxmx_series *s, const struct nxmx_kind *kind, uint64_t id,
+                               struct error *e)
+{
+    struct nxmx_kind *ours = &s->kind;
+    if (!s->typed) {
+        s->typed = true;
+        ours->type = kind->type;
+        ours->labels = kind->labels;
+        ours->nplanes = kind->nplanes;
+        memcpy(ours->planes, kind->planes, sizeof ours->planes);
+    }
+    bool same = ours->nplanes == kind->nplanes;
+    for (size_t i = 0; same && i < kind->nplanes; i++)
+        same = strcmp(kind->planes[i].name, ours->planes[i].name) == 0;
+    if (ours->type != kind->type)
+        return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has pixels of another type", id);
+    if (!same)
+        return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has other derivatives", id);
+    if (ours->labels != kind->labels)
+        return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has %slabels, %s", id,
+                         kind->labels ? "" : "no ",
+                         kind->labels ? "others have none" : "others have them");
+    return STATUS_OK;
+}
+
+/* Where the frames of a file come from: they were kept, or stand in the file before. */
+struct origin {
+    struct nxmx_open_file *file;
+    struct nxmx_rows rows;  // of all
+    struct nxmx_file *former;
+    struct nxmx_rows former_rows;
+    struct nxmx_chunk chunks[NXMX_LAYERS_MAX];  // owned: read from that
+};
+
+/* The rows of frames that were kept. */
+static enum status take_kept(struct nxmx_series *s, struct origin *o, struct error *e)
+{
+    const struct spool *spool = &o->file->spool;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < spool->count && !status; i++) {
+        struct nxmx_record k;
+        status = nxmx_record_look(spool, i, &k, e);
+        if (status == STATUS_OK)
+            status = settle_kind(s, &k.kind, k.note.id, e);
+        if (status == STATUS_OK)
+            status = nxmx_rows_merge(&o->rows, &k.rows, e);
+        nxmx_rows_free(&k.rows);
+    }
+    return status;
+}
+
+static int by_id(const void *id, const void *entry)
+{
+    const uint64_t a = *(const uint64_t *)id, b = ((const struct spool_entry *)entry)->id;
+    return (a > b) - (a < b);
+}
+
+static enum status give_images(void *owner, uint64_t id, struct nxmx_chunk *chunks,
+                               struct reflection_table *t, struct error *e)
+{
+    struct origin *o = owner;
+    struct spool *spool = &o->file->spool;
+    const struct spool_entry *entry =
+        bsearch(&id, spool->entries, spool->count, sizeof *entry, by_id);
+    if (entry)
+        return nxmx_record_read(spool, (size_t)(entry - spool->entries), chunks, t, e);
+    const enum status status = nxmx_read(o->former, &o->former_rows, id, o->chunks, t, e);
+    memcpy(chunks, o->chunks, sizeof o->chunks);
+    return status;
+}
+
+/* ---- finishing a file: writing ------------------------------------------- */
+
+/* As the master names it, which is in the same folder. */
+static void name_of(const void *series, uint64_t file, char *name, size_t size)
+{
+    const struct nxmx_series *s = series;
+    char path[TEMPLATE_PATH_MAX];
+    template_name(&s->data, file, path);
+    const char *slash = strrchr(path, '/');
+    (void)snprintf(name, size, "%s", slash ? slash + 1 : path);
+}
+
+/* Frames that another file of the series holds stay there: the same recipe makes the same bytes. */
+static void drop_held_elsewhere(const struct nxmx_existing *k, struct origin *o)
+{
+    for (size_t i = o->rows.nframes; i-- > 0;) {
+        const uint64_t number = o->rows.frames[i].number;
+        const int64_t at = nxmx_rows_find(&k->rows, number);
+        if (at >= 0 && k->rows.frames[at].file != o->file->file)
+            nxmx_rows_remove(&o->rows, number);
+    }
+}
+
+/* Whether the frames of the file that is there stay in it. */
+static bool stays(const struct nxmx_series *s, uint64_t file)
+{
+    return s->settings.replaces ? nxmx_existing_has(&s->existing, file)
+                                : !id_set_has(&s->found.lost, file);
+}
+
+/* The series is locked: settles what is to be in the file. */
+static enum status choose(struct nxmx_series *s, const char *path, struct origin *o,
+                          struct error *e)
+{
+    const uint64_t file = o->file->file;
+    enum status status = nxmx_series_look(s, e);
+    if (status == STATUS_OK && stays(s, file))
+        status = nxmx_open(path, &s->kind, &o->former, &o->former_rows, e);
+    s->kind.guarded = !s->settings.replaces && !o->former && !id_set_has(&s->found.lost, file);
+    if (status == STATUS_OK)
+        status = nxmx_rows_merge(&o->rows, &o->former_rows, e);
+    if (status == STATUS_OK)
+        drop_held_elsewhere(&s->existing, o);
+    return status;
+}
+
+static enum status write_master(struct nxmx_series *s, struct error *e)
+{
+    const bool ours = s->existing.master.inode;
+    s->kind.guarded = !s->settings.replaces && !ours && !id_set_has(&s->found.lost, NXMX_MASTER);
+    const enum status status =
+        nxmx_write_master(s->master, &s->kind, &s->existing.rows, name_of, s, e);
+    if (!status)
+        s->existing.master = nxmx_stamp_of(s->master);
+    return status;
+}
+
+/* The series is locked: gives the file its name. */
+static enum status name_file(struct nxmx_series *s, const char *path, const struct origin *o,
+                             struct nxmx_written **file, struct error *e)
+{
+    enum status status = nxmx_series_look(s, e);
+    if (status || !*file)
+        return status;
+    status = nxmx_give_name(*file, e);
+    *file = NULL;
+    s->named = s->named || access(path, F_OK) == 0;
+    if (status == STATUS_OK)
+        status = nxmx_existing_note(&s->existing, o->file->file, path, &o->rows, e);
+    return status ? status : write_master(s, e);
+}
+
+/* The series is locked: the frames that were kept are in their file. */
+static enum status enter_frames(struct nxmx_series *s, const struct nxmx_open_file *g,
+                                struct error *e)
+{
+    enum status status =
+        id_set_add(&s->written, g->file) ? STATUS_OK : error_memory(e, "a list of files");
+    for (size_t i = 0; i < g->spool.count && s->settings.enter && !status; i++) {
+        struct nxmx_record k;
+        status = nxmx_record_look(&g->spool, i, &k, e);
+        if (status == STATUS_OK)
+            status = s->settings.enter(s->settings.owner, &k.note, e);
+        nxmx_rows_free(&k.rows);
+    }
+    return status;
+}
+
+/* Only names are given while others wait, and the master is written. */
+static enum status write_and_name(struct nxmx_series *s, struct origin *o, struct error *e)
+{
+    struct nxmx_written *file = NULL;
+    char path[TEMPLATE_PATH_MAX];
+    template_name(&s->data, o->file->file, path);
+    int lock;
+    enum status status = nxmx_series_lock(s, &lock, e);
+    if (status == STATUS_OK)
+        status = choose(s, path, o, e);
+    nxmx_series_unlock(lock);
+    if (status == STATUS_OK && o->rows.nframes)
+        status = nxmx_write(path, &s->kind, &o->rows, give_images, o, &file, e);
+    lock = -1;
+    if (status == STATUS_OK)
+        status = nxmx_series_lock(s, &lock, e);
+    if (status == STATUS_OK)
+        status = name_file(s, path, o, &file, e);
+    if (status == STATUS_OK)
+        status = enter_frames(s, o->file, e);
+    nxmx_series_unlock(lock);
+    nxmx_drop(file);
+    return status;
+}
+
+/* Writes the file of a spool that this process holds, with the frames of the file that is there,
+ * and the master, enters the frames in the index and removes the spool; *g is gone then.  When a
+ * step fails the spool is as it was, and released. */
+static enum status finish_file(struct nxmx_series *s, struct nxmx_open_file *g, struct error *e)
+{
+    struct origin o = {.file = g};
+    bool last;
+    enum status status = spool_gather(&g->spool, &last, e);
+    if (status == STATUS_OK)
+        status = take_kept(s, &o, e);
+    if (status == STATUS_OK)
+        status = write_and_name(s, &o, e);
+    if (status == STATUS_OK)
+        nxmx_open_file_remove(s, g);
+    else
+        nxmx_open_file_release(g);
+    nxmx_close(o.former);
+    nxmx_rows_free(&o.former_rows);
+    nxmx_rows_free(&o.rows);
+    for (size_t i = 0; i < NXMX_LAYERS_MAX; i++)
+        nxmx_chunk_free(&o.chunks[i]);
+    return status;
+}
 
 /* ---- names ------------------------------------------------------------- */
 
@@ -120,10 +331,10 @@ static enum status visit_spool(struct nxmx_series *s, uint64_t file, nxmx_visit 
         return status;
     status = spool_gather(&spool, &last, e);
     for (size_t i = 0; i < spool.count && (visit || !i) && !status; i++) {
-        struct nxmx_kept k;
-        status = nxmx_kept_look(&spool, i, &k, e);
+        struct nxmx_record k;
+        status = nxmx_record_look(&spool, i, &k, e);
         if (status == STATUS_OK)
-            status = nxmx_series_settle(s, &k.kind, k.note.id, e);
+            status = settle_kind(s, &k.kind, k.note.id, e);
         if (status == STATUS_OK && visit)
             status = visit(owner, &k.note, e);
         nxmx_rows_free(&k.rows);
@@ -168,10 +379,10 @@ static enum status settle_frame(struct nxmx_series *s, const struct frame *f, st
         memcpy(kind.planes[i].name, f->planes.items[i].name, PLANE_NAME_SIZE);
         memcpy(kind.planes[i].unit, f->planes.items[i].unit, PLANE_UNIT_SIZE);
     }
-    return nxmx_series_settle(s, &kind, f->recipe.id, e);
+    return settle_kind(s, &kind, f->recipe.id, e);
 }
 
-/* Planes and labels, behind the image. */
+/* Packs planes and labels, after the image. */
 static enum status pack_layers(struct nxmx_series *s, const struct frame *f, struct error *e)
 {
     struct nxmx_chunk *chunk = &s->chunks[1];
@@ -221,7 +432,7 @@ enum status nxmx_series_pack(struct nxmx_series *s, const struct frame *f, struc
 }
 
 /* One that was there before makes no file full. */
-static bool is_due(const struct nxmx_series *s, const struct nxmx_filling *g, bool had)
+static bool is_due(const struct nxmx_series *s, const struct nxmx_open_file *g, bool had)
 {
     return id_set_size(&g->kept) >= s->frames_per_file ||
            (!had && id_set_size(&g->held) >= s->frames_per_file);
@@ -230,15 +441,15 @@ static bool is_due(const struct nxmx_series *s, const struct nxmx_filling *g, bo
 enum status nxmx_series_keep(struct nxmx_series *s, const struct frame *f,
                              const struct nxmx_note *note, struct error *e)
 {
-    struct nxmx_filling *g;
-    enum status status = nxmx_filling_hold(s, s->rows.frames->file, &g, e);
+    struct nxmx_open_file *g;
+    enum status status = nxmx_open_file_hold(s, s->rows.frames->file, &g, e);
     if (status)
         return status;
     const bool had = id_set_has(&g->held, note->id);
-    status = nxmx_filling_add(s, g, note, &f->reflections, e);
+    status = nxmx_open_file_add(s, g, note, &f->reflections, e);
     if (status == STATUS_OK && is_due(s, g, had))
-        return nxmx_series_finish(s, g, e);
-    nxmx_filling_release(g);
+        return finish_file(s, g, e);
+    nxmx_open_file_release(g);
     return status;
 }
 
@@ -247,21 +458,21 @@ enum status nxmx_series_keep(struct nxmx_series *s, const struct frame *f,
 /* The file of a spool, unless it is left to another process. */
 static enum status end_file(struct nxmx_series *s, uint64_t file, struct error *e)
 {
-    struct nxmx_filling *g;
+    struct nxmx_open_file *g;
     bool last;
-    enum status status = nxmx_filling_hold(s, file, &g, e);
+    enum status status = nxmx_open_file_hold(s, file, &g, e);
     if (status == STATUS_OK)
         status = spool_gather(&g->spool, &last, e);
     if (status)
         return status;
     if (last && g->spool.count)
-        return nxmx_series_finish(s, g, e);
+        return finish_file(s, g, e);
     if (!last && !id_set_remove_set(&s->given, &g->kept))
         status = error_memory(e, "a list of frames");
     if (last)
-        nxmx_filling_remove(s, g);
+        nxmx_open_file_remove(s, g);
     else
-        nxmx_filling_close(s, g);
+        nxmx_open_file_close(s, g);
     return status;
 }
 
@@ -279,7 +490,7 @@ static enum status check_given(struct nxmx_series *s, struct error *e)
     for (size_t i = 0; i < s->given.count && !status; i++)
         for (uint64_t n = s->given.ranges[i].first, end = s->given.ranges[i].last; !status; n++) {
             template_name(&s->spools, nxmx_series_number(s, n), path);
-            if (nxmx_rows_find(&s->known.rows, n) < 0)
+            if (nxmx_rows_find(&s->existing.rows, n) < 0)
                 status = error_set(e, STATUS_FAILED,
                                    "%s: somebody has removed it while it was in use: frame %" PRIu64
                                    " is lost, --resume computes it again",
@@ -319,7 +530,7 @@ static enum status remove_former(struct nxmx_series *s, struct error *e)
     for (size_t i = 0; i < files.count && !status; i++)
         for (uint64_t n = files.ranges[i].first; n <= files.ranges[i].last; n++) {
             template_name(&s->data, n, path);
-            if (!nxmx_known_has(&s->known, n) && is_ours(path))
+            if (!nxmx_existing_has(&s->existing, n) && is_ours(path))
                 (void)unlink(path);
         }
     nxmx_series_unlock(lock);
@@ -330,8 +541,8 @@ static enum status remove_former(struct nxmx_series *s, struct error *e)
 enum status nxmx_series_end(struct nxmx_series *s, struct error *e)
 {
     struct id_set files = {0};
-    while (s->nfilling)
-        nxmx_filling_close(s, s->filling[0]);
+    while (s->nopen)
+        nxmx_open_file_close(s, s->open[0]);
     enum status status =
         template_list(&s->spools, &files) ? STATUS_OK : error_memory(e, "a list of files");
     for (size_t i = 0; i < files.count; i++)
@@ -347,20 +558,20 @@ enum status nxmx_series_end(struct nxmx_series *s, struct error *e)
 void nxmx_series_close(struct nxmx_series *s)
 {
     struct error ignored;
-    while (s->nfilling) {
-        struct nxmx_filling *g = s->filling[0];
+    while (s->nopen) {
+        struct nxmx_open_file *g = s->open[0];
         bool last;
         if (spool_gather(&g->spool, &last, &ignored) == STATUS_OK && last && !g->spool.count)
-            nxmx_filling_remove(s, g);
+            nxmx_open_file_remove(s, g);
         else
-            nxmx_filling_close(s, g);
+            nxmx_open_file_close(s, g);
     }
     for (size_t i = 0; i < NXMX_LAYERS_MAX; i++)
         nxmx_chunk_free(&s->chunks[i]);
     nxmx_rows_free(&s->rows);
     id_set_clear(&s->given);
     id_set_clear(&s->written);
-    nxmx_known_clear(&s->known);
+    nxmx_existing_clear(&s->existing);
     id_set_clear(&s->found.lost);
     nxmx_rows_free(&s->found.rows);
     free(s->data_name);

@@ -8,8 +8,8 @@
  * same files.  The master says which file holds a frame: one that was written with other frames per
  * file keeps its frames.
  */
-#ifndef BRAGG_IO_NXMX_SERIES_H
-#define BRAGG_IO_NXMX_SERIES_H
+#ifndef BRAGG_IO_NXMX_NXMX_SERIES_H
+#define BRAGG_IO_NXMX_NXMX_SERIES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,14 +18,14 @@
 #include "base/error.h"
 #include "base/idset.h"
 #include "io/nxmx/nxmx.h"
-#include "io/nxmx/nxmx_known.h"
+#include "io/nxmx/nxmx_existing.h"
 #include "io/output/template.h"
 #include "model/frame.h"
 
 /* Spools that are open at a time. */
 enum { NXMX_OPEN_FILES = 16 };
 
-struct nxmx_filling;
+struct nxmx_open_file;
 struct nxmx_note;
 
 /* Set by the caller of nxmx_series_begin; all 0: alone, and for once. */
@@ -57,19 +57,19 @@ struct nxmx_series {
     struct experiment experiment;  // its arrays are borrowed
     struct nxmx_kind kind;         // from nxmx_series_begin on ...
     bool typed;                    // ... and what of it tells of images, from the first frame on
-    size_t nfilling;
-    struct nxmx_filling *filling[NXMX_OPEN_FILES];  // owned; the last was opened last
-    struct nxmx_chunk chunks[NXMX_LAYERS_MAX];      // owned: the frame that was packed last ...
-    struct nxmx_rows rows;                          // ... alone
-    struct id_set given;                            // frames that this process put into spools
-    struct id_set written;                          // files of this process
-    uint64_t spooled;           // bytes of it, in spools of files that are not written
-    bool named;                 // some file has got its name
-    struct nxmx_known known;    // from nxmx_series_recall or the first file on
-    struct nxmx_found {         // by nxmx_series_recall and nxmx_series_holds
-        struct id_set lost;     // files that are there and are not of this lineage
-        uint64_t file;          // looked at last, 0: none
-        struct nxmx_rows rows;  // of it
+    size_t nopen;
+    struct nxmx_open_file *open[NXMX_OPEN_FILES];  // owned; the last was opened last
+    struct nxmx_chunk chunks[NXMX_LAYERS_MAX];     // owned: the frame that was packed last ...
+    struct nxmx_rows rows;                         // ... alone
+    struct id_set given;                           // frames that this process put into spools
+    struct id_set written;                         // files of this process
+    uint64_t spooled;               // bytes of it, in spools of files that are not written
+    bool named;                     // some file has got its name
+    struct nxmx_existing existing;  // from nxmx_series_recall or the first file on
+    struct nxmx_found {             // by nxmx_series_recall and nxmx_series_holds
+        struct id_set lost;         // files that are there and are not of this lineage
+        uint64_t file;              // looked at last, 0: none
+        struct nxmx_rows rows;      // of it
     } found;
 };
 

@@ -1,5 +1,6 @@
 #include "io/output/frame_index.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <search.h>
@@ -10,16 +11,425 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/history.h"
 #include "base/log.h"
-#include "io/output/frame_index_file.h"
-#include "io/output/frame_index_read.h"
-#include "io/output/owners.h"
+#include "base/files.h"
+#include "io/output/writer_lock.h"
 
-enum { WAIT_MS = 10000, POLL_MS = 50 };
+/* --- what this process knows of frames ----------------------------------- */
+
+static int compare(const void *a, const void *b)
+{
+    const uint64_t x = ((const struct index_entry *)a)->id, y = ((const struct index_entry *)b)->id;
+    return (x > y) - (x < y);
+}
+
+/* An entry and its names in one piece, which free() frees. */
+static struct index_entry *copy_entry(const struct index_entry *entry)
+{
+    const size_t length = strlen(entry->names) + 1;
+    struct index_entry *copy = malloc(sizeof *copy + length);
+    if (copy) {
+        *copy = *entry;
+        copy->names = memcpy(copy + 1, entry->names, length);
+    }
+    return copy;
+}
+
+/* Stores what an entry says instead of what was known of its frame. */
+static enum status index_remember(struct frame_index *x, const struct index_entry *entry,
+                                  struct error *e)
+{
+    struct index_entry *copy = copy_entry(entry);
+    struct index_entry **found = copy ? tsearch(copy, &x->entries, compare) : NULL;
+    if (!found) {
+        free(copy);
+        return error_memory(e, "the index");
+    }
+    if (*found != copy) {
+        free(*found);
+        *found = copy;
+    }
+    return STATUS_OK;
+}
+
+const struct index_entry *frame_index_find(const struct frame_index *x, uint64_t id)
+{
+    const struct index_entry key = {.id = id};
+    struct index_entry *const *found = tfind(&key, &x->entries, compare);
+    return found ? *found : NULL;
+}
+
+bool frame_index_has(const struct frame_index *x, uint64_t id, const char *names, uint64_t bytes)
+{
+    const struct index_entry *found = frame_index_find(x, id);
+    return found && found->bytes == bytes && strcmp(found->names, names) == 0;
+}
+
+const char *frame_index_name(const char *index, const char *path)
+{
+    const char *slash = strrchr(index, '/');
+    const size_t folder = slash ? (size_t)(slash + 1 - index) : 0;
+    return strncmp(path, index, folder) == 0 ? path + folder : path;
+}
+
+bool frame_index_lists(const struct frame_index *x, uint64_t id, const char *path)
+{
+    const struct index_entry *entry = frame_index_find(x, id);
+    const char *name = frame_index_name(x->path, path);
+    const size_t length = strlen(name);
+    for (const char *at = entry ? entry->names : ""; *at; at += *at == '\t') {
+        const size_t word = strcspn(at, "\t");
+        if (word == length && strncmp(at, name, length) == 0)
+            return true;
+        at += word;
+    }
+    return false;
+}
+
+struct collector {
+    struct id_set *ids;
+    bool failed;
+};
+
+static void collect(const void *node, VISIT visit, void *collector)
+{
+    const struct index_entry *const *entry = node;
+    struct collector *c = collector;
+    if ((visit == postorder || visit == leaf) && !id_set_add(c->ids, (*entry)->id))
+        c->failed = true;
+}
+
+enum status frame_index_ids(const struct frame_index *x, struct id_set *ids, struct error *e)
+{
+    struct collector c = {.ids = ids};
+    twalk_r(x->entries, collect, &c);
+    return c.failed ? error_memory(e, "the index") : STATUS_OK;
+}
+
+enum status frame_index_check(const struct frame_index *x, uint64_t id, uint32_t crc,
+                              struct error *e)
+{
+    const struct index_entry *found = frame_index_find(x, id);
+    if (!found || found->crc == crc)
+        return STATUS_OK;
+    return error_set(e, STATUS_FAILED,
+                     "%s: frame %" PRIu64 " came with other pixels before (checksum %08" PRIx32
+                     ", now %08" PRIx32 "): the same recipe must give the same bytes",
+                     x->path, id, found->crc, crc);
+}
+
+/* --- lines --------------------------------------------------------------- */
+
+/* The column that tells hits from blanks. */
+#define INDEX_HIT "hit\t"
+#define INDEX_BLANK "blank\t"
+#define TITLE "bragg-index 3 "
+#define TITLE_2 "bragg-index 2 "
+
+/* The first lines of a new index; the caller frees them.  NULL when memory is out. */
+static char *index_head(const struct frame_index_settings *settings)
+{
+    char *head = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&head, &length);
+    if (!out)
+        return NULL;
+    fprintf(out, TITLE "%.32s\n", settings->lineage);
+    for (const char *line = settings->history; *line;
+         line += strcspn(line, "\n"), line += *line != 0)
+        fprintf(out, "# %.*s\n", (int)strcspn(line, "\n"), line);
+    (void)fclose(out);
+    return head;
+}
+
+static bool skip_word(const char *line, int *used, const char *word)
+{
+    const bool there = strncmp(line + *used, word, strlen(word)) == 0;
+    *used += there ? (int)strlen(word) : 0;
+    return there;
+}
+
+/* Reads a line of the index; false when it is none. */
+static bool parse_line(const char *line, bool no_hits, struct index_entry *listed)
+{
+    int used = 0;
+    bool hit = false;
+    if (line[0] < '0' || line[0] > '9' ||
+        sscanf(line, "%" SCNu64 "\t%8" SCNx32 "\t%" SCNu64 "\t%n", &listed->id, &listed->crc,
+               &listed->bytes, &used) != 3 ||
+        used == 0)
+        return false;
+    if (!no_hits && !(hit = skip_word(line, &used, INDEX_HIT)) &&
+        !skip_word(line, &used, INDEX_BLANK))
+        return false;
+    listed->hit = hit;
+    listed->names = line + used;
+    return true;
+}
+
+bool index_advance(struct index_lines *l)
+{
+    const ssize_t n = getline(&l->line, &l->room, l->in);
+    l->torn = n > 0 && l->line[n - 1] != '\n';
+    if (n <= 0 || l->torn)
+        return false;
+    l->line[n - 1] = 0;
+    l->number++;
+    return true;
+}
+
+/* Another lineage: says what differs, where that is known. */
+static enum status refuse_lineage(const struct index_lines *l, const char *lineage,
+                                  const char *history, const struct frame_index_settings *settings,
+                                  struct error *e)
+{
+    char what[HISTORY_DIFFERENCE_SIZE];
+    if (!history_difference(history, settings->history, what))
+        (void)snprintf(what, sizeof what, "%.20s, not %.20s", lineage, settings->lineage);
+    return error_set(e, settings->resume ? STATUS_INPUT : STATUS_FAILED,
+                     "%s: frames of another lineage are there (%s); --overwrite replaces them",
+                     l->path, what);
+}
+
+/* Whether a line, with or without its end, begins an index of a lineage. */
+static bool index_is_of(const char *line, const char *lineage)
+{
+    const size_t title = strlen(TITLE), length = strlen(lineage);
+    return (strncmp(line, TITLE, title) == 0 || strncmp(line, TITLE_2, title) == 0) &&
+           strncmp(line + title, lineage, length) == 0 &&
+           (!line[title + length] || line[title + length] == '\n');
+}
+
+/* What a killed process may leave of the first line. */
+static bool is_torn_title(const char *line)
+{
+    const size_t length = strlen(line), title = strlen(TITLE);
+    const size_t common = length < title ? length : title;
+    return strncmp(line, TITLE, common) == 0 || strncmp(line, TITLE_2, common) == 0;
+}
+
+/* Reads the first lines; the line after them is then at hand, if *more. */
+static enum status take_head(struct index_lines *l, const struct frame_index_settings *settings,
+                             bool *more, struct error *e)
+{
+    char lineage[64], *history = NULL;
+    size_t length = 0;
+    l->no_hits = strncmp(l->line, TITLE_2, strlen(TITLE_2)) == 0;
+    if (!l->no_hits && strncmp(l->line, TITLE, strlen(TITLE)) != 0)
+        return error_set(e, STATUS_FAILED, "%s: exists and is no index; --overwrite replaces it",
+                         l->path);
+    (void)snprintf(lineage, sizeof lineage, "%.40s", l->line + strlen(TITLE));
+    FILE *out = open_memstream(&history, &length);
+    if (!out)
+        return error_memory(e, "the index");
+    while ((*more = index_advance(l)) && l->line[0] == '#')
+        fprintf(out, "%s\n", l->line + 1 + (l->line[1] == ' '));
+    (void)fclose(out);
+    l->ours = strcmp(lineage, settings->lineage) == 0;
+    const enum status s =
+        l->ours || !*more ? STATUS_OK : refuse_lineage(l, lineage, history, settings, e);
+    free(history);
+    return s;
+}
+
+enum status index_begin(struct index_lines *l, const struct frame_index_settings *settings,
+                        bool *more, struct error *e)
+{
+    *more = index_advance(l);
+    if (!*more && (!l->torn || is_torn_title(l->line)))
+        return STATUS_OK;
+    return take_head(l, settings, more, e);
+}
+
+enum status index_parse(const struct index_lines *l, struct index_entry *entry, struct error *e)
+{
+    if (parse_line(l->line, l->no_hits, entry))
+        return STATUS_OK;
+    return error_set(e, STATUS_FAILED, "%s:%ld: no line of an index; --overwrite begins a new one",
+                     l->path, l->number);
+}
+
+enum { WAIT_MS = 10000, POLL_MS = 50 };  // for another run that may be about to end
+enum {
+    TAIL_MAX = 1 << 16,  // bytes; longer than any line
+    TITLE_MAX = 64,      // bytes, likewise of the first
+    VERSION_AT = 12,     // in the first
+};
+
+/* --- the file and its lock ----------------------------------------------- */
+
+/* The file at the path is the open one. */
+static bool is_in_place(const struct frame_index *x)
+{
+    struct stat at, open;
+    return stat(x->path, &at) == 0 && fstat(x->file, &open) == 0 && at.st_dev == open.st_dev &&
+           at.st_ino == open.st_ino;
+}
+
+/* Closes the file; the process is no longer one of its writers. */
+static void index_file_close(struct frame_index *x)
+{
+    if (x->file >= 0)
+        (void)close(x->file);
+    x->file = -1;
+}
+
+/* Opens the file at the path, made if there is none, and locks it. */
+static enum status index_file_open(struct frame_index *x, struct error *e)
+{
+    static bool warned;
+    struct stat st;
+    while (true) {
+        x->file = steady_open(x->path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (x->file < 0 && errno == ELOOP)  // what it leads to is somebody else's
+            return error_set(e, STATUS_FAILED, "%s: is a link, must be a file", x->path);
+        if (x->file < 0 || fstat(x->file, &st))
+            return error_errno(e, STATUS_FAILED, "%s: cannot open", x->path);
+        x->special = !S_ISREG(st.st_mode);
+        const enum writer_lock lock = x->special ? WRITER_LOCKED : writer_lock(x->file, x->path, e);
+        if (lock == WRITER_BUSY) {
+            index_file_close(x);
+            return STATUS_FAILED;
+        }
+        if (lock == WRITER_UNLOCKED && !warned) {
+            warned = true;
+            log_line(LOG_WARNING,
+                     "%s: there are no locks on this file system: see to it that no two runs write "
+                     "the same frames",
+                     x->path);
+        }
+        if (x->special || is_in_place(x))
+            return STATUS_OK;
+        index_file_close(x);
+    }
+}
+
+static enum status index_file_lock(struct frame_index *x, struct error *e)
+{
+    return x->special || writer_lock(x->file, x->path, e) != WRITER_BUSY ? STATUS_OK
+                                                                         : STATUS_FAILED;
+}
+
+static void index_file_unlock(struct frame_index *x)
+{
+    if (!x->special && x->file >= 0)
+        writer_unlock(x->file);
+}
+
+/* It is at its path, begins as it did and is no shorter. */
+static bool index_file_is_whole(const struct frame_index *x)
+{
+    char title[TITLE_MAX];
+    struct stat st;
+    if (x->special)
+        return true;
+    if (!is_in_place(x) || fstat(x->file, &st) || st.st_size < x->size)
+        return false;
+    const ssize_t n = steady_read_at(x->file, title, sizeof title - 1, 0);
+    title[n > 0 ? n : 0] = 0;
+    return index_is_of(title, x->settings.lineage);
+}
+
+/* --- the content of the file ------------------------------------------------------- */
+
+/* The file is locked: removes all of it; false when that fails. */
+static bool index_file_clear(struct frame_index *x)
+{
+    x->size = 0;
+    return x->special || steady_truncate(x->file, 0) == 0;
+}
+
+/* The file is locked: removes an unfinished last line; false when that fails. */
+static bool index_file_trim(struct frame_index *x)
+{
+    char tail[TAIL_MAX];
+    struct stat st;
+    if (x->special)
+        return true;
+    if (fstat(x->file, &st))
+        return false;
+    const size_t want = st.st_size < TAIL_MAX ? (size_t)st.st_size : TAIL_MAX;
+    if (steady_read_at(x->file, tail, want, st.st_size - (off_t)want) != (ssize_t)want)
+        return false;
+    size_t torn = 0;
+    while (torn < want && tail[want - 1 - torn] != '\n')
+        torn++;
+    x->size = st.st_size - (off_t)torn;
+    return !torn || steady_truncate(x->file, x->size) == 0;
+}
+
+/* The file is locked: removes all of it, and keeps that for index_file_withdraw. */
+static enum status index_file_keep(struct frame_index *x, struct error *e)
+{
+    struct stat st;
+    if (x->special)
+        return STATUS_OK;
+    if (fstat(x->file, &st))
+        return error_errno(e, STATUS_FAILED, "%s: cannot read", x->path);
+    x->former_size = (size_t)st.st_size;
+    x->former = malloc(x->former_size + 1);
+    if (!x->former)
+        return error_memory(e, "the index");
+    if (steady_read_at(x->file, x->former, x->former_size, 0) != st.st_size)
+        return error_errno(e, STATUS_FAILED, "%s: cannot read", x->path);
+    return index_file_clear(x) ? STATUS_OK
+                               : error_errno(e, STATUS_FAILED, "%s: cannot write", x->path);
+}
+
+/* The file is locked: appends whole lines after whole lines. */
+static enum status index_file_append(struct frame_index *x, const char *line, size_t length,
+                                     struct error *e)
+{
+    if (!index_file_trim(x))
+        return error_errno(e, STATUS_FAILED, "%s: cannot write", x->path);
+    const off_t before = x->size;
+    errno = 0;
+    const ssize_t n = steady_write(x->file, line, length);
+    if (n == (ssize_t)length && (!x->settings.sync || steady_sync(x->file) == 0)) {
+        x->size += x->special ? 0 : n;
+        return STATUS_OK;
+    }
+    if (n >= 0 && (size_t)n < length && !errno)
+        errno = ENOSPC;
+    error_errno(e, STATUS_FAILED, "%s: cannot write", x->path);
+    /* Should this fail too, the next reader removes the unfinished line. */
+    if (n > 0 && !x->special && steady_truncate(x->file, before))
+        errno = 0;
+    return STATUS_FAILED;
+}
+
+/* The file is locked: writes the first lines into an empty file. */
+static enum status index_file_put_head(struct frame_index *x, struct error *e)
+{
+    struct stat st;
+    x->head[VERSION_AT] = x->no_hits ? '2' : '3';
+    if (!x->special && fstat(x->file, &st) == 0 && st.st_size)
+        return STATUS_OK;
+    return index_file_append(x, x->head, strlen(x->head), e);
+}
+
+/* When no process has entered a frame: removes it, or puts back what was kept. */
+static void index_file_withdraw(struct frame_index *x)
+{
+    struct stat st;
+    if (index_file_lock(x, NULL))
+        return;
+    if (!x->special && (x->fresh || x->fellows || x->former) && is_in_place(x) &&
+        !writer_has_fellow(x->file, x->settings.run) && fstat(x->file, &st) == 0 &&
+        st.st_size <= (off_t)strlen(x->head)) {
+        const bool put_back =
+            x->former_size && steady_truncate(x->file, 0) == 0 &&
+            steady_write(x->file, x->former, x->former_size) == (ssize_t)x->former_size;
+        if (!put_back)
+            (void)unlink(x->path);
+    }
+    index_file_unlock(x);
+}
 
 /* --- beginning ----------------------------------------------------------- */
 
-/* Joins those who write the index, and has it locked. */
+/* Registers this process as a writer of the index; the index is locked then. */
 static enum status join(struct frame_index *x, bool waits, struct error *e)
 {
     const uint64_t begin_ns = clock_ns();
@@ -27,7 +437,7 @@ static enum status join(struct frame_index *x, bool waits, struct error *e)
         const enum status s = index_file_open(x, e);
         if (s || x->special)
             return s;
-        const long stranger = owners_stranger(x->file, x->settings.run);
+        const long stranger = writer_of_other_run(x->file, x->settings.run);
         if (!stranger)
             break;
         index_file_close(x);
@@ -38,8 +448,8 @@ static enum status join(struct frame_index *x, bool waits, struct error *e)
                              x->path, stranger);
         (void)usleep(POLL_MS * 1000);
     }
-    x->fellows = owners_has_fellow(x->file, x->settings.run);
-    owners_join(x->file, x->settings.run);
+    x->fellows = writer_has_fellow(x->file, x->settings.run);
+    writer_join_run(x->file, x->settings.run);
     return STATUS_OK;
 }
 

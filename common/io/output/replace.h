@@ -1,20 +1,19 @@
 /*
- * Files that appear complete or not at all: written under a temporary name in
- * the same folder, then renamed.  Until then the process holds a lock on it: what
- * has none was left by one that is dead.  A device, pipe or other special file of that
- * name is written in place.
+ * Files that appear complete or not at all.
+ *
+ * A file is written under a temporary name in the same folder, then renamed.  Until it is renamed
+ * the process holds a lock on it.  A temporary file without a lock was left by a process that died,
+ * and leftovers_remove removes it.  A device, pipe or other special file is written in place.
  */
-#ifndef BRAGG_IO_REPLACE_H
-#define BRAGG_IO_REPLACE_H
+#ifndef BRAGG_IO_OUTPUT_REPLACE_H
+#define BRAGG_IO_OUTPUT_REPLACE_H
 
 #include <stdbool.h>
 #include <stdio.h>
 
 #include "base/error.h"
 
-/* What mkstemp fills in at the end of a temporary name, and how much of it is random. */
-#define REPLACE_SUFFIX ".part-XXXXXX"
-enum { REPLACE_RANDOM = 6 };
+struct template;
 
 struct replace {
     FILE *stream;     // to write to
@@ -46,5 +45,9 @@ enum status replace_refuse(const char *path, struct error *e);
 
 /* Drops what was written.  Frees *r. */
 void replace_abort(struct replace *r);
+
+/* Removes the temporary files of replace_open for files of this template that no living
+ * process of this host writes to. */
+void leftovers_remove(const struct template *t);
 
 #endif

@@ -1,7 +1,9 @@
 /*
- * The truth about frames as a text file, for those who test indexing: items parted
- * by tabs, the first line names them.  One line for each lattice of a frame, and one
- * for a frame without any:
+ * The ground truth of frames as text: lattices as a table, reflections as a table, reflections as a
+ * stream of CrystFEL.  Tables have a first line of names; items are separated by tabs.
+ *
+ * The table of lattices has one line for each lattice of a frame, and one line for a frame without
+ * any:
  *
  *     frame lattices      its number, and how many lattices it holds (0: a blank)
  *     fluence             relative to the beam's
@@ -23,15 +25,19 @@
  *
  * A blank has `-` from `lattice` to `cstar_z`, an unnamed crystal has it as its name.
  */
-#ifndef BRAGG_IO_TRUTH_H
-#define BRAGG_IO_TRUTH_H
+#ifndef BRAGG_IO_OUTPUT_TRUTH_H
+#define BRAGG_IO_OUTPUT_TRUTH_H
 
 #include <stdio.h>
 
+#include "base/error.h"
 #include "model/experiment.h"
+#include "model/frame.h"
 #include "model/recipe.h"
 
-/* The first line.  `more`: names of further columns, each behind a tab, "" for none. */
+/* --- lattices ------------------------------------------------------------- */
+
+/* The first line.  `more`: names of further columns, each after a tab, "" for none. */
 void truth_write_title(FILE *out, const struct experiment *x, const char *more);
 
 /* The lines of one frame; `frame`: rows x, y, z of that of the beam in the lab;
@@ -42,5 +48,31 @@ void truth_write(FILE *out, const struct experiment *x, const struct recipe *r,
 /* Where the mean beam of a frame goes, in rad from z to x and from z to y of that frame. */
 void truth_direction(const struct experiment *x, const struct recipe *r, const double frame[9],
                      double xy_rad[2]);
+
+/* --- reflections as a table ----------------------------------------------- */
+
+/* STATUS_INPUT for a frame that has no reflections; `path` names the file in the message. */
+enum status reflections_check(const struct frame *f, const char *path, struct error *e);
+
+/* The line of names: columns, separated by tabs, are frame, lattice, h, k, l, panel, fast, slow
+ * (px), photons, peak, pixels, phi (deg), s (1/A), F2, background. */
+void reflections_write_names(FILE *out);
+
+/* A line for each reflection of a frame. */
+void reflections_write_rows(FILE *out, const struct frame *f);
+
+/* --- reflections as a stream of CrystFEL ---------------------------------- */
+
+/* The beginning of a stream (format 2.3), complete with geometry.  `lab`: rows x, y, z of
+ * CrystFEL's lab in ours.  STATUS_INPUT for a detector that CrystFEL has no geometry for, with the
+ * name of the file, `path`. */
+enum status reflections_write_preamble(FILE *out, const struct experiment *x, const double lab[9],
+                                       const char *path, struct error *e);
+
+/* The chunk of a frame, with a crystal for each lattice.  Its number is header/int/frame_id; peaks
+ * are all rows, with their photons; I is photons, with their root for sigma, background that of a
+ * pixel. */
+void reflections_write_chunk(FILE *out, const struct experiment *x, const struct frame *f,
+                             const double lab[9]);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "io/hdf5/confined.h"
+#include "io/hdf5/sandbox.h"
 #include "io/structure_factors/hkl.h"
 #include "io/structure_factors/symmetry.h"
 

@@ -1,4 +1,4 @@
-#include "io/output/owners.h"
+#include "io/output/writer_lock.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 
-/* A process stands at FIRST + (run << PROCESS_BITS) + its number. */
+/* The byte of a process is at FIRST + (run << PROCESS_BITS) + its number. */
 #define FIRST (INT64_C(1) << 62)
 enum { PROCESS_BITS = 22, RUN_BITS = 39 };
 
@@ -108,7 +108,7 @@ static bool is_held(int number)
     return number == EAGAIN || number == EACCES || number == EWOULDBLOCK || number == EINTR;
 }
 
-enum status owners_lock_whole(int file, const char *what, struct error *e)
+enum status writer_lock_whole(int file, const char *what, struct error *e)
 {
     const uint64_t begin_ns = clock_ns();
     while (flock(file, LOCK_EX | LOCK_NB) != 0 && is_held(errno)) {
@@ -120,40 +120,40 @@ enum status owners_lock_whole(int file, const char *what, struct error *e)
     return STATUS_OK;
 }
 
-enum owners_lock owners_lock(int file, const char *what, struct error *e)
+enum writer_lock writer_lock(int file, const char *what, struct error *e)
 {
     const uint64_t begin_ns = clock_ns();
     uint64_t readers_ns = begin_ns;  // since then no one but readers has held it
     while (!set(file, F_WRLCK, 0)) {
         struct flock held = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
         if (!is_held(errno))
-            return owners_lock_whole(file, what, e) ? OWNERS_BUSY : OWNERS_UNLOCKED;
+            return writer_lock_whole(file, what, e) ? WRITER_BUSY : WRITER_UNLOCKED;
         const bool known = fcntl(file, F_OFD_GETLK, &held) == 0 && held.l_type != F_UNLCK;
         if (!known || held.l_type != F_RDLCK)
             readers_ns = clock_ns();
         const int64_t waited_ms = ms_since(begin_ns);
         if (waited_ms >= WRITERS_MS || ms_since(readers_ns) >= READERS_MS) {
             (void)refuse(file, what, known ? (long)held.l_pid : 0, e);
-            return OWNERS_BUSY;
+            return WRITER_BUSY;
         }
         pause_after(waited_ms);
     }
-    return OWNERS_LOCKED;
+    return WRITER_LOCKED;
 }
 
-void owners_unlock(int file)
+void writer_unlock(int file)
 {
     if (!set(file, F_UNLCK, 0))
         (void)flock(file, LOCK_UN);
 }
 
-void owners_join(int file, uint64_t run)
+void writer_join_run(int file, uint64_t run)
 {
     const int64_t number = (int64_t)getpid() & ((1 << PROCESS_BITS) - 1);
     (void)set(file, F_RDLCK, place_of(run) + number);  // read: hosts may agree in it
 }
 
-long owners_stranger(int file, uint64_t run)
+long writer_of_other_run(int file, uint64_t run)
 {
     const int64_t ours = place_of(run), next = ours + (1 << PROCESS_BITS);
     int64_t at = ours > FIRST ? find(file, FIRST, ours - FIRST) : 0;
@@ -162,7 +162,7 @@ long owners_stranger(int file, uint64_t run)
     return at ? (long)(at & ((1 << PROCESS_BITS) - 1)) : 0;
 }
 
-bool owners_has_fellow(int file, uint64_t run)
+bool writer_has_fellow(int file, uint64_t run)
 {
     return find(file, place_of(run), 1 << PROCESS_BITS) != 0;
 }

@@ -1,9 +1,14 @@
-#include "io/nxmx/nxmx_kept.h"
+#include "io/nxmx/nxmx_spool.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/crc32c.h"
+#include "base/files.h"
+#include "io/nxmx/nxmx_existing.h"
+#include "io/nxmx/nxmx_series.h"
 
 /* Padding is spelled out: all bytes are summed up. */
 struct head {
@@ -43,7 +48,7 @@ static uint32_t sum_of(const struct iovec *pieces)
     return sum;
 }
 
-/* ---- writing ----------------------------------------------------------- */
+/* ---- writing a record --------------------------------------------------- */
 
 /* Nothing is written to the bytes of a piece. */
 static struct iovec piece(const void *bytes, size_t size)
@@ -51,10 +56,10 @@ static struct iovec piece(const void *bytes, size_t size)
     return (struct iovec){(void *)(uintptr_t)bytes, size};
 }
 
-enum status nxmx_kept_add(struct spool *s, const struct nxmx_kind *kind,
-                          const struct nxmx_note *note, const struct nxmx_rows *rows,
-                          const struct nxmx_chunk *chunks, const struct reflection_table *t,
-                          uint64_t *bytes, struct error *e)
+enum status nxmx_record_add(struct spool *s, const struct nxmx_kind *kind,
+                            const struct nxmx_note *note, const struct nxmx_rows *rows,
+                            const struct nxmx_chunk *chunks, const struct reflection_table *t,
+                            uint64_t *bytes, struct error *e)
 {
     struct head h = {.type = kind->type,
                      .labels = kind->labels,
@@ -83,19 +88,20 @@ enum status nxmx_kept_add(struct spool *s, const struct nxmx_kind *kind,
     return status;
 }
 
-/* ---- reading ----------------------------------------------------------- */
+/* ---- reading a record --------------------------------------------------- */
 
-enum status nxmx_kept_look(const struct spool *s, size_t i, struct nxmx_kept *k, struct error *e)
+enum status nxmx_record_look(const struct spool *s, size_t i, struct nxmx_record *k,
+                             struct error *e)
 {
     struct head h;
     uint64_t lengths[NXMX_LAYERS_MAX];
-    *k = (struct nxmx_kept){0};
+    *k = (struct nxmx_record){0};
     enum status status = spool_peek(s, i, 0, &h, sizeof h, e);
     if (status)
         return status;
     if (!front_of(&h))
         return spool_damaged(s, e);
-    status = spool_peek(s, i, front_of(&h), NULL, 0, e);  // it has so many
+    status = spool_peek(s, i, front_of(&h), NULL, 0, e);  // the record has as many bytes
     if (status)
         return status;
     const size_t nlattices = (size_t)h.frame.lattices, nchannels = (size_t)h.frame.channels;
@@ -136,7 +142,7 @@ enum status nxmx_kept_look(const struct spool *s, size_t i, struct nxmx_kept *k,
     return status;
 }
 
-/* Points chunks[] into a record; NULL when it ends before, else what stands behind them. */
+/* Points chunks[] into a record; NULL when it ends before, else what follows them. */
 static const char *find_images(const char *record, size_t *left, struct nxmx_chunk *chunks,
                                const struct reflection_table *t)
 {
@@ -154,7 +160,7 @@ static const char *find_images(const char *record, size_t *left, struct nxmx_chu
         memcpy(&length, record + front - (nlayers - i) * sizeof length, sizeof length);
         if (length > *left)
             return NULL;
-        /* Who gets them only reads. */
+        /* The receiver only reads them. */
         chunks[i] =
             (struct nxmx_chunk){.length = (size_t)length, .bytes = (uint8_t *)(uintptr_t)at};
         at += length;
@@ -163,8 +169,8 @@ static const char *find_images(const char *record, size_t *left, struct nxmx_chu
     return at;
 }
 
-enum status nxmx_kept_read(struct spool *s, size_t i, struct nxmx_chunk *chunks,
-                           struct reflection_table *t, struct error *e)
+enum status nxmx_record_read(struct spool *s, size_t i, struct nxmx_chunk *chunks,
+                             struct reflection_table *t, struct error *e)
 {
     const struct records all = spool_records(s);
     const size_t rows = t->count * sizeof *t->rows, pixels = t->npixels * sizeof *t->pixels;
@@ -179,4 +185,140 @@ enum status nxmx_kept_read(struct spool *s, size_t i, struct nxmx_chunk *chunks,
     memcpy(t->rows, at, rows);
     memcpy(t->pixels, at + rows, pixels);
     return STATUS_OK;
+}
+
+/* ---- opening the spool of a file ---------------------------------------- */
+
+static struct nxmx_open_file *find_open(const struct nxmx_series *s, uint64_t file)
+{
+    for (size_t i = 0; i < s->nopen; i++)
+        if (s->open[i]->file == file)
+            return s->open[i];
+    return NULL;
+}
+
+/* Notes what is in a file that is there, if more is to come: frames that stay in it. */
+static enum status note_held(struct nxmx_series *s, struct nxmx_open_file *g, struct error *e)
+{
+    char path[TEMPLATE_PATH_MAX];
+    bool noted = true;
+    template_name(&s->data, g->file, path);
+    if (!s->typed || access(path, F_OK) != 0)
+        return STATUS_OK;
+    int lock;
+    enum status status = nxmx_series_lock(s, &lock, e);
+    if (status == STATUS_OK)
+        status = nxmx_series_look(s, e);
+    nxmx_series_unlock(lock);
+    for (size_t i = 0; i < s->existing.rows.nframes && noted; i++)
+        if (s->existing.rows.frames[i].file == g->file)
+            noted = id_set_add(&g->held, s->existing.rows.frames[i].number);
+    return status || noted ? status : error_memory(e, "a list of frames");
+}
+
+enum status nxmx_spool_open(const struct nxmx_series *s, uint64_t file, struct spool *spool,
+                            struct error *e)
+{
+    const struct spool_settings settings = {s->spool_lineage, s->settings.run, s->settings.resume,
+                                            s->settings.replaces};
+    char path[TEMPLATE_PATH_MAX];
+    template_name(&s->data, file, path);
+    const enum status status = target_check(path, e);
+    return status ? status : spool_open(spool, path, &settings, e);
+}
+
+static enum status open_file(struct nxmx_series *s, uint64_t file, struct nxmx_open_file **g,
+                             struct error *e)
+{
+    struct nxmx_open_file *opened = calloc(1, sizeof *opened);
+    if (!opened)
+        return error_memory(e, "a file");
+    opened->file = file;
+    const enum status status = nxmx_spool_open(s, file, &opened->spool, e);
+    if (status) {
+        free(opened);
+        return status;
+    }
+    if (s->nopen == NXMX_OPEN_FILES)
+        nxmx_open_file_close(s, s->open[0]);
+    s->open[s->nopen++] = opened;
+    *g = opened;
+    return note_held(s, opened, e);
+}
+
+/* Notes what has been appended. */
+static enum status note_kept(struct nxmx_open_file *g, struct error *e)
+{
+    bool noted = true;
+    for (; noted && g->seen < g->spool.count; g->seen++) {
+        const uint64_t id = g->spool.entries[g->seen].id;
+        noted = id_set_add(&g->kept, id) && id_set_add(&g->held, id);
+    }
+    return noted ? STATUS_OK : error_memory(e, "a list of frames");
+}
+
+/* Another process may finish the file, or an old spool be removed, meanwhile. */
+enum status nxmx_open_file_hold(struct nxmx_series *s, uint64_t file, struct nxmx_open_file **g,
+                                struct error *e)
+{
+    bool gone = true;
+    *g = find_open(s, file);
+    while (true) {
+        enum status status = *g ? STATUS_OK : open_file(s, file, g, e);
+        if (status == STATUS_OK)
+            status = spool_hold(&(*g)->spool, &gone, e);
+        if (status || !gone)
+            return status ? status : note_kept(*g, e);
+        s->spooled -= (*g)->bytes;
+        nxmx_open_file_close(s, *g);
+        *g = NULL;
+    }
+}
+
+void nxmx_open_file_release(struct nxmx_open_file *g)
+{
+    spool_release(&g->spool);
+}
+
+/* ---- filling ------------------------------------------------------------ */
+
+enum status nxmx_open_file_add(struct nxmx_series *s, struct nxmx_open_file *g,
+                               const struct nxmx_note *note, const struct reflection_table *t,
+                               struct error *e)
+{
+    uint64_t bytes = 0;
+    enum status status =
+        nxmx_record_add(&g->spool, &s->kind, note, &s->rows, s->chunks, t, &bytes, e);
+    g->bytes += bytes;
+    s->spooled += bytes;
+    if (status == STATUS_OK && !id_set_add(&s->given, note->id))
+        status = error_memory(e, "a list of frames");
+    return status ? status : note_kept(g, e);
+}
+
+/* ---- closing ------------------------------------------------------------ */
+
+static void forget(struct nxmx_series *s, struct nxmx_open_file *g)
+{
+    size_t at = 0;
+    while (s->open[at] != g)
+        at++;
+    s->nopen--;
+    memmove(&s->open[at], &s->open[at + 1], (s->nopen - at) * sizeof g);
+    id_set_clear(&g->kept);
+    id_set_clear(&g->held);
+    free(g);
+}
+
+void nxmx_open_file_close(struct nxmx_series *s, struct nxmx_open_file *g)
+{
+    spool_close(&g->spool);
+    forget(s, g);
+}
+
+void nxmx_open_file_remove(struct nxmx_series *s, struct nxmx_open_file *g)
+{
+    s->spooled -= g->bytes;
+    spool_remove(&g->spool);
+    forget(s, g);
 }
