@@ -12,8 +12,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "link/credit.h"
-#include "link/pipe.h"
+#include "link/links.h"
 
 static int by_uuid(const void *a, const void *b)
 {
@@ -207,7 +206,7 @@ void barrier_try(struct stream *s, uint64_t now_ns)
         }
         s->open_ns = now_ns;
         s->links->changed = true;
-        credit_await(s->links, s->durable, s->ndurable);
+        credit_set_groups(s->links, s->durable, s->ndurable);
         peer_welcome(s, NULL);
     } else if ((double)(now_ns - s->ready_ns) > s->run->settings.start_timeout_s * 1e9) {
         name_missing(s);

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "link/death.h"
+#include "link/links.h"
 
 enum { NAMED_MAX = 16 };  // of those who break the rules; further ones are counted
 
@@ -63,7 +63,7 @@ static void tell(struct stream *s, struct peer *to, const char *uuid, const char
 void fence_unheard(struct stream *s, const char *uuid)
 {
     tell(s, NULL, uuid, "");
-    death_bury(s->links, uuid);
+    loss_exclude(s->links, uuid);
 }
 
 void fence_out(struct stream *s, struct peer *p, const char *how, const char *reason)
@@ -79,7 +79,7 @@ void fence_out(struct stream *s, struct peer *p, const char *how, const char *re
     (void)snprintf(s->broken_by, sizeof s->broken_by, "%s (process %" PRId64 ") %s", p->hello.stage,
                    p->hello.pid, how);
     tell(s, NULL, p->hello.uuid, reason);
-    death_bury(s->links, p->hello.uuid);
+    loss_exclude(s->links, p->hello.uuid);
     roster_remove(&s->roster, p);
     s->links->changed = true;
     if (s->broken_ns)

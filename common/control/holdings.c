@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 #include "base/log.h"
-#include "link/send.h"
+#include "link/links.h"
 
 void holdings_check(struct stream *s, bool good)
 {

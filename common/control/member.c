@@ -4,10 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "link/credit.h"
-#include "link/death.h"
-#include "link/reconnect.h"
-#include "link/send.h"
+#include "link/links.h"
 
 enum { HAVE_AT_ONCE = 1024 };  // ranges that a message has room for
 
@@ -51,19 +48,19 @@ static void on_notice(struct member *me, const struct route *r, const struct not
             me->run->patience_ns = (uint64_t)(n->dead_after_s * 1e9);
         atomic_store(&me->run->window, n->window);
         me->welcomed = true;
-        credit_await(me->links, n->groups, n->ngroups);
+        credit_set_groups(me->links, n->groups, n->ngroups);
         if (n->known)
             exchange_set_total(&me->links->exchange, n->total);
         break;
     case MESSAGE_ORDER:
         if (me->run->settings.order)
-            order_listen(me->links, n);
+            order_update(me->links, n);
         break;
     case MESSAGE_FENCE:
         if (strcmp(n->uuid, me->run->uuid) == 0)
             run_leave(me->run, n->reason);
         else
-            death_bury(me->links, n->uuid);
+            loss_exclude(me->links, n->uuid);
         break;
     case MESSAGE_BYE:
         run_stop(me->run, n->status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED : STATUS_FAILED,

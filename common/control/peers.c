@@ -9,8 +9,7 @@
 #include "base/log.h"
 #include "control/source.h"
 #include "control/stream.h"
-#include "link/death.h"
-#include "link/send.h"
+#include "link/links.h"
 
 enum { RECEIVE_AT_ONCE = 256 };
 /* What a stranger may say, and how often anybody hello: at once, and in a second. */
@@ -45,7 +44,7 @@ static void repeat_fences(struct stream *s, const struct peer *p, const struct n
                           size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (death_is_known(s->links, list[i].uuid))
+        if (loss_is_excluded(s->links, list[i].uuid))
             send_fence(s, &p->address, list[i].uuid);
 }
 
@@ -119,7 +118,7 @@ static bool on_hello(struct stream *s, const struct address *from, const struct 
             status_answer(s, from);
     } else if (!good || from->watches || !run_is_ours(s->run, r)) {
         good = false;
-    } else if (death_is_known(s->links, h.uuid)) {
+    } else if (loss_is_excluded(s->links, h.uuid)) {
         good = may_answer(s);
         if (good)
             send_fence(s, from, h.uuid);

@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "link/send.h"
+#include "link/links.h"
 
 static size_t bucket(const void *key, size_t size)
 {

@@ -16,8 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "control/stream.h"
-#include "link/death.h"
-#include "link/send.h"
+#include "link/links.h"
 
 static const uint64_t FREE_NS = 2 * SECOND;  // how long to wait for byes at the end
 
@@ -190,7 +189,7 @@ static void check_named(struct stream *s, const struct neighbour *list, size_t c
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp(list[i].uuid, s->run->uuid) != 0 && !roster_find(&s->roster, list[i].uuid) &&
-            !death_is_known(s->links, list[i].uuid))
+            !loss_is_excluded(s->links, list[i].uuid))
             fence_unheard(s, list[i].uuid);
 }
 

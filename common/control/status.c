@@ -7,8 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "link/credit.h"
-#include "link/send.h"
+#include "link/links.h"
 
 enum { STRANGERS_MAX = 16 };  // processes that frames never reached
 

@@ -1,11 +1,15 @@
-#include "link/pipe.h"
+/*
+ * Neighbours at the other ends of pipes, and neighbours that do not come.
+ *
+ * Stages that a shell connects by pipes send one line of text through the pipe: the run, and the
+ * endpoints at which frames and reports are taken.  Then the pipe serves only to see that the
+ * neighbour ends.  The file also ends a process to which no neighbour connects in time.
+ */
+#include "link/links.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "link/hello.h"
-#include "link/reconnect.h"
 
 /* Connects to what the line in stdin names. */
 static void on_line(struct links *ls, uint64_t now_ns)
@@ -25,7 +29,7 @@ static void on_line(struct links *ls, uint64_t now_ns)
     hello_learn_run(ls, line.run, line.control, port);
 }
 
-void pipe_listen(struct links *ls, uint64_t now_ns)
+void pipe_read(struct links *ls, uint64_t now_ns)
 {
     char bytes[256];
     const ssize_t n = read(STDIN_FILENO, bytes, sizeof bytes);
@@ -47,7 +51,7 @@ void pipe_listen(struct links *ls, uint64_t now_ns)
     }
 }
 
-void pipe_tell(struct links *ls)
+void pipe_write(struct links *ls)
 {
     if (!ls->out.used || !ls->run->id || ls->out.port)
         return;

@@ -12,9 +12,9 @@
 
 #include "base/error.h"
 #include "base/opt.h"
-#include "link/curve.h"
+#include "link/keys.h"
 #include "link/port.h"
-#include "link/role.h"
+#include "link/stage_kind.h"
 #include "wire/route.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -101,5 +101,21 @@ bool run_is_silent(const struct run *run, uint64_t heard_ns, uint64_t patience_n
 
 /* How often to send heartbeats. */
 uint64_t run_beat_ns(const struct run *run);
+
+/* --- run.c: messages other than frames, sealed with the identity of the run ------- */
+
+/* Seals part 0 of *m and sends it, unless `s` says that making it failed; frees it.  False when
+ * nothing was sent. */
+bool send_message(const struct run *run, struct port *port, const struct address *to,
+                  enum message_type type, struct message *m, enum status s);
+
+/* Sends a notice, which stays the caller's.  False when nothing was sent. */
+bool send_notice(const struct run *run, struct port *port, const struct address *to,
+                 enum message_type type, struct notice *n);
+
+/* Makes *m a notice that port_send takes, for any number of peers; freed by message_free, also
+ * after an error. */
+bool send_make_notice(const struct run *run, enum message_type type, struct notice *n,
+                      struct message *m);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "base/crc32c.h"
 #include "base/log.h"
-#include "link/mapping.h"
+#include "link/pool.h"
 
 /* What a take waits for. */
 struct request {

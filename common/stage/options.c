@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "link/endpoint.h"
-#include "link/groups.h"
+#include "link/stage_kind.h"
 
 /* Who has an option: a first stage, the source, a middle one, a last one; who consumes; who may
  * send images. */

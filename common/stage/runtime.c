@@ -21,8 +21,7 @@
 #include "base/log.h"
 #include "base/program.h"
 #include "control/source.h"
-#include "link/hello.h"
-#include "link/pipe.h"
+#include "link/links.h"
 
 enum {
     DESCRIPTORS_MIN = 64,
@@ -274,7 +273,7 @@ static void look(struct runtime *rt, const struct pollfd *slots, nfds_t count, b
     for (nfds_t i = SLOT_PORTS; i < count; i++)
         rt->links.ports[i - SLOT_PORTS].stirred |= all || slots[i].revents;
     if (slots[SLOT_STDIN].revents && !rt->run.stopping)  // the last: it may add a port
-        pipe_listen(&rt->links, now_ns);
+        pipe_read(&rt->links, now_ns);
 }
 
 /* Meanwhile the main thread may send. */

@@ -12,7 +12,7 @@
 
 #include "control/member.h"
 #include "control/stream.h"
-#include "link/curve.h"
+#include "link/keys.h"
 #include "link/links.h"
 #include "link/run.h"
 #include "stage/stage.h"

@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/idset.h"
 #include "base/opt.h"
-#include "link/role.h"
+#include "link/stage_kind.h"
 #include "model/card.h"
 #include "model/experiment.h"
 #include "model/frame.h"

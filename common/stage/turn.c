@@ -2,12 +2,7 @@
 
 #include "base/clock.h"
 #include "control/source.h"
-#include "link/credit.h"
-#include "link/death.h"
-#include "link/hello.h"
-#include "link/pipe.h"
-#include "link/receive.h"
-#include "link/reconnect.h"
+#include "link/links.h"
 
 enum { TICK_MS = 100, REST_MS = 1 };
 
@@ -42,13 +37,13 @@ static void look(struct links *ls, uint64_t now_ns)
     ls->looked_ns = now_ns;
     ls->stirred = false;
     reconnect_check(ls, now_ns);
-    death_check(ls, now_ns);
+    loss_check_peers(ls, now_ns);
     if (!*stopping)
         pipe_check(ls, now_ns);
     if (!*stopping)
-        pipe_tell(ls);
+        pipe_write(ls);
     if (!*stopping)
-        hello_say(ls, now_ns);
+        hello_send_due(ls, now_ns);
     if (!*stopping)
         credit_look(ls, now_ns);
 }
@@ -105,7 +100,7 @@ void turn_say_goodbye(struct runtime *rt)
     const enum status status = well ? STATUS_OK : (enum status)atomic_load(&rt->run.status);
     if (ending == ENDING_OUT)
         return;
-    bye_say(&rt->links, status);
+    bye_send(&rt->links, status);
     if (ending != ENDING_COMPLETE && !rt->source)
         member_say_bye(&rt->member, status);
     if (ending == ENDING_FAILED && rt->source)

@@ -15,7 +15,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "link/shared.h"
+#include "link/links.h"
 
 enum { DAMAGED_MAX = 100 };
 

@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 #include "base/history.h"
-#include "link/role.h"
+#include "link/stage_kind.h"
 #include "refine.h"
 
 enum { LINE_SIZE = 4096 };

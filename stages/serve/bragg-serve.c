@@ -9,7 +9,6 @@
 
 #include "base/log.h"
 #include "base/target.h"
-#include "link/curve.h"
 #include "link/keys.h"
 #include "physics/detector/panels.h"
 #include "serve_files.h"

@@ -6,7 +6,7 @@
 #include "gateway/pace.h"
 #include "gateway/protocol.h"
 #include "io/detectors/assembly.h"
-#include "link/curve.h"
+#include "link/keys.h"
 #include "link/endpoint.h"
 #include "model/moved.h"
 #include "serve_key.h"

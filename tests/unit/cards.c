@@ -7,9 +7,8 @@
 
 #include "base/crc32c.h"
 #include "heap_card.h"
-#include "link/death.h"
+#include "link/links.h"
 #include "link/pool.h"
-#include "link/shared.h"
 #include "stage/images.h"
 
 enum { COUNT = 40000, BYTES = 4 * COUNT };

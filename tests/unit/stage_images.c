@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/crc32c.h"
-#include "link/mapping.h"
+#include "link/pool.h"
 #include "stage/images.h"
 
 enum { COUNT = 40000, BYTES = 4 * COUNT };

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "control/source.h"
-#include "link/death.h"
+#include "link/links.h"
 
 /* A source of frames 0 .. 9 without sockets, and what it is linked to. */
 struct world {

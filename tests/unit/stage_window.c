@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "control/window.h"
-#include "link/receive.h"
+#include "link/links.h"
 
 enum { SIZE = 4, ATTEMPTS = 3, ONE = 1, TWO = 2 };
 

@@ -1,0 +1,301 @@
+/*
+ * Neighbours that die, connections that are cut, and messages that get lost.
+ *
+ * A neighbour that vanishes without a bye is dead after a while, and its link ends.  Frames that it
+ * had not passed on are noted for the source.
+ *
+ * A connection that was cut is opened again, and so is one through which a corrupt message came,
+ * because nobody knows what that message was.  In both cases the link begins again with a hello,
+ * and what was sent and not confirmed is issued again.
+ *
+ * A message that vanishes on a working link leaves no trace: its sender takes it for under way, so
+ * that nobody misses it.  Hence the upper end of a link asks now and then how many experiments and
+ * frames have come, and the lower end answers.  Links keep the order of messages, so that the
+ * difference is lost.
+ */
+#include "link/links.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+
+/* --- dead neighbours ------------------------------------------------------------------- */
+
+/* The place of a process in the list of excluded ones, or the place where it would be. */
+static struct dead_peer **find_buried(struct links *ls, const char *uuid)
+{
+    struct dead_peer **at = &ls->buried[links_bucket(uuid, strlen(uuid))];
+    while (*at && strcmp((*at)->uuid, uuid) != 0)
+        at = &(*at)->next;
+    return at;
+}
+
+bool loss_is_excluded(struct links *ls, const char *uuid)
+{
+    return *find_buried(ls, uuid);
+}
+
+/* Adds a process to the excluded ones, for ever; false when memory is out. */
+static bool note_excluded(struct links *ls, const char *uuid)
+{
+    struct dead_peer **at = find_buried(ls, uuid);
+    if (!*at && (*at = mem_array(1, sizeof **at)))
+        memcpy((*at)->uuid, uuid, sizeof(*at)->uuid);
+    return *at;
+}
+
+/* Notes for the source which frames were at the other end, in the order of sending.  A process that
+ * takes frames in the order of the list may have been processing any of them, or one whose credit
+ * has returned.  So no frame is to blame, and the source finds that no process lists them. */
+static void note_lost(struct links *ls, const struct link *l, bool died)
+{
+    const bool watches = l->peer.gives == (int)KIND_NONE && !l->peer.durable;
+    const bool matters = l->nsent && !watches && !l->peer.order;
+    struct lost *lost = matters ? mem_array(1, sizeof *lost + l->nsent * sizeof *lost->ids) : NULL;
+    if (!lost)
+        return;
+    lost->died = died;
+    lost->nids = l->nsent;
+    memcpy(lost->uuid, l->peer.uuid, sizeof lost->uuid);
+    for (size_t i = 0; i < l->nsent; i++)
+        lost->ids[i] = (struct id_range){l->sent[i], l->sent[i]};
+    struct lost **at = &ls->lost;
+    while (*at)
+        at = &(*at)->next;
+    *at = lost;
+}
+
+void link_drop(struct links *ls, struct link *l, bool died)
+{
+    for (size_t i = 0; i < ls->nheld; i++)
+        if (ls->held[i].from == l)
+            ls->held[i].from = NULL;  // it stays a frame of ours
+    ls->changed = true;
+    note_lost(ls, l, died);
+    shared_release(ls, l, UINT64_MAX);
+    link_remove(ls, l);
+}
+
+/* Drops the link to a neighbour that died.  At the end of a pipe no other process can replace it.
+ */
+static void drop_dead(struct links *ls, struct link *l)
+{
+    struct port *port = l->port;
+    if (port == ls->in.port || port == ls->out.port) {
+        run_stop(ls->run, STATUS_FAILED, "%s (the stage %s this one) died", l->peer.stage,
+                 port->up ? "before" : "after");
+        return;
+    }
+    link_drop(ls, l, true);
+    if (!port->bound)
+        link_cut(ls, port);  // drops the messages that wait for the dead process
+}
+
+void loss_exclude(struct links *ls, const char *uuid)
+{
+    if (!note_excluded(ls, uuid))
+        run_stop(ls->run, STATUS_FAILED, "out of memory for dead processes");
+    for (struct link *l = ls->first, *next; l && !ls->run->stopping; l = next) {
+        next = l->next;
+        if (!l->gone && strcmp(l->peer.uuid, uuid) == 0)
+            drop_dead(ls, l);
+    }
+}
+
+/* A neighbour ended before it gave or took the experiment; it may be started again. */
+static void wait_for_another(struct links *ls, struct link *l, uint64_t now_ns)
+{
+    *(l->port->up ? &ls->met_up : &ls->met_down) = false;
+    ls->start_ns = now_ns;
+    drop_dead(ls, l);
+}
+
+/* True when the other end is to give the experiment, and has not. */
+static bool lacks_experiment(const struct links *ls, const struct link *l)
+{
+    return l->port->up && ls->wants == KIND_EXPERIMENT && !ls->given;
+}
+
+void loss_check_peers(struct links *ls, uint64_t now_ns)
+{
+    for (struct link *l = ls->first, *next; l && !ls->run->stopping; l = next) {
+        next = l->next;
+        /* The source reports deaths.  It does not report the stages before it, nor a process that
+         * never spoke to it. */
+        const bool lacks = lacks_experiment(ls, l);
+        const bool early = lacks || ls->run->role.gives == KIND_EXPERIMENT;
+        const uint64_t patience_ns =
+            early && !endpoint_is_network(l->port->endpoint) ? GRACE_NS : ls->run->patience_ns;
+        if (l->gone ? !lacks : !l->lost_ns || now_ns <= l->lost_ns + patience_ns)
+            continue;
+        if (early)
+            wait_for_another(ls, l, now_ns);
+        else
+            drop_dead(ls, l);
+    }
+}
+
+/* --- lost messages --------------------------------------------------------------------- */
+
+static bool send_count(struct links *ls, struct link *l)
+{
+    struct notice n = {.progress = l->nmessages};
+    return send_notice(ls->run, l->port, &l->address, MESSAGE_HEARTBEAT, &n);
+}
+
+static bool ask_count(struct links *ls, struct link *l)
+{
+    if (!send_count(ls, l))
+        return false;
+    if (!l->asking) {
+        l->nasked = l->nmessages;
+        l->ncovered = l->nsent;
+    }
+    return l->asking = true;
+}
+
+/* Sends a credit for no frame.  If that fails, the neighbour that is to give the experiment, or to
+ * answer, has gone: it may have died before it spoke to the source. */
+static bool send_empty_credit(struct links *ls, struct link *l)
+{
+    struct notice nothing = {0};
+    return send_notice(ls->run, l->port, &l->address, MESSAGE_CREDIT, &nothing);
+}
+
+void loss_pump(struct links *ls, uint64_t now_ns)
+{
+    /* A stage that only hands the experiment over hears of no deaths from a source: it asks again.
+     */
+    const bool early = ls->run->role.gives == KIND_EXPERIMENT;
+    for (struct link *l = ls->first; l; l = l->next) {
+        if (l->port->up && l->to_answer && !l->lost_ns)  // else hello is the first word
+            (void)send_count(ls, l);
+        l->to_answer = false;
+        if (l->gone || l->lost_ns || now_ns <= l->asked_ns + run_beat_ns(ls->run))
+            continue;
+        const bool asks =
+            l->experiment_sent && (early || (!l->asking && l->nasked != l->nmessages));
+        if (!asks && !l->asking && !(l->answered && lacks_experiment(ls, l)))
+            continue;
+        l->asked_ns = now_ns;
+        if (!(asks ? ask_count(ls, l) : send_empty_credit(ls, l)))
+            link_lose(ls, l, now_ns);
+    }
+}
+
+/* Lost frames are no longer listed as on their way, so that the source finds them missing. */
+void loss_answered(struct links *ls, struct link *l, const struct notice *n)
+{
+    if (!l->asking)
+        return;
+    const uint64_t lost = n->progress < l->nasked ? l->nasked - n->progress : 0;
+    l->asking = false;
+    if (l->narrived < l->ncovered)
+        l->narrived = l->ncovered;
+    if (!lost)
+        return;
+    log_line(LOG_INFO, "%" PRIu64 " messages to %s got lost", lost, l->peer.stage);
+    l->nmessages -= lost;
+    l->nasked -= lost;
+    l->credit += (uint32_t)(lost < l->ncovered ? lost : l->ncovered);
+    l->experiment_sent = l->nsent > 0;
+    link_settle(ls, l);
+}
+
+/* --- cut connections, corrupt messages ------------------------------------------------- */
+
+void reconnect_open(struct links *ls, struct port *p, int64_t part_max, uint64_t now_ns)
+{
+    struct error e;
+    p->opened_ns = now_ns;
+    const enum status s = port_open(p, ls->run->context, &ls->run->curve, part_max, &e);
+    if (s)
+        run_stop(ls->run, s, "%s", e.text);
+}
+
+/* A neighbour that said bye closes its connection: that is not a cut. */
+static bool is_done(const struct links *ls, const struct port *p)
+{
+    const struct link *l = link_of_port(ls, p);
+    return ls->run->stopping || (l && l->gone);
+}
+
+bool reconnect_is_cut(struct links *ls, struct port *p, uint64_t now_ns)
+{
+    if (!ls->looks)
+        return false;
+    const bool cut = port_happened(p);
+    const char *why =
+        endpoint_is_network(p->endpoint) ? curve_verdict(&ls->run->curve, &p->trial, now_ns) : NULL;
+    if (why)
+        run_stop(ls->run, STATUS_FAILED, "%s: %s", p->endpoint, why);
+    if (p->foreign.status)
+        run_stop(ls->run, p->foreign.status, "%s", p->foreign.text);
+    return cut;
+}
+
+/* Counts the connections to a bound socket that had no good key. */
+static void count_refused(struct links *ls, struct port *p, uint64_t now_ns)
+{
+    if (!p->bound || !ls->looks || !p->watch)
+        return;
+    (void)port_happened(p);
+    atomic_fetch_add(&ls->refused, curve_refused(&p->trial, now_ns));
+}
+
+void reconnect_check(struct links *ls, uint64_t now_ns)
+{
+    count_refused(ls, &ls->run->control, now_ns);
+    for (size_t i = 0; i < ls->nports && !ls->run->stopping; i++) {
+        struct port *p = &ls->ports[i];
+        count_refused(ls, p, now_ns);
+        if (p->bound || is_done(ls, p))
+            continue;
+        if (reconnect_is_cut(ls, p, now_ns) && !ls->run->stopping) {
+            while (receive_from(ls, p))
+                continue;  // what had come before
+            if (!is_done(ls, p))
+                link_cut(ls, p);
+        }
+        if (!p->socket && now_ns > p->opened_ns + REOPEN_NS)
+            reconnect_open(ls, p, link_part_max(ls, p->up), now_ns);
+    }
+}
+
+/* Drops a frame as if it had never come.  On this host its credit returns, because nothing else
+ * would return it.  With --order the frame was not noted as seen; another copy, which is here, may
+ * have been. */
+static void forget_frame(struct links *ls, uint64_t id)
+{
+    ls->run->dropped++;
+    if (!ls->run->settings.order)
+        (void)id_set_remove(&ls->seen.ids, id);  // it is new when it comes again
+    for (size_t i = 0; i < ls->nheld; i++) {
+        if (ls->held[i].id != id)
+            continue;
+        struct link *from = ls->held[i].from;
+        if (from && !endpoint_is_network(from->port->endpoint))
+            credit_release(ls, id);
+        ls->held[i] = ls->held[--ls->nheld];
+        if (from)
+            link_damaged(ls, from->port, from);
+        return;
+    }
+}
+
+void reconnect_forget(struct links *ls)
+{
+    bool experiment;
+    struct id_set damaged = exchange_take_damaged(&ls->exchange, &experiment);
+    for (size_t i = 0; i < damaged.count; i++)
+        for (uint64_t id = damaged.ranges[i].first; id <= damaged.ranges[i].last; id++)
+            forget_frame(ls, id);
+    id_set_clear(&damaged);
+    ls->run->dropped += experiment;
+    ls->given &= !experiment;
+    for (struct link *l = experiment ? ls->first : NULL; l; l = l->next)
+        if (l->port->up)
+            link_damaged(ls, l->port, l);
+}
