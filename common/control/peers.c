@@ -1,18 +1,154 @@
 /*
- * What the source does with the messages of the other processes, the peers.  Every message is
- * checked against what its sender may send, and how often, before it changes anything.
+ * The other processes of the run, the peers, as the source knows them: the list of those that take
+ * part, messages to them, and what the source does with their messages.
+ *
+ * Peers are found by address and by uuid.  Every message is checked against what its sender may
+ * send, and how often, before it changes anything.
  */
+#include "control/stream.h"
+
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
-#include "control/source.h"
-#include "control/stream.h"
-#include "link/links.h"
+
+/* --- the list of peers ------------------------------------------------------------------- */
+
+static size_t bucket(const void *key, size_t size)
+{
+    return hash_finish(hash_bytes(HASH_START, key, size)) % ROSTER_BUCKETS;
+}
+
+struct peer *roster_at(const struct roster *r, const struct address *address)
+{
+    struct peer *p = r->by_address[bucket(address->bytes, address->size)];
+    while (p && !address_equal(&p->address, address))
+        p = p->next_by_address;
+    return p;
+}
+
+struct peer *roster_find(const struct roster *r, const char *uuid)
+{
+    struct peer *p = r->by_uuid[bucket(uuid, strlen(uuid))];
+    while (p && strcmp(p->hello.uuid, uuid) != 0)
+        p = p->next_by_uuid;
+    return p;
+}
+
+static void enter_address(struct roster *r, struct peer *p)
+{
+    struct peer **at = &r->by_address[bucket(p->address.bytes, p->address.size)];
+    p->next_by_address = *at;
+    *at = p;
+}
+
+static void leave_address(struct roster *r, const struct peer *p)
+{
+    struct peer **at = &r->by_address[bucket(p->address.bytes, p->address.size)];
+    while (*at != p)
+        at = &(*at)->next_by_address;
+    *at = p->next_by_address;
+}
+
+struct peer *roster_add(struct roster *r, const struct address *address, const char *uuid)
+{
+    struct peer *p = r->count < ROSTER_MAX ? mem_array(1, sizeof *p) : NULL;
+    if (!p)
+        return NULL;
+    p->address = *address;
+    (void)snprintf(p->hello.uuid, sizeof p->hello.uuid, "%s", uuid);
+    p->came_ns = p->heard_ns = p->progress_ns = p->beats_ns[0] = p->beats_ns[1] = clock_ns();
+    *r->end = p;
+    r->end = &p->next;
+    enter_address(r, p);
+    struct peer **at = &r->by_uuid[bucket(uuid, strlen(uuid))];
+    p->next_by_uuid = *at;
+    *at = p;
+    r->count++;
+    return p;
+}
+
+void roster_move(struct roster *r, struct peer *p, const struct address *address)
+{
+    leave_address(r, p);
+    p->address = *address;
+    enter_address(r, p);
+}
+
+void roster_remove(struct roster *r, struct peer *p)
+{
+    struct peer **at = &r->by_uuid[bucket(p->hello.uuid, strlen(p->hello.uuid))];
+    while (*at != p)
+        at = &(*at)->next_by_uuid;
+    *at = p->next_by_uuid;
+    leave_address(r, p);
+    at = &r->first;
+    while (*at != p)
+        at = &(*at)->next;
+    *at = p->next;
+    if (r->end == &p->next)
+        r->end = at;
+    r->count--;
+    hello_free(&p->hello);
+    id_set_clear(&p->have);
+    id_set_clear(&p->acked);
+    id_set_clear(&p->holds[0]);
+    id_set_clear(&p->holds[1]);
+    mem_free(p);
+}
+
+void roster_clear(struct roster *r)
+{
+    while (r->first)
+        roster_remove(r, r->first);
+}
+
+/* --- messages to peers ------------------------------------------------------------ */
+
+void peer_send(struct stream *s, struct peer *one, enum message_type type, struct notice *n)
+{
+    struct message m;
+    const bool made = send_make_notice(s->run, type, n, &m);
+    for (struct peer *p = one ? one : s->roster.first; p; p = one ? NULL : p->next)
+        if (peer_is_here(p) && !(made && port_send(&s->run->control, &p->address, &m, NULL)) &&
+            !p->lost_ns)
+            p->lost_ns = clock_ns();  // its bye may still be under way
+    message_free(&m);
+}
+
+void peer_welcome(struct stream *s, struct peer *p)
+{
+    struct notice n = {.known = s->open_ns,
+                       .total = s->window.total,
+                       .dead_after_s = s->run->settings.dead_after_s,
+                       .window = s->window.size,
+                       .ngroups = s->open_ns ? s->ndurable : 0,
+                       .groups = s->durable};
+    peer_send(s, p, MESSAGE_WELCOME, &n);
+}
+
+enum status peer_end_status(const struct stream *s)
+{
+    return s->given_up.deaths || s->failed ? STATUS_FAILED
+           : s->run->interrupts            ? STATUS_INTERRUPTED
+                                           : STATUS_OK;
+}
+
+void peer_send_free(struct stream *s, struct peer *p)
+{
+    struct notice n = {.status = (int)peer_end_status(s)};
+    peer_send(s, p, MESSAGE_FREE, &n);
+}
+
+/* --- messages from peers ----------------------------------------------------------------- */
 
 enum { RECEIVE_AT_ONCE = 256 };
-/* What a stranger may say, and how often anybody hello: at once, and in a second. */
+/* How many messages a process outside the run may send, and how many hellos any process: at once,
+ * and per second. */
 static const double BURST = 4096, PER_S = 50;
 
 bool allowance_use(struct allowance *a, double burst, double per_s, uint64_t now_ns)
@@ -26,7 +162,7 @@ bool allowance_use(struct allowance *a, double burst, double per_s, uint64_t now
     return true;
 }
 
-/* Who is none of the list may be answered. */
+/* True if a process that is no peer may get an answer now. */
 static bool may_answer(struct stream *s)
 {
     return allowance_use(&s->answers, BURST, PER_S, clock_ns());
@@ -39,7 +175,7 @@ static void send_fence(struct stream *s, const struct address *to, const char *u
     (void)send_notice(s->run, &s->run->control, to, MESSAGE_FENCE, &out);
 }
 
-/* Of its neighbours those that are out: it may have missed that. */
+/* Tells a process which of its neighbours are excluded: it may have missed that. */
 static void repeat_fences(struct stream *s, const struct peer *p, const struct neighbour *list,
                           size_t count)
 {
@@ -48,15 +184,15 @@ static void repeat_fences(struct stream *s, const struct peer *p, const struct n
             send_fence(s, &p->address, list[i].uuid);
 }
 
-/* A process remains what it is. */
+/* True if two hellos come from the same process. */
 static bool is_same(const struct hello *a, const struct hello *b)
 {
     return a->pid == b->pid && strcmp(a->host, b->host) == 0 && a->durable == b->durable &&
            strcmp(a->stage, b->stage) == 0 && strcmp(a->group, b->group) == 0;
 }
 
-/* The process that says hello, through a new connection when the former was cut; new in
- * the list if it is new.  NULL for one that is refused. */
+/* The process that says hello; it is added to the list if it is new, and may come through a new
+ * connection if the former one was cut.  NULL if it is refused. */
 static struct peer *get_peer(struct stream *s, const struct address *from, const struct hello *h)
 {
     struct roster *r = &s->roster;
@@ -78,14 +214,14 @@ static struct peer *get_peer(struct stream *s, const struct address *from, const
     return p;
 }
 
-/* Takes over what *h holds, and welcomes it. */
+/* Takes over the contents of *h, and welcomes the process. */
 static void enter(struct stream *s, const struct address *from, struct hello *h)
 {
     struct peer *p = get_peer(s, from, h);
     if (!p)
         return;
     if (!p->hello.stage[0]) {
-        returning_came(s, h);
+        rejoin_note_arrival(s, h);
         /* A stage in the middle does not wait for frames that may have passed before it came. */
         p->order_from = h->gives ? exchange_look(&s->links->exchange).issued : 0;
     }
@@ -105,8 +241,8 @@ static void enter(struct stream *s, const struct address *from, struct hello *h)
         peer_send_free(s, p);
 }
 
-/* Who neither takes nor gives only watches, and need not know the run.  False when it is dropped.
- */
+/* Takes a hello.  A process that neither takes nor gives frames is an observer, and need not know
+ * the run.  False if the hello is dropped. */
 static bool on_hello(struct stream *s, const struct address *from, const struct route *r,
                      const struct message *m)
 {
@@ -129,7 +265,7 @@ static bool on_hello(struct stream *s, const struct address *from, const struct 
     return good;
 }
 
-/* How a process ended, unless somebody has said so. */
+/* Says how a process ended, unless the process has said so itself. */
 static void say_end(const struct peer *p, const struct notice *n, enum log_level level)
 {
     if (!n->said)
@@ -141,7 +277,7 @@ static void on_bye(struct stream *s, struct peer *p, const struct notice *n)
 {
     s->links->changed = true;
     const bool leaves = n->leaves && n->status == STATUS_OK && p->hello.gives;
-    if (p->standing != PEER_IN || leaves) {  // the stream does without it
+    if (p->standing != PEER_IN || leaves) {  // the stream goes on without it
         if (n->status != STATUS_OK)
             say_end(p, n, LOG_WARNING);
         roster_remove(&s->roster, p);
@@ -172,10 +308,10 @@ static void hear(struct stream *s, struct peer *p, const struct route *r, const 
     else if (r->type == MESSAGE_BYE)
         on_bye(s, p, n);
     else
-        claims_hear(s, p, r->type, n);
+        claims_receive(s, p, r->type, n);
 }
 
-/* True when a message of a process may be looked at. */
+/* True if a message of a process may be read; expels a process that sends too many. */
 static bool is_heard(struct stream *s, struct peer *p, enum message_type type)
 {
     if ((p->standing == PEER_NEW || type == MESSAGE_HELLO) &&
@@ -186,15 +322,16 @@ static bool is_heard(struct stream *s, struct peer *p, enum message_type type)
     return true;
 }
 
-/* What cannot be taken as it is: it may have been a hello, or come from another run. */
+/* Answers a message that cannot be used: it may come from another run, or from a process whose
+ * hello was lost. */
 static void answer(struct stream *s, const struct address *from, const struct route *r,
                    const struct message *m)
 {
     if (from->watches || !r->run || !may_answer(s))
         return;
     if (r->run != s->run->id)
-        returning_tell(s, from, r, m);  // of run 0 while ours is not known
-    else                                // its hello was lost, or it is out and has missed that
+        rejoin_answer(s, from, r, m);  // with run 0 while ours is not known
+    else                               // its hello was lost, or it has missed that it is excluded
         (void)send_hello(s->links, &s->run->control, from);
 }
 
@@ -205,7 +342,7 @@ static bool dispatch(struct stream *s, const struct address *from, const struct 
     struct notice n;
     struct peer *p = roster_at(&s->roster, from);
     if (p && !peer_is_here(p)) {
-        p->heard_ns = clock_ns();  // so long it stays out
+        p->heard_ns = clock_ns();  // it stays excluded while it sends messages
         return false;
     }
     const bool damaged = route_open(&r, m, NULL) != STATUS_OK;

@@ -5,6 +5,9 @@
  * the frames that were lost with it.  A report is accepted only for frames that were issued and
  * that can reach the process: a process that reports others is expelled.  A lost frame is issued
  * again, until too many processes have died while they were processing it.
+ *
+ * A frame that only one process has, in its memory, is in doubt until that process is known to
+ * live.
  */
 #include "control/stream.h"
 
@@ -15,16 +18,218 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+/* --- which frames processes have --------------------------------------------------------- */
+
+void holdings_check(struct stream *s, bool good)
+{
+    if (!good)
+        run_stop(s->run, STATUS_FAILED, "out of memory for what processes have");
+}
+
+/* How many frames of the list were issued. */
+static uint64_t count_issued(struct stream *s)
+{
+    return s->open_ns ? exchange_look(&s->links->exchange).issued : 0;
+}
+
+/* Notes that frames of a process, those that were issued, are durable or held. */
+static void count_frames(struct stream *s, const struct peer *p, const struct id_range *ids,
+                         size_t nids)
+{
+    const uint64_t places = count_issued(s);
+    for (size_t i = 0; i < nids && places; i++) {
+        if (p->durable && p->durable == s->unsafe_in)
+            holdings_check(s, id_set_remove_range(&s->unsafe, ids[i]));
+        window_ack(&s->window, ids[i], p->durable, places);
+    }
+}
+
+void holdings_take(struct stream *s, struct peer *p)
+{
+    count_frames(s, p, p->acked.ranges, p->acked.count);
+    count_frames(s, p, p->have.ranges, p->have.count);
+    p->standing = PEER_IN;
+    s->window.changed = true;
+}
+
+void holdings_compare(struct stream *s, const struct peer *p, const struct notice *bye)
+{
+    struct id_set acked = {0};
+    if (!p->durable)
+        return;
+    if (!bye->counts_durable) {
+        log_line(LOG_INFO, "%s (process %" PRId64 ") does not say how many frames it made durable",
+                 p->hello.stage, p->hello.pid);
+        return;
+    }
+    holdings_check(s, id_set_add_set(&acked, &p->acked) && id_set_remove_set(&acked, &p->have));
+    const uint64_t count = id_set_size(&acked);
+    id_set_clear(&acked);
+    if (bye->durable < count) {
+        s->failed = true;
+        log_line(LOG_ERROR,
+                 "%s (process %" PRId64 ") made %" PRIu64
+                 " frames durable, and acknowledged %" PRIu64,
+                 p->hello.stage, p->hello.pid, bye->durable, count);
+    } else if (bye->durable > count) {  // the connection was cut
+        log_line(LOG_INFO, "%" PRIu64 " acknowledgements of %s (process %" PRId64 ") got lost",
+                 bye->durable - count, p->hello.stage, p->hello.pid);
+    }
+}
+
+void holdings_void(struct stream *s, struct peer *p)
+{
+    struct id_set void_ids = {0};
+    if (!p->durable)
+        return;
+    bool good = id_set_add_set(&void_ids, &p->acked);
+    for (const struct peer *q = s->roster.first; q && good; q = q->next)
+        if (q != p && q->durable == p->durable)
+            good =
+                id_set_remove_set(&void_ids, &q->acked) && id_set_remove_set(&void_ids, &q->have);
+    for (size_t i = 0; i < void_ids.count; i++)
+        window_retract(&s->window, void_ids.ranges[i], p->durable);
+    holdings_check(s, good && id_set_add_set(&s->unsafe, &void_ids));
+    s->unsafe_in |= void_ids.count ? p->durable : 0;
+    id_set_clear(&void_ids);
+    id_set_clear(&p->acked);
+}
+
+bool holdings_owe_answer(const struct stream *s, const struct peer *p)
+{
+    return s->asked_ns && p->hello.in_memory && p->durable && p->standing == PEER_IN &&
+           p->named_ns <= s->asked_ns;
+}
+
+bool holdings_are_in_doubt(struct stream *s, uint64_t now_ns)
+{
+    const bool asks = !s->asked_ns;
+    bool doubt = false;
+    if (asks)
+        s->asked_ns = now_ns;
+    for (const struct peer *p = s->roster.first; p; p = p->next) {
+        if (asks && p->hello.in_memory && peer_is_here(p))  // frames may reach it while we wait
+            (void)send_hello(s->links, &s->run->control, &p->address);
+        doubt |= holdings_owe_answer(s, p);
+    }
+    return doubt;
+}
+
+bool holdings_begin_again(struct stream *s)
+{
+    if (!s->unsafe.count || s->run->interrupts)
+        return false;
+    log_line(LOG_WARNING,
+             "%" PRIu64 " frames are computed again: only who is out acknowledged them",
+             id_set_size(&s->unsafe));
+    const struct id_set *list = &s->links->exchange.list;
+    holdings_check(s, id_set_add_set(&s->earlier, list));
+    exchange_set_list(&s->links->exchange, &s->unsafe);
+    s->unsafe = (struct id_set){0};
+    s->unsafe_in = s->asked_ns = 0;
+    holdings_check(s, window_take_list(&s->window, list));
+    for (struct peer *p = s->roster.first; p; p = p->next)
+        p->order_from = 0;
+    return true;
+}
+
+/* --- lost frames --------------------------------------------------------------- */
+
+/* Gives a frame up.  Observers see the first such frame. */
+static void give_up(struct stream *s, uint64_t id, uint32_t deaths, const struct fenced *by)
+{
+    if (!s->given_up.deaths) {
+        s->given_up =
+            (struct given_up){.frame = id, .deaths = deaths, .pid = by ? by->told.pid : 0};
+        (void)snprintf(s->given_up.host, HOST_SIZE, "%s", by ? by->told.host : "");
+    }
+    log_line(LOG_ERROR, "frame %" PRIu64 " is given up: %" PRIu32 " process%s died at work on it",
+             id, deaths, deaths > 1 ? "es" : "");
+}
+
+/* Issues a lost frame again, or gives it up.  `at_work`: the process `by` (NULL if unknown) died
+ * while it was processing the frame. */
+static void lose(struct stream *s, uint64_t place, bool at_work, const struct fenced *by)
+{
+    const uint64_t id = window_id(&s->window, place);
+    const struct frame_state *f = window_lose(&s->window, place, at_work);
+    if (f && f->given_up)
+        give_up(s, id, f->deaths, by);
+    else if (f && !exchange_reissue(&s->links->exchange, (struct ticket){id, f->attempt}))
+        run_stop(s->run, STATUS_FAILED, "out of memory for frames to issue again");
+}
+
+/* Frames, in the order in which they were sent, got lost at the process `uuid`: with the process,
+ * which was processing the first of them when it died, or with a connection. */
+static void report_lost(struct stream *s, const char *uuid, bool died, const struct id_range *ids,
+                        size_t nids)
+{
+    const struct fenced *by = fence_find(s, uuid);
+    const bool blames = died && (!by || by->blames);
+    for (size_t i = 0; i < nids && !s->run->stopping; i++) {
+        const struct id_range places = window_clip(&s->window, ids[i]);
+        for (uint64_t at = places.first; at <= places.last && !s->run->stopping; at++)
+            lose(s, at, blames && i == 0 && window_id(&s->window, at) == ids[0].first, by);
+    }
+}
+
+void lost_collect(struct stream *s)
+{
+    struct id_set *passed = &s->links->passed;
+    const uint64_t now_ns = passed->count ? clock_ns() : 0;
+    for (size_t i = 0; i < passed->count; i++)
+        window_listed(&s->window, passed->ranges[i], true, now_ns);
+    id_set_empty(passed);
+    for (struct lost *l; (l = links_take_lost(s->links));) {
+        report_lost(s, l->uuid, l->died, l->ids, l->nids);
+        mem_free(l);
+    }
+}
+
+/* Notes the frames that sinks of a group hold: they need not be issued again for the group. */
+static void note_held(struct window *w, const struct id_set *ids, uint64_t group)
+{
+    for (size_t i = 0; i < ids->count; i++) {
+        const struct id_range places = window_clip(w, ids->ranges[i]);
+        for (uint64_t at = places.first; at <= places.last; at++)
+            window_at(w, at)->held |= group;
+    }
+}
+
+void lost_unlisted(struct stream *s, uint64_t now_ns)
+{
+    struct window *w = &s->window;
+    uint64_t rounds_ns = now_ns;  // since then every process has listed its frames twice
+    for (const struct peer *p = s->roster.first; p; p = p->next) {
+        if (p->standing != PEER_IN)
+            continue;
+        if (p->beats_ns[1] < rounds_ns)
+            rounds_ns = p->beats_ns[1];
+        note_held(w, &p->holds[0], p->durable);
+        note_held(w, &p->holds[1], p->durable);
+    }
+    for (const struct link *l = s->links->first; l; l = l->next)
+        for (size_t i = l->narrived; i < l->nsent; i++)
+            window_listed(w, (struct id_range){l->sent[i], l->sent[i]}, false, now_ns);
+    for (uint64_t at = w->lowest; at < window_end(w); at++) {
+        struct frame_state *f = window_at(w, at);
+        const uint64_t lacking = w->required & ~(f->acked | f->held);
+        f->held = 0;
+        if (f->listed_ns < rounds_ns && lacking)
+            lose(s, at, false, NULL);
+    }
+}
+
 /* --- claims: what a process reports before and after its frames are known -------- */
 
 /* Ranges of ids that all processes together may claim to have, and to have had before frames could
  * reach them. */
 enum { CLAIMS_MAX = 1 << 20 };
 
-/* True when all of a notice was issued: else its sender is out, for what it `did`. */
+/* True if all ids of a notice were issued; else its sender is expelled, for what it `did`. */
 static bool is_of_issued(struct stream *s, struct peer *p, const struct notice *n, const char *did)
 {
-    const uint64_t places = holdings_issued(s);
+    const uint64_t places = count_issued(s);
     for (size_t i = 0; i < n->nids; i++) {
         uint64_t other;
         if (id_set_covers(&s->earlier, n->ids[i]) ||
@@ -36,8 +241,8 @@ static bool is_of_issued(struct stream *s, struct peer *p, const struct notice *
     return true;
 }
 
-/* True when there is room for `more` ranges of a process; it is made at the expense of who has said
- * most of those that frames do not reach, and of itself when there is none. */
+/* True if there is room for `more` ranges of a process.  If there is not, the process with the most
+ * ranges among those that frames do not reach is expelled, or else this one. */
 static bool has_room(struct stream *s, struct peer *p, size_t more)
 {
     size_t largest = 0;
@@ -70,12 +275,12 @@ static void hear_ack(struct stream *s, struct peer *p, const struct notice *n)
     for (size_t i = 0; i < n->nids; i++)
         holdings_check(s, id_set_add_range(&p->acked, n->ids[i]));
     if (p->standing == PEER_IN)
-        holdings_count(s, p, n->ids, n->nids);
+        count_frames(s, p, n->ids, n->nids);
     else if (p->acked.count > before)
         (void)has_room(s, p, p->acked.count - before);
 }
 
-/* Ascending, so that a set of them is quickly made; all of it may come again. */
+/* The ids come in ascending order, so that the set grows fast; the whole list may come again. */
 static void hear_have(struct stream *s, struct peer *p, const struct notice *n)
 {
     const struct id_set *have = &p->have;
@@ -94,17 +299,18 @@ static void hear_have(struct stream *s, struct peer *p, const struct notice *n)
     if (n->known)
         p->announced = s->links->changed = true;
     if (p->standing == PEER_IN && n->known)
-        holdings_count(s, p, have->ranges, have->count);
+        count_frames(s, p, have->ranges, have->count);
 }
 
-/* What was lost on the way to a process that nobody knows comes to light as nobody lists it. */
+/* A frame that was lost on its way to an unknown process is found because no process lists it. */
 static void hear_lost(struct stream *s, struct peer *p, const struct notice *n)
 {
     if (is_of_issued(s, p, n, "lost") && p->standing == PEER_IN)
-        lost_hear(s, n->uuid, n->status != STATUS_OK, n->ids, n->nids);
+        report_lost(s, n->uuid, n->status != STATUS_OK, n->ids, n->nids);
 }
 
-void claims_hear(struct stream *s, struct peer *p, enum message_type type, const struct notice *n)
+void claims_receive(struct stream *s, struct peer *p, enum message_type type,
+                    const struct notice *n)
 {
     if (type == MESSAGE_ACK)
         hear_ack(s, p, n);
@@ -114,9 +320,10 @@ void claims_hear(struct stream *s, struct peer *p, enum message_type type, const
         hear_lost(s, p, n);
 }
 
-/* While the run is broken nobody can be reached.  That it is comes to light one silence after the
- * frames came; so the time begins anew then, and is twice as long.  The end of the run does not cut
- * it short: who has a frame of a worker that died unheard may just be on its way. */
+/* While the run is broken frames reach no process.  The break is noticed one patience after the
+ * frames came, so that the time begins again then, and is twice as long.  The end of the run does
+ * not cut it short: a process that got a frame from a worker which died unnoticed may be on its
+ * way. */
 void claims_check(struct stream *s, struct peer *p, uint64_t now_ns)
 {
     if (p->standing != PEER_NEW || !p->acked.count)
@@ -126,88 +333,4 @@ void claims_check(struct stream *s, struct peer *p, uint64_t now_ns)
     if (now_ns > p->early_ns + 2 * s->run->patience_ns)
         outlaw(s, p, "it has frame %" PRIu64 ", and no stage sends it any",
                p->acked.ranges[0].first);
-}
-
-/* --- lost frames --------------------------------------------------------------- */
-
-/* Gives a frame up.  Watchers are shown the first one. */
-static void give_up(struct stream *s, uint64_t id, uint32_t deaths, const struct fenced *by)
-{
-    if (!s->given_up.deaths) {
-        s->given_up =
-            (struct given_up){.frame = id, .deaths = deaths, .pid = by ? by->told.pid : 0};
-        (void)snprintf(s->given_up.host, HOST_SIZE, "%s", by ? by->told.host : "");
-    }
-    log_line(LOG_ERROR, "frame %" PRIu64 " is given up: %" PRIu32 " process%s died at work on it",
-             id, deaths, deaths > 1 ? "es" : "");
-}
-
-/* `at_work`: the process `by`, NULL when that is not known, died at work on it. */
-static void lose(struct stream *s, uint64_t place, bool at_work, const struct fenced *by)
-{
-    const uint64_t id = window_id(&s->window, place);
-    const struct frame_state *f = window_lose(&s->window, place, at_work);
-    if (f && f->given_up)
-        give_up(s, id, f->deaths, by);
-    else if (f && !exchange_reissue(&s->links->exchange, (struct ticket){id, f->attempt}))
-        run_stop(s->run, STATUS_FAILED, "out of memory for frames to issue again");
-}
-
-void lost_hear(struct stream *s, const char *uuid, bool died, const struct id_range *ids,
-               size_t nids)
-{
-    const struct fenced *by = fence_find(s, uuid);
-    const bool blames = died && (!by || by->blames);
-    for (size_t i = 0; i < nids && !s->run->stopping; i++) {
-        const struct id_range places = window_clip(&s->window, ids[i]);
-        for (uint64_t at = places.first; at <= places.last && !s->run->stopping; at++)
-            lose(s, at, blames && i == 0 && window_id(&s->window, at) == ids[0].first, by);
-    }
-}
-
-void lost_collect(struct stream *s)
-{
-    struct id_set *passed = &s->links->passed;
-    const uint64_t now_ns = passed->count ? clock_ns() : 0;
-    for (size_t i = 0; i < passed->count; i++)
-        window_listed(&s->window, passed->ranges[i], true, now_ns);
-    id_set_empty(passed);
-    for (struct lost *l; (l = links_take_lost(s->links));) {
-        lost_hear(s, l->uuid, l->died, l->ids, l->nids);
-        mem_free(l);
-    }
-}
-
-/* What a last stage holds is of use to its group. */
-static void note_held(struct window *w, const struct id_set *ids, uint64_t group)
-{
-    for (size_t i = 0; i < ids->count; i++) {
-        const struct id_range places = window_clip(w, ids->ranges[i]);
-        for (uint64_t at = places.first; at <= places.last; at++)
-            window_at(w, at)->held |= group;
-    }
-}
-
-void lost_unlisted(struct stream *s, uint64_t now_ns)
-{
-    struct window *w = &s->window;
-    uint64_t rounds_ns = now_ns;  // since then everybody said twice what it holds
-    for (const struct peer *p = s->roster.first; p; p = p->next) {
-        if (p->standing != PEER_IN)
-            continue;
-        if (p->beats_ns[1] < rounds_ns)
-            rounds_ns = p->beats_ns[1];
-        note_held(w, &p->holds[0], p->durable);
-        note_held(w, &p->holds[1], p->durable);
-    }
-    for (const struct link *l = s->links->first; l; l = l->next)
-        for (size_t i = l->narrived; i < l->nsent; i++)
-            window_listed(w, (struct id_range){l->sent[i], l->sent[i]}, false, now_ns);
-    for (uint64_t at = w->lowest; at < window_end(w); at++) {
-        struct frame_state *f = window_at(w, at);
-        const uint64_t lacking = w->required & ~(f->acked | f->held);
-        f->held = 0;
-        if (f->listed_ns < rounds_ns && lacking)
-            lose(s, at, false, NULL);
-    }
 }

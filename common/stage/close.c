@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "control/source.h"
+#include "control/stream.h"
 
 enum { GOODBYE_MS = 50 };
 

@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/program.h"
-#include "control/source.h"
+#include "control/stream.h"
 #include "link/links.h"
 
 enum {

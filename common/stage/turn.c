@@ -1,7 +1,7 @@
 #include "stage/runtime.h"
 
 #include "base/clock.h"
-#include "control/source.h"
+#include "control/stream.h"
 #include "link/links.h"
 
 enum { TICK_MS = 100, REST_MS = 1 };

@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "control/source.h"
+#include "control/stream.h"
 #include "limit.h"
 #include "link/links.h"
 #include "stage/options.h"

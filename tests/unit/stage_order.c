@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "base/alloc.h"
-#include "control/window.h"
+#include "control/stream.h"
 #include "link/links.h"
 
 static void tell(struct order *o, size_t n, const struct id_range *ranges, uint64_t until)

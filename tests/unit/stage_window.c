@@ -1,7 +1,7 @@
 /* The source's window over its frames, and a sink's memory of those that it has. */
 #include "unit.h"
 
-#include "control/window.h"
+#include "control/stream.h"
 #include "link/links.h"
 
 enum { SIZE = 4, ATTEMPTS = 3, ONE = 1, TWO = 2 };
