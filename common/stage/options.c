@@ -1,3 +1,4 @@
+/* The options that the runtime adds to every stage: their table, and what is checked about them. */
 #include "stage/options.h"
 
 #include <stddef.h>

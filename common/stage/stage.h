@@ -42,7 +42,7 @@ struct made {
     char names[MADE_SIZE];    // as who started it would name them
 };
 
-struct guest;
+struct fused_stage;
 
 /*
  * What a stage is, and callbacks in the order in which they come.  Each gets the state and may
@@ -96,10 +96,10 @@ struct stage {
     /* Identity class for the hello and lineage, after begin; NULL: "any". */
     const char *(*identity)(void *state);
 
-    /* Stages whose work this one does, too, on every frame after its own, in that order: lineage
-     * and history tell of them as if they came after it.  Asked after begin; returns how many,
-     * in *guests, which stay the stage's.  NULL: none.  See stage/guest.h. */
-    size_t (*guests)(void *state, const struct guest **guests);
+    /* Stages whose work this process does as well, on every frame after its own, in that order. The
+     * lineage and the history list them as if they came after it.  Called after begin; returns how
+     * many there are, and points *fused at them; the stage keeps them.  NULL: none. */
+    size_t (*fused)(void *state, const struct fused_stage **fused);
 
     /* With --resume, asked once, after begin: adds to the empty *ids the frames that
      * are durable already.  What all last stages have is not computed again.  Without it
@@ -172,6 +172,33 @@ struct stage {
     /* Always called once if open was called; frees what the state holds. */
     void (*close)(void *state);
 };
+
+/*
+ * A stage that runs in the process of another one (bragg-intensity --fuse), which calls its
+ * callbacks, gives it its options as words of one text, and names it by its callback `fused`.  It
+ * turns frames into frames: of its table only `begin`, `frame` and what comes before them are used,
+ * and its identity class is "any".
+ */
+struct fused_stage {
+    const struct stage *stage;
+    void *state;  // owned
+    char *text;   // owned: words that options may point to
+    char *words;  // owned: the options that decide what frames hold; NULL: too many
+    bool opened;
+};
+
+/* Opens a stage with options as on its command line: words separated by blanks, with quotes as in
+ * base/words.h.  `threads` is the default of an option of that name.  Always followed by
+ * fused_stage_close, also after an error; the error names the stage. */
+enum status fused_stage_open(struct fused_stage *g, const struct stage *stage, const char *options,
+                             int64_t threads, struct error *e);
+
+/* Calls its callback for the experiment, and for a frame.  An error names the stage. */
+enum status fused_stage_begin(struct fused_stage *g, struct experiment *x, struct error *e);
+enum status fused_stage_frame(struct fused_stage *g, struct frame *f, struct error *e);
+
+/* Closes the stage and frees what *g holds. */
+void fused_stage_close(struct fused_stage *g);
 
 /* Runs the stage as a program; returns the exit status. */
 int stage_main(const struct stage *stage, int argc, char **argv);

@@ -9,7 +9,7 @@
 #include "heap_card.h"
 #include "link/links.h"
 #include "link/pool.h"
-#include "stage/images.h"
+#include "stage/worker.h"
 
 enum { COUNT = 40000, BYTES = 4 * COUNT };
 
