@@ -17,7 +17,6 @@
 #include "base/idset.h"
 #include "link/endpoint.h"
 #include "link/exchange.h"
-#include "link/meter.h"
 #include "link/pool.h"
 #include "link/run.h"
 #include "link/stage_kind.h"
