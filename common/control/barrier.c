@@ -182,11 +182,11 @@ static bool skip_durable(struct stream *s)
     }
     const uint64_t total = id_set_size(&lacking);
     if (good && !total && s->window.total)
-        log_line(LOG_NOTICE, "all %" PRIu64 " frames are there: nothing to compute",
+        log_line(LOG_NOTICE, "all %" PRIu64 " frames exist already: nothing to compute",
                  s->window.total);
     else if (good && total < s->window.total)
-        log_line(LOG_INFO, "%" PRIu64 " of %" PRIu64 " frames are there", s->window.total - total,
-                 s->window.total);
+        log_line(LOG_INFO, "%" PRIu64 " of %" PRIu64 " frames exist already",
+                 s->window.total - total, s->window.total);
     if (good)
         exchange_set_list(&s->links->exchange, &lacking);
     else

@@ -16,7 +16,7 @@
 
 enum { NAMED_MAX = 16 };  // processes that broke the rules; further ones are counted
 
-const char fence_still[] = "stands still";
+const char fence_still[] = "hangs";
 
 const struct fenced *fence_find(const struct stream *s, const char *uuid)
 {
@@ -101,11 +101,11 @@ void outlaw(struct stream *s, struct peer *p, const char *text, ...)
     (void)vsnprintf(reason, sizeof reason, text, args);
     va_end(args);
     if (s->nout++ < NAMED_MAX)
-        log_line(LOG_WARNING, "%s (process %" PRId64 ") is out: %s", p->hello.stage, p->hello.pid,
-                 reason);
+        log_line(LOG_WARNING, "%s (process %" PRId64 ") is excluded: %s", p->hello.stage,
+                 p->hello.pid, reason);
     if (p->standing == PEER_IN) {
         holdings_void(s, p);
-        (void)snprintf(how, sizeof how, "is out: %s", reason);
+        (void)snprintf(how, sizeof how, "is excluded: %s", reason);
         fence_out(s, p, how, reason);
         return;
     }
@@ -119,8 +119,8 @@ void outlaw(struct stream *s, struct peer *p, const char *text, ...)
 void outlaw_count(const struct stream *s)
 {
     if (s->nout > NAMED_MAX)
-        log_line(LOG_WARNING, "%" PRIu64 " processes were put out, the first %d of them are named",
+        log_line(LOG_WARNING, "%" PRIu64 " processes were excluded, the first %d of them are named",
                  s->nout, NAMED_MAX);
     if (s->nrefused)
-        log_line(LOG_WARNING, "%" PRIu64 " hellos of strangers were refused", s->nrefused);
+        log_line(LOG_WARNING, "%" PRIu64 " hellos of unknown processes were refused", s->nrefused);
 }

@@ -198,7 +198,7 @@ static struct peer *get_peer(struct stream *s, const struct address *from, const
     struct roster *r = &s->roster;
     struct peer *p = roster_find(r, h->uuid), *here = roster_at(r, from);
     if (here && here != p) {
-        outlaw(s, here, "it says to be another process");
+        outlaw(s, here, "it claims to be another process");
         return NULL;
     }
     if (p && (p->standing == PEER_OUT || !is_same(&p->hello, h))) {

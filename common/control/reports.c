@@ -120,7 +120,7 @@ bool holdings_begin_again(struct stream *s)
     if (!s->unsafe.count || s->run->interrupts)
         return false;
     log_line(LOG_WARNING,
-             "%" PRIu64 " frames are computed again: only who is out acknowledged them",
+             "%" PRIu64 " frames are computed again: only excluded processes acknowledged them",
              id_set_size(&s->unsafe));
     const struct id_set *list = &s->links->exchange.list;
     holdings_check(s, id_set_add_set(&s->earlier, list));
@@ -143,8 +143,9 @@ static void give_up(struct stream *s, uint64_t id, uint32_t deaths, const struct
             (struct given_up){.frame = id, .deaths = deaths, .pid = by ? by->told.pid : 0};
         (void)snprintf(s->given_up.host, HOST_SIZE, "%s", by ? by->told.host : "");
     }
-    log_line(LOG_ERROR, "frame %" PRIu64 " is given up: %" PRIu32 " process%s died at work on it",
-             id, deaths, deaths > 1 ? "es" : "");
+    log_line(LOG_ERROR,
+             "frame %" PRIu64 " is given up: %" PRIu32 " process%s died while processing it", id,
+             deaths, deaths > 1 ? "es" : "");
 }
 
 /* Issues a lost frame again, or gives it up.  `at_work`: the process `by` (NULL if unknown) died
@@ -261,7 +262,7 @@ static bool has_room(struct stream *s, struct peer *p, size_t more)
     }
     if (s->nclaims <= CLAIMS_MAX)
         return true;
-    outlaw(s, most, "it says more of frames than there is room for");
+    outlaw(s, most, "it reports more ranges of frames than there is room for");
     return most != p;
 }
 
@@ -289,7 +290,7 @@ static void hear_have(struct stream *s, struct peer *p, const struct notice *n)
         if (id_set_covers(have, n->ids[i]))
             continue;
         if (have->count && n->ids[i].first <= have->ranges[have->count - 1].last) {
-            outlaw(s, p, "it says which frames it has in no order");
+            outlaw(s, p, "it lists its frames in no order");
             return;
         }
         holdings_check(s, id_set_add_range(&p->have, n->ids[i]));

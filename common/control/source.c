@@ -101,11 +101,11 @@ static bool recover_is_whole(struct stream *s, uint64_t now_ns)
     check_unheard(s, now_ns);
     if (!s->warned && run_is_silent(s->run, s->broken_ns, WARN_NS, now_ns)) {
         s->warned = true;
-        log_line(LOG_WARNING, "%s; waiting for another in its place", s->broken_by);
+        log_line(LOG_WARNING, "%s; waiting for a process to replace it", s->broken_by);
     }
     if (run_is_silent(s->run, s->broken_ns, (uint64_t)(s->run->settings.rejoin_timeout_s * 1e9),
                       now_ns))
-        run_stop(s->run, STATUS_FAILED, "%s, and nothing took its place", s->broken_by);
+        run_stop(s->run, STATUS_FAILED, "%s, and no process replaced it", s->broken_by);
     return false;
 }
 
@@ -218,9 +218,9 @@ static struct peer *find_rival(const struct stream *s, const struct peer *p)
 static void refuse_rival(struct stream *s, struct peer *p)
 {
     static const char reason[] = "another process takes frames in order, must be one";
-    log_line(LOG_WARNING, "%s (process %" PRId64 ") is out: %s", p->hello.stage, p->hello.pid,
+    log_line(LOG_WARNING, "%s (process %" PRId64 ") is excluded: %s", p->hello.stage, p->hello.pid,
              reason);
-    fence_out(s, p, "is out: another one takes frames in order", reason);
+    fence_out(s, p, "is excluded: another one takes frames in order", reason);
 }
 
 /* Sends the ids of the frames to come, if they have changed, to the processes that take frames in

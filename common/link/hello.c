@@ -198,7 +198,7 @@ static bool floods(struct link *l)
     if (!l || ++l->nhellos <= HELLOS_MAX)
         return false;
     if (l->nhellos == HELLOS_MAX + 1)
-        log_line(LOG_WARNING, "%s (process %" PRId64 ") is not listened to: it said hello %d times",
+        log_line(LOG_WARNING, "%s (process %" PRId64 ") is ignored: it said hello %d times",
                  l->peer.stage, l->peer.pid, HELLOS_MAX);
     return true;
 }
@@ -208,7 +208,7 @@ static bool is_lost(const struct links *ls, const struct port *port, const struc
 {
     const bool lost = h->wants == KIND_NONE && h->gives == KIND_NONE;
     if (lost && !ls->run->dropped)
-        log_line(LOG_WARNING, "%s asks at %s, where frames flow, not at the control endpoint",
+        log_line(LOG_WARNING, "%s asks at the data endpoint %s instead of the control endpoint",
                  h->stage, port->endpoint);
     return lost;
 }

@@ -95,8 +95,8 @@ static enum status choose_control(struct runtime *rt, char text[TYPED_SIZE], str
                        first->endpoint);
     } else if (first && !endpoint_is_local(first->endpoint)) {
         return error_set(e, STATUS_USAGE,
-                         "--out=%s leads to another host: say --control=ENDPOINT, where the "
-                         "stages over there reach this one",
+                         "--out=%s leads to another host: add --control=ENDPOINT, at which "
+                         "the stages on that host reach this one",
                          first->endpoint);
     } else if (first) {
         (void)snprintf(text, TYPED_SIZE, "@tcp://127.0.0.1:*");
@@ -117,7 +117,7 @@ static enum status open_control(struct runtime *rt, struct error *e)
         s = hello_check_control(&rt->links, e);
     if (s)
         return s;
-    log_line(LOG_INFO, "bragg-top %s shows what goes on", rt->run.control.endpoint);
+    log_line(LOG_INFO, "bragg-top %s shows the progress of this run", rt->run.control.endpoint);
     rt->source = source_open(&rt->run, &rt->links, e);
     return rt->source ? STATUS_OK : STATUS_FAILED;
 }

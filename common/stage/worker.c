@@ -255,7 +255,7 @@ static enum status return_pixels(struct worker *w, enum status s, struct error *
     switch (images_return(&w->images)) {
     case IMAGES_REPLACED:
         atomic_store(&w->rt.outcast, true);
-        return error_set(e, STATUS_FAILED, "the source took this process for dead");
+        return error_set(e, STATUS_FAILED, "the source presumed this process dead");
     case IMAGES_DAMAGED:
         return worker_damaged(w->route, e);
     default:
