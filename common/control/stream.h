@@ -172,7 +172,7 @@ void source_interrupt(struct stream *s);
 /* Tells all peers and observers `status` when the run ends before the stream does. */
 void source_say_end(struct stream *s, enum status status);
 
-/* --- peers.c: who takes part ----------------------------------------------- */
+/* --- roster.c: the list of peers ----------------------------------------------- */
 
 /* The peer with an address, with a uuid; NULL when there is none. */
 struct peer *roster_at(const struct roster *r, const struct address *address);
@@ -188,7 +188,7 @@ void roster_move(struct roster *r, struct peer *p, const struct address *address
 void roster_remove(struct roster *r, struct peer *p);
 void roster_clear(struct roster *r);
 
-/* --- peers.c: messages to them ---------------------------------------------- */
+/* --- roster.c: messages to peers ---------------------------------------------- */
 
 /* Sends a notice to a peer, or to all peers for NULL, unless it has left or is excluded. */
 void peer_send(struct stream *s, struct peer *p, enum message_type type, struct notice *n);
@@ -224,7 +224,14 @@ void claims_receive(struct stream *s, struct peer *p, enum message_type type,
  * may be gone. */
 void claims_check(struct stream *s, struct peer *p, uint64_t now_ns);
 
-/* --- reports.c: which frames they have, as far as their reports count ------- */
+/* --- roster.c: which frames peers have, as far as their reports count ------- */
+
+/* How many frames of the list were issued. */
+uint64_t holdings_issued(struct stream *s);
+
+/* Counts the frames of a process that frames can reach, those that were issued. */
+void holdings_count(struct stream *s, const struct peer *p, const struct id_range *ids,
+                    size_t nids);
 
 /* Frames can reach a process now: what it reported before counts. */
 void holdings_take(struct stream *s, struct peer *p);

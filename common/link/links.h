@@ -372,7 +372,7 @@ void shared_release(struct links *ls, struct link *l, uint64_t slots);
  * mapping of its pool, from the former link to the new one. */
 void shared_inherit(struct links *ls, struct link *l, struct link *former);
 
-/* --- peer_loss.c: dead neighbours, cut connections, lost messages ----------------- */
+/* --- peer_loss.c: dead neighbours, lost messages ---------------------------------- */
 
 /* Drops the links to neighbours that vanished without a bye. */
 void loss_check_peers(struct links *ls, uint64_t now_ns);
@@ -393,6 +393,8 @@ void loss_pump(struct links *ls, uint64_t now_ns);
 /* The lower end has answered: gives the credit of lost messages back. */
 void loss_answered(struct links *ls, struct link *l, const struct notice *n);
 
+/* --- connect.c: cut connections, corrupt messages, pipes -------------------------- */
+
 /* Finds connections that were cut, and connects again. */
 void reconnect_check(struct links *ls, uint64_t now_ns);
 
@@ -405,8 +407,6 @@ void reconnect_forget(struct links *ls);
 /* True when the connection of a port was cut, if this turn looks for cuts; ends this process when
  * no other connection can come about. */
 bool reconnect_is_cut(struct links *ls, struct port *port, uint64_t now_ns);
-
-/* --- pipe.c: neighbours at the other ends of pipes -------------------------------- */
 
 /* Reads from stdin, which has something to read or was closed. */
 void pipe_read(struct links *ls, uint64_t now_ns);

@@ -55,7 +55,7 @@ struct worker {
     const struct route *route;  // of the frame at hand; NULL in a source
 };
 
-/* --- worker.c, lineage.c, main.c --------------------------------------------------------- */
+/* --- worker.c, lineage.c, progress.c --------------------------------------------------------- */
 
 /* Identity class of a stage. */
 const char *stage_identity(const struct stage *stage, void *state);
@@ -86,10 +86,16 @@ enum status worker_damaged(const struct route *r, struct error *e);
  * also the experiment that it made.  Fused stages follow. */
 enum status worker_extend_lineage(struct worker *w, struct error *e);
 
+/* Draws nothing at all unless stderr is a terminal. */
+void progress_open(struct worker *w);
+
 /* Shows progress after a frame, whose pixels are still there: rewrites the line a few times a
  * second.  After the first frame compares the size of all files with the room on the disk, and
  * warns if there is not enough. */
 void progress_show(struct worker *w, const struct image *image);
+
+/* Ends the line: how many frames there are, how bright, and where.  `whole`: these are all. */
+void progress_end(struct worker *w, bool whole);
 
 /* Everything before the first frame; false in *more if the stream ends before it. */
 enum status worker_begin(struct worker *w, bool *more, struct error *e);
