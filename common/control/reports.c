@@ -5,9 +5,6 @@
  * the frames that were lost with it.  A report is accepted only for frames that were issued and
  * that can reach the process: a process that reports others is expelled.  A lost frame is issued
  * again, until too many processes have died while they were processing it.
- *
- * A frame that only one process has, in its memory, is in doubt until that process is known to
- * live.
  */
 #include "control/stream.h"
 
