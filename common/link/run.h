@@ -43,10 +43,10 @@ struct settings {
     bool insecure;             // tcp without keys
     int64_t window;            // source: frames under way
     int64_t attempts;          // source: deaths at work on a frame before it is given up
-    const char *groups;        // source: durable groups to wait for (groups.h); NULL: one
+    const char *groups;        // source: durable groups to wait for (stage_kind.h); NULL: one
     int transport;             // enum transport
-    const char *group;         // who shares frames with this process; NULL: that of its role
-    bool resume;               // last stages: continue what is there
+    const char *group;         // group whose processes share frames; NULL: that of the role
+    bool resume;               // sinks: continue existing output
     double start_timeout_s;
     double source_timeout_s;                        // 0: twice what the source calls dead
     double dead_after_s, hang_s, rejoin_timeout_s;  // source

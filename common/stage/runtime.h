@@ -45,10 +45,6 @@ struct runtime {
  * runtime_close also after an error. */
 enum status runtime_open(struct runtime *rt, struct error *e);
 
-/* The I/O thread: one loop over sockets, signals, pipes and timers until the run ends, then
- * runtime_disconnect; for pthread_create. */
-void *runtime_loop(void *runtime);
-
 /* The I/O thread: closes sockets, removes their files and the folder. */
 void runtime_disconnect(struct runtime *rt);
 

@@ -64,24 +64,6 @@ const char *stage_identity(const struct stage *stage, void *state);
  * they find no room.  The caller frees them with mem_free. */
 char *stage_words(const struct stage *stage, const void *state);
 
-/* Seals *m, of which it takes ownership and which holds the pixels of `image` (NULL: none), and
- * hands it to the I/O thread; false in *more at the end of the stream. */
-enum status worker_send(struct worker *w, enum message_type type, struct ticket t,
-                        struct message *m, const struct image *image, bool *more, struct error *e);
-
-/* Verifies the checksum of the payload.  A message that a network corrupted is `dropped`, and will
- * be sent again.  STATUS_FAILED if there was no network, or if no message gets through. */
-enum status worker_check_sum(struct worker *w, const struct item *item, bool *dropped,
-                             struct error *e);
-
-/* Finds the pixels that images_borrow took on the GPU.  A frame that cannot be read there is
- * `dropped`; it is sent again, and this process gets no more frames on a GPU. */
-enum status worker_find_on_card(struct worker *w, const struct item *item, bool *dropped,
-                                struct error *e);
-
-/* The error of a payload with another sum than its producer formed: STATUS_FAILED. */
-enum status worker_damaged(const struct route *r, struct error *e);
-
 /* Adds this stage to the lineage: its name, version, options and identity class; for a first stage
  * also the experiment that it made.  Fused stages follow. */
 enum status worker_extend_lineage(struct worker *w, struct error *e);
