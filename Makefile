@@ -195,7 +195,7 @@ SIMULATE_WRAPPED := mem_array mem_copy mem_grow mem_free clock_ns clock_gettime 
 # faster.  Not so what the linker replaces, which must not be inlined, nor builds with sanitizers, or
 # for gcov.
 SIMULATE_PLAIN := tests/simulate/seam.c $(patsubst %,common/%.c,base/alloc base/clock base/log link/endpoint control/restart control/fence)
-SIMULATE_ONE   := $(filter-out $(SIMULATE_PLAIN),$(wildcard tests/simulate/*.c) $(call sources,control link wire base) $(patsubst %,common/stage/%.c,turn close))
+SIMULATE_ONE   := $(filter-out $(SIMULATE_PLAIN),$(wildcard tests/simulate/*.c) $(call sources,control link wire base) $(patsubst %,common/stage/%.c,turn))
 SIMULATE_NAMES := $(foreach name,array copy grow free,-Dmem_$(name)=__wrap_mem_$(name))
 MOVES          := unrolled_loop:256:noalign$(,)libcall:-1:noalign
 SIMULATE_FLAGS := -flto=2 -fno-pie -fno-plt --param inline-unit-growth=300 --param max-inline-insns-auto=100 -mmemset-strategy=$(MOVES) -mmemcpy-strategy=$(MOVES) $(SIMULATE_PROFILE)

@@ -12,15 +12,13 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "link/credit.h"
-#include "link/pipe.h"
 
 static int by_uuid(const void *a, const void *b)
 {
     return strcmp(((const struct neighbour *)a)->uuid, ((const struct neighbour *)b)->uuid);
 }
 
-/* A process names this one as one before it. */
+/* True if a process lists `uuid` among the processes before it. */
 static bool names_upstream(const struct peer *p, const char *uuid)
 {
     for (size_t i = 0; i < p->hello.nupstreams; i++)
@@ -29,8 +27,8 @@ static bool names_upstream(const struct peer *p, const char *uuid)
     return false;
 }
 
-/* How far from the source a process is through `uuid`, which it names as the one before it; 0
- * unless frames reach that one, and it names the process, too, if it names any. */
+/* The distance of a process from the source through `uuid`, which the process lists as one before
+ * it.  0 unless frames reach `uuid`, and it lists the process as well, if it lists any. */
 static uint32_t hops_through(const struct stream *s, const char *uuid, const struct peer *p)
 {
     const struct peer *up = roster_find(&s->roster, uuid);
@@ -49,7 +47,7 @@ void barrier_sort(struct hello *h)
         qsort(h->downstreams, h->ndownstreams, sizeof *h->downstreams, by_uuid);
 }
 
-/* Finds who is reached. */
+/* Finds the processes that frames can reach, and their distances from the source. */
 static void find_reached(struct stream *s)
 {
     struct peer *first = s->roster.first;
@@ -71,7 +69,8 @@ static void find_reached(struct stream *s)
     }
 }
 
-/* A group that nobody asked for: it gets frames, and nobody waits until it has them. */
+/* Warns of a group that --groups does not ask for: it gets frames, but the run does not wait until
+ * it has them. */
 static void say_spare(struct stream *s, const char *group)
 {
     for (size_t i = 0; i < s->nspare; i++)
@@ -84,7 +83,7 @@ static void say_spare(struct stream *s, const char *group)
              s->run->settings.groups ? s->run->settings.groups : "1");
 }
 
-/* The bit of a group; 0 when it is not asked for. */
+/* The bit of a group; 0 if --groups does not ask for it. */
 static uint64_t group_bit(struct stream *s, const char *group)
 {
     size_t i = 0;
@@ -95,13 +94,13 @@ static uint64_t group_bit(struct stream *s, const char *group)
     return i < s->ndurable ? UINT64_C(1) << i : 0;
 }
 
-/* Gives durable processes the bits of their groups; before frames flow anew each time, first to
- * groups that have said which frames they have, as they came. */
+/* Gives durable processes the bits of their groups.  Until frames flow this is done from scratch
+ * each time, and groups that have listed their frames come first. */
 static void settle_groups(struct stream *s)
 {
     s->ndurable = s->open_ns ? s->ndurable : 0;
     for (struct peer *p = s->roster.first; p && !s->open_ns; p = p->next)
-        p->durable = 0;  // who is out of reach now may have had a bit that another group gets
+        p->durable = 0;  // the bit of a process out of reach may go to another group
     for (int round = 0; round < 2; round++)
         for (struct peer *p = s->roster.first; p; p = p->next)
             if (p->hops && p->hello.durable && (round || p->announced)) {
@@ -132,7 +131,7 @@ uint64_t barrier_reach(struct stream *s)
     return s->reach = durable;
 }
 
-/* Somebody names this process as the one before it. */
+/* True if some process lists this one as the one before it. */
 static bool has_downstream(const struct stream *s, const char *uuid)
 {
     const struct peer *p = s->roster.first;
@@ -159,7 +158,7 @@ static void name_missing(struct stream *s)
         run_stop(s->run, STATUS_FAILED, "no stage is connected to my output");
 }
 
-/* Takes off the ids what the processes of a group have. */
+/* Removes from the ids those that the processes of a group have. */
 static bool take_off(const struct stream *s, uint64_t group, struct id_set *ids)
 {
     bool good = true;
@@ -169,7 +168,7 @@ static bool take_off(const struct stream *s, uint64_t group, struct id_set *ids)
     return good;
 }
 
-/* Takes off the list what all groups have. */
+/* Removes from the list the frames that all groups have. */
 static bool skip_durable(struct stream *s)
 {
     const struct id_set *list = &s->links->exchange.list;
@@ -183,11 +182,11 @@ static bool skip_durable(struct stream *s)
     }
     const uint64_t total = id_set_size(&lacking);
     if (good && !total && s->window.total)
-        log_line(LOG_NOTICE, "all %" PRIu64 " frames are there: nothing to compute",
+        log_line(LOG_NOTICE, "all %" PRIu64 " frames exist already: nothing to compute",
                  s->window.total);
     else if (good && total < s->window.total)
-        log_line(LOG_INFO, "%" PRIu64 " of %" PRIu64 " frames are there", s->window.total - total,
-                 s->window.total);
+        log_line(LOG_INFO, "%" PRIu64 " of %" PRIu64 " frames exist already",
+                 s->window.total - total, s->window.total);
     if (good)
         exchange_set_list(&s->links->exchange, &lacking);
     else
@@ -207,7 +206,7 @@ void barrier_try(struct stream *s, uint64_t now_ns)
         }
         s->open_ns = now_ns;
         s->links->changed = true;
-        credit_await(s->links, s->durable, s->ndurable);
+        credit_set_groups(s->links, s->durable, s->ndurable);
         peer_welcome(s, NULL);
     } else if ((double)(now_ns - s->ready_ns) > s->run->settings.start_timeout_s * 1e9) {
         name_missing(s);

@@ -1,3 +1,8 @@
+/*
+ * Processes that are excluded from the run: dead ones, ones that hang, and ones that broke the
+ * rules. All processes learn of it, drop their links to the excluded process, and ignore it.  If it
+ * still lives, it ends.
+ */
 #include "control/stream.h"
 
 #include <inttypes.h>
@@ -8,11 +13,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "link/death.h"
 
-enum { NAMED_MAX = 16 };  // of those who break the rules; further ones are counted
+enum { NAMED_MAX = 16 };  // processes that broke the rules; further ones are counted
 
-const char fence_still[] = "stands still";
+const char fence_still[] = "hangs";
 
 const struct fenced *fence_find(const struct stream *s, const char *uuid)
 {
@@ -22,8 +26,8 @@ const struct fenced *fence_find(const struct stream *s, const char *uuid)
     return NULL;
 }
 
-/* bragg-run, which sees how its processes end, lists those that were killed from outside in
- * a file, a line "PID HOST" for each. */
+/* True if a process was killed from outside: bragg-run, which sees how its processes end, lists
+ * such processes in a file, with a line "PID HOST" for each. */
 static bool was_killed(const struct hello *h)
 {
     const char *path = getenv("BRAGG_KILLED");
@@ -38,9 +42,9 @@ static bool was_killed(const struct hello *h)
     return found;
 }
 
-/* The frame at hand is to blame when its process stands still, or died of itself; who is frozen,
- * or killed from outside, would have been so at any frame. */
-static void remember(struct stream *s, const struct peer *p, const char *how)
+/* Notes an excluded process.  The frame that it was processing is to blame if the process hangs or
+ * died by itself, but not if it is frozen or was killed from outside. */
+static void note_fenced(struct stream *s, const struct peer *p, const char *how)
 {
     struct fenced *f = &s->fenced[s->nfenced++ % STATUS_FENCED_MAX];
     *f = (struct fenced){.blames = how == fence_still || (p->lost_ns && !was_killed(&p->hello)),
@@ -51,8 +55,8 @@ static void remember(struct stream *s, const struct peer *p, const char *how)
     (void)snprintf(f->told.reason, sizeof f->told.reason, "%.31s", how);
 }
 
-/* Tells a process, NULL: all, who is out. */
-static void tell(struct stream *s, struct peer *to, const char *uuid, const char *reason)
+/* Tells a process, or all for NULL, which process is excluded. */
+static void send_fence(struct stream *s, struct peer *to, const char *uuid, const char *reason)
 {
     struct notice n = {0};
     memcpy(n.uuid, uuid, sizeof n.uuid);
@@ -62,28 +66,28 @@ static void tell(struct stream *s, struct peer *to, const char *uuid, const char
 
 void fence_unheard(struct stream *s, const char *uuid)
 {
-    tell(s, NULL, uuid, "");
-    death_bury(s->links, uuid);
+    send_fence(s, NULL, uuid, "");
+    loss_exclude(s->links, uuid);
 }
 
 void fence_out(struct stream *s, struct peer *p, const char *how, const char *reason)
 {
-    if (p->standing != PEER_IN) {  // nobody else has heard of it
-        tell(s, p, p->hello.uuid, reason);
+    if (p->standing != PEER_IN) {  // other processes do not know it
+        send_fence(s, p, p->hello.uuid, reason);
         roster_remove(&s->roster, p);
         return;
     }
-    remember(s, p, how);
+    note_fenced(s, p, how);
     if (p->hello.in_memory)
         holdings_void(s, p);
     (void)snprintf(s->broken_by, sizeof s->broken_by, "%s (process %" PRId64 ") %s", p->hello.stage,
                    p->hello.pid, how);
-    tell(s, NULL, p->hello.uuid, reason);
-    death_bury(s->links, p->hello.uuid);
+    send_fence(s, NULL, p->hello.uuid, reason);
+    loss_exclude(s->links, p->hello.uuid);
     roster_remove(&s->roster, p);
     s->links->changed = true;
     if (s->broken_ns)
-        s->broken_ns = clock_ns();  // this one is waited for as long as the one before
+        s->broken_ns = clock_ns();  // the wait for a replacement begins again
     if (!*reason && !s->run->stopping && s->open_ns &&
         (barrier_reach(s) & s->window.required) == s->window.required)
         log_line(LOG_WARNING, "%s; going on without it", s->broken_by);
@@ -97,15 +101,15 @@ void outlaw(struct stream *s, struct peer *p, const char *text, ...)
     (void)vsnprintf(reason, sizeof reason, text, args);
     va_end(args);
     if (s->nout++ < NAMED_MAX)
-        log_line(LOG_WARNING, "%s (process %" PRId64 ") is out: %s", p->hello.stage, p->hello.pid,
-                 reason);
+        log_line(LOG_WARNING, "%s (process %" PRId64 ") is excluded: %s", p->hello.stage,
+                 p->hello.pid, reason);
     if (p->standing == PEER_IN) {
         holdings_void(s, p);
-        (void)snprintf(how, sizeof how, "is out: %s", reason);
+        (void)snprintf(how, sizeof how, "is excluded: %s", reason);
         fence_out(s, p, how, reason);
         return;
     }
-    tell(s, p, p->hello.uuid, reason);
+    send_fence(s, p, p->hello.uuid, reason);
     id_set_clear(&p->have);
     id_set_clear(&p->acked);
     p->standing = PEER_OUT;
@@ -115,8 +119,8 @@ void outlaw(struct stream *s, struct peer *p, const char *text, ...)
 void outlaw_count(const struct stream *s)
 {
     if (s->nout > NAMED_MAX)
-        log_line(LOG_WARNING, "%" PRIu64 " processes were put out, the first %d of them are named",
+        log_line(LOG_WARNING, "%" PRIu64 " processes were excluded, the first %d of them are named",
                  s->nout, NAMED_MAX);
     if (s->nrefused)
-        log_line(LOG_WARNING, "%" PRIu64 " hellos of strangers were refused", s->nrefused);
+        log_line(LOG_WARNING, "%" PRIu64 " hellos of unknown processes were refused", s->nrefused);
 }

@@ -1,27 +1,27 @@
+/*
+ * A process other than the source: what it reports to the source, and what it does when the source
+ * asks.  It reports that it lives, which frames it holds, which are durable, and which were lost.
+ */
 #include "control/member.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "link/credit.h"
-#include "link/death.h"
-#include "link/reconnect.h"
-#include "link/send.h"
 
 enum { HAVE_AT_ONCE = 1024 };  // ranges that a message has room for
 
 static const struct address source = {0};
 
-/* The source, while there is a way to it. */
-static void tell(struct member *me, enum message_type type, struct notice *n)
+/* Sends a notice to the source, if there is a connection. */
+static void send_to_source(struct member *me, enum message_type type, struct notice *n)
 {
     if (me->run->control.socket)
         (void)send_notice(me->run, &me->run->control, &source, type, n);
 }
 
-/* Tells the stage before what has become durable, that it may go on, and the source, for which
- * acknowledgements go together as long as it need not wait for them. */
+/* Returns the credit of frames that have become durable, and acknowledges them to the source.
+ * Acknowledgements are sent together as long as the source need not wait for them. */
 static void send_durable(struct member *me, bool at_once, uint64_t now_ns)
 {
     struct id_set *acks = &me->links->acks;
@@ -38,7 +38,7 @@ static void send_durable(struct member *me, bool at_once, uint64_t now_ns)
     if (!acks->count || !due)
         return;
     struct notice n = {.nids = acks->count, .ids = acks->ranges};
-    tell(me, MESSAGE_ACK, &n);
+    send_to_source(me, MESSAGE_ACK, &n);
     id_set_empty(acks);
     me->acked_ns = now_ns;
 }
@@ -51,19 +51,19 @@ static void on_notice(struct member *me, const struct route *r, const struct not
             me->run->patience_ns = (uint64_t)(n->dead_after_s * 1e9);
         atomic_store(&me->run->window, n->window);
         me->welcomed = true;
-        credit_await(me->links, n->groups, n->ngroups);
+        credit_set_groups(me->links, n->groups, n->ngroups);
         if (n->known)
             exchange_set_total(&me->links->exchange, n->total);
         break;
     case MESSAGE_ORDER:
         if (me->run->settings.order)
-            order_listen(me->links, n);
+            order_update(me->links, n);
         break;
     case MESSAGE_FENCE:
         if (strcmp(n->uuid, me->run->uuid) == 0)
             run_leave(me->run, n->reason);
         else
-            death_bury(me->links, n->uuid);
+            loss_exclude(me->links, n->uuid);
         break;
     case MESSAGE_BYE:
         run_stop(me->run, n->status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED : STATUS_FAILED,
@@ -72,7 +72,7 @@ static void on_notice(struct member *me, const struct route *r, const struct not
     case MESSAGE_FREE: {
         send_durable(me, true, clock_ns());
         struct notice bye = {.counts_durable = role_is_sink(&me->run->role), .durable = me->made};
-        tell(me, MESSAGE_BYE, &bye);
+        send_to_source(me, MESSAGE_BYE, &bye);
         (void)run_end(me->run, ENDING_COMPLETE,
                       me->run->interrupts || n->status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED
                       : n->status                                            ? STATUS_FAILED
@@ -84,7 +84,7 @@ static void on_notice(struct member *me, const struct route *r, const struct not
     }
 }
 
-/* Another source answers where ours was.  Through a pipe there is no way to its stages. */
+/* True if another source answers where ours was.  Stages in a pipe cannot reach its stages. */
 static bool is_new_source(const struct member *me, const struct route *r)
 {
     return r->type == MESSAGE_WELCOME && me->run->id && r->run && r->run != me->run->id &&
@@ -104,7 +104,8 @@ bool member_receive(struct member *me)
         struct notice n = {0};
         const bool damaged = got != PORT_MESSAGE || route_open(&r, &m, NULL) != STATUS_OK;
         if (damaged || r.type == MESSAGE_HELLO)
-            me->links->changed = true;  // whatever it was, the source repeats what matters
+            me->links->changed =
+                true;  // it may have been anything: a hello makes the source repeat what matters
         if (!damaged && run_is_ours(me->run, &r) &&
             (r.type == MESSAGE_HELLO || control_notice_decode(r.type, &n, &m, NULL) == STATUS_OK)) {
             me->heard_ns = clock_ns();
@@ -130,7 +131,7 @@ static void connect_source(struct member *me, uint64_t now_ns)
     me->links->changed = true;
 }
 
-/* Tells the source what is durable from the start, so that it may count on this sink. */
+/* Lists for the source the frames that are durable from the start. */
 static void announce(struct member *me)
 {
     const struct id_set *have = &me->links->exchange.have;
@@ -141,11 +142,11 @@ static void announce(struct member *me)
                            .ids = left ? have->ranges + told : NULL};
         told += n.nids;
         n.known = told == have->count;
-        tell(me, MESSAGE_HAVE, &n);
+        send_to_source(me, MESSAGE_HAVE, &n);
     } while (told < have->count);
 }
 
-/* Says hello when that is due. */
+/* Says hello to the source if that is due. */
 static void greet_source(struct member *me)
 {
     const bool sink = role_is_sink(&me->run->role);
@@ -179,17 +180,17 @@ static void send_heartbeat(struct member *me, uint64_t now_ns)
     me->beat_ns = now_ns;
     me->worked = work.frames > 0;
     const struct exchange_view view = exchange_look(&me->links->exchange);
-    me->links->ticks += view.waiting;  // who waits for others does not stand still
+    me->links->ticks += view.waiting;  // a process that waits for others does not hang
     struct id_set ids = credit_ids(me->links);
-    /* Rows tell most; without them who uses the CPU is at work. */
+    /* Rows show progress best; without them, CPU time does. */
     const uint64_t within = view.rows ? atomic_load(view.rows) : meter_cpu_steps(&me->links->meter);
     struct notice n = {
         .progress = me->links->ticks + within, .work = work, .nids = ids.count, .ids = ids.ranges};
-    tell(me, MESSAGE_HEARTBEAT, &n);
+    send_to_source(me, MESSAGE_HEARTBEAT, &n);
     id_set_clear(&ids);
 }
 
-/* How long the source may be silent: it may have died and be started again. */
+/* How long the source may be silent; if it has died, it may be started again. */
 static uint64_t source_patience(const struct member *me)
 {
     const struct settings *o = &me->run->settings;
@@ -199,19 +200,20 @@ static uint64_t source_patience(const struct member *me)
                                    : 2 * me->run->patience_ns;
 }
 
-/* Which frames were where a link ended, while the source can be told. */
+/* Reports to the source the frames that were at the ends of links which ended. */
 static void send_lost(struct member *me)
 {
     for (struct lost *l; (l = links_take_lost(me->links));) {
         struct notice n = {
             .nids = l->nids, .ids = l->ids, .status = l->died ? STATUS_FAILED : STATUS_OK};
         memcpy(n.uuid, l->uuid, sizeof n.uuid);
-        tell(me, MESSAGE_LOST, &n);
+        send_to_source(me, MESSAGE_LOST, &n);
         mem_free(l);
     }
 }
 
-/* A host that is gone ends no connection: another one finds the source that was started again. */
+/* True if the connection seems to lead nowhere: a host that vanishes does not end its connections.
+ * A new connection finds a source that was started again. */
 static bool is_half_open(const struct member *me, uint64_t now_ns)
 {
     const struct run *run = me->run;
@@ -249,5 +251,5 @@ void member_say_bye(struct member *me, enum status status)
 {
     struct notice bye = {
         .status = (int)status, .said = true, .leaves = me->run->ending == ENDING_DEPARTED};
-    tell(me, MESSAGE_BYE, &bye);
+    send_to_source(me, MESSAGE_BYE, &bye);
 }

@@ -2,18 +2,17 @@
  * What the source does with the messages of the other processes, the peers.  Every message is
  * checked against what its sender may send, and how often, before it changes anything.
  */
+#include "control/stream.h"
+
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "control/source.h"
-#include "control/stream.h"
-#include "link/death.h"
-#include "link/send.h"
 
 enum { RECEIVE_AT_ONCE = 256 };
-/* What a stranger may say, and how often anybody hello: at once, and in a second. */
+/* How many messages a process outside the run may send, and how many hellos any process: at once,
+ * and per second. */
 static const double BURST = 4096, PER_S = 50;
 
 bool allowance_use(struct allowance *a, double burst, double per_s, uint64_t now_ns)
@@ -27,7 +26,7 @@ bool allowance_use(struct allowance *a, double burst, double per_s, uint64_t now
     return true;
 }
 
-/* Who is none of the list may be answered. */
+/* True if a process that is no peer may get an answer now. */
 static bool may_answer(struct stream *s)
 {
     return allowance_use(&s->answers, BURST, PER_S, clock_ns());
@@ -40,30 +39,30 @@ static void send_fence(struct stream *s, const struct address *to, const char *u
     (void)send_notice(s->run, &s->run->control, to, MESSAGE_FENCE, &out);
 }
 
-/* Of its neighbours those that are out: it may have missed that. */
+/* Tells a process which of its neighbours are excluded: it may have missed that. */
 static void repeat_fences(struct stream *s, const struct peer *p, const struct neighbour *list,
                           size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (death_is_known(s->links, list[i].uuid))
+        if (loss_is_excluded(s->links, list[i].uuid))
             send_fence(s, &p->address, list[i].uuid);
 }
 
-/* A process remains what it is. */
+/* True if two hellos come from the same process. */
 static bool is_same(const struct hello *a, const struct hello *b)
 {
     return a->pid == b->pid && strcmp(a->host, b->host) == 0 && a->durable == b->durable &&
            strcmp(a->stage, b->stage) == 0 && strcmp(a->group, b->group) == 0;
 }
 
-/* The process that says hello, through a new connection when the former was cut; new in
- * the list if it is new.  NULL for one that is refused. */
+/* The process that says hello; it is added to the list if it is new, and may come through a new
+ * connection if the former one was cut.  NULL if it is refused. */
 static struct peer *get_peer(struct stream *s, const struct address *from, const struct hello *h)
 {
     struct roster *r = &s->roster;
     struct peer *p = roster_find(r, h->uuid), *here = roster_at(r, from);
     if (here && here != p) {
-        outlaw(s, here, "it says to be another process");
+        outlaw(s, here, "it claims to be another process");
         return NULL;
     }
     if (p && (p->standing == PEER_OUT || !is_same(&p->hello, h))) {
@@ -79,14 +78,14 @@ static struct peer *get_peer(struct stream *s, const struct address *from, const
     return p;
 }
 
-/* Takes over what *h holds, and welcomes it. */
+/* Takes over the contents of *h, and welcomes the process. */
 static void enter(struct stream *s, const struct address *from, struct hello *h)
 {
     struct peer *p = get_peer(s, from, h);
     if (!p)
         return;
     if (!p->hello.stage[0]) {
-        returning_came(s, h);
+        rejoin_note_arrival(s, h);
         /* A stage in the middle does not wait for frames that may have passed before it came. */
         p->order_from = h->gives ? exchange_look(&s->links->exchange).issued : 0;
     }
@@ -106,8 +105,8 @@ static void enter(struct stream *s, const struct address *from, struct hello *h)
         peer_send_free(s, p);
 }
 
-/* Who neither takes nor gives only watches, and need not know the run.  False when it is dropped.
- */
+/* Takes a hello.  A process that neither takes nor gives frames is an observer, and need not know
+ * the run.  False if the hello is dropped. */
 static bool on_hello(struct stream *s, const struct address *from, const struct route *r,
                      const struct message *m)
 {
@@ -119,7 +118,7 @@ static bool on_hello(struct stream *s, const struct address *from, const struct 
             status_answer(s, from);
     } else if (!good || from->watches || !run_is_ours(s->run, r)) {
         good = false;
-    } else if (death_is_known(s->links, h.uuid)) {
+    } else if (loss_is_excluded(s->links, h.uuid)) {
         good = may_answer(s);
         if (good)
             send_fence(s, from, h.uuid);
@@ -130,7 +129,7 @@ static bool on_hello(struct stream *s, const struct address *from, const struct 
     return good;
 }
 
-/* How a process ended, unless somebody has said so. */
+/* Says how a process ended, unless the process has said so itself. */
 static void say_end(const struct peer *p, const struct notice *n, enum log_level level)
 {
     if (!n->said)
@@ -142,7 +141,7 @@ static void on_bye(struct stream *s, struct peer *p, const struct notice *n)
 {
     s->links->changed = true;
     const bool leaves = n->leaves && n->status == STATUS_OK && p->hello.gives;
-    if (p->standing != PEER_IN || leaves) {  // the stream does without it
+    if (p->standing != PEER_IN || leaves) {  // the stream goes on without it
         if (n->status != STATUS_OK)
             say_end(p, n, LOG_WARNING);
         roster_remove(&s->roster, p);
@@ -173,10 +172,10 @@ static void hear(struct stream *s, struct peer *p, const struct route *r, const 
     else if (r->type == MESSAGE_BYE)
         on_bye(s, p, n);
     else
-        claims_hear(s, p, r->type, n);
+        claims_receive(s, p, r->type, n);
 }
 
-/* True when a message of a process may be looked at. */
+/* True if a message of a process may be read; expels a process that sends too many. */
 static bool is_heard(struct stream *s, struct peer *p, enum message_type type)
 {
     if ((p->standing == PEER_NEW || type == MESSAGE_HELLO) &&
@@ -187,15 +186,16 @@ static bool is_heard(struct stream *s, struct peer *p, enum message_type type)
     return true;
 }
 
-/* What cannot be taken as it is: it may have been a hello, or come from another run. */
+/* Answers a message that cannot be used: it may come from another run, or from a process whose
+ * hello was lost. */
 static void answer(struct stream *s, const struct address *from, const struct route *r,
                    const struct message *m)
 {
     if (from->watches || !r->run || !may_answer(s))
         return;
     if (r->run != s->run->id)
-        returning_tell(s, from, r, m);  // of run 0 while ours is not known
-    else                                // its hello was lost, or it is out and has missed that
+        rejoin_answer(s, from, r, m);  // with run 0 while ours is not known
+    else                               // its hello was lost, or it has missed that it is excluded
         (void)send_hello(s->links, &s->run->control, from);
 }
 
@@ -206,7 +206,7 @@ static bool dispatch(struct stream *s, const struct address *from, const struct 
     struct notice n;
     struct peer *p = roster_at(&s->roster, from);
     if (p && !peer_is_here(p)) {
-        p->heard_ns = clock_ns();  // so long it stays out
+        p->heard_ns = clock_ns();  // it stays excluded while it sends messages
         return false;
     }
     const bool damaged = route_open(&r, m, NULL) != STATUS_OK;

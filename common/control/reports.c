@@ -15,122 +15,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* --- claims: what a process reports before and after its frames are known -------- */
-
-/* Ranges of ids that all processes together may claim to have, and to have had before frames could
- * reach them. */
-enum { CLAIMS_MAX = 1 << 20 };
-
-/* True when all of a notice was issued: else its sender is out, for what it `did`. */
-static bool is_of_issued(struct stream *s, struct peer *p, const struct notice *n, const char *did)
-{
-    const uint64_t places = holdings_issued(s);
-    for (size_t i = 0; i < n->nids; i++) {
-        uint64_t other;
-        if (id_set_covers(&s->earlier, n->ids[i]) ||
-            window_covers(&s->window, n->ids[i], places, &other))
-            continue;
-        outlaw(s, p, "it %s frame %" PRIu64 ", which was not issued", did, other);
-        return false;
-    }
-    return true;
-}
-
-/* True when there is room for `more` ranges of a process; it is made at the expense of who has said
- * most of those that frames do not reach, and of itself when there is none. */
-static bool has_room(struct stream *s, struct peer *p, size_t more)
-{
-    size_t largest = 0;
-    struct peer *most = p;
-    s->nclaims += more;
-    if (s->nclaims <= CLAIMS_MAX)
-        return true;
-    s->nclaims = 0;
-    for (struct peer *q = s->roster.first; q; q = q->next) {
-        const size_t claims = q->have.count + (q->standing == PEER_NEW ? q->acked.count : 0);
-        s->nclaims += claims;
-        if (q->standing == PEER_NEW && claims > largest) {
-            largest = claims;
-            most = q;
-        }
-    }
-    if (s->nclaims <= CLAIMS_MAX)
-        return true;
-    outlaw(s, most, "it says more of frames than there is room for");
-    return most != p;
-}
-
-static void hear_ack(struct stream *s, struct peer *p, const struct notice *n)
-{
-    if (!is_of_issued(s, p, n, "acknowledged"))
-        return;
-    const size_t before = p->acked.count;
-    if (!before)
-        p->early_ns = p->heard_ns;
-    for (size_t i = 0; i < n->nids; i++)
-        holdings_check(s, id_set_add_range(&p->acked, n->ids[i]));
-    if (p->standing == PEER_IN)
-        holdings_count(s, p, n->ids, n->nids);
-    else if (p->acked.count > before)
-        (void)has_room(s, p, p->acked.count - before);
-}
-
-/* Ascending, so that a set of them is quickly made; all of it may come again. */
-static void hear_have(struct stream *s, struct peer *p, const struct notice *n)
-{
-    const struct id_set *have = &p->have;
-    const size_t before = have->count;
-    for (size_t i = 0; i < n->nids; i++) {
-        if (id_set_covers(have, n->ids[i]))
-            continue;
-        if (have->count && n->ids[i].first <= have->ranges[have->count - 1].last) {
-            outlaw(s, p, "it says which frames it has in no order");
-            return;
-        }
-        holdings_check(s, id_set_add_range(&p->have, n->ids[i]));
-    }
-    if (!has_room(s, p, have->count - before))
-        return;
-    if (n->known)
-        p->announced = s->links->changed = true;
-    if (p->standing == PEER_IN && n->known)
-        holdings_count(s, p, have->ranges, have->count);
-}
-
-/* What was lost on the way to a process that nobody knows comes to light as nobody lists it. */
-static void hear_lost(struct stream *s, struct peer *p, const struct notice *n)
-{
-    if (is_of_issued(s, p, n, "lost") && p->standing == PEER_IN)
-        lost_hear(s, n->uuid, n->status != STATUS_OK, n->ids, n->nids);
-}
-
-void claims_hear(struct stream *s, struct peer *p, enum message_type type, const struct notice *n)
-{
-    if (type == MESSAGE_ACK)
-        hear_ack(s, p, n);
-    else if (type == MESSAGE_HAVE)
-        hear_have(s, p, n);
-    else if (type == MESSAGE_LOST)
-        hear_lost(s, p, n);
-}
-
-/* While the run is broken nobody can be reached.  That it is comes to light one silence after the
- * frames came; so the time begins anew then, and is twice as long.  The end of the run does not cut
- * it short: who has a frame of a worker that died unheard may just be on its way. */
-void claims_check(struct stream *s, struct peer *p, uint64_t now_ns)
-{
-    if (p->standing != PEER_NEW || !p->acked.count)
-        return;
-    if (s->broken_ns)
-        p->early_ns = now_ns;
-    if (now_ns > p->early_ns + 2 * s->run->patience_ns)
-        outlaw(s, p, "it has frame %" PRIu64 ", and no stage sends it any",
-               p->acked.ranges[0].first);
-}
-
 /* --- lost frames --------------------------------------------------------------- */
 
-/* Gives a frame up.  Watchers are shown the first one. */
+/* Gives a frame up.  Observers see the first such frame. */
 static void give_up(struct stream *s, uint64_t id, uint32_t deaths, const struct fenced *by)
 {
     if (!s->given_up.deaths) {
@@ -138,11 +25,13 @@ static void give_up(struct stream *s, uint64_t id, uint32_t deaths, const struct
             (struct given_up){.frame = id, .deaths = deaths, .pid = by ? by->told.pid : 0};
         (void)snprintf(s->given_up.host, HOST_SIZE, "%s", by ? by->told.host : "");
     }
-    log_line(LOG_ERROR, "frame %" PRIu64 " is given up: %" PRIu32 " process%s died at work on it",
-             id, deaths, deaths > 1 ? "es" : "");
+    log_line(LOG_ERROR,
+             "frame %" PRIu64 " is given up: %" PRIu32 " process%s died while processing it", id,
+             deaths, deaths > 1 ? "es" : "");
 }
 
-/* `at_work`: the process `by`, NULL when that is not known, died at work on it. */
+/* Issues a lost frame again, or gives it up.  `at_work`: the process `by` (NULL if unknown) died
+ * while it was processing the frame. */
 static void lose(struct stream *s, uint64_t place, bool at_work, const struct fenced *by)
 {
     const uint64_t id = window_id(&s->window, place);
@@ -153,8 +42,10 @@ static void lose(struct stream *s, uint64_t place, bool at_work, const struct fe
         run_stop(s->run, STATUS_FAILED, "out of memory for frames to issue again");
 }
 
-void lost_hear(struct stream *s, const char *uuid, bool died, const struct id_range *ids,
-               size_t nids)
+/* Frames, in the order in which they were sent, got lost at the process `uuid`: with the process,
+ * which was processing the first of them when it died, or with a connection. */
+static void report_lost(struct stream *s, const char *uuid, bool died, const struct id_range *ids,
+                        size_t nids)
 {
     const struct fenced *by = fence_find(s, uuid);
     const bool blames = died && (!by || by->blames);
@@ -173,12 +64,12 @@ void lost_collect(struct stream *s)
         window_listed(&s->window, passed->ranges[i], true, now_ns);
     id_set_empty(passed);
     for (struct lost *l; (l = links_take_lost(s->links));) {
-        lost_hear(s, l->uuid, l->died, l->ids, l->nids);
+        report_lost(s, l->uuid, l->died, l->ids, l->nids);
         mem_free(l);
     }
 }
 
-/* What a last stage holds is of use to its group. */
+/* Notes the frames that sinks of a group hold: they need not be issued again for the group. */
 static void note_held(struct window *w, const struct id_set *ids, uint64_t group)
 {
     for (size_t i = 0; i < ids->count; i++) {
@@ -191,7 +82,7 @@ static void note_held(struct window *w, const struct id_set *ids, uint64_t group
 void lost_unlisted(struct stream *s, uint64_t now_ns)
 {
     struct window *w = &s->window;
-    uint64_t rounds_ns = now_ns;  // since then everybody said twice what it holds
+    uint64_t rounds_ns = now_ns;  // since then every process has listed its frames twice
     for (const struct peer *p = s->roster.first; p; p = p->next) {
         if (p->standing != PEER_IN)
             continue;
@@ -210,4 +101,119 @@ void lost_unlisted(struct stream *s, uint64_t now_ns)
         if (f->listed_ns < rounds_ns && lacking)
             lose(s, at, false, NULL);
     }
+}
+
+/* --- claims: what a process reports before and after its frames are known -------- */
+
+/* Ranges of ids that all processes together may claim to have, and to have had before frames could
+ * reach them. */
+enum { CLAIMS_MAX = 1 << 20 };
+
+/* True if all ids of a notice were issued; else its sender is expelled, for what it `did`. */
+static bool is_of_issued(struct stream *s, struct peer *p, const struct notice *n, const char *did)
+{
+    const uint64_t places = holdings_issued(s);
+    for (size_t i = 0; i < n->nids; i++) {
+        uint64_t other;
+        if (id_set_covers(&s->earlier, n->ids[i]) ||
+            window_covers(&s->window, n->ids[i], places, &other))
+            continue;
+        outlaw(s, p, "it %s frame %" PRIu64 ", which was not issued", did, other);
+        return false;
+    }
+    return true;
+}
+
+/* True if there is room for `more` ranges of a process.  If there is not, the process with the most
+ * ranges among those that frames do not reach is expelled, or else this one. */
+static bool has_room(struct stream *s, struct peer *p, size_t more)
+{
+    size_t largest = 0;
+    struct peer *most = p;
+    s->nclaims += more;
+    if (s->nclaims <= CLAIMS_MAX)
+        return true;
+    s->nclaims = 0;
+    for (struct peer *q = s->roster.first; q; q = q->next) {
+        const size_t claims = q->have.count + (q->standing == PEER_NEW ? q->acked.count : 0);
+        s->nclaims += claims;
+        if (q->standing == PEER_NEW && claims > largest) {
+            largest = claims;
+            most = q;
+        }
+    }
+    if (s->nclaims <= CLAIMS_MAX)
+        return true;
+    outlaw(s, most, "it reports more ranges of frames than there is room for");
+    return most != p;
+}
+
+static void hear_ack(struct stream *s, struct peer *p, const struct notice *n)
+{
+    if (!is_of_issued(s, p, n, "acknowledged"))
+        return;
+    const size_t before = p->acked.count;
+    if (!before)
+        p->early_ns = p->heard_ns;
+    for (size_t i = 0; i < n->nids; i++)
+        holdings_check(s, id_set_add_range(&p->acked, n->ids[i]));
+    if (p->standing == PEER_IN)
+        holdings_count(s, p, n->ids, n->nids);
+    else if (p->acked.count > before)
+        (void)has_room(s, p, p->acked.count - before);
+}
+
+/* The ids come in ascending order, so that the set grows fast; the whole list may come again. */
+static void hear_have(struct stream *s, struct peer *p, const struct notice *n)
+{
+    const struct id_set *have = &p->have;
+    const size_t before = have->count;
+    for (size_t i = 0; i < n->nids; i++) {
+        if (id_set_covers(have, n->ids[i]))
+            continue;
+        if (have->count && n->ids[i].first <= have->ranges[have->count - 1].last) {
+            outlaw(s, p, "it lists its frames in no order");
+            return;
+        }
+        holdings_check(s, id_set_add_range(&p->have, n->ids[i]));
+    }
+    if (!has_room(s, p, have->count - before))
+        return;
+    if (n->known)
+        p->announced = s->links->changed = true;
+    if (p->standing == PEER_IN && n->known)
+        holdings_count(s, p, have->ranges, have->count);
+}
+
+/* A frame that was lost on its way to an unknown process is found because no process lists it. */
+static void hear_lost(struct stream *s, struct peer *p, const struct notice *n)
+{
+    if (is_of_issued(s, p, n, "lost") && p->standing == PEER_IN)
+        report_lost(s, n->uuid, n->status != STATUS_OK, n->ids, n->nids);
+}
+
+void claims_receive(struct stream *s, struct peer *p, enum message_type type,
+                    const struct notice *n)
+{
+    if (type == MESSAGE_ACK)
+        hear_ack(s, p, n);
+    else if (type == MESSAGE_HAVE)
+        hear_have(s, p, n);
+    else if (type == MESSAGE_LOST)
+        hear_lost(s, p, n);
+}
+
+/* While the run is broken frames reach no process.  The break is noticed one patience after the
+ * frames came, so that the time begins again then, and is twice as long.  The end of the run does
+ * not cut it short: a process that got a frame from a worker which died unnoticed may be on its
+ * way. */
+void claims_check(struct stream *s, struct peer *p, uint64_t now_ns)
+{
+    if (p->standing != PEER_NEW || !p->acked.count)
+        return;
+    if (s->broken_ns)
+        p->early_ns = now_ns;
+    if (now_ns > p->early_ns + 2 * s->run->patience_ns)
+        outlaw(s, p, "it has frame %" PRIu64 ", and no stage sends it any",
+               p->acked.ranges[0].first);
 }

@@ -163,13 +163,13 @@ void restart(struct member *me)
     const bool adds = role_is_sink(&me->run->role) && !me->run->settings.resume;
     char **words = command_line(adds ? resume : NULL, me->nwords);
     (void)snprintf(run, sizeof run, "%016" PRIx64, me->run->id);
-    log_line(LOG_INFO, "the source was started again: beginning anew");
+    log_line(LOG_INFO, "the source was started again: this process starts again, too");
     if (!words || close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC) != 0 || !hand_over(me) ||
         setenv(former_run, run, 1) != 0) {
-        run_stop(me->run, STATUS_FAILED, "cannot begin anew for a source that was started again");
+        run_stop(me->run, STATUS_FAILED, "cannot start again for a source that was started again");
     } else {
         (void)execv("/proc/self/exe", words);
-        run_stop(me->run, STATUS_FAILED, "cannot begin anew: %s", strerror(errno));
+        run_stop(me->run, STATUS_FAILED, "cannot start again: %s", strerror(errno));
     }
     if (words)
         mem_free(words[0]);  // the text of all

@@ -6,135 +6,16 @@
  * started again waits for before it ends, and those that take frames in order, which have to know
  * the frames that are still to come.
  */
-#include "control/source.h"
+#include "control/stream.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "control/stream.h"
-#include "link/death.h"
-#include "link/send.h"
-
-static const uint64_t FREE_NS = 2 * SECOND;  // how long to wait for byes at the end
-
-struct stream *source_open(struct run *run, struct links *links, struct error *e)
-{
-    const uint64_t window = (uint64_t)run->settings.window;
-    struct stream *s = mem_array(1, sizeof *s);
-    if (!s || window_open(&s->window, window, (uint32_t)run->settings.attempts, e) != STATUS_OK) {
-        (void)error_memory(e, "the source");
-        mem_free(s);
-        return NULL;
-    }
-    s->run = run;
-    s->links = links;
-    s->roster.end = &s->roster.first;
-    (void)snprintf(s->broken_by, sizeof s->broken_by, "a link between stages is broken");
-    atomic_store(&run->window, window);
-    return s;
-}
-
-void source_close(struct stream *s)
-{
-    if (!s)
-        return;
-    roster_clear(&s->roster);
-    id_set_clear(&s->unsafe);
-    id_set_clear(&s->earlier);
-    mem_free(s->away);
-    window_close(&s->window);
-    mem_free(s);
-}
-
-void source_say_end(struct stream *s, enum status status)
-{
-    struct notice n = {.status = (int)status};
-    peer_send(s, NULL, MESSAGE_BYE, &n);
-    status_end(s, status);
-}
-
-static void beat(struct stream *s, uint64_t now_ns)
-{
-    if (s->links->looks)
-        recover_check(s, now_ns);
-    lost_collect(s);
-    if (s->run->stopping || now_ns - s->beat_ns < run_beat_ns(s->run))
-        return;
-    s->beat_ns = now_ns;
-    if (s->open_ns && !s->free_ns && !s->broken_ns)
-        lost_unlisted(s, now_ns);
-    struct notice n = {.progress = s->links->ticks};
-    peer_send(s, NULL, MESSAGE_HEARTBEAT, &n);
-}
-
-/* Who was cut off from a network comes back for its free.  Nobody waits for strangers. */
-static bool all_gone(const struct stream *s)
-{
-    for (const struct peer *p = s->roster.first; p; p = p->next)
-        if (p->standing == PEER_IN &&
-            (!p->lost_ns || endpoint_is_network(s->run->control.endpoint)))
-            return false;
-    return true;
-}
-
-/* Everything is durable: lets all processes end, and ends after them. */
-static void end(struct stream *s, uint64_t now_ns)
-{
-    if (!s->free_ns) {
-        if (!s->run->interrupts &&
-            (returning_is_awaited(s, now_ns) || holdings_are_in_doubt(s, now_ns)))
-            return;
-        status_end(s, peer_end_status(s));
-        s->free_ns = now_ns;
-        peer_send_free(s, NULL);
-        outlaw_count(s);
-    }
-    if (all_gone(s) || now_ns - s->free_ns > FREE_NS)
-        (void)run_end(s->run, ENDING_COMPLETE, peer_end_status(s));
-}
-
-void source_pump(struct stream *s, const struct exchange_view *view, uint64_t now_ns)
-{
-    beat(s, now_ns);
-    if (s->run->stopping || !view->total_known)
-        return;
-    if (!s->ready_ns) {
-        s->ready_ns = now_ns;
-        s->window.total = view->total;
-    }
-    if (!s->open_ns)
-        barrier_try(s, now_ns);
-    if (!s->open_ns || s->run->stopping)
-        return;
-    struct window *w = &s->window;
-    window_advance(w);
-    if (w->lowest == w->total && (s->free_ns || !holdings_begin_again(s))) {
-        end(s, now_ns);
-        return;
-    }
-    order_tell(s);
-    const bool whole = recover_is_whole(s, now_ns);
-    if (!s->run->stopping)
-        exchange_set_limit(&s->links->exchange, whole ? window_end(w) : 0);
-}
-
-void source_interrupt(struct stream *s)
-{
-    if (!s->open_ns) {
-        run_stop(s->run, STATUS_INTERRUPTED, NULL);
-        return;
-    }
-    s->window.total = exchange_cut(&s->links->exchange);
-    s->window.changed = true;
-    peer_welcome(s, NULL);
-    const uint64_t left = s->window.total - window_count_done(&s->window);
-    log_line(LOG_TELL, "finishing %" PRIu64 " frame%s; Ctrl-C again aborts", left,
-             left == 1 ? "" : "s");
-}
 
 /* --- peers that are silent -------------------------------------------------------- */
 
@@ -190,12 +71,12 @@ static void check_named(struct stream *s, const struct neighbour *list, size_t c
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp(list[i].uuid, s->run->uuid) != 0 && !roster_find(&s->roster, list[i].uuid) &&
-            !death_is_known(s->links, list[i].uuid))
+            !loss_is_excluded(s->links, list[i].uuid))
             fence_unheard(s, list[i].uuid);
 }
 
-/* Who has met its neighbours, and vanished with its host before it spoke to the source: they keep
- * a connection to nobody, where another process waits for them. */
+/* Excludes processes that have met their neighbours and vanished with their host before they spoke
+ * to the source: the neighbours would keep connections that lead nowhere. */
 static void check_unheard(struct stream *s, uint64_t now_ns)
 {
     for (const struct peer *p = s->roster.first; p; p = p->next) {
@@ -207,7 +88,8 @@ static void check_unheard(struct stream *s, uint64_t now_ns)
     }
 }
 
-bool recover_is_whole(struct stream *s, uint64_t now_ns)
+/* True when frames may be issued; else the run waits for a process that replaces a dead one. */
+static bool recover_is_whole(struct stream *s, uint64_t now_ns)
 {
     if ((barrier_reach(s) & s->window.required) == s->window.required) {
         s->broken_ns = 0;
@@ -219,11 +101,11 @@ bool recover_is_whole(struct stream *s, uint64_t now_ns)
     check_unheard(s, now_ns);
     if (!s->warned && run_is_silent(s->run, s->broken_ns, WARN_NS, now_ns)) {
         s->warned = true;
-        log_line(LOG_WARNING, "%s; waiting for another in its place", s->broken_by);
+        log_line(LOG_WARNING, "%s; waiting for a process to replace it", s->broken_by);
     }
     if (run_is_silent(s->run, s->broken_ns, (uint64_t)(s->run->settings.rejoin_timeout_s * 1e9),
                       now_ns))
-        run_stop(s->run, STATUS_FAILED, "%s, and nothing took its place", s->broken_by);
+        run_stop(s->run, STATUS_FAILED, "%s, and no process replaced it", s->broken_by);
     return false;
 }
 
@@ -245,19 +127,19 @@ static void note(struct stream *s, const struct hello *h)
                             ? NULL
                             : mem_grow(s->away, s->naway, 1, sizeof *away, &s->away_capacity);
     if (!away)
-        return;  // nobody waits for it
+        return;  // the end does not wait for it
     s->away = away;
     s->away[s->naway].pid = h->pid;
     memcpy(s->away[s->naway].host, h->host, sizeof h->host);
     memcpy(s->away[s->naway++].uuid, h->uuid, sizeof h->uuid);
 }
 
-void returning_tell(struct stream *s, const struct address *from, const struct route *r,
-                    const struct message *m)
+void rejoin_answer(struct stream *s, const struct address *from, const struct route *r,
+                   const struct message *m)
 {
     struct notice welcome = {0};
     struct hello h;
-    if (s->run->id && r->type != MESSAGE_HELLO) {  // it is to say who it is
+    if (s->run->id && r->type != MESSAGE_HELLO) {  // it must say who it is
         (void)send_hello(s->links, &s->run->control, from);
         return;
     }
@@ -270,7 +152,7 @@ void returning_tell(struct stream *s, const struct address *from, const struct r
     (void)send_notice(s->run, &s->run->control, from, MESSAGE_WELCOME, &welcome);
 }
 
-void returning_came(struct stream *s, const struct hello *h)
+void rejoin_note_arrival(struct stream *s, const struct hello *h)
 {
     size_t i = 0;
     while (i < s->naway && (s->away[i].pid != h->pid || strcmp(s->away[i].host, h->host) != 0))
@@ -279,7 +161,8 @@ void returning_came(struct stream *s, const struct hello *h)
         s->away[i] = s->away[--s->naway];
 }
 
-bool returning_is_awaited(const struct stream *s, uint64_t now_ns)
+/* True while the end must wait for processes of the previous run. */
+static bool rejoin_is_awaited(const struct stream *s, uint64_t now_ns)
 {
     return s->told_ns && now_ns < s->told_ns + (s->naway && s->resumed ? RETURN_NS : SETTLE_NS);
 }
@@ -289,7 +172,7 @@ bool returning_is_awaited(const struct stream *s, uint64_t now_ns)
 enum { RANGES_MAX = 2000 };  // so that a message stays below 64 KiB
 
 /* Sends a process the ids of the frames that are still to come. */
-static void announce_order(struct stream *s, struct peer *p)
+static void send_order(struct stream *s, struct peer *p)
 {
     struct id_set ids = {0};
     struct notice n = {0};
@@ -335,12 +218,14 @@ static struct peer *find_rival(const struct stream *s, const struct peer *p)
 static void refuse_rival(struct stream *s, struct peer *p)
 {
     static const char reason[] = "another process takes frames in order, must be one";
-    log_line(LOG_WARNING, "%s (process %" PRId64 ") is out: %s", p->hello.stage, p->hello.pid,
+    log_line(LOG_WARNING, "%s (process %" PRId64 ") is excluded: %s", p->hello.stage, p->hello.pid,
              reason);
-    fence_out(s, p, "is out: another one takes frames in order", reason);
+    fence_out(s, p, "is excluded: another one takes frames in order", reason);
 }
 
-void order_tell(struct stream *s)
+/* Sends the ids of the frames to come, if they have changed, to the processes that take frames in
+ * order.  Expels such a process if it comes beside another one. */
+static void announce_order(struct stream *s)
 {
     const bool changed = s->window.changed;
     if (!s->ordered || !(changed || s->links->looks))
@@ -352,6 +237,247 @@ void order_tell(struct stream *s)
         for (struct peer *later; !s->run->stopping && (later = find_rival(s, p));)
             refuse_rival(s, later);
         if (changed && !s->run->stopping)
-            announce_order(s, p);
+            send_order(s, p);
     }
+}
+
+/* --- the status, for observers ----------------------------------------------------------- */
+
+enum { STRANGERS_MAX = 16 };  // processes that frames never reached
+
+static struct process_status own_status(struct stream *s)
+{
+    struct id_set ids = credit_ids(s->links);
+    struct process_status p = {
+        .pid = getpid(), .held = id_set_size(&ids), .work = links_work(s->links)};
+    (void)snprintf(p.host, sizeof p.host, "%s", host_name());
+    (void)snprintf(p.stage, sizeof p.stage, "%s", s->run->role.name);
+    id_set_clear(&ids);
+    return p;
+}
+
+static struct process_status status_of(const struct peer *peer)
+{
+    struct process_status p = {.pid = peer->hello.pid,
+                               .hops = peer->hops,
+                               .held = peer->held,
+                               .durable = peer->hello.durable,
+                               .work = peer->work};
+    memcpy(p.host, peer->hello.host, sizeof p.host);
+    memcpy(p.stage, peer->hello.stage, sizeof p.stage);
+    memcpy(p.group, peer->hello.group, sizeof p.group);
+    return p;
+}
+
+/* Peers in the order of the stream, those of one stage together, as they came. */
+static void insert(struct run_status *r, const struct process_status *p)
+{
+    if (r->nprocesses == STATUS_PROCESSES_MAX) {
+        r->unlisted++;
+        return;
+    }
+    size_t at = 1;
+    for (; at < r->nprocesses; at++) {
+        const struct process_status *other = &r->processes[at];
+        const int group = strcmp(p->group, other->group);
+        if (p->hops < other->hops || (p->hops == other->hops && group <= 0))
+            break;
+    }
+    memmove(&r->processes[at + 1], &r->processes[at], (r->nprocesses - at) * sizeof *r->processes);
+    r->processes[at] = *p;
+    r->nprocesses++;
+}
+
+static void list_fenced(const struct stream *s, struct run_status *r, uint64_t now_ns)
+{
+    const size_t older = s->nfenced > STATUS_FENCED_MAX ? s->nfenced - STATUS_FENCED_MAX : 0;
+    for (size_t i = older; i < s->nfenced; i++) {
+        const struct fenced *f = &s->fenced[i % STATUS_FENCED_MAX];
+        r->fenced[r->nfenced] = f->told;
+        r->fenced[r->nfenced++].ago_ns = now_ns - f->fenced_ns;
+    }
+}
+
+static enum status make_status(struct stream *s, struct run_status *r, struct error *e)
+{
+    const struct exchange_view view = exchange_look(&s->links->exchange);
+    *r = (struct run_status){.known = s->ready_ns,
+                             .total = s->window.total,
+                             .issued = view.issued,
+                             .acknowledged = s->open_ns ? window_count_done(&s->window) : 0,
+                             .window = s->window.size,
+                             .elapsed_ns = s->open_ns ? clock_ns() - s->open_ns : 0,
+                             .given_up = s->given_up,
+                             .processes = mem_array(STATUS_PROCESSES_MAX, sizeof *r->processes),
+                             .fenced = mem_array(STATUS_FENCED_MAX, sizeof *r->fenced)};
+    if (!r->processes || !r->fenced)
+        return error_memory(e, "the status");
+    r->processes[r->nprocesses++] = own_status(s);
+    list_fenced(s, r, clock_ns());
+    size_t strangers = 0;
+    for (const struct peer *p = s->roster.first; p; p = p->next) {
+        const struct process_status one = status_of(p);
+        if (!peer_is_here(p))
+            continue;
+        strangers += p->standing == PEER_NEW;
+        if (p->standing == PEER_IN || strangers <= STRANGERS_MAX)
+            insert(r, &one);
+        else
+            r->unlisted++;
+    }
+    return STATUS_OK;
+}
+
+static void send_status(struct stream *s, const struct address *to)
+{
+    struct run_status r;
+    struct message m = {0};
+    enum status made = make_status(s, &r, NULL);
+    if (made == STATUS_OK)
+        made = control_status_encode(&r, &m, NULL);
+    (void)send_message(s->run, &s->run->control, to, MESSAGE_STATUS, &m, made);
+    run_status_free(&r);
+}
+
+/* Sends all observers the status and the end of the run. */
+static void status_end(struct stream *s, enum status status)
+{
+    struct notice n = {.status = (int)status};
+    for (size_t i = 0; i < s->nwatchers && i < WATCHERS_MAX; i++) {
+        send_status(s, &s->watchers[i]);
+        (void)send_notice(s->run, &s->run->control, &s->watchers[i], MESSAGE_FREE, &n);
+    }
+    s->nwatchers = 0;
+}
+
+void status_answer(struct stream *s, const struct address *from)
+{
+    size_t i = 0;
+    while (i < s->nwatchers && i < WATCHERS_MAX && !address_equal(&s->watchers[i], from))
+        i++;
+    if (i == s->nwatchers || i == WATCHERS_MAX)
+        s->watchers[s->nwatchers++ % WATCHERS_MAX] = *from;
+    send_status(s, from);
+    if (s->free_ns)
+        status_end(s, peer_end_status(s));
+}
+
+/* --- the life of the source -------------------------------------------------------------- */
+
+static const uint64_t FREE_NS = 2 * SECOND;  // how long to wait for byes at the end
+
+struct stream *source_open(struct run *run, struct links *links, struct error *e)
+{
+    const uint64_t window = (uint64_t)run->settings.window;
+    struct stream *s = mem_array(1, sizeof *s);
+    if (!s || window_open(&s->window, window, (uint32_t)run->settings.attempts, e) != STATUS_OK) {
+        (void)error_memory(e, "the source");
+        mem_free(s);
+        return NULL;
+    }
+    s->run = run;
+    s->links = links;
+    s->roster.end = &s->roster.first;
+    (void)snprintf(s->broken_by, sizeof s->broken_by, "a link between stages is broken");
+    atomic_store(&run->window, window);
+    return s;
+}
+
+void source_close(struct stream *s)
+{
+    if (!s)
+        return;
+    roster_clear(&s->roster);
+    id_set_clear(&s->unsafe);
+    id_set_clear(&s->earlier);
+    mem_free(s->away);
+    window_close(&s->window);
+    mem_free(s);
+}
+
+void source_say_end(struct stream *s, enum status status)
+{
+    struct notice n = {.status = (int)status};
+    peer_send(s, NULL, MESSAGE_BYE, &n);
+    status_end(s, status);
+}
+
+static void beat(struct stream *s, uint64_t now_ns)
+{
+    if (s->links->looks)
+        recover_check(s, now_ns);
+    lost_collect(s);
+    if (s->run->stopping || now_ns - s->beat_ns < run_beat_ns(s->run))
+        return;
+    s->beat_ns = now_ns;
+    if (s->open_ns && !s->free_ns && !s->broken_ns)
+        lost_unlisted(s, now_ns);
+    struct notice n = {.progress = s->links->ticks};
+    peer_send(s, NULL, MESSAGE_HEARTBEAT, &n);
+}
+
+/* True once all peers have left.  A peer that a network has cut off comes back to learn that it may
+ * end.  Processes that frames never reached are not waited for. */
+static bool all_gone(const struct stream *s)
+{
+    for (const struct peer *p = s->roster.first; p; p = p->next)
+        if (p->standing == PEER_IN &&
+            (!p->lost_ns || endpoint_is_network(s->run->control.endpoint)))
+            return false;
+    return true;
+}
+
+/* Every frame is durable: lets all processes end, and ends after them. */
+static void end(struct stream *s, uint64_t now_ns)
+{
+    if (!s->free_ns) {
+        if (!s->run->interrupts &&
+            (rejoin_is_awaited(s, now_ns) || holdings_are_in_doubt(s, now_ns)))
+            return;
+        status_end(s, peer_end_status(s));
+        s->free_ns = now_ns;
+        peer_send_free(s, NULL);
+        outlaw_count(s);
+    }
+    if (all_gone(s) || now_ns - s->free_ns > FREE_NS)
+        (void)run_end(s->run, ENDING_COMPLETE, peer_end_status(s));
+}
+
+void source_pump(struct stream *s, const struct exchange_view *view, uint64_t now_ns)
+{
+    beat(s, now_ns);
+    if (s->run->stopping || !view->total_known)
+        return;
+    if (!s->ready_ns) {
+        s->ready_ns = now_ns;
+        s->window.total = view->total;
+    }
+    if (!s->open_ns)
+        barrier_try(s, now_ns);
+    if (!s->open_ns || s->run->stopping)
+        return;
+    struct window *w = &s->window;
+    window_advance(w);
+    if (w->lowest == w->total && (s->free_ns || !holdings_begin_again(s))) {
+        end(s, now_ns);
+        return;
+    }
+    announce_order(s);
+    const bool whole = recover_is_whole(s, now_ns);
+    if (!s->run->stopping)
+        exchange_set_limit(&s->links->exchange, whole ? window_end(w) : 0);
+}
+
+void source_interrupt(struct stream *s)
+{
+    if (!s->open_ns) {
+        run_stop(s->run, STATUS_INTERRUPTED, NULL);
+        return;
+    }
+    s->window.total = exchange_cut(&s->links->exchange);
+    s->window.changed = true;
+    peer_welcome(s, NULL);
+    const uint64_t left = s->window.total - window_count_done(&s->window);
+    log_line(LOG_TELL, "finishing %" PRIu64 " frame%s; Ctrl-C again aborts", left,
+             left == 1 ? "" : "s");
 }

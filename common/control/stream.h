@@ -1,26 +1,59 @@
 /*
- * The stream as its source sees it: processes, the window of frames, the end.  It belongs to the
- * I/O thread.  What the files of the source do for each other follows; others see source.h.
+ * The stream as its source sees it: the processes of the run, the window of frames, and the end. It
+ * belongs to the I/O thread.
+ *
+ * First comes what stage/turn.c and stage/runtime.c call, then what the files of the source do for
+ * each other, file by file.
  */
 #ifndef BRAGG_CONTROL_STREAM_H
 #define BRAGG_CONTROL_STREAM_H
 
-#include "control/window.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/idset.h"
 #include "link/links.h"
 
-/* What somebody may send: so much at once, and so much in a second from then on. */
+/* What is known about a frame in the window. */
+struct frame_state {
+    uint64_t acked;      // a bit per group that has acknowledged it
+    uint64_t listed_ns;  // when a live process that passes it on last said that it holds it
+    uint32_t attempt;    // how often it was issued again
+    uint32_t deaths;     // processes that died at work on it
+    uint64_t held;       // a bit per group whose last stages hold it, while lost_unlisted looks
+    bool out;            // it has left the source
+    bool given_up;       // too many processes died: it counts as acknowledged
+};
+
+/* The frames that are under way: places in the source's list of ids, from the first place that is
+ * not acknowledged. */
+struct window {
+    uint64_t size;               // frames under way at most
+    uint64_t lowest;             // the first place that is not acknowledged by all
+    uint32_t attempts;           // deaths of processes after which a frame is given up
+    uint64_t required;           // bits of the groups that must acknowledge
+    struct frame_state *frames;  // by place modulo size
+    const struct id_set *list;   // borrowed; empty until window_take_list
+    struct id_set places;        // by range of the list: its places, which touch those of the next
+    uint64_t total;              // places before which frames are issued: usually all of the list
+    bool changed;                // the frames to come have changed, or who must know them
+};
+
+/* How many messages a process may send: a burst at once, then so many per second. */
 struct allowance {
     double used;
     uint64_t since_ns;
 };
 
-/* True when one more message is within that: `burst` at once, then `per_s`; in peers.c. */
+/* Counts one more message; false if that exceeds `burst` at once and `per_s` per second. */
 bool allowance_use(struct allowance *a, double burst, double per_s, uint64_t now_ns);
 
 enum standing {
-    PEER_NEW,   // frames could not get there so far: what it says of them does not count yet
-    PEER_IN,    // they could at some time
-    PEER_OUT,   // new, it broke the rules: it is not listened to
+    PEER_NEW,   // frames could not reach it so far: what it reports of them does not count yet
+    PEER_IN,    // frames could reach it at some time
+    PEER_OUT,   // it was new and broke the rules: its messages are ignored
     PEER_GONE,  // it was in, and said bye
 };
 
@@ -31,32 +64,32 @@ struct peer {
     struct address address;
     struct hello hello;
     uint64_t came_ns;        // when it first said hello
-    uint64_t named_ns;       // ... and last, with its neighbours
+    uint64_t named_ns;       // when it last said hello, which lists its neighbours
     uint64_t heard_ns;       // when it said something last
     uint64_t lost_ns;        // when nothing could be sent to it any more, 0 for never
     uint64_t beats_ns[2];    // its last two heartbeats, the later one first
-    uint64_t progress;       // what it said last ...
-    uint64_t progress_ns;    // ... and when that last changed, or it held nothing before
+    uint64_t progress;       // the count of its latest heartbeat
+    uint64_t progress_ns;    // when that count last changed, or it began to hold a frame
     uint64_t held;           // how many ids it listed last
-    struct id_set holds[2];  // of a last stage: which, in its last two heartbeats
+    struct id_set holds[2];  // of a sink: the ids in its last two heartbeats
     struct work work;        // what it said last
     uint64_t durable;        // bit of its group among those that are waited for, 0 for none
     bool announced;          // durable: it has said which frames it has
-    uint64_t order_from;     // it is told what is to come from this place of the list on
-    uint32_t hops;           // from the source, whose frames can get there; 0: they cannot
+    uint64_t order_from;     // it gets the frames to come from this place of the list on
+    uint32_t hops;           // distance from the source; 0: frames cannot reach it
     struct allowance allowance;
     struct id_set have;   // durable from the start
-    struct id_set acked;  // acknowledged, but for those
-    uint64_t early_ns;    // new: since then it has acknowledged
+    struct id_set acked;  // acknowledged, except those
+    uint64_t early_ns;    // new: when it began to acknowledge
 };
 
-/* True when it is listened to, and spoken to. */
+/* True for a process whose messages count, and which gets messages. */
 static inline bool peer_is_here(const struct peer *p)
 {
     return p->standing == PEER_NEW || p->standing == PEER_IN;
 }
 
-/* All of them, as they came. */
+/* All peers, in the order in which they came. */
 enum { ROSTER_MAX = 16384, ROSTER_BUCKETS = 1024 };
 
 struct roster {
@@ -65,19 +98,19 @@ struct roster {
     struct peer *by_address[ROSTER_BUCKETS], *by_uuid[ROSTER_BUCKETS];
 };
 
-/* A process that was told to begin anew. */
+/* A process of the previous run, which was asked to start again. */
 struct away {
-    char uuid[UUID_SIZE];  // which it loses ...
-    int64_t pid;           // ... while it keeps this,
-    char host[HOST_SIZE];  // there
+    char uuid[UUID_SIZE];  // before it starts again
+    int64_t pid;           // stays the same
+    char host[HOST_SIZE];  // stays the same
 };
 
-/* A process that was taken out of the run. */
+/* A process that was excluded from the run. */
 struct fenced {
     char uuid[UUID_SIZE];
-    bool blames;  // the frame that it was at work on
+    bool blames;  // its death is held against the frame that it was processing
     uint64_t fenced_ns;
-    struct fenced_status told;  // to watchers, but for the time
+    struct fenced_status told;  // for observers, except the time
 };
 
 enum { WATCHERS_MAX = 16, SPARE_MAX = 16 };
@@ -86,65 +119,87 @@ struct stream {
     struct run *run;
     struct links *links;
     struct roster roster;
-    size_t nclaims;  // ranges that there must be room for; those of who left count until it is full
+    size_t nclaims;   // ranges of ids that peers have reported, also those of peers that have left
     size_t ndurable;  // groups that are waited for
     struct group_name durable[GROUPS_MAX];
-    size_t nspare;  // durable groups that nobody asked for
+    size_t nspare;  // durable groups that --groups does not ask for
     struct group_name spare[SPARE_MAX];
     struct window window;
-    bool ordered;    // somebody takes frames in order
-    uint64_t reach;  // bits of the durable groups that frames can reach
-    bool awaited;    // a durable process that frames can reach has not said what it has
-    uint64_t ready_ns, open_ns, free_ns;  // when the total was known, frames could flow and all
-                                          // were free to end; 0 before
-    uint64_t asked_ns;  // when who has frames in its memory was asked whether it lives, 0: not yet
+    bool ordered;                         // some process takes frames in order
+    uint64_t reach;                       // bits of the durable groups that frames can reach
+    bool awaited;                         // a durable process in reach has not listed its frames
+    uint64_t ready_ns, open_ns, free_ns;  // when the total was known, frames could flow, and
+                                          // all processes could end; 0 before
+    uint64_t asked_ns;  // when sinks with frames in memory were asked whether they live, 0: not yet
     uint64_t beat_ns;
     uint64_t broken_ns;   // since when no path leads to some durable group, 0: all are reached
-    char broken_by[128];  // who died last
-    bool warned;          // that it waits
-    size_t nfenced;       // so far; the latest are ...
-    struct fenced fenced[STATUS_FENCED_MAX];  // ... here, one after the other in a ring
-    struct given_up given_up;                 // the first frame of which that is true
+    char broken_by[128];  // the process that died last
+    bool warned;          // a warning has said that the run waits
+    size_t nfenced;       // excluded so far
+    struct fenced fenced[STATUS_FENCED_MAX];  // the latest ones, as a ring
+    struct given_up given_up;                 // the first frame that was given up
     bool failed;   // a last stage acknowledged more frames than it made durable
     bool resumed;  // some frames were there at the start
     size_t naway, away_capacity;
-    struct away *away;  // who is not back yet
-    uint64_t told_ns;   // when a process was told to begin anew last, 0 for never
-    size_t nwatchers;   // who asked for the status, so far; the latest are ...
-    struct address watchers[WATCHERS_MAX];  // ... here, one after the other in a ring
-    struct allowance answers;               // to those who are on no list
+    struct away *away;  // processes that are not back yet
+    uint64_t told_ns;   // when a process was last asked to start again, 0 for never
+    size_t nwatchers;   // observers that asked for the status so far
+    struct address watchers[WATCHERS_MAX];  // the latest ones, as a ring
+    struct allowance answers;               // to processes that are no peers
     uint64_t nout, nrefused;  // processes that broke the rules; hellos that had no room
-    struct id_set unsafe;     // acknowledged by who broke the rules, and by nobody else ...
-    uint64_t unsafe_in;       // ... of its group, by bits: others do not make up for that
+    struct id_set unsafe;     // acknowledged by excluded processes alone, within their groups
+    uint64_t unsafe_in;       // bits of those groups
     struct id_set earlier;    // ids issued before the list became `unsafe`
 };
 
-/* --- roster.c: who takes part ----------------------------------------------- */
+/* --- source.c: the life of the source ---------------------------------------------------- */
 
-/* By address, by uuid; NULL when there is none. */
+/* Makes the stream of a run whose settings are known; NULL after an error.  Freed by source_close,
+ * which also takes NULL. */
+struct stream *source_open(struct run *run, struct links *links, struct error *e);
+void source_close(struct stream *s);
+
+/* The turn of the source: collects facts, excludes dead processes, issues frames, ends the stream.
+ */
+void source_pump(struct stream *s, const struct exchange_view *view, uint64_t now_ns);
+
+/* Takes some messages that have come from other processes; false when there were none. */
+bool peers_receive(struct stream *s);
+
+/* The first Ctrl-C: no more frames are issued. */
+void source_interrupt(struct stream *s);
+
+/* Tells all peers and observers `status` when the run ends before the stream does. */
+void source_say_end(struct stream *s, enum status status);
+
+/* --- roster.c: the list of peers ----------------------------------------------- */
+
+/* The peer with an address, with a uuid; NULL when there is none. */
 struct peer *roster_at(const struct roster *r, const struct address *address);
 struct peer *roster_find(const struct roster *r, const char *uuid);
 
-/* A new one, which nobody has by either; NULL when there is no room. */
+/* Adds a peer whose address and uuid are new; NULL when there is no room. */
 struct peer *roster_add(struct roster *r, const struct address *address, const char *uuid);
 
-/* One comes from another address now. */
+/* A peer has another address from now on. */
 void roster_move(struct roster *r, struct peer *p, const struct address *address);
 
-/* Frees one; frees all. */
+/* Removes and frees one peer, or all. */
 void roster_remove(struct roster *r, struct peer *p);
 void roster_clear(struct roster *r);
 
-/* --- roster.c: messages to them ---------------------------------------------- */
+/* --- roster.c: messages to peers ---------------------------------------------- */
 
-/* To one that has not said bye and is not out; NULL: to all such. */
+/* Sends a notice to a peer, or to all peers for NULL, unless it has left or is excluded. */
 void peer_send(struct stream *s, struct peer *p, enum message_type type, struct notice *n);
 
-/* Tells one, or all, how long the stream is and who must have every frame. */
+/* Tells one peer, or all, how long the stream is and which groups must have every frame. */
 void peer_welcome(struct stream *s, struct peer *p);
 
-/* With which status the stream ends as it is; tells one that all is durable. */
+/* The status with which the stream would end now. */
 enum status peer_end_status(const struct stream *s);
+
+/* Tells one peer, or all, that every frame is durable. */
 void peer_send_free(struct stream *s, struct peer *p);
 
 /* --- barrier.c: whom frames reach, and when they begin to flow -------------- */
@@ -152,115 +207,160 @@ void peer_send_free(struct stream *s, struct peer *p);
 /* Bits of the durable groups that frames can reach now. */
 uint64_t barrier_reach(struct stream *s);
 
-/* Sorts who is named in a hello, so that it is quickly found. */
+/* Sorts the neighbours in a hello, so that they are found quickly. */
 void barrier_sort(struct hello *h);
 
-/* Before frames flow: lets them, or ends the run when that takes too long. */
+/* Before frames flow: lets them flow if all processes are there, or ends the run when that takes
+ * too long. */
 void barrier_try(struct stream *s, uint64_t now_ns);
 
 /* --- reports.c: what processes report of frames ----------------------------- */
 
-/* A message of frames; *p may be gone then. */
-void claims_hear(struct stream *s, struct peer *p, enum message_type type, const struct notice *n);
+/* Takes a report of frames; afterwards *p may be gone. */
+void claims_receive(struct stream *s, struct peer *p, enum message_type type,
+                    const struct notice *n);
 
-/* Takes a process out that waited for too long to be reached; *p may be gone then. */
+/* Excludes a process that reports frames although none have reached it for too long; afterwards *p
+ * may be gone. */
 void claims_check(struct stream *s, struct peer *p, uint64_t now_ns);
 
-/* --- holdings.c: which frames they have, as far as their word counts -------- */
+/* --- roster.c: which frames peers have, as far as their reports count ------- */
 
 /* How many frames of the list were issued. */
 uint64_t holdings_issued(struct stream *s);
 
-/* Frames of a process that they can reach count, those that were issued. */
+/* Counts the frames of a process that frames can reach, those that were issued. */
 void holdings_count(struct stream *s, const struct peer *p, const struct id_range *ids,
                     size_t nids);
 
-/* Frames can reach a process now: what it said early counts. */
+/* Frames can reach a process now: what it reported before counts. */
 void holdings_take(struct stream *s, struct peer *p);
 
-/* At the end: says whether a sink has made durable what it acknowledged. */
+/* At the end: compares how many frames a sink made durable with those that it acknowledged. */
 void holdings_compare(struct stream *s, const struct peer *p, const struct notice *bye);
 
-/* Nobody has what only this one says to have; issues that again, false: there is nothing. */
+/* The frames that only this process has acknowledged are not safe any more. */
 void holdings_void(struct stream *s, struct peer *p);
+
+/* Issues the frames that are not safe again; false if there are none. */
 bool holdings_begin_again(struct stream *s);
 
-/* Somebody who has frames in its memory may be dead: asks all of them, who answer with a hello;
- * the silence of others will show it.  And whether a process still owes its answer. */
+/* True while a process that was asked whether it lives has not answered. */
 bool holdings_owe_answer(const struct stream *s, const struct peer *p);
+
+/* At the end a process that has frames in its memory may be dead: asks all of them, which answer
+ * with a hello.  True while an answer is missing. */
 bool holdings_are_in_doubt(struct stream *s, uint64_t now_ns);
 
-/* Ends the run unless it is good: there was no memory for what processes have. */
+/* Ends the run unless `good`: memory was out for the frames of processes. */
 void holdings_check(struct stream *s, bool good);
 
 /* --- reports.c: frames lost on their way are issued again, or given up ------ */
 
-/* Frames, in the order in which they were sent, were at a process `uuid` and got lost: with that,
- * at work on the first of them when it died, or with a connection. */
-void lost_hear(struct stream *s, const char *uuid, bool died, const struct id_range *ids,
-               size_t nids);
-
 /* Takes over the facts that the source's own links have left: what has passed, what is lost. */
 void lost_collect(struct stream *s);
 
-/* Issues again what nobody lists. */
+/* Issues the frames again that no process lists. */
 void lost_unlisted(struct stream *s, uint64_t now_ns);
-
-/* --- source.c: the frames to come, for processes that take them in order ---- */
-
-/* All of them, as far as that has changed; one that takes frames in order beside another is out. */
-void order_tell(struct stream *s);
 
 /* --- fence.c: who is taken out of the run ----------------------------------- */
 
-/* `how` of one that stands still: the frame at hand is to blame. */
+/* `how` of a process that hangs: the frame that it was processing is to blame. */
 extern const char fence_still[];
 
-/* Takes a process out: tells it, should it still live, and everybody else, why.  `how` ends a line
- * on it; *p is gone then. */
+/* Excludes a process, and tells all processes, itself included, with the reason.  `how` is the end
+ * of a line about it.  Afterwards *p is gone. */
 void fence_out(struct stream *s, struct peer *p, const char *how, const char *reason);
 
-/* Likewise one that others name as their neighbour, and that never spoke to the source. */
+/* Excludes a process that others list as their neighbour, and that never spoke to the source. */
 void fence_unheard(struct stream *s, const char *uuid);
 
-/* Takes out who breaks the rules, with the reason, what it did, and names it; *p may be gone then.
- */
+/* Excludes a process that broke the rules; a line names it, with the reason.  Afterwards *p may be
+ * gone. */
 void outlaw(struct stream *s, struct peer *p, const char *text, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Says at the end how many there were. */
+/* Says at the end how many processes broke the rules. */
 void outlaw_count(const struct stream *s);
 
-/* One that is out; NULL when that was long ago or never. */
+/* An excluded process; NULL if it was excluded long ago or never. */
 const struct fenced *fence_find(const struct stream *s, const char *uuid);
 
-/* --- source.c: peers that are silent or hang, and which are waited for ------ */
+/* --- source.c: peers that are silent or hang --------------------------------- */
 
-/* A heartbeat has come. */
+/* Takes a heartbeat: progress, and the frames that the process holds. */
 void recover_beat(struct stream *s, struct peer *p, const struct notice *n, uint64_t now_ns);
 
-/* Takes out who is silent or stands still. */
+/* Excludes processes that are silent or hang. */
 void recover_check(struct stream *s, uint64_t now_ns);
-
-/* True when frames may be issued; else the run waits for a process that replaces a dead one. */
-bool recover_is_whole(struct stream *s, uint64_t now_ns);
 
 /* --- source.c: processes of a previous run, which start again --------------- */
 
 /* Answers a message of another run. */
-void returning_tell(struct stream *s, const struct address *from, const struct route *r,
-                    const struct message *m);
+void rejoin_answer(struct stream *s, const struct address *from, const struct route *r,
+                   const struct message *m);
 
-/* A process has come that may have been told to begin anew. */
-void returning_came(struct stream *s, const struct hello *h);
+/* A process has come: notes if it was asked to start again. */
+void rejoin_note_arrival(struct stream *s, const struct hello *h);
 
-/* True while the end must wait for others that were. */
-bool returning_is_awaited(const struct stream *s, uint64_t now_ns);
+/* --- source.c: how far the stream is, for observers -------------------------- */
 
-/* --- status.c: how far the stream is, for watchers -------------------------- */
-
-/* The answer to one; the last words to all of them. */
+/* Sends the status to an observer, which gets the end of the run, too, when that comes. */
 void status_answer(struct stream *s, const struct address *from);
-void status_end(struct stream *s, enum status status);
+
+/* --- window.c: which frames are under way ------------------------------------------------ */
+
+enum status window_open(struct window *w, uint64_t size, uint32_t attempts, struct error *e);
+void window_close(struct window *w);
+
+/* Sets the list, which must stay as it is until window_close or another one, and begins before its
+ * first place; false when memory is out. */
+bool window_take_list(struct window *w, const struct id_set *list);
+
+/* The id at a place of the list. */
+uint64_t window_id(const struct window *w, uint64_t place);
+
+/* The place behind the last one in the window. */
+uint64_t window_end(const struct window *w);
+
+/* The state of a frame at a place in the window. */
+struct frame_state *window_at(const struct window *w, uint64_t place);
+
+/* The places in the window of a range of ids; the first is behind the last when there are none. */
+struct id_range window_clip(const struct window *w, struct id_range range);
+
+/* True when the first `places` ids of the list hold the whole range; *other is else the first id
+ * of it that they do not. */
+bool window_covers(const struct window *w, struct id_range range, uint64_t places, uint64_t *other);
+
+/* Notes that groups, by bits, have acknowledged the ids of a range that are among the first
+ * `places` of the list. */
+void window_ack(struct window *w, struct id_range range, uint64_t groups, uint64_t places);
+
+/* Takes an acknowledgement back. */
+void window_retract(struct window *w, struct id_range range, uint64_t groups);
+
+/* Notes that a process that passes frames on holds them, or that they have just `left` the source.
+ */
+void window_listed(struct window *w, struct id_range range, bool left, uint64_t now_ns);
+
+/* Moves the window over all frames that are done. */
+void window_advance(struct window *w);
+
+/* How many frames are done. */
+uint64_t window_count_done(const struct window *w);
+
+/* Adds to the set the ids in the window, at places from `from` on, for which a process may wait:
+ * those that are not done, except those that its group (a bit, or 0 for none) has acknowledged. The
+ * set gets at most `ranges_max` ranges and is complete for ids below *until.  False when memory is
+ * out. */
+bool window_to_come(const struct window *w, uint64_t group, uint64_t from, size_t ranges_max,
+                    struct id_set *ids, uint64_t *until);
+
+/* A copy of the frame at a place was lost, `at_work` if its process died while it was processing
+ * it. Returns its state if it must be issued again, with the attempt counted up, or is given up; a
+ * frame is not given up at its first issue, because credit that came late may have named the wrong
+ * frame. NULL if there is nothing to do: it is acknowledged, or has not left the source yet. */
+const struct frame_state *window_lose(struct window *w, uint64_t place, bool at_work);
 
 #endif

@@ -1,4 +1,4 @@
-#include "control/window.h"
+#include "control/stream.h"
 
 #include "base/alloc.h"
 

@@ -1,4 +1,12 @@
-#include "link/credit.h"
+/*
+ * Credit: how many frames may be sent through a link.
+ *
+ * A process gives the neighbour before it credit for some frames, and returns the credit of a frame
+ * when it has passed that frame on.  So frames wait where they were computed while a later stage is
+ * slow, and the memory of every process stays bounded.  A frame goes to one process of each group:
+ * the one with credit that has the fewest frames under way.
+ */
+#include "link/links.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -6,8 +14,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "link/send.h"
-#include "link/shared.h"
 
 static const uint64_t OWED_NS = SECOND / 20;  // credit is returned at the first look after this
 enum { BEGIN = 2, WORK = 12 };                // times --dead-after: to begin, to do one frame
@@ -17,7 +23,7 @@ static bool is_last(const struct link *l)
     return l->peer.gives == (int)KIND_NONE;
 }
 
-void credit_mark(struct links *ls, struct link *l)
+void credit_note_group(struct links *ls, struct link *l)
 {
     l->spare = ls->nwaited && is_last(l) && l->peer.durable;
     for (size_t i = 0; i < ls->nwaited; i++)
@@ -25,17 +31,17 @@ void credit_mark(struct links *ls, struct link *l)
     link_settle(ls, l);
 }
 
-void credit_await(struct links *ls, const struct group_name *groups, size_t ngroups)
+void credit_set_groups(struct links *ls, const struct group_name *groups, size_t ngroups)
 {
     if (!ngroups || ngroups > GROUPS_MAX)
         return;
     memcpy(ls->waited, groups, ngroups * sizeof *groups);
     ls->nwaited = ngroups;
     for (struct link *l = ls->first; l; l = l->next)
-        credit_mark(ls, l);
+        credit_note_group(ls, l);
 }
 
-bool credit_spares(const struct link *l)
+bool credit_is_optional(const struct link *l)
 {
     return is_last(l) && (l->spare || !l->peer.durable);
 }
@@ -44,7 +50,7 @@ bool credit_spares(const struct link *l)
 static bool is_waited_for(const struct links *ls, struct link *l)
 {
     const uint64_t patience_ns = ls->run->patience_ns * (l->nsent ? WORK : BEGIN);
-    const bool watches = credit_spares(l);
+    const bool watches = credit_is_optional(l);
     if (!l->spent_ns || (!watches && l->nsent) || ls->now_ns <= l->spent_ns + patience_ns)
         return true;
     if (!l->starved)
@@ -114,7 +120,7 @@ static bool note_sent(struct link *l, uint64_t id)
     return true;
 }
 
-/* Sends to one process of a group; false while none has credit. */
+/* Sends to one process of a group; false if none has credit. */
 static bool send_to_group(struct links *ls, struct item *item, unsigned group)
 {
     struct link *l;
@@ -132,8 +138,8 @@ static bool send_to_group(struct links *ls, struct item *item, unsigned group)
     return false;
 }
 
-/* Sends one frame to every group; false while some group has no credit.  A group that
- * vanished meanwhile is passed over: the source knows whether it must have the frame. */
+/* Sends one frame to every group; false if some group has no credit.  A group that has vanished is
+ * skipped: the source knows whether it must have the frame. */
 static bool send_frame(struct links *ls, struct item *item)
 {
     const struct group_bits groups = find_groups(ls);
@@ -183,7 +189,7 @@ static void return_to(struct links *ls, struct link *l, uint64_t id)
     (void)id_set_add(&l->returned, id);
 }
 
-/* Of several copies the latest to arrive: that is the one which is dropped. */
+/* If a frame is held several times, the copy that came last is dropped. */
 void credit_passed(struct links *ls, uint64_t id)
 {
     ls->ticks++;
@@ -216,10 +222,10 @@ static bool holds_again(const struct links *ls, const struct link *l)
     return false;
 }
 
-/* Credit for recipes and small images is returned, with their slots, for several at once; large
- * images would come in bursts that fill memory.  Should this process die, the oldest frame whose
- * credit is not back is taken for the one at work: where that may be one that kills, frames that
- * were passed on must not look so. */
+/* Credit for recipes and small images is returned, with their slots, for several frames at once;
+ * large images would come in bursts that fill memory.  If this process dies, the oldest frame whose
+ * credit is not back is presumed to have killed it.  So if a frame that killed a process may be
+ * among them, credit returns at once (`prompt`), lest a frame that was passed on is blamed. */
 static bool is_due(const struct links *ls, struct link *l, size_t image_bytes, uint64_t now_ns)
 {
     const bool small = ls->wants == KIND_RECIPE || image_bytes <= POOL_SMALL_BYTES;
@@ -237,7 +243,7 @@ static void send_credit(struct links *ls, struct link *l)
                        .packed = true,
                        .nids = l->returned.count,
                        .ids = l->returned.ranges};
-    shared_tell(ls, l, &n);
+    shared_add_slots(ls, l, &n);
     (void)send_notice(ls->run, l->port, &l->address, MESSAGE_CREDIT, &n);
     l->promised += n.grant;
     l->grant = 0;

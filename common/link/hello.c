@@ -1,17 +1,85 @@
-#include "link/hello.h"
+/*
+ * How links begin and end well.
+ *
+ * The process that connects says hello first, and the other end answers with a hello.  Both compare
+ * what the stages want and give, and a stage learns from the one before it which run this is and
+ * where the source listens.  A bye ends a link when the process at its end has nothing more to send
+ * or to take.
+ */
+#include "link/links.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/log.h"
-#include "link/credit.h"
-#include "link/death.h"
-#include "link/send.h"
-#include "link/shared.h"
 
 enum { HELLOS_MAX = 1024 };                   // on one connection
 static const uint64_t GREET_NS = SECOND / 2;  // how long to wait for an answer before another hello
+
+/* A text, or as much of it as there is room for, into what is zero. */
+static void copy_text(char *to, size_t size, const char *text)
+{
+    memcpy(to, text, strnlen(text, size - 1));
+}
+
+/* Lists the processes before (`up`) or after this one; returns how many. */
+static size_t list_neighbours(const struct links *ls, bool up, struct neighbour *list)
+{
+    size_t n = 0;
+    for (const struct link *l = ls->first; l; l = l->next)
+        if (l->port->up == up)
+            memcpy(list[n++].uuid, l->peer.uuid, UUID_SIZE);
+    return n;
+}
+
+/* Only the source gets the list of neighbours: another process could pretend to be one of them. */
+static enum status encode_hello(const struct links *ls, const struct port *port, struct hello *h,
+                                struct message *m)
+{
+    const size_t n = ls->nlinks;
+    if (port != &ls->run->control || port->bound || !n)
+        return control_hello_encode(h, m, NULL);
+    struct neighbour *list = mem_array(n, sizeof *list);
+    if (!list)
+        return STATUS_FAILED;
+    h->upstreams = list;
+    h->nupstreams = list_neighbours(ls, true, list);
+    h->names_downstreams = ls->run->role.gives != KIND_NONE;
+    h->downstreams = list + h->nupstreams;
+    h->ndownstreams = list_neighbours(ls, false, h->downstreams);
+    const enum status s = control_hello_encode(h, m, NULL);
+    mem_free(list);
+    return s;
+}
+
+bool send_hello(struct links *ls, struct port *port, const struct address *to)
+{
+    const struct role *role = &ls->run->role;
+    const char *group = ls->run->settings.group ? ls->run->settings.group : role->group;
+    struct hello h = {.wants = (int)ls->wants,
+                      .gives = (int)role->gives,
+                      .downstream = port->up,
+                      .durable = role_is_sink(role) && !role->transient,
+                      .in_memory = role->in_memory,
+                      .order = ls->run->settings.order,
+                      .pid = getpid()};
+    copy_text(h.host, sizeof h.host, host_name());
+    memcpy(h.uuid, ls->run->uuid, sizeof h.uuid);
+    memcpy(h.control, ls->run->control_told, sizeof h.control);
+    copy_text(h.stage, sizeof h.stage, role->name);
+    if (group)
+        copy_text(h.group, sizeof h.group, group);
+    else
+        (void)snprintf(h.group, sizeof h.group, "%s/%s", role->name, kind_name(role->gives));
+    const bool begun = exchange_look(&ls->exchange).begun;
+    copy_text(h.identity, sizeof h.identity, begun ? ls->exchange.identity : "any");
+    struct message m = {0};
+    const enum status s = encode_hello(ls, port, &h, &m);
+    return send_message(ls->run, port, to, MESSAGE_HELLO, &m, s);
+}
 
 /* Index of a group by name; the last one takes what is too many. */
 static unsigned group_index(struct links *ls, const char *name)
@@ -24,7 +92,7 @@ static unsigned group_index(struct links *ls, const char *name)
     return i < GROUPS_MAX ? i : GROUPS_MAX - 1;
 }
 
-/* A process of another run that reports to where we do. */
+/* True for a process of another run whose source listens at the same endpoint as ours. */
 static bool has_our_source(const struct links *ls, const struct link *l)
 {
     char control[ENDPOINT_SIZE];
@@ -34,7 +102,8 @@ static bool has_our_source(const struct links *ls, const struct link *l)
     return control[0] && strcmp(control, ls->run->control.endpoint) == 0;
 }
 
-/* The kind of a stage's input is wrong: says so, and which stages were left out. */
+/* Ends this process because its input is of the wrong kind; the message names the stages that are
+ * missing in between. */
 static void refuse_kind(struct links *ls, enum kind gives, const char *stage)
 {
     char missing[80] = "";
@@ -76,7 +145,8 @@ void hello_learn_run(struct links *ls, uint64_t id, const char *control, const s
     memcpy(run->control.endpoint, control, strlen(control) + 1);
     if (!via->bound)
         endpoint_resolve(run->control.endpoint, via->endpoint);
-    /* All interfaces of this host: the next stages resolve that where they find this one. */
+    /* If the source listens on all interfaces of this host, the next stages replace the host by the
+     * one through which they reach this process. */
     const char *told =
         control[0] && endpoint_is_local(run->control.endpoint) ? control : run->control.endpoint;
     memcpy(run->control_told, told, strlen(told) + 1);
@@ -98,15 +168,16 @@ static void accept_upstream(struct links *ls, struct link *l, const struct route
         hello_learn_run(ls, r->run, l->peer.control, l->port);
         ls->changed = true;
     } else if (has_our_source(ls, l)) {
-        ls->run->dropped++;  // it knows that the source was started again; our turn will come
+        ls->run
+            ->dropped++;  // it has joined the source that was started again; this process will, too
         link_drop(ls, l, false);
     } else {
         run_stop(ls->run, STATUS_FAILED, "%s belongs to another run", l->peer.stage);
     }
 }
 
-/* A process that comes back through another connection loses the one before, which was cut.
- * Where this process connects there is one at a time: another one that answers is dead. */
+/* A process that comes back through another connection loses the former one, which was cut.  A port
+ * that connects has one link at a time: if another process answers, the former one is dead. */
 static void drop_former(struct links *ls, struct link *l)
 {
     for (struct link *other = ls->first, *next; other; other = next) {
@@ -121,35 +192,37 @@ static void drop_former(struct links *ls, struct link *l)
     }
 }
 
-/* Who says hello on and on is not listened to. */
+/* True for a process that sends too many hellos: they are ignored. */
 static bool floods(struct link *l)
 {
     if (!l || ++l->nhellos <= HELLOS_MAX)
         return false;
     if (l->nhellos == HELLOS_MAX + 1)
-        log_line(LOG_WARNING, "%s (process %" PRId64 ") is not listened to: it said hello %d times",
+        log_line(LOG_WARNING, "%s (process %" PRId64 ") is ignored: it said hello %d times",
                  l->peer.stage, l->peer.pid, HELLOS_MAX);
     return true;
 }
 
-/* A watcher, which is to ask the source. */
+/* True for an observer at a data endpoint: it has to ask the source. */
 static bool is_lost(const struct links *ls, const struct port *port, const struct hello *h)
 {
     const bool lost = h->wants == KIND_NONE && h->gives == KIND_NONE;
     if (lost && !ls->run->dropped)
-        log_line(LOG_WARNING, "%s asks at %s, where frames flow, not at the control endpoint",
+        log_line(LOG_WARNING, "%s asks at the data endpoint %s instead of the control endpoint",
                  h->stage, port->endpoint);
     return lost;
 }
 
-/* Who gives frames knows the run; that which this process has left is over. */
+/* True for a hello from no run, although the stage before must know the run, and for a hello from
+ * the run that this process has left. */
 static bool is_of_no_run(const struct links *ls, const struct port *port, const struct route *r,
                          const struct hello *h)
 {
     return r->run ? r->run == ls->run->former : port->up && !h->downstream;
 }
 
-/* True when it is at the wrong end: a stranger may be, once frames flow. */
+/* True for a process that is connected to the wrong end.  Once frames flow that may be a process
+ * which does not belong to the run: then only its link is dropped. */
 static bool is_wrong_end(struct links *ls, struct link *l)
 {
     const struct hello *h = &l->peer;
@@ -168,13 +241,13 @@ static bool is_wrong_end(struct links *ls, struct link *l)
     return true;
 }
 
-void hello_hear(struct links *ls, struct port *port, const struct address *from,
-                const struct route *r, const struct message *m)
+void hello_receive(struct links *ls, struct port *port, const struct address *from,
+                   const struct route *r, const struct message *m)
 {
     struct hello h = {0};
     struct link *l = link_find(ls, port, from);
-    if (floods(l) || control_hello_decode(&h, m, NULL) != STATUS_OK || death_is_known(ls, h.uuid) ||
-        is_lost(ls, port, &h) || is_of_no_run(ls, port, r, &h)) {
+    if (floods(l) || control_hello_decode(&h, m, NULL) != STATUS_OK ||
+        loss_is_excluded(ls, h.uuid) || is_lost(ls, port, &h) || is_of_no_run(ls, port, r, &h)) {
         ls->run->dropped++;
         hello_free(&h);
         return;
@@ -202,13 +275,13 @@ void hello_hear(struct links *ls, struct port *port, const struct address *from,
     }
     if (l->peer.wants == (int)ls->run->role.gives)
         l->group = group_index(ls, l->peer.group);
-    credit_mark(ls, l);
+    credit_note_group(ls, l);
     ls->changed = true;
 }
 
-/* Says hello on the sockets that connect, again when there is no answer: who was at the other end
- * may have died before it came. */
-void hello_say(struct links *ls, uint64_t now_ns)
+/* Says hello on the sockets that connect, and again if no answer comes, because the process at the
+ * other end may have died before the hello came. */
+void hello_send_due(struct links *ls, uint64_t now_ns)
 {
     const struct address nobody = {0};
     for (size_t i = 0; i < ls->nports; i++) {
@@ -231,14 +304,14 @@ void hello_say(struct links *ls, uint64_t now_ns)
         }
 }
 
-void bye_say(struct links *ls, enum status status)
+void bye_send(struct links *ls, enum status status)
 {
     const struct address nobody = {0};
     struct notice n = {.status = (int)status, .said = true};
     for (struct link *l = ls->first; l; l = l->next)
         if (l->answered && !l->gone)
             (void)send_notice(ls->run, l->port, &l->address, MESSAGE_BYE, &n);
-    /* Who got our hello and has not answered yet must not take us for dead. */
+    /* A process that got our hello and has not answered yet must not presume us dead. */
     for (size_t i = 0; i < ls->nports; i++)
         if (ls->ports[i].greeted_ns && !link_of_port(ls, &ls->ports[i]))
             (void)send_notice(ls->run, &ls->ports[i], &nobody, MESSAGE_BYE, &n);
@@ -257,7 +330,7 @@ bool bye_is_due(const struct links *ls)
     return any;
 }
 
-/* Something is on its way here, or was not taken yet by who is after this process. */
+/* True while frames are on their way through a link. */
 static bool is_at_work(const struct link *l)
 {
     if (l->gone || l->lost_ns)

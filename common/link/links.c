@@ -1,3 +1,7 @@
+/*
+ * The list of links, by port, by address and by the work that they need: links that can take a
+ * frame, and links to which credit may be returned.
+ */
 #include "link/links.h"
 
 #include "base/alloc.h"
@@ -144,7 +148,7 @@ void links_clear(struct links *ls)
     id_set_clear(&ls->passed);
     id_set_clear(&ls->acks);
     for (size_t i = 0; i < LINK_BUCKETS; i++)
-        for (struct buried *next; ls->buried[i]; ls->buried[i] = next) {
+        for (struct dead_peer *next; ls->buried[i]; ls->buried[i] = next) {
             next = ls->buried[i]->next;
             mem_free(ls->buried[i]);
         }
@@ -156,7 +160,7 @@ void link_cut(struct links *ls, struct port *p)
     port_drop(p);
     p->greeted_ns = 0;
     ls->stirred = true;
-    /* Should it be a death, the source tells. */
+    /* If the neighbour has died, the source reports that. */
     for (struct link *l = ls->first; l; l = l->next)
         if (l->port == p && !l->lost_ns)
             link_lose(ls, l, clock_ns());

@@ -1,25 +1,29 @@
 /*
- * Pixels in memory that other processes of this host can map: the producer's side.
+ * Images in memory that several processes of one host map.
  *
- * The pool is an unnamed file in memory (memfd), sealed against growing and shrinking:
- * a page that says whose it is, then slots of one image each.  Nothing of it is left
- * when the last process that has it mapped is gone.  Slots take memory when they are
- * first used and keep it; the lowest free one is used next.
+ * The process that makes images has a pool: an unnamed file in memory (memfd), sealed against
+ * growing and shrinking, with a page that names its owner and then slots of one image each.  The
+ * pool is gone with the last process that has it mapped.  A slot takes memory when it is first used
+ * and keeps it; the lowest free slot is used next.  If there is a GPU, a slot can have a twin of
+ * the same size there.
  *
- * Where there is a card, a slot has a twin there of the same size, likewise.
+ * A process that reads the images has a mapping of the pool.  A frame names its slot and the slot's
+ * generation, so that the reader sees whether the pixels were replaced while it read them.
  *
- * One thread takes; any may call the other functions.
+ * One thread takes slots; any thread may call the other functions.
  */
 #ifndef BRAGG_LINK_POOL_H
 #define BRAGG_LINK_POOL_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "model/card.h"
 #include "model/frame.h"
 #include "wire/payload.h"
+#include "wire/message.h"
 
 enum {
     POOL_SLOTS_MIN = 6,          // however large an image is
@@ -71,5 +75,47 @@ bool pool_find(const struct pool *pool, const void *pixels, const void *card, si
 /* A slot is free when it was released as often as taken and retained. */
 void pool_retain(struct pool *pool, unsigned slot);
 void pool_release(struct pool *pool, unsigned slot);
+
+/* --- the pool of another process, mapped to be read -------------------------------------- */
+
+struct mapping;
+
+/* Opens descriptor `fd` of process `pid` and maps the pool there.  It must belong to
+ * this user, be sealed against growing and shrinking, have the size that it claims, and
+ * `owner` as its owner; else STATUS_FAILED. */
+enum status mapping_open(struct mapping **mapping, int64_t pid, uint32_t fd,
+                         const struct pool_owner *owner, struct error *e);
+
+/* True when it is descriptor `fd` of process `pid`. */
+bool mapping_is_of(const struct mapping *mapping, int64_t pid, uint32_t fd);
+
+/* The link to the other process was cut: slots that are not on lease count as released, as
+ * what was on its way is lost. */
+void mapping_cut(struct mapping *mapping);
+
+/* Sets the pointer to NULL; the mapping goes when the last lease is released. */
+void mapping_close(struct mapping **mapping);
+
+/* Makes *part the bytes that *d names, on lease until it is released.  STATUS_INPUT when they
+ * are not within a slot of this pool. */
+enum status mapping_lease(struct mapping *mapping, const struct descriptor *d, struct part *part,
+                          struct error *e);
+
+/* Makes *pixels the place on the card where leased bytes lie, NULL when they lie in this memory.
+ * What it opens is closed with the mapping, which the card outlives, by whichever thread.  One
+ * thread only calls this.  STATUS_FAILED when there is nothing that could be read. */
+enum status mapping_find_on_card(const void *owner, const struct card *card, void **pixels,
+                                 struct error *e);
+
+/* True for parts and images of mapping_lease, by their function for the release. */
+bool mapping_is_lease(void (*release)(void *owner));
+
+/* True while the slot has not been used again: what was read until now is right. */
+bool mapping_is_intact(const void *owner);
+
+/* True when slots were released since the last call of mapping_take_returned. */
+bool mapping_has_returned(struct mapping *mapping);
+/* Bits of the slots that were released since the last call. */
+uint64_t mapping_take_returned(struct mapping *mapping);
 
 #endif

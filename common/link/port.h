@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "link/curve.h"
+#include "link/keys.h"
 #include "wire/control.h"
 #include "wire/message.h"
 

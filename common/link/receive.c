@@ -1,4 +1,12 @@
-#include "link/receive.h"
+/*
+ * What comes through a link.
+ *
+ * A message is checked against what its sender may send, then goes on: a hello to hello.c, credit
+ * and other notices to the link, experiment and frames to the main thread.  A frame is held until
+ * it has left this process, so that its credit can return; a sink drops a frame that came before.
+ * With --order a frame waits until all frames before it in the list of the source have arrived.
+ */
+#include "link/links.h"
 
 #include <inttypes.h>
 
@@ -6,17 +14,137 @@
 #include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/log.h"
-#include "link/credit.h"
-#include "link/death.h"
-#include "link/hello.h"
-#include "link/send.h"
-#include "link/shared.h"
+#include "link/run.h"
 #include "wire/payload.h"
 
 enum {
     RECEIVE_AT_ONCE = 64,
     CREDIT_MAX = 1024,
 };
+
+/* --- frames in the order of the list ------------------------------------------------- */
+
+bool order_set_awaited(struct order *o, const struct id_range *to_come, size_t n, uint64_t until)
+{
+    bool good = true;
+    id_set_empty(&o->awaited);
+    for (size_t i = 0; i < n && good; i++)
+        good = id_set_add_range(&o->awaited, to_come[i]);
+    o->until = until;
+    const uint64_t lowest = o->awaited.count ? o->awaited.ranges[0].first : until;
+    if (good && lowest)  // the source's window only moves upwards
+        good = id_set_remove_range(&o->arrived, (struct id_range){0, lowest - 1});
+    return good && id_set_remove_set(&o->awaited, &o->arrived);
+}
+
+bool order_arrived(struct order *o, uint64_t id)
+{
+    return id_set_add(&o->arrived, id) && id_set_remove(&o->awaited, id);
+}
+
+struct item *order_find(const struct order *o, uint64_t id)
+{
+    struct item *item = o->head;
+    while (item && item->route.frame < id)
+        item = item->next;
+    return item && item->route.frame == id ? item : NULL;
+}
+
+void order_put(struct order *o, struct item *item)
+{
+    struct item **at = &o->head;
+    while (*at && (*at)->route.frame < item->route.frame)
+        at = &(*at)->next;
+    item->next = *at;
+    *at = item;
+}
+
+struct item *order_take(struct order *o)
+{
+    struct item *item = o->head;
+    if (!item || item->route.frame >= o->until ||
+        (o->awaited.count && o->awaited.ranges[0].first < item->route.frame))
+        return NULL;
+    o->head = item->next;
+    item->next = NULL;
+    return item;
+}
+
+void order_close(struct order *o)
+{
+    while (o->head) {
+        struct item *next = o->head->next;
+        item_free(o->head);
+        o->head = next;
+    }
+    id_set_clear(&o->awaited);
+    id_set_clear(&o->arrived);
+    *o = (struct order){0};
+}
+
+static void no_memory(struct links *ls)
+{
+    run_stop(ls->run, STATUS_FAILED, "out of memory for the order of frames");
+}
+
+/* Hands on the frames whose turn has come, if `good`: else memory was out. */
+static void hand_on(struct links *ls, bool good)
+{
+    if (!good)
+        no_memory(ls);
+    for (struct item *item; good && (item = order_take(&ls->order));)
+        exchange_put(&ls->exchange, item);
+}
+
+void order_update(struct links *ls, const struct notice *n)
+{
+    struct order *o = &ls->order;
+    /* A sink may have frames from an earlier time. */
+    hand_on(ls, order_set_awaited(o, n->ids, n->nids, n->until) &&
+                    id_set_remove_set(&o->awaited, &ls->seen.ids));
+}
+
+/* An id need not be waited for. */
+static void order_skip(struct links *ls, uint64_t id)
+{
+    hand_on(ls, order_arrived(&ls->order, id));
+}
+
+/* Copies the pixels of a frame that waits out of shared memory, which returns at once: the frames
+ * for which it waits may need that memory to get through. */
+static void make_private(struct links *ls, struct message *m)
+{
+    for (size_t i = 0; i < m->nparts; i++) {
+        struct part *part = &m->parts[i];
+        if (!mapping_is_lease(part->release))
+            continue;
+        void *copy = mem_copy(part->data, part->size, 1);
+        if (!copy) {
+            no_memory(ls);
+            return;
+        }
+        const bool intact = mapping_is_intact(part->owner);
+        part->release(part->owner);
+        *part = (struct part){copy, part->size, mem_free, copy};
+        if (!intact)
+            run_leave(ls->run, "");
+    }
+}
+
+/* Takes a frame, which is held, and hands on the frames whose turn has come. */
+static void order_receive(struct links *ls, struct item *item)
+{
+    const uint64_t id = item->route.frame;
+    order_put(&ls->order, item);
+    order_skip(ls, id);
+    item = order_find(&ls->order, id);
+    if (!item || ls->run->stopping)
+        return;
+    make_private(ls, &item->message);
+    credit_release(ls, id);
+}
+
+/* --- messages -------------------------------------------------------------------------- */
 
 static void note_size(struct links *ls, const struct message *m)
 {
@@ -25,7 +153,7 @@ static void note_size(struct links *ls, const struct message *m)
             ls->largest_part = m->parts[i].size;
 }
 
-/* `in_order`: when its turn comes. */
+/* Hands a message to the main thread; `in_order`: when its turn comes. */
 static void deliver(struct links *ls, struct link *l, const struct route *r, struct message *m,
                     bool in_order)
 {
@@ -67,11 +195,11 @@ static bool hold(struct links *ls, struct link *l, const struct route *r)
         from_here += ls->held[i].from == l;
     if (!l->granted || from_here >= CREDIT_MAX)
         return false;
-    struct held *held = mem_grow(ls->held, ls->nheld, 1, sizeof *held, &ls->held_capacity);
+    struct in_flight *held = mem_grow(ls->held, ls->nheld, 1, sizeof *held, &ls->held_capacity);
     if (!held)
         return false;
     ls->held = held;
-    ls->held[ls->nheld++] = (struct held){r->frame, r->attempt > 0, l};
+    ls->held[ls->nheld++] = (struct in_flight){r->frame, r->attempt > 0, l};
     l->promised -= l->promised > 0;
     l->prompt |= r->attempt > 0;
     return true;
@@ -98,7 +226,8 @@ enum seen_result seen_add(struct seen *s, uint64_t id, uint32_t sum)
     return SEEN_NEW;
 }
 
-/* A sink drops a frame that it has, after a look whether it is the same. */
+/* True for a frame that a sink has not got.  Drops it otherwise, and ends the run if the two copies
+ * differ. */
 static bool is_new(struct links *ls, const struct route *r, const struct message *m)
 {
     const uint32_t sum = crc32c(r->payload_crc, m->parts[1].data, m->parts[1].size);
@@ -113,13 +242,14 @@ static bool is_new(struct links *ls, const struct route *r, const struct message
         return false;
     }
     ls->duplicates++;
-    if (copies_held(ls, r->frame) == 1)  // the first one is durable, and who asks does not know
+    if (copies_held(ls, r->frame) ==
+        1)  // the first copy is durable, and the source does not know it
         (void)id_set_add(&ls->acks, r->frame);
     credit_passed(ls, r->frame);
     return false;
 }
 
-/* A frame of which a network damaged the payload.  Its sum stays with the message. */
+/* True if the payload was corrupted on a network.  The checksum stays with the message. */
 static bool is_damaged(struct links *ls, const struct link *l, struct route *r, struct message *m)
 {
     if (!endpoint_is_network(l->port->endpoint))
@@ -144,7 +274,7 @@ static void on_frame(struct links *ls, struct link *l, struct route *r, struct m
         return;
     }
     const bool order = ls->run->settings.order;
-    /* One that is damaged has not arrived: the main thread drops it, and those behind it wait. */
+    /* A corrupt frame has not arrived: the main thread drops it, and later frames wait. */
     const bool damaged = order && !id_set_has(&ls->seen.ids, r->frame) && is_damaged(ls, l, r, m);
     if (role_is_sink(&ls->run->role) && !damaged && !is_new(ls, r, m)) {
         if (order && !ls->run->stopping)
@@ -168,8 +298,8 @@ static bool is_listed(const struct notice *n, uint64_t id)
     return false;
 }
 
-/* What was sent before a frame that has arrived has arrived, too, or is lost: it is for the
- * receiver to list it. */
+/* If a frame has arrived, the frames that were sent before it have arrived, too, or are lost: the
+ * receiver lists those that arrived. */
 static void on_credit(struct links *ls, struct link *l, const struct notice *n)
 {
     shared_credit(ls, l, n);
@@ -190,7 +320,7 @@ static void on_credit(struct links *ls, struct link *l, const struct notice *n)
     link_settle(ls, l);
 }
 
-/* The process at the other end is done with all it got. */
+/* The process at the other end has finished all that it got. */
 static void leave(struct links *ls, struct link *l)
 {
     l->gone = true;
@@ -199,10 +329,10 @@ static void leave(struct links *ls, struct link *l)
     shared_release(ls, l, UINT64_MAX);
 }
 
-/* The process at the other end has failed; who is not needed ends alone. */
+/* The process at the other end has failed.  The run goes on if it does not need that process. */
 static void fail(struct links *ls, struct link *l, const struct notice *n)
 {
-    const bool needed = l->port->up || !credit_spares(l);
+    const bool needed = l->port->up || !credit_is_optional(l);
     if (!n->said && !ls->run->stopping && !(needed && atomic_exchange(&ls->run->spoken, true)))
         log_line(needed ? LOG_ERROR : LOG_WARNING,
                  "%s (process %" PRId64 ") ended with status %d%s%s", l->peer.stage, l->peer.pid,
@@ -227,7 +357,7 @@ static void on_notice(struct links *ls, struct link *l, const struct route *r,
     else if (r->type == MESSAGE_HEARTBEAT)
         loss_answered(ls, l, &n);
     else if (r->type == MESSAGE_POOL && l->port->up)
-        shared_meet(ls, l, &n);
+        shared_map(ls, l, &n);
     else if (r->type == MESSAGE_BYE && n.status == STATUS_OK)
         leave(ls, l);
     else if (r->type == MESSAGE_BYE)
@@ -235,8 +365,8 @@ static void on_notice(struct links *ls, struct link *l, const struct route *r,
     notice_free(&n);
 }
 
-/* Who is on no list and speaks as a process of the run is asked to connect anew: its hello may have
- * come before that of a connection that it gave up, and then took its place. */
+/* Asks a process of the run that has no link to connect again: its hello may have come before the
+ * hello of a connection that it gave up, which then took its place. */
 static void ask_who(struct links *ls, struct port *port, const struct address *from)
 {
     const uint64_t now_ns = clock_ns();
@@ -260,7 +390,7 @@ static void dispatch(struct links *ls, struct port *port, const struct address *
     }
     ls->stirred |= r.type != MESSAGE_FRAME && r.type != MESSAGE_CREDIT;
     if (r.type == MESSAGE_HELLO) {
-        hello_hear(ls, port, from, &r, m);
+        hello_receive(ls, port, from, &r, m);
         return;
     }
     struct link *l = link_find(ls, port, from);

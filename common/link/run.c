@@ -1,7 +1,12 @@
+/*
+ * The end of a process in the run, and the messages other than frames that it sends: each is sealed
+ * with the identity of the run.
+ */
 #include "link/run.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/log.h"
 
@@ -34,8 +39,8 @@ bool run_end(struct run *run, enum ending how, enum status status)
 void run_leave(struct run *run, const char *reason)
 {
     if (run_end(run, ENDING_OUT, STATUS_FAILED) && !atomic_exchange(&run->spoken, true))
-        log_line(LOG_ERROR, "the source took this process %s%s", *reason ? "out: " : "for dead",
-                 reason);
+        log_line(LOG_ERROR, "the source %s%s",
+                 *reason ? "excluded this process: " : "presumed this process dead", reason);
 }
 
 void run_stop(struct run *run, enum status status, const char *text, ...)
@@ -48,4 +53,36 @@ void run_stop(struct run *run, enum status status, const char *text, ...)
     (void)vsnprintf(line, sizeof line, text, args);
     va_end(args);
     log_line(LOG_ERROR, "%s", line);
+}
+
+/* --- messages -------------------------------------------------------------------------- */
+
+static bool seal(const struct run *run, enum message_type type, struct message *m)
+{
+    struct route r = {.type = type, .run = run->id, .incarnation = run->incarnation};
+    memcpy(r.stage, run->role.name, strnlen(run->role.name, sizeof r.stage - 1));
+    return route_seal(&r, m, NULL) == STATUS_OK;
+}
+
+bool send_message(const struct run *run, struct port *port, const struct address *to,
+                  enum message_type type, struct message *m, enum status s)
+{
+    const bool sent = s == STATUS_OK && seal(run, type, m) && port_send(port, to, m, NULL);
+    message_free(m);
+    return sent;
+}
+
+bool send_make_notice(const struct run *run, enum message_type type, struct notice *n,
+                      struct message *m)
+{
+    *m = (struct message){0};
+    return control_notice_encode(type, n, m, NULL) == STATUS_OK && seal(run, type, m);
+}
+
+bool send_notice(const struct run *run, struct port *port, const struct address *to,
+                 enum message_type type, struct notice *n)
+{
+    struct message m = {0};
+    const enum status s = control_notice_encode(type, n, &m, NULL);
+    return send_message(run, port, to, type, &m, s);
 }

@@ -12,9 +12,9 @@
 
 #include "base/error.h"
 #include "base/opt.h"
-#include "link/curve.h"
+#include "link/keys.h"
 #include "link/port.h"
-#include "link/role.h"
+#include "link/stage_kind.h"
 #include "wire/message.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -26,11 +26,11 @@
 enum { LEAVE_SIGNAL = SIGUSR1 };  // a worker is to leave, a last stage that came too late to end
 
 enum ending {
-    ENDING_FAILED,    // all are told, with the status
-    ENDING_COMPLETE,  // the stream is: neighbours are told that all is well
-    ENDING_EARLY,     // a watcher, or who came too late, was told to end: likewise
-    ENDING_DEPARTED,  // a worker was told to leave, and has nothing left to do; likewise
-    ENDING_OUT,       // others took this process out: nobody is told
+    ENDING_FAILED,    // all processes get the status
+    ENDING_COMPLETE,  // the stream is complete: neighbours get a good bye
+    ENDING_EARLY,     // an observer, or a sink that came too late, was asked to end: a good bye
+    ENDING_DEPARTED,  // a worker was asked to leave, and has no frame left: a good bye
+    ENDING_OUT,       // the process was excluded: it says no bye
 };
 
 enum transport { TRANSPORT_AUTO, TRANSPORT_INLINE };  // order of --transport
@@ -43,10 +43,10 @@ struct settings {
     bool insecure;             // tcp without keys
     int64_t window;            // source: frames under way
     int64_t attempts;          // source: deaths at work on a frame before it is given up
-    const char *groups;        // source: durable groups to wait for (groups.h); NULL: one
+    const char *groups;        // source: durable groups to wait for (stage_kind.h); NULL: one
     int transport;             // enum transport
-    const char *group;         // who shares frames with this process; NULL: that of its role
-    bool resume;               // last stages: continue what is there
+    const char *group;         // group whose processes share frames; NULL: that of the role
+    bool resume;               // sinks: continue existing output
     double start_timeout_s;
     double source_timeout_s;                        // 0: twice what the source calls dead
     double dead_after_s, hang_s, rejoin_timeout_s;  // source
@@ -81,19 +81,19 @@ struct run {
     atomic_bool spoken;  // the one line of error was written
 };
 
-/* Ends this process with `status`: says `text` (nothing when NULL) unless somebody spoke already.
- * The first call counts. */
+/* Ends this process with `status` and the message `text` (NULL: none), unless a message of error
+ * was written before.  Only the first call counts. */
 void run_stop(struct run *run, enum status status, const char *text, ...)
     __attribute__((cold, format(printf, 3, 4)));
 
-/* Ends this process because the others took it for dead, or it is out for a reason, "" for none:
- * they are told nothing. */
+/* Ends this process because it was presumed dead (reason ""), or was excluded for another reason.
+ * It says no bye. */
 void run_leave(struct run *run, const char *reason);
 
-/* Ends this process in another way, of which nothing is to be said.  False when it ends already. */
+/* Ends this process in another way, without a message.  False if it is ending already. */
 bool run_end(struct run *run, enum ending how, enum status status);
 
-/* True when run and incarnation are ours; else the message is to be dropped and counted. */
+/* True if run and incarnation of a message are ours; else it must be dropped and counted. */
 bool run_is_ours(const struct run *run, const struct route *r);
 
 /* True when a peer, last heard then, has been silent for longer than `patience_ns`. */
@@ -101,5 +101,21 @@ bool run_is_silent(const struct run *run, uint64_t heard_ns, uint64_t patience_n
 
 /* How often to send heartbeats. */
 uint64_t run_beat_ns(const struct run *run);
+
+/* --- run.c: messages other than frames, sealed with the identity of the run ------- */
+
+/* Seals part 0 of *m and sends it, unless `s` says that making it failed; frees it.  False when
+ * nothing was sent. */
+bool send_message(const struct run *run, struct port *port, const struct address *to,
+                  enum message_type type, struct message *m, enum status s);
+
+/* Sends a notice, which stays the caller's.  False when nothing was sent. */
+bool send_notice(const struct run *run, struct port *port, const struct address *to,
+                 enum message_type type, struct notice *n);
+
+/* Makes *m a notice that port_send takes, for any number of peers; freed by message_free, also
+ * after an error. */
+bool send_make_notice(const struct run *run, enum message_type type, struct notice *n,
+                      struct message *m);
 
 #endif

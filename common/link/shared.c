@@ -1,11 +1,17 @@
-#include "link/shared.h"
+/*
+ * Frames whose pixels stay where they are: in memory that the next process maps, or on a GPU.
+ *
+ * The two ends of a link agree with an announcement of the pool and with each notice of credit.  A
+ * frame then contains a descriptor of its pixels instead of the pixels.  A slot of the pool is free
+ * again when every process to which it was sent has released it.
+ */
+#include "link/links.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
-#include "link/send.h"
 
 void shared_announce(struct links *ls, struct link *l)
 {
@@ -16,7 +22,7 @@ void shared_announce(struct links *ls, struct link *l)
     (void)send_notice(ls->run, l->port, &l->address, MESSAGE_POOL, &n);
 }
 
-void shared_meet(struct links *ls, struct link *l, const struct notice *n)
+void shared_map(struct links *ls, struct link *l, const struct notice *n)
 {
     struct error e;
     struct pool_owner owner = {.run = ls->run->id, .incarnation = ls->run->incarnation};
@@ -68,7 +74,7 @@ enum status shared_describe(const struct pool *pool, struct item *item, struct e
     return s ? s : message_add(&item->shared, parts[1], e);
 }
 
-void shared_tell(struct links *ls, struct link *l, struct notice *n)
+void shared_add_slots(struct links *ls, struct link *l, struct notice *n)
 {
     const struct on_card *c = &ls->on_card;
     n->shared = l->pool != NULL;
@@ -93,7 +99,8 @@ void shared_look(struct links *ls)
     atomic_store(&ls->on_card.taken, any && all);
 }
 
-/* The pixels of an item, for who cannot read them on the card; they get their sum. */
+/* Copies the pixels of an item from the GPU for a neighbour that cannot read them there, and forms
+ * their checksum. */
 static enum status leave_card(struct links *ls, struct item *item, struct error *e)
 {
     const struct card *card = ls->on_card.card;
@@ -107,7 +114,7 @@ static enum status leave_card(struct links *ls, struct item *item, struct error 
     return s ? s : shared_describe(ls->pool, item, e);
 }
 
-/* What goes in place of parts 0 and 2; NULL: nothing. */
+/* The message that replaces parts 0 and 2 on this link, or NULL. */
 static const struct message *instead_of(const struct link *l, const struct item *item)
 {
     if (item->shared.nparts && l->shared)

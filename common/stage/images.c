@@ -1,12 +1,19 @@
-#include "stage/images.h"
+/*
+ * The memory of images in the main thread.
+ *
+ * Images that leave get a slot of the pool, which the next process maps.  Images that came may lie
+ * in another process's pool: they are borrowed, and their checksum and their slot tell whether they
+ * were replaced or corrupted before they went back.
+ */
+#include "stage/worker.h"
 
 #include <string.h>
 
 #include "base/crc32c.h"
 #include "base/log.h"
-#include "link/mapping.h"
+#include "link/pool.h"
 
-/* What a take waits for. */
+/* An image for which a free slot is wanted. */
 struct request {
     struct images *images;
     size_t bytes;
@@ -14,9 +21,9 @@ struct request {
     enum pool_got got;
 };
 
-/* One for each frame that can be under way, and one whose return is: with more, a process would
- * hold more memory than its stream needs.  Small images need little, and returns that wait for
- * each other. */
+/* How many slots to use: one for each frame that can be under way, and one whose return is under
+ * way. With more a process would hold more memory than its stream needs.  Small images may use all,
+ * because their slots return several at once. */
 static uint64_t slots_for(const struct images *m, size_t bytes)
 {
     const uint64_t window = bytes > POOL_SMALL_BYTES ? atomic_load(&m->links->run->window) : 0;
@@ -30,7 +37,7 @@ static bool try_to_take(void *context)
     return r->got != POOL_BUSY;
 }
 
-/* A slot becomes free when the stages after this one are done with it: that is no computing. */
+/* Waiting for a free slot counts as waiting for later stages, not as computing. */
 static bool await_slot(struct images *m, struct request *r)
 {
     struct meter *meter = &m->links->meter;

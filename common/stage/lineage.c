@@ -1,7 +1,7 @@
 /*
  * The lineage: everything that affects the bytes of the frames that leave a stage, as a hash, and
- * the history that file headers show.  Guests are other stages whose work this process does as well
- * (guest.h); the lineage lists them as if they were separate processes.
+ * the history that file headers show.  Fused stages are other stages whose work this process does
+ * as well (struct fused_stage); the lineage lists them as if they were separate processes.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "base/history.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "stage/guest.h"
+#include "stage/stage.h"
 #include "stage/worker.h"
 
 /* Bytes of the text that the lineage is the hash of, and of its last lines. */
@@ -34,7 +34,7 @@ static enum status hash_contents(struct experiment *x, uint64_t *hash, struct er
     return s;
 }
 
-/* The output tells of this stage, too, and of its `words`, if they found room. */
+/* Adds a stage to the lineage and the history; to the history also its `words`, unless NULL. */
 static enum status extend(struct experiment *x, const struct stage *stage, void *state,
                           const char *words, struct error *e)
 {
@@ -75,19 +75,20 @@ char *stage_words(const struct stage *stage, const void *state)
 
 enum status worker_extend_lineage(struct worker *w, struct error *e)
 {
-    const struct guest *g = NULL;
+    const struct fused_stage *g = NULL;
     enum status s = extend(&w->experiment, &w->stage, w->state, w->words, e);
-    const size_t n = w->stage.guests ? w->stage.guests(w->state, &g) : 0;
+    const size_t n = w->stage.fused ? w->stage.fused(w->state, &g) : 0;
     for (size_t i = 0; i < n && s == STATUS_OK; i++)
         s = extend(&w->experiment, g[i].stage, g[i].state, g[i].words, e);
     return s;
 }
 
-/* --- guests -------------------------------------------------------------------------- */
+/* --- fused stages -------------------------------------------------------------------------- */
 
 enum { WORDS_MAX = 256 };
 
-static enum status parse(struct guest *g, const char *options, int64_t threads, struct error *e)
+static enum status parse(struct fused_stage *g, const char *options, int64_t threads,
+                         struct error *e)
 {
     const struct stage *stage = g->stage;
     const struct opt_program program = {.name = stage->role.name, .summary = stage->summary};
@@ -111,8 +112,8 @@ static enum status parse(struct guest *g, const char *options, int64_t threads, 
     return s;
 }
 
-/* Whose error it is, before its text. */
-static enum status name_error(const struct guest *g, enum status s, struct error *e)
+/* Puts the name of the stage before the text of an error. */
+static enum status name_error(const struct fused_stage *g, enum status s, struct error *e)
 {
     if (s == STATUS_OK || !e || !e->text[0])
         return s;
@@ -120,10 +121,10 @@ static enum status name_error(const struct guest *g, enum status s, struct error
     return error_set(e, s, "%s: %s", g->stage->role.name, was.text);
 }
 
-enum status guest_open(struct guest *g, const struct stage *stage, const char *options,
-                       int64_t threads, struct error *e)
+enum status fused_stage_open(struct fused_stage *g, const struct stage *stage, const char *options,
+                             int64_t threads, struct error *e)
 {
-    *g = (struct guest){.stage = stage};
+    *g = (struct fused_stage){.stage = stage};
     enum status s = parse(g, options, threads, e);
     g->opened = s == STATUS_OK;
     if (s == STATUS_OK && stage->open)
@@ -131,23 +132,23 @@ enum status guest_open(struct guest *g, const struct stage *stage, const char *o
     return name_error(g, s, e);
 }
 
-enum status guest_begin(struct guest *g, struct experiment *x, struct error *e)
+enum status fused_stage_begin(struct fused_stage *g, struct experiment *x, struct error *e)
 {
     const enum status s = g->stage->begin ? g->stage->begin(g->state, x, e) : STATUS_OK;
     return name_error(g, s, e);
 }
 
-enum status guest_frame(struct guest *g, struct frame *f, struct error *e)
+enum status fused_stage_frame(struct fused_stage *g, struct frame *f, struct error *e)
 {
     return name_error(g, g->stage->frame(g->state, f, e), e);
 }
 
-void guest_close(struct guest *g)
+void fused_stage_close(struct fused_stage *g)
 {
     if (g->opened && g->stage->close)
         g->stage->close(g->state);
     mem_free(g->state);
     mem_free(g->text);
     mem_free(g->words);
-    *g = (struct guest){0};
+    *g = (struct fused_stage){0};
 }

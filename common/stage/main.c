@@ -48,7 +48,7 @@ static double seconds(uint64_t ns)
     return (double)ns / 1e9;
 }
 
-/* A file that is there is one of --stats when it begins so. */
+/* An existing file is one of --stats if it begins like this. */
 static const char *const stats_begin[] = {"{\"stage\":", NULL};
 
 /* Appends a line of JSON to the file of --stats; several stages may share one.  `more`: members of
@@ -107,7 +107,7 @@ static int run_open(struct worker *w)
         log_line(LOG_INFO, "dropped %" PRIu64 " frames that came twice", w->rt.links.duplicates);
     int status = s ? (int)s : atomic_load(&w->rt.run.status);
     if (s && !e.text[0] && role_is_watcher(&w->stage.role))
-        status = STATUS_OK;  // it has left, and nobody minds
+        status = STATUS_OK;  // an observer may leave at any time
     if (o->stats && write_stats(w, &work, more, &e) != STATUS_OK)
         status = status ? status : log_fail(&e);
     if (o->trace && trace_write(o->trace, w->stage.role.name, &e) != STATUS_OK)
@@ -132,7 +132,7 @@ static enum status parse(struct worker *w, int argc, char **argv, struct error *
     if (!w->operands || !w->state)
         return error_memory(e, "the options");
     w->rt.member.nwords = (size_t)argc - 1;
-    options_defaults(o);  // also of those that this stage has not
+    options_defaults(o);  // also of options that this stage does not have
     enum status s = opt_parse(&program, stage->options, w->state, options_table(&stage->role), o,
                               argc, argv, w->operands, &w->noperands, e);
     if (s == STATUS_OK && o->restricted)

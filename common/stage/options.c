@@ -1,3 +1,4 @@
+/* The options that the runtime adds to every stage: their table, and what is checked about them. */
 #include "stage/options.h"
 
 #include <stddef.h>
@@ -7,7 +8,7 @@
 #include <unistd.h>
 
 #include "link/endpoint.h"
-#include "link/groups.h"
+#include "link/stage_kind.h"
 
 /* Who has an option: a first stage, the source, a middle one, a last one; who consumes; who may
  * send images. */
@@ -21,50 +22,53 @@ static const struct {
 } rows[] = {
     {ALL, {.doc = "Common options:", .type = OPT_GROUP}},
     {CONSUMER,
-     {"in", "ENDPOINT", "Receive from here instead of the pipe; @ENDPOINT binds; may be repeated",
-      OPT_TEXTS, AT(in)}},
+     {"in", "ENDPOINT",
+      "Receive from ENDPOINT instead of the pipe; @ENDPOINT binds; may be repeated", OPT_TEXTS,
+      AT(in)}},
     {ALL & ~LAST,
-     {"out", "ENDPOINT", "Send to here instead of the pipe; @ENDPOINT binds; may be repeated",
+     {"out", "ENDPOINT", "Send to ENDPOINT instead of the pipe; @ENDPOINT binds; may be repeated",
       OPT_TEXTS, AT(out)}},
     {SOURCE,
-     {"control", "ENDPOINT", "Where all later stages report to (chosen)", OPT_TEXT, AT(control)}},
+     {"control", "ENDPOINT", "Endpoint to which all later stages report (chosen)", OPT_TEXT,
+      AT(control)}},
     {SOURCE,
-     {"window", "N", "Frames under way at most", OPT_INT, AT(window), .min = 1, .max = 65536,
-      .usual = "32"}},
+     {"window", "N", "Maximum number of frames under way", OPT_INT, AT(window), .min = 1,
+      .max = 65536, .usual = "32"}},
     {SOURCE,
      {"groups", "N|NAME,NAME",
-      "How many groups of last stages, or which, have to have every frame (1)", OPT_TEXT,
+      "Groups of sinks that must have every frame: how many, or their names (1)", OPT_TEXT,
       AT(groups)}},
     {SOURCE,
-     {"dead-after", "S", "Take a process for dead that is silent for so long", OPT_REAL,
+     {"dead-after", "S", "Presume a process dead after S seconds of silence", OPT_REAL,
       AT(dead_after_s), .min = 0.5, .max = 1e6, .usual = "5"}},
     {SOURCE,
-     {"hang", "S", "Take a process for dead that stands still so long at work on a frame", OPT_REAL,
-      AT(hang_s), .min = 0.5, .max = 1e9, .usual = "60"}},
+     {"hang", "S", "Presume a process dead that makes no progress on a frame for S seconds",
+      OPT_REAL, AT(hang_s), .min = 0.5, .max = 1e9, .usual = "60"}},
     {SOURCE,
-     {"attempts", "N", "Give a frame up when so many processes died at work on it", OPT_INT,
+     {"attempts", "N", "Skip a frame after N processes died while processing it", OPT_INT,
       AT(attempts), .min = 1, .max = 1e6, .usual = "3"}},
     {SOURCE,
-     {"rejoin-timeout", "S", "How long to wait for one that takes the place of a dead one",
-      OPT_REAL, AT(rejoin_timeout_s), .min = 0, .max = 1e6, .usual = "10"}},
+     {"rejoin-timeout", "S", "How long to wait for a process that replaces a dead one", OPT_REAL,
+      AT(rejoin_timeout_s), .min = 0, .max = 1e6, .usual = "10"}},
     {MIDDLE | LAST,
-     {"group", "NAME", "Share frames with these processes; every group gets all (program, output)",
+     {"group", "NAME",
+      "Share frames with the processes of group NAME; every group gets all frames (program, "
+      "output)",
       OPT_TEXT, AT(group)}},
     {IMAGES,
-     {"compress", NULL, "Pack pixels that leave through tcp, by bitshuffle and LZ4", OPT_FLAG,
+     {"compress", NULL, "Compress pixels that leave through tcp, with bitshuffle and LZ4", OPT_FLAG,
       AT(compress)}},
     {MIDDLE | LAST,
      {"order", NULL, "Take frames in the order of their numbers (as they come)", OPT_FLAG,
       AT(order)}},
-    {LAST,
-     {"resume", NULL, "Compute only the frames that are not there yet", OPT_FLAG, AT(resume)}},
+    {LAST, {"resume", NULL, "Compute only the frames that do not exist yet", OPT_FLAG, AT(resume)}},
     {MIDDLE | LAST,
      {"transport", "auto|inline",
-      "Images through shared memory where both ends can, or always in the message", OPT_CHOICE,
-      AT(transport), .choices = "auto|inline"}},
+      "Send images through shared memory if both ends can (auto), or always in the message",
+      OPT_CHOICE, AT(transport), .choices = "auto|inline"}},
     {ALL,
-     {"keys", "DIR", "The keys of tcp endpoints, as made by bragg-run --make-keys", OPT_TEXT,
-      AT(keys), .flags = OPT_INPUT}},
+     {"keys", "DIR", "Folder with the keys of tcp endpoints, made by bragg-run --make-keys",
+      OPT_TEXT, AT(keys), .flags = OPT_INPUT}},
     {ALL,
      {"insecure", NULL, "Allow tcp endpoints without keys, and clients on other hosts", OPT_FLAG,
       AT(insecure)}},
@@ -73,17 +77,17 @@ static const struct {
       .min = 0.1, .max = 1e6, .usual = "30"}},
     {MIDDLE | LAST,
      {"source-timeout", "S",
-      "How long to wait for a source that died to be started again (twice its --dead-after)",
+      "How long to wait until a source that died is started again (twice its --dead-after)",
       OPT_REAL, AT(source_timeout_s), .min = 0.1, .max = 1e6}},
     {ALL,
-     {"stats", "FILE", "Append what this stage cost as a line of JSON; - is stderr", OPT_TEXT,
-      AT(stats)}},
+     {"stats", "FILE", "Append the times and counts of this stage as a line of JSON; - is stderr",
+      OPT_TEXT, AT(stats)}},
     {ALL, {"trace", "FILE", "Write a trace for chrome://tracing or Perfetto", OPT_TEXT, AT(trace)}},
     {ALL,
      {"restrict", NULL, "Take only --quiet, --only and options that decide what frames hold",
       OPT_FLAG, AT(restricted)}},
-    {ALL, {"verbose", NULL, "Say more", OPT_FLAG, AT(verbose), .excludes = "quiet"}},
-    {ALL, {"quiet", NULL, "Say only what went wrong", OPT_FLAG, AT(quiet)}},
+    {ALL, {"verbose", NULL, "Print more messages", OPT_FLAG, AT(verbose), .excludes = "quiet"}},
+    {ALL, {"quiet", NULL, "Print only errors", OPT_FLAG, AT(quiet)}},
 };
 
 enum { ROWS = sizeof rows / sizeof *rows };
@@ -150,10 +154,12 @@ enum status options_check(const struct stage *stage, const struct settings *o, s
         return STATUS_USAGE;
     if (o->order && stage->role.transient)
         return error_set(e, STATUS_USAGE,
-                         "--order is not for a stage that only watches: nobody waits until it has "
-                         "a frame, or brings it again");
+                         "--order is not for a passive stage: the run neither waits until it has "
+                         "a frame, nor sends a frame again");
     if (stage->role.in_memory && getenv("BRAGG_WORKER"))
-        return error_set(e, STATUS_USAGE, "what comes of all frames is for one process: count: 1");
+        return error_set(
+            e, STATUS_USAGE,
+            "this program combines all frames and must run as one process: set 'count: 1'");
     if (stage->role.wants != KIND_NONE && !o->in.count && !is_pipe(STDIN_FILENO))
         return error_set(
             e, STATUS_USAGE,

@@ -1,8 +1,10 @@
+/* What a sink shows of its frames: a line on a terminal, and the sum at the end. */
 #include "stage/worker.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -34,7 +36,8 @@ static struct made made_so_far(const struct worker *w, uint64_t all)
     return made;
 }
 
-/* What is on the disk tells what all will take. */
+/* Compares the size that all files will have, from the size of those so far, with the room on the
+ * disk. */
 static void plan(struct worker *w, uint64_t frames, uint64_t total)
 {
     const struct made made = made_so_far(w, total);

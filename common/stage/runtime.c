@@ -20,9 +20,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/program.h"
-#include "control/source.h"
-#include "link/hello.h"
-#include "link/pipe.h"
+#include "control/stream.h"
+#include "link/links.h"
 
 enum {
     DESCRIPTORS_MIN = 64,
@@ -96,8 +95,8 @@ static enum status choose_control(struct runtime *rt, char text[TYPED_SIZE], str
                        first->endpoint);
     } else if (first && !endpoint_is_local(first->endpoint)) {
         return error_set(e, STATUS_USAGE,
-                         "--out=%s leads to another host: say --control=ENDPOINT, where the "
-                         "stages over there reach this one",
+                         "--out=%s leads to another host: add --control=ENDPOINT, at which "
+                         "the stages on that host reach this one",
                          first->endpoint);
     } else if (first) {
         (void)snprintf(text, TYPED_SIZE, "@tcp://127.0.0.1:*");
@@ -118,7 +117,7 @@ static enum status open_control(struct runtime *rt, struct error *e)
         s = hello_check_control(&rt->links, e);
     if (s)
         return s;
-    log_line(LOG_INFO, "bragg-top %s shows what goes on", rt->run.control.endpoint);
+    log_line(LOG_INFO, "bragg-top %s shows the progress of this run", rt->run.control.endpoint);
     rt->source = source_open(&rt->run, &rt->links, e);
     return rt->source ? STATUS_OK : STATUS_FAILED;
 }
@@ -173,43 +172,10 @@ static enum status take_descriptors(struct error *e)
                      (int)files.rlim_cur, DESCRIPTORS_MIN);
 }
 
-enum status runtime_open(struct runtime *rt, struct error *e)
-{
-    (void)mallopt(M_ARENA_MAX, 1);  // each further one takes 64 MiB of address space
-    rt->links.run = rt->member.run = &rt->run;
-    rt->member.links = &rt->links;
-    rt->links.start_ns = clock_ns();
-    rt->links.wants = rt->run.role.wants;
-    rt->signals = -1;
-    rt->run.patience_ns = (uint64_t)(rt->run.settings.dead_after_s * 1e9);
-    enum status s = exchange_open(&rt->links.exchange, e);
-    if (s)
-        return s;
-    (void)pthread_mutex_init(&rt->turn, NULL);
-    rt->links.exchange.leave = turn_lend;
-    rt->links.exchange.context = rt;
-    s = take_descriptors(e);
-    if (s == STATUS_OK)
-        s = take_signals(rt, e);
-    if (s == STATUS_OK)
-        s = random_names(rt, e);
-    rt->run.context = port_context_open();
-    if (s == STATUS_OK && !rt->run.context)
-        s = error_memory(e, "sockets");
-    if (s == STATUS_OK && rt->run.curve.keyed)
-        s = zap_open(&rt->zap, rt->run.context, &rt->run.curve.keys, e);
-    if (s == STATUS_OK)
-        s = open_endpoints(rt, e);
-    if (s)
-        return s;
-    errno = program_thread(&rt->thread, NULL, runtime_loop, rt);
-    rt->started = errno == 0;
-    return rt->started ? STATUS_OK : error_errno(e, STATUS_FAILED, "cannot start a thread");
-}
-
 enum { MAIN_GRACE_S = 2 };
 
-/* A worker is to leave; a last stage that the source has not welcomed came when all was done. */
+/* The signal to leave: a worker leaves; a sink that the source has not welcomed came too late, and
+ * ends. */
 static void on_leave(struct runtime *rt)
 {
     const struct role *role = &rt->run.role;
@@ -240,7 +206,7 @@ static void on_signal(struct runtime *rt)
     }
 }
 
-/* What the loop waits for; what is not there is -1. */
+/* The descriptors for which the loop waits; -1 for those that do not exist. */
 enum { SLOT_EVENT, SLOT_SIGNALS, SLOT_STDIN, SLOT_STDOUT, SLOT_CONTROL, SLOT_PORTS };
 
 static nfds_t fill_slots(const struct runtime *rt, struct pollfd *slots)
@@ -259,7 +225,7 @@ static nfds_t fill_slots(const struct runtime *rt, struct pollfd *slots)
     return SLOT_PORTS + rt->links.nports;
 }
 
-/* What is no message; notes which sockets may have some. */
+/* Handles what is not a message, and notes which sockets may have messages. */
 static void look(struct runtime *rt, const struct pollfd *slots, nfds_t count, bool all,
                  uint64_t now_ns)
 {
@@ -274,10 +240,10 @@ static void look(struct runtime *rt, const struct pollfd *slots, nfds_t count, b
     for (nfds_t i = SLOT_PORTS; i < count; i++)
         rt->links.ports[i - SLOT_PORTS].stirred |= all || slots[i].revents;
     if (slots[SLOT_STDIN].revents && !rt->run.stopping)  // the last: it may add a port
-        pipe_listen(&rt->links, now_ns);
+        pipe_read(&rt->links, now_ns);
 }
 
-/* Meanwhile the main thread may send. */
+/* Waits; meanwhile the main thread may send. */
 static int await(struct runtime *rt, struct pollfd *slots, nfds_t count, int ms)
 {
     rt->io_waits = true;
@@ -291,7 +257,9 @@ static int await(struct runtime *rt, struct pollfd *slots, nfds_t count, int ms)
     return ready;
 }
 
-void *runtime_loop(void *runtime)
+/* The I/O thread: one loop over sockets, signals, pipes and timers until the run ends, then
+ * runtime_disconnect. */
+static void *run_loop(void *runtime)
 {
     struct runtime *rt = runtime;
     struct pollfd slots[SLOT_PORTS + PORTS_MAX];
@@ -320,4 +288,38 @@ void *runtime_loop(void *runtime)
         !exchange_await_main(&rt->links.exchange, MAIN_GRACE_S))
         _exit(atomic_load(&rt->run.status));
     return NULL;
+}
+
+enum status runtime_open(struct runtime *rt, struct error *e)
+{
+    (void)mallopt(M_ARENA_MAX, 1);  // each further one takes 64 MiB of address space
+    rt->links.run = rt->member.run = &rt->run;
+    rt->member.links = &rt->links;
+    rt->links.start_ns = clock_ns();
+    rt->links.wants = rt->run.role.wants;
+    rt->signals = -1;
+    rt->run.patience_ns = (uint64_t)(rt->run.settings.dead_after_s * 1e9);
+    enum status s = exchange_open(&rt->links.exchange, e);
+    if (s)
+        return s;
+    (void)pthread_mutex_init(&rt->turn, NULL);
+    rt->links.exchange.leave = turn_lend;
+    rt->links.exchange.context = rt;
+    s = take_descriptors(e);
+    if (s == STATUS_OK)
+        s = take_signals(rt, e);
+    if (s == STATUS_OK)
+        s = random_names(rt, e);
+    rt->run.context = port_context_open();
+    if (s == STATUS_OK && !rt->run.context)
+        s = error_memory(e, "sockets");
+    if (s == STATUS_OK && rt->run.curve.keyed)
+        s = zap_open(&rt->zap, rt->run.context, &rt->run.curve.keys, e);
+    if (s == STATUS_OK)
+        s = open_endpoints(rt, e);
+    if (s)
+        return s;
+    errno = program_thread(&rt->thread, NULL, run_loop, rt);
+    rt->started = errno == 0;
+    return rt->started ? STATUS_OK : error_errno(e, STATUS_FAILED, "cannot start a thread");
 }

@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/idset.h"
 #include "base/opt.h"
-#include "link/role.h"
+#include "link/stage_kind.h"
 #include "model/card.h"
 #include "model/experiment.h"
 #include "model/frame.h"
@@ -25,29 +25,29 @@
 
 enum { MADE_SIZE = 4096 };
 
-/* How a stage was started, as far as it may matter to it. */
+/* How a stage was started. */
 struct start {
     bool piped;   // input comes through stdin
-    bool resume;  // a last stage is to continue former output
+    bool resume;  // a sink continues existing output (--resume)
 };
 
-/* The files of a last stage, for people. */
+/* The files of a sink, for messages. */
 struct made {
-    uint64_t frames;          // set before: how many there will be, 0: that is not asked
-    uint64_t bytes;           // of the frames so far
-    double heads, all_heads;  // of these, what files have once, and of the files of all frames
-    bool replaces;            // files that are there give their room
-    char folder[MADE_SIZE];   // of the first one, as this process opens it
-    char names[MADE_SIZE];    // as who started it would name them
+    uint64_t frames;          // set by the caller: frames of the run, 0 if all_heads is not wanted
+    uint64_t bytes;           // of the files so far
+    double heads, all_heads;  // bytes that do not grow with frames: of these files, of all files
+    bool replaces;            // existing files are replaced, which frees their room
+    char folder[MADE_SIZE];   // of the first file, as this process opens it
+    char names[MADE_SIZE];    // of the files, for the user
 };
 
-struct guest;
+struct fused_stage;
 
 /*
- * What a stage is, and callbacks in the order in which they come.  Each gets the state and may
- * be NULL.  A failure ends the run; one that leaves *e as it was does so without a word: who
- * read what the stage says has left, as `head` does.  A last stage that only watches ends well
- * then.
+ * What a stage is, and its callbacks in the order in which they are called.  Each gets the state,
+ * and may be NULL.  A failure ends the run.  A failure that leaves *e as it was ends it without a
+ * message: the reader of the stage's output has left, as `head` does.  A passive sink then ends
+ * with status 0.
  */
 struct stage {
     struct role role;  // its place in the stream
@@ -62,9 +62,9 @@ struct stage {
 
     /* --- what it does with frames --- */
     bool reads_only;    // `frame` never writes to the pixels that came, see there
-    bool takes_fits;    // frames without images may come with what was fitted to them
-    bool verbatim;      // gives what others computed: adds nothing to the lineage
-    bool speaks;        // a last stage that writes to stdout: shows no progress
+    bool takes_fits;    // frames without images may come with results of a fit
+    bool verbatim;      // passes on what others computed: adds nothing to the lineage
+    bool speaks;        // a sink that writes to stdout: shows no progress
     size_t state_size;  // bytes of the state, zeroed; the options struct comes first in it
 
     /* --- before anything is connected --- */
@@ -81,8 +81,8 @@ struct stage {
     enum status (*settle)(void *state, const struct start *start, struct stage *self,
                           struct error *e);
 
-    /* The source of the run listens at `control`, for watchers.  Comes once, before begin; not to
-     * the source itself. */
+    /* Called once, before begin, except in the source: the source of the run listens at `control`,
+     * also for observers. */
     void (*meet)(void *state, const char *control);
 
     /* --- the experiment --- */
@@ -95,10 +95,10 @@ struct stage {
     /* Identity class for the hello and lineage, after begin; NULL: "any". */
     const char *(*identity)(void *state);
 
-    /* Stages whose work this one does, too, on every frame after its own, in that order: lineage
-     * and history tell of them as if they came after it.  Asked after begin; returns how many,
-     * in *guests, which stay the stage's.  NULL: none.  See stage/guest.h. */
-    size_t (*guests)(void *state, const struct guest **guests);
+    /* Stages whose work this process does as well, on every frame after its own, in that order. The
+     * lineage and the history list them as if they came after it.  Called after begin; returns how
+     * many there are, and points *fused at them; the stage keeps them.  NULL: none. */
+    size_t (*fused)(void *state, const struct fused_stage **fused);
 
     /* With --resume, asked once, after begin: adds to the empty *ids the frames that
      * are durable already.  What all last stages have is not computed again.  Without it
@@ -121,7 +121,7 @@ struct stage {
     enum status (*message)(void *state, const struct route *r, const struct message *m,
                            struct error *e);
 
-    /* A last stage, before its first frame: how many the source issues in this run. */
+    /* A sink, before its first frame: how many frames the source issues in this run. */
     void (*expect)(void *state, uint64_t frames);
 
     /* The card that images of this stage may lie on, asked once, after begin, but with
@@ -149,12 +149,12 @@ struct stage {
     /* Finished rows of the frame at hand, for progress; NULL: none. */
     atomic_uint_fast64_t *(*progress)(void *state);
 
-    /* A last stage: the first Ctrl-C came, and no frames but those on their way will.  Comes from
+    /* A sink: the first Ctrl-C came, and only frames that are on their way will come.  Comes from
      * another thread, between open and report. */
     void (*interrupt)(void *state);
 
-    /* The run was ended from outside while `frame` may be at work, perhaps waiting for
-     * somebody: that should return soon.  Comes from another thread, between begin and
+    /* The run was ended from outside while `frame` may be running, or waiting: it should return
+     * soon.  Comes from another thread, between begin and
      * end of the stream. */
     void (*cancel)(void *state);
 
@@ -163,14 +163,41 @@ struct stage {
     /* A source or a last stage: the stream ended well, also early on request. */
     enum status (*end)(void *state, struct error *e);
 
-    /* The stream is over, well or not: ends what goes on in the background, and lets go of the
-     * memory that images had.  Returns more members for the line of --stats,
+    /* The stream is over, well or not: ends background work, and frees the memory of images.
+     * Returns more members for the line of --stats,
      * `"dropped":3`, or NULL. */
     const char *(*report)(void *state);
 
     /* Always called once if open was called; frees what the state holds. */
     void (*close)(void *state);
 };
+
+/*
+ * A stage that runs in the process of another one (bragg-intensity --fuse), which calls its
+ * callbacks, gives it its options as words of one text, and names it by its callback `fused`.  It
+ * turns frames into frames: of its table only `begin`, `frame` and what comes before them are used,
+ * and its identity class is "any".
+ */
+struct fused_stage {
+    const struct stage *stage;
+    void *state;  // owned
+    char *text;   // owned: words that options may point to
+    char *words;  // owned: the options that decide what frames hold; NULL: too many
+    bool opened;
+};
+
+/* Opens a stage with options as on its command line: words separated by blanks, with quotes as in
+ * base/text.h.  `threads` is the default of an option of that name.  Always followed by
+ * fused_stage_close, also after an error; the error names the stage. */
+enum status fused_stage_open(struct fused_stage *g, const struct stage *stage, const char *options,
+                             int64_t threads, struct error *e);
+
+/* Calls its callback for the experiment, and for a frame.  An error names the stage. */
+enum status fused_stage_begin(struct fused_stage *g, struct experiment *x, struct error *e);
+enum status fused_stage_frame(struct fused_stage *g, struct frame *f, struct error *e);
+
+/* Closes the stage and frees what *g holds. */
+void fused_stage_close(struct fused_stage *g);
 
 /* Runs the stage as a program; returns the exit status. */
 int stage_main(const struct stage *stage, int argc, char **argv);

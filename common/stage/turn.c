@@ -1,19 +1,21 @@
+/*
+ * The turns of the I/O thread: what it does between two waits, without waiting, and what it closes
+ * after the last turn.  The simulator (tests/simulate) runs this file with a network and a clock of
+ * its own.
+ */
 #include "stage/runtime.h"
 
+#include <unistd.h>
+
 #include "base/clock.h"
-#include "control/source.h"
-#include "link/credit.h"
-#include "link/death.h"
-#include "link/hello.h"
-#include "link/pipe.h"
-#include "link/receive.h"
-#include "link/reconnect.h"
+#include "control/stream.h"
+#include "link/links.h"
 
 enum { TICK_MS = 100, REST_MS = 1 };
 
-/* Silence and cuts are looked for so often, and when more has come than frames and credit.  A look
- * takes a tenth of the time at most: about 20 ns for each link, or 100 where they are hundreds,
- * which no cache holds. */
+/* How often a turn looks for silent and cut neighbours; it also does so when messages other than
+ * frames and credit have come.  This takes a tenth of the time at most: about 20 ns per link, or
+ * 100 ns if there are hundreds of links, which no cache holds. */
 static const uint64_t LOOK_NS = 10 * MILLISECOND, REST_NS = 200, REST_MANY_NS = 1000;
 enum { MANY = 250 };
 
@@ -30,7 +32,7 @@ bool turn_receive(struct runtime *rt)
     return any;
 }
 
-/* Who is silent, cut or new, when that is due. */
+/* Looks for silent, disconnected and new neighbours, if that is due. */
 static void look(struct links *ls, uint64_t now_ns)
 {
     const bool *stopping = &ls->run->stopping;
@@ -42,13 +44,13 @@ static void look(struct links *ls, uint64_t now_ns)
     ls->looked_ns = now_ns;
     ls->stirred = false;
     reconnect_check(ls, now_ns);
-    death_check(ls, now_ns);
+    loss_check_peers(ls, now_ns);
     if (!*stopping)
         pipe_check(ls, now_ns);
     if (!*stopping)
-        pipe_tell(ls);
+        pipe_write(ls);
     if (!*stopping)
-        hello_say(ls, now_ns);
+        hello_send_due(ls, now_ns);
     if (!*stopping)
         credit_look(ls, now_ns);
 }
@@ -92,7 +94,7 @@ static void pump(struct runtime *rt, uint64_t now_ns)
 bool turn_take(struct runtime *rt, uint64_t now_ns)
 {
     if (rt->turned_ns && now_ns - rt->turned_ns > 2 * run_beat_ns(&rt->run))
-        rt->run.awake_ns = now_ns;  // others were not silent: we did not listen
+        rt->run.awake_ns = now_ns;  // this process did not read: the others were not silent
     rt->turned_ns = now_ns;
     pump(rt, now_ns);
     return !rt->run.stopping && turn_receive(rt);  // what the calls of pump kept from descriptors
@@ -105,7 +107,7 @@ void turn_say_goodbye(struct runtime *rt)
     const enum status status = well ? STATUS_OK : (enum status)atomic_load(&rt->run.status);
     if (ending == ENDING_OUT)
         return;
-    bye_say(&rt->links, status);
+    bye_send(&rt->links, status);
     if (ending != ENDING_COMPLETE && !rt->source)
         member_say_bye(&rt->member, status);
     if (ending == ENDING_FAILED && rt->source)
@@ -126,8 +128,8 @@ static bool has_more(struct port *p)
     return p->stirred;
 }
 
-/* After a send a descriptor may not tell what has come: then the I/O thread has to look; also when
- * acknowledgements are due before it would. */
+/* False if the I/O thread must be woken: after a send a descriptor may not show that messages have
+ * come, and acknowledgements may be due before the thread would wake up. */
 static bool may_wait(struct runtime *rt)
 {
     bool more = rt->run.stopping || (rt->links.acks.count && rt->wait_ms > ACK_MS);
@@ -152,4 +154,66 @@ bool turn_lend(void *runtime)
     }
     (void)pthread_mutex_unlock(&rt->turn);
     return done;
+}
+
+/* --- the end ----------------------------------------------------------------------------- */
+
+enum { GOODBYE_MS = 50 };
+
+/* True if messages on a link still matter at a good end.  On their way up only the bye to a stage
+ * that gave the experiment does; on their way down all do, until the neighbour has left. */
+static bool is_of_use(const struct runtime *rt, const struct link *l)
+{
+    if (l->lost_ns)
+        return false;
+    return l->port->up ? rt->links.wants == KIND_EXPERIMENT && l->gone : !l->gone;
+}
+
+/* libzmq keeps messages for neighbours that have left: shortens how long it waits for those, while
+ * the others still get theirs. */
+static void shorten_goodbyes(struct runtime *rt)
+{
+    for (size_t i = 0; i < rt->links.nports; i++) {
+        struct port *p = &rt->links.ports[i];
+        const struct link *l = link_of_port(&rt->links, p);
+        if (p->socket && (p->bound || l))
+            port_set_linger(p, p->bound || is_of_use(rt, l) ? GOODBYE_MS : 0);
+    }
+    if (rt->run.control.bound && rt->run.control.socket)
+        port_set_linger(&rt->run.control, GOODBYE_MS);
+}
+
+void runtime_disconnect(struct runtime *rt)
+{
+    if (rt->run.ending == ENDING_COMPLETE)
+        shorten_goodbyes(rt);
+    for (size_t i = 0; i < rt->links.nports; i++) {
+        port_close(&rt->links.ports[i]);
+        if (rt->links.ports[i].bound)
+            endpoint_remove(rt->links.ports[i].endpoint);
+    }
+    port_close(&rt->run.control);
+    if (rt->run.control.bound)
+        endpoint_remove(rt->run.control.endpoint);
+    message_free(&rt->links.experiment);
+    if (rt->run.context)
+        port_context_close(rt->run.context);
+    zap_close(&rt->zap);
+    folder_close(&rt->folder);
+}
+
+void runtime_close(struct runtime *rt)
+{
+    exchange_main_done(&rt->links.exchange);
+    if (rt->started)
+        (void)pthread_join(rt->thread, NULL);
+    else
+        runtime_disconnect(rt);
+    source_close(rt->source);
+    order_close(&rt->links.order);
+    links_clear(&rt->links);
+    exchange_close(&rt->links.exchange);
+    curve_close(&rt->run.curve);
+    (void)pthread_mutex_destroy(&rt->turn);
+    (void)close(rt->signals);
 }

@@ -15,7 +15,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "link/shared.h"
+#include "link/links.h"
 
 enum { DAMAGED_MAX = 100 };
 
@@ -40,8 +40,11 @@ static enum status seal(struct route *r, struct message *m, bool on_card, struct
     return s;
 }
 
-enum status worker_send(struct worker *w, enum message_type type, struct ticket t,
-                        struct message *m, const struct image *image, bool *more, struct error *e)
+/* Seals *m, of which it takes ownership and which holds the pixels of `image` (NULL: none), and
+ * hands it to the I/O thread; false in *more at the end of the stream. */
+static enum status send_out(struct worker *w, enum message_type type, struct ticket t,
+                            struct message *m, const struct image *image, bool *more,
+                            struct error *e)
 {
     const void *card = image ? image->card : NULL;
     struct route r = {.type = type,
@@ -78,20 +81,23 @@ enum status worker_send(struct worker *w, enum message_type type, struct ticket 
     return STATUS_OK;
 }
 
-enum status worker_damaged(const struct route *r, struct error *e)
+/* The error of a payload whose checksum is not the one that its producer formed: STATUS_FAILED. */
+static enum status fail_damaged(const struct route *r, struct error *e)
 {
     return error_set(e, STATUS_FAILED, "%s %" PRIu64 " from %s was damaged on its way",
                      message_type_name(r->type), r->frame, r->stage);
 }
 
-/* It is sent again, and not for ever. */
+/* Drops a message, which is sent again; fails when too many were dropped one after the other. */
 static enum status drop(struct worker *w, const struct item *item, struct error *e)
 {
     exchange_damaged(&w->rt.links.exchange, &item->route);
-    return ++w->damaged < DAMAGED_MAX ? STATUS_OK : worker_damaged(&item->route, e);
+    return ++w->damaged < DAMAGED_MAX ? STATUS_OK : fail_damaged(&item->route, e);
 }
 
-enum status worker_check_sum(struct worker *w, const struct item *item, bool *dropped,
+/* Verifies the checksum of the payload.  A message that a network corrupted is `dropped`, and will
+ * be sent again.  STATUS_FAILED if there was no network, or if no message gets through. */
+static enum status check_sum(struct worker *w, const struct item *item, bool *dropped,
                              struct error *e)
 {
     *dropped = false;
@@ -101,10 +107,12 @@ enum status worker_check_sum(struct worker *w, const struct item *item, bool *dr
         return STATUS_OK;
     }
     *dropped = item->network;
-    return *dropped ? drop(w, item, e) : worker_damaged(&item->route, e);
+    return *dropped ? drop(w, item, e) : fail_damaged(&item->route, e);
 }
 
-enum status worker_find_on_card(struct worker *w, const struct item *item, bool *dropped,
+/* Finds the pixels that images_borrow took on the GPU.  A frame that cannot be read there is
+ * `dropped`; it is sent again, and this process gets no more frames on a GPU. */
+static enum status find_on_card(struct worker *w, const struct item *item, bool *dropped,
                                 struct error *e)
 {
     struct error why;
@@ -132,7 +140,7 @@ static enum status receive_first(struct worker *w, struct item **item, struct er
         meter_switch(&w->rt.links.meter, ACTIVITY_OTHER, 0);
         if (!*item)
             return STATUS_OK;
-        s = worker_check_sum(w, *item, &dropped, e);
+        s = check_sum(w, *item, &dropped, e);
         if (dropped || s)
             item_free(*item);
     }
@@ -216,7 +224,7 @@ static enum status send_experiment(struct worker *w, bool *more, struct error *e
     if (s == STATUS_OK)
         s = codec_experiment_encode(&w->experiment, &m, e);
     if (s == STATUS_OK)
-        return worker_send(w, MESSAGE_EXPERIMENT, (struct ticket){0}, &m, NULL, more, e);
+        return send_out(w, MESSAGE_EXPERIMENT, (struct ticket){0}, &m, NULL, more, e);
     message_free(&m);
     return s;
 }
@@ -248,16 +256,16 @@ enum status worker_begin(struct worker *w, bool *more, struct error *e)
 
 /* --- frames, one after the other --------------------------------------------------- */
 
-/* Gives borrowed pixels back.  If they were replaced, because the process before took this
- * one for dead, or damaged, whatever came of them is void: `s` becomes that error. */
+/* Gives borrowed pixels back.  If they were replaced, because the process before presumed
+ * this one dead, or are corrupt, the result is void: `s` becomes that error. */
 static enum status return_pixels(struct worker *w, enum status s, struct error *e)
 {
     switch (images_return(&w->images)) {
     case IMAGES_REPLACED:
         atomic_store(&w->rt.outcast, true);
-        return error_set(e, STATUS_FAILED, "the source took this process for dead");
+        return error_set(e, STATUS_FAILED, "the source presumed this process dead");
     case IMAGES_DAMAGED:
-        return worker_damaged(w->route, e);
+        return fail_damaged(w->route, e);
     default:
         return s;
     }
@@ -304,7 +312,7 @@ static enum status process(struct worker *w, struct frame *f, struct ticket t, b
     const struct image image = f->image;  // the message takes the pixels over
     s = codec_frame_encode(f, w->experiment.lineage, &m, e);
     if (s == STATUS_OK)
-        s = worker_send(w, MESSAGE_FRAME, t, &m, &image, more, e);
+        s = send_out(w, MESSAGE_FRAME, t, &m, &image, more, e);
     else
         message_free(&m);
     return s;
@@ -343,7 +351,7 @@ static enum status compare_experiment(struct worker *w, const struct item *item,
 {
     struct experiment other = {0};
     bool dropped;
-    enum status s = worker_check_sum(w, item, &dropped, e);
+    enum status s = check_sum(w, item, &dropped, e);
     if (s || dropped)
         return s;
     s = codec_experiment_decode(&other, &item->message, e);
@@ -371,7 +379,7 @@ static enum status receive_frame(struct worker *w, struct item *item, struct fra
                                  bool *dropped, struct error *e)
 {
     images_borrow(&w->images, &item->message);
-    enum status s = worker_find_on_card(w, item, dropped, e);
+    enum status s = find_on_card(w, item, dropped, e);
     if (*dropped)
         return s;
     s = packed_open(&item->route, &item->message, w->expected.pixels, e);
@@ -380,7 +388,7 @@ static enum status receive_frame(struct worker *w, struct item *item, struct fra
     if (s == STATUS_OK && !sum_later(w, item) &&
         (item->network || packed_is(&item->route) || w->wants == KIND_RECIPE ||
          role_is_sink(&w->stage.role)))
-        s = worker_check_sum(w, item, dropped, e);
+        s = check_sum(w, item, dropped, e);
     if (*dropped)
         return s;
     if (s == STATUS_OK)
@@ -401,8 +409,8 @@ static enum status receive_frame(struct worker *w, struct item *item, struct fra
     return s;
 }
 
-/* One that was lost before may end this process, too: what tells that those before it have passed
- * leaves first. */
+/* A frame that was lost before may kill this process, too.  Waits until the messages have left
+ * which show that the frames before it were passed on. */
 static void let_others_leave(struct worker *w, const struct item *item)
 {
     const uint64_t leave_ns = 20000000;

@@ -106,7 +106,7 @@ struct process_status {
 struct fenced_status {
     int64_t pid;
     char host[HOST_SIZE];          // likewise
-    char reason[STAGE_NAME_SIZE];  // "died", "stands still", "does not answer any more"
+    char reason[STAGE_NAME_SIZE];  // "died", "hangs", "does not answer any more"
     uint64_t frames;               // as in its last work
     uint64_t ago_ns;               // how long ago
 };

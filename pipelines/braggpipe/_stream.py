@@ -144,7 +144,8 @@ class Stream(Links):
             raise End(keys["status"] if keys["status"] in (0, 130) else 1, freed=True)
         elif kind == FENCE and keys["uuid"] == self.uuid:
             self.links, self.source = [], None  # nobody is told
-            raise End(1, f"the source took this process {'out: ' * bool(keys['reason'])}{keys['reason'] or 'for dead'}")
+            reason = keys["reason"]
+            raise End(1, f"the source {f'excluded this process: {reason}' if reason else 'presumed this process dead'}")
         elif kind == FENCE:
             self.buried.add(keys["uuid"])
             for link in [link for link in self.links if link.uuid == keys["uuid"] and not link.gone]:

@@ -285,10 +285,10 @@ static const char *identity(void *state)
     return o->plan ? o->engine->identity(o->plan) : "any";
 }
 
-static size_t guests(void *state, const struct guest **guests)
+static size_t fused_stages(void *state, const struct fused_stage **fused)
 {
     const struct intensity *o = state;
-    *guests = o->fuse.guest;
+    *fused = o->fuse.guest;
     return o->fuse.n;
 }
 
@@ -311,7 +311,7 @@ static const struct stage stage = {
     .report = report,
     .close = close_intensity,
     .identity = identity,
-    .guests = guests,
+    .fused = fused_stages,
     .progress = progress,
 };
 

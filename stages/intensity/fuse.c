@@ -74,8 +74,8 @@ enum status fuse_open(struct fuse *f, const struct opt_texts *texts, int64_t thr
                 e, STATUS_USAGE,
                 "--fuse: wrong order of stages; expected background, then noise, each once");
         next = index + 1;
-        struct guest *g = &f->guest[f->n++];
-        s = guest_open(g, KNOWN[index].stage, options + (*options == ' '), threads, e);
+        struct fused_stage *g = &f->guest[f->n++];
+        s = fused_stage_open(g, KNOWN[index].stage, options + (*options == ' '), threads, e);
         if (!s && opt_given(g->stage->options, g->state, "engine"))
             return error_set(
                 e, STATUS_USAGE,
@@ -132,12 +132,12 @@ enum status fuse_begin(struct fuse *f, const struct engine *engine, struct plan 
     f->engine = engine;
     f->plan = plan;
     for (size_t i = 0; i < f->n && !s; i++) {
-        struct guest *g = &f->guest[i];
+        struct fused_stage *g = &f->guest[i];
         if (takes)
             (g->stage == &stage_noise ? noise_defer : background_defer)(g->state);
         if (i + 1 < f->n && !experiment_copy(&f->before, x))
             return error_memory(e, "the experiment");
-        s = guest_begin(g, i + 1 < f->n ? &f->before : x, e);
+        s = fused_stage_begin(g, i + 1 < f->n ? &f->before : x, e);
     }
     if (!s && f->n && takes)
         s = share_out(f, e);
@@ -199,7 +199,7 @@ enum status fuse_frame(struct fuse *f, struct frame *frame, size_t pixels,
     }
     for (size_t i = f->taken; i < f->n && !s; i++) {
         frame->image.memory = i + 1 < f->n ? &f->own.memory : last;
-        s = guest_frame(&f->guest[i], frame, e);
+        s = fused_stage_frame(&f->guest[i], frame, e);
     }
     frame->image.memory = last;
     return s;
@@ -208,7 +208,7 @@ enum status fuse_frame(struct fuse *f, struct frame *frame, size_t pixels,
 void fuse_close(struct fuse *f)
 {
     for (size_t i = 0; i < f->n; i++)
-        guest_close(&f->guest[i]);
+        fused_stage_close(&f->guest[i]);
     experiment_free(&f->before);
     for (size_t i = 0; i < 2; i++)
         mem_free(f->own.buffer[i].bytes);

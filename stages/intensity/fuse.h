@@ -1,10 +1,10 @@
 /* Runs bragg-background and bragg-noise in the process of bragg-intensity, for --fuse.  A guest is
- * such a stage (stage/guest.h). */
+ * such a stage (struct fused_stage in stage/stage.h). */
 #ifndef BRAGG_STAGES_FUSE_H
 #define BRAGG_STAGES_FUSE_H
 
 #include "base/opt.h"
-#include "stage/guest.h"
+#include "stage/stage.h"
 #include "stages/shared/engine_use.h"
 #include "stages/shared/harmonic_image.h"
 
@@ -24,7 +24,7 @@ struct fuse {
     const struct engine *engine;
     struct plan *plan;  // of the engine; must outlive the struct
     size_t n;           // number of guests
-    struct guest guest[FUSE_MAX];
+    struct fused_stage guest[FUSE_MAX];
     struct experiment before;  // experiment of the first of two guests: the second changes its own
     size_t taken;              // the engine does the work of the first `taken` guests
     enum pixel_type type;      // of the pixels that the engine makes

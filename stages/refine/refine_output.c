@@ -16,7 +16,7 @@
 #include "base/vec.h"
 #include "engine/crystal/direct.h"
 #include "io/dials/dials.h"
-#include "link/role.h"
+#include "link/stage_kind.h"
 #include "model/beam.h"
 #include "physics/crystal/cell.h"
 #include "refine.h"

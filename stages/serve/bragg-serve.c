@@ -9,7 +9,6 @@
 
 #include "base/files.h"
 #include "base/log.h"
-#include "link/curve.h"
 #include "link/keys.h"
 #include "physics/detector/panels.h"
 #include "serve_files.h"

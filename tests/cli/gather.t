@@ -138,5 +138,5 @@ refuses 'to hold without a part' 2 '--hold' "$replay noisy.rec 2>others | bragg-
 refuses 'recipes of blocks' 2 "'ncells_a' is of the experiment" "$replay noisy.rec 2>others | bragg-refine --quiet --start=start.rec --part 2>others | bragg-refine --quiet --gather --recipes=x.rec"
 sed 's/name: gather,/& count: 2,/' run.yaml >two.yaml
 check 'two that gather' sh -c '! bragg-run --quiet --workdir=by4 two.yaml 2>said'
-check 'are refused' says 'bragg-refine: what comes of all frames is for one process: count: 1' said
+check 'are refused' says 'bragg-refine: this program combines all frames and must run as one process: set' said
 finish

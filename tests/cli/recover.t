@@ -197,7 +197,7 @@ is 'at the limit nothing is left' "$(find run -mindepth 1)$(pids '[a-z]*')" ''
 check '--resume after a failure' bragg-run --quiet --resume p.yaml
 is '--resume after a failure: the same files' "$(digest)" "$expected"
 check_status 'nothing is lacking' 0 bragg-run --resume p.yaml
-is 'nothing is lacking: that is said' "$tap_output" "orient| bragg-orient: all $frames frames are there: nothing to compute"
+is 'nothing is lacking: that is said' "$tap_output" "orient| bragg-orient: all $frames frames exist already: nothing to compute"
 
 fresh
 behind

@@ -24,7 +24,7 @@ is 'is named' "$(cat err)" 'bragg-report: mine.html: is there, and no page of br
 is 'and stays' "$(cat mine.html)" mine
 printf 'stages:\n- {name: replay, args: [a.rec]}\n- {name: report, args: [--hold, half.html], count: 2}\n' >half.yaml
 check 'each of two would have half of the frames' sh -c '! bragg-run --quiet half.yaml 2>err'
-check 'is said' grep -q 'bragg-report: what comes of all frames is for one process: count: 1' err
+check 'is said' grep -q 'bragg-report: this program combines all frames and must run as one process: set' err
 check 'before there is a page' test ! -e half.html
 check_status 'no such folder' 1 sh -c 'bragg-replay a.rec 2>others | bragg-report gone/x.html 2>err'
 

@@ -306,10 +306,10 @@ END
 small 100 '--dead-after=1, --hang=1' '--sleep=20' ''
 sed -i "s|program: teststage, args: .make,|program: sh, args: [$tap_scratch/odd, make,|" "$file"
 bragg-run "$file" >said 2>&1
-is 'one stands still, one is taken for dead: status, frames' "$? $(files)" '0 100'
-is 'one stands still, one is taken for dead: both are started again' \
+is 'one hangs, one is presumed dead: status, frames' "$? $(files)" '0 100'
+is 'one hangs, one is presumed dead: both are started again' \
 	"$(sed -n 's/.*make[.][12] \(.*: started again\)$/\1/p' said | sort | paste -sd,)" \
-	'does not answer any more: started again,stands still: started again'
+	'does not answer any more: started again,hangs: started again'
 
 # What ends the run: a frame, a stage
 small 60 '--dead-after=1' '--crash-at=7' ''

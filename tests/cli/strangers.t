@@ -71,11 +71,11 @@ attack heart heartbeat first=0 last=9999 count=20 up=1 $own
 attack bye bye why='an evil word' $own
 met ack path few have lost heart bye
 unharmed 'words from nowhere'
-is 'frames that were not issued' "$(named ack)" 'is out: it acknowledged frame N, which was not issued'
+is 'frames that were not issued' "$(named ack)" 'is excluded: it acknowledged frame N, which was not issued'
 is 'who is out is told why' "$(said ack)" 'out: it acknowledged frame N, which was not issued'
-is 'a path that nobody confirms' "$(named path)" 'is out: it acknowledged frame N, which was not issued'
+is 'a path that nobody confirms' "$(named path)" 'is excluded: it acknowledged frame N, which was not issued'
 is 'frames that nothing sent it, for a moment' "$(named few)" ''
-is 'what it lost' "$(named lost)" 'is out: it lost frame N, which was not issued'
+is 'what it lost' "$(named lost)" 'is excluded: it lost frame N, which was not issued'
 is 'who says what it has, or lives, may' "$(named have)$(named heart)" ''
 is 'a bye is named' "$(named bye)" 'ended with status 1: an evil word'
 
@@ -87,10 +87,10 @@ attack watchers watchers count=5000
 attack crowd crowd count=200
 attack knocks knocks data="ipc://$d/w" count=5000
 unharmed 'floods'
-is 'hellos without end' "$(named hellos)" 'is out: it floods the source with messages'
-is 'other names on one connection' "$(named newcomers)" 'is out: it says to be another process'
+is 'hellos without end' "$(named hellos)" 'is excluded: it floods the source with messages'
+is 'other names on one connection' "$(named newcomers)" 'is excluded: it claims to be another process'
 
-is 'and at the door of frames' "$(grep -c 'evil-knocks (process [0-9]*) is not listened to: it said hello 1024 times' errors.make)" 1
+is 'and at the door of frames' "$(grep -c 'evil-knocks (process [0-9]*) is ignored: it said hello 1024 times' errors.make)" 1
 
 # --- parts of a size that no message there has
 stream
@@ -103,14 +103,14 @@ is 'they are cut off' "$(said control) $(said data)" 'cut cut'
 stream
 attack shift sink data="ipc://$d/w" shift=1 $own
 unharmed 'off by one'
-is 'it is out' "$(named shift)" 'is out: it acknowledged frame N, which was not issued'
+is 'it is out' "$(named shift)" 'is excluded: it acknowledged frame N, which was not issued'
 
 # --- one that takes frames, keeps none, and is found out late
 stream
 attack late sink data="ipc://$d/w" lie=30 $own
 unharmed 'a liar that is found out late'
 is 'what it had acknowledged is computed again' \
-	"$(grep -c '^test-source: warning: [0-9]* frames are computed again: only who is out acknowledged them$' errors.source)" 1
+	"$(grep -c '^test-source: warning: [0-9]* frames are computed again: only excluded processes acknowledged them$' errors.source)" 1
 
 # --- one that takes all, and has made less durable than it acknowledged
 fresh
@@ -156,12 +156,12 @@ soon grep -q met said.first
 attack hoard have ranges=32768 count=32 $own # all there is room for
 soon grep -q said said.hoard
 attack modest have $own
-soon grep -q 'evil-hoard .* is out' errors.source
+soon grep -q 'evil-hoard .* is excluded' errors.source
 stage sink sink out --in="ipc://$d/w" &
 unharmed 'a stranger comes first'
 is 'it is nobody to wait for' "$(grep -c 'group first is not waited for: --groups asks for test-sink/nothing' errors.source)" 1
 is 'who says most makes room for others' "$(named hoard), $(named modest)" \
-	'is out: it says more of frames than there is room for, '
+	'is excluded: it reports more ranges of frames than there is room for, '
 for groups in 0 65 '' a, ,a a,a 1000000000000000000000; do
 	check_status "--groups=$groups is refused" 2 teststage source --in="ipc://$d/g" --out="@ipc://$d/s" --groups="$groups"
 done

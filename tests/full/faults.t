@@ -56,7 +56,7 @@ kill -CONT "$frozen"
 settle
 rm -f out/000[6789]*
 is 'a long freeze: the others end well' "$(statuses source work sink)" '0 0 0'
-is 'a long freeze: the thawed one is told' "$(cat errors.make1)" 'test-make: the source took this process for dead'
+is 'a long freeze: the thawed one is told' "$(cat errors.make1)" 'test-make: the source presumed this process dead'
 is 'a long freeze: the source says so' "$(cat errors.source)" \
 	"test-source: warning: test-make (process $frozen) does not answer any more; going on without it"
 is 'a long freeze: the same files' "$(digest out)" "$expected"
@@ -126,7 +126,7 @@ kill -9 "$victim"
 settle
 is 'nothing takes the place of the dead: all end with 1' "$(statuses source sink)" '1 1'
 is 'nothing takes the place of the dead: it is named' "$(tail -n 1 errors.source)" \
-	"test-source: test-make (process $victim) died, and nothing took its place"
+	"test-source: test-make (process $victim) died, and no process replaced it"
 is 'nothing takes the place of the dead: complete files only' "$(find out -size 0 -o -name '*.part')" ''
 
 fresh
@@ -137,7 +137,7 @@ for i in 1 2; do
 done
 stage sink sink out --in="@ipc://$d/w" &
 settle
-is 'a frame that kills is given up' "$(grep -c 'frame 7 is given up: 3 processes died at work on it' errors.source)" '1'
+is 'a frame that kills is given up' "$(grep -c 'frame 7 is given up: 3 processes died while processing it' errors.source)" '1'
 is 'a frame that kills: status 1 in the end' "$(statuses source sink)" '1 1'
 is 'a frame that kills: all others are there' "$(find out -type f | wc -l) $(find out -name 000007 | wc -l)" '59 0'
 
@@ -162,7 +162,7 @@ stage make2 make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=2 &
 settle
 is 'who stands still is left behind' "$(statuses source make1 make2 work sink)" '0 1 0 0 0'
 is 'who stands still: the same files' "$(digest out)" "$expected"
-is 'who stands still is named' "$(grep -c 'stands still; going on without it' errors.source)" '1'
+is 'who stands still is named' "$(grep -c 'hangs; going on without it' errors.source)" '1'
 
 # What vanishes on a link that lives: nobody dies of it, and no later frame tells.
 # lossy FAULT FRAMES OUT IN: the maker loses what FAULT says; @ in OUT or IN tells who binds

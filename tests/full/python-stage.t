@@ -97,7 +97,7 @@ python stuck 'time.sleep(1000)'
 status=0
 timeout 60 sh -c "$small | bragg-orient --frames=40 --random --hang=2 | bragg-intensity --threads=1 | ./stuck.py | bragg-write t_%d.raw" 2>messages || status=$?
 is 'one that stands still is' "$status" 1
-check 'and it is named' grep -q -e '^stuck: the source took this process for dead' -e 'stuck (the stage [a-z]* this one) died' messages
+check 'and it is named' grep -q -e '^stuck: the source presumed this process dead' -e 'stuck (the stage [a-z]* this one) died' messages
 
 # --- many of them, from a file
 # pipeline STAGE COUNT FRAMES: p.yaml with this stage in the middle

@@ -237,7 +237,7 @@ is 'of a file by options' "$(apart psf_told.tsv psf_cbf.tsv)" same
 for name in refine fisher; do
 	printf 'stages:\n- {name: replay, args: [start.rec]}\n- {name: %s, args: [--parameters=scale, --table=half.tsv], count: 2}\n' $name >half.yaml
 	check "$name in two processes" sh -c '! bragg-run --quiet half.yaml 2>said'
-	check 'is refused' says "bragg-$name: what comes of all frames is for one process: count: 1" said
+	check 'is refused' says "bragg-$name: this program combines all frames and must run as one process: set" said
 	check 'before there is a table' test ! -e half.tsv
 done
 

@@ -12,7 +12,7 @@ simulate=$build/tests/bin/simulate
 check 'seeds' "$simulate" --seeds=1:3000
 check 'plans of the past' "$simulate" --past=20
 files=$(cd "$top" && ls common/control/*.c common/link/*.c common/stage/turn.c |
-	grep -v -E '/(restart|watch|curve|endpoint|groups|keys|mapping|meter|pipe|pool|port|shared).c$')
+	grep -v -E '/(restart|watch|connect|endpoint|keys|pool|port|shared|stage_kind).c$')
 for file in $files; do
 	gcov -n "$build/obj/${file%.c}.gcda" 2>/dev/null | awk -v file="$file" -F "[:% ']+" '
 		/^File/ { mine = $2 == file || $2 ~ "/" file "$" }

@@ -41,8 +41,8 @@ found 'the barrier does not wait for who is awaited' control/barrier.c 's/ && !s
 found 'credit of 8 for every size' link/credit.c 's/mib > 1 && credit > 2/0/' --seeds=1:2000
 found 'hello waits for a process that vanished' link/hello.c 's/p->greeted_ns && endpoint_is_network(p->endpoint)/0/'
 found 'who says nothing of frames is judged by them' control/reports.c 's/ || !p->acked.count//' --seeds=1:20000
-found 'an intact copy is forgotten with a damaged one' link/reconnect.c 's/if (!ls->run->settings.order)/if (1)/'
-found 'a heartbeat is answered before hello is' link/death.c 's/ && l->to_answer && !l->lost_ns/ \&\& l->to_answer/'
+found 'an intact copy is forgotten with a damaged one' link/connect.c 's/if (!ls->run->settings.order)/if (1)/'
+found 'a heartbeat is answered before hello is' link/peer_loss.c 's/ && l->to_answer && !l->lost_ns/ \&\& l->to_answer/'
 found 'who dies later is waited for less' control/fence.c '/^    if (s->broken_ns)$/,+1d'
 found 'the end does not wait for who has frames in memory' control/source.c 's/holdings_are_in_doubt(s, now_ns)/0/'
 found 'frames that were in memory are not computed again' control/fence.c 's/p->hello.in_memory/0/'

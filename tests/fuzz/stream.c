@@ -10,13 +10,9 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "control/source.h"
+#include "control/stream.h"
 #include "limit.h"
-#include "link/credit.h"
-#include "link/death.h"
-#include "link/hello.h"
-#include "link/receive.h"
-#include "link/reconnect.h"
+#include "link/links.h"
 #include "stage/options.h"
 #include "stage/runtime.h"
 #include "stream_messages.h"
@@ -144,9 +140,9 @@ static void pump(uint64_t seconds)
     rt.links.looks = true;
     reconnect_forget(&rt.links);
     reconnect_check(&rt.links, now_ns);
-    death_check(&rt.links, now_ns);
+    loss_check_peers(&rt.links, now_ns);
     if (!rt.run.stopping)
-        hello_say(&rt.links, now_ns);
+        hello_send_due(&rt.links, now_ns);
     if (!rt.run.stopping)
         credit_look(&rt.links, now_ns);
     if (!rt.run.stopping && !rt.source)

@@ -35,7 +35,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#include "link/curve.h"
+#include "link/keys.h"
 #include "wire/msgpack.h"
 
 enum { PATIENCE_MS = 20000, PARTS = 4 };

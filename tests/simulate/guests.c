@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "events.h"
-#include "link/send.h"
+#include "link/links.h"
 #include "process.h"
 #include "truth.h"
 

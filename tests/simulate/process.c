@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "control/source.h"
+#include "control/stream.h"
 #include "events.h"
 #include "sockets.h"
 #include "stage/options.h"

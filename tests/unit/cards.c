@@ -7,10 +7,9 @@
 
 #include "base/crc32c.h"
 #include "heap_card.h"
-#include "link/death.h"
+#include "link/links.h"
 #include "link/pool.h"
-#include "link/shared.h"
-#include "stage/images.h"
+#include "stage/worker.h"
 
 enum { COUNT = 40000, BYTES = 4 * COUNT };
 

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "link/mapping.h"
 #include "link/pool.h"
 
 enum { IMAGE = 100000, SLOT = 102400 };  // bytes; the second in whole pages

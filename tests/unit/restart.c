@@ -124,7 +124,7 @@ static void who_may_have_been_fenced_is_doubtful(void **state)
     assert_int_equal(restarts_try(&r, p, 100 * SECOND + SECOND / 4), RESTART_DOUBT);
     assert_int_equal(restarts_try(&r, p, 101 * SECOND), RESTART_NO);
     assert_int_equal(end(p, EXIT_1, 200 * SECOND), RESTART_DOUBT);
-    p->life.reason = "stands still";  // as the source says then
+    p->life.reason = "hangs";  // as the source says then
     assert_int_equal(restarts_try(&r, p, 200 * SECOND + SECOND / 4), RESTART_YES);
     assert_int_equal(end(p, EXIT_3, 210 * SECOND), RESTART_NO);
     processes[SOURCE].pid = 0;

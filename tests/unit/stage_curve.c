@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "link/curve.h"
+#include "link/keys.h"
 
 static const uint64_t SECOND_NS = UINT64_C(1000000000);
 

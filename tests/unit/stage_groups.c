@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "control/stream.h"
-#include "link/groups.h"
+#include "link/stage_kind.h"
 
 static void numbers_count(void **state)
 {

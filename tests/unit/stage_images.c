@@ -6,8 +6,8 @@
 
 #include "base/alloc.h"
 #include "base/crc32c.h"
-#include "link/mapping.h"
-#include "stage/images.h"
+#include "link/pool.h"
+#include "stage/worker.h"
 
 enum { COUNT = 40000, BYTES = 4 * COUNT };
 

@@ -8,10 +8,7 @@
 #include <zmq.h>
 
 #include "base/alloc.h"
-#include "link/credit.h"
-#include "link/death.h"
-#include "link/hello.h"
-#include "link/reconnect.h"
+#include "link/links.h"
 
 /* A stage that wants images, connected to one before it. */
 struct world {
@@ -100,8 +97,8 @@ static void after_a_death_a_connection_begins_anew(void **state)
     struct port *p = &w.links.ports[0];
     p->greeted_ns = 5;
     const char peer[UUID_SIZE] = "peer";
-    death_bury(&w.links, peer);
-    assert_true(death_is_known(&w.links, peer));
+    loss_exclude(&w.links, peer);
+    assert_true(loss_is_excluded(&w.links, peer));
     assert_null(w.links.first);
     assert_null(p->socket);
     assert_int_equal(p->greeted_ns, 0);
@@ -120,8 +117,8 @@ static void what_cannot_be_read_returns_its_credit(void **state)
     world_open(&w, 1, "inproc://unread");
     w.links.held = mem_array(2, sizeof *w.links.held);
     assert_non_null(w.links.held);
-    w.links.held[0] = (struct held){7, false, w.link};
-    w.links.held[1] = (struct held){8, false, w.link};
+    w.links.held[0] = (struct in_flight){7, false, w.link};
+    w.links.held[1] = (struct in_flight){8, false, w.link};
     w.links.nheld = 2;
     exchange_damaged(&w.links.exchange, &r);
     reconnect_forget(&w.links);
@@ -142,7 +139,7 @@ static bool met(struct world *w, uint64_t run)
     w->links.wants = KIND_IMAGE;
     w->run.incarnation = 1;
     assert_int_equal(control_hello_encode(&h, &m, NULL), STATUS_OK);
-    hello_hear(&w->links, &w->links.ports[0], &(struct address){0}, &r, &m);
+    hello_receive(&w->links, &w->links.ports[0], &(struct address){0}, &r, &m);
     message_free(&m);
     return w->links.first;
 }

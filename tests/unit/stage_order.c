@@ -2,12 +2,12 @@
 #include "unit.h"
 
 #include "base/alloc.h"
-#include "control/window.h"
-#include "link/order.h"
+#include "control/stream.h"
+#include "link/links.h"
 
 static void tell(struct order *o, size_t n, const struct id_range *ranges, uint64_t until)
 {
-    assert_true(order_told(o, ranges, n, until));
+    assert_true(order_set_awaited(o, ranges, n, until));
 }
 
 static void put(struct order *o, uint64_t id)

@@ -7,8 +7,8 @@
 #include <time.h>
 
 #include "base/alloc.h"
-#include "control/source.h"
-#include "link/death.h"
+#include "control/stream.h"
+#include "link/links.h"
 
 /* A source of frames 0 .. 9 without sockets, and what it is linked to. */
 struct world {
@@ -66,13 +66,13 @@ static void says_to_have(struct world *w, struct peer *p, uint64_t first, uint64
 {
     struct id_range range = {first, last};
     const struct notice n = {.known = true, .nids = first <= last, .ids = &range};
-    claims_hear(w->source, p, MESSAGE_HAVE, &n);
+    claims_receive(w->source, p, MESSAGE_HAVE, &n);
 }
 
 static void acknowledges(struct world *w, struct peer *p, uint64_t first, uint64_t last)
 {
     struct id_range range = {first, last};
-    claims_hear(w->source, p, MESSAGE_ACK, &(struct notice){.nids = 1, .ids = &range});
+    claims_receive(w->source, p, MESSAGE_ACK, &(struct notice){.nids = 1, .ids = &range});
 }
 
 static void frames_wait_until_all_sinks_said_what_they_have(void **state)
@@ -253,7 +253,7 @@ static void claims(struct world *w, struct peer *p, uint64_t first, size_t count
     for (size_t said = 0; said < count && !w->source->nout; said += AT_ONCE) {
         for (size_t i = 0; i < AT_ONCE; i++, first += 2)
             ids[i] = (struct id_range){first, first};
-        claims_hear(w->source, p, MESSAGE_HAVE, &(struct notice){.nids = AT_ONCE, .ids = ids});
+        claims_receive(w->source, p, MESSAGE_HAVE, &(struct notice){.nids = AT_ONCE, .ids = ids});
     }
 }
 
@@ -298,7 +298,7 @@ static void what_is_said_is_counted_quickly(void **state)
     }
     const clock_t start = clock();
     for (int i = 0; i < 20000; i++)
-        claims_hear(w.source, talker, MESSAGE_HAVE, &(struct notice){0});
+        claims_receive(w.source, talker, MESSAGE_HAVE, &(struct notice){0});
     assert_true(clock() - start < CLOCKS_PER_SEC / 2);
     world_close(&w);
 }

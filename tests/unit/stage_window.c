@@ -1,8 +1,8 @@
 /* The source's window over its frames, and a sink's memory of those that it has. */
 #include "unit.h"
 
-#include "control/window.h"
-#include "link/receive.h"
+#include "control/stream.h"
+#include "link/links.h"
 
 enum { SIZE = 4, ATTEMPTS = 3, ONE = 1, TWO = 2 };
 

@@ -77,7 +77,7 @@ static void end_frozen(struct process *p, const char *reason)
 /* Maps a reason from the source to a fixed text: text from the network is not printed. */
 static const char *known_reason(const char *reason)
 {
-    static const char *const known[] = {"stands still", silent};
+    static const char *const known[] = {"hangs", silent};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(reason, known[i]) == 0)
             return known[i];

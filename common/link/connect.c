@@ -1,11 +1,117 @@
-#include "link/pipe.h"
+/*
+ * Connections to neighbours: how they begin, and how they begin again.
+ *
+ * A connection that was cut is opened again, and so is one through which a corrupt message came,
+ * because nobody knows what that message was.  In both cases the link begins again with a hello,
+ * and what was sent and not confirmed is issued again.
+ *
+ * Stages that a shell connects by pipes send one line of text through the pipe: the run, and the
+ * endpoints at which frames and reports are taken.  Then the pipe serves only to see that the
+ * neighbour ends.  A process to which no neighbour connects in time ends.
+ */
+#include "link/links.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "link/hello.h"
-#include "link/reconnect.h"
+/* --- cut connections, corrupt messages ------------------------------------------------- */
+
+void reconnect_open(struct links *ls, struct port *p, int64_t part_max, uint64_t now_ns)
+{
+    struct error e;
+    p->opened_ns = now_ns;
+    const enum status s = port_open(p, ls->run->context, &ls->run->curve, part_max, &e);
+    if (s)
+        run_stop(ls->run, s, "%s", e.text);
+}
+
+/* A neighbour that said bye closes its connection: that is not a cut. */
+static bool is_done(const struct links *ls, const struct port *p)
+{
+    const struct link *l = link_of_port(ls, p);
+    return ls->run->stopping || (l && l->gone);
+}
+
+bool reconnect_is_cut(struct links *ls, struct port *p, uint64_t now_ns)
+{
+    if (!ls->looks)
+        return false;
+    const bool cut = port_happened(p);
+    const char *why =
+        endpoint_is_network(p->endpoint) ? curve_verdict(&ls->run->curve, &p->trial, now_ns) : NULL;
+    if (why)
+        run_stop(ls->run, STATUS_FAILED, "%s: %s", p->endpoint, why);
+    if (p->foreign.status)
+        run_stop(ls->run, p->foreign.status, "%s", p->foreign.text);
+    return cut;
+}
+
+/* Counts the connections to a bound socket that had no good key. */
+static void count_refused(struct links *ls, struct port *p, uint64_t now_ns)
+{
+    if (!p->bound || !ls->looks || !p->watch)
+        return;
+    (void)port_happened(p);
+    atomic_fetch_add(&ls->refused, curve_refused(&p->trial, now_ns));
+}
+
+void reconnect_check(struct links *ls, uint64_t now_ns)
+{
+    count_refused(ls, &ls->run->control, now_ns);
+    for (size_t i = 0; i < ls->nports && !ls->run->stopping; i++) {
+        struct port *p = &ls->ports[i];
+        count_refused(ls, p, now_ns);
+        if (p->bound || is_done(ls, p))
+            continue;
+        if (reconnect_is_cut(ls, p, now_ns) && !ls->run->stopping) {
+            while (receive_from(ls, p))
+                continue;  // what had come before
+            if (!is_done(ls, p))
+                link_cut(ls, p);
+        }
+        if (!p->socket && now_ns > p->opened_ns + REOPEN_NS)
+            reconnect_open(ls, p, link_part_max(ls, p->up), now_ns);
+    }
+}
+
+/* Drops a frame as if it had never come.  On this host its credit returns, because nothing else
+ * would return it.  With --order the frame was not noted as seen; another copy, which is here, may
+ * have been. */
+static void forget_frame(struct links *ls, uint64_t id)
+{
+    ls->run->dropped++;
+    if (!ls->run->settings.order)
+        (void)id_set_remove(&ls->seen.ids, id);  // it is new when it comes again
+    for (size_t i = 0; i < ls->nheld; i++) {
+        if (ls->held[i].id != id)
+            continue;
+        struct link *from = ls->held[i].from;
+        if (from && !endpoint_is_network(from->port->endpoint))
+            credit_release(ls, id);
+        ls->held[i] = ls->held[--ls->nheld];
+        if (from)
+            link_damaged(ls, from->port, from);
+        return;
+    }
+}
+
+void reconnect_forget(struct links *ls)
+{
+    bool experiment;
+    struct id_set damaged = exchange_take_damaged(&ls->exchange, &experiment);
+    for (size_t i = 0; i < damaged.count; i++)
+        for (uint64_t id = damaged.ranges[i].first; id <= damaged.ranges[i].last; id++)
+            forget_frame(ls, id);
+    id_set_clear(&damaged);
+    ls->run->dropped += experiment;
+    ls->given &= !experiment;
+    for (struct link *l = experiment ? ls->first : NULL; l; l = l->next)
+        if (l->port->up)
+            link_damaged(ls, l->port, l);
+}
+
+/* --- pipes, and neighbours that do not come ---------------------------------------------- */
 
 /* Connects to what the line in stdin names. */
 static void on_line(struct links *ls, uint64_t now_ns)
@@ -25,7 +131,7 @@ static void on_line(struct links *ls, uint64_t now_ns)
     hello_learn_run(ls, line.run, line.control, port);
 }
 
-void pipe_listen(struct links *ls, uint64_t now_ns)
+void pipe_read(struct links *ls, uint64_t now_ns)
 {
     char bytes[256];
     const ssize_t n = read(STDIN_FILENO, bytes, sizeof bytes);
@@ -47,7 +153,7 @@ void pipe_listen(struct links *ls, uint64_t now_ns)
     }
 }
 
-void pipe_tell(struct links *ls)
+void pipe_write(struct links *ls)
 {
     if (!ls->out.used || !ls->run->id || ls->out.port)
         return;

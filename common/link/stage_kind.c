@@ -1,9 +1,25 @@
-#include "link/groups.h"
+/* The kinds of what travels between stages, and the groups of sinks. */
+#include "link/stage_kind.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "wire/control.h"
+
+const struct kind_programs kind_programs[] = {
+    [KIND_EXPERIMENT] = {"bragg-geometry", "bragg-orient"},
+    [KIND_RECIPE] = {"bragg-orient", "bragg-intensity"},
+    [KIND_IMAGE] = {"bragg-intensity", "bragg-write"},
+    [KIND_ANY] = {"bragg-intensity", "bragg-tap"},
+};
+
+const char *kind_name(enum kind kind)
+{
+    static const char *const names[] = {"nothing", "experiment", "recipe", "image", "anything"};
+    return (unsigned)kind < sizeof names / sizeof *names ? names[kind] : "?";
+}
+
+/* --- groups of sinks --------------------------------------------------------------------- */
 
 static bool is_number(const char *text)
 {

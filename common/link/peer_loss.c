@@ -1,39 +1,50 @@
-#include "link/death.h"
+/*
+ * Neighbours that die, and messages that get lost.
+ *
+ * A neighbour that vanishes without a bye is dead after a while, and its link ends.  Frames that it
+ * had not passed on are noted for the source.
+ *
+ * A message that vanishes on a working link leaves no trace: its sender takes it for under way, so
+ * that nobody misses it.  Hence the upper end of a link asks now and then how many experiments and
+ * frames have come, and the lower end answers.  Links keep the order of messages, so that the
+ * difference is lost.
+ */
+#include "link/links.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "link/send.h"
-#include "link/shared.h"
 
-/* Where a process is among those that are out, or would be. */
-static struct buried **find_buried(struct links *ls, const char *uuid)
+/* --- dead neighbours ------------------------------------------------------------------- */
+
+/* The place of a process in the list of excluded ones, or the place where it would be. */
+static struct dead_peer **find_buried(struct links *ls, const char *uuid)
 {
-    struct buried **at = &ls->buried[links_bucket(uuid, strlen(uuid))];
+    struct dead_peer **at = &ls->buried[links_bucket(uuid, strlen(uuid))];
     while (*at && strcmp((*at)->uuid, uuid) != 0)
         at = &(*at)->next;
     return at;
 }
 
-bool death_is_known(struct links *ls, const char *uuid)
+bool loss_is_excluded(struct links *ls, const char *uuid)
 {
     return *find_buried(ls, uuid);
 }
 
-/* Remembers for ever who is out; false when memory is. */
-static bool remember(struct links *ls, const char *uuid)
+/* Adds a process to the excluded ones, for ever; false when memory is out. */
+static bool note_excluded(struct links *ls, const char *uuid)
 {
-    struct buried **at = find_buried(ls, uuid);
+    struct dead_peer **at = find_buried(ls, uuid);
     if (!*at && (*at = mem_array(1, sizeof **at)))
         memcpy((*at)->uuid, uuid, sizeof(*at)->uuid);
     return *at;
 }
 
-/* Notes for the source which frames were at the other end, in the order of sending.  Who takes
- * frames in the order of the list may have been at work on any of them, or on one whose
- * credit is back: none is to blame, and the source finds that nobody lists them. */
+/* Notes for the source which frames were at the other end, in the order of sending.  A process that
+ * takes frames in the order of the list may have been processing any of them, or one whose credit
+ * has returned.  So no frame is to blame, and the source finds that no process lists them. */
 static void note_lost(struct links *ls, const struct link *l, bool died)
 {
     const bool watches = l->peer.gives == (int)KIND_NONE && !l->peer.durable;
@@ -63,8 +74,9 @@ void link_drop(struct links *ls, struct link *l, bool died)
     link_remove(ls, l);
 }
 
-/* One neighbour is out.  Through a pipe nobody can take its place. */
-static void bury(struct links *ls, struct link *l)
+/* Drops the link to a neighbour that died.  At the end of a pipe no other process can replace it.
+ */
+static void drop_dead(struct links *ls, struct link *l)
 {
     struct port *port = l->port;
     if (port == ls->in.port || port == ls->out.port) {
@@ -74,26 +86,26 @@ static void bury(struct links *ls, struct link *l)
     }
     link_drop(ls, l, true);
     if (!port->bound)
-        link_cut(ls, port);  // without what waits for the dead
+        link_cut(ls, port);  // drops the messages that wait for the dead process
 }
 
-void death_bury(struct links *ls, const char *uuid)
+void loss_exclude(struct links *ls, const char *uuid)
 {
-    if (!remember(ls, uuid))
+    if (!note_excluded(ls, uuid))
         run_stop(ls->run, STATUS_FAILED, "out of memory for dead processes");
     for (struct link *l = ls->first, *next; l && !ls->run->stopping; l = next) {
         next = l->next;
         if (!l->gone && strcmp(l->peer.uuid, uuid) == 0)
-            bury(ls, l);
+            drop_dead(ls, l);
     }
 }
 
-/* Who was to give the experiment, or took it, ended before it did so; it may be started again. */
+/* A neighbour ended before it gave or took the experiment; it may be started again. */
 static void wait_for_another(struct links *ls, struct link *l, uint64_t now_ns)
 {
     *(l->port->up ? &ls->met_up : &ls->met_down) = false;
     ls->start_ns = now_ns;
-    bury(ls, l);
+    drop_dead(ls, l);
 }
 
 /* True when the other end is to give the experiment, and has not. */
@@ -102,11 +114,12 @@ static bool lacks_experiment(const struct links *ls, const struct link *l)
     return l->port->up && ls->wants == KIND_EXPERIMENT && !ls->given;
 }
 
-void death_check(struct links *ls, uint64_t now_ns)
+void loss_check_peers(struct links *ls, uint64_t now_ns)
 {
     for (struct link *l = ls->first, *next; l && !ls->run->stopping; l = next) {
         next = l->next;
-        /* The source says who died; before it, and for who never spoke to it, nobody does. */
+        /* The source reports deaths.  It does not report the stages before it, nor a process that
+         * never spoke to it. */
         const bool lacks = lacks_experiment(ls, l);
         const bool early = lacks || ls->run->role.gives == KIND_EXPERIMENT;
         const uint64_t patience_ns =
@@ -116,19 +129,21 @@ void death_check(struct links *ls, uint64_t now_ns)
         if (early)
             wait_for_another(ls, l, now_ns);
         else
-            bury(ls, l);
+            drop_dead(ls, l);
     }
 }
 
-static bool say_count(struct links *ls, struct link *l)
+/* --- lost messages --------------------------------------------------------------------- */
+
+static bool send_count(struct links *ls, struct link *l)
 {
     struct notice n = {.progress = l->nmessages};
     return send_notice(ls->run, l->port, &l->address, MESSAGE_HEARTBEAT, &n);
 }
 
-static bool ask(struct links *ls, struct link *l)
+static bool ask_count(struct links *ls, struct link *l)
 {
-    if (!say_count(ls, l))
+    if (!send_count(ls, l))
         return false;
     if (!l->asking) {
         l->nasked = l->nmessages;
@@ -137,9 +152,9 @@ static bool ask(struct links *ls, struct link *l)
     return l->asking = true;
 }
 
-/* A credit for nothing shows whether who is to give the experiment is there, or who has not
- * answered: it may have died before the source heard of it. */
-static bool knock(struct links *ls, struct link *l)
+/* Sends a credit for no frame.  If that fails, the neighbour that is to give the experiment, or to
+ * answer, has gone: it may have died before it spoke to the source. */
+static bool send_empty_credit(struct links *ls, struct link *l)
 {
     struct notice nothing = {0};
     return send_notice(ls->run, l->port, &l->address, MESSAGE_CREDIT, &nothing);
@@ -147,11 +162,12 @@ static bool knock(struct links *ls, struct link *l)
 
 void loss_pump(struct links *ls, uint64_t now_ns)
 {
-    /* Who only hands the experiment over has no source that says who died: it asks again. */
+    /* A stage that only hands the experiment over hears of no deaths from a source: it asks again.
+     */
     const bool early = ls->run->role.gives == KIND_EXPERIMENT;
     for (struct link *l = ls->first; l; l = l->next) {
         if (l->port->up && l->to_answer && !l->lost_ns)  // else hello is the first word
-            (void)say_count(ls, l);
+            (void)send_count(ls, l);
         l->to_answer = false;
         if (l->gone || l->lost_ns || now_ns <= l->asked_ns + run_beat_ns(ls->run))
             continue;
@@ -160,12 +176,12 @@ void loss_pump(struct links *ls, uint64_t now_ns)
         if (!asks && !l->asking && !(l->answered && lacks_experiment(ls, l)))
             continue;
         l->asked_ns = now_ns;
-        if (!(asks ? ask(ls, l) : knock(ls, l)))
+        if (!(asks ? ask_count(ls, l) : send_empty_credit(ls, l)))
             link_lose(ls, l, now_ns);
     }
 }
 
-/* The frames that are lost are no more on their way: the source finds that nobody has them. */
+/* Lost frames are no longer listed as on their way, so that the source finds them missing. */
 void loss_answered(struct links *ls, struct link *l, const struct notice *n)
 {
     if (!l->asking)

@@ -1,8 +1,14 @@
-/* What a process is in the stream: the part of a stage's table that its neighbours care about. */
-#ifndef BRAGG_LINK_ROLE_H
-#define BRAGG_LINK_ROLE_H
+/*
+ * What a stage is in the stream: what it consumes and produces, and the group of sinks to which it
+ * belongs.  This is the part of a stage's table that its neighbours and the source need.
+ */
+#ifndef BRAGG_LINK_STAGE_KIND_H
+#define BRAGG_LINK_STAGE_KIND_H
 
 #include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
 
 /* What travels on an edge. */
 enum kind {
@@ -51,5 +57,19 @@ static inline bool role_is_watcher(const struct role *r)
 {
     return role_is_sink(r) && r->transient;
 }
+
+/* --- the groups of sinks for which a source waits, as --groups gives them: how many, or names  */
+
+enum { GROUPS_MAX = 64 };
+
+/* Checks "N" or "NAME,NAME"; NULL is as "1".  STATUS_USAGE. */
+enum status groups_check(const char *text, struct error *e);
+
+/* How many groups a good text asks for. */
+size_t groups_count(const char *text);
+
+/* True when it asks for this group: by its name, or as one of so many, of which others already
+ * take `taken`. */
+bool groups_ask_for(const char *text, const char *group, size_t taken);
 
 #endif
