@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "gateway/outlet.h"
+#include "gateway/client_socket.h"
 
 struct backlog {
     struct packet *ring;  // owned, `room` of them

@@ -12,8 +12,8 @@
 #include "base/clock.h"
 #include "base/program.h"
 #include "gateway/backlog.h"
+#include "gateway/client_socket.h"
 #include "gateway/context.h"
-#include "gateway/outlet.h"
 
 struct gateway {
     struct gateway_settings settings;

@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 #include "gateway/delivery.h"
+#include "gateway/fault_injection.h"
 #include "gateway/gateway.h"
 #include "gateway/series.h"
-#include "gateway/spoil.h"
 #include "wire/message.h"
 
 /* The compressions of pixels, for protocols that have them. */

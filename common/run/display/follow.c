@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "run/display/bar.h"
-#include "run/local/lookout.h"
+#include "run/local/source_monitor.h"
 #include "run/pipeline/find.h"
 
 static const uint64_t ASK_NS = UINT64_C(2000000000), LOOK_NS = UINT64_C(500000000);

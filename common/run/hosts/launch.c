@@ -15,7 +15,7 @@
 #include "base/input.h"
 #include "base/log.h"
 #include "run/hosts/remote.h"
-#include "run/pipeline/program.h"
+#include "run/pipeline/find_program.h"
 
 /* Size of the pipe, so that all items fit before the launcher reads them. */
 enum { ORDERS_BYTES = 1 << 20 };

@@ -18,8 +18,8 @@
 #include "base/host.h"
 #include "base/log.h"
 #include "run/hosts/remote_check.h"
-#include "run/pipeline/program.h"
-#include "run/pipeline/share.h"
+#include "run/pipeline/cpu_affinity.h"
+#include "run/pipeline/find_program.h"
 
 #define MS UINT64_C(1000000)
 

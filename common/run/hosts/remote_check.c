@@ -16,7 +16,7 @@
 #include "base/host.h"
 #include "base/version.h"
 #include "run/hosts/remote.h"
-#include "run/pipeline/program.h"
+#include "run/pipeline/find_program.h"
 
 /* --- an address that other hosts reach ----------------------------------- */
 

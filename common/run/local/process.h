@@ -9,7 +9,7 @@
 
 #include "base/host.h"
 #include "run/display/bar.h"
-#include "run/local/keeper.h"
+#include "run/local/cleanup_guard.h"
 #include "run/pipeline/commands.h"
 
 enum { TAIL_LINES = 40, TAIL_BYTES = 1024 };

@@ -10,9 +10,9 @@
 #ifndef BRAGG_RUN_RESTART_H
 #define BRAGG_RUN_RESTART_H
 
-#include "run/local/lookout.h"
 #include "run/local/oom.h"
 #include "run/local/process.h"
+#include "run/local/source_monitor.h"
 
 enum { FRUITLESS_MAX = 10 };  // so many deaths in a row without a finished frame end the run
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "run/display/growth.h"
-#include "run/local/keeper.h"
+#include "run/local/cleanup_guard.h"
 #include "run/local/process.h"
 #include "run/pipeline/commands.h"
 

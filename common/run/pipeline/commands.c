@@ -11,7 +11,7 @@
 #include "run/hosts/hosts.h"
 #include "run/pipeline/argv.h"
 #include "run/pipeline/endpoints.h"
-#include "run/pipeline/program.h"
+#include "run/pipeline/find_program.h"
 
 /* --- command lines ------------------------------------------------------- */
 

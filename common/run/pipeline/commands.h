@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "run/pipeline/cpu_affinity.h"
 #include "run/pipeline/pipeline.h"
-#include "run/pipeline/share.h"
 
 struct hosts;
 struct placement;

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "run/pipeline/find_program.h"
 #include "run/pipeline/pipeline.h"
-#include "run/pipeline/program.h"
 
 struct pipeline_stage *pipeline_find(const struct pipeline *p, const char *name, size_t length)
 {

@@ -1,6 +1,6 @@
 /* Finds programs, and the pipeline files that ship with them. */
-#ifndef BRAGG_RUN_PROGRAM_H
-#define BRAGG_RUN_PROGRAM_H
+#ifndef BRAGG_RUN_FIND_PROGRAM_H
+#define BRAGG_RUN_FIND_PROGRAM_H
 
 #include <signal.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Observes a run: asks its source for the status, for the progress bar and for restarts. */
-#ifndef BRAGG_RUN_LOOKOUT_H
-#define BRAGG_RUN_LOOKOUT_H
+#ifndef BRAGG_RUN_SOURCE_MONITOR_H
+#define BRAGG_RUN_SOURCE_MONITOR_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* Finds programs and shipped pipeline files. */
-#include "run/pipeline/program.h"
+#include "run/pipeline/find_program.h"
 
 #include <glob.h>
 #include <limits.h>

@@ -1,6 +1,6 @@
 /* The CPUs and GPUs of a host that a process has for itself. */
-#ifndef BRAGG_RUN_SHARE_H
-#define BRAGG_RUN_SHARE_H
+#ifndef BRAGG_RUN_CPU_AFFINITY_H
+#define BRAGG_RUN_CPU_AFFINITY_H
 
 #include <stdint.h>
 

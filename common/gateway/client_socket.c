@@ -1,4 +1,4 @@
-#include "gateway/outlet.h"
+#include "gateway/client_socket.h"
 
 #include <errno.h>
 #include <string.h>

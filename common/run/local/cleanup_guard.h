@@ -3,8 +3,8 @@
  *
  * It ends the process groups that are left, and removes the private folder.
  */
-#ifndef BRAGG_RUN_KEEPER_H
-#define BRAGG_RUN_KEEPER_H
+#ifndef BRAGG_RUN_CLEANUP_GUARD_H
+#define BRAGG_RUN_CLEANUP_GUARD_H
 
 #include <sys/types.h>
 

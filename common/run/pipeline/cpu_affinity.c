@@ -1,5 +1,5 @@
 /* Restricts a process to its CPUs and GPUs. */
-#include "run/pipeline/share.h"
+#include "run/pipeline/cpu_affinity.h"
 
 #include <glob.h>
 #include <inttypes.h>

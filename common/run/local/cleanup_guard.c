@@ -1,5 +1,5 @@
 /* The helper process that ends processes and removes the private folder. */
-#include "run/local/keeper.h"
+#include "run/local/cleanup_guard.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* Requests the status of a run from its source. */
-#include "run/local/lookout.h"
+#include "run/local/source_monitor.h"
 
 #include "link/endpoint.h"
 #include "run/pipeline/find.h"

@@ -2,8 +2,8 @@
  * Faults on purpose, with which a client can be tested.  The fault of a frame depends only on the
  * seed and on the number of the frame.
  */
-#ifndef BRAGG_GATEWAY_SPOIL_H
-#define BRAGG_GATEWAY_SPOIL_H
+#ifndef BRAGG_GATEWAY_FAULT_INJECTION_H
+#define BRAGG_GATEWAY_FAULT_INJECTION_H
 
 #include <stdbool.h>
 #include <stdint.h>

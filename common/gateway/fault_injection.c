@@ -1,4 +1,4 @@
-#include "gateway/spoil.h"
+#include "gateway/fault_injection.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * The socket that clients connect to.  It reads requests and subscriptions, and sends a message to
  * one client or publishes it to all.  No function here waits.
  */
-#ifndef BRAGG_GATEWAY_OUTLET_H
-#define BRAGG_GATEWAY_OUTLET_H
+#ifndef BRAGG_GATEWAY_CLIENT_SOCKET_H
+#define BRAGG_GATEWAY_CLIENT_SOCKET_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
