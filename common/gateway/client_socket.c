@@ -76,7 +76,7 @@ static void set_int(void *socket, int option, int value)
     (void)zmq_setsockopt(socket, option, &value, sizeof value);
 }
 
-static void set_options(const struct outlet *o, const char *endpoint)
+static void set_options(const struct client_socket *o, const char *endpoint)
 {
     const bool publishes = o->settings.kind == GATEWAY_PUB;
     const int64_t most = publishes ? TOPIC_MAX : REQUEST_MAX;
@@ -97,7 +97,7 @@ static void set_options(const struct outlet *o, const char *endpoint)
 }
 
 /* Makes the socket report connections that begin and end. */
-static enum status watch(struct outlet *o, void *context, struct error *e)
+static enum status watch(struct client_socket *o, void *context, struct error *e)
 {
     static const char endpoint[] = "inproc://connections";
     o->monitor = zmq_socket(context, ZMQ_PAIR);
@@ -107,12 +107,13 @@ static enum status watch(struct outlet *o, void *context, struct error *e)
     return STATUS_OK;
 }
 
-enum status outlet_open(struct outlet *o, void *context, const struct outlet_settings *settings,
-                        char *endpoint, size_t size, struct error *e)
+enum status client_socket_open(struct client_socket *o, void *context,
+                               const struct client_socket_settings *settings, char *endpoint,
+                               size_t size, struct error *e)
 {
     static const int types[] = {ZMQ_ROUTER, ZMQ_PUSH, ZMQ_XPUB};
-    *o = (struct outlet){.settings = *settings};
-    turnaround_open(&o->turnaround);
+    *o = (struct client_socket){.settings = *settings};
+    latency_open(&o->latency);
     const bool room = clients_open(&o->clients, settings->hold && settings->kind == GATEWAY_PUSH,
                                    settings->kind != GATEWAY_PUSH);
     o->askers = mem_array(ASKERS_MAX, sizeof *o->askers);
@@ -132,7 +133,7 @@ enum status outlet_open(struct outlet *o, void *context, const struct outlet_set
     return STATUS_OK;
 }
 
-void outlet_close(struct outlet *o, int linger_ms)
+void client_socket_close(struct client_socket *o, int linger_ms)
 {
     if (o->socket) {
         set_int(o->socket, ZMQ_LINGER, linger_ms);
@@ -143,7 +144,7 @@ void outlet_close(struct outlet *o, int linger_ms)
         (void)zmq_close(o->monitor);
     mem_free(o->askers);
     clients_close(&o->clients);
-    *o = (struct outlet){0};
+    *o = (struct client_socket){0};
 }
 
 /* --- requests and subscriptions -------------------------------------------- */
@@ -188,7 +189,7 @@ static bool receive(void *socket, struct incoming *in)
     return true;
 }
 
-static void on_connection(struct outlet *o, const struct incoming *in)
+static void on_connection(struct client_socket *o, const struct incoming *in)
 {
     uint16_t event;
     int32_t fd;
@@ -202,7 +203,7 @@ static void on_connection(struct outlet *o, const struct incoming *in)
     o->admitted += event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
 }
 
-static size_t asks_of(const struct outlet *o, const struct asker *a)
+static size_t asks_of(const struct client_socket *o, const struct asker *a)
 {
     size_t n = 0;
     for (size_t i = 0; i < o->naskers; i++) {
@@ -212,13 +213,13 @@ static size_t asks_of(const struct outlet *o, const struct asker *a)
     return n;
 }
 
-static void drop_first(struct outlet *o)
+static void drop_first(struct client_socket *o)
 {
     o->first = (o->first + 1) % ASKERS_MAX;
     o->naskers--;
 }
 
-static void add_asker(struct outlet *o, const struct asker *a)
+static void add_asker(struct client_socket *o, const struct asker *a)
 {
     if (o->naskers == ASKERS_MAX)
         drop_first(o);  // the oldest request: its client has most likely left
@@ -231,7 +232,7 @@ static bool send_address(void *socket, const struct asker *a)
            (!a->delimiter || zmq_send(socket, "", 0, ZMQ_SNDMORE) >= 0);
 }
 
-static void on_request(struct outlet *o, const struct incoming *in)
+static void on_request(struct client_socket *o, const struct incoming *in)
 {
     static const char refusal[] = "Error: bad request";
     struct asker a = {.size = (uint8_t)in->parts[0].size};
@@ -243,7 +244,7 @@ static void on_request(struct outlet *o, const struct incoming *in)
     if (good && asks_of(o, &a) < ASKS_MAX) {
         clients_asked(&o->clients, in->fd);
         add_asker(o, &a);
-        turnaround_asked(&o->turnaround, a.address, a.size, clock_ns());
+        latency_asked(&o->latency, a.address, a.size, clock_ns());
         return;
     }
     o->rejected++;
@@ -251,7 +252,7 @@ static void on_request(struct outlet *o, const struct incoming *in)
         (void)zmq_send(o->socket, refusal, sizeof refusal - 1, 0);
 }
 
-static void receive_connections(struct outlet *o)
+static void receive_connections(struct client_socket *o)
 {
     struct incoming in;
     while (receive(o->monitor, &in))
@@ -260,7 +261,7 @@ static void receive_connections(struct outlet *o)
 
 /* Counts a subscription, or the end of the last subscription to a prefix.  libzmq reports the
  * connection first, so the connection is read before its subscription is counted. */
-static void on_subscription(struct outlet *o, const struct incoming *in)
+static void on_subscription(struct client_socket *o, const struct incoming *in)
 {
     const bool whole = in->nparts == 1 && in->parts[0].size == 1 && in->parts[0].bytes[0] <= 1;
     const bool all = whole && in->parts[0].bytes[0] == 1;
@@ -273,7 +274,7 @@ static void on_subscription(struct outlet *o, const struct incoming *in)
         o->strays = 0;
 }
 
-void outlet_receive(struct outlet *o)
+void client_socket_receive(struct client_socket *o)
 {
     struct incoming in;
     receive_connections(o);
@@ -354,7 +355,7 @@ static bool send_parts(void *socket, const struct packet *p, bool started, bool 
 }
 
 /* Sends a message to any client that has room. */
-static bool push(struct outlet *o, const struct packet *p)
+static bool push(struct client_socket *o, const struct packet *p)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < p->nparts; i++)
@@ -367,13 +368,13 @@ static bool push(struct outlet *o, const struct packet *p)
 
 /* Answers the oldest request whose client is still connected.  A client that has no room keeps its
  * turn. */
-static bool answer(struct outlet *o, const struct packet *p)
+static bool answer(struct client_socket *o, const struct packet *p)
 {
     for (size_t tries = o->naskers; tries; tries--) {
         const struct asker a = o->askers[o->first];
         drop_first(o);
         if (send_address(o->socket, &a)) {
-            turnaround_answered(&o->turnaround, a.address, a.size, clock_ns());
+            latency_answered(&o->latency, a.address, a.size, clock_ns());
             return send_parts(o->socket, p, true, false);
         }
         if (errno == EAGAIN)
@@ -385,7 +386,7 @@ static bool answer(struct outlet *o, const struct packet *p)
 /* Publishes a message.  *reached is true if a connection took it.  ZeroMQ skips a subscriber that
  * missed a message, without a report, until that subscriber has read all messages before: then no
  * message is on its way. */
-static bool publish_now(struct outlet *o, const struct packet *p, bool *reached)
+static bool publish_now(struct client_socket *o, const struct packet *p, bool *reached)
 {
     const bool sent = send_parts(o->socket, p, false, true);
     *reached = sent && !probing.returned;
@@ -395,47 +396,49 @@ static bool publish_now(struct outlet *o, const struct packet *p, bool *reached)
 
 /* The clients that got a message that has reached a subscriber.  A single subscriber has got all
  * messages. */
-static enum outlet_sent reached_whom(struct outlet *o)
+static enum send_result reached_whom(struct client_socket *o)
 {
     if (clients_subscribers(&o->clients) + o->strays == 1)
         o->behind = false;
-    return o->behind ? OUTLET_SOME : OUTLET_TAKEN;
+    return o->behind ? SEND_SOME : SEND_TAKEN;
 }
 
-static enum outlet_sent publish(struct outlet *o, const struct packet *p, struct outlet_send how)
+static enum send_result publish(struct client_socket *o, const struct packet *p,
+                                struct send_mode how)
 {
     bool reached;
-    outlet_receive(o);  // the last subscriber may have left
+    client_socket_receive(o);  // the last subscriber may have left
     o->behind = o->behind && !how.idle;
     if (!o->subscribed || (how.hold && o->behind))
-        return OUTLET_HELD;
+        return SEND_HELD;
     if (publish_now(o, p, &reached))
-        return reached ? reached_whom(o) : how.hold ? OUTLET_HELD : OUTLET_MISSED;
+        return reached ? reached_whom(o) : how.hold ? SEND_HELD : SEND_MISSED;
     if (how.hold)
-        return OUTLET_HELD;
+        return SEND_HELD;
     set_int(o->socket, ZMQ_XPUB_NODROP, false);
     const bool sent = publish_now(o, p, &reached);
     set_int(o->socket, ZMQ_XPUB_NODROP, true);
     o->behind = o->behind || sent;
     if (reached)
         return reached_whom(o);
-    return o->behind ? OUTLET_MISSED : OUTLET_HELD;
+    return o->behind ? SEND_MISSED : SEND_HELD;
 }
 
-enum outlet_sent outlet_send(struct outlet *o, const struct packet *p, struct outlet_send how)
+enum send_result client_socket_send(struct client_socket *o, const struct packet *p,
+                                    struct send_mode how)
 {
     switch (o->settings.kind) {
     case GATEWAY_REP:
-        return answer(o, p) ? OUTLET_TAKEN : OUTLET_HELD;
+        return answer(o, p) ? SEND_TAKEN : SEND_HELD;
     case GATEWAY_PUSH:
-        return push(o, p) ? OUTLET_TAKEN : OUTLET_HELD;
+        return push(o, p) ? SEND_TAKEN : SEND_HELD;
     case GATEWAY_PUB:
         return publish(o, p, how);
     }
-    return OUTLET_HELD;
+    return SEND_HELD;
 }
 
-short outlet_events(const struct outlet *o, bool sending)
+short client_socket_events(const struct client_socket *o, bool sending)
 {
     if (o->settings.kind == GATEWAY_PUSH)
         return sending ? ZMQ_POLLOUT : 0;

@@ -17,7 +17,7 @@
 #include "gateway/turnaround.h"
 #include "wire/message.h"
 
-struct outlet_settings {
+struct client_socket_settings {
     enum gateway_socket kind;
     bool hold;            // messages must not be lost: PUSH keeps few of them on their way
     const char *request;  // REP: the text that asks for a frame
@@ -34,8 +34,8 @@ struct asker {
 
 enum { ASKERS_MAX = 1024, ASKS_MAX = 16 };  // open requests of all clients, and of one client
 
-struct outlet {
-    struct outlet_settings settings;
+struct client_socket {
+    struct client_socket_settings settings;
     void *socket, *monitor;
     struct clients clients;  // all connections, also those that never ask
     bool subscribed;         // PUB: a client subscribed to everything
@@ -46,7 +46,7 @@ struct outlet {
     uint64_t admitted;       // ... and those of them with a valid key, if keys are needed
     size_t first, naskers;   // REP: of a ring
     struct asker *askers;
-    struct turnaround turnaround;  // REP
+    struct latency latency;  // REP
 };
 
 /* A message that can be sent several times without a copy. */
@@ -65,32 +65,34 @@ void packet_free(struct packet *p);
 
 /* Binds `endpoint`, a text in a buffer of `size` bytes.  If the endpoint leaves the port open, the
  * real port is written into it.  STATUS_FAILED if the endpoint cannot be bound. */
-enum status outlet_open(struct outlet *o, void *context, const struct outlet_settings *settings,
-                        char *endpoint, size_t size, struct error *e);
+enum status client_socket_open(struct client_socket *o, void *context,
+                               const struct client_socket_settings *settings, char *endpoint,
+                               size_t size, struct error *e);
 
 /* Gives queued messages `linger_ms` to leave, closes the socket and frees the memory. */
-void outlet_close(struct outlet *o, int linger_ms);
+void client_socket_close(struct client_socket *o, int linger_ms);
 
 /* Reads all requests, subscriptions, and beginnings and ends of connections. */
-void outlet_receive(struct outlet *o);
+void client_socket_receive(struct client_socket *o);
 
 /* How a message is published. */
-struct outlet_send {
+struct send_mode {
     bool hold;  // all subscribers get it at once, or none does; else a full subscriber misses it
     bool idle;  // all messages before have left this process
 };
 
-enum outlet_sent {
-    OUTLET_HELD,    // no client can take it now
-    OUTLET_TAKEN,   // a client took it; PUB: all subscribers did
-    OUTLET_SOME,    // PUB: at least one subscriber took it, and perhaps not all
-    OUTLET_MISSED,  // PUB: no subscriber took it
+enum send_result {
+    SEND_HELD,    // no client can take it now
+    SEND_TAKEN,   // a client took it; PUB: all subscribers did
+    SEND_SOME,    // PUB: at least one subscriber took it, and perhaps not all
+    SEND_MISSED,  // PUB: no subscriber took it
 };
 
 /* Sends *p to a client, or publishes it.  The caller keeps *p. */
-enum outlet_sent outlet_send(struct outlet *o, const struct packet *p, struct outlet_send how);
+enum send_result client_socket_send(struct client_socket *o, const struct packet *p,
+                                    struct send_mode how);
 
 /* The events for zmq_poll.  `sending`: a message waits to be sent. */
-short outlet_events(const struct outlet *o, bool sending);
+short client_socket_events(const struct client_socket *o, bool sending);
 
 #endif

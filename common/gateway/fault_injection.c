@@ -98,7 +98,8 @@ enum fault faults_draw(const struct faults *f, uint64_t frame)
 /* --- what is in the message ------------------------------------------------------ */
 
 /* Allocates new pixels of this type, which *s owns.  NULL when memory is out. */
-static void *renew(struct spoil *s, struct delivery *d, enum pixel_type type, size_t count)
+static void *renew(struct fault_injection *s, struct delivery *d, enum pixel_type type,
+                   size_t count)
 {
     s->memory = mem_array(count, pixel_size(type));
     if (s->memory) {
@@ -130,7 +131,7 @@ static void put_pixel(void *pixels, enum pixel_type type, size_t i, double value
 }
 
 /* Converts the pixels to the next type that the protocol has.  Values are clipped. */
-static bool change_type(struct spoil *s, struct delivery *d, unsigned allowed)
+static bool change_type(struct fault_injection *s, struct delivery *d, unsigned allowed)
 {
     const size_t count = d->pixel_bytes / pixel_size(d->type);
     const struct image from = {
@@ -145,7 +146,7 @@ static bool change_type(struct spoil *s, struct delivery *d, unsigned allowed)
     return to != NULL;
 }
 
-static bool add_nan(struct spoil *s, struct delivery *d)
+static bool add_nan(struct fault_injection *s, struct delivery *d)
 {
     const void *from = d->pixels;
     const size_t bytes = d->pixel_bytes, count = bytes / sizeof(float);
@@ -158,7 +159,7 @@ static bool add_nan(struct spoil *s, struct delivery *d)
     return true;
 }
 
-static bool double_rows(struct spoil *s, struct delivery *d)
+static bool double_rows(struct fault_injection *s, struct delivery *d)
 {
     const void *from = d->pixels;
     const size_t bytes = d->pixel_bytes;
@@ -182,7 +183,7 @@ static void halve_rows(struct delivery *d)
 }
 
 /* Replaces a number by a text, or a text by a number. */
-static void damage_value(struct spoil *s, struct delivery *d)
+static void damage_value(struct fault_injection *s, struct delivery *d)
 {
     struct rng r = rng_stream(s->seed, RNG_FAULT, d->id, 1);
     struct value *v = &d->values[(size_t)(rng_uniform(&r) * (double)d->nvalues)];
@@ -192,7 +193,8 @@ static void damage_value(struct spoil *s, struct delivery *d)
              : (struct value){.key = v->key, .type = VALUE_TEXT, .text = "damaged"};
 }
 
-enum status spoil_delivery(struct spoil *s, struct delivery *d, unsigned allowed, struct error *e)
+enum status fault_inject_into_delivery(struct fault_injection *s, struct delivery *d,
+                                       unsigned allowed, struct error *e)
 {
     bool good = true;
     switch (s ? s->fault : FAULT_NONE) {
@@ -217,7 +219,7 @@ enum status spoil_delivery(struct spoil *s, struct delivery *d, unsigned allowed
     return good ? STATUS_OK : error_memory(e, "a frame with a fault");
 }
 
-void spoil_message(const struct spoil *s, struct message *m)
+void fault_inject_into_message(const struct fault_injection *s, struct message *m)
 {
     struct part *last = &m->parts[m->nparts - 1];
     if (s && s->fault == FAULT_TRUNCATE)
@@ -231,7 +233,7 @@ void spoil_message(const struct spoil *s, struct message *m)
         m->parts[0].size = 0;
 }
 
-void spoil_free(struct spoil *s)
+void fault_injection_free(struct fault_injection *s)
 {
     if (s)
         mem_free(s->memory);

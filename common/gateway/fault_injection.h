@@ -57,23 +57,24 @@ enum status faults_check(const struct faults *f, const char *protocol, unsigned 
 enum fault faults_draw(const struct faults *f, uint64_t frame);
 
 /* The fault of one message. */
-struct spoil {
+struct fault_injection {
     enum fault fault;
     uint64_t seed;
-    const char
-        *field;    // FAULT_HEADER, after spoil_delivery: the key of the damaged value, borrowed
-    void *memory;  // owned: the damaged pixels
+    const char *field;  // FAULT_HEADER, after fault_inject_into_delivery: the key of the damaged
+                        // value, borrowed
+    void *memory;       // owned: the damaged pixels
 };
 
 /* Puts the fault into a delivery that the guard has passed, for a protocol with these pixel types
  * (one bit per enum pixel_type).  NULL, or a fault that does not concern the delivery, changes
  * nothing.  STATUS_FAILED when memory is out. */
-enum status spoil_delivery(struct spoil *s, struct delivery *d, unsigned allowed, struct error *e);
+enum status fault_inject_into_delivery(struct fault_injection *s, struct delivery *d,
+                                       unsigned allowed, struct error *e);
 
 /* Puts the fault into the message of this delivery, if the fault concerns the message. */
-void spoil_message(const struct spoil *s, struct message *m);
+void fault_inject_into_message(const struct fault_injection *s, struct message *m);
 
-/* Frees the memory that spoil_delivery allocated.  NULL is allowed. */
-void spoil_free(struct spoil *s);
+/* Frees the memory that fault_inject_into_delivery allocated.  NULL is allowed. */
+void fault_injection_free(struct fault_injection *s);
 
 #endif

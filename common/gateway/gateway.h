@@ -89,8 +89,8 @@ struct gateway_counts gateway_counts(struct gateway *g);
 /* Computes quantiles of the time that clients take for a frame, from the answer to their next
  * request.  `shares` has `count` values from 0 to 1; quantiles_s[i] is the time in s below which
  * shares[i] of all times are.  Returns the number of times, which is 0 if clients do not ask. */
-uint64_t gateway_turnaround(struct gateway *g, const double *shares, double *quantiles_s,
-                            size_t count);
+uint64_t gateway_latency(struct gateway *g, const double *shares, double *quantiles_s,
+                         size_t count);
 
 /* Cuts the connections of all clients before the next message leaves.  Messages that are on their
  * way may be lost. */

@@ -24,7 +24,7 @@ enum status protocol_settle(const struct protocol *p, struct content_options *o,
 
 enum status protocol_message(const struct protocol *p, const struct content_options *o,
                              const struct experiment *x, const struct frame *f, uint64_t time_ns,
-                             struct spoil *spoil, struct message *m, struct error *e)
+                             struct fault_injection *injection, struct message *m, struct error *e)
 {
     struct delivery d;
     enum status s = delivery_start(&d, o->image_key, x, f, time_ns, e);
@@ -39,12 +39,12 @@ enum status protocol_message(const struct protocol *p, const struct content_opti
     if (s == STATUS_OK)
         s = guard_check(&d, p->allowed, e);
     if (s == STATUS_OK)
-        s = spoil_delivery(spoil, &d, p->allowed, e);
+        s = fault_inject_into_delivery(injection, &d, p->allowed, e);
     if (s == STATUS_OK)
         s = p->encode(o, &d, m, e);
     if (s == STATUS_OK)
-        spoil_message(spoil, m);
-    spoil_free(spoil);
+        fault_inject_into_message(injection, m);
+    fault_injection_free(injection);
     mem_free(peaks);
     return s;
 }

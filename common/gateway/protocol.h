@@ -70,11 +70,11 @@ extern const struct protocol protocol_karabo, protocol_crystfel, protocol_dectri
 enum status protocol_settle(const struct protocol *p, struct content_options *o, struct error *e);
 
 /* Makes the message of one frame: the frame is described, checked by the guard and encoded.
- * `time_ns` is Unix time.  If *spoil has a fault, the delivery is damaged after the check, or the
- * message after the encoding (gateway/spoil.h); NULL for no fault.  Status as of the guard and of
- * `encode`. */
+ * `time_ns` is Unix time.  If *injection has a fault, the delivery is damaged after the check, or
+ * the message after the encoding (gateway/fault_injection.h); NULL for no fault.  Status as of the
+ * guard and of `encode`. */
 enum status protocol_message(const struct protocol *p, const struct content_options *o,
                              const struct experiment *x, const struct frame *f, uint64_t time_ns,
-                             struct spoil *spoil, struct message *m, struct error *e);
+                             struct fault_injection *injection, struct message *m, struct error *e);
 
 #endif

@@ -5,35 +5,35 @@
 
 static const double STEP = 1.02, SHORTEST_NS = 1000;
 
-void turnaround_open(struct turnaround *t)
+void latency_open(struct latency *t)
 {
-    *t = (struct turnaround){0};
+    *t = (struct latency){0};
     (void)pthread_mutex_init(&t->mutex, NULL);
 }
 
-void turnaround_answered(struct turnaround *t, const void *address, uint8_t size, uint64_t now_ns)
+void latency_answered(struct latency *t, const void *address, uint8_t size, uint64_t now_ns)
 {
     (void)pthread_mutex_lock(&t->mutex);
-    struct turnaround_client *c = &t->clients[t->next];
-    t->next = (t->next + 1) % TURNAROUND_CLIENTS;
-    *c = (struct turnaround_client){.size = size, .since_ns = now_ns};
+    struct latency_client *c = &t->clients[t->next];
+    t->next = (t->next + 1) % LATENCY_CLIENTS;
+    *c = (struct latency_client){.size = size, .since_ns = now_ns};
     memcpy(c->address, address, size);
     (void)pthread_mutex_unlock(&t->mutex);
 }
 
-static void count(struct turnaround *t, uint64_t ns)
+static void count(struct latency *t, uint64_t ns)
 {
     const double took_ns = fmax((double)ns, SHORTEST_NS);
     const double bin = floor(log(took_ns / SHORTEST_NS) / log(STEP));
-    t->bins[(size_t)fmin(bin, TURNAROUND_BINS - 1)]++;
+    t->bins[(size_t)fmin(bin, LATENCY_BINS - 1)]++;
     t->count++;
 }
 
-void turnaround_asked(struct turnaround *t, const void *address, uint8_t size, uint64_t now_ns)
+void latency_asked(struct latency *t, const void *address, uint8_t size, uint64_t now_ns)
 {
     (void)pthread_mutex_lock(&t->mutex);
-    for (size_t i = 0; i < TURNAROUND_CLIENTS; i++) {
-        struct turnaround_client *c = &t->clients[i];
+    for (size_t i = 0; i < LATENCY_CLIENTS; i++) {
+        struct latency_client *c = &t->clients[i];
         if (!c->since_ns || c->size != size || memcmp(c->address, address, size) != 0)
             continue;
         count(t, now_ns - c->since_ns);
@@ -43,10 +43,10 @@ void turnaround_asked(struct turnaround *t, const void *address, uint8_t size, u
     (void)pthread_mutex_unlock(&t->mutex);
 }
 
-static double quantile_s(const struct turnaround *t, double share)
+static double quantile_s(const struct latency *t, double share)
 {
     uint64_t below = 0;
-    for (size_t i = 0; i < TURNAROUND_BINS; i++) {
+    for (size_t i = 0; i < LATENCY_BINS; i++) {
         below += t->bins[i];
         if (below && (double)below >= share * (double)t->count)
             return SHORTEST_NS * 1e-9 * pow(STEP, (double)i + 0.5);
@@ -54,8 +54,8 @@ static double quantile_s(const struct turnaround *t, double share)
     return 0;
 }
 
-uint64_t turnaround_quantiles(struct turnaround *t, const double *shares, double *quantiles_s,
-                              size_t count)
+uint64_t latency_quantiles(struct latency *t, const double *shares, double *quantiles_s,
+                           size_t count)
 {
     (void)pthread_mutex_lock(&t->mutex);
     for (size_t i = 0; i < count; i++)

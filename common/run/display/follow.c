@@ -19,7 +19,7 @@ enum { WAIT_MS = 200, STATE_SIZE = 32, LINE_SIZE = 4096, SILENT_MAX = 5 };
 struct follower {
     const char *job, *dir;
     struct bar bar;
-    struct lookout lookout;
+    struct source_monitor monitor;
     char endpoint[ENDPOINT_SIZE], keys[PATH_MAX];
     bool found;              // the endpoint of its source is known
     int signals;             // signalfd
@@ -82,7 +82,8 @@ static void find(struct follower *f)
         find_run(f->dir, f->endpoint, name, &ignored) != STATUS_OK)
         return;
     f->found = true;
-    lookout_open(&f->lookout, f->dir, f->endpoint, find_run_keys(f->dir, f->keys) ? f->keys : NULL);
+    source_monitor_open(&f->monitor, f->dir, f->endpoint,
+                        find_run_keys(f->dir, f->keys) ? f->keys : NULL);
 }
 
 static void look(struct follower *f, uint64_t now_ns)
@@ -90,16 +91,16 @@ static void look(struct follower *f, uint64_t now_ns)
     struct run_status r;
     find(f);
     if (f->found) {
-        lookout_ask(&f->lookout, LOOK_NS, now_ns);
-        while (lookout_take(&f->lookout, &r))
+        source_monitor_ask(&f->monitor, LOOK_NS, now_ns);
+        while (source_monitor_take(&f->monitor, &r))
             bar_show(&f->bar, &r, now_ns);
     }
-    if (f->found && (f->lookout.ended || strcmp(f->state, "RUNNING") != 0)) {
-        lookout_close(&f->lookout);
+    if (f->found && (f->monitor.ended || strcmp(f->state, "RUNNING") != 0)) {
+        source_monitor_close(&f->monitor);
         f->found = false;
     }
-    if (f->found && f->lookout.connected)
-        lookout_wait(&f->lookout, WAIT_MS);
+    if (f->found && f->monitor.connected)
+        source_monitor_wait(&f->monitor, WAIT_MS);
     else
         (void)usleep(WAIT_MS * 1000);
 }
@@ -177,7 +178,7 @@ enum status follow_job(const char *job, const char *dir, const char *log, struct
     if (!s)
         s = stopped ? interrupted(&f) : (bar_close(&f.bar), judge(&f, log, e));
     if (f.found)
-        lookout_close(&f.lookout);
+        source_monitor_close(&f.monitor);
     if (f.signals >= 0)
         (void)close(f.signals);
     (void)sigprocmask(SIG_SETMASK, &before, NULL);

@@ -108,7 +108,7 @@ static enum status change(struct growth *g, struct restarts *r, const struct wis
 
 void growth_turn(struct growth *g, struct restarts *r, bool ending, uint64_t now_ns)
 {
-    const char *folder = r->env->keeper->folder;
+    const char *folder = r->env->guard->folder;
     struct wish w;
     if (now_ns - g->looked_ns < LOOK_NS)
         return;

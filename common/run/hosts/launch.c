@@ -42,26 +42,27 @@ static void quote(const char *text, char *quoted, size_t size)
     quoted[n] = 0;
 }
 
-/* Executes srun for a job step of its own, with the CPUs and GPUs of `share`. */
-static void exec_srun(const struct host *host, const struct share *share, const char *self)
+/* Executes srun for a job step of its own, with the CPUs and GPUs of `affinity`. */
+static void exec_srun(const struct host *host, const struct affinity *affinity, const char *self)
 {
     char node[HOST_TYPED_SIZE + 16], cpus[40], gpus[40];
     const char *argv[16] = {
         "srun", "--overlap", "--nodes=1", "--ntasks=1", "--quiet", "--kill-on-bad-exit=0", node};
     size_t n = 7;
     (void)snprintf(node, sizeof node, "--nodelist=%s", host->name);
-    if (share && share->cpus)
+    if (affinity && affinity->cpus)
         argv[n++] = cpus;
-    if (share && share->gpus)
+    if (affinity && affinity->gpus)
         argv[n++] = gpus;
-    (void)snprintf(cpus, sizeof cpus, "--cpus-per-task=%d", share ? (int)share->cpus : 0);
-    (void)snprintf(gpus, sizeof gpus, "--gpus=%d", share ? (int)share->gpus : 0);
+    (void)snprintf(cpus, sizeof cpus, "--cpus-per-task=%d", affinity ? (int)affinity->cpus : 0);
+    (void)snprintf(gpus, sizeof gpus, "--gpus=%d", affinity ? (int)affinity->gpus : 0);
     argv[n++] = self;
     argv[n++] = "--remote";
     (void)execvp("srun", (char *const *)(uintptr_t)argv);
 }
 
-void launch_exec(const struct hosts *hosts, const struct host *host, const struct share *share)
+void launch_exec(const struct hosts *hosts, const struct host *host,
+                 const struct affinity *affinity)
 {
     static const char script[] =
         "exec sh -c 'p=$0; test -x \"$p\" || p=bragg-run; "
@@ -81,7 +82,7 @@ void launch_exec(const struct hosts *hosts, const struct host *host, const struc
                      "-oServerAliveInterval=5", "-oServerAliveCountMax=3", host->name, text,
                      (char *)NULL);
     } else {
-        exec_srun(host, share, self);
+        exec_srun(host, affinity, self);
     }
     log_line(LOG_ERROR, "cannot run %s: %s", launchers[hosts->launcher], strerror(errno));
 }
@@ -133,10 +134,10 @@ static void put_all(FILE *out, const struct command *c, const struct launch_orde
         put_setting(out, INPUT_FROM, c->hosts->from);
     if (c->beside)
         put_setting(out, INPUT_BESIDE, c->beside);
-    char share[SHARE_TEXT_SIZE];
-    share_print(&c->share, share);
-    if (c->share.cpus || c->share.gpus)
-        put(out, "share", share);
+    char affinity[AFFINITY_TEXT_SIZE];
+    affinity_print(&c->affinity, affinity);
+    if (c->affinity.cpus || c->affinity.gpus)
+        put(out, "share", affinity);
     put(out, "dir", c->hosts->dir);
     for (char **word = c->argv; *word; word++)
         put(out, "arg", *word);

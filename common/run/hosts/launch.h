@@ -11,8 +11,9 @@
 enum status launch_check(enum launcher launcher, struct error *e);
 
 /* In a child process: executes the program of the launcher, which runs bragg-run --remote on that
- * host.  `share` is passed to srun (NULL: the whole host).  Returns only after an error. */
-void launch_exec(const struct hosts *hosts, const struct host *host, const struct share *share);
+ * host.  `affinity` is passed to srun (NULL: the whole host).  Returns only after an error. */
+void launch_exec(const struct hosts *hosts, const struct host *host,
+                 const struct affinity *affinity);
 
 /* Further settings for the other end, sent through a pipe to its stdin. */
 struct launch_orders {

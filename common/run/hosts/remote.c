@@ -32,7 +32,7 @@ struct remote {
     char **argv;
     size_t argc, capacity;
     const char *dir;
-    struct share share;
+    struct affinity affinity;
     pid_t child;       // the process, and its process group; 0: none
     int signals;       // signalfd
     uint64_t kill_ns;  // when to kill the process after it was asked to end; 0: it was not asked
@@ -60,7 +60,7 @@ static _Noreturn void become(struct remote *r)
     program_signals(r->argv[0], &r->before);
     (void)!freopen("/dev/null", "re", stdin);
     struct error e = {0};
-    const enum status shared = share_take(&r->share, &e);
+    const enum status shared = affinity_set(&r->affinity, &e);
     printf("%crun %s %d\n", REMOTE_MARK, host_name(), (int)getpid());
     (void)fflush(stdout);
     log_mark_stderr(STDOUT_FILENO);
@@ -151,7 +151,7 @@ static enum status take_item(struct remote *r, struct error *e)
     if (strcmp(name, "dir") == 0 && value)
         return (r->dir = copy(value)) ? STATUS_OK : error_memory(e, "a folder");
     if (strcmp(name, "share") == 0 && value)
-        return share_parse(&r->share, value, e);
+        return affinity_parse(&r->affinity, value, e);
     if (strcmp(name, "arg") == 0 && value)
         return add_argument(r, value, e);
     if (strcmp(name, "run") == 0)

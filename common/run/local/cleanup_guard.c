@@ -26,10 +26,10 @@ enum {
     GROUPS_MAX = PIPELINE_STAGES_MAX * PIPELINE_COUNT_MAX,
     PATIENCE_MS = 1200,  // between SIGTERM and SIGKILL
     STEP_MS = 20,
-    END_MS = 5000,  // for the end of the keeper
+    END_MS = 5000,  // for the end of the guard
 };
 
-static pid_t groups[GROUPS_MAX];  // process groups of the run; used in the keeper only
+static pid_t groups[GROUPS_MAX];  // process groups of the run; used in the guard only
 static size_t ngroups;
 
 static void note(pid_t group)
@@ -80,7 +80,7 @@ static const char lock_name[] = "alive", new_lock_name[] = "alive.new";
  * it is locked, so that a new folder never looks like one of a killed run. */
 static int hold_lock(const char *folder)
 {
-    char path[KEEPER_FOLDER_SIZE + sizeof new_lock_name + 1], name[sizeof path];
+    char path[PRIVATE_FOLDER_SIZE + sizeof new_lock_name + 1], name[sizeof path];
     (void)snprintf(path, sizeof path, "%s/%s", folder, new_lock_name);
     (void)snprintf(name, sizeof name, "%s/%s", folder, lock_name);
     const int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -112,7 +112,7 @@ static bool is_left(const char *folder)
 /* Removes the folders of killed runs next to this folder. */
 static void clear_left(const char *folder)
 {
-    char pattern[KEEPER_FOLDER_SIZE + 16];
+    char pattern[PRIVATE_FOLDER_SIZE + 16];
     glob_t found;
     const char *slash = strrchr(folder, '/');
     (void)snprintf(pattern, sizeof pattern, "%.*s/bragg-run-????????????????",
@@ -127,12 +127,12 @@ static void clear_left(const char *folder)
 /* --- its life ------------------------------------------------------------ */
 
 /* Chooses a folder name that cannot be guessed, short enough for sockets in the folder. */
-static enum status choose_folder(char folder[KEEPER_FOLDER_SIZE], const char *given,
+static enum status choose_folder(char folder[PRIVATE_FOLDER_SIZE], const char *given,
                                  struct error *e)
 {
     const char *base = given ? given : getenv("XDG_RUNTIME_DIR");
     uint64_t bits;
-    if (given && strlen(given) > KEEPER_FOLDER_SIZE - 32)
+    if (given && strlen(given) > PRIVATE_FOLDER_SIZE - 32)
         return error_set(e, STATUS_USAGE,
                          "%.200s...: the name of this folder is too long for a private folder; use "
                          "a shorter one",
@@ -141,14 +141,14 @@ static enum status choose_folder(char folder[KEEPER_FOLDER_SIZE], const char *gi
         base = "/tmp";
     if (getrandom(&bits, sizeof bits, 0) != (ssize_t)sizeof bits)
         return error_errno(e, STATUS_FAILED, "cannot get random numbers");
-    (void)snprintf(folder, KEEPER_FOLDER_SIZE, "%s/bragg-run-%016" PRIx64, base, bits);
+    (void)snprintf(folder, PRIVATE_FOLDER_SIZE, "%s/bragg-run-%016" PRIx64, base, bits);
     return STATUS_OK;
 }
 
-enum status keeper_open(struct keeper *k, const char *base, struct error *e)
+enum status cleanup_guard_open(struct cleanup_guard *k, const char *base, struct error *e)
 {
     int fd[2];
-    *k = (struct keeper){.pipe = -1, .lock = -1};
+    *k = (struct cleanup_guard){.pipe = -1, .lock = -1};
     const enum status s = choose_folder(k->folder, base, e);
     if (s)
         return s;
@@ -156,7 +156,7 @@ enum status keeper_open(struct keeper *k, const char *base, struct error *e)
         k->folder[0] = 0;
         return error_errno(e, STATUS_FAILED, "cannot make a pipe");
     }
-    /* The keeper is started first, because a folder without a keeper could remain. */
+    /* The guard is started first, because a folder without a guard could remain. */
     k->pipe = fd[1];
     (void)fcntl(k->pipe, F_SETFL, O_NONBLOCK);
     k->process = fork();
@@ -174,39 +174,39 @@ enum status keeper_open(struct keeper *k, const char *base, struct error *e)
     return STATUS_OK;
 }
 
-/* Sends a message to the keeper.  If the pipe is full because the keeper was stopped, the message
+/* Sends a message to the guard.  If the pipe is full because the guard was stopped, the message
  * is lost. */
-static void tell(const struct keeper *k, pid_t group)
+static void tell(const struct cleanup_guard *k, pid_t group)
 {
     while (write(k->pipe, &group, sizeof group) < 0 && errno == EINTR)
         continue;
 }
 
-void keeper_started(const struct keeper *k, pid_t group)
+void cleanup_guard_started(const struct cleanup_guard *k, pid_t group)
 {
     tell(k, group);
 }
 
-void keeper_ended(const struct keeper *k, pid_t group)
+void cleanup_guard_ended(const struct cleanup_guard *k, pid_t group)
 {
     tell(k, -group);
 }
 
-/* Waits for the end of the keeper, and continues it in case it was stopped.  Returns false if it
+/* Waits for the end of the guard, and continues it in case it was stopped.  Returns false if it
  * does not end in time. */
-static bool wait_for(pid_t keeper)
+static bool wait_for(pid_t guard)
 {
     for (int ms = 0; ms < END_MS; ms += STEP_MS) {
-        const pid_t ended = waitpid(keeper, NULL, WNOHANG);
-        if (ended == keeper || (ended < 0 && errno != EINTR))
+        const pid_t ended = waitpid(guard, NULL, WNOHANG);
+        if (ended == guard || (ended < 0 && errno != EINTR))
             return true;
-        (void)kill(keeper, SIGCONT);
+        (void)kill(guard, SIGCONT);
         (void)nanosleep(&(struct timespec){.tv_nsec = (ms ? STEP_MS : 1) * 1000000L}, NULL);
     }
     return false;
 }
 
-void keeper_close(struct keeper *k)
+void cleanup_guard_close(struct cleanup_guard *k)
 {
     if (!k->folder[0])
         return;
@@ -215,8 +215,8 @@ void keeper_close(struct keeper *k)
         (void)kill(k->process, SIGKILL);
         (void)waitpid(k->process, NULL, 0);
     }
-    folder_remove(k->folder);  // in case the keeper was killed
+    folder_remove(k->folder);  // in case the guard was killed
     if (k->lock >= 0)
         (void)close(k->lock);
-    *k = (struct keeper){.pipe = -1, .lock = -1};
+    *k = (struct cleanup_guard){.pipe = -1, .lock = -1};
 }

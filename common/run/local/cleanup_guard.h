@@ -1,5 +1,5 @@
 /*
- * The keeper: a helper process that cleans up after this process, however it ends.
+ * The guard: a helper process that cleans up after this process, however it ends.
  *
  * It ends the process groups that are left, and removes the private folder.
  */
@@ -10,27 +10,27 @@
 
 #include "base/error.h"
 
-enum { KEEPER_FOLDER_SIZE = 1024 };
+enum { PRIVATE_FOLDER_SIZE = 1024 };
 
-struct keeper {
-    char folder[KEEPER_FOLDER_SIZE];  // private folder (mode 0700); "": none
-    int pipe;                         // to the keeper, which cleans up when this end is closed
-    int lock;                         // locked file in the folder: the run is alive; -1: none
-    pid_t process;                    // the keeper
+struct cleanup_guard {
+    char folder[PRIVATE_FOLDER_SIZE];  // private folder (mode 0700); "": none
+    int pipe;                          // to the guard, which cleans up when this end is closed
+    int lock;                          // locked file in the folder: the run is alive; -1: none
+    pid_t process;                     // the guard
 };
 
-/* Makes a private folder in `base` and starts its keeper.  NULL means XDG_RUNTIME_DIR or /tmp,
+/* Makes a private folder in `base` and starts its guard.  NULL means XDG_RUNTIME_DIR or /tmp,
  * where sockets have short names; folders that killed runs of this user left there are then
  * removed.  A given `base` is not cleaned, because it may be shared with runs on other hosts. */
-enum status keeper_open(struct keeper *k, const char *base, struct error *e);
+enum status cleanup_guard_open(struct cleanup_guard *k, const char *base, struct error *e);
 
-/* Inform the keeper that a process group was started, or has ended. */
-void keeper_started(const struct keeper *k, pid_t group);
-void keeper_ended(const struct keeper *k, pid_t group);
+/* Inform the guard that a process group was started, or has ended. */
+void cleanup_guard_started(const struct cleanup_guard *k, pid_t group);
+void cleanup_guard_ended(const struct cleanup_guard *k, pid_t group);
 
-/* Lets the keeper end all process groups that are left and remove the folder, and waits for that.
- * A stopped keeper is continued.  If the keeper does not end within 5 s, it is killed and this
+/* Lets the guard end all process groups that are left and remove the folder, and waits for that.
+ * A stopped guard is continued.  If the guard does not end within 5 s, it is killed and this
  * process does its work. */
-void keeper_close(struct keeper *k);
+void cleanup_guard_close(struct cleanup_guard *k);
 
 #endif

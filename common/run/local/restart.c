@@ -71,9 +71,9 @@ void restarts_open(struct restarts *r, struct process *processes, size_t count,
     r->silence_ns = (uint64_t)(dead_s * 1.25e9);
     const char *control = source ? option_text(source, "control") : NULL;
     if (control)
-        find_note_control(env->keeper->folder, control);
-    lookout_open(&r->lookout, env->keeper->folder, control,
-                 source ? option_text(source, "keys") : NULL);
+        find_note_control(env->guard->folder, control);
+    source_monitor_open(&r->monitor, env->guard->folder, control,
+                        source ? option_text(source, "keys") : NULL);
     oom_open(&r->oom, "/proc/self/cgroup", "/sys/fs/cgroup");
 }
 

@@ -21,7 +21,7 @@ struct restarts {
     struct process *processes;  // borrowed
     struct process *source;     // one of `processes`; NULL: unknown
     struct environment *env;    // borrowed
-    struct lookout lookout;
+    struct source_monitor monitor;
     struct oom oom;
     uint64_t pause_ns, source_pause_ns;  // longest pause before a restart
     uint64_t silence_ns;                 // a source that is silent for this time is frozen

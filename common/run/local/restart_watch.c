@@ -143,7 +143,7 @@ void restarts_hear(struct restarts *r, const struct run_status *s, uint64_t now_
 static void take_all(struct restarts *r, uint64_t now_ns)
 {
     struct run_status s;
-    while (lookout_take(&r->lookout, &s)) {
+    while (source_monitor_take(&r->monitor, &s)) {
         restarts_hear(r, &s, now_ns);
         bar_show(&r->env->bar, &s, now_ns);
     }
@@ -165,7 +165,7 @@ static bool is_curious(const struct restarts *r)
  * starts again. */
 static void check_source(struct restarts *r, uint64_t now_ns)
 {
-    if (!r->source || !r->source->pid || r->lookout.ended)
+    if (!r->source || !r->source->pid || r->monitor.ended)
         r->heard_ns = 0;
     if (r->heard_ns && now_ns - r->turned_ns > ASLEEP_NS)
         r->heard_ns = now_ns;
@@ -180,15 +180,15 @@ void restarts_turn(struct restarts *r, uint64_t now_ns)
     const uint64_t seldom = r->silence_ns / 5 < SELDOM_NS ? r->silence_ns / 5 : SELDOM_NS;
     take_all(r, now_ns);
     check_source(r, now_ns);
-    lookout_ask(&r->lookout, is_curious(r) ? often : seldom, now_ns);
+    source_monitor_ask(&r->monitor, is_curious(r) ? often : seldom, now_ns);
 }
 
 void restarts_close(struct restarts *r)
 {
     take_all(r, r->turned_ns);
-    for (int i = 0; i < LAST_WORDS && r->lookout.connected && !r->lookout.ended; i++) {
-        lookout_wait(&r->lookout, LAST_WORD_MS);
+    for (int i = 0; i < LAST_WORDS && r->monitor.connected && !r->monitor.ended; i++) {
+        source_monitor_wait(&r->monitor, LAST_WORD_MS);
         take_all(r, r->turned_ns);
     }
-    lookout_close(&r->lookout);
+    source_monitor_close(&r->monitor);
 }

@@ -4,19 +4,20 @@
 #include "link/endpoint.h"
 #include "run/pipeline/find.h"
 
-void lookout_open(struct lookout *l, const char *folder, const char *endpoint, const char *keys)
+void source_monitor_open(struct source_monitor *l, const char *folder, const char *endpoint,
+                         const char *keys)
 {
-    *l = (struct lookout){.folder = folder, .endpoint = endpoint, .keys = keys};
+    *l = (struct source_monitor){.folder = folder, .endpoint = endpoint, .keys = keys};
 }
 
-void lookout_close(struct lookout *l)
+void source_monitor_close(struct source_monitor *l)
 {
     if (l->connected)
         watch_close(&l->watch);
     l->connected = false;
 }
 
-static void connect_source(struct lookout *l)
+static void connect_source(struct source_monitor *l)
 {
     char endpoint[ENDPOINT_SIZE];
     struct error ignored;
@@ -29,7 +30,7 @@ static void connect_source(struct lookout *l)
         watch_close(&l->watch);
 }
 
-void lookout_ask(struct lookout *l, uint64_t interval_ns, uint64_t now_ns)
+void source_monitor_ask(struct source_monitor *l, uint64_t interval_ns, uint64_t now_ns)
 {
     if (now_ns - l->asked_ns < interval_ns)
         return;
@@ -40,7 +41,7 @@ void lookout_ask(struct lookout *l, uint64_t interval_ns, uint64_t now_ns)
         watch_ask(&l->watch);
 }
 
-bool lookout_take(struct lookout *l, struct run_status *r)
+bool source_monitor_take(struct source_monitor *l, struct run_status *r)
 {
     enum status ended;
     for (enum watch_got got;
@@ -52,7 +53,7 @@ bool lookout_take(struct lookout *l, struct run_status *r)
     return false;
 }
 
-void lookout_wait(struct lookout *l, int ms)
+void source_monitor_wait(struct source_monitor *l, int ms)
 {
     if (l->connected)
         watch_wait(&l->watch, -1, ms);

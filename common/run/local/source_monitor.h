@@ -7,7 +7,7 @@
 
 #include "control/watch.h"
 
-struct lookout {
+struct source_monitor {
     const char *folder;     // borrowed; private folder, where the source listens by default
     const char *endpoint;   // borrowed; --control of the source; NULL: not given
     const char *keys;       // borrowed; folder of its keys; NULL: none
@@ -16,17 +16,18 @@ struct lookout {
     uint64_t asked_ns;  // time of the latest request
 };
 
-void lookout_open(struct lookout *l, const char *folder, const char *endpoint, const char *keys);
-void lookout_close(struct lookout *l);
+void source_monitor_open(struct source_monitor *l, const char *folder, const char *endpoint,
+                         const char *keys);
+void source_monitor_close(struct source_monitor *l);
 
 /* Requests the status, unless the latest request is less than `interval_ns` old. */
-void lookout_ask(struct lookout *l, uint64_t interval_ns, uint64_t now_ns);
+void source_monitor_ask(struct source_monitor *l, uint64_t interval_ns, uint64_t now_ns);
 
 /* Takes the next answer without waiting.  If it returns true, the caller frees *r with
  * run_status_free. */
-bool lookout_take(struct lookout *l, struct run_status *r);
+bool source_monitor_take(struct source_monitor *l, struct run_status *r);
 
 /* Waits up to `ms` milliseconds for an answer. */
-void lookout_wait(struct lookout *l, int ms);
+void source_monitor_wait(struct source_monitor *l, int ms);
 
 #endif

@@ -388,10 +388,10 @@ enum status supervise(const struct commands *commands, const struct supervisor_s
     enum status status = take_signals(&s, e);
     if (status)
         return status;
-    s.env.keeper = settings->keeper;
+    s.env.guard = settings->guard;
     s.env.verbose = settings->verbose;
     s.env.quiet = settings->quiet;
-    (void)snprintf(s.env.killed, sizeof s.env.killed, "%s/bragg.killed", settings->keeper->folder);
+    (void)snprintf(s.env.killed, sizeof s.env.killed, "%s/bragg.killed", settings->guard->folder);
     bar_open(&s.env.bar, !settings->quiet);
     s.processes = mem_array(commands->room, sizeof *s.processes);
     s.polls = mem_array(commands->room + 1, sizeof *s.polls);

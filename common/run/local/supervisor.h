@@ -10,7 +10,7 @@
 #include "run/pipeline/commands.h"
 
 struct supervisor_settings {
-    const struct keeper *keeper;
+    const struct cleanup_guard *guard;
     struct growth *growth;  // handles --add and --remove
     bool verbose;           // show messages of stages immediately
     bool quiet;             // no progress bar, no warnings of stages

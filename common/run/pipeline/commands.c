@@ -138,13 +138,13 @@ static size_t host_of(const struct command *c)
 
 /* Assigns CPUs and GPUs to a process: those after the ones of earlier processes on the same host.
  */
-static void share_out(const struct commands *all, struct command *c)
+static void assign_affinity(const struct commands *all, struct command *c)
 {
-    c->share = (struct share){.cpus = c->stage->cpus, .gpus = c->stage->gpus};
+    c->affinity = (struct affinity){.cpus = c->stage->cpus, .gpus = c->stage->gpus};
     for (const struct command *other = all->list; other < c; other++)
         if (host_of(other) == host_of(c)) {
-            c->share.first_cpu += other->share.cpus;
-            c->share.first_gpu += other->share.gpus;
+            c->affinity.first_cpu += other->affinity.cpus;
+            c->affinity.first_gpu += other->affinity.gpus;
         }
 }
 
@@ -232,7 +232,7 @@ enum status commands_make(struct commands *c, const struct pipeline *p,
             struct command *one = &c->list[c->count++];
             s = make_one(one, p, i, k, settings, e);
             one->beside = c->beside;
-            share_out(c, one);
+            assign_affinity(c, one);
         }
     return s;
 }
@@ -249,7 +249,7 @@ enum status commands_add(struct commands *c, const struct pipeline *p, struct pi
     }
     const enum status s = make_one(one, p, (size_t)(stage - p->stages), number, settings, e);
     one->beside = c->beside;
-    share_out(c, one);
+    assign_affinity(c, one);
     c->count++;
     return s;
 }

@@ -45,7 +45,7 @@ struct command {
     const char *beside;   // absolute folder where input files are searched last; NULL: none
     const struct pipeline_stage *after;  // client program: stage it waits for; NULL: a stage
     const struct hosts *hosts;           // it runs on one of these; NULL: on this host
-    struct share share;                  // its CPUs and GPUs
+    struct affinity affinity;            // its CPUs and GPUs
     int64_t number;                      // number among the processes of its stage, from 0
     bool movable;                        // binds nothing, so it can run on any of its hosts
     bool last;                           // sink

@@ -10,13 +10,13 @@
 
 enum { GPUS_MAX = 64, GPU_NAME_SIZE = 64 };
 
-void share_print(const struct share *s, char text[SHARE_TEXT_SIZE])
+void affinity_print(const struct affinity *s, char text[AFFINITY_TEXT_SIZE])
 {
-    (void)snprintf(text, SHARE_TEXT_SIZE, "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64, s->cpus,
-                   s->first_cpu, s->gpus, s->first_gpu);
+    (void)snprintf(text, AFFINITY_TEXT_SIZE, "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64,
+                   s->cpus, s->first_cpu, s->gpus, s->first_gpu);
 }
 
-enum status share_parse(struct share *s, const char *text, struct error *e)
+enum status affinity_parse(struct affinity *s, const char *text, struct error *e)
 {
     const int n = sscanf(text, "%" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64, &s->cpus,
                          &s->first_cpu, &s->gpus, &s->first_gpu);
@@ -26,7 +26,7 @@ enum status share_parse(struct share *s, const char *text, struct error *e)
                      text);
 }
 
-static enum status take_cpus(const struct share *s, struct error *e)
+static enum status take_cpus(const struct affinity *s, struct error *e)
 {
     cpu_set_t all, mine;
     char text[24];
@@ -70,7 +70,7 @@ static int64_t find_gpus(char names[GPUS_MAX][GPU_NAME_SIZE])
     return count;
 }
 
-static enum status take_gpus(const struct share *s, struct error *e)
+static enum status take_gpus(const struct affinity *s, struct error *e)
 {
     char names[GPUS_MAX][GPU_NAME_SIZE], text[GPUS_MAX * (GPU_NAME_SIZE + 1)] = "";
     const int64_t count = find_gpus(names);
@@ -87,7 +87,7 @@ static enum status take_gpus(const struct share *s, struct error *e)
     return STATUS_OK;
 }
 
-enum status share_take(const struct share *s, struct error *e)
+enum status affinity_set(const struct affinity *s, struct error *e)
 {
     const enum status status = s->cpus ? take_cpus(s, e) : STATUS_OK;
     return status || !s->gpus ? status : take_gpus(s, e);
