@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "gateway/clients.h"
 #include "gateway/gateway.h"
-#include "gateway/turnaround.h"
 #include "wire/message.h"
 
 struct client_socket_settings {

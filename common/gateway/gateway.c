@@ -11,9 +11,93 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/program.h"
-#include "gateway/backlog.h"
 #include "gateway/client_socket.h"
-#include "gateway/context.h"
+
+/* --- messages that wait for clients ------------------------------------------------- */
+
+/* A ring of frames, one packet that leaves before all frames, and one that leaves after them.  The
+ * caller locks. */
+struct backlog {
+    struct packet *ring;  // owned, `room` of them
+    size_t room, first, count;
+    struct packet opening, closing;  // owned; a packet without parts means none
+};
+
+/* Opens an empty backlog with room for `room` frames.  Returns false when memory is out.  The
+ * caller frees the backlog with backlog_free, also after a failure. */
+static bool backlog_open(struct backlog *b, size_t room)
+{
+    *b = (struct backlog){.ring = mem_array(room, sizeof *b->ring), .room = room};
+    return b->ring != NULL;
+}
+
+/* Takes ownership of a frame.  The ring must have room for it. */
+static void backlog_push(struct backlog *b, const struct packet *p)
+{
+    b->ring[(b->first + b->count++) % b->room] = *p;
+}
+
+/* Frees the oldest frame and removes it.  There must be one. */
+static void backlog_drop_first(struct backlog *b)
+{
+    packet_free(&b->ring[b->first]);
+    b->first = (b->first + 1) % b->room;
+    b->count--;
+}
+
+/* Returns the frame that leaves next, which the backlog owns.  There must be one. */
+static const struct packet *backlog_next_frame(const struct backlog *b)
+{
+    return &b->ring[b->first];
+}
+
+/* Counts the parts of all packets in the backlog. */
+static size_t backlog_parts(const struct backlog *b)
+{
+    size_t parts = b->opening.nparts + b->closing.nparts;
+    for (size_t i = 0; i < b->count; i++)
+        parts += b->ring[(b->first + i) % b->room].nparts;
+    return parts;
+}
+
+/* Returns the packet that leaves next, which the backlog owns: the opening, then the frames, then
+ * the closing.  NULL if the backlog is empty. */
+static struct packet *backlog_next(struct backlog *b)
+{
+    if (b->opening.nparts)
+        return &b->opening;
+    if (b->count)
+        return &b->ring[b->first];
+    return b->closing.nparts ? &b->closing : NULL;
+}
+
+/* Whether a packet that backlog_next returned is a frame. */
+static bool backlog_is_frame(const struct backlog *b, const struct packet *p)
+{
+    return p != &b->opening && p != &b->closing;
+}
+
+/* Frees and removes the packet that backlog_next returned. */
+static void backlog_pass(struct backlog *b, struct packet *p)
+{
+    if (backlog_is_frame(b, p))
+        backlog_drop_first(b);
+    else
+        packet_free(p);
+}
+
+/* Frees all packets and the ring. */
+static void backlog_free(struct backlog *b)
+{
+    while (b->count)
+        backlog_drop_first(b);
+    packet_free(&b->opening);
+    packet_free(&b->closing);
+    mem_free(b->ring);
+    *b = (struct backlog){0};
+}
+
+/* --- the gateway --------------------------------------------------------------------- */
 
 struct gateway {
     struct gateway_settings settings;
@@ -400,6 +484,30 @@ static void drain(struct gateway *g)
     g->started = false;
 }
 
+static void *end_context(void *context)
+{
+    (void)zmq_ctx_term(context);
+    return NULL;
+}
+
+bool gateway_end_context(void *context, double patience_s)
+{
+    pthread_t thread;
+    struct timespec until;
+    if (!context)
+        return true;
+    if (pthread_create(&thread, NULL, end_context, context)) {
+        (void)zmq_ctx_term(context);
+        return true;
+    }
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += (time_t)patience_s + 1;
+    if (pthread_timedjoin_np(thread, NULL, &until) == 0)
+        return true;
+    (void)pthread_detach(thread);
+    return false;
+}
+
 struct gateway_counts gateway_close(struct gateway *g)
 {
     if (!g)
@@ -412,7 +520,7 @@ struct gateway_counts gateway_close(struct gateway *g)
     client_socket_close(&g->socket,
                         g->cancelled ? CANCELLED_MS : (int)(g->settings.linger_s * 1000));
     const struct gateway_counts counts = g->counts;
-    if (!context_end(g->context, g->settings.linger_s + CONTEXT_S))
+    if (!gateway_end_context(g->context, g->settings.linger_s + CONTEXT_S))
         return counts;  // messages on their way still use g->loans
     if (g->event >= 0)
         (void)close(g->event);

@@ -119,4 +119,11 @@ atomic_uint_fast64_t *gateway_ticks(struct gateway *g);
  * the counts.  NULL is allowed. */
 struct gateway_counts gateway_close(struct gateway *g);
 
+/* Internal, and for tests: ends a ZeroMQ context whose sockets are closed.  NULL is allowed.  The
+ * function waits `patience_s` at most, because libzmq 4.3.4 sometimes waits forever for a socket
+ * whose connections broke while messages were on their way.  After that time the function returns
+ * false.  The threads of the context may then still use its messages, so the caller must not free
+ * them. */
+bool gateway_end_context(void *context, double patience_s);
+
 #endif

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "gateway/pixels.h"
+#include "gateway/delivery.h"
 #include "serve_state.h"
 
 /* Converts a time of the monotonic clock, which is now or in the future, to Unix time. */
