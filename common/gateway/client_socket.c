@@ -147,7 +147,7 @@ void client_socket_close(struct client_socket *o, int linger_ms)
     *o = (struct client_socket){0};
 }
 
-/* --- requests and subscriptions -------------------------------------------- */
+/* --- requests and subscriptions ------------------------------------------------ */
 
 /* The parts of one message that matter.  Longer parts and further parts are cut off. */
 struct incoming {
@@ -290,7 +290,7 @@ void client_socket_receive(struct client_socket *o)
     }
 }
 
-/* --- frames ------------------------------------------------------------------ */
+/* --- frames -------------------------------------------------------------------- */
 
 /* The first part of a message that is being published, whose memory libzmq holds. */
 struct probe {

@@ -27,7 +27,7 @@ struct dectris_array {
 
 enum { DECTRIS_NAME_SIZE = 80 };
 
-/* --- arrays and channels ------------------------------------------------------------- */
+/* --- arrays and channels ------------------------------------------------------- */
 
 enum { MULTI_DIMENSIONAL = 40, COMPRESSED = 56500 };  // tags of RFC 8746 and of Dectris
 static size_t item_size(enum dectris_type type)
@@ -107,7 +107,7 @@ static void dectris_put_series(struct cborpack *p, const char *type, const struc
     cborpack_key_text(p, "series_unique_id", s->unique_id);
 }
 
-/* --- the start message: the detector and its settings -------------------------------- */
+/* --- the start message: the detector and its settings -------------------------- */
 
 static void put_thresholds(struct cborpack *p, const struct content_options *o, double energy_eV)
 {
@@ -186,7 +186,7 @@ static void put_fixed(struct cborpack *p, const struct content_options *o,
     cborpack_key_bool(p, "virtual_pixel_interpolation_enabled", false);
 }
 
-/* --- mask and flat field ---------------------------------------------------------- */
+/* --- mask and flat field ------------------------------------------------------- */
 
 static void fill_mask(const struct experiment *x, uint32_t *mask)
 {
@@ -270,7 +270,7 @@ static enum status dectris_start(const struct content_options *o, const struct e
 
 static const uint64_t SECOND_NS = 1000000000;
 
-/* --- channels ------------------------------------------------------------------- */
+/* --- channels ------------------------------------------------------------------ */
 
 /* A channel counts photons whose energy is above its threshold. */
 static enum status is_counted(const struct content_options *o, const struct delivery *d,
@@ -287,7 +287,7 @@ static enum status is_counted(const struct content_options *o, const struct deli
                      d->id, threshold_eV, low_eV, high_eV);
 }
 
-/* --- messages --------------------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------------ */
 
 static void put_time(struct cborpack *p, const char *key, uint64_t time_ns)
 {

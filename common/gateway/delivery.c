@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/units.h"
 
-/* --- named values ------------------------------------------------------------------ */
+/* --- named values -------------------------------------------------------------- */
 
 static struct value *add(struct delivery *d, const char *key, enum value_type type)
 {
@@ -126,7 +126,7 @@ const char *delivery_dtype(enum pixel_type type)
     return (unsigned)type < sizeof names / sizeof *names ? names[type] : "?";
 }
 
-/* --- pixels of another type -------------------------------------------------------- */
+/* --- pixels of another type ---------------------------------------------------- */
 
 enum { RUN = 1024 };  // pixels per block: a block stays in the first cache
 
@@ -215,7 +215,7 @@ enum status pixels_convert(const struct image *from, enum pixel_type type, struc
     return STATUS_OK;
 }
 
-/* --- the check before a frame leaves ------------------------------------------------- */
+/* --- the check before a frame leaves ------------------------------------------- */
 
 static enum status check_image(const struct delivery *d, unsigned allowed, struct error *e)
 {

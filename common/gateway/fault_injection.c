@@ -22,7 +22,7 @@ const char *fault_name(enum fault f)
     return names[f];
 }
 
-/* --- how often ------------------------------------------------------------------ */
+/* --- how often ----------------------------------------------------------------- */
 
 /* Reads one KIND:PROBABILITY[:SECONDS]. */
 static enum status parse_one(struct faults *f, char *word, struct error *e)
@@ -95,7 +95,7 @@ enum fault faults_draw(const struct faults *f, uint64_t frame)
     return FAULT_NONE;
 }
 
-/* --- what is in the message ------------------------------------------------------ */
+/* --- what is in the message ---------------------------------------------------- */
 
 /* Allocates new pixels of this type, which *s owns.  NULL when memory is out. */
 static void *renew(struct fault_injection *s, struct delivery *d, enum pixel_type type,

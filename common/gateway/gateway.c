@@ -13,7 +13,7 @@
 #include "base/program.h"
 #include "gateway/client_socket.h"
 
-/* --- messages that wait for clients ------------------------------------------------- */
+/* --- messages that wait for clients -------------------------------------------- */
 
 /* A ring of frames, one packet that leaves before all frames, and one that leaves after them.  The
  * caller locks. */
@@ -97,7 +97,7 @@ static void backlog_free(struct backlog *b)
     *b = (struct backlog){0};
 }
 
-/* --- the gateway --------------------------------------------------------------------- */
+/* --- the gateway --------------------------------------------------------------- */
 
 struct gateway {
     struct gateway_settings settings;
@@ -167,7 +167,7 @@ static void drop_all(struct gateway *g)
         drop_first(g);
 }
 
-/* --- the thread --------------------------------------------------------------- */
+/* --- the thread ---------------------------------------------------------------- */
 
 static enum gateway_fate fate_of(enum send_result sent)
 {
@@ -265,7 +265,7 @@ static enum status start_thread(struct gateway *g, struct error *e)
     return g->started ? STATUS_OK : error_errno(e, STATUS_FAILED, "cannot start a thread");
 }
 
-/* --- from outside --------------------------------------------------------------- */
+/* --- from outside -------------------------------------------------------------- */
 
 static void open_condition(struct gateway *g)
 {

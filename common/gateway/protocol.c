@@ -50,7 +50,7 @@ enum status protocol_message(const struct protocol *p, const struct content_opti
     return s;
 }
 
-/* --- series ----------------------------------------------------------------------- */
+/* --- series -------------------------------------------------------------------- */
 
 enum { TIME_DIGITS = 10, OTHER_DIGITS = 16, BITS = 5 };
 

@@ -6,7 +6,7 @@
 
 #include "web/access.h"
 
-/* --- files of the page ------------------------------------------------------- */
+/* --- files of the page --------------------------------------------------------- */
 
 /* The assembler puts the files of the folder page/ into the program. */
 #define EMBED(symbol, file)                                                 \
@@ -60,7 +60,7 @@ static const struct web_file *find_file(const char *path)
 
 #define PROTOCOL "bragg-view"
 
-/* --- the head of a request ------------------------------------------------- */
+/* --- the head of a request ----------------------------------------------------- */
 
 enum { HEADERS_MAX = 64 };
 
@@ -169,7 +169,7 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* --- what is allowed ------------------------------------------------------- */
+/* --- what is allowed ----------------------------------------------------------- */
 
 static bool cookie_is_good(const struct request *r, const struct http_rules *rules)
 {
@@ -252,7 +252,7 @@ void http_read(char *head, size_t n, const struct http_rules *rules, struct http
     }
 }
 
-/* --- answers --------------------------------------------------------------- */
+/* --- answers ------------------------------------------------------------------- */
 
 static const char *reason(unsigned code)
 {

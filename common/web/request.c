@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* --- requests ---------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------ */
 
 /* The part of a message that is not read yet. */
 struct rest {
@@ -116,7 +116,7 @@ bool web_region_equal(const struct web_region *a, const struct web_region *b)
            a->factor == b->factor && a->mean == b->mean;
 }
 
-/* --- answers ----------------------------------------------------------------- */
+/* --- answers ------------------------------------------------------------------- */
 
 /* One block of an image whose rows have `stride` pixels. */
 struct block {

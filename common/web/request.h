@@ -51,7 +51,7 @@ bool web_region_cut(struct web_region *r, int64_t fast_pixels, int64_t slow_pixe
 /* Whether two regions show the same blocks in the same way. */
 bool web_region_equal(const struct web_region *a, const struct web_region *b);
 
-/* --- answers ----------------------------------------------------------------- */
+/* --- answers ------------------------------------------------------------------- */
 
 /* Makes the message with the values of a region, which lies within the picture `panel`: the largest
  * pixel of each block, in the type of the pixels, or the mean as float32.  Pixels that are NaN are

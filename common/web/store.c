@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 
-/* --- messages ---------------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------------ */
 
 _Static_assert(sizeof(struct web_head) == 72 && sizeof(struct web_mark) == 28, "no gaps");
 
@@ -44,7 +44,7 @@ void web_blob_drop(struct web_blob *b)
     mem_free(b);
 }
 
-/* --- frames ------------------------------------------------------------------ */
+/* --- frames -------------------------------------------------------------------- */
 
 static size_t bytes_of(const struct web_frame *f)
 {

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "model/frame.h"
 
-/* --- messages ---------------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------------ */
 
 enum web_what { WEB_TILE = 1, WEB_MASK, WEB_MARKS, WEB_GONE };
 
@@ -60,7 +60,7 @@ size_t web_blob_bytes(void);
 /* Ends the use of a message.  The last user frees it.  NULL is allowed. */
 void web_blob_drop(struct web_blob *b);
 
-/* --- frames ------------------------------------------------------------------ */
+/* --- frames -------------------------------------------------------------------- */
 
 enum { WEB_FRAMES_MAX = 100 };
 

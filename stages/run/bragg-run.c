@@ -18,22 +18,18 @@
 #include "base/program.h"
 #include "link/keys.h"
 #include "run/display/report.h"
-#include "run/display/report_page.h"
+#include "run/hosts/hosts.h"
 #include "run/hosts/hosts_check.h"
-#include "run/hosts/hosts_find.h"
 #include "run/hosts/remote.h"
 #include "run/hosts/slurm.h"
-#include "run/hosts/workdir.h"
 #include "run/local/cleanup_guard.h"
+#include "run/local/scale.h"
+#include "run/local/source_monitor.h"
 #include "run/local/supervisor.h"
 #include "run/pipeline/commands.h"
-#include "run/pipeline/endpoints.h"
-#include "run/pipeline/find.h"
 #include "run/pipeline/find_program.h"
-#include "run/pipeline/fold.h"
-#include "run/pipeline/packing.h"
 #include "run/pipeline/pipeline.h"
-#include "run/pipeline/wish.h"
+#include "run/pipeline/reduce_traffic.h"
 #include "run_options.h"
 #include "web/access.h"
 
@@ -45,7 +41,7 @@ static const char VIEW[] = "127.0.0.1:8080", FOREVER_S[] = "1000000",
 static enum status fold(struct pipeline *p, struct run_options *o, const struct hosts *hosts,
                         struct error *e)
 {
-    const enum status s = fold_stages(p, hosts, o->folded, e);
+    const enum status s = fuse_stages(p, hosts, o->folded, e);
     if (o->reporter)
         o->reporter = pipeline_find(p, "report", strlen("report"));
     return s;
@@ -177,7 +173,7 @@ static enum status change(struct pipeline *p, struct run_options *o, struct host
     if (s == STATUS_OK && hosts->count > 1 && !o->wraps.count)
         s = fold(p, o, hosts, e);
     if (s == STATUS_OK)
-        s = packing_choose(p, hosts, e);
+        s = choose_compression(p, hosts, e);
     if (s == STATUS_OK)
         s = pipeline_widen(p, e);
     return s ? s : pipeline_check(p, e);
@@ -221,24 +217,24 @@ static void frames_page(const struct cleanup_guard *guard,
 
 /* Runs the processes until all have ended.  With --report also writes the page about the run, even
  * after a failure. */
-static enum status supervise_reported(struct growth *growth, const struct cleanup_guard *guard,
+static enum status supervise_reported(struct scale *scale, const struct cleanup_guard *guard,
                                       const struct run_options *o, struct error *e)
 {
     struct report_page page;
     struct error late = {0};
     char frames[PRIVATE_FOLDER_SIZE + sizeof FRAMES_PAGE];
     struct supervisor_settings how = {
-        .guard = guard, .growth = growth, .verbose = o->verbose, .quiet = o->quiet, .owner = &page};
+        .guard = guard, .scale = scale, .verbose = o->verbose, .quiet = o->quiet, .owner = &page};
     if (!o->report)
-        return supervise(growth->commands, &how, e);
+        return supervise(scale->commands, &how, e);
     how.ended = report_page_take;
     enum status s = report_page_open(&page, guard->folder, o->argv, e);
     if (s)
         return s;
-    s = supervise(growth->commands, &how, e);
+    s = supervise(scale->commands, &how, e);
     frames_page(guard, frames);
     const enum status written =
-        report_page_write(&page, o->report, frames, growth->pipeline->path, s, e, &late);
+        report_page_write(&page, o->report, frames, scale->pipeline->path, s, e, &late);
     report_page_close(&page);
     return written && !s ? error_set(e, written, "%s", late.text) : s;
 }
@@ -278,8 +274,8 @@ static enum status run_in(const struct cleanup_guard *guard, struct pipeline *p,
         if (o->verbose)
             fprintf(stderr, "%s: 'bragg-top %s' shows the progress of this run\n", RUN_PROGRAM,
                     guard->folder);
-        struct growth growth = {.pipeline = p, .commands = &commands, .settings = settings};
-        s = supervise_reported(&growth, guard, o, e);
+        struct scale scale = {.pipeline = p, .commands = &commands, .settings = settings};
+        s = supervise_reported(&scale, guard, o, e);
         struct error late = {0};
         if (o->trace && report_trace(&commands, guard->folder, o->trace, &late) && !s)
             s = error_set(e, STATUS_FAILED, "%s", late.text);
@@ -367,9 +363,9 @@ static enum status ask(const struct run_options *o, const char *where, struct er
     char folder[PATH_MAX];
     enum status s = find_folder(where, folder, e);
     for (size_t i = 0; i < o->adds.count && s == STATUS_OK; i++)
-        s = wish_make(folder, false, o->adds.text[i], e);
+        s = scale_request_send(folder, false, o->adds.text[i], e);
     for (size_t i = 0; i < o->removes.count && s == STATUS_OK; i++)
-        s = wish_make(folder, true, o->removes.text[i], e);
+        s = scale_request_send(folder, true, o->removes.text[i], e);
     return s;
 }
 

@@ -87,7 +87,7 @@ void launch_exec(const struct hosts *hosts, const struct host *host,
     log_line(LOG_ERROR, "cannot run %s: %s", launchers[hosts->launcher], strerror(errno));
 }
 
-/* --- items for the other end ----------------------------------------------- */
+/* --- items for the other end --------------------------------------------------- */
 
 static void put(FILE *out, const char *name, const char *value)
 {

@@ -72,7 +72,7 @@ static void keep(const char *folder, int fd)
     _exit(0);
 }
 
-/* --- folders of killed runs ------------------------------------------------ */
+/* --- folders of killed runs ---------------------------------------------------- */
 
 static const char lock_name[] = "alive", new_lock_name[] = "alive.new";
 
@@ -124,7 +124,7 @@ static void clear_left(const char *folder)
     globfree(&found);
 }
 
-/* --- its life ------------------------------------------------------------ */
+/* --- its life ------------------------------------------------------------------ */
 
 /* Chooses a folder name that cannot be guessed, short enough for sockets in the folder. */
 static enum status choose_folder(char folder[PRIVATE_FOLDER_SIZE], const char *given,
@@ -219,4 +219,41 @@ void cleanup_guard_close(struct cleanup_guard *k)
     if (k->lock >= 0)
         (void)close(k->lock);
     *k = (struct cleanup_guard){.pipe = -1, .lock = -1};
+}
+
+/* --- the working folder -------------------------------------------------------- */
+
+enum status workdir_make(const char *path, int *made, struct error *e)
+{
+    char part[4096];
+    for (const char *end = path; *end;) {
+        end += strspn(end, "/");
+        end += strcspn(end, "/");
+        if (snprintf(part, sizeof part, "%.*s", (int)(end - path), path) >= (int)sizeof part)
+            errno = ENAMETOOLONG;
+        else if (mkdir(part, 0777) == 0 && ++*made)
+            continue;
+        else if (errno == EEXIST)
+            continue;
+        return error_errno(e, STATUS_FAILED, "--workdir=%.200s", path);
+    }
+    struct stat st;
+    if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
+        errno = ENOTDIR;
+    else if (access(path, W_OK | X_OK) == 0)
+        return STATUS_OK;
+    return error_errno(e, STATUS_FAILED, "--workdir=%.200s", path);
+}
+
+void workdir_remove(const char *path, int made)
+{
+    char part[4096];
+    (void)snprintf(part, sizeof part, "%s", path);
+    for (size_t length = strlen(part); made > 0 && rmdir(part) == 0; made--) {
+        while (length && part[length - 1] == '/')
+            length--;
+        while (length && part[length - 1] != '/')
+            length--;
+        part[length] = 0;
+    }
 }

@@ -1,7 +1,7 @@
 /*
- * The guard: a helper process that cleans up after this process, however it ends.
- *
- * It ends the process groups that are left, and removes the private folder.
+ * The folders of a run, and its guard: a helper process that cleans up after this process, however
+ * it ends.  The guard (in lists of processes: bragg-keeper) ends the process groups that are left,
+ * and removes the private folder.
  */
 #ifndef BRAGG_RUN_CLEANUP_GUARD_H
 #define BRAGG_RUN_CLEANUP_GUARD_H
@@ -32,5 +32,12 @@ void cleanup_guard_ended(const struct cleanup_guard *k, pid_t group);
  * A stopped guard is continued.  If the guard does not end within 5 s, it is killed and this
  * process does its work. */
 void cleanup_guard_close(struct cleanup_guard *k);
+
+/* Makes the working folder of a run (--workdir) and its parent folders.  Adds the number of new
+ * folders to *made.  STATUS_FAILED: it is not a folder, or not writable. */
+enum status workdir_make(const char *path, int *made, struct error *e);
+
+/* Removes the last `made` folders of a path, as far as they are empty. */
+void workdir_remove(const char *path, int made);
 
 #endif

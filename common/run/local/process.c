@@ -21,7 +21,7 @@
 
 static const uint64_t CUT_NS = UINT64_C(1000000000);  // time for a host to kill a process
 
-/* --- start --------------------------------------------------------------- */
+/* --- start --------------------------------------------------------------------- */
 
 /* In the child process: appends a word to the command line.  Nothing frees this copy. */
 static void add_word(char **argv, const char *word)
@@ -152,7 +152,7 @@ enum status process_start(struct process *p, const struct environment *env, stru
     return STATUS_OK;
 }
 
-/* --- listen -------------------------------------------------------------- */
+/* --- listen -------------------------------------------------------------------- */
 
 /* Returns true for an endpoint, which a gateway prints when clients can connect. */
 static bool is_endpoint(const char *line)
@@ -329,7 +329,7 @@ void process_show_tail(const struct process *p)
     process_show_error(p);
 }
 
-/* --- end ----------------------------------------------------------------- */
+/* --- end ----------------------------------------------------------------------- */
 
 /* Sends a signal to the process group, on this or another host.  A launcher whose host does not
  * answer is killed. */
