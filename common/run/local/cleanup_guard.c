@@ -19,15 +19,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/folder.h"
 #include "run/pipeline/pipeline.h"
 
 enum {
     GROUPS_MAX = PIPELINE_STAGES_MAX * PIPELINE_COUNT_MAX,
-    PATIENCE_MS = 1200,  // between SIGTERM and SIGKILL
     STEP_MS = 20,
-    END_MS = 5000,  // for the end of the guard
 };
+
+static const uint64_t PATIENCE_NS = UINT64_C(1200000000);  // between SIGTERM and SIGKILL
+static const uint64_t END_NS = UINT64_C(5000000000);       // for the end of the guard
 
 static pid_t groups[GROUPS_MAX];  // process groups of the run; used in the guard only
 static size_t ngroups;
@@ -50,6 +52,11 @@ static bool signal_groups(int number)
     return any;
 }
 
+static void pause_ms(long ms)
+{
+    (void)nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
+}
+
 static void keep(const char *folder, int fd)
 {
     sigset_t all;
@@ -63,8 +70,9 @@ static void keep(const char *folder, int fd)
     while (read(STDIN_FILENO, &group, sizeof group) == (ssize_t)sizeof group)
         note(group);
     bool any = signal_groups(SIGTERM);
-    for (int ms = 0; any && ms < PATIENCE_MS; ms += STEP_MS) {
-        (void)nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000L}, NULL);
+    const uint64_t until_ns = clock_ns() + PATIENCE_NS;
+    while (any && clock_ns() < until_ns) {
+        pause_ms(STEP_MS);
         any = signal_groups(0);
     }
     (void)signal_groups(SIGKILL);
@@ -196,12 +204,13 @@ void cleanup_guard_ended(const struct cleanup_guard *k, pid_t group)
  * does not end in time. */
 static bool wait_for(pid_t guard)
 {
-    for (int ms = 0; ms < END_MS; ms += STEP_MS) {
+    const uint64_t until_ns = clock_ns() + END_NS;
+    for (long ms = 1; clock_ns() < until_ns; ms = STEP_MS) {
         const pid_t ended = waitpid(guard, NULL, WNOHANG);
         if (ended == guard || (ended < 0 && errno != EINTR))
             return true;
         (void)kill(guard, SIGCONT);
-        (void)nanosleep(&(struct timespec){.tv_nsec = (ms ? STEP_MS : 1) * 1000000L}, NULL);
+        pause_ms(ms);
     }
     return false;
 }

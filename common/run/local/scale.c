@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/opt.h"
 #include "base/steady.h"
 
@@ -25,7 +26,8 @@ struct scale_request {
 };
 
 /* A new file in an NFS folder can take half a minute to appear on another host. */
-enum { PATIENCE_MS = 60000, STEP_MS = 50, ANSWER_SIZE = 600 };
+static const uint64_t PATIENCE_NS = UINT64_C(60000000000);
+enum { STEP_MS = 50, ANSWER_SIZE = 600 };
 
 static const char REQUEST[] = "wish-", ANSWER[] = "told-";
 
@@ -74,7 +76,8 @@ static enum status await_answer(const char *folder, const char *id, struct error
     char answer[ANSWER_SIZE] = "", path[PATH_MAX];
     int status = STATUS_FAILED, at = 0;
     bool told = false, there = true;
-    for (int ms = 0; ms < PATIENCE_MS && there && !told; ms += STEP_MS) {
+    const uint64_t until_ns = clock_ns() + PATIENCE_NS;
+    while (!told && there && clock_ns() < until_ns) {
         (void)nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000L}, NULL);
         told = read_and_remove(folder, ANSWER, id, answer, sizeof answer);
         there = access(folder, F_OK) == 0;
