@@ -10,7 +10,7 @@
 #include "base/isa.h"
 #include "base/units.h"
 #include "codec/bslz4.h"
-#include "gateway/cborpack.h"
+#include "gateway/pack.h"
 #include "gateway/protocol.h"
 
 enum { DECTRIS_METADATA_MAX = 65536 };  // bytes of a message without its arrays
