@@ -20,7 +20,7 @@
 #include "run/display/report.h"
 #include "run/hosts/hosts.h"
 #include "run/hosts/hosts_check.h"
-#include "run/hosts/remote.h"
+#include "run/hosts/launch.h"
 #include "run/hosts/slurm.h"
 #include "run/local/cleanup_guard.h"
 #include "run/local/scale.h"

@@ -14,7 +14,6 @@
 #include "base/opt.h"
 #include "base/program.h"
 #include "control/watch.h"
-#include "run/display/terminal.h"
 #include "run/display/view.h"
 #include "run/local/source_monitor.h"
 

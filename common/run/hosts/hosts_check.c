@@ -19,7 +19,6 @@
 #include "base/clock.h"
 #include "base/version.h"
 #include "run/hosts/launch.h"
-#include "run/hosts/remote.h"
 #include "run/pipeline/commands.h"
 
 #define SECOND UINT64_C(1000000000)

@@ -16,7 +16,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/words.h"
-#include "run/display/terminal.h"
+#include "run/display/view.h"
 #include "run/local/cleanup_guard.h"
 #include "run/local/source_monitor.h"
 

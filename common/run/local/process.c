@@ -16,7 +16,6 @@
 #include "link/endpoint.h"
 #include "link/run.h"
 #include "run/hosts/launch.h"
-#include "run/hosts/remote.h"
 #include "run/pipeline/find_program.h"
 
 static const uint64_t CUT_NS = UINT64_C(1000000000);  // time for a host to kill a process

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "base/host.h"
-#include "run/display/terminal.h"
+#include "run/display/view.h"
 #include "run/local/cleanup_guard.h"
 #include "run/pipeline/commands.h"
 
