@@ -161,7 +161,7 @@ $(BUILD)/obj/common/io/structure_factors/lysozyme.o: common/io/structure_factors
 $(BUILD)/obj/common/io/structure_factors/anomalous.o: common/io/structure_factors/fprime.f32
 
 # Likewise the page.
-$(BUILD)/obj/common/web/page.o: $(wildcard common/web/page/*)
+$(BUILD)/obj/common/web/http.o: $(wildcard common/web/page/*)
 
 LINK = $(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS_io) $(LIBS_wire) $(LIBS_gateway) $(LIBS_stage) $(LIBS_gpu) $(LIBS_more) -lm
 

@@ -3,8 +3,8 @@
  * for each frame, which is a flat map with the key names of OM.
  *
  * indexamajig confuses a key with another key that begins with it, reads past the end of an image
- * that is too short, and uses the previous image if it does not know the type.  The guard
- * (gateway/guard.h) refuses such messages.
+ * that is too short, and uses the previous image if it does not know the type.  The check
+ * of gateway/delivery.h refuses such messages.
  */
 #include <inttypes.h>
 #include <stdio.h>

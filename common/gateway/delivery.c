@@ -1,9 +1,13 @@
 #include "gateway/delivery.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/units.h"
+
+/* --- named values -------------------------------------------------------------- */
 
 static struct value *add(struct delivery *d, const char *key, enum value_type type)
 {
@@ -120,4 +124,162 @@ const char *delivery_dtype(enum pixel_type type)
 {
     static const char *const names[] = {"float32", "uint16", "uint32", "int32"};
     return (unsigned)type < sizeof names / sizeof *names ? names[type] : "?";
+}
+
+/* --- pixels of another type ---------------------------------------------------- */
+
+enum { RUN = 1024 };  // pixels per block: a block stays in the first cache
+
+/* Converts integers from `least` to `most`.  If a value has no such form, `good` becomes false. */
+#define NARROW(type, least, most, values, count, to, good)                             \
+    for (size_t i = 0; i < (count); i++) {                                             \
+        const double v = (values)[i];                                                  \
+        ((type *)(to))[i] = (type)(v >= (least) && v <= (most) ? v : (double)(least)); \
+        (good) &= (double)((type *)(to))[i] == v;                                      \
+    }
+
+/* Stores values in the image.  False if a value has no exact form in the image's type. */
+static bool store(struct image *image, size_t first, size_t count, const double *values)
+{
+    void *to = (char *)image->pixels + first * pixel_size(image->type);
+    bool good = true;
+    switch (image->type) {
+    case PIXEL_F32:
+        for (size_t i = 0; i < count; i++) {
+            ((float *)to)[i] = (float)values[i];
+            good &= (double)((float *)to)[i] == values[i];
+        }
+        break;
+    case PIXEL_U16:
+        NARROW(uint16_t, 0, UINT16_MAX, values, count, to, good)
+        break;
+    case PIXEL_U32:
+        NARROW(uint32_t, 0, UINT32_MAX, values, count, to, good)
+        break;
+    case PIXEL_I32:
+        NARROW(int32_t, INT32_MIN, INT32_MAX, values, count, to, good)
+        break;
+    }
+    return good;
+}
+
+/* The value that means "no data" in an integer type. */
+static double blank_of(enum pixel_type type)
+{
+    return type == PIXEL_U16 ? (double)UINT16_MAX : type == PIXEL_U32 ? (double)UINT32_MAX : -1.0;
+}
+
+/* Translates values that mean "no data" to another integer type.  True if there was one. */
+static bool translate_blanks(enum pixel_type from, enum pixel_type to, double *values, size_t count)
+{
+    const bool is_signed = from == PIXEL_I32;
+    bool any = false;
+    if (from == PIXEL_F32 || from == PIXEL_U16 || to == PIXEL_F32)
+        return false;  // a type of real numbers, or a value that fits
+    for (size_t i = 0; i < count; i++)
+        if (is_signed ? values[i] == -1 || values[i] == -2 : values[i] == UINT32_MAX) {
+            values[i] = blank_of(to);
+            any = true;
+        }
+    return any;
+}
+
+/* Makes the error that names the first pixel, from `first` on, that has no exact form. */
+static enum status refuse(const struct image *from, size_t first, struct image *to, struct error *e)
+{
+    const char *type = delivery_dtype(to->type);
+    double value = image_value(from, first), stored = value;
+    (void)translate_blanks(from->type, to->type, &stored, 1);
+    while (store(to, first, 1, &stored)) {
+        stored = value = image_value(from, ++first);
+        (void)translate_blanks(from->type, to->type, &stored, 1);
+    }
+    image_free(to);
+    return error_set(e, STATUS_INPUT, "pixel %zu is %g, which %s cannot hold", first, value, type);
+}
+
+enum status pixels_convert(const struct image *from, enum pixel_type type, struct image *to,
+                           bool *masked, struct error *e)
+{
+    *to = (struct image){0};
+    if (!image_reserve(to, type, from->unit, from->count))
+        return error_memory(e, "an image for the clients");
+    for (size_t first = 0; first < from->count; first += RUN) {
+        double values[RUN];
+        const size_t left = from->count - first, count = left < RUN ? left : RUN;
+        image_values(from, first, count, values);
+        *masked |= translate_blanks(from->type, type, values, count);
+        if (!store(to, first, count, values))
+            return refuse(from, first, to, e);
+    }
+    return STATUS_OK;
+}
+
+/* --- the check before a frame leaves ------------------------------------------- */
+
+static enum status check_image(const struct delivery *d, unsigned allowed, struct error *e)
+{
+    if ((unsigned)d->type > PIXEL_I32 || !(allowed >> d->type & 1))
+        return error_set(e, STATUS_INPUT,
+                         "frame %" PRIu64 ": the protocol has no pixels of type %s", d->id,
+                         delivery_dtype(d->type));
+    size_t bytes = pixel_size(d->type);
+    bool fits = d->ndims > 0 && d->ndims <= DELIVERY_DIMS_MAX;
+    for (size_t i = 0; fits && i < d->ndims; i++)
+        fits = d->shape[i] > 0 && size_multiply(bytes, d->shape[i], &bytes);
+    if (!fits || !d->pixels || bytes != d->pixel_bytes)
+        return error_set(e, STATUS_INPUT,
+                         "frame %" PRIu64
+                         ": %zu bytes of pixels do not fill the shape of the image",
+                         d->id, d->pixel_bytes);
+    return STATUS_OK;
+}
+
+static enum status check_value(const struct delivery *d, const struct value *v, struct error *e)
+{
+    const size_t count = v->type == VALUE_REAL ? 1 : v->type == VALUE_REALS ? v->count : 0;
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(v->reals[i]))
+            return error_set(e, STATUS_INPUT, "frame %" PRIu64 ": %s is not a finite number", d->id,
+                             v->key);
+    if (v->type == VALUE_TEXT && !v->text)
+        return error_set(e, STATUS_INPUT, "frame %" PRIu64 ": %s has no text", d->id, v->key);
+    return STATUS_OK;
+}
+
+/* Key i: of the values, of the image, of the peaks. */
+static const char *key_of(const struct delivery *d, size_t i)
+{
+    if (i > d->nvalues)
+        return DELIVERY_PEAKS_KEY;
+    return i < d->nvalues ? d->values[i].key : d->image_key;
+}
+
+static enum status check_keys(const struct delivery *d, struct error *e)
+{
+    const size_t count = d->nvalues + (d->peaks ? 2 : 1);
+    for (size_t i = 0; i < count; i++) {
+        const char *key = key_of(d, i);
+        if (!key || !*key)
+            return error_set(e, STATUS_INPUT, "a key is empty");
+        for (size_t j = 0; j < count; j++)
+            if (i != j && key_of(d, j) && strncmp(key, key_of(d, j), strlen(key)) == 0)
+                return error_set(e, STATUS_INPUT, "key '%.60s' is the beginning of key '%.60s'",
+                                 key, key_of(d, j));
+    }
+    return STATUS_OK;
+}
+
+enum status delivery_check(const struct delivery *d, unsigned allowed, struct error *e)
+{
+    if (d->nvalues > DELIVERY_VALUES_MAX)
+        return error_set(e, STATUS_INPUT, "a message has more than %d values", DELIVERY_VALUES_MAX);
+    enum status s = check_image(d, allowed, e);
+    for (size_t i = 0; i < d->nvalues && s == STATUS_OK; i++)
+        s = check_value(d, &d->values[i], e);
+    for (size_t i = 0; i < d->npeaks && s == STATUS_OK; i++)
+        if (!isfinite(d->peaks[i].fast + d->peaks[i].slow + d->peaks[i].intensity))
+            s = error_set(e, STATUS_INPUT, "frame %" PRIu64 ": peak %zu is not a finite number",
+                          d->id, i);
+    return s ? s : check_keys(d, e);
 }

@@ -38,7 +38,8 @@ struct delivery {
     bool has_train;    // the pulse has a train number ...
     int64_t train;     // ... which is this one
     struct incident beam;
-    size_t nvalues;  // if it exceeds DELIVERY_VALUES_MAX, values are missing and the guard refuses
+    size_t
+        nvalues;  // if it exceeds DELIVERY_VALUES_MAX, values are missing, and delivery_check fails
     struct value values[DELIVERY_VALUES_MAX];
     const struct peak *peaks;  // NULL if no list was asked for
     size_t npeaks;
@@ -74,5 +75,25 @@ void delivery_truth_arrays(struct delivery *d, const struct experiment *x, const
 
 /* The name of a type in numpy, such as "uint16"; static. */
 const char *delivery_dtype(enum pixel_type type);
+
+/* Converts pixels for clients that read few types: makes *to, an image with the values of *from and
+ * pixels of `type`.  The caller frees *to with image_free.  STATUS_INPUT if a value has no exact
+ * form in `type`, because nothing is rounded or clipped; STATUS_FAILED when memory is out.
+ *
+ * Integers that mean "no data" keep this meaning.  -1 and -2 of signed pixels (in CBF files of
+ * Pilatus detectors a gap and a bad pixel) become the largest value of unsigned pixels.  The
+ * largest value of uint32 becomes -1, or the largest value of uint16.  If there was such a pixel,
+ * *masked becomes true; otherwise *masked stays as it was. */
+enum status pixels_convert(const struct image *from, enum pixel_type type, struct image *to,
+                           bool *masked, struct error *e);
+
+/* The check that every frame passes before it leaves for a foreign program.  A delivery must not
+ * contradict itself, because clients do not check it:
+ *   - the type of the pixels is known and in `allowed` (one bit per enum pixel_type);
+ *   - the size of the pixels follows from shape and type;
+ *   - every number is finite;
+ *   - no key is empty or the beginning of another key, which CrystFEL would confuse.
+ * STATUS_INPUT, with a message that names the fault. */
+enum status delivery_check(const struct delivery *d, unsigned allowed, struct error *e);
 
 #endif

@@ -11,15 +11,99 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/program.h"
-#include "gateway/backlog.h"
-#include "gateway/context.h"
-#include "gateway/outlet.h"
+#include "gateway/client_socket.h"
+
+/* --- messages that wait for clients -------------------------------------------- */
+
+/* A ring of frames, one packet that leaves before all frames, and one that leaves after them.  The
+ * caller locks. */
+struct backlog {
+    struct packet *ring;  // owned, `room` of them
+    size_t room, first, count;
+    struct packet opening, closing;  // owned; a packet without parts means none
+};
+
+/* Opens an empty backlog with room for `room` frames.  Returns false when memory is out.  The
+ * caller frees the backlog with backlog_free, also after a failure. */
+static bool backlog_open(struct backlog *b, size_t room)
+{
+    *b = (struct backlog){.ring = mem_array(room, sizeof *b->ring), .room = room};
+    return b->ring != NULL;
+}
+
+/* Takes ownership of a frame.  The ring must have room for it. */
+static void backlog_push(struct backlog *b, const struct packet *p)
+{
+    b->ring[(b->first + b->count++) % b->room] = *p;
+}
+
+/* Frees the oldest frame and removes it.  There must be one. */
+static void backlog_drop_first(struct backlog *b)
+{
+    packet_free(&b->ring[b->first]);
+    b->first = (b->first + 1) % b->room;
+    b->count--;
+}
+
+/* Returns the frame that leaves next, which the backlog owns.  There must be one. */
+static const struct packet *backlog_next_frame(const struct backlog *b)
+{
+    return &b->ring[b->first];
+}
+
+/* Counts the parts of all packets in the backlog. */
+static size_t backlog_parts(const struct backlog *b)
+{
+    size_t parts = b->opening.nparts + b->closing.nparts;
+    for (size_t i = 0; i < b->count; i++)
+        parts += b->ring[(b->first + i) % b->room].nparts;
+    return parts;
+}
+
+/* Returns the packet that leaves next, which the backlog owns: the opening, then the frames, then
+ * the closing.  NULL if the backlog is empty. */
+static struct packet *backlog_next(struct backlog *b)
+{
+    if (b->opening.nparts)
+        return &b->opening;
+    if (b->count)
+        return &b->ring[b->first];
+    return b->closing.nparts ? &b->closing : NULL;
+}
+
+/* Whether a packet that backlog_next returned is a frame. */
+static bool backlog_is_frame(const struct backlog *b, const struct packet *p)
+{
+    return p != &b->opening && p != &b->closing;
+}
+
+/* Frees and removes the packet that backlog_next returned. */
+static void backlog_pass(struct backlog *b, struct packet *p)
+{
+    if (backlog_is_frame(b, p))
+        backlog_drop_first(b);
+    else
+        packet_free(p);
+}
+
+/* Frees all packets and the ring. */
+static void backlog_free(struct backlog *b)
+{
+    while (b->count)
+        backlog_drop_first(b);
+    packet_free(&b->opening);
+    packet_free(&b->closing);
+    mem_free(b->ring);
+    *b = (struct backlog){0};
+}
+
+/* --- the gateway --------------------------------------------------------------- */
 
 struct gateway {
     struct gateway_settings settings;
     void *context;
-    bool keyed;            // clients need keys
-    struct outlet outlet;  // used by the thread while it runs; sending needs the mutex
+    bool keyed;                   // clients need keys
+    struct client_socket socket;  // used by the thread while it runs; sending needs the mutex
     pthread_t thread;
     bool started;
     int event;                   // eventfd that wakes the thread
@@ -83,13 +167,11 @@ static void drop_all(struct gateway *g)
         drop_first(g);
 }
 
-/* --- the thread --------------------------------------------------------------- */
+/* --- the thread ---------------------------------------------------------------- */
 
-static enum gateway_fate fate_of(enum outlet_sent sent)
+static enum gateway_fate fate_of(enum send_result sent)
 {
-    return sent == OUTLET_TAKEN  ? GATEWAY_TAKEN
-           : sent == OUTLET_SOME ? GATEWAY_SOME
-                                 : GATEWAY_DROPPED;
+    return sent == SEND_TAKEN ? GATEWAY_TAKEN : sent == SEND_SOME ? GATEWAY_SOME : GATEWAY_DROPPED;
 }
 
 /* Hands over the next message.  False if no client can take it now.  Messages that are not frames
@@ -97,12 +179,12 @@ static enum gateway_fate fate_of(enum outlet_sent sent)
 static bool hand_over(struct gateway *g, struct packet *p)
 {
     const bool frame = backlog_is_frame(&g->backlog, p);
-    const struct outlet_send how = {
+    const struct send_mode how = {
         .hold = !frame || g->settings.policy == GATEWAY_WAIT,
         .idle = atomic_load(&g->loans) == backlog_parts(&g->backlog),
     };
-    const enum outlet_sent sent = outlet_send(&g->outlet, p, how);
-    if (sent == OUTLET_HELD)
+    const enum send_result sent = client_socket_send(&g->socket, p, how);
+    if (sent == SEND_HELD)
         return false;
     const uint64_t number = p->number;
     backlog_pass(&g->backlog, p);
@@ -119,20 +201,20 @@ static bool pump(struct gateway *g)
 {
     (void)pthread_mutex_lock(&g->mutex);
     if (g->cutting)
-        clients_cut(&g->outlet.clients);
+        clients_cut(&g->socket.clients);
     g->cutting = false;
     struct packet *p = backlog_next(&g->backlog);
     while (p && hand_over(g, p))
         p = backlog_next(&g->backlog);
-    g->counts.rejected = g->outlet.rejected;
-    g->counts.refused = g->keyed ? g->outlet.accepted - g->outlet.admitted : 0;
-    g->counts.turned_away = g->outlet.clients.turned_away;
-    g->counts.cut_off = g->outlet.clients.cut_off;
+    g->counts.rejected = g->socket.rejected;
+    g->counts.refused = g->keyed ? g->socket.accepted - g->socket.admitted : 0;
+    g->counts.turned_away = g->socket.clients.turned_away;
+    g->counts.cut_off = g->socket.clients.cut_off;
     if (!g->draining)
-        g->counts.perhaps_lost = g->outlet.clients.perhaps_lost;
-    if (g->nconnected != g->outlet.clients.count)
+        g->counts.perhaps_lost = g->socket.clients.perhaps_lost;
+    if (g->nconnected != g->socket.clients.count)
         (void)pthread_cond_broadcast(&g->changed);
-    g->nconnected = g->outlet.clients.count;
+    g->nconnected = g->socket.clients.count;
     (void)pthread_mutex_unlock(&g->mutex);
     return p != NULL;
 }
@@ -146,7 +228,7 @@ static bool is_stopping(struct gateway *g)
 }
 
 /* Whether a client is connected and has no room.  ZeroMQ does not report when it has room again. */
-static bool is_crowded(const struct outlet *o)
+static bool is_crowded(const struct client_socket *o)
 {
     return (o->settings.kind == GATEWAY_REP && o->naskers) ||
            (o->settings.kind == GATEWAY_PUB && o->subscribed);
@@ -156,15 +238,15 @@ static void *serve(void *gateway)
 {
     struct gateway *g = gateway;
     while (!is_stopping(g)) {
-        outlet_receive(&g->outlet);
+        client_socket_receive(&g->socket);
         const bool left = pump(g);
         zmq_pollitem_t items[] = {
-            {.socket = g->outlet.socket, .events = outlet_events(&g->outlet, left)},
+            {.socket = g->socket.socket, .events = client_socket_events(&g->socket, left)},
             {.fd = g->event, .events = ZMQ_POLLIN},
-            {.socket = g->outlet.monitor, .events = ZMQ_POLLIN},
+            {.socket = g->socket.monitor, .events = ZMQ_POLLIN},
         };
         uint64_t wakeups;
-        if (zmq_poll(items, 3, left && is_crowded(&g->outlet) ? RETRY_MS : IDLE_MS) > 0 &&
+        if (zmq_poll(items, 3, left && is_crowded(&g->socket) ? RETRY_MS : IDLE_MS) > 0 &&
             items[1].revents && read(g->event, &wakeups, sizeof wakeups) < 0)
             continue;
     }
@@ -183,7 +265,7 @@ static enum status start_thread(struct gateway *g, struct error *e)
     return g->started ? STATUS_OK : error_errno(e, STATUS_FAILED, "cannot start a thread");
 }
 
-/* --- from outside --------------------------------------------------------------- */
+/* --- from outside -------------------------------------------------------------- */
 
 static void open_condition(struct gateway *g)
 {
@@ -205,12 +287,12 @@ static enum status start(struct gateway *g, char *endpoint, size_t size, struct 
     g->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (g->event < 0)
         return error_errno(e, STATUS_FAILED, "cannot make an eventfd");
-    const struct outlet_settings outlet = {.kind = settings->socket,
-                                           .hold = settings->policy == GATEWAY_WAIT,
-                                           .request = settings->request,
-                                           .secret = settings->secret,
-                                           .guard = settings->guard};
-    const enum status s = outlet_open(&g->outlet, g->context, &outlet, endpoint, size, e);
+    const struct client_socket_settings sockets = {.kind = settings->socket,
+                                                   .hold = settings->policy == GATEWAY_WAIT,
+                                                   .request = settings->request,
+                                                   .secret = settings->secret,
+                                                   .guard = settings->guard};
+    const enum status s = client_socket_open(&g->socket, g->context, &sockets, endpoint, size, e);
     g->settings.secret = NULL;  // the caller wipes it
     return s ? s : start_thread(g, e);
 }
@@ -257,10 +339,9 @@ struct gateway_counts gateway_counts(struct gateway *g)
     return counts;
 }
 
-uint64_t gateway_turnaround(struct gateway *g, const double *shares, double *quantiles_s,
-                            size_t count)
+uint64_t gateway_latency(struct gateway *g, const double *shares, double *quantiles_s, size_t count)
 {
-    return turnaround_quantiles(&g->outlet.turnaround, shares, quantiles_s, count);
+    return latency_quantiles(&g->socket.latency, shares, quantiles_s, count);
 }
 
 /* Whether the gateway waits for no client any more. */
@@ -403,6 +484,30 @@ static void drain(struct gateway *g)
     g->started = false;
 }
 
+static void *end_context(void *context)
+{
+    (void)zmq_ctx_term(context);
+    return NULL;
+}
+
+bool gateway_end_context(void *context, double patience_s)
+{
+    pthread_t thread;
+    struct timespec until;
+    if (!context)
+        return true;
+    if (pthread_create(&thread, NULL, end_context, context)) {
+        (void)zmq_ctx_term(context);
+        return true;
+    }
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += (time_t)patience_s + 1;
+    if (pthread_timedjoin_np(thread, NULL, &until) == 0)
+        return true;
+    (void)pthread_detach(thread);
+    return false;
+}
+
 struct gateway_counts gateway_close(struct gateway *g)
 {
     if (!g)
@@ -412,9 +517,10 @@ struct gateway_counts gateway_close(struct gateway *g)
     if (g->backlog.ring)
         drop_all(g);
     backlog_free(&g->backlog);
-    outlet_close(&g->outlet, g->cancelled ? CANCELLED_MS : (int)(g->settings.linger_s * 1000));
+    client_socket_close(&g->socket,
+                        g->cancelled ? CANCELLED_MS : (int)(g->settings.linger_s * 1000));
     const struct gateway_counts counts = g->counts;
-    if (!context_end(g->context, g->settings.linger_s + CONTEXT_S))
+    if (!gateway_end_context(g->context, g->settings.linger_s + CONTEXT_S))
         return counts;  // messages on their way still use g->loans
     if (g->event >= 0)
         (void)close(g->event);

@@ -89,8 +89,8 @@ struct gateway_counts gateway_counts(struct gateway *g);
 /* Computes quantiles of the time that clients take for a frame, from the answer to their next
  * request.  `shares` has `count` values from 0 to 1; quantiles_s[i] is the time in s below which
  * shares[i] of all times are.  Returns the number of times, which is 0 if clients do not ask. */
-uint64_t gateway_turnaround(struct gateway *g, const double *shares, double *quantiles_s,
-                            size_t count);
+uint64_t gateway_latency(struct gateway *g, const double *shares, double *quantiles_s,
+                         size_t count);
 
 /* Cuts the connections of all clients before the next message leaves.  Messages that are on their
  * way may be lost. */
@@ -118,5 +118,12 @@ atomic_uint_fast64_t *gateway_ticks(struct gateway *g);
  * a second at most.  The function drops the other messages, closes the socket, frees *g and returns
  * the counts.  NULL is allowed. */
 struct gateway_counts gateway_close(struct gateway *g);
+
+/* Internal, and for tests: ends a ZeroMQ context whose sockets are closed.  NULL is allowed.  The
+ * function waits `patience_s` at most, because libzmq 4.3.4 sometimes waits forever for a socket
+ * whose connections broke while messages were on their way.  After that time the function returns
+ * false.  The threads of the context may then still use its messages, so the caller must not free
+ * them. */
+bool gateway_end_context(void *context, double patience_s);
 
 #endif

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/error.h"
+
 /* The parts of the time between two frames, without the wait until the frame is due. */
 enum pace_part { PACE_INPUT, PACE_PACKING, PACE_CLIENTS, PACE_PARTS };
 
@@ -40,5 +42,54 @@ bool pace_falls_short(const struct pace *p, char text[PACE_TEXT]);
 /* As pace_falls_short, for the time since the last check.  The first check is after ten seconds,
  * and one follows every minute; all other calls return false. */
 bool pace_warns(struct pace *p, uint64_t now_ns, char text[PACE_TEXT]);
+
+/*
+ * A frame rate that rises until the client falls behind.  The rate rises linearly from the first
+ * frame that a client took, and then stays at its final value.  The client is behind when due
+ * frames have waited for it for three seconds and their number has grown, or when a frame was
+ * dropped because there was no room.
+ */
+
+/* What limited the rate. */
+enum ramp_limit {
+    RAMP_RISING,   // not known yet
+    RAMP_NONE,     // nothing: the client kept up to the end
+    RAMP_CLIENT,   // the client fell behind, or a frame was dropped
+    RAMP_FRAMES,   // the stages before gave too few frames
+    RAMP_PACKING,  // the packing of messages was too slow
+    RAMP_ENDED,    // there were no more frames
+};
+
+struct ramp {
+    double from_hz, to_hz, seconds;
+    uint64_t start_ns, offered, taken, dropped;
+    uint64_t kept_up_ns, kept_up_taken;  // when at most one frame waited for the last time ...
+    uint64_t spent[PACE_PARTS];          // ... and the time that each part took since then, ns
+    double halfway_lag;                  // frames that waited half of the three seconds later
+    enum ramp_limit limit;
+    double sustained_hz, asked_hz;  // when the limit is known: rate of the client, and of the ramp
+};
+
+/* Reads 'FROM:TO:SECONDS' in Hz, Hz and s.  STATUS_USAGE for any other text. */
+enum status ramp_parse(struct ramp *r, const char *text, struct error *e);
+
+/* Begins the ramp, when the first frame was taken. */
+void ramp_start(struct ramp *r, uint64_t now_ns);
+
+/* The rate of the ramp now, Hz, and the time when frame number `offered` is due, ns. */
+double ramp_rate_hz(const struct ramp *r, uint64_t now_ns);
+uint64_t ramp_due(const struct ramp *r);
+
+/* Records that a frame was offered.  `spent` is the time in ns that each part took before; `taken`
+ * and `dropped` count all frames so far.  Returns true once, when the limit becomes known. */
+bool ramp_turn(struct ramp *r, uint64_t now_ns, uint64_t taken, uint64_t dropped,
+               const uint64_t spent[PACE_PARTS]);
+
+/* Ends the ramp, because there are no more frames.  The limit is known then. */
+void ramp_end(struct ramp *r, uint64_t now_ns);
+
+/* The name of a limit for JSON, such as "client", and its meaning for people; static. */
+const char *ramp_limit_name(enum ramp_limit limit);
+const char *ramp_limit_text(enum ramp_limit limit);
 
 #endif

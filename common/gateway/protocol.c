@@ -1,9 +1,10 @@
 #include "gateway/protocol.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "gateway/guard.h"
+#include "gateway/delivery.h"
 #include "gateway/peaks.h"
 
 enum status protocol_settle(const struct protocol *p, struct content_options *o, struct error *e)
@@ -24,7 +25,7 @@ enum status protocol_settle(const struct protocol *p, struct content_options *o,
 
 enum status protocol_message(const struct protocol *p, const struct content_options *o,
                              const struct experiment *x, const struct frame *f, uint64_t time_ns,
-                             struct spoil *spoil, struct message *m, struct error *e)
+                             struct fault_injection *injection, struct message *m, struct error *e)
 {
     struct delivery d;
     enum status s = delivery_start(&d, o->image_key, x, f, time_ns, e);
@@ -37,14 +38,39 @@ enum status protocol_message(const struct protocol *p, const struct content_opti
     s = peaks ? peaks_find(x, &f->image, peaks, (size_t)o->peaks, &d.npeaks, e) : STATUS_OK;
     p->describe(o, x, f, &d);
     if (s == STATUS_OK)
-        s = guard_check(&d, p->allowed, e);
+        s = delivery_check(&d, p->allowed, e);
     if (s == STATUS_OK)
-        s = spoil_delivery(spoil, &d, p->allowed, e);
+        s = fault_inject_into_delivery(injection, &d, p->allowed, e);
     if (s == STATUS_OK)
         s = p->encode(o, &d, m, e);
     if (s == STATUS_OK)
-        spoil_message(spoil, m);
-    spoil_free(spoil);
+        fault_inject_into_message(injection, m);
+    fault_injection_free(injection);
     mem_free(peaks);
     return s;
+}
+
+/* --- series -------------------------------------------------------------------- */
+
+enum { TIME_DIGITS = 10, OTHER_DIGITS = 16, BITS = 5 };
+
+/* Writes the lowest `count` digits of a number. */
+static void put_digits(char *to, unsigned __int128 value, int count)
+{
+    static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+    while (count--) {
+        to[count] = digits[(unsigned)value % (1u << BITS)];
+        value >>= BITS;
+    }
+}
+
+void series_start(struct series *s, uint64_t now_ns, const char *lineage)
+{
+    const uint64_t ms = now_ns / 1000000, below_ms = now_ns % 1000000 / 16;  // 16 bits
+    const uint64_t recipe = strtoull(lineage, NULL, 16);
+    s->start_ns = now_ns;
+    put_digits(s->unique_id, ms, TIME_DIGITS);
+    put_digits(s->unique_id + TIME_DIGITS, (unsigned __int128)below_ms << 64 | recipe,
+               OTHER_DIGITS);
+    s->unique_id[TIME_DIGITS + OTHER_DIGITS] = '\0';
 }

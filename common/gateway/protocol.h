@@ -7,10 +7,24 @@
 #include <stdint.h>
 
 #include "gateway/delivery.h"
+#include "gateway/fault_injection.h"
 #include "gateway/gateway.h"
-#include "gateway/series.h"
-#include "gateway/spoil.h"
 #include "wire/message.h"
+
+/* A series: all frames that go to the clients of one run, for protocols that mark its begin and its
+ * end. */
+struct series {
+    uint64_t number;     // chosen by the user
+    char unique_id[27];  // unique worldwide: 26 digits of Crockford's base 32
+    uint64_t start_ns;   // Unix time
+    uint64_t images;     // expected in the whole series
+    uint64_t period_ns;  // image k is exposed from k periods to k + 1 periods after the start
+};
+
+/* Sets start_ns to `now_ns` (Unix time) and makes unique_id.  unique_id begins with the time, as a
+ * ULID does, so that a list of series is sorted by time.  The lineage follows, whose 16 hex digits
+ * are in `lineage`. */
+void series_start(struct series *s, uint64_t now_ns, const char *lineage);
 
 /* The compressions of pixels, for protocols that have them. */
 #define CONTENT_COMPRESSIONS "bslz4|lz4|none"
@@ -51,9 +65,9 @@ struct protocol {
     void (*describe)(const struct content_options *o, const struct experiment *x,
                      const struct frame *f, struct delivery *d);
 
-    /* Writes *d, which the guard has passed, into *m, which was empty.  The message owns its memory
-     * and borrows nothing of the frame.  STATUS_INPUT for content that does not fit the protocol,
-     * STATUS_FAILED when memory is out. */
+    /* Writes *d, which delivery_check has passed, into *m, which was empty.  The message owns its
+     * memory and borrows nothing of the frame.  STATUS_INPUT for content that does not fit the
+     * protocol, STATUS_FAILED when memory is out. */
     enum status (*encode)(const struct content_options *o, const struct delivery *d,
                           struct message *m, struct error *e);
 
@@ -69,12 +83,12 @@ extern const struct protocol protocol_karabo, protocol_crystfel, protocol_dectri
 /* Fills in the defaults of *o.  STATUS_USAGE for an unknown version. */
 enum status protocol_settle(const struct protocol *p, struct content_options *o, struct error *e);
 
-/* Makes the message of one frame: the frame is described, checked by the guard and encoded.
- * `time_ns` is Unix time.  If *spoil has a fault, the delivery is damaged after the check, or the
- * message after the encoding (gateway/spoil.h); NULL for no fault.  Status as of the guard and of
- * `encode`. */
+/* Makes the message of one frame: the frame is described, checked (delivery_check) and encoded.
+ * `time_ns` is Unix time.  If *injection has a fault, the delivery is damaged after the check, or
+ * the message after the encoding (gateway/fault_injection.h); NULL for no fault.  Status as of
+ * delivery_check and of `encode`. */
 enum status protocol_message(const struct protocol *p, const struct content_options *o,
                              const struct experiment *x, const struct frame *f, uint64_t time_ns,
-                             struct spoil *spoil, struct message *m, struct error *e);
+                             struct fault_injection *injection, struct message *m, struct error *e);
 
 #endif

@@ -6,9 +6,61 @@
 
 #include "web/access.h"
 
+/* --- files of the page --------------------------------------------------------- */
+
+/* The assembler puts the files of the folder page/ into the program. */
+#define EMBED(symbol, file)                                                 \
+    __asm__(".pushsection .rodata\n"                                        \
+            ".global web_" #symbol "_begin, web_" #symbol "_end\n"          \
+            ".hidden web_" #symbol "_begin, web_" #symbol "_end\n"          \
+            "web_" #symbol "_begin: .incbin \"common/web/page/" file "\"\n" \
+            "web_" #symbol "_end:\n"                                        \
+            ".popsection\n");                                               \
+    extern const char web_##symbol##_begin[], web_##symbol##_end[]
+
+EMBED(index, "index.html");
+EMBED(style, "style.css");
+EMBED(main, "main.js");
+EMBED(link, "link.js");
+EMBED(image, "image.js");
+EMBED(colors, "colors.js");
+EMBED(geometry, "geometry.js");
+EMBED(marks, "marks.js");
+EMBED(pointer, "pointer.js");
+EMBED(pipeline, "pipeline.js");
+EMBED(strip, "strip.js");
+
+#define SCRIPT(symbol)                                                                 \
+    {                                                                                  \
+        "/" #symbol ".js", "text/javascript", web_##symbol##_begin, web_##symbol##_end \
+    }
+
+static const struct web_file files[] = {
+    {"/", "text/html; charset=utf-8", web_index_begin, web_index_end},
+    {"/style.css", "text/css", web_style_begin, web_style_end},
+    SCRIPT(main),
+    SCRIPT(link),
+    SCRIPT(image),
+    SCRIPT(colors),
+    SCRIPT(geometry),
+    SCRIPT(marks),
+    SCRIPT(pointer),
+    SCRIPT(pipeline),
+    SCRIPT(strip),
+};
+
+/* Finds the file with this path; NULL if there is none. */
+static const struct web_file *find_file(const char *path)
+{
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (strcmp(files[i].path, path) == 0)
+            return &files[i];
+    return NULL;
+}
+
 #define PROTOCOL "bragg-view"
 
-/* --- the head of a request ------------------------------------------------- */
+/* --- the head of a request ----------------------------------------------------- */
 
 enum { HEADERS_MAX = 64 };
 
@@ -117,7 +169,7 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* --- what is allowed ------------------------------------------------------- */
+/* --- what is allowed ----------------------------------------------------------- */
 
 static bool cookie_is_good(const struct request *r, const struct http_rules *rules)
 {
@@ -174,7 +226,7 @@ static void read_file(const struct request *r, const struct http_rules *rules, c
         *a = (struct http_answer){.code = 303, .text = "See Other", .welcome = true};
     else if (!cookie_is_good(r, rules))
         refuse(a, 403, "The address has no token: use the address that bragg-view printed.");
-    else if (!(a->file = web_page_find(path)))
+    else if (!(a->file = find_file(path)))
         refuse(a, 404, "There is no such page.");
 }
 
@@ -200,7 +252,7 @@ void http_read(char *head, size_t n, const struct http_rules *rules, struct http
     }
 }
 
-/* --- answers --------------------------------------------------------------- */
+/* --- answers ------------------------------------------------------------------- */
 
 static const char *reason(unsigned code)
 {

@@ -1,16 +1,23 @@
-/* Requests over HTTP/1.1: for a file of the page, or for a websocket. */
+/* Requests over HTTP/1.1: for a file of the page, which is part of the program, or for a
+ * websocket. */
 #ifndef BRAGG_WEB_HTTP_H
 #define BRAGG_WEB_HTTP_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "web/page.h"
 #include "web/websocket.h"
 
 enum {
     HTTP_HEAD_MAX = 8192,  // bytes of a request up to its empty line
     HTTP_SWITCHING = 101   // the code that accepts a websocket
+};
+
+/* A file of the page, which is part of the program. */
+struct web_file {
+    const char *path;  // in the address of the page
+    const char *type;
+    const char *begin, *end;
 };
 
 /* What the server allows. */

@@ -1,11 +1,17 @@
-/* The requests of a page, each a line of words.  A request may come from an attacker, so it is
- * checked completely. */
+/*
+ * The requests of a page, each a line of words, and the messages that answer them: tiles, which are
+ * parts of a picture in blocks of pixels, masks and marks.  A request may come from an attacker, so
+ * it is checked completely.
+ */
 #ifndef BRAGG_WEB_REQUEST_H
 #define BRAGG_WEB_REQUEST_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "model/experiment.h"
+#include "web/store.h"
 
 enum {
     WEB_REQUEST_MAX = 128,    // bytes
@@ -44,5 +50,25 @@ bool web_region_cut(struct web_region *r, int64_t fast_pixels, int64_t slow_pixe
 
 /* Whether two regions show the same blocks in the same way. */
 bool web_region_equal(const struct web_region *a, const struct web_region *b);
+
+/* --- answers ------------------------------------------------------------------- */
+
+/* Makes the message with the values of a region, which lies within the picture `panel`: the largest
+ * pixel of each block, in the type of the pixels, or the mean as float32.  Pixels that are NaN are
+ * skipped.  A block of only such pixels is NaN.  Blocks at the far edges may be smaller.  NULL when
+ * memory is out. */
+struct web_blob *web_tile(const struct web_frame *f, const struct panel *panel,
+                          const struct web_region *r);
+
+/* Makes the message with one byte for each block: 1 if no pixel of the block is computed, else 0.
+ * NULL when memory is out. */
+struct web_blob *web_mask(const struct panel *panel, const struct web_region *r);
+
+/* Makes the message with the marks of a frame.  NULL when memory is out. */
+struct web_blob *web_marks(const struct web_frame *f);
+
+/* Makes the message that frame `number` does not exist, or does not have the region.  NULL when
+ * memory is out. */
+struct web_blob *web_gone(uint64_t number);
 
 #endif

@@ -11,7 +11,7 @@
 
 enum { LEAVE_MS = 500, FDS_MAX = 512 };
 
-/* --- libwebsockets --------------------------------------------------------- */
+/* --- libwebsockets ------------------------------------------------------------- */
 
 static void stop_waiting(struct web *web, const struct lws *wsi)
 {
@@ -97,7 +97,7 @@ static void *serve(void *context)
     return NULL;
 }
 
-/* --- the address ----------------------------------------------------------- */
+/* --- the address --------------------------------------------------------------- */
 
 static enum status listen_at(struct web *web, const char *address, int *port, struct error *e)
 {
@@ -163,7 +163,7 @@ enum status web_open(struct web **opened, const struct web_settings *settings,
     return start(web, e);
 }
 
-/* --- the content of the page ----------------------------------------------- */
+/* --- the content of the page --------------------------------------------------- */
 
 struct web_store *web_frames(struct web *web)
 {

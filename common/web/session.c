@@ -49,7 +49,7 @@ void session_close(struct session *s)
     *s = (struct session){0};
 }
 
-/* --- the request ----------------------------------------------------------- */
+/* --- the request --------------------------------------------------------------- */
 
 /* Sends `n` bytes that begin at room + LWS_PRE.  libwebsockets keeps the bytes that the network
  * does not take, and calls session_send when they have left. */
@@ -102,7 +102,7 @@ static size_t take_head(struct session *s, const unsigned char *bytes, size_t n,
     return used;
 }
 
-/* --- frames of the page ---------------------------------------------------- */
+/* --- frames of the page -------------------------------------------------------- */
 
 /* Begins to close the websocket with this code. */
 static void begin_close(struct session *s, enum ws_code code, const char *why)
@@ -158,7 +158,7 @@ bool session_take(struct session *s, const unsigned char *bytes, size_t n)
     return good;
 }
 
-/* --- answers --------------------------------------------------------------- */
+/* --- answers ------------------------------------------------------------------- */
 
 /* A text that every page gets once; NULL if there is none or the page has it. */
 static struct web_blob *share(struct web *web, struct web_blob *const *text, bool *told)
@@ -279,7 +279,7 @@ static struct web_blob *next_blob(struct session *s)
     return b ? b : next_answer(s);
 }
 
-/* --- sending --------------------------------------------------------------- */
+/* --- sending ------------------------------------------------------------------- */
 
 /* Sends a frame whose payload of `n` bytes begins at room + LWS_PRE + WS_HEAD_MAX. */
 static bool send_frame(struct session *s, enum ws_opcode opcode, bool final, size_t n)

@@ -10,7 +10,6 @@
 #include "web/http.h"
 #include "web/request.h"
 #include "web/server.h"
-#include "web/tile.h"
 #include "web/websocket.h"
 
 /* The most connections that are not pages.  One more closes the oldest of them. */

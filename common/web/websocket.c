@@ -14,7 +14,7 @@ static enum ws_event refuse(struct ws_reader *r, enum ws_code code, const char *
     return WS_EVENT_END;
 }
 
-/* --- UTF-8 ----------------------------------------------------------------- */
+/* --- UTF-8 --------------------------------------------------------------------- */
 
 enum utf8 { UTF8_WHOLE, UTF8_CUT, UTF8_BAD };
 
@@ -51,7 +51,7 @@ static enum utf8 utf8_check(const void *text, size_t length)
     return UTF8_WHOLE;
 }
 
-/* --- frames of the client -------------------------------------------------- */
+/* --- frames of the client ------------------------------------------------------ */
 
 static enum ws_opcode opcode_of(const struct ws_reader *r)
 {
@@ -207,7 +207,7 @@ size_t ws_take(struct ws_reader *r, const unsigned char *bytes, size_t n, enum w
     return used;
 }
 
-/* --- frames of the server -------------------------------------------------- */
+/* --- frames of the server ------------------------------------------------------ */
 
 size_t ws_head(unsigned char head[WS_HEAD_MAX], enum ws_opcode opcode, bool final, size_t n)
 {

@@ -13,7 +13,7 @@
 #include "base/program.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "run/pipeline/program.h"
+#include "run/pipeline/find_program.h"
 
 static const struct {
     const char *name, *what;

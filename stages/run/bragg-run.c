@@ -18,22 +18,18 @@
 #include "base/program.h"
 #include "link/keys.h"
 #include "run/display/report.h"
-#include "run/display/report_page.h"
+#include "run/hosts/hosts.h"
 #include "run/hosts/hosts_check.h"
-#include "run/hosts/hosts_find.h"
-#include "run/hosts/remote.h"
+#include "run/hosts/launch.h"
 #include "run/hosts/slurm.h"
-#include "run/hosts/workdir.h"
-#include "run/local/keeper.h"
+#include "run/local/cleanup_guard.h"
+#include "run/local/scale.h"
+#include "run/local/source_monitor.h"
 #include "run/local/supervisor.h"
 #include "run/pipeline/commands.h"
-#include "run/pipeline/endpoints.h"
-#include "run/pipeline/find.h"
-#include "run/pipeline/fold.h"
-#include "run/pipeline/packing.h"
+#include "run/pipeline/find_program.h"
 #include "run/pipeline/pipeline.h"
-#include "run/pipeline/program.h"
-#include "run/pipeline/wish.h"
+#include "run/pipeline/reduce_traffic.h"
 #include "run_options.h"
 #include "web/access.h"
 
@@ -45,7 +41,7 @@ static const char VIEW[] = "127.0.0.1:8080", FOREVER_S[] = "1000000",
 static enum status fold(struct pipeline *p, struct run_options *o, const struct hosts *hosts,
                         struct error *e)
 {
-    const enum status s = fold_stages(p, hosts, o->folded, e);
+    const enum status s = fuse_stages(p, hosts, o->folded, e);
     if (o->reporter)
         o->reporter = pipeline_find(p, "report", strlen("report"));
     return s;
@@ -177,7 +173,7 @@ static enum status change(struct pipeline *p, struct run_options *o, struct host
     if (s == STATUS_OK && hosts->count > 1 && !o->wraps.count)
         s = fold(p, o, hosts, e);
     if (s == STATUS_OK)
-        s = packing_choose(p, hosts, e);
+        s = choose_compression(p, hosts, e);
     if (s == STATUS_OK)
         s = pipeline_widen(p, e);
     return s ? s : pipeline_check(p, e);
@@ -212,56 +208,53 @@ static enum status dry_run(const struct pipeline *p, const struct run_options *o
 
 /* Returns in `path` where bragg-report writes its page about the frames: in the private folder.
  * bragg-run puts that page into the one of --report. */
-static void frames_page(const struct keeper *keeper,
-                        char path[KEEPER_FOLDER_SIZE + sizeof FRAMES_PAGE])
+static void frames_page(const struct cleanup_guard *guard,
+                        char path[PRIVATE_FOLDER_SIZE + sizeof FRAMES_PAGE])
 {
-    (void)snprintf(path, KEEPER_FOLDER_SIZE + sizeof FRAMES_PAGE, "%s%s", keeper->folder,
+    (void)snprintf(path, PRIVATE_FOLDER_SIZE + sizeof FRAMES_PAGE, "%s%s", guard->folder,
                    FRAMES_PAGE);
 }
 
 /* Runs the processes until all have ended.  With --report also writes the page about the run, even
  * after a failure. */
-static enum status supervise_reported(struct growth *growth, const struct keeper *keeper,
+static enum status supervise_reported(struct scale *scale, const struct cleanup_guard *guard,
                                       const struct run_options *o, struct error *e)
 {
     struct report_page page;
     struct error late = {0};
-    char frames[KEEPER_FOLDER_SIZE + sizeof FRAMES_PAGE];
-    struct supervisor_settings how = {.keeper = keeper,
-                                      .growth = growth,
-                                      .verbose = o->verbose,
-                                      .quiet = o->quiet,
-                                      .owner = &page};
+    char frames[PRIVATE_FOLDER_SIZE + sizeof FRAMES_PAGE];
+    struct supervisor_settings how = {
+        .guard = guard, .scale = scale, .verbose = o->verbose, .quiet = o->quiet, .owner = &page};
     if (!o->report)
-        return supervise(growth->commands, &how, e);
+        return supervise(scale->commands, &how, e);
     how.ended = report_page_take;
-    enum status s = report_page_open(&page, keeper->folder, o->argv, e);
+    enum status s = report_page_open(&page, guard->folder, o->argv, e);
     if (s)
         return s;
-    s = supervise(growth->commands, &how, e);
-    frames_page(keeper, frames);
+    s = supervise(scale->commands, &how, e);
+    frames_page(guard, frames);
     const enum status written =
-        report_page_write(&page, o->report, frames, growth->pipeline->path, s, e, &late);
+        report_page_write(&page, o->report, frames, scale->pipeline->path, s, e, &late);
     report_page_close(&page);
     return written && !s ? error_set(e, written, "%s", late.text) : s;
 }
 
-static enum status run_in(const struct keeper *keeper, struct pipeline *p,
+static enum status run_in(const struct cleanup_guard *guard, struct pipeline *p,
                           const struct run_options *o, struct command_settings *settings,
                           struct error *e)
 {
     struct commands commands;
-    char keys[KEEPER_FOLDER_SIZE + sizeof "/keys"];
-    settings->folder = keeper->folder;
+    char keys[PRIVATE_FOLDER_SIZE + sizeof "/keys"];
+    settings->folder = guard->folder;
     enum status s = STATUS_OK;
     if (!o->keys && (o->launcher || pipeline_needs_keys(p))) {
-        (void)snprintf(keys, sizeof keys, "%s/keys", keeper->folder);
+        (void)snprintf(keys, sizeof keys, "%s/keys", guard->folder);
         settings->keys = keys;
         s = keys_make(keys, e);
     }
     if (o->reporter && s == STATUS_OK) {
-        char frames[KEEPER_FOLDER_SIZE + sizeof FRAMES_PAGE];
-        frames_page(keeper, frames);
+        char frames[PRIVATE_FOLDER_SIZE + sizeof FRAMES_PAGE];
+        frames_page(guard, frames);
         s = pipeline_set(o->reporter, "hold", NULL, e);
         if (s == STATUS_OK)
             s = pipeline_add_word(o->reporter, frames, e);
@@ -275,19 +268,19 @@ static enum status run_in(const struct keeper *keeper, struct pipeline *p,
         if (settings->keys && o->verbose)
             fprintf(stderr, "%s: the encryption keys of this run are in %s\n", RUN_PROGRAM,
                     settings->keys);
-        find_note_file(keeper->folder, p->path);
+        find_note_file(guard->folder, p->path);
         if (o->workdir)
-            find_note_workdir(keeper->folder, o->workdir);
+            find_note_workdir(guard->folder, o->workdir);
         if (o->verbose)
             fprintf(stderr, "%s: 'bragg-top %s' shows the progress of this run\n", RUN_PROGRAM,
-                    keeper->folder);
-        struct growth growth = {.pipeline = p, .commands = &commands, .settings = settings};
-        s = supervise_reported(&growth, keeper, o, e);
+                    guard->folder);
+        struct scale scale = {.pipeline = p, .commands = &commands, .settings = settings};
+        s = supervise_reported(&scale, guard, o, e);
         struct error late = {0};
-        if (o->trace && report_trace(&commands, keeper->folder, o->trace, &late) && !s)
+        if (o->trace && report_trace(&commands, guard->folder, o->trace, &late) && !s)
             s = error_set(e, STATUS_FAILED, "%s", late.text);
         if (o->stats)
-            report_stats(&commands, keeper->folder, stdout);
+            report_stats(&commands, guard->folder, stdout);
     }
     commands_free(&commands);
     return s;
@@ -305,20 +298,20 @@ static enum status find_keys(const char *folder, char path[PATH_MAX], struct err
 }
 
 /* Runs the pipeline on several hosts, which share the private folder. */
-static enum status run_on(struct hosts *hosts, const struct keeper *keeper, struct pipeline *p,
-                          const struct run_options *o, struct command_settings *settings,
-                          struct error *e)
+static enum status run_on(struct hosts *hosts, const struct cleanup_guard *guard,
+                          struct pipeline *p, const struct run_options *o,
+                          struct command_settings *settings, struct error *e)
 {
     struct placement placement = {0};
     settings->hosts = hosts;
     settings->placement = &placement;
-    enum status s = hosts_check(hosts, p, keeper->folder, e);
+    enum status s = hosts_check(hosts, p, guard->folder, e);
     if (s == STATUS_OK)
         s = placement_make(&placement, p, hosts, e);
     if (s == STATUS_OK && *o->folded && !o->quiet)
         fprintf(stderr, "%s: %s\n", RUN_PROGRAM, o->folded);
     if (s == STATUS_OK)
-        s = run_in(keeper, p, o, settings, e);
+        s = run_in(guard, p, o, settings, e);
     placement_free(&placement);
     return s;
 }
@@ -327,7 +320,7 @@ static enum status open_and_run(struct hosts *hosts, struct pipeline *p,
                                 const struct run_options *o, struct command_settings *settings,
                                 struct error *e)
 {
-    struct keeper keeper = {0};
+    struct cleanup_guard guard = {0};
     int made = 0;
     char dir[PATH_MAX], here[PATH_MAX];
     enum status s = o->workdir ? workdir_make(o->workdir, &made, e) : STATUS_OK;
@@ -337,11 +330,11 @@ static enum status open_and_run(struct hosts *hosts, struct pipeline *p,
     hosts->dir = dir;
     hosts->from = o->workdir ? here : NULL;
     if (s == STATUS_OK)
-        s = keeper_open(&keeper, hosts->launcher ? dir : NULL, e);
+        s = cleanup_guard_open(&guard, hosts->launcher ? dir : NULL, e);
     if (s == STATUS_OK)
-        s = hosts->launcher ? run_on(hosts, &keeper, p, o, settings, e)
-                            : run_in(&keeper, p, o, settings, e);
-    keeper_close(&keeper);
+        s = hosts->launcher ? run_on(hosts, &guard, p, o, settings, e)
+                            : run_in(&guard, p, o, settings, e);
+    cleanup_guard_close(&guard);
     if (s && o->workdir)
         workdir_remove(o->workdir, made);
     return s;
@@ -370,9 +363,9 @@ static enum status ask(const struct run_options *o, const char *where, struct er
     char folder[PATH_MAX];
     enum status s = find_folder(where, folder, e);
     for (size_t i = 0; i < o->adds.count && s == STATUS_OK; i++)
-        s = wish_make(folder, false, o->adds.text[i], e);
+        s = scale_request_send(folder, false, o->adds.text[i], e);
     for (size_t i = 0; i < o->removes.count && s == STATUS_OK; i++)
-        s = wish_make(folder, true, o->removes.text[i], e);
+        s = scale_request_send(folder, true, o->removes.text[i], e);
     return s;
 }
 

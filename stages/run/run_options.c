@@ -6,7 +6,7 @@
 
 #include "base/trace.h"
 #include "page/document.h"
-#include "run/hosts/hosts_find.h"
+#include "run/hosts/hosts.h"
 #include "run/hosts/slurm.h"
 
 #define AT(member) .offset = offsetof(struct run_options, member)

@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "base/opt.h"
-#include "run/pipeline/fold.h"
 #include "run/pipeline/pipeline.h"
+#include "run/pipeline/reduce_traffic.h"
 
 #define RUN_PROGRAM "bragg-run"
 
@@ -21,7 +21,7 @@ struct run_options {
     const char *const *argv;  // command line of this program, ended by NULL
     int launcher;             // enum launcher
     const char *hosts, *slurm;
-    char folded[FOLD_TEXT_SIZE];      // message of fold_stages; "": no stages were merged
+    char folded[FUSE_TEXT_SIZE];      // message of fuse_stages; "": no stages were merged
     struct pipeline_stage *reporter;  // the bragg-report that --report adds; NULL: none
     bool remote, dry_run, resume, stats, verbose, quiet;
 };

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "gateway/pixels.h"
+#include "gateway/delivery.h"
 #include "serve_state.h"
 
 /* Converts a time of the monotonic clock, which is now or in the future, to Unix time. */
@@ -51,7 +51,8 @@ static void warn_masked(struct serve *v, const struct frame *f, enum pixel_type 
 
 /* Makes the message of a frame, with pixels of the type that --dtype and the protocol require. */
 static enum status make_message(struct serve *v, const struct frame *f, uint64_t due_ns,
-                                struct spoil *spoil, struct message *m, struct error *e)
+                                struct fault_injection *injection, struct message *m,
+                                struct error *e)
 {
     struct frame copy = *f;
     struct image converted = {0};
@@ -75,7 +76,7 @@ static enum status make_message(struct serve *v, const struct frame *f, uint64_t
     }
     if (s == STATUS_OK)
         s = protocol_message(v->speaks, &v->options.content, moved_to(&v->moved, &f->recipe), &copy,
-                             unix_time_ns(due_ns), spoil, m, e);
+                             unix_time_ns(due_ns), injection, m, e);
     if (s == STATUS_OK && opens)
         s = announce(v, &copy, e);
     image_free(&converted);
@@ -119,10 +120,10 @@ static void climb(struct serve *v, const uint64_t spent[PACE_PARTS])
 static enum status make_outgoing(struct serve *v, const struct frame *f, uint64_t due_ns,
                                  enum fault fault, struct outgoing *o, struct error *e)
 {
-    struct spoil spoil = {.fault = fault, .seed = v->options.faults.seed};
+    struct fault_injection injection = {.fault = fault, .seed = v->options.faults.seed};
     *o = (struct outgoing){0};
-    enum status s = make_message(v, f, due_ns, &spoil, &o->message, e);
-    const struct key_note note = {.rate_hz = asked_hz(v), .fault = fault, .field = spoil.field};
+    enum status s = make_message(v, f, due_ns, &injection, &o->message, e);
+    const struct key_note note = {.rate_hz = asked_hz(v), .fault = fault, .field = injection.field};
     if (s == STATUS_OK)
         s = serve_key_row(&v->key, v->experiment, f, &note, &o->row, e);
     if (!image_is_intact(&f->image))

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "gateway/fault_injection.h"
 #include "gateway/gateway.h"
-#include "gateway/spoil.h"
 #include "io/output/replace.h"
 #include "model/experiment.h"
 #include "model/frame.h"

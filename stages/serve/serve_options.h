@@ -7,9 +7,9 @@
 
 #include "base/error.h"
 #include "base/opt.h"
+#include "gateway/fault_injection.h"
+#include "gateway/pace.h"
 #include "gateway/protocol.h"
-#include "gateway/ramp.h"
-#include "gateway/spoil.h"
 
 struct serve_options {
     int protocol, socket, policy, dtype;  // dtype: 0 for auto, else 1 + enum pixel_type

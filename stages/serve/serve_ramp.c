@@ -15,7 +15,7 @@ void serve_ramp_end(struct serve_ramp_result *result, struct ramp *r, struct gat
         return;
     ramp_end(r, clock_ns());
     result->ramp = *r;
-    result->times = gateway_turnaround(g, SHARES, result->quantiles_s, RAMP_QUANTILES);
+    result->times = gateway_latency(g, SHARES, result->quantiles_s, RAMP_QUANTILES);
 }
 
 void serve_ramp_say(const struct serve_ramp_result *result)

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "gateway/gateway.h"
-#include "gateway/ramp.h"
+#include "gateway/pace.h"
 
 enum { RAMP_QUANTILES = 3 };
 

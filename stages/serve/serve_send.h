@@ -3,8 +3,8 @@
 #ifndef BRAGG_STAGES_SERVE_SEND_H
 #define BRAGG_STAGES_SERVE_SEND_H
 
+#include "gateway/fault_injection.h"
 #include "gateway/gateway.h"
-#include "gateway/spoil.h"
 #include "serve_key.h"
 #include "wire/message.h"
 

@@ -14,9 +14,8 @@
 #include "base/opt.h"
 #include "base/program.h"
 #include "control/watch.h"
-#include "run/display/screen.h"
 #include "run/display/view.h"
-#include "run/pipeline/find.h"
+#include "run/local/source_monitor.h"
 
 struct options {
     bool once, json, insecure;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "run/pipeline/program.h"
+#include "run/pipeline/find_program.h"
 
 /* Makes the command line of bragg-replay, which ends with NULL.  The caller frees the array. */
 static char **make_words(char *program, const char *const *paths, int count)

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "model/experiment.h"
 #include "model/frame.h"
-#include "web/blob.h"
+#include "web/store.h"
 
 enum { VIEW_MARKS_MAX = 50000 };  // more would hide the picture
 

@@ -8,7 +8,7 @@
 #include <cbor.h>
 
 #include "codec/bslz4.h"
-#include "gateway/cborpack.h"
+#include "gateway/pack.h"
 #include "gateway/protocol.h"
 
 enum { FAST = 5, SLOW = 3, COUNT = FAST * SLOW };

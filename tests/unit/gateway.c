@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/guard.h"
-#include "gateway/pixels.h"
+#include "gateway/delivery.h"
 
 enum { FAST = 3, SLOW = 2, ALL_TYPES = 15 };
 
@@ -33,7 +32,7 @@ static struct delivery good(void)
 static void refuses(struct delivery d, unsigned allowed, const char *word)
 {
     struct error e = {0};
-    assert_int_equal(guard_check(&d, allowed, &e), STATUS_INPUT);
+    assert_int_equal(delivery_check(&d, allowed, &e), STATUS_INPUT);
     if (!strstr(e.text, word))
         fail_msg("'%s' is not in: %s", word, e.text);
 }
@@ -42,7 +41,7 @@ static void guard_lets_good_frames_pass(void **state)
 {
     (void)state;
     const struct delivery d = good();
-    assert_int_equal(guard_check(&d, ALL_TYPES, NULL), STATUS_OK);
+    assert_int_equal(delivery_check(&d, ALL_TYPES, NULL), STATUS_OK);
 }
 
 static void guard_compares_shape_and_length(void **state)
@@ -117,7 +116,7 @@ static void guard_wants_distinct_keys(void **state)
     d = good();
     d.peaks = &(struct peak){1, 2, 3};
     d.npeaks = 1;
-    assert_int_equal(guard_check(&d, ALL_TYPES, NULL), STATUS_OK);
+    assert_int_equal(delivery_check(&d, ALL_TYPES, NULL), STATUS_OK);
     d.image_key = "peak";
     refuses(d, ALL_TYPES, "'peak' is the beginning of key 'peak_list'");
     d = good();

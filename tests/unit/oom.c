@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "run/local/oom.h"
+#include "run/local/restart.h"
 
 static void put(const char *path, const char *text)
 {

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "gateway/ramp.h"
+#include "gateway/pace.h"
 
 static const uint64_t MS = 1000000, START_NS = 5000000000;
 

@@ -16,7 +16,7 @@ static char *source_argv[] = {rejoin, NULL}, *argv[] = {NULL};
 static struct pipeline_stage stages[3];
 static struct command commands[COUNT];
 static struct process processes[COUNT];
-static const struct keeper keeper = {.folder = "/nowhere"};
+static const struct cleanup_guard guard = {.folder = "/nowhere"};
 static struct environment env;
 static struct restarts r;
 
@@ -31,13 +31,13 @@ static int open_all(void **state)
             .stage = stage, .source = i == SOURCE, .argv = i == SOURCE ? source_argv : argv};
         processes[i] = (struct process){.command = &commands[i], .output = -1, .begun_ns = SECOND};
     }
-    env = (struct environment){.keeper = &keeper, .killed = "/nowhere/killed"};
+    env = (struct environment){.guard = &guard, .killed = "/nowhere/killed"};
     restarts_open(&r, processes, COUNT, &env);
     return 0;
 }
 
 /* It began a second ago, and ends. */
-static enum restart_verdict end(struct process *p, int how, uint64_t now_ns)
+static enum restart_decision end(struct process *p, int how, uint64_t now_ns)
 {
     p->begun_ns = now_ns - SECOND;
     p->ended_ns = now_ns;

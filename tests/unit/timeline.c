@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "run/display/timeline.h"
+#include "run/display/report.h"
 #include "scratch.h"
 #include "unit.h"
 

@@ -1,13 +1,67 @@
-/* The table of --stats and the merged trace of --trace. */
+/* Writes the table of --stats, the trace of --trace and the page of --report. */
 #include "run/display/report.h"
 
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "base/units.h"
 #include "io/output/replace.h"
-#include "run/display/stats.h"
+#include "page/document.h"
+#include "run/local/restart.h"
+#include "run/pipeline/commands.h"
+
+/* --- what a process cost ------------------------------------------------------- */
 
 enum { LINE_BYTES = 1024 };
+
+/* Cost of a process, as it reports with --stats. */
+struct process_cost {
+    double frames, cpu_s, wall_s;
+    double compute, input, output;  // fractions of wall_s: computing, waiting for input, output
+};
+
+/* Returns the number of the key `name` in a flat JSON object; 0: the key is missing. */
+static double stats_value(const char *json, const char *name)
+{
+    char key[64];
+    (void)snprintf(key, sizeof key, "\"%s\":", name);
+    const char *at = strstr(json, key);
+    return at ? strtod(at + strlen(key), NULL) : 0;
+}
+
+/* Reads the cost of process `name` from its statistics in `folder`.  The file has one line for each
+ * start of the process; the last one counts.  Returns false if there is none. */
+static bool stats_read(const char *folder, const char *name, struct process_cost *cost)
+{
+    char line[LINE_BYTES];
+    char *path = command_file(folder, name, "stats");
+    FILE *in = path ? fopen(path, "r") : NULL;
+    bool any = false;
+    mem_free(path);
+    if (!in)
+        return false;
+    while (fgets(line, sizeof line, in))
+        any = true;
+    (void)fclose(in);
+    if (!any)
+        return false;
+    const double wall_s = stats_value(line, "wall_s"), scale = wall_s > 0 ? 1 / wall_s : 0;
+    *cost = (struct process_cost){.frames = stats_value(line, "frames"),
+                                  .cpu_s = stats_value(line, "cpu_s"),
+                                  .wall_s = wall_s,
+                                  .compute = stats_value(line, "compute_s") * scale,
+                                  .input = stats_value(line, "wait_in_s") * scale,
+                                  .output = stats_value(line, "wait_out_s") * scale};
+    return true;
+}
+
+/* --- the table and the trace --------------------------------------------------- */
 
 void report_stats(const struct commands *c, const char *folder, FILE *out)
 {
@@ -78,4 +132,309 @@ enum status report_trace(const struct commands *c, const char *folder, const cha
     }
     fputs("]\n", r.stream);
     return replace_commit(&r, e);
+}
+
+/* --- the timeline -------------------------------------------------------------- */
+
+/* Size of a row in SVG units; number of frames that the interval should contain. */
+static const double WIDTH = 900, LEFT = 130, ROW = 18, BAR = 12, FRAMES = 10;
+enum { TRACE_LINE_BYTES = 512, SPANS_MAX = 4000, NAME_SHOWN = 18 };
+
+/* Work of a process, in us on the common clock. */
+struct span {
+    double from_us, to_us, frame;
+    char name[12];
+};
+
+static bool read_span(const char *line, struct span *s)
+{
+    const char *name = strstr(line, "\"name\":\"");
+    if (!name || !strstr(line, "\"ph\":\"X\""))
+        return false;
+    name += strlen("\"name\":\"");
+    (void)snprintf(s->name, sizeof s->name, "%.*s", (int)strcspn(name, "\""), name);
+    s->from_us = stats_value(line, "ts");
+    s->to_us = s->from_us + stats_value(line, "dur");
+    s->frame = stats_value(line, "frame");
+    return true;
+}
+
+static FILE *open_trace(const char *folder, const struct process *p)
+{
+    char *path = command_file(folder, p->command->name, "trace");
+    FILE *in = path ? fopen(path, "re") : NULL;
+    mem_free(path);
+    return in;
+}
+
+/* A time in which all processes that compute frames were working, and which all traces still
+ * contain: a trace keeps only the last spans.  `rate` is that of the fastest process, in frames/us.
+ */
+struct extent {
+    double from_us, to_us, rate;
+};
+
+static struct extent extent_of(FILE *in)
+{
+    char line[TRACE_LINE_BYTES];
+    struct extent x = {INFINITY, -INFINITY, 0};
+    struct span s;
+    double frames = 0;
+    while (fgets(line, sizeof line, in))
+        if (read_span(line, &s) && strcmp(s.name, "compute") == 0) {
+            x.from_us = fmin(x.from_us, s.from_us);
+            x.to_us = fmax(x.to_us, s.to_us);
+            frames++;
+        }
+    x.rate = x.to_us > x.from_us ? frames / (x.to_us - x.from_us) : 0;
+    return x;
+}
+
+static struct extent common_extent(const char *folder, const struct process *processes,
+                                   size_t count)
+{
+    struct extent all = {-INFINITY, INFINITY, 0};
+    for (size_t i = 0; i < count; i++) {
+        FILE *in = open_trace(folder, &processes[i]);
+        const struct extent x = in ? extent_of(in) : (struct extent){0};
+        if (in)
+            (void)fclose(in);
+        if (!(x.rate > 0))
+            continue;
+        all.from_us = fmax(all.from_us, x.from_us);
+        all.to_us = fmin(all.to_us, x.to_us);
+        all.rate = fmax(all.rate, x.rate);
+    }
+    return all;
+}
+
+static void write_row(FILE *out, FILE *in, const char *name, double y, double from_us, double to_us)
+{
+    char line[TRACE_LINE_BYTES];
+    struct span s;
+    int spans = 0;
+    fprintf(out, "<text x=\"%g\" y=\"%g\" class=\"end\">%.*s</text>\n", LEFT - 8, y + BAR - 2,
+            NAME_SHOWN, name);
+    while (fgets(line, sizeof line, in) && spans < SPANS_MAX) {
+        if (!read_span(line, &s) || s.to_us < from_us || s.from_us > to_us ||
+            strcmp(s.name, "wait") == 0)
+            continue;
+        const double scale = (WIDTH - LEFT) / (to_us - from_us);
+        const double x0 = LEFT + (fmax(s.from_us, from_us) - from_us) * scale,
+                     x1 = LEFT + (fmin(s.to_us, to_us) - from_us) * scale;
+        const char *class = strcmp(s.name, "compute") == 0 ? "bar" : "other";
+        fprintf(out,
+                "<rect class=\"%s\" x=\"%.1f\" y=\"%g\" width=\"%.1f\" height=\"%g\"><title>%s, "
+                "frame %.0f: %.3g ms</title></rect>\n",
+                class, x0, y, fmax(x1 - x0, 0.4), BAR, s.name, s.frame,
+                (s.to_us - s.from_us) / 1e3);
+        spans++;
+    }
+}
+
+void timeline_write(FILE *out, const char *folder, const struct process *processes, size_t count)
+{
+    const struct extent all = common_extent(folder, processes, count);
+    if (!(all.rate > 0) || !(all.to_us > all.from_us))
+        return;
+    const double middle_us = 0.5 * (all.from_us + all.to_us),
+                 half_us = 0.5 * fmin(all.to_us - all.from_us, FRAMES / all.rate);
+    fprintf(out,
+            "<div class=\"card wide\"><h3>Timeline of the processes</h3>\n<svg class=\"plot\" "
+            "viewBox=\"0 0 "
+            "%g %g\" role=\"img\" aria-label=\"Work of each process over %.3g ms\">\n",
+            WIDTH, ROW * (double)count, 2 * half_us / 1e3);
+    size_t row = 0;
+    for (size_t i = 0; i < count; i++) {
+        FILE *in = open_trace(folder, &processes[i]);
+        if (!in)
+            continue;
+        write_row(out, in, processes[i].command->name, ROW * (double)row++, middle_us - half_us,
+                  middle_us + half_us);
+        (void)fclose(in);
+    }
+    fprintf(
+        out,
+        "</svg>\n<p class=\"soft\">%.3g ms of the run. Dark: computing. Light: receiving and "
+        "sending. bragg-run --trace=FILE records the whole run for ui.perfetto.dev.</p></div>\n",
+        2 * half_us / 1e3);
+}
+
+enum { PIPELINE_SHOWN = 1 << 16 };  // bytes of the pipeline file that are shown at most
+
+enum status report_page_open(struct report_page *r, const char *folder, const char *const *argv,
+                             struct error *e)
+{
+    *r = (struct report_page){
+        .folder = folder, .argv = argv, .began = time(NULL), .began_ns = clock_ns()};
+    r->processes = open_memstream(&r->text, &r->size);
+    return r->processes ? STATUS_OK : error_memory(e, "the report");
+}
+
+void report_page_close(struct report_page *r)
+{
+    if (r->processes)
+        (void)fclose(r->processes);
+    free(r->text);
+    *r = (struct report_page){0};
+}
+
+/* --- the page: processes ------------------------------------------------------- */
+
+static void write_shares(FILE *out, const struct process_cost *c)
+{
+    fprintf(
+        out,
+        "<td title=\"computing %.0f %%, waiting for input %.0f %%, for output %.0f %%\"><span "
+        "class=\"shares\"><i class=\"compute\" style=\"width:%.1f%%\"></i><i class=\"input\" "
+        "style=\"width:%.1f%%\"></i><i class=\"output\" style=\"width:%.1f%%\"></i></span></td>",
+        100 * c->compute, 100 * c->input, 100 * c->output, 100 * c->compute, 100 * c->input,
+        100 * c->output);
+}
+
+static void write_process(FILE *out, const char *folder, const struct process *p)
+{
+    struct process_cost cost;
+    char fate[64];
+    restarts_fate(p, fate, sizeof fate);
+    fputs("<tr><th>", out);
+    html_text(out, p->command->name);
+    fputs("</th>", out);
+    if (stats_read(folder, p->command->name, &cost)) {
+        fprintf(out, "<td>%.0f</td><td>%.2f</td><td>%.2f</td>", cost.frames, cost.cpu_s,
+                cost.frames > 0 ? 1e3 * cost.cpu_s / cost.frames : 0.0);
+        write_shares(out, &cost);
+    } else {
+        fputs("<td></td><td></td><td></td><td></td>", out);
+    }
+    fprintf(out, "<td>%" PRId64 "</td><td>", p->restarts);
+    html_text(out, p->status ? fate : "without an error");
+    fputs("</td></tr>\n", out);
+}
+
+static void write_messages(FILE *out, const struct process *p)
+{
+    const size_t first = p->lines > TAIL_LINES ? p->lines - TAIL_LINES : 0;
+    for (size_t i = first; i < p->lines; i++) {
+        html_text(out, p->command->name);
+        fputs(": ", out);
+        html_text(out, p->tail[i % TAIL_LINES]);
+        fputc('\n', out);
+    }
+}
+
+void report_page_take(void *owner, const struct process *processes, size_t count)
+{
+    const struct report_page *r = owner;
+    FILE *out = r->processes;
+    size_t lines = 0;
+    fputs("<div class=\"card wide\"><h3>Cost of each process</h3><table><tr><th>stage</th>"
+          "<th>frames</th><th>CPU s</th><th>CPU ms per frame</th><th>time</th><th>restarts</th>"
+          "<th>ended</th></tr>\n",
+          out);
+    for (size_t i = 0; i < count; i++) {
+        write_process(out, r->folder, &processes[i]);
+        lines += processes[i].lines;
+    }
+    fputs(
+        "</table><p class=\"soft\">Time: blue is computing, green is waiting for frames, red is "
+        "waiting for the next stages. The stage that computes most of its time limits the speed of "
+        "the run.</p></div>\n",
+        out);
+    timeline_write(out, r->folder, processes, count);
+    fputs("<div class=\"card\"><h3>Messages of the stages</h3><pre>", out);
+    for (size_t i = 0; i < count; i++)
+        write_messages(out, &processes[i]);
+    fputs(lines ? "</pre></div>\n" : "None.</pre></div>\n", out);
+}
+
+/* --- the page: the run --------------------------------------------------------- */
+
+static void write_outcome(FILE *out, const struct report_page *r, enum status status,
+                          const struct error *outcome)
+{
+    char date[64], time[READABLE_SIZE];
+    struct tm t;
+    (void)strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S %Z", localtime_r(&r->began, &t));
+    readable_time((double)(clock_ns() - r->began_ns) / 1e9, time);
+    if (status) {
+        fputs("<ul class=\"notes\"><li>", out);
+        html_text(out, status == STATUS_INTERRUPTED && !outcome->text[0]
+                           ? "The run was interrupted."
+                       : outcome->text[0] ? outcome->text
+                                          : "The run failed.");
+        fprintf(out, " (status %d)</li></ul>\n", (int)status);
+    }
+    fprintf(out, "<p>%s. It started at %s and took %s.</p>\n<pre>",
+            status ? "This run ended with an error" : "This run ended without an error", date,
+            time);
+    for (const char *const *word = r->argv; *word; word++) {
+        fputs(word == r->argv ? "" : " ", out);
+        html_text(out, *word);
+    }
+    fputs("</pre>\n", out);
+}
+
+static void write_pipeline(FILE *out, const char *path)
+{
+    FILE *in = fopen(path, "rbe");
+    char *text = in ? mem_array(PIPELINE_SHOWN + 1, 1) : NULL;
+    if (text) {
+        text[fread(text, 1, PIPELINE_SHOWN, in)] = 0;
+        char *whole = realpath(path, NULL);
+        fputs("<div class=\"card\"><h3 class=\"names\">Pipeline ", out);
+        html_text(out, whole ? whole : path);
+        fputs("</h3><pre>", out);
+        html_lines(out, text);
+        free(whole);
+        fputs("</pre></div>\n", out);
+    }
+    mem_free(text);
+    if (in)
+        (void)fclose(in);
+}
+
+/* The page of bragg-report has two gaps.  Copies the part before (0), between (1) or after them
+ * (2). Returns false for a page without gaps. */
+static bool copy_part(FILE *in, FILE *out, int part)
+{
+    char *line = NULL;
+    size_t room = 0;
+    int gaps = 0;
+    rewind(in);
+    while (getline(&line, &room, in) > 0)
+        if (strcmp(line, DOCUMENT_GAP) == 0)
+            gaps++;
+        else if (gaps == part)
+            fputs(line, out);
+    free(line);
+    return gaps == 2;
+}
+
+enum status report_page_write(struct report_page *r, const char *path, const char *frames,
+                              const char *pipeline, enum status status, const struct error *outcome,
+                              struct error *e)
+{
+    struct replace file;
+    const enum status s = replace_open(&file, path, e);
+    if (s)
+        return s;
+    FILE *in = fopen(frames, "rbe"), *out = file.stream;
+    const bool seen = in && copy_part(in, out, 0);
+    if (!seen)
+        document_begin(out, "A run of braggpipe");
+    write_outcome(out, r, status, outcome);
+    if (seen)
+        (void)copy_part(in, out, 1);
+    fputs("<h2>Processes</h2>\n", out);
+    (void)fflush(r->processes);
+    (void)fwrite(r->text, 1, r->size, out);
+    write_pipeline(out, pipeline);
+    if (seen)
+        (void)copy_part(in, out, 2);
+    else
+        document_end(out);
+    if (in)
+        (void)fclose(in);
+    return replace_commit(&file, e);
 }

@@ -1,7 +1,17 @@
-/* Derives rates, fractions of time and the bottleneck from status messages. */
+/* Derives rates, fractions of time and the bottleneck from status messages, prints and draws them.
+ */
 #include "run/display/view.h"
 
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/units.h"
 
 /* A stage that works for a smaller fraction of its time is not a bottleneck. */
 static const double BOTTLENECK_SHARE = 0.5;
@@ -32,7 +42,7 @@ uint64_t view_refused(const struct view *v)
     return sum;
 }
 
-/* --- one status ------------------------------------------------------------ */
+/* --- one status ---------------------------------------------------------------- */
 
 /* Replaces control characters in a name, which comes from another process. */
 static void make_printable(char *text)
@@ -97,7 +107,7 @@ static void merge(struct view_row *row, const struct view_row *more)
     row->out_mb_s += more->out_mb_s;
 }
 
-/* --- several statuses ------------------------------------------------------ */
+/* --- several statuses ---------------------------------------------------------- */
 
 /* Marks the busiest stage, for which the other stages wait. */
 static void mark_bottleneck(struct view *v)
@@ -159,4 +169,240 @@ void view_take(struct view *v, struct run_status *r, bool by_stage)
     }
     mark_bottleneck(v);
     find_rate(v);
+}
+
+/* --- a table ------------------------------------------------------------------- */
+
+void view_summary(const struct view *v, char *text, size_t size)
+{
+    char left[32] = "", time[READABLE_SIZE];
+    const struct run_status *r = view_latest(v);
+    if (!r || !r->known || !r->elapsed_ns) {
+        (void)snprintf(text, size, "waiting for the first frame");
+        return;
+    }
+    if (v->left_s >= 0) {
+        readable_time(v->left_s, time);
+        (void)snprintf(left, sizeof left, ", %s left", time);
+    }
+    (void)snprintf(text, size, "%" PRIu64 " of %" PRIu64 " frames, %.1f/s%s", r->acknowledged,
+                   r->total, v->rate, left);
+}
+
+static void print_row(const struct view_row *row, FILE *out)
+{
+    char name[STAGE_NAME_SIZE + 16], pid[24];
+    const struct process_status *p = row->process;
+    if (row->processes > 1)
+        (void)snprintf(pid, sizeof pid, "x%d", row->processes);
+    else
+        (void)snprintf(pid, sizeof pid, "%" PRId64, p->pid);
+    (void)snprintf(name, sizeof name, "%s%s", p->stage, p->durable ? " *" : "");
+    fprintf(out, "%-20.20s %8.8s %8" PRIu64 " %5" PRIu64, name, pid, row->frames, row->held);
+    if (row->tells)
+        fprintf(out, " %8.0f%% %7.0f%% %7.0f%%%s", 100 * row->compute, 100 * row->input,
+                100 * row->output, row->bottleneck ? " <" : "");
+    else
+        fprintf(out, " %9s %8s %8s", "-", "-", "-");
+    putc('\n', out);
+}
+
+void view_print(const struct view *v, FILE *out)
+{
+    const struct run_status *r = view_latest(v);
+    fprintf(out, "%-20s %8s %8s %5s %9s %8s %8s\n", "stage", "process", "frames", "held",
+            "computing", "wait in", "wait out");
+    for (size_t i = 0; i < v->nrows; i++)
+        print_row(&v->rows[i], out);
+    if (r->unlisted)
+        fprintf(out, "and %" PRIu64 " processes more\n", r->unlisted);
+    if (view_refused(v))
+        fprintf(out, "refused %" PRIu64 " connections without a good key\n", view_refused(v));
+}
+
+/* --- JSON ---------------------------------------------------------------------- */
+
+static void print_text(const char *name, const char *text, FILE *out)
+{
+    fprintf(out, "\"%s\":\"", name);
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            putc('\\', out);
+        putc(*text, out);
+    }
+    putc('"', out);
+}
+
+static void print_process(const struct view_row *row, FILE *out)
+{
+    const struct process_status *p = row->process;
+    const struct work *w = &p->work;
+    putc('{', out);
+    print_text("stage", p->stage, out);
+    putc(',', out);
+    print_text("group", p->group, out);
+    putc(',', out);
+    print_text("host", p->host, out);
+    fprintf(out,
+            ",\"pid\":%" PRId64 ",\"hops\":%" PRIu32 ",\"durable\":%s,\"frames\":%" PRIu64
+            ",\"held\":%" PRIu64 ",\"refused\":%" PRIu64 ",\"bytes_in\":%" PRIu64
+            ",\"bytes_out\":%" PRIu64 ",\"cpu_s\":%.3f,\"wall_s\":%.3f",
+            p->pid, p->hops, p->durable ? "true" : "false", row->frames, row->held, w->refused,
+            w->bytes_in, w->bytes_out, (double)w->cpu_ns / 1e9, (double)w->time_ns / 1e9);
+    if (row->tells)
+        fprintf(out,
+                ",\"compute\":%.4f,\"wait_in\":%.4f,\"wait_out\":%.4f,\"cpus\":%.3f"
+                ",\"in_MB_s\":%.3f,\"out_MB_s\":%.3f",
+                row->compute, row->input, row->output, row->cpus, row->in_mb_s, row->out_mb_s);
+    if (row->processes > 1)
+        fprintf(out, ",\"processes\":%d", row->processes);
+    fprintf(out, ",\"bottleneck\":%s}", row->bottleneck ? "true" : "false");
+}
+
+void view_print_json(const struct view *v, int ended, FILE *out)
+{
+    const struct run_status *r = view_latest(v);
+    if (r->known)
+        fprintf(out, "{\"total\":%" PRIu64, r->total);
+    else
+        fputs("{\"total\":null", out);
+    fprintf(out,
+            ",\"issued\":%" PRIu64 ",\"acknowledged\":%" PRIu64 ",\"window\":%" PRIu64
+            ",\"elapsed_s\":%.3f,\"frames_s\":%.3f",
+            r->issued, r->acknowledged, r->window, (double)r->elapsed_ns / 1e9, v->rate);
+    if (v->left_s >= 0)
+        fprintf(out, ",\"left_s\":%.1f", v->left_s);
+    else
+        fputs(",\"left_s\":null", out);
+    if (ended >= 0)
+        fprintf(out, ",\"ended\":%d", ended);
+    fprintf(out, ",\"unlisted\":%" PRIu64 ",\"refused\":%" PRIu64 ",\"processes\":[", r->unlisted,
+            view_refused(v));
+    for (size_t i = 0; i < v->nrows; i++) {
+        fputs(i ? "," : "", out);
+        print_process(&v->rows[i], out);
+    }
+    fputs("]}\n", out);
+}
+
+/* --- lines on a terminal ----------------------------------------------------- */
+
+enum { COLUMNS = 80, ROWS = 24 };
+
+/* Returns the size of the terminal; a default if it is unknown. */
+static struct winsize size_of(FILE *out)
+{
+    struct winsize size = {0};
+    if (ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || !size.ws_row || !size.ws_col)
+        size = (struct winsize){.ws_row = ROWS, .ws_col = COLUMNS};
+    return size;
+}
+
+void screen_clear(struct screen *s)
+{
+    if (s->lines)
+        fputs("\r", s->out);
+    if (s->lines > 1)
+        fprintf(s->out, "\033[%dA", s->lines - 1);
+    if (s->lines)
+        fputs("\033[J", s->out);
+    (void)fflush(s->out);
+    s->lines = 0;
+}
+
+void screen_draw(struct screen *s, const char *heading, const struct view *v)
+{
+    const struct winsize size = size_of(s->out);
+    const size_t more = 1 + v->nrows + (view_latest(v)->unlisted > 0);
+    if (s->lines)
+        fputs("\r", s->out);
+    if (s->lines > 1)
+        fprintf(s->out, "\033[%dA", s->lines - 1);
+    fprintf(s->out, "%.*s\033[K", size.ws_col - 1, heading);
+    s->lines = 1;
+    if (size.ws_col >= COLUMNS && size.ws_row > more + 1) {
+        char *text = NULL, *line;
+        size_t length;
+        FILE *memory = open_memstream(&text, &length);
+        if (memory) {
+            view_print(v, memory);
+            (void)fclose(memory);
+            for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), s->lines++)
+                fprintf(s->out, "\n%s\033[K", line);
+            free(text);
+        }
+    }
+    fputs("\033[J", s->out);
+    (void)fflush(s->out);
+}
+
+void screen_end(struct screen *s)
+{
+    if (s->lines)
+        putc('\n', s->out);
+    (void)fflush(s->out);
+    s->lines = 0;
+}
+
+/* --- the progress bar ---------------------------------------------------------- */
+
+static const uint64_t INTERVAL_NS = 400000000;
+enum { BAR_WIDTH = 28, TEXT_SIZE = 160 };
+
+void bar_open(struct bar *b, bool wanted)
+{
+    *b = (struct bar){.on = wanted && isatty(STDERR_FILENO), .screen = {.out = stderr}};
+}
+
+static bool is_complete(const struct bar *b)
+{
+    const struct run_status *r = view_latest(&b->view);
+    return r && r->known && r->acknowledged == r->total;
+}
+
+static void draw(struct bar *b)
+{
+    char summary[TEXT_SIZE / 2], heading[TEXT_SIZE];
+    const struct run_status *r = view_latest(&b->view);
+    const double share = r->total ? (double)r->acknowledged / (double)r->total : 1;
+    const int filled = (int)(share * BAR_WIDTH);
+    view_summary(&b->view, summary, sizeof summary);
+    (void)snprintf(heading, sizeof heading, "[%.*s%.*s] %s", filled,
+                   "##############################", BAR_WIDTH - filled,
+                   "..............................", summary);
+    screen_draw(&b->screen, heading, &b->view);
+}
+
+void bar_show(struct bar *b, struct run_status *r, uint64_t now_ns)
+{
+    const bool last = r->known && r->acknowledged == r->total;
+    if (!b->on || (!last && now_ns - b->shown_ns < INTERVAL_NS)) {
+        run_status_free(r);
+        return;
+    }
+    b->shown_ns = now_ns;
+    view_take(&b->view, r, true);
+    draw(b);
+}
+
+void bar_say(struct bar *b, const char *format, ...)
+{
+    va_list args;
+    if (is_complete(b))
+        bar_close(b);
+    if (b->on)
+        screen_clear(&b->screen);
+    va_start(args, format);
+    (void)vfprintf(stderr, format, args);
+    va_end(args);
+    putc('\n', stderr);
+    if (b->on && view_latest(&b->view))
+        draw(b);
+}
+
+void bar_close(struct bar *b)
+{
+    screen_end(&b->screen);
+    view_clear(&b->view);
+    b->on = false;
 }

@@ -1,6 +1,10 @@
 /*
- * What an observer derives from status messages: rates and fractions of time over the last
- * statuses, the remaining time, and the bottleneck.
+ * What people see of a run while it goes on.
+ *
+ * A view is what an observer derives from status messages: rates and fractions of time over the
+ * last statuses, the remaining time, and the bottleneck.  It is printed as a table or as JSON, or
+ * it is redrawn at the same place of a terminal: on the screen of bragg-top, and below the progress
+ * bar of bragg-run.
  */
 #ifndef BRAGG_RUN_VIEW_H
 #define BRAGG_RUN_VIEW_H
@@ -52,5 +56,42 @@ void view_summary(const struct view *v, char *text, size_t size);
  * line. `ended` is the exit status of the run; below 0: the run continues. */
 void view_print(const struct view *v, FILE *out);
 void view_print_json(const struct view *v, int ended, FILE *out);
+
+/* --- lines on a terminal ----------------------------------------------------- */
+
+struct screen {
+    FILE *out;
+    int lines;  // number of lines drawn now; the cursor is after the last one
+};
+
+/* Clears the lines, so that other text can be written. */
+void screen_clear(struct screen *s);
+
+/* Draws `heading` and, if the terminal is large enough, the rows of the view. */
+void screen_draw(struct screen *s, const char *heading, const struct view *v);
+
+/* Leaves the lines on the terminal and moves the cursor below them. */
+void screen_end(struct screen *s);
+
+/* --- the progress bar ---------------------------------------------------------- */
+
+struct bar {
+    bool on;
+    uint64_t shown_ns;  // when it was drawn last
+    struct view view;
+    struct screen screen;
+};
+
+/* Opens the bar.  It draws only if `wanted` is true and stderr is a terminal. */
+void bar_open(struct bar *b, bool wanted);
+
+/* Takes ownership of the content of the next status, and draws at most a few times per second. */
+void bar_show(struct bar *b, struct run_status *r, uint64_t now_ns);
+
+/* Prints a line above the bar.  After the last frame, prints below the bar, which then remains. */
+void bar_say(struct bar *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Closes the bar; the last drawing remains on the terminal. */
+void bar_close(struct bar *b);
 
 #endif

@@ -1,10 +1,12 @@
-/* The list of hosts, and the host of each process. */
+/* Finds the hosts of a run from the options, the file and Slurm, and the host of each process. */
 #include "run/hosts/hosts.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "run/hosts/launch.h"
+#include "run/hosts/slurm.h"
 
 static bool is_word(const char *text)
 {
@@ -57,8 +59,11 @@ static enum status add_names(struct hosts *h, const char *option, const char *te
     }
 }
 
-enum status hosts_open(struct hosts *h, enum launcher launcher, const char *text,
-                       const struct pipeline *p, struct error *e)
+/* Lists the hosts of a text, separated by commas (NULL: none), then the hosts that stages name.
+ * STATUS_USAGE, or STATUS_INPUT for names in the file: a name is invalid, there are too many hosts,
+ * or none.  Call hosts_close afterwards, also after an error. */
+static enum status list_hosts(struct hosts *h, enum launcher launcher, const char *text,
+                              const struct pipeline *p, struct error *e)
 {
     *h = (struct hosts){.launcher = launcher, .list = mem_array(HOSTS_MAX, sizeof *h->list)};
     enum status s = h->list ? STATUS_OK : error_memory(e, "the hosts");
@@ -85,7 +90,9 @@ void hosts_close(struct hosts *h)
     *h = (struct hosts){0};
 }
 
-enum status hosts_multiply(const struct hosts *h, struct pipeline *p, struct error *e)
+/* Multiplies the count of stages with `hosts: each` by the number of hosts.
+ * STATUS_INPUT: there would be too many processes. */
+static enum status multiply_counts(const struct hosts *h, struct pipeline *p, struct error *e)
 {
     for (size_t i = 0; i < p->nstages; i++) {
         struct pipeline_stage *s = &p->stages[i];
@@ -102,7 +109,8 @@ enum status hosts_multiply(const struct hosts *h, struct pipeline *p, struct err
     return STATUS_OK;
 }
 
-enum status hosts_refuse(const struct pipeline *p, struct error *e)
+/* Checks a pipeline without a launcher.  STATUS_INPUT: a stage names hosts. */
+static enum status refuse_hosts(const struct pipeline *p, struct error *e)
 {
     for (size_t i = 0; i < p->nstages; i++)
         if (names_hosts(&p->stages[i]))
@@ -130,4 +138,20 @@ size_t hosts_place(const struct hosts *h, const struct pipeline_stage *s, int64_
     for (const char *c = s->hosts; *c; c++)
         names += *c == ',';
     return find_named(h, s->hosts, (size_t)i % names);
+}
+
+enum status hosts_find(struct hosts *h, enum launcher launcher, const char *text,
+                       struct pipeline *p, struct error *e)
+{
+    if (!launcher)
+        return refuse_hosts(p, e);
+    enum status s = launch_check(launcher, e);
+    if (s)
+        return s;
+    char *allocated = launcher == LAUNCHER_SLURM ? slurm_hosts(e) : NULL;
+    if (launcher == LAUNCHER_SLURM && !allocated)
+        return STATUS_FAILED;
+    s = list_hosts(h, launcher, allocated ? allocated : text, p, e);
+    mem_free(allocated);
+    return s ? s : multiply_counts(h, p, e);
 }

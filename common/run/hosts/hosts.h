@@ -25,19 +25,16 @@ struct hosts {
     const char *from;   // absolute folder where bragg-run was started; NULL: the same as dir
 };
 
-/* Lists the hosts of a text, separated by commas (NULL: none), then the hosts that stages name.
+/* Lists the hosts of `text`, separated by commas, or of the Slurm allocation, and the hosts that
+ * stages name.  Multiplies the count of stages with `hosts: each`.  Without a launcher the list is
+ * empty, and no stage may name hosts.  Call hosts_close afterwards, also after
+ * an error.
  * STATUS_USAGE, or STATUS_INPUT for names in the file: a name is invalid, there are too many hosts,
- * or none.  Call hosts_close afterwards, also after an error. */
-enum status hosts_open(struct hosts *h, enum launcher launcher, const char *text,
-                       const struct pipeline *p, struct error *e);
+ * none, or too many processes; a stage names hosts without a launcher; the launcher is not in PATH.
+ * STATUS_FAILED: Slurm does not list the hosts. */
+enum status hosts_find(struct hosts *h, enum launcher launcher, const char *text,
+                       struct pipeline *p, struct error *e);
 void hosts_close(struct hosts *h);
-
-/* Multiplies the count of stages with `hosts: each` by the number of hosts.
- * STATUS_INPUT: there would be too many processes. */
-enum status hosts_multiply(const struct hosts *h, struct pipeline *p, struct error *e);
-
-/* Checks a pipeline without a launcher.  STATUS_INPUT: a stage names hosts. */
-enum status hosts_refuse(const struct pipeline *p, struct error *e);
 
 /* Returns the index of the host of process number i of a stage. */
 size_t hosts_place(const struct hosts *h, const struct pipeline_stage *s, int64_t i);

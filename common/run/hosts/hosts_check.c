@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,8 +19,7 @@
 #include "base/clock.h"
 #include "base/version.h"
 #include "run/hosts/launch.h"
-#include "run/hosts/remote.h"
-#include "run/pipeline/endpoints.h"
+#include "run/pipeline/commands.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -39,7 +39,7 @@ struct question {
     bool unshared;
 };
 
-/* --- asking -------------------------------------------------------------- */
+/* --- asking -------------------------------------------------------------------- */
 
 static bool open_pipes(int in[2], int out[2])
 {
@@ -94,13 +94,13 @@ static void ask(struct question *q, const struct hosts *h, const struct pipeline
             continue;
         if (!strchr(p->stages[i].program, '/'))
             (void)launch_say(q->orders, "program", p->stages[i].program);
-        for (size_t n = processes * endpoints_ports(p, i); n; n--, q->wanted++)
+        for (size_t n = processes * process_ports(p, i); n; n--, q->wanted++)
             (void)launch_say(q->orders, "port", NULL);
     }
     (void)launch_say(q->orders, "check", NULL);
 }
 
-/* --- answers ------------------------------------------------------------- */
+/* --- answers ------------------------------------------------------------------- */
 
 static void take_answer(struct question *q, const char *line)
 {
@@ -146,7 +146,7 @@ static void listen_to(struct question *q)
     }
 }
 
-/* --- signals -------------------------------------------------------------- */
+/* --- signals ------------------------------------------------------------------- */
 
 /* The signal that ended the check; 0: none. */
 static volatile sig_atomic_t ended_by;
@@ -186,7 +186,7 @@ static enum status say_end(struct error *e)
                                           ended_by == SIGTERM ? "SIGTERM" : "SIGHUP");
 }
 
-/* --- answers --------------------------------------------------------------- */
+/* --- answers ------------------------------------------------------------------- */
 
 /* Reads the answers of all hosts, until each has answered or ended. */
 static void listen_to_all(struct question *list, struct pollfd *polls, size_t count)
@@ -206,7 +206,7 @@ static void listen_to_all(struct question *list, struct pollfd *polls, size_t co
     }
 }
 
-/* --- requirements ---------------------------------------------------------- */
+/* --- requirements -------------------------------------------------------------- */
 
 static enum status judge(const struct question *q, const char *folder, struct error *e)
 {
@@ -312,8 +312,9 @@ enum status hosts_check(struct hosts *h, const struct pipeline *p, const char *f
                         struct error *e)
 {
     struct question *list = mem_array(h->count, sizeof *list);
-    char *file = argv_join(folder, "/", "shared", "");
-    enum status s = list && file ? STATUS_OK : error_memory(e, "the hosts");
+    char file[PATH_MAX];
+    (void)snprintf(file, sizeof file, "%s/shared", folder);
+    enum status s = list ? STATUS_OK : error_memory(e, "the hosts");
     const int made = s ? -1 : open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (s == STATUS_OK && made < 0)
         s = error_errno(e, STATUS_FAILED, "%s", file);
@@ -333,7 +334,6 @@ enum status hosts_check(struct hosts *h, const struct pipeline *p, const char *f
         s = say_end(e);
     if (made >= 0)
         (void)close(made);
-    mem_free(file);
     mem_free(list);
     return s ? s : check_addresses(h, e);
 }

@@ -1,19 +1,24 @@
-/* Submits a run as a Slurm job. */
+/* Finds the hosts of a Slurm allocation, submits a run as a job, and shows its progress with
+ * scontrol and the status of its source. */
 #include "run/hosts/slurm.h"
 
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "run/display/follow.h"
-#include "run/hosts/workdir.h"
+#include "run/local/cleanup_guard.h"
+#include "base/clock.h"
+#include "run/display/view.h"
+#include "run/local/source_monitor.h"
 
 enum { HOSTS_BYTES = 1 << 18, WORDS_SIZE = 256 };
 
@@ -42,7 +47,7 @@ char *slurm_hosts(struct error *e)
     return NULL;
 }
 
-/* --- jobs ---------------------------------------------------------------- */
+/* --- jobs ---------------------------------------------------------------------- */
 
 struct job {
     const char *name;
@@ -209,6 +214,186 @@ static void keep_number(char *words)
     words[length] = 0;
 }
 
+/* --- progress of a job --------------------------------------------------------- */
+
+static const uint64_t ASK_NS = UINT64_C(2000000000), LOOK_NS = UINT64_C(500000000);
+enum { WAIT_MS = 200, STATE_SIZE = 32, OUTPUT_SIZE = 4096, SILENT_MAX = 5 };
+
+struct job_display {
+    const char *job, *dir;
+    struct bar bar;
+    struct source_monitor monitor;
+    char endpoint[ENDPOINT_SIZE], keys[PATH_MAX];
+    bool found;              // the endpoint of its source is known
+    int signals;             // signalfd
+    char state[STATE_SIZE];  // state of the job from scontrol; "": not known yet
+    unsigned silent;         // number of requests in a row that scontrol did not answer
+    uint64_t asked_ns;
+};
+
+/* Runs a command about the job and returns its first line; "": none. */
+static void run_command(const struct job_display *f, const char *command, char *line, size_t size)
+{
+    char text[256];
+    (void)snprintf(text, sizeof text, "%s%s 2>/dev/null", command, f->job);
+    FILE *in = popen(text, "re");
+    *line = 0;
+    if (in && !fgets(line, (int)size, in))
+        *line = 0;
+    line[strcspn(line, "\n")] = 0;
+    if (in)
+        (void)pclose(in);
+}
+
+/* Updates the state of the job.  If scontrol does not know the job any more, the state remains. */
+static void ask_state(struct job_display *f, uint64_t now_ns)
+{
+    static const char key[] = "JobState=";
+    char line[OUTPUT_SIZE], state[STATE_SIZE];
+    if (f->asked_ns && now_ns - f->asked_ns < ASK_NS)
+        return;
+    f->asked_ns = now_ns;
+    run_command(f, "scontrol show job -o ", line, sizeof line);
+    const char *found = strstr(line, key);
+    f->silent = found ? 0 : f->silent + 1;
+    if (!found)
+        return;
+    found += sizeof key - 1;
+    (void)snprintf(state, sizeof state, "%.*s", (int)strcspn(found, " "), found);
+    if (strcmp(state, f->state) != 0 && strcmp(state, "COMPLETING") != 0)
+        bar_say(&f->bar, "bragg-run: job %s is %s", f->job, state);
+    memcpy(f->state, state, sizeof state);
+}
+
+static bool is_over(const struct job_display *f)
+{
+    static const char *const going[] = {"PENDING",   "RUNNING",  "COMPLETING", "CONFIGURING",
+                                        "SUSPENDED", "RESIZING", "REQUEUED",   "STOPPED",
+                                        "SIGNALING", "STAGE_OUT"};
+    bool goes = !*f->state;
+    for (size_t i = 0; i < sizeof going / sizeof *going; i++)
+        goes |= strcmp(f->state, going[i]) == 0;
+    return !goes || f->silent > SILENT_MAX;
+}
+
+/* Finds the run of the job, which may have started again. */
+static void find_source(struct job_display *f)
+{
+    char name[FIND_NAME_SIZE];
+    struct error ignored;
+    if (f->found || strcmp(f->state, "RUNNING") != 0 ||
+        find_run(f->dir, f->endpoint, name, &ignored) != STATUS_OK)
+        return;
+    f->found = true;
+    source_monitor_open(&f->monitor, f->dir, f->endpoint,
+                        find_run_keys(f->dir, f->keys) ? f->keys : NULL);
+}
+
+static void show_progress(struct job_display *f, uint64_t now_ns)
+{
+    struct run_status r;
+    find_source(f);
+    if (f->found) {
+        source_monitor_ask(&f->monitor, LOOK_NS, now_ns);
+        while (source_monitor_take(&f->monitor, &r))
+            bar_show(&f->bar, &r, now_ns);
+    }
+    if (f->found && (f->monitor.ended || strcmp(f->state, "RUNNING") != 0)) {
+        source_monitor_close(&f->monitor);
+        f->found = false;
+    }
+    if (f->found && f->monitor.connected)
+        source_monitor_wait(&f->monitor, WAIT_MS);
+    else
+        (void)usleep(WAIT_MS * 1000);
+}
+
+/* After Ctrl-C: asks the user, and returns true if the job is to be cancelled. */
+static bool wants_end(const struct job_display *f)
+{
+    char answer[OUTPUT_SIZE] = "";
+    fprintf(stderr,
+            "\nbragg-run: cancel job %s? Otherwise it continues without this program. [y/N] ",
+            f->job);
+    return fgets(answer, sizeof answer, stdin) && (*answer == 'y' || *answer == 'Y');
+}
+
+static enum status interrupted(struct job_display *f)
+{
+    char said[OUTPUT_SIZE];
+    bar_close(&f->bar);
+    if (!wants_end(f)) {
+        fprintf(stderr,
+                "bragg-run: the job continues. 'bragg-top %s' shows its progress, 'scancel %s' "
+                "ends it\n",
+                f->dir, f->job);
+        return STATUS_OK;
+    }
+    run_command(f, "scancel ", said, sizeof said);
+    return STATUS_INTERRUPTED;
+}
+
+static void read_last_line(const char *path, char *last)
+{
+    char line[OUTPUT_SIZE];
+    FILE *in = fopen(path, "re");
+    *last = 0;
+    while (in && fgets(line, sizeof line, in)) {
+        line[strcspn(line, "\n")] = 0;
+        if (*line)
+            memcpy(last, line, sizeof line);
+    }
+    if (in)
+        (void)fclose(in);
+}
+
+static enum status result_of_job(const struct job_display *f, const char *log, struct error *e)
+{
+    char last[OUTPUT_SIZE];
+    if (strcmp(f->state, "COMPLETED") == 0)
+        return STATUS_OK;
+    read_last_line(log, last);
+    return error_set(e, STATUS_FAILED, "job %s %s; %.200s ends with: %.200s", f->job,
+                     f->silent > SILENT_MAX ? "is unknown to scontrol" : "failed", log, last);
+}
+
+/* Shows the progress of job number `job`, which runs in the folder `dir`, on the terminal.  Ctrl-C
+ * asks whether to cancel the job.  If not, the job continues and STATUS_OK is returned.
+ * STATUS_INTERRUPTED: the job was cancelled.
+ * STATUS_FAILED: the job failed; the error has its state and the last line of `log`. */
+static enum status show_job(const char *job, const char *dir, const char *log, struct error *e)
+{
+    struct signalfd_siginfo info;
+    struct job_display f = {.job = job, .dir = dir};
+    sigset_t mine, before;
+    (void)sigemptyset(&mine);
+    (void)sigaddset(&mine, SIGINT);
+    (void)sigprocmask(SIG_BLOCK, &mine, &before);
+    f.signals = signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK);
+    enum status s =
+        f.signals < 0 ? error_errno(e, STATUS_FAILED, "cannot receive signals") : STATUS_OK;
+    bar_open(&f.bar, true);
+    bool stopped = false;
+    while (!s && !stopped) {
+        const uint64_t now_ns = clock_ns();
+        ask_state(&f, now_ns);
+        if (is_over(&f))
+            break;
+        show_progress(&f, now_ns);
+        stopped = read(f.signals, &info, sizeof info) == (ssize_t)sizeof info;
+    }
+    if (!s)
+        s = stopped ? interrupted(&f) : (bar_close(&f.bar), result_of_job(&f, log, e));
+    if (f.found)
+        source_monitor_close(&f.monitor);
+    if (f.signals >= 0)
+        (void)close(f.signals);
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    return s;
+}
+
+/* --- submission ---------------------------------------------------------------- */
+
 enum status slurm_begin(const char *path, const char *workdir, const char *options,
                         const char *const *argv, bool dry, bool follow, struct error *e)
 {
@@ -250,7 +435,7 @@ enum status slurm_begin(const char *path, const char *workdir, const char *optio
         s = submit(&job, script, words, e);
     if (s == STATUS_OK) {
         keep_number(words);
-        return follow && *words ? follow_job(words, dir, log, e) : s;
+        return follow && *words ? show_job(words, dir, log, e) : s;
     }
     (void)unlink(script);
     workdir_remove(dir, made);

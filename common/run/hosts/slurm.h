@@ -1,4 +1,5 @@
-/* Slurm: the hosts of the allocation in which this process runs, and submission of new jobs. */
+/* Slurm: the hosts of the allocation in which this process runs, submission of new jobs, and the
+ * progress of a job. */
 #ifndef BRAGG_RUN_SLURM_H
 #define BRAGG_RUN_SLURM_H
 
@@ -21,8 +22,10 @@ char *slurm_hosts(struct error *e);
  *   options  of sbatch, separated by blanks; NULL: none
  *   argv     of bragg-run, ended by NULL
  *   dry      only print the script
- *   follow   show the progress until the job ends, see follow.h
- * STATUS_FAILED: sbatch failed; the error is its last line, and the script is removed. */
+ *   follow   show the progress on the terminal until the job ends.  Ctrl-C asks whether to cancel
+ * the job; if not, the job continues STATUS_INTERRUPTED: the job was cancelled. STATUS_FAILED:
+ * sbatch failed; the error is its last line, and the script is removed.  Or the job that was
+ * followed failed; the error has its state and the last line of its log. */
 enum status slurm_begin(const char *path, const char *workdir, const char *options,
                         const char *const *argv, bool dry, bool follow, struct error *e);
 

@@ -16,12 +16,11 @@
 #include "link/endpoint.h"
 #include "link/run.h"
 #include "run/hosts/launch.h"
-#include "run/hosts/remote.h"
-#include "run/pipeline/program.h"
+#include "run/pipeline/find_program.h"
 
 static const uint64_t CUT_NS = UINT64_C(1000000000);  // time for a host to kill a process
 
-/* --- start --------------------------------------------------------------- */
+/* --- start --------------------------------------------------------------------- */
 
 /* In the child process: appends a word to the command line.  Nothing frees this copy. */
 static void add_word(char **argv, const char *word)
@@ -60,7 +59,7 @@ static const struct host *host_of(const struct process *p)
 /* In the child process: executes the program on this host. */
 static void become_here(const struct command *c, const struct environment *env, bool again)
 {
-    (void)setenv("XDG_RUNTIME_DIR", env->keeper->folder, 1);
+    (void)setenv("XDG_RUNTIME_DIR", env->guard->folder, 1);
     (void)setenv("BRAGG_KILLED", env->killed, 1);
     set_or_not(LOG_TERMINAL, env->bar.on ? "1" : NULL);
     log_mark_stderr(STDERR_FILENO);
@@ -71,7 +70,7 @@ static void become_here(const struct command *c, const struct environment *env, 
         add_word(c->argv, c->again);
     set_from(c);
     struct error e = {0};
-    if (share_take(&c->share, &e) != STATUS_OK)
+    if (affinity_set(&c->affinity, &e) != STATUS_OK)
         log_line(LOG_ERROR, "%s: %s", c->name, e.text);
     else if (c->workdir && chdir(c->workdir) != 0)
         log_line(LOG_ERROR, "%s: %s", c->workdir, strerror(errno));
@@ -86,7 +85,7 @@ static _Noreturn void become(const struct process *p, const struct environment *
 {
     (void)setpgid(0, 0);
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-    keeper_started(env->keeper, getpid());
+    cleanup_guard_started(env->guard, getpid());
     (void)dup2(input, STDIN_FILENO);
     (void)dup2(output, STDOUT_FILENO);
     (void)dup2(output, STDERR_FILENO);
@@ -95,7 +94,7 @@ static _Noreturn void become(const struct process *p, const struct environment *
     if (getppid() != parent)
         _exit(STATUS_FAILED);
     if (p->command->hosts)
-        launch_exec(p->command->hosts, host_of(p), &p->command->share);
+        launch_exec(p->command->hosts, host_of(p), &p->command->affinity);
     else
         become_here(p->command, env, p->restarts > 0);
     _exit(STATUS_FAILED);
@@ -152,7 +151,7 @@ enum status process_start(struct process *p, const struct environment *env, stru
     return STATUS_OK;
 }
 
-/* --- listen -------------------------------------------------------------- */
+/* --- listen -------------------------------------------------------------------- */
 
 /* Returns true for an endpoint, which a gateway prints when clients can connect. */
 static bool is_endpoint(const char *line)
@@ -329,7 +328,7 @@ void process_show_tail(const struct process *p)
     process_show_error(p);
 }
 
-/* --- end ----------------------------------------------------------------- */
+/* --- end ----------------------------------------------------------------------- */
 
 /* Sends a signal to the process group, on this or another host.  A launcher whose host does not
  * answer is killed. */
@@ -385,7 +384,7 @@ bool process_reap(struct process *p, struct environment *env)
         return false;
     (void)kill(-p->pid, SIGKILL);  // processes left in its group; the number is ours until waitpid
     (void)waitpid(p->pid, &p->status, 0);
-    keeper_ended(env->keeper, p->pid);
+    cleanup_guard_ended(env->guard, p->pid);
     process_listen(p, env);
     if (p->length)
         take_line(p, env);

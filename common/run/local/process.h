@@ -8,8 +8,8 @@
 #include <sys/types.h>
 
 #include "base/program.h"
-#include "run/display/bar.h"
-#include "run/local/keeper.h"
+#include "run/display/view.h"
+#include "run/local/cleanup_guard.h"
 #include "run/pipeline/commands.h"
 
 enum { TAIL_LINES = 40, TAIL_BYTES = 1024 };
@@ -62,10 +62,10 @@ struct process {
 
 /* State that all processes share. */
 struct environment {
-    const struct keeper *keeper;
-    char killed[KEEPER_FOLDER_SIZE + 16];  // file that lists processes killed from outside
-    sigset_t mask;                         // signal mask at the start of bragg-run
-    bool verbose, quiet;                   // show all lines immediately; show errors only
+    const struct cleanup_guard *guard;
+    char killed[PRIVATE_FOLDER_SIZE + 16];  // file that lists processes killed from outside
+    sigset_t mask;                          // signal mask at the start of bragg-run
+    bool verbose, quiet;                    // show all lines immediately; show errors only
     const struct process *latest;  // the latest line shown is the error of this process; or NULL
     struct bar bar;
 };

@@ -10,18 +10,35 @@
 #ifndef BRAGG_RUN_RESTART_H
 #define BRAGG_RUN_RESTART_H
 
-#include "run/local/lookout.h"
-#include "run/local/oom.h"
-#include "run/local/process.h"
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-enum { FRUITLESS_MAX = 10 };  // so many deaths in a row without a finished frame end the run
+#include "run/local/process.h"
+#include "run/local/source_monitor.h"
+
+/* Detects that the system killed a process for lack of memory, with the counters of the control
+ * group. */
+struct oom {
+    char path[PATH_MAX];  // file with a line "oom_kill N"; "": none
+    uint64_t seen;        // number of these kills that were reported already
+};
+
+/* Finds the control group of memory.  `groups`: a file like /proc/self/cgroup.  `root`: where
+ * control groups are mounted, of version 1, 2 or both. */
+void oom_open(struct oom *o, const char *groups, const char *root);
+
+/* Returns true once for each kill since oom_open. */
+bool oom_happened(struct oom *o);
+
+enum { FRUITLESS_MAX = 10 };  // this many deaths in a row without a finished frame end the run
 
 struct restarts {
     size_t count;
     struct process *processes;  // borrowed
     struct process *source;     // one of `processes`; NULL: unknown
     struct environment *env;    // borrowed
-    struct lookout lookout;
+    struct source_monitor monitor;
     struct oom oom;
     uint64_t pause_ns, source_pause_ns;  // longest pause before a restart
     uint64_t silence_ns;                 // a source that is silent for this time is frozen
@@ -35,6 +52,7 @@ struct restarts {
     const struct process *hopeless;      // died FRUITLESS_MAX times without a frame; NULL: none
 };
 
+/* Prepares restarts of `count` processes, and finds the source among them. */
 void restarts_open(struct restarts *r, struct process *processes, size_t count,
                    struct environment *env);
 
@@ -50,14 +68,14 @@ void restarts_hear(struct restarts *r, const struct run_status *s, uint64_t now_
 /* Returns true if the `restart` of its stage allows another restart. */
 bool restarts_allow(const struct process *p);
 
-enum restart_verdict {
+enum restart_decision {
     RESTART_YES,    // it will be restarted; start_ns is set
     RESTART_NO,     // it has failed and will not be restarted
     RESTART_DOUBT,  // not decided yet, because the source may have excluded it: call again
 };
 
 /* Decides about a process that has failed while the run continues. */
-enum restart_verdict restarts_try(struct restarts *r, struct process *p, uint64_t now_ns);
+enum restart_decision restarts_try(struct restarts *r, struct process *p, uint64_t now_ns);
 
 /* Returns the number of frames of the run: as the source has reported, or as its --frames.
  * UINT64_MAX: unknown. */

@@ -1,17 +1,21 @@
-/* The main loop of bragg-run: starts, watches and ends the processes. */
+/*
+ * The main loop of bragg-run: starts, watches and ends the processes, and finds out which one
+ * caused a failure.
+ */
 #include "run/local/supervisor.h"
 
+#include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "run/display/followers.h"
 #include "run/local/process.h"
-#include "run/local/verdict.h"
 
 #define MS UINT64_C(1000000)
 
@@ -44,7 +48,7 @@ struct supervisor {
     uint64_t kill_ns;  // when to kill them; 0: never
 };
 
-/* --- signals ------------------------------------------------------------- */
+/* --- signals ------------------------------------------------------------------- */
 
 /* Receives signals through a file.  Signals that were ignored at the start stay ignored. */
 static enum status take_signals(struct supervisor *s, struct error *e)
@@ -125,7 +129,7 @@ static void on_signals(struct supervisor *s)
     }
 }
 
-/* --- ends of processes --------------------------------------------------- */
+/* --- ends of processes --------------------------------------------------------- */
 
 /* Returns true if the source, or a sink, has reported that all frames are acknowledged.  A pipeline
  * without a source needs no report. */
@@ -280,13 +284,29 @@ static void check_times(struct supervisor *s, uint64_t now)
     }
 }
 
+/* Returns true if clients can connect to the stage, or all its processes have ended with status 0:
+ * client programs (key `after`) may start. */
+static bool may_start_clients(const struct process *processes, size_t count,
+                              const struct pipeline_stage *stage)
+{
+    bool ready = false, ended = true;
+    for (size_t i = 0; i < count; i++) {
+        const struct process *p = &processes[i];
+        if (p->command->stage != stage)
+            continue;
+        ready |= p->ready;
+        ended &= p->ended_ns && !p->pid && !p->start_ns && p->status == 0;
+    }
+    return ready || ended;
+}
+
 /* Starts client programs whose stage is ready; each is started once. */
-static void start_followers(struct supervisor *s)
+static void start_clients(struct supervisor *s)
 {
     for (size_t i = 0; i < s->count; i++) {
         struct process *p = &s->processes[i];
         if (p->command->after && !p->begun_ns && (!s->stopping || is_spared(s, p)) &&
-            followers_may_start(s->processes, s->count, p->command->after))
+            may_start_clients(s->processes, s->count, p->command->after))
             p->start_ns = 1;
     }
 }
@@ -304,7 +324,203 @@ static enum status start_due(struct supervisor *s, uint64_t now, struct error *e
     return STATUS_OK;
 }
 
-/* --- the loop ------------------------------------------------------------ */
+/* --- the cause of a failure ---------------------------------------------------- */
+
+/* Returns the first process whose output no stage reads; NULL: none. */
+static const struct process *find_unheard(const struct restarts *r)
+{
+    size_t i = 0;
+    while (i < r->count && !r->processes[i].unheard)
+        i++;
+    return i < r->count ? &r->processes[i] : NULL;
+}
+
+/* Returns true if a failure does not count because the process was no longer needed: it was asked
+ * to end, it gave up waiting for the others, or it was killed when it could have been restarted. */
+static bool came_late(const struct supervisor *s, const struct process *p)
+{
+    if (p->command->after)
+        return p->asked;
+    if (!s->complete || p->asked)
+        return s->complete;
+    const bool forgiven =
+        WIFSIGNALED(p->status) ? restarts_allow(p) : WEXITSTATUS(p->status) == STATUS_FAILED;
+    return p->ended_ns >= s->complete_ns && forgiven;
+}
+
+/* Returns the time of a failure: that of the first error line, which is printed before other
+ * processes learn of the failure, or else that of the end. */
+static uint64_t failed_ns(const struct process *p)
+{
+    return p->failed_ns ? p->failed_ns : p->ended_ns;
+}
+
+/* Returns the process that caused the failure; NULL: no process failed.  In this order:
+ *   1. the first process that was killed, unless another one printed its error long before
+ *   2. the first process that failed with a message; others end after it without a message
+ *   3. the first process that failed */
+static const struct process *find_culprit(const struct supervisor *s)
+{
+    static const uint64_t LONG_NS = UINT64_C(200000000);  // a death may stay unnoticed so long
+    const struct restarts *r = &s->restarts;
+    const struct process *killed = NULL, *speaker = NULL, *first = NULL;
+    if (r->hopeless)
+        return r->hopeless;
+    for (size_t i = 0; i < r->count; i++) {
+        const struct process *p = &r->processes[i];
+        if (!process_failed(p) || p->life.forgiven || came_late(s, p))
+            continue;
+        if (WIFSIGNALED(p->status) && !p->asked && (!killed || p->ended_ns < killed->ended_ns))
+            killed = p;
+        if (p->spoke_ns && (!speaker || failed_ns(p) < failed_ns(speaker)))
+            speaker = p;
+        if (!first || p->ended_ns < first->ended_ns)
+            first = p;
+    }
+    if (killed && speaker && speaker->failed_ns && speaker->failed_ns + LONG_NS < killed->ended_ns)
+        return speaker;
+    return killed ? killed : speaker ? speaker : first;
+}
+
+/* Returns true if all frames and all client programs are finished.  A Ctrl-C then only ended the
+ * page of --view. */
+static bool is_done(const struct supervisor *s)
+{
+    bool done = s->complete;
+    for (size_t i = 0; i < s->restarts.count && done; i++)
+        done = !s->restarts.processes[i].command->after || s->restarts.processes[i].ended_ns;
+    return done;
+}
+
+/* Returns true if a process failed only because of a Ctrl-C: it was ended by it, it ended after the
+ * others without a message, or it would have been restarted. */
+static bool was_interrupted(const struct process *p)
+{
+    if (WIFSIGNALED(p->status))
+        return WTERMSIG(p->status) == SIGINT || restarts_allow(p);
+    return !p->spoke_ns;
+}
+
+/* Maps the exit status of any program to a status of braggpipe. */
+static enum status status_of(const struct process *p)
+{
+    if (!WIFEXITED(p->status))
+        return STATUS_FAILED;
+    switch (WEXITSTATUS(p->status)) {
+    case STATUS_USAGE:
+        return STATUS_USAGE;
+    case STATUS_INPUT:
+        return STATUS_INPUT;
+    case STATUS_INTERRUPTED:
+        return STATUS_INTERRUPTED;
+    default:
+        return STATUS_FAILED;
+    }
+}
+
+static void show_warnings(const struct supervisor *s)
+{
+    const struct restarts *r = &s->restarts;
+    for (size_t i = 0; i < r->count && !s->settings->quiet && !s->settings->verbose; i++)
+        process_show_tail(&r->processes[i]);
+}
+
+/* Prints the errors of other processes first, then those of the process that caused the failure. */
+static void show_failure(const struct supervisor *s, const struct process *culprit)
+{
+    const struct restarts *r = &s->restarts;
+    for (size_t i = 0; i < r->count && !s->settings->verbose; i++)
+        if (&r->processes[i] != culprit && process_failed(&r->processes[i]) &&
+            !r->processes[i].life.forgiven)
+            process_show_error(&r->processes[i]);
+    if (!s->settings->verbose && (culprit->failed_ns || !culprit->command->wrapped))
+        process_show_tail(culprit);
+    else if (r->env->latest != culprit)
+        process_show_cause(culprit);
+}
+
+/* Reports an abandoned frame as the cause. */
+static enum status blame_frame(const struct supervisor *s, struct error *e)
+{
+    const struct given_up *g = &s->restarts.given_up;
+    const struct process *p = s->restarts.killed_last;
+    if (p)
+        show_failure(s, p);
+    return error_set(e, STATUS_FAILED,
+                     "frame %" PRIu64 " was abandoned: %" PRIu64
+                     " process%s%s%s died while processing it",
+                     g->frame, g->deaths, g->deaths > 1 ? "es" : "", p ? " of stage " : "",
+                     p ? p->command->stage->name : "");
+}
+
+static enum status blame_process(const struct supervisor *s, const struct process *p,
+                                 struct error *e)
+{
+    char fate[64];
+    const bool hopeless = p == s->restarts.hopeless;
+    const char *name = WIFSIGNALED(p->status) ? strsignal(WTERMSIG(p->status)) : "";
+    const bool named =
+        WIFSIGNALED(p->status) && !p->life.reason && !p->life.starved && !p->life.cut;
+    restarts_fate(p, fate, sizeof fate);
+    show_failure(s, p);
+    if (named && p->asked && p->spoke_ns)
+        return error_set(e, STATUS_FAILED, "stage %s failed, and did not end by itself",
+                         p->command->name);
+    return error_set(e, status_of(p), "stage %s %s%s%s%s%s", p->command->name, fate,
+                     named ? " (" : "", named ? name : "", named ? ")" : "",
+                     hopeless ? ", ten times in a row without a finished frame" : "");
+}
+
+/* Reports a stage that ended before the source reported all frames as acknowledged. */
+static enum status blame_deserter(const struct supervisor *s, struct error *e)
+{
+    const struct restarts *r = &s->restarts;
+    const struct process *p = s->deserter;
+    char total[32] = "";
+    const uint64_t planned = restarts_planned(r);
+    if (planned != UINT64_MAX)
+        (void)snprintf(total, sizeof total, " of %" PRIu64, planned);
+    show_failure(s, p);
+    return error_set(e, STATUS_FAILED, "stage %s ended after %" PRIu64 "%s frames, with status 0",
+                     p->command->name, r->acknowledged, total);
+}
+
+/* Returns true if the process failed with a message before the user asked for the end. */
+static bool failed_before(const struct supervisor *s, const struct process *culprit)
+{
+    return culprit && culprit->spoke_ns && s->asked_ns && failed_ns(culprit) < s->asked_ns;
+}
+
+/* Prints the messages of the process that caused a failure, or the warnings of all processes if
+ * there was none.  Returns the exit status of the run; *e is the last line on the screen. */
+static enum status find_exit_cause(const struct supervisor *s, struct error *e)
+{
+    const struct process *culprit = find_culprit(s), *unheard = find_unheard(&s->restarts);
+    if (unheard)
+        return error_set(
+            e, STATUS_USAGE,
+            "no stage reads the output of '%s'. Add one, such as bragg-write for images",
+            unheard->command->name);
+    const bool asked = !failed_before(s, culprit);
+    if (s->ended_by && asked)
+        return error_set(e, STATUS_FAILED, "ended by signal %d (%s)", s->ended_by,
+                         s->ended_by == SIGTERM ? "SIGTERM" : "SIGHUP");
+    if ((s->interrupts > 1 && asked) || (culprit && status_of(culprit) == STATUS_INTERRUPTED) ||
+        (s->interrupts && asked && culprit && !s->restarts.hopeless && was_interrupted(culprit)))
+        return STATUS_INTERRUPTED;
+    if (s->deserter && (!culprit || culprit->asked || !culprit->spoke_ns))
+        return blame_deserter(s, e);
+    if (!culprit) {
+        show_warnings(s);
+        return s->interrupts && !is_done(s) ? STATUS_INTERRUPTED : STATUS_OK;
+    }
+    if (s->restarts.given_up.deaths && !WIFSIGNALED(culprit->status) &&
+        status_of(culprit) == STATUS_FAILED)
+        return blame_frame(s, e);
+    return blame_process(s, culprit, e);
+}
+
+/* --- the loop ------------------------------------------------------------------ */
 
 static bool is_alive(const struct supervisor *s)
 {
@@ -316,7 +532,7 @@ static bool is_alive(const struct supervisor *s)
 
 static void stop_unheard(struct supervisor *s)
 {
-    if (!s->stopping && verdict_unheard(&s->restarts))
+    if (!s->stopping && find_unheard(&s->restarts))
         stop(s, 0);
 }
 
@@ -344,9 +560,9 @@ static void turn(struct supervisor *s)
     for (size_t i = 0; i < s->count; i++)
         if (process_reap(&s->processes[i], &s->env))
             on_end(s, &s->processes[i]);
-    start_followers(s);
+    start_clients(s);
     restarts_turn(&s->restarts, clock_ns());
-    growth_turn(s->settings->growth, &s->restarts, s->stopping || s->interrupts, clock_ns());
+    scale_turn(s->settings->scale, &s->restarts, s->stopping || s->interrupts, clock_ns());
     s->count = s->restarts.count;
     check_doubts(s);
     check_deserters(s, clock_ns());
@@ -367,15 +583,7 @@ static enum status run(struct supervisor *s, struct error *e)
     }
     restarts_close(&s->restarts);
     bar_close(&s->env.bar);
-    const struct ending end = {.restarts = &s->restarts,
-                               .settings = s->settings,
-                               .interrupts = s->interrupts,
-                               .ended_by = s->ended_by,
-                               .asked_ns = s->asked_ns,
-                               .deserter = s->deserter,
-                               .complete = s->complete,
-                               .complete_ns = s->complete_ns};
-    status = status ? status : verdict(&end, e);
+    status = status ? status : find_exit_cause(s, e);
     if (s->settings->ended)
         s->settings->ended(s->settings->owner, s->processes, s->count);
     return status;
@@ -388,10 +596,10 @@ enum status supervise(const struct commands *commands, const struct supervisor_s
     enum status status = take_signals(&s, e);
     if (status)
         return status;
-    s.env.keeper = settings->keeper;
+    s.env.guard = settings->guard;
     s.env.verbose = settings->verbose;
     s.env.quiet = settings->quiet;
-    (void)snprintf(s.env.killed, sizeof s.env.killed, "%s/bragg.killed", settings->keeper->folder);
+    (void)snprintf(s.env.killed, sizeof s.env.killed, "%s/bragg.killed", settings->guard->folder);
     bar_open(&s.env.bar, !settings->quiet);
     s.processes = mem_array(commands->room, sizeof *s.processes);
     s.polls = mem_array(commands->room + 1, sizeof *s.polls);

@@ -4,16 +4,16 @@
 
 #include <stdbool.h>
 
-#include "run/display/growth.h"
-#include "run/local/keeper.h"
+#include "run/local/cleanup_guard.h"
 #include "run/local/process.h"
+#include "run/local/scale.h"
 #include "run/pipeline/commands.h"
 
 struct supervisor_settings {
-    const struct keeper *keeper;
-    struct growth *growth;  // handles --add and --remove
-    bool verbose;           // show messages of stages immediately
-    bool quiet;             // no progress bar, no warnings of stages
+    const struct cleanup_guard *guard;
+    struct scale *scale;  // handles --add and --remove
+    bool verbose;         // show messages of stages immediately
+    bool quiet;           // no progress bar, no warnings of stages
 
     /* Called with all processes after they have ended, before they are freed.  NULL: not called. */
     void (*ended)(void *owner, const struct process *processes, size_t count);

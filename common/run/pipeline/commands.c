@@ -1,6 +1,7 @@
 /* Makes the command lines of all processes of a pipeline. */
 #include "run/pipeline/commands.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,11 +10,247 @@
 #include "base/opt.h"
 #include "base/text.h"
 #include "run/hosts/hosts.h"
-#include "run/pipeline/argv.h"
-#include "run/pipeline/endpoints.h"
-#include "run/pipeline/program.h"
+#include "run/pipeline/find_program.h"
 
-/* --- command lines ------------------------------------------------------- */
+/* --- a command line that is built word by word --------------------------------- */
+
+struct argv {
+    char **list;  // owned, with its words; ended by NULL, with room for one more word
+    size_t count, capacity;
+    bool failed;  // memory ran out; the list is then incomplete
+};
+
+/* Appends a word and takes ownership of it; it comes from mem_array.  NULL sets `failed`. */
+static void argv_add(struct argv *w, char *word)
+{
+    /* room for the NULL, and for the extra word of a restart */
+    char **list = mem_grow(w->list, w->count, 3, sizeof *list, &w->capacity);
+    w->list = list ? list : w->list;
+    if (!word || !list || w->failed) {
+        w->failed = true;
+        mem_free(word);
+        return;
+    }
+    w->list[w->count++] = word;
+}
+
+/* Returns the concatenation of four texts; the caller frees it with mem_free.  NULL: no memory. */
+static char *argv_join(const char *a, const char *b, const char *c, const char *d)
+{
+    const size_t size = strlen(a) + strlen(b) + strlen(c) + strlen(d) + 1;
+    char *text = mem_array(size, 1);
+    if (text)
+        (void)snprintf(text, size, "%s%s%s%s", a, b, c, d);
+    return text;
+}
+
+/* Appends copies of the words of a text, which are separated by blanks. */
+static void argv_add_words(struct argv *w, const char *text)
+{
+    while (*(text += strspn(text, " \t"))) {
+        const size_t length = strcspn(text, " \t");
+        char *word = mem_array(length + 1, 1);
+        if (word)
+            memcpy(word, text, length);
+        argv_add(w, word);
+        text += length;
+    }
+}
+
+/* Writes the name of process number i of a stage: NAME or NAME.i+1. */
+static void process_name(const struct pipeline_stage *s, int64_t i, char name[PROCESS_NAME_SIZE])
+{
+    if (s->count > 1)
+        (void)snprintf(name, PROCESS_NAME_SIZE, "%s.%d", s->name, (int)i + 1);
+    else
+        (void)snprintf(name, PROCESS_NAME_SIZE, "%s", s->name);
+}
+
+static const char INPUT[] = ".in";
+
+/* --- endpoints: which process binds -------------------------------------------- */
+
+/* Returns true if stage number i can get more processes during the run: it is directly after the
+ * source, and it and the stages after it are programs of braggpipe. */
+static bool may_grow(const struct pipeline *p, int i)
+{
+    const struct pipeline_stage *source = pipeline_source(p);
+    bool may =
+        source && p->stages[i].input == source - p->stages && pipeline_is_ours(&p->stages[i]);
+    for (size_t k = 0; k < p->nstages && may; k++)
+        may = p->stages[k].input != i ||
+              (pipeline_is_ours(&p->stages[k]) && p->stages[k].count <= OPT_TEXTS_MAX);
+    return may;
+}
+
+/* Returns true if stage number i binds its input.  A stage after workers does, so that workers bind
+ * nothing.  Otherwise, on several hosts the stage with fewer processes binds, so that few ports are
+ * needed; on one host the stage before binds, unless it has too many processes to be listed. */
+static bool binds_in(const struct pipeline *p, size_t i, bool one_host)
+{
+    const int input = p->stages[i].input;
+    if (input < 0 || may_grow(p, input))
+        return input >= 0;
+    const int64_t before = p->stages[input].count;
+    return before > p->stages[i].count && (!one_host || before > OPT_TEXTS_MAX);
+}
+
+/* Returns true if stage number i binds its output, for one of the stages after it. */
+static bool binds_out(const struct pipeline *p, size_t i, bool one_host)
+{
+    for (size_t k = 0; k < p->nstages; k++)
+        if (p->stages[k].input == (int)i && !binds_in(p, k, one_host))
+            return true;
+    return false;
+}
+
+/* --- endpoints: one host ------------------------------------------------------- */
+
+/* Appends an option with a socket in the private folder.  `suffix`: INPUT for the input socket. */
+static void add_socket(struct argv *w, const char *option, const char *folder,
+                       const struct pipeline_stage *s, int64_t i, const char *suffix)
+{
+    char name[PROCESS_NAME_SIZE + 8];
+    process_name(s, i, name);
+    (void)strcat(name, suffix);
+    argv_add(w, argv_join(option, folder, "/", name));
+}
+
+static void add_sockets(struct argv *w, const struct pipeline *p, size_t index, int64_t i,
+                        const char *folder)
+{
+    const struct pipeline_stage *own = &p->stages[index];
+    const bool listens = binds_in(p, index, true);
+    if (listens)
+        add_socket(w, "--in=@ipc://", folder, own, i, INPUT);
+    for (int64_t k = 0; own->input >= 0 && !listens && k < p->stages[own->input].count; k++)
+        add_socket(w, "--in=ipc://", folder, &p->stages[own->input], k, "");
+    if (binds_out(p, index, true))
+        add_socket(w, "--out=@ipc://", folder, own, i, "");
+    for (size_t k = 0; k < p->nstages; k++)
+        for (int64_t m = 0;
+             p->stages[k].input == (int)index && binds_in(p, k, true) && m < p->stages[k].count;
+             m++)
+            add_socket(w, "--out=ipc://", folder, &p->stages[k], m, INPUT);
+    if (own == pipeline_source(p) && !pipeline_has(own, "control"))
+        argv_add(w, argv_join("--control=ipc://", folder, "/", "control"));
+}
+
+/* --- endpoints: several hosts -------------------------------------------------- */
+
+/* Returns true if the processes of stage number i bind a socket. */
+static bool binds_any(const struct pipeline *p, size_t i, bool one_host)
+{
+    return binds_out(p, i, one_host) || binds_in(p, i, one_host) ||
+           &p->stages[i] == pipeline_source(p);
+}
+
+size_t process_ports(const struct pipeline *p, size_t i)
+{
+    return p->stages[i].after >= 0
+               ? 0
+               : (size_t)binds_out(p, i, false) + (size_t)binds_in(p, i, false) +
+                     (&p->stages[i] == pipeline_source(p));
+}
+
+/* Returns the place of process number i, from 0, of stage number `index`.  A process that was added
+ * during the run has a place without host and ports. */
+static const struct place *placement_of(const struct placement *l, size_t index, int64_t i)
+{
+    static const struct place none = {0};
+    return i < l->counts[index] ? &l->list[l->first[index] + (size_t)i] : &none;
+}
+
+/* Assigns ports to one process; *used counts the assigned ports of its host. */
+static enum status give_ports(struct place *place, const struct pipeline *p, size_t i, size_t *used,
+                              struct error *e)
+{
+    const struct host *host = place->host;
+    const size_t wanted = process_ports(p, i);
+    if (*used + wanted > host->nports)
+        return error_set(e, STATUS_FAILED, "host '%s' reported too few free ports", host->name);
+    const bool takes_part = p->stages[i].after < 0;
+    if (takes_part && binds_out(p, i, false))
+        place->out = host->ports[(*used)++];
+    if (takes_part && binds_in(p, i, false))
+        place->in = host->ports[(*used)++];
+    if (&p->stages[i] == pipeline_source(p))
+        place->control = host->ports[(*used)++];
+    return STATUS_OK;
+}
+
+enum status placement_make(struct placement *l, const struct pipeline *p, const struct hosts *hosts,
+                           struct error *e)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < p->nstages; i++)
+        total += (size_t)p->stages[i].count;
+    size_t *used = mem_array(hosts->count, sizeof *used);
+    *l = (struct placement){.list = mem_array(total, sizeof *l->list)};
+    enum status s = used && l->list ? STATUS_OK : error_memory(e, "the placement");
+    for (size_t i = 0; i < p->nstages; i++) {
+        l->first[i] = l->count;
+        l->counts[i] = p->stages[i].count;
+        for (int64_t k = 0; k < p->stages[i].count && s == STATUS_OK; k++) {
+            const size_t at = hosts_place(hosts, &p->stages[i], k);
+            struct place *place = &l->list[l->count++];
+            place->host = &hosts->list[at];
+            s = give_ports(place, p, i, &used[at], e);
+        }
+    }
+    mem_free(used);
+    return s;
+}
+
+void placement_free(struct placement *l)
+{
+    mem_free(l->list);
+    *l = (struct placement){0};
+}
+
+static void add_tcp(struct argv *w, const char *option, const struct host *host, int port)
+{
+    char tail[16];
+    const bool six = strchr(host->address, ':') != NULL;
+    (void)snprintf(tail, sizeof tail, "%s:%d", six ? "]" : "", port);
+    argv_add(w, argv_join(option, six ? "tcp://[" : "tcp://", host->address, tail));
+}
+
+static void add_ports(struct argv *w, const struct pipeline *p, size_t index, int64_t i,
+                      const struct placement *l)
+{
+    const struct place *own = placement_of(l, index, i);
+    const int input = p->stages[index].input;
+    if (own->in)
+        add_tcp(w, "--in=@", own->host, own->in);
+    for (int64_t k = 0; input >= 0 && !own->in && k < p->stages[input].count; k++) {
+        const struct place *up = placement_of(l, (size_t)input, k);
+        add_tcp(w, "--in=", up->host, up->out);
+    }
+    if (own->out)
+        add_tcp(w, "--out=@", own->host, own->out);
+    for (size_t k = 0; k < p->nstages; k++)
+        for (int64_t m = 0;
+             p->stages[k].input == (int)index && binds_in(p, k, false) && m < p->stages[k].count;
+             m++) {
+            const struct place *down = placement_of(l, k, m);
+            add_tcp(w, "--out=", down->host, down->in);
+        }
+    if (own->control && !pipeline_has(&p->stages[index], "control"))
+        add_tcp(w, "--control=", own->host, own->control);
+}
+
+/* Appends the options --in, --out and --control of process number i of stage number `index`. */
+static void add_endpoints(struct argv *w, const struct pipeline *p, size_t index, int64_t i,
+                          const struct command_settings *settings)
+{
+    if (settings->placement)
+        add_ports(w, p, index, i, settings->placement);
+    else
+        add_sockets(w, p, index, i, settings->folder);
+}
+
+/* --- command lines ------------------------------------------------------------- */
 
 char *command_file(const char *folder, const char *name, const char *kind)
 {
@@ -88,7 +325,7 @@ static enum status add_wraps(struct argv *w, struct command *c,
 static void add_ours(struct argv *w, const struct pipeline *p, size_t index, int64_t i,
                      struct command *c, const struct command_settings *settings)
 {
-    endpoints_add(w, p, index, i, settings);
+    add_endpoints(w, p, index, i, settings);
     add_groups(w, p, c);
     if (settings->keys && pipeline_takes_keys(c->stage))
         argv_add(w, argv_join("--keys=", settings->keys, "", ""));
@@ -138,13 +375,13 @@ static size_t host_of(const struct command *c)
 
 /* Assigns CPUs and GPUs to a process: those after the ones of earlier processes on the same host.
  */
-static void share_out(const struct commands *all, struct command *c)
+static void assign_affinity(const struct commands *all, struct command *c)
 {
-    c->share = (struct share){.cpus = c->stage->cpus, .gpus = c->stage->gpus};
+    c->affinity = (struct affinity){.cpus = c->stage->cpus, .gpus = c->stage->gpus};
     for (const struct command *other = all->list; other < c; other++)
         if (host_of(other) == host_of(c)) {
-            c->share.first_cpu += other->share.cpus;
-            c->share.first_gpu += other->share.gpus;
+            c->affinity.first_cpu += other->affinity.cpus;
+            c->affinity.first_gpu += other->affinity.gpus;
         }
 }
 
@@ -171,9 +408,9 @@ static enum status make_one(struct command *c, const struct pipeline *p, size_t 
     c->before = s->input >= 0 ? &p->stages[s->input] : NULL;
     c->after = s->after >= 0 ? &p->stages[s->after] : NULL;
     c->workdir = settings->workdir;
-    endpoints_name(s, i, c->name);
+    process_name(s, i, c->name);
     c->number = i;
-    c->movable = !endpoints_are_bound(p, index, !settings->placement);
+    c->movable = !binds_any(p, index, !settings->placement);
     c->hosts = settings->hosts;
     if (s->count > 1)
         (void)snprintf(c->worker, sizeof c->worker, "%d", (int)i);
@@ -232,7 +469,7 @@ enum status commands_make(struct commands *c, const struct pipeline *p,
             struct command *one = &c->list[c->count++];
             s = make_one(one, p, i, k, settings, e);
             one->beside = c->beside;
-            share_out(c, one);
+            assign_affinity(c, one);
         }
     return s;
 }
@@ -249,7 +486,7 @@ enum status commands_add(struct commands *c, const struct pipeline *p, struct pi
     }
     const enum status s = make_one(one, p, (size_t)(stage - p->stages), number, settings, e);
     one->beside = c->beside;
-    share_out(c, one);
+    assign_affinity(c, one);
     c->count++;
     return s;
 }
@@ -266,7 +503,7 @@ void commands_free(struct commands *c)
     *c = (struct commands){0};
 }
 
-/* --- for a shell --------------------------------------------------------- */
+/* --- for a shell --------------------------------------------------------------- */
 
 /* Prints a word, in quotes if the shell needs them. */
 static void print_word(const char *word, FILE *out)

@@ -1,8 +1,15 @@
 /*
  * The processes of a pipeline and their command lines.
  *
- * A process is called NAME, or NAME.1, NAME.2 ... if its stage has several.  endpoints.h decides
- * which process binds a socket and which processes connect to it.
+ * A process is called NAME, or NAME.1, NAME.2 ... if its stage has several.
+ *
+ * The command lines say where each process listens (binds), and to which processes it connects.  On
+ * one host the endpoints are sockets in the private folder.  With a launcher they are tcp ports
+ * that are free on the host of the process that binds.
+ *
+ * The workers (the stage directly after the source) bind nothing: the stages before and after them
+ * bind.  More workers can therefore join during a run.  Between other stages the upper one binds;
+ * on several hosts the stage with fewer processes binds, so that few ports are needed.
  */
 #ifndef BRAGG_RUN_COMMANDS_H
 #define BRAGG_RUN_COMMANDS_H
@@ -10,11 +17,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "run/hosts/hosts.h"
+#include "run/pipeline/cpu_affinity.h"
 #include "run/pipeline/pipeline.h"
-#include "run/pipeline/share.h"
-
-struct hosts;
-struct placement;
 
 enum { COMMANDS_MORE_MAX = PIPELINE_COUNT_MAX };  // processes that --add may start during a run
 
@@ -24,6 +29,19 @@ enum { WRAPS_MAX = 64, PROCESS_NAME_SIZE = PIPELINE_NAME_SIZE + 12 };
 struct wrap {
     const struct pipeline_stage *stage;
     const char *command;  // borrowed; words separated by blanks
+};
+
+/* Host of a process, and the ports that it binds there; 0: none. */
+struct place {
+    const struct host *host;
+    int out, in, control;
+};
+
+struct placement {
+    struct place *list;  // owned; the processes at the start of the run, in the order of the file
+    size_t count;
+    size_t first[PIPELINE_STAGES_MAX];    // index in `list` of the first process of each stage
+    int64_t counts[PIPELINE_STAGES_MAX];  // number of processes of each stage
 };
 
 struct command_settings {
@@ -45,7 +63,7 @@ struct command {
     const char *beside;   // absolute folder where input files are searched last; NULL: none
     const struct pipeline_stage *after;  // client program: stage it waits for; NULL: a stage
     const struct hosts *hosts;           // it runs on one of these; NULL: on this host
-    struct share share;                  // its CPUs and GPUs
+    struct affinity affinity;            // its CPUs and GPUs
     int64_t number;                      // number among the processes of its stage, from 0
     bool movable;                        // binds nothing, so it can run on any of its hosts
     bool last;                           // sink
@@ -67,6 +85,16 @@ struct commands {
     struct command *list;  // owned; processes in the order of the file, then those of --add.  The
                            // list is never moved
 };
+
+/* Returns the number of ports that a process of stage number i binds on several hosts. */
+size_t process_ports(const struct pipeline *p, size_t i);
+
+/* Assigns hosts and ports to all processes; the hosts have reported their free ports.
+ * STATUS_FAILED: no memory, or a host reported too few ports.
+ * Call placement_free afterwards, also after an error. */
+enum status placement_make(struct placement *l, const struct pipeline *p, const struct hosts *hosts,
+                           struct error *e);
+void placement_free(struct placement *l);
 
 /* Makes the command lines.  Programs are searched in the folder of this executable, then in PATH.
  * With --wrap the timeouts of all stages become one day.

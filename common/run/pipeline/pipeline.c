@@ -1,288 +1,357 @@
-/* Converts the texts of a pipeline file into stages, and checks them. */
+/* Questions about the stages of a pipeline, and the changes that the command line makes to them. */
 #include "run/pipeline/pipeline.h"
 
-#include <stdarg.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/opt.h"
-#include "io/text/textfile.h"
-#include "run/pipeline/pipeline_yaml.h"
+#include "run/pipeline/find_program.h"
 
-struct reader {
-    struct pipeline *pipeline;
-    struct yaml_stages yaml;
-};
+/* --- questions: source, sinks, groups, keys ------------------------------------ */
 
-__attribute__((format(printf, 5, 6))) static enum status
-wrong(const struct reader *r, size_t i, enum yaml_key key, struct error *e, const char *format, ...)
+struct pipeline_stage *pipeline_find(const struct pipeline *p, const char *name, size_t length)
 {
-    char text[300];
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    return error_set(e, STATUS_INPUT, "%s:%ld: %s", r->pipeline->path, r->yaml.stage[i].line[key],
-                     text);
+    for (size_t i = 0; i < p->nstages; i++)
+        if (strlen(p->stages[i].name) == length && memcmp(p->stages[i].name, name, length) == 0)
+            return &p->stages[i];
+    return NULL;
 }
 
-/* Reads a whole number.  Leaves *value unchanged if the key is missing. */
-static enum status read_int(const struct reader *r, size_t i, enum yaml_key key, int64_t min,
-                            int64_t max, int64_t *value, struct error *e)
+bool pipeline_is_last(const struct pipeline *p, size_t i)
 {
-    struct error inner = {0};
-    const char *text = r->yaml.stage[i].value[key];
-    if (text && text[0] == '0' && text[1] >= '0' && text[1] <= '9')
-        return wrong(r, i, key, e,
-                     "%s: '%.40s' begins with 0, which some YAML readers take as octal; expected "
-                     "a decimal number without leading 0",
-                     yaml_key_names[key], text);
-    if (!text || parse_int(text, min, max, yaml_key_names[key], value, &inner) == STATUS_OK)
-        return STATUS_OK;
-    return wrong(r, i, key, e, "%s", inner.text);
+    for (size_t k = 0; k < p->nstages; k++)
+        if (p->stages[k].input == (int)i)
+            return false;
+    return p->stages[i].after < 0;
 }
 
-/* Checks that args do not contain the option of a key as well: two values would be ambiguous. */
-static enum status check_twice(const struct reader *r, size_t i, enum yaml_key key, struct error *e)
+bool pipeline_is_option(const char *arg, const char *name)
 {
-    if (!r->yaml.stage[i].value[key] || !pipeline_has(&r->pipeline->stages[i], yaml_key_names[key]))
-        return STATUS_OK;
-    return wrong(r, i, key, e, "%s: --%s is also in args; remove one of the two",
-                 yaml_key_names[key], yaml_key_names[key]);
-}
-
-/* Reads a number that becomes an option of the program. */
-static enum status read_option(const struct reader *r, size_t i, enum yaml_key key, int64_t max,
-                               struct error *e)
-{
-    int64_t value;
-    const char *text = r->yaml.stage[i].value[key];
-    enum status s = read_int(r, i, key, 1, max, &value, e);
-    if (s == STATUS_OK)
-        s = check_twice(r, i, key, e);
-    if (s || !text)
-        return s;
-    return pipeline_set(&r->pipeline->stages[i], yaml_key_names[key], text, e);
-}
-
-static enum status read_name(const struct reader *r, size_t i, struct error *e)
-{
-    const char *name = r->yaml.stage[i].value[YAML_NAME];
-    struct pipeline_stage *s = &r->pipeline->stages[i];
     const size_t length = strlen(name);
-    if (length >= sizeof s->name || strcmp(name, "control") == 0 ||
-        strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != length)
-        return wrong(
-            r, i, YAML_NAME, e,
-            "name: '%.40s' is not allowed; expected up to 32 of a-z, 0-9 and -, except 'control'",
-            name);
-    for (size_t k = 0; k < i; k++)
-        if (strcmp(r->pipeline->stages[k].name, name) == 0)
-            return wrong(r, i, YAML_NAME, e,
-                         "name: '%s' is already the name of the stage in line %ld", name,
-                         r->pipeline->stages[k].line);
-    memcpy(s->name, name, length + 1);
-    s->line = r->yaml.stage[i].line[YAML_NAME];
-    return STATUS_OK;
+    return strncmp(arg, "--", 2) == 0 && strncmp(arg + 2, name, length) == 0 &&
+           (arg[2 + length] == 0 || arg[2 + length] == '=');
 }
 
-static enum status read_args(const struct reader *r, size_t i, struct error *e)
+bool pipeline_has(const struct pipeline_stage *s, const char *name)
 {
-    static const char *const ours[] = {"--in", "--out", "--stats", "--trace"};
-    const struct yaml_stage *raw = &r->yaml.stage[i];
-    struct pipeline_stage *s = &r->pipeline->stages[i];
-    for (; s->nargs < raw->nargs; s->nargs++) {
-        const char *arg = raw->args[s->nargs];
-        const size_t length = strcspn(arg, "=");
-        for (size_t k = 0; k < sizeof ours / sizeof *ours && s->after < 0; k++)
-            if (strlen(ours[k]) == length && strncmp(arg, ours[k], length) == 0)
-                return wrong(r, i, YAML_ARGS, e,
-                             "args: %s is not allowed, because bragg-run sets it; remove it",
-                             ours[k]);
-        s->args[s->nargs] = mem_copy(arg, strlen(arg) + 1, 1);
-        if (!s->args[s->nargs])
-            return error_memory(e, "the pipeline");
-    }
-    return STATUS_OK;
+    for (size_t i = 0; i < s->nargs; i++)
+        if (pipeline_is_option(s->args[i], name))
+            return true;
+    return false;
 }
 
-/* Reads true or false.  Leaves *value unchanged if the key is missing. */
-static enum status read_bool(const struct reader *r, size_t i, enum yaml_key key, bool *value,
-                             struct error *e)
+bool pipeline_is_program(const struct pipeline_stage *s, const char *name)
 {
-    const char *text = r->yaml.stage[i].value[key];
-    if (text && strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
-        return wrong(r, i, key, e, "%s: '%.40s' is not allowed; expected true or false",
-                     yaml_key_names[key], text);
-    *value = text ? strcmp(text, "true") == 0 : *value;
-    return STATUS_OK;
+    const char *slash = strrchr(s->program, '/');
+    return strcmp(slash ? slash + 1 : s->program, name) == 0;
 }
 
-static enum status read_order(const struct reader *r, size_t i, struct error *e)
+bool pipeline_is_ours(const struct pipeline_stage *s)
 {
-    bool order = false;
-    enum status s = read_bool(r, i, YAML_ORDER, &order, e);
-    if (s == STATUS_OK)
-        s = check_twice(r, i, YAML_ORDER, e);
-    if (s || !order)
-        return s;
-    return pipeline_set(&r->pipeline->stages[i], yaml_key_names[YAML_ORDER], NULL, e);
+    return program_is_ours(s->program);
 }
 
-static enum status read_compress(const struct reader *r, size_t i, struct error *e)
+const char *pipeline_value(const struct pipeline_stage *s, const char *name)
 {
-    bool compress = false;
-    const enum status s = read_bool(r, i, YAML_COMPRESS, &compress, e);
-    if (r->yaml.stage[i].value[YAML_COMPRESS])
-        r->pipeline->stages[i].compress = compress ? COMPRESS_TRUE : COMPRESS_FALSE;
-    return s ? s : check_twice(r, i, YAML_COMPRESS, e);
+    for (size_t i = 0; i < s->nargs; i++)
+        if (pipeline_is_option(s->args[i], name) && strchr(s->args[i], '='))
+            return strchr(s->args[i], '=') + 1;
+    return NULL;
 }
 
-/* Reads `after`: a client program that waits for a stage above, and takes no frames. */
-static enum status read_after(const struct reader *r, size_t i, struct error *e)
+bool pipeline_takes_keys(const struct pipeline_stage *s)
 {
-    static const enum yaml_key frames[] = {YAML_INPUT, YAML_THREADS, YAML_WINDOW, YAML_ORDER,
-                                           YAML_COMPRESS};
-    const struct yaml_stage *raw = &r->yaml.stage[i];
-    const char *after = raw->value[YAML_AFTER];
-    struct pipeline_stage *s = &r->pipeline->stages[i];
-    s->after = -1;
-    for (size_t k = 0; k < i && after; k++)
-        if (strcmp(r->pipeline->stages[k].name, after) == 0)
-            s->after = (int)k;
-    if (after && s->after < 0)
-        return wrong(r, i, YAML_AFTER, e, "after: no stage above this one is called '%.40s'",
-                     after);
-    for (size_t k = 0; k < sizeof frames / sizeof *frames && after; k++)
-        if (raw->value[frames[k]])
-            return wrong(r, i, frames[k], e,
-                         "%s: not allowed with 'after', because such a program takes no frames",
-                         yaml_key_names[frames[k]]);
-    if (after && !raw->value[YAML_PROGRAM])
-        return wrong(r, i, YAML_AFTER, e, "after: the program is missing; add 'program: NAME'");
-    return STATUS_OK;
+    return s->after < 0 && !pipeline_has(s, "keys") &&
+           (!pipeline_has(s, "insecure") || pipeline_has(s, "bind"));
 }
 
-static enum status read_stage(const struct reader *r, size_t i, struct error *e)
-{
-    struct pipeline_stage *stage = &r->pipeline->stages[i];
-    const char *program = r->yaml.stage[i].value[YAML_PROGRAM];
-    char fallback[sizeof "bragg-" + PIPELINE_NAME_SIZE];
-    enum status s = read_name(r, i, e);
-    if (s)
-        return s;
-    (void)snprintf(fallback, sizeof fallback, "bragg-%s", stage->name);
-    program = program ? program : fallback;
-    stage->program = mem_copy(program, strlen(program) + 1, 1);
-    if (!stage->program)
-        return error_memory(e, "the pipeline");
-    stage->count = 1;
-    const char *hosts = r->yaml.stage[i].value[YAML_HOSTS];
-    stage->hosts = hosts ? mem_copy(hosts, strlen(hosts) + 1, 1) : NULL;
-    if (hosts && !stage->hosts)
-        return error_memory(e, "the pipeline");
-    s = read_after(r, i, e);
-    stage->restart = stage->after < 0 ? INT64_MAX : 0;
-    if (s == STATUS_OK)
-        s = read_int(r, i, YAML_COUNT, 1, PIPELINE_COUNT_MAX, &stage->count, e);
-    if (s == STATUS_OK)
-        s = read_int(r, i, YAML_RESTART, 0, 1000, &stage->restart, e);
-    if (s == STATUS_OK)
-        s = read_int(r, i, YAML_CPUS, 1, 1024, &stage->cpus, e);
-    if (s == STATUS_OK)
-        s = read_int(r, i, YAML_GPUS, 1, 64, &stage->gpus, e);
-    if (s == STATUS_OK)
-        s = read_args(r, i, e);
-    if (s == STATUS_OK)
-        s = read_option(r, i, YAML_THREADS, 1024, e);
-    if (s == STATUS_OK)
-        s = read_order(r, i, e);
-    if (s == STATUS_OK)
-        s = read_compress(r, i, e);
-    return s ? s : read_option(r, i, YAML_WINDOW, 65536, e);
-}
-
-/* Reads `input`.  Called after the names of all stages are known. */
-static enum status read_input(const struct reader *r, size_t i, struct error *e)
-{
-    const struct pipeline *p = r->pipeline;
-    const char *input = r->yaml.stage[i].value[YAML_INPUT];
-    int above = (int)i - 1;
-    while (above >= 0 && p->stages[above].after >= 0)
-        above--;
-    p->stages[i].input = p->stages[i].after < 0 ? above : -1;
-    if (!input)
-        return STATUS_OK;
-    const struct pipeline_stage *before = pipeline_find(p, input, strlen(input));
-    if (!before)
-        return wrong(r, i, YAML_INPUT, e, "input: no stage is called '%.40s'", input);
-    if (before->after >= 0)
-        return wrong(r, i, YAML_INPUT, e,
-                     "input: '%.40s' has 'after' and gives no frames; name another stage", input);
-    p->stages[i].input = (int)(before - p->stages);
-    return STATUS_OK;
-}
-
-/* Checks that the inputs of a stage lead to a stage without an input, and not in a circle. */
-static enum status check_cycle(const struct reader *r, size_t i, struct error *e)
-{
-    const struct pipeline *p = r->pipeline;
-    int at = (int)i;
-    for (size_t steps = 0; at >= 0; steps++, at = p->stages[at].input)
-        if (steps > p->nstages)
-            return wrong(
-                r, i, r->yaml.stage[i].line[YAML_INPUT] ? YAML_INPUT : YAML_NAME, e,
-                "the input of '%s' leads back to itself; expected one stage without an input",
-                p->stages[i].name);
-    return STATUS_OK;
-}
-
-static enum status read_stages(const struct reader *r, struct error *e)
-{
-    struct pipeline *p = r->pipeline;
-    enum status s = STATUS_OK;
-    p->stages = mem_array(r->yaml.count, sizeof *p->stages);
-    if (!p->stages)
-        return error_memory(e, "the pipeline");
-    p->nstages = r->yaml.count;
-    for (size_t i = 0; i < p->nstages && s == STATUS_OK; i++)
-        s = read_stage(r, i, e);
-    for (size_t i = 0; i < p->nstages && s == STATUS_OK; i++)
-        s = read_input(r, i, e);
-    for (size_t i = 0; i < p->nstages && s == STATUS_OK; i++)
-        s = check_cycle(r, i, e);
-    return s;
-}
-
-enum status pipeline_load(struct pipeline *p, const char *path, struct error *e)
-{
-    struct text_file t;
-    *p = (struct pipeline){.path = path};
-    struct reader *r = mem_array(1, sizeof *r);
-    if (!r)
-        return error_memory(e, "the pipeline");
-    r->pipeline = p;
-    enum status s = text_open(&t, path, FILETYPE_PIPELINE, PIPELINE_BYTES_MAX, e);
-    if (s == STATUS_OK)
-        s = yaml_stages_read(&r->yaml, path, t.bytes, t.length, e);
-    if (s == STATUS_OK)
-        s = read_stages(r, e);
-    yaml_stages_free(&r->yaml);
-    text_close(&t);
-    mem_free(r);
-    return s;
-}
-
-void pipeline_close(struct pipeline *p)
+bool pipeline_needs_keys(const struct pipeline *p)
 {
     for (size_t i = 0; i < p->nstages; i++) {
-        mem_free(p->stages[i].program);
-        mem_free(p->stages[i].hosts);
-        for (size_t k = 0; k < p->stages[i].nargs; k++)
-            mem_free(p->stages[i].args[k]);
+        const struct pipeline_stage *s = &p->stages[i];
+        for (size_t k = 0; k < s->nargs && pipeline_takes_keys(s); k++)
+            if (strstr(s->args[k], "tcp://") && !pipeline_is_option(s->args[k], "bind"))
+                return true;
     }
+    return false;
+}
+
+struct pipeline_stage *pipeline_source(const struct pipeline *p)
+{
+    for (size_t i = 0; i < p->nstages; i++) {
+        struct pipeline_stage *s = &p->stages[i];
+        if (s->after >= 0)
+            continue;
+        if (pipeline_is_program(s, "bragg-orient") || pipeline_is_program(s, "bragg-replay"))
+            return s;
+        if (pipeline_has(s, "frames"))
+            return s;
+    }
+    return NULL;
+}
+
+bool pipeline_only_watches(const struct pipeline_stage *s)
+{
+    if (pipeline_is_program(s, "bragg-report"))
+        return !pipeline_has(s, "hold");
+    if (!pipeline_is_program(s, "bragg-tap"))
+        return pipeline_is_program(s, "bragg-view");
+    const char *hold = pipeline_value(s, "hold");
+    return hold && strcmp(hold, "auto") != 0 ? strcmp(hold, "no") == 0 : !pipeline_has(s, "record");
+}
+
+static bool is_after(const struct pipeline *p, size_t i, const struct pipeline_stage *source)
+{
+    int at = (int)i;
+    while (at >= 0 && &p->stages[at] != source)
+        at = p->stages[at].input;
+    return at >= 0;
+}
+
+static bool is_durable(const struct pipeline *p, size_t i)
+{
+    return pipeline_is_last(p, i) && !pipeline_only_watches(&p->stages[i]) &&
+           is_after(p, i, pipeline_source(p));
+}
+
+static const char *group_of(const struct pipeline_stage *s)
+{
+    const char *group = pipeline_value(s, "group");
+    return group ? group : s->name;
+}
+
+int pipeline_groups(const struct pipeline *p, char text[PIPELINE_GROUPS_SIZE])
+{
+    int groups = 0;
+    size_t length = 0;
+    for (size_t i = 0; i < p->nstages; i++) {
+        bool first = is_durable(p, i);
+        for (size_t k = 0; k < i && first; k++)
+            first = !is_durable(p, k) || strcmp(group_of(&p->stages[k]), group_of(&p->stages[i]));
+        if (!first)
+            continue;
+        const char *name = group_of(&p->stages[i]);
+        const size_t room = PIPELINE_GROUPS_SIZE - length;  // 0: the names do not fit
+        const int more = snprintf(text + length, room, "%s%s", groups++ ? "," : "", name);
+        length = strchr(name, ',') || (size_t)more >= room ? PIPELINE_GROUPS_SIZE
+                                                           : length + (size_t)more;
+    }
+    if (length == PIPELINE_GROUPS_SIZE)
+        (void)snprintf(text, PIPELINE_GROUPS_SIZE, "%d", groups);
+    return groups;
+}
+
+/* Checks that the source, and the stages before the source, have one process. */
+static enum status check_source(const struct pipeline *p, struct error *e)
+{
+    const struct pipeline_stage *source = pipeline_source(p);
+    for (const struct pipeline_stage *s = source; s;
+         s = s->input >= 0 ? &p->stages[s->input] : NULL)
+        if (s->count > 1)
+            return error_set(
+                e, STATUS_INPUT,
+                "%s:%ld: stage '%s' must run as one process because it %s the source (got count: "
+                "%lld). Set 'count: 1'",
+                p->path, s->line, s->name, s == source ? "is" : "comes before",
+                (long long)s->count);
+    return STATUS_OK;
+}
+
+/* Checks that the run waits for at least one sink; otherwise it could end before any frame is used.
+ */
+static enum status check_watcher(const struct pipeline *p, size_t i, struct error *e)
+{
+    const struct pipeline_stage *s = &p->stages[i];
+    char names[PIPELINE_GROUPS_SIZE];
+    if (!pipeline_is_last(p, i) || !pipeline_only_watches(s) ||
+        !is_after(p, i, pipeline_source(p)) || pipeline_groups(p, names))
+        return STATUS_OK;
+    return error_set(
+        e, STATUS_INPUT,
+        "%s:%ld: the only sink '%s' is passive, so the run would not wait for it. Add %s", p->path,
+        s->line, s->name,
+        pipeline_is_program(s, "bragg-view")  ? "a sink such as bragg-write"
+        : pipeline_is_program(s, "bragg-tap") ? "--hold=yes"
+                                              : "--hold");
+}
+
+enum status pipeline_check(const struct pipeline *p, struct error *e)
+{
+    for (size_t i = 0; i < p->nstages; i++) {
+        const struct pipeline_stage *s = &p->stages[i];
+        for (size_t k = 0; k < s->nargs && s->count > 1; k++)
+            if (pipeline_is_option(s->args[k], "order"))
+                return error_set(e, STATUS_INPUT,
+                                 "%s:%ld: stage '%s' has --order and must run as one process "
+                                 "(got count: %lld). Set 'count: 1'",
+                                 p->path, s->line, s->name, (long long)s->count);
+    }
+    enum status s = check_source(p, e);
+    for (size_t i = 0; i < p->nstages && !s; i++)
+        s = check_watcher(p, i, e);
+    return s;
+}
+
+/* --- changes ------------------------------------------------------------------- */
+
+enum status pipeline_set(struct pipeline_stage *s, const char *name, const char *value,
+                         struct error *e)
+{
+    size_t i = 0;
+    while (i < s->nargs && !pipeline_is_option(s->args[i], name))
+        i++;
+    if (i == s->nargs && s->nargs == PIPELINE_ARGS_MAX)
+        return error_set(e, STATUS_INPUT, "stage '%s' has too many args; expected at most %d",
+                         s->name, PIPELINE_ARGS_MAX);
+    const size_t size = strlen(name) + (value ? strlen(value) : 0) + sizeof "--=";
+    char *text = mem_array(size, 1);
+    if (!text)
+        return error_memory(e, "the pipeline");
+    (void)snprintf(text, size, value ? "--%s=%s" : "--%s", name, value);
+    if (i < s->nargs) {
+        mem_free(s->args[i]);
+        s->args[i] = text;
+        return STATUS_OK;
+    }
+    s->args[s->nargs++] = text;
+    return STATUS_OK;
+}
+
+/* Finds the stage that is named by the first `length` bytes of `text`. */
+static enum status find(const struct pipeline *p, const char *option, const char *text,
+                        size_t length, struct pipeline_stage **stage, struct error *e)
+{
+    char known[256] = "";
+    *stage = pipeline_find(p, text, length);
+    if (*stage)
+        return STATUS_OK;
+    for (size_t i = 0, n = 0; i < p->nstages && n < sizeof known; i++)
+        n +=
+            (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", p->stages[i].name);
+    return error_set(e, STATUS_USAGE, "%s: no stage is called '%.*s'; %s has %s", option,
+                     length < 40 ? (int)length : 40, text, p->path, known);
+}
+
+enum status pipeline_split(const struct pipeline *p, const char *option, const char *text,
+                           struct pipeline_stage **stage, const char **rest, struct error *e)
+{
+    const char *equals = strchr(text, '=');
+    if (!equals || !equals[1])
+        return error_set(e, STATUS_USAGE, "%s: '%.80s' has no value; expected STAGE=VALUE", option,
+                         text);
+    *rest = equals + 1;
+    return find(p, option, text, (size_t)(equals - text), stage, e);
+}
+
+enum status pipeline_override(struct pipeline *p, const char *text, struct error *e)
+{
+    static const char *const ours[] = {"in", "out", "stats", "trace"};
+    struct pipeline_stage *stage;
+    char name[64];
+    const char *dot = strchr(text, '.');
+    const char *option = dot ? dot + 1 : "";
+    const size_t length = strspn(option, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                         "0123456789-_");
+    if (!length || length >= sizeof name || option[0] == '-' ||
+        (option[length] && option[length] != '='))
+        return error_set(e, STATUS_USAGE,
+                         "--set: '%.80s' names no option; expected STAGE.OPTION=VALUE", text);
+    const enum status s = find(p, "--set", text, (size_t)(dot - text), &stage, e);
+    if (s)
+        return s;
+    (void)snprintf(name, sizeof name, "%.*s", (int)length, option);
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (strcmp(ours[i], name) == 0)
+            return error_set(e, STATUS_USAGE,
+                             "--set: --%s cannot be set; bragg-run sets it itself in all stages",
+                             name);
+    return pipeline_set(stage, name, option[length] ? option + length + 1 : NULL, e);
+}
+
+enum status pipeline_set_count(struct pipeline *p, const char *text, struct error *e)
+{
+    struct pipeline_stage *stage;
+    const char *number = NULL;
+    const enum status s = pipeline_split(p, "--count", text, &stage, &number, e);
+    return s ? s : parse_int(number, 1, PIPELINE_COUNT_MAX, "--count", &stage->count, e);
+}
+
+/* Returns the stage whose images go to the last sink of the file; -1: none. */
+static int gives_images(const struct pipeline *p)
+{
+    for (size_t i = p->nstages; i-- > 0;)
+        if (pipeline_is_last(p, i) && !pipeline_is_program(&p->stages[i], "bragg-tap"))
+            return p->stages[i].input;
+    return -1;
+}
+
+enum status pipeline_add_watcher(struct pipeline *p, const char *name, bool needed,
+                                 struct pipeline_stage **added, struct error *e)
+{
+    char program[sizeof "bragg-" + PIPELINE_NAME_SIZE];
+    const int input = gives_images(p);
+    *added = NULL;
+    if (input < 0 && !needed)
+        return STATUS_OK;
+    if (input < 0 || p->nstages == PIPELINE_STAGES_MAX || pipeline_find(p, name, strlen(name)))
+        return error_set(e, STATUS_USAGE, "--%s: %s: %s%s%s", name, p->path,
+                         input < 0                           ? "no sink takes images"
+                         : p->nstages == PIPELINE_STAGES_MAX ? "the pipeline has 64 stages already"
+                                                             : "a stage is already called '",
+                         input < 0 || p->nstages == PIPELINE_STAGES_MAX ? "" : name,
+                         input < 0 || p->nstages == PIPELINE_STAGES_MAX ? "" : "'");
+    (void)snprintf(program, sizeof program, "bragg-%s", name);
+    struct pipeline_stage *stages = mem_array(p->nstages + 1, sizeof *stages);
+    char *word = mem_copy(program, strlen(program) + 1, 1);
+    if (!stages || !word) {
+        mem_free(stages);
+        mem_free(word);
+        return error_memory(e, "the pipeline");
+    }
+    memcpy(stages, p->stages, p->nstages * sizeof *stages);
     mem_free(p->stages);
-    *p = (struct pipeline){0};
+    p->stages = stages;
+    *added = &stages[p->nstages++];
+    **added = (struct pipeline_stage){.program = word, .count = 1, .input = input, .after = -1};
+    (void)snprintf((*added)->name, sizeof(*added)->name, "%s", name);
+    return STATUS_OK;
+}
+
+enum status pipeline_add_word(struct pipeline_stage *s, const char *word, struct error *e)
+{
+    if (s->nargs == PIPELINE_ARGS_MAX || !(s->args[s->nargs] = mem_copy(word, strlen(word) + 1, 1)))
+        return error_memory(e, "the pipeline");
+    s->nargs++;
+    return STATUS_OK;
+}
+
+enum status pipeline_set_frames(struct pipeline *p, int64_t frames, struct error *e)
+{
+    char value[32];
+    struct pipeline_stage *source = pipeline_source(p);
+    if (!source)
+        return error_set(e, STATUS_USAGE,
+                         "--frames: %s has no stage bragg-orient. Use --set=STAGE.frames=N",
+                         p->path);
+    (void)snprintf(value, sizeof value, "%lld", (long long)frames);
+    return pipeline_set(source, pipeline_is_program(source, "bragg-replay") ? "first" : "frames",
+                        value, e);
+}
+
+enum status pipeline_widen(struct pipeline *p, struct error *e)
+{
+    enum { USUAL = 32, EACH = 4 };
+    char text[24];
+    int64_t most = 0;
+    struct pipeline_stage *source = pipeline_source(p);
+    for (size_t i = 0; i < p->nstages; i++)
+        most = p->stages[i].count > most ? p->stages[i].count : most;
+    if (!source || !pipeline_is_ours(source) || pipeline_has(source, "window") ||
+        EACH * most <= USUAL)
+        return STATUS_OK;
+    (void)snprintf(text, sizeof text, "%" PRId64, EACH * most);
+    return pipeline_set(source, "window", text, e);
 }
