@@ -5,28 +5,139 @@
  * start, and again when the detector moves.  A frame gets an image of its own if it has a spectrum
  * of its own, another amount of matter, or a streak.
  */
-#include "background.h"
-
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "background_state.h"
+#include "background.h"
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/opt.h"
 #include "base/rng.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "engine/cpu/threads.h"
 #include "engine/reflections/photons.h"
 #include "io/structure_factors/stol.h"
+#include "model/experiment.h"
+#include "model/moved.h"
 #include "physics/background/background.h"
+#include "physics/background/background_pixel.h"
 #include "physics/background/ice.h"
 #include "physics/background/water.h"
+#include "physics/beam/harmonic.h"
+#include "physics/crystal/streak.h"
 #include "stage/stage.h"
+#include "stages/shared/card_work.h"
+
+enum { MATERIALS_MAX = 4 };
+
+/* The options and the state of the stage. */
+struct background {
+    /* options */
+    double water_m, air_m, ice_m;  // thickness of each; 0: none
+    double ice_crystal_A;          // size of the ice crystals
+    double ice_frames;             // fraction of frames with ice
+    double jitter;                 // relative standard deviation of the amounts between frames
+    const char *stol;              // table of the other material; after `open` its hash
+    int stol_axis;                 // enum stol_unit: meaning of its first column
+    double material_m, density_g_cm3, molar_mass_g_mol;  // of the other material
+    int64_t threads;
+    double streak_photons;       // in a frame of mean fluence; 0: no streak
+    double streak_spread;        // their relative standard deviation between frames
+    double streak_size_rad[2];   // half length at half height, width at 1/e
+    double streak_angle_rad[2];  // from fast towards slow, and its rms variation
+    struct card_work card;
+    struct opt_marks given;
+    /* state */
+    struct background_material materials[MATERIALS_MAX];
+    double thickness_m[MATERIALS_MAX], density[MATERIALS_MAX], molar_mass[MATERIALS_MAX];
+    size_t nmaterials;   // ice is the last one, if there is ice
+    char digest[17];     // hash of the table in `stol`
+    double stol_1_A[2];  // first and last sin(theta)/lambda of that table
+    bool range_told;     // a warning about values outside the tables was printed
+    struct streak streak;
+    const struct experiment *experiment;
+    struct moved moved;           // detector at its place in the current frame
+    struct harmonic harmonic;     // third harmonic, if the beam has one
+    struct moved harmonic_moved;  // the same as `moved`, for harmonic.x
+    float *extra;                 // owned: background of the third harmonic; NULL: not needed yet
+    bool deferred;                // background_defer was called
+    bool started;                 // background_start was called
+    float *photons[2];        // owned: background of the sources of the experiment, without ice [0]
+                              // and with ice [1]; NULL: no frame needs it
+    double photons_m[2][3];   // displacement of the detector that `photons` was computed for
+    float *own;               // owned: background of a frame that differs from others; NULL: not
+                              // needed yet
+    struct source *gathered;  // owned: buffer for the sources of a recipe
+};
+
+/* The option table of bragg-background.  The order of rows with OPT_BYTES is that of the lineage:
+ * do not change it. */
+
+#define AT(member) .offset = offsetof(struct background, member)
+/* Flags of options that were added later: frames without them keep their lineage. */
+#define LATER (OPT_BYTES | OPT_WHEN_SET)
+
+static const struct opt background_options[] = {
+    {.doc = "Water, air and ice:", .type = OPT_GROUP},
+    {"water", "UM", "Thickness of the water in the beam, up to 1e6 um", OPT_REAL, AT(water_m),
+     .si = SI_UM, .always = true, .min = 0, .max = 1e6, .flags = OPT_BYTES, .usual = "0"},
+    {"air", "MM", "Length of air that the beam crosses near the sample, up to 1e6 mm", OPT_REAL,
+     AT(air_m), .si = SI_MM, .always = true, .min = 0, .max = 1e6, .flags = OPT_BYTES,
+     .usual = "0"},
+    {"ice", "UM", "Thickness of the ice in the beam, which makes powder rings, up to 1e6 um",
+     OPT_REAL, AT(ice_m), .si = SI_UM, .min = 0, .max = 1e6, .always = true, .flags = LATER,
+     .usual = "0"},
+    {"ice-crystal", "A", "Size of the ice crystals, 10 to 1e5 A; larger crystals narrow the rings",
+     OPT_REAL, AT(ice_crystal_A), .min = 10, .max = 1e5, .flags = LATER, .needs = "ice",
+     .usual = "500"},
+    {"ice-frames", "FRACTION", "Fraction of frames with ice, at random, 0 to 1", OPT_REAL,
+     AT(ice_frames), .min = 0, .max = 1, .flags = LATER, .needs = "ice", .usual = "1"},
+    {"jitter", "PERCENT",
+     "Variation of the amounts of matter between frames, as in jets: log-normal, rms", OPT_REAL,
+     AT(jitter), .si = SI_PERCENT, .min = 0, .max = 1000, .always = true, .flags = LATER,
+     .usual = "0"},
+    {.doc = "Streak of a liquid jet:", .type = OPT_GROUP},
+    {"streak", "PHOTONS", "Photons in the streak of a frame of mean fluence, up to 1e15", OPT_REAL,
+     AT(streak_photons), .min = 0, .max = 1e15, .always = true, .flags = LATER, .usual = "0"},
+    {"streak-size", "MRAD,MRAD",
+     "Half length of the streak at half height, and its width at 1/e, in mrad", OPT_REALS,
+     AT(streak_size_rad), .si = SI_MRAD, .count = 2, .min = 0.001, .max = 1000, .flags = LATER,
+     .needs = "streak", .usual = "20,0.5"},
+    {"streak-angle", "DEG,DEG",
+     "Streak direction, from the fast towards the slow axis, and its rms variation between frames",
+     OPT_REALS, AT(streak_angle_rad), .si = SI_DEG, .count = 2, .min = -180, .max = 180,
+     .flags = LATER, .needs = "streak", .usual = "0,3"},
+    {"streak-spread", "PERCENT", "Variation of its photons between frames: log-normal, rms",
+     OPT_REAL, AT(streak_spread), .si = SI_PERCENT, .min = 0, .max = 1000, .flags = LATER,
+     .needs = "streak", .usual = "100"},
+    {.doc = "Any other material:", .type = OPT_GROUP},
+    {"stol", "FILE", "Table: sin(theta)/lambda in 1/A, F in electrons per molecule", OPT_TEXT,
+     AT(stol), .flags = OPT_BYTES | OPT_INPUT, .needs = "thickness molecular-weight"},
+    {"stol-axis", "stol|4stol|q",
+     "First column of --stol: sin(theta)/lambda, 4 times that, or 4 pi times that", OPT_CHOICE,
+     AT(stol_axis), .choices = "stol|4stol|q", .flags = OPT_BYTES, .needs = "stol"},
+    {"thickness", "UM", "Thickness of the material in the beam, up to 1e9 um", OPT_REAL,
+     AT(material_m), .si = SI_UM, .min = 0, .max = 1e9, .flags = OPT_BYTES | OPT_OPEN_MIN,
+     .needs = "stol"},
+    {"density", "G/CM3", "Density of the material, up to 25 g/cm3", OPT_REAL, AT(density_g_cm3),
+     .min = 0, .max = 25, .flags = OPT_BYTES | OPT_OPEN_MIN, .needs = "stol", .usual = "1"},
+    {"molecular-weight", "G/MOL", "Molar mass of the molecule in --stol, 1 to 1e9 g/mol", OPT_REAL,
+     AT(molar_mass_g_mol), .min = 1, .max = 1e9, .flags = OPT_BYTES, .needs = "stol"},
+    {.doc = "Execution:", .type = OPT_GROUP},
+    {"engine", CARD_WORK_ENGINES, "Run on the CPU, or on an NVIDIA GPU (cuda); the bytes are equal",
+     OPT_CHOICE, AT(card.engine), .choices = CARD_WORK_ENGINES},
+    ENGINE_DEVICE(offsetof(struct background, card.device)),
+    {"threads", "N", "Threads of this process, 1 to 1024 (number of CPU cores)", OPT_INT,
+     AT(threads), .min = 1, .max = 1024},
+    OPT_END(struct background, given),
+};
 
 /* Adds a material with a table of F; its arguments are in the units of their names. */
 static enum status add_material(struct background *o, const double *stol_1_m, const double *F,

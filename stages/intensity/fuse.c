@@ -1,12 +1,39 @@
 /* Runs the stages of --fuse, on the engine where it supports their work, or else after it. */
-#include "fuse.h"
-
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "faint.h"
+#include "base/log.h"
+#include "fuse.h"
+#include "model/frame.h"
 #include "stages/background/background.h"
 #include "stages/noise/noise.h"
+
+/* Warns about frames with less than one photon. */
+
+/* Warns if the crystals of the frame scatter less than one photon in total.  The frame must have
+ * crystals, and pixels of float32 photons.  The function stops reading when the sum reaches one
+ * photon. */
+static void faint_warn(const struct frame *f)
+{
+    const float *photons = f->image.pixels;
+    double sum = 0.0;
+    for (size_t i = 0; i < f->image.count && sum < 1.0; i++)
+        sum += (double)photons[i];
+    if (sum == 0.0)
+        log_line(LOG_WARNING,
+                 "frame %" PRIu64
+                 ": the crystals give no photons. Either no reflection hits the detector, or its "
+                 "structure factor is 0 (check --hkl, --mtz and --default-F of bragg-geometry)",
+                 f->recipe.id);
+    else if (sum < 1.0)
+        log_line(LOG_WARNING,
+                 "frame %" PRIu64
+                 ": the crystals give %.3g photons in total, less than one. Increase --fluence (or "
+                 "--flux and --exposure) or --ncells of bragg-geometry, or check the structure "
+                 "factors",
+                 f->recipe.id, sum);
+}
 
 /* Stages that --fuse knows, in the order in which they may be given, each once. */
 static const struct {
