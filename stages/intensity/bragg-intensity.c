@@ -33,7 +33,7 @@ struct derivatives {
     int64_t *near;          // owned: [pixels], numbers of the pixels near spots; NULL: all pixels
 };
 
-/* Computes derivative images and adds them to frames. */
+/* --- derivative images (planes) --------------------------------------------- */
 
 _Static_assert((int)PLANES_MAX == (int)PARAMETERS_MAX, "every parameter can have an image");
 _Static_assert((int)PLANE_NAME_SIZE == (int)PARAMETER_NAME_SIZE,
@@ -77,8 +77,8 @@ static enum status derivatives_check_F(const struct experiment *x, struct error 
  * *d is 0, except for `least`.  The caller calls derivatives_free, also after an error.
  * STATUS_USAGE: a name does not exist.
  * STATUS_INPUT: the experiment does not have the parameter. */
-static enum status derivatives_begin(struct derivatives *d, const char *names, const struct experiment *x,
-                              struct error *e)
+static enum status derivatives_begin(struct derivatives *d, const char *names,
+                                     const struct experiment *x, struct error *e)
 {
     struct error cause = {0};
     const enum status s = parameters_parse(names, x, &d->set, &cause);
@@ -157,8 +157,8 @@ static enum status compute(struct derivatives *d, struct harmonic_image *harmoni
  * image of the recipe, and the pixels with so many photons get derivatives.
  * STATUS_INPUT: the recipe does not have a parameter, or a derivative is not finite. */
 static enum status derivatives_make(struct derivatives *d, struct harmonic_image *harmonic,
-                             const struct engine *engine, struct plan *plan, const float *photons,
-                             struct frame *frame, struct error *e)
+                                    const struct engine *engine, struct plan *plan,
+                                    const float *photons, struct frame *frame, struct error *e)
 {
     const size_t count = d->near ? list_near(d, photons) : d->pixels;
     enum status s = compute(d, harmonic, engine, plan, &frame->recipe, count, e);

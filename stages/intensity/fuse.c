@@ -9,32 +9,6 @@
 #include "stages/background/background.h"
 #include "stages/noise/noise.h"
 
-/* Warns about frames with less than one photon. */
-
-/* Warns if the crystals of the frame scatter less than one photon in total.  The frame must have
- * crystals, and pixels of float32 photons.  The function stops reading when the sum reaches one
- * photon. */
-static void faint_warn(const struct frame *f)
-{
-    const float *photons = f->image.pixels;
-    double sum = 0.0;
-    for (size_t i = 0; i < f->image.count && sum < 1.0; i++)
-        sum += (double)photons[i];
-    if (sum == 0.0)
-        log_line(LOG_WARNING,
-                 "frame %" PRIu64
-                 ": the crystals give no photons. Either no reflection hits the detector, or its "
-                 "structure factor is 0 (check --hkl, --mtz and --default-F of bragg-geometry)",
-                 f->recipe.id);
-    else if (sum < 1.0)
-        log_line(LOG_WARNING,
-                 "frame %" PRIu64
-                 ": the crystals give %.3g photons in total, less than one. Increase --fluence (or "
-                 "--flux and --exposure) or --ncells of bragg-geometry, or check the structure "
-                 "factors",
-                 f->recipe.id, sum);
-}
-
 /* Stages that --fuse knows, in the order in which they may be given, each once. */
 static const struct {
     const char *name;
@@ -175,6 +149,30 @@ enum status fuse_begin(struct fuse *f, const struct engine *engine, struct plan 
 
 /* ---- frames ----------------------------------------------------------------------- */
 
+/* Warns if the crystals of the frame scatter less than one photon in total.  The frame must have
+ * crystals, and pixels of float32 photons.  The function stops reading when the sum reaches one
+ * photon. */
+static void warn_if_dim(const struct frame *f)
+{
+    const float *photons = f->image.pixels;
+    double sum = 0.0;
+    for (size_t i = 0; i < f->image.count && sum < 1.0; i++)
+        sum += (double)photons[i];
+    if (sum == 0.0)
+        log_line(LOG_WARNING,
+                 "frame %" PRIu64
+                 ": the crystals give no photons. Either no reflection hits the detector, or its "
+                 "structure factor is 0 (check --hkl, --mtz and --default-F of bragg-geometry)",
+                 f->recipe.id);
+    else if (sum < 1.0)
+        log_line(LOG_WARNING,
+                 "frame %" PRIu64
+                 ": the crystals give %.3g photons in total, less than one. Increase --fluence (or "
+                 "--flux and --exposure) or --ncells of bragg-geometry, or check the structure "
+                 "factors",
+                 f->recipe.id, sum);
+}
+
 /* Returns true if the image may stay on the GPU, because this process does not read it. */
 static bool stays_there(const struct fuse *f)
 {
@@ -222,7 +220,7 @@ enum status fuse_frame(struct fuse *f, struct frame *frame, size_t pixels,
     enum status s = render(f, frame, pixels, rows, e);
     if (!s && !f->taken && !f->looked && frame->recipe.nlattices) {
         f->looked = true;
-        faint_warn(frame);
+        warn_if_dim(frame);
     }
     for (size_t i = f->taken; i < f->n && !s; i++) {
         frame->image.memory = i + 1 < f->n ? &f->own.memory : last;

@@ -32,7 +32,7 @@ struct fuse {
     struct fuse_memory own;    // for images between guests
     struct harmonic_image *harmonic;  // added to each image; NULL: the beam has no third harmonic
     const struct reflections_wanted *reflections;  // NULL: no reflection tables
-    bool looked;  // the warning about faint frames was checked, or another process checks it
+    bool looked;  // the warning about dim frames was checked, or another process checks it
     struct engine_pins pins;
     const struct card *card;  // GPU on which images may stay; NULL: this process reads them
     uint64_t given;           // number of images that stayed on the GPU
