@@ -26,6 +26,7 @@
 
 enum generator { GENERATOR_PHILOX, GENERATOR_NANOBRAGG };
 
+/* The options and the state of the stage. */
 struct noise_stage {
     /* options */
     double gain;                  // ADU per photon
@@ -65,7 +66,6 @@ struct noise_stage {
 /* Flags of options that were added later: frames without them keep their lineage. */
 #define LATER (OPT_BYTES | OPT_WHEN_SET)
 
-/* The option table of struct noise_stage. */
 static const struct opt noise_options[] = {
     {.doc = "Noise:", .type = OPT_GROUP},
     {"seed", "N", "Seed of all noise that differs between frames (the seed of bragg-orient)",
