@@ -16,13 +16,13 @@
 #include "engine/cpu/threads.h"
 #include "engine/detector/dead_time.h"
 #include "engine/detector/noise.h"
+#include "gain_switching.h"
 #include "noise.h"
 #include "physics/constants.h"
 #include "physics/noise/noisify.h"
 #include "point_spread.h"
 #include "stage/stage.h"
 #include "stages/shared/card_work.h"
-#include "switching.h"
 
 enum generator { GENERATOR_PHILOX, GENERATOR_NANOBRAGG };
 
@@ -45,7 +45,7 @@ struct noise_stage {
     struct card_work card;
     struct opt_marks given;
     struct defects defects;
-    struct switching switching;
+    struct gain_switching switching;
     /* state */
     bool deferred;               // noise_defer was called
     struct noise noise;          // requested noise
@@ -225,8 +225,8 @@ static enum status open_noise(void *state, const char **operands, int noperands,
             e, STATUS_USAGE,
             "--dead-time=%g ns is too long; expected at most a tenth of --count-time=%g ms",
             o->dead_time_ns, o->count_time_ms);
-    enum status s = switching_check(&o->switching, opt_given(noise_options, o, "stage-gains"),
-                                    opt_given(noise_options, o, "stage-pedestals"), e);
+    enum status s = gain_switching_check(&o->switching, opt_given(noise_options, o, "stage-gains"),
+                                         opt_given(noise_options, o, "stage-pedestals"), e);
     if (!s)
         s = defects_open(&o->defects, e);
     return s ? s : threads_start(&o->threads, e);
@@ -306,8 +306,9 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         o->noise.stages = &o->switching.stages;
         if (o->switching.words == WORDS_AGIPD)
             o->noise.cells = &o->switching.cells;
-        o->clipped.largest_adu = switching_full_word(&o->switching);
-        s = switching_make(&o->switching, (uint64_t)o->calibration_seed, (int)o->threads, x, e);
+        o->clipped.largest_adu = gain_switching_full_word(&o->switching);
+        s = gain_switching_make(&o->switching, (uint64_t)o->calibration_seed, (int)o->threads, x,
+                                e);
     }
     return s || o->deferred ? s : start(o, e);
 }
@@ -396,7 +397,7 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     if (o->photons)
         photons = memcpy(o->photons, photons, count * sizeof *photons);
     if (o->switching.on)
-        noise_set_pulse(o->plan, switching_energy_keV(o->experiment, &f->recipe),
+        noise_set_pulse(o->plan, gain_switching_energy_keV(o->experiment, &f->recipe),
                         pulse_place(&o->experiment->pulse_ids, id));
     s = o->generator == GENERATOR_NANOBRAGG ? run_nanobragg(o, seed, id, photons, &adu, e)
                                             : noise_apply(o->plan, seed, id, photons, &adu, e);
@@ -419,7 +420,7 @@ static void close_noise(void *state)
     clipped_say(&o->clipped, NULL);
     noise_destroy(&o->plan);
     defects_free(&o->defects);
-    switching_free(&o->switching);
+    gain_switching_free(&o->switching);
     mem_free(o->photons);
     card_work_close(&o->card);
 }

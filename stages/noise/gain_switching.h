@@ -1,7 +1,7 @@
 /* bragg-noise --gain-switching: raw pixel words of detectors that switch their gain.  A "stage" in
  * the code is a gain level of a pixel. */
-#ifndef BRAGG_STAGES_SWITCHING_H
-#define BRAGG_STAGES_SWITCHING_H
+#ifndef BRAGG_STAGES_GAIN_SWITCHING_H
+#define BRAGG_STAGES_GAIN_SWITCHING_H
 
 #include <stdbool.h>
 
@@ -13,7 +13,7 @@
 /* Layouts of a word: engine/detector/gain_stages.h, engine/detector/memory_cells.h. */
 enum words { WORDS_JUNGFRAU, WORDS_AGIPD };
 
-struct switching {
+struct gain_switching {
     /* options */
     bool on;                           // --gain-switching was given
     int words;                         // enum words
@@ -29,21 +29,21 @@ struct switching {
 
 /* Call after parsing: sets gains and pedestals that were not given to the defaults of these words.
  * STATUS_USAGE: a gain is 0. */
-enum status switching_check(struct switching *w, bool has_gains, bool has_pedestals,
-                            struct error *e);
+enum status gain_switching_check(struct gain_switching *w, bool has_gains, bool has_pedestals,
+                                 struct error *e);
 
 /* Makes gains and pedestals for the pixels of *x, and writes the calibration files.  Sets offset,
  * gain and saturation of *x to those of the words.
  * STATUS_USAGE: trains have more pulses than the memory has cells. */
-enum status switching_make(struct switching *w, uint64_t seed, int threads, struct experiment *x,
-                           struct error *e);
+enum status gain_switching_make(struct gain_switching *w, uint64_t seed, int threads,
+                                struct experiment *x, struct error *e);
 
 /* Returns the energy of a photon of this frame in keV, at the mean wavelength. */
-double switching_energy_keV(const struct experiment *x, const struct recipe *r);
+double gain_switching_energy_keV(const struct experiment *x, const struct recipe *r);
 
 /* Returns the word of a pixel whose charge is too large for all levels; AGIPD: its analog value. */
-double switching_full_word(const struct switching *w);
+double gain_switching_full_word(const struct gain_switching *w);
 
-void switching_free(struct switching *w);
+void gain_switching_free(struct gain_switching *w);
 
 #endif

@@ -1,6 +1,6 @@
 /* Makes gains, pedestals and memory cells of --gain-switching, and writes their calibration files.
  */
-#include "switching.h"
+#include "gain_switching.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -19,8 +19,8 @@ static const struct {
              [WORDS_AGIPD] = {{7.5, 0.15, 0.03}, {5000, 5500, 5500}, 10000, 3000}};
 static const double LEVELS_ADU[GAIN_STAGES] = {5500, 7500, 8500};
 
-enum status switching_check(struct switching *w, bool has_gains, bool has_pedestals,
-                            struct error *e)
+enum status gain_switching_check(struct gain_switching *w, bool has_gains, bool has_pedestals,
+                                 struct error *e)
 {
     if (!has_gains)
         memcpy(w->gain_adu_keV, USUAL[w->words].gain_adu_keV, sizeof w->gain_adu_keV);
@@ -33,7 +33,7 @@ enum status switching_check(struct switching *w, bool has_gains, bool has_pedest
     return STATUS_OK;
 }
 
-double switching_energy_keV(const struct experiment *x, const struct recipe *r)
+double gain_switching_energy_keV(const struct experiment *x, const struct recipe *r)
 {
     return m_to_ev(incident_beam(x, r).mean_m) / 1000.0;
 }
@@ -52,7 +52,7 @@ static enum status count_cells(const struct experiment *x, uint64_t *cells, stru
 }
 
 /* Writes gains, pedestals and thresholds of all cells, one image at a time. */
-static enum status write_cells(const struct switching *w, uint64_t cells, int threads,
+static enum status write_cells(const struct gain_switching *w, uint64_t cells, int threads,
                                const struct experiment *x, struct error *e)
 {
     const int64_t count = experiment_pixels(x);
@@ -76,8 +76,8 @@ static enum status write_cells(const struct switching *w, uint64_t cells, int th
     return s ? s : cell_files_commit(&f, x, e);
 }
 
-static enum status make_cells(struct switching *w, uint64_t seed, int threads, struct experiment *x,
-                              struct error *e)
+static enum status make_cells(struct gain_switching *w, uint64_t seed, int threads,
+                              struct experiment *x, struct error *e)
 {
     uint64_t cells;
     enum status s = count_cells(x, &cells, e);
@@ -95,8 +95,8 @@ static enum status make_cells(struct switching *w, uint64_t seed, int threads, s
     return s;
 }
 
-enum status switching_make(struct switching *w, uint64_t seed, int threads, struct experiment *x,
-                           struct error *e)
+enum status gain_switching_make(struct gain_switching *w, uint64_t seed, int threads,
+                                struct experiment *x, struct error *e)
 {
     if (!w->on)
         return STATUS_OK;
@@ -120,14 +120,14 @@ enum status switching_make(struct switching *w, uint64_t seed, int threads, stru
                     : STATUS_OK;
 }
 
-double switching_full_word(const struct switching *w)
+double gain_switching_full_word(const struct gain_switching *w)
 {
     if (w->words == WORDS_AGIPD)
         return GAIN_STAGES_ADC_MAX;
     return w->gain_adu_keV[GAIN_STAGES - 1] > 0.0 ? UINT16_MAX : UINT16_MAX - GAIN_STAGES_ADC_MAX;
 }
 
-void switching_free(struct switching *w)
+void gain_switching_free(struct gain_switching *w)
 {
     memory_cells_free(&w->cells);
     gain_stages_free(&w->stages);
