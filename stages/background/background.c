@@ -33,7 +33,7 @@
 #include "physics/beam/harmonic.h"
 #include "physics/crystal/streak.h"
 #include "stage/stage.h"
-#include "stages/shared/card_work.h"
+#include "stages/shared/gpu_postprocess.h"
 
 enum { MATERIALS_MAX = 4 };
 
@@ -52,7 +52,7 @@ struct background {
     double streak_spread;        // their relative standard deviation between frames
     double streak_size_rad[2];   // half length at half height, width at 1/e
     double streak_angle_rad[2];  // from fast towards slow, and its rms variation
-    struct card_work card;
+    struct gpu_postprocess card;
     struct opt_marks given;
     /* state */
     struct background_material materials[MATERIALS_MAX];
@@ -131,8 +131,9 @@ static const struct opt background_options[] = {
     {"molecular-weight", "G/MOL", "Molar mass of the molecule in --stol, 1 to 1e9 g/mol", OPT_REAL,
      AT(molar_mass_g_mol), .min = 1, .max = 1e9, .flags = OPT_BYTES, .needs = "stol"},
     {.doc = "Execution:", .type = OPT_GROUP},
-    {"engine", CARD_WORK_ENGINES, "Run on the CPU, or on an NVIDIA GPU (cuda); the bytes are equal",
-     OPT_CHOICE, AT(card.engine), .choices = CARD_WORK_ENGINES},
+    {"engine", GPU_POSTPROCESS_ENGINES,
+     "Run on the CPU, or on an NVIDIA GPU (cuda); the bytes are equal", OPT_CHOICE, AT(card.engine),
+     .choices = GPU_POSTPROCESS_ENGINES},
     ENGINE_DEVICE(offsetof(struct background, card.device)),
     {"threads", "N", "Threads of this process, 1 to 1024 (number of CPU cores)", OPT_INT,
      AT(threads), .min = 1, .max = 1024},
@@ -353,7 +354,7 @@ static enum status start(struct background *o, struct error *e)
     const bool alike = !background_varies(o) && !(x->beam.harmonic_share > 0);
     const struct engine_after after = {
         .materials = o->materials, .nmaterials = alike ? o->nmaterials : 0, .type = PIXEL_F32};
-    const enum status s = card_work_begin(
+    const enum status s = gpu_postprocess_begin(
         &o->card, x, &after, o->threads,
         "curved detectors, harmonics, and background that varies between frames", e);
     return s || o->card.plan ? s : background_start(o, e);
@@ -513,8 +514,8 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     if (seen)
         return seen;
     if (o->card.plan && !f->reflections.npixels)
-        return card_work_frame(&o->card, f, 0, e);
-    enum status s = card_work_fetch(&o->card, &f->image, e);
+        return gpu_postprocess_frame(&o->card, f, 0, e);
+    enum status s = gpu_postprocess_fetch(&o->card, &f->image, e);
     if (!s && !o->started)
         s = background_start(o, e);
     if (s)
@@ -546,17 +547,17 @@ static void close_background(void *state)
     moved_close(&o->moved);
     moved_close(&o->harmonic_moved);
     harmonic_close(&o->harmonic);
-    card_work_close(&o->card);
+    gpu_postprocess_close(&o->card);
 }
 
 static const struct card *card(void *state)
 {
-    return card_work_card(&((const struct background *)state)->card);
+    return gpu_postprocess_card(&((const struct background *)state)->card);
 }
 
 static const char *report(void *state)
 {
-    return card_work_report(&((struct background *)state)->card);
+    return gpu_postprocess_report(&((struct background *)state)->card);
 }
 
 const struct stage stage_background = {

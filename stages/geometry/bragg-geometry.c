@@ -172,7 +172,7 @@ static enum status make_experiment(struct geometry *g, const struct crystal_opti
     if (!s)
         s = panels_cut(cut, x, e);
     if (!s)
-        geometry_doubt(o, r, x);
+        geometry_warn(o, r, x);
     return s;
 }
 

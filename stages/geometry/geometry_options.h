@@ -57,8 +57,8 @@ enum status geometry_request(const struct geometry_options *o, struct request *r
 
 /* Prints warnings about values that are possible but probably a mistake, in the order of the
  * options. */
-void geometry_doubt(const struct geometry_options *o, const struct request *r,
-                    const struct experiment *x);
+void geometry_warn(const struct geometry_options *o, const struct request *r,
+                   const struct experiment *x);
 
 /* Options of one crystal: its own, and those of all crystals where it has none.  Its own texts
  * point into `words`, so the struct must not be copied or moved. */

@@ -224,7 +224,7 @@ static void compare_wavelength(const struct transmission *t, const struct experi
 }
 
 /* Warns if all fractions are below 0.01: the map may have another scale. */
-static void doubt_scale(const struct transmission *t)
+static void warn_scale(const struct transmission *t)
 {
     float most = 0.0f;
     for (size_t i = 0; i < t->count; i++)
@@ -249,7 +249,7 @@ static enum status check_map(const struct transmission *t, const struct experime
         if (!s)
             compare_wavelength(t, x);
         if (!s)
-            doubt_scale(t);
+            warn_scale(t);
         return s;
     }
     return error_set(e, STATUS_INPUT,

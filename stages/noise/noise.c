@@ -22,7 +22,7 @@
 #include "physics/noise/noisify.h"
 #include "point_spread.h"
 #include "stage/stage.h"
-#include "stages/shared/card_work.h"
+#include "stages/shared/gpu_postprocess.h"
 
 enum generator { GENERATOR_PHILOX, GENERATOR_NANOBRAGG };
 
@@ -42,7 +42,7 @@ struct noise_stage {
     int generator;  // enum generator
     int counter;    // enum counter
     bool no_poisson;
-    struct card_work card;
+    struct gpu_postprocess card;
     struct opt_marks given;
     struct defects defects;
     struct gain_switching switching;
@@ -188,8 +188,9 @@ static const struct opt noise_options[] = {
      OPT_FLAG, DEFECT(unmasked), .flags = LATER,
      .needs = "dead|hot|bad-pixels|beamstop|shadow|transmission"},
     {.doc = "Execution:", .type = OPT_GROUP},
-    {"engine", CARD_WORK_ENGINES, "Run on the CPU, or on an NVIDIA GPU (cuda); the bytes are equal",
-     OPT_CHOICE, AT(card.engine), .choices = CARD_WORK_ENGINES},
+    {"engine", GPU_POSTPROCESS_ENGINES,
+     "Run on the CPU, or on an NVIDIA GPU (cuda); the bytes are equal", OPT_CHOICE, AT(card.engine),
+     .choices = GPU_POSTPROCESS_ENGINES},
     ENGINE_DEVICE(offsetof(struct noise_stage, card.device)),
     {"threads", "N", "Threads of this process, 1 to 1024 (number of CPU cores)", OPT_INT,
      AT(threads), .min = 1, .max = 1024},
@@ -251,10 +252,11 @@ static enum status start(struct noise_stage *o, struct error *e)
 {
     struct engine_after after = {0};
     after.noise = noise_asked(o, &after.type);
-    const enum status s = card_work_begin(&o->card, o->experiment, &after, o->threads,
-                                          "point spread, bad pixels, shadows, missed counts, gain "
-                                          "switching and --generator=nanobragg",
-                                          e);
+    const enum status s =
+        gpu_postprocess_begin(&o->card, o->experiment, &after, o->threads,
+                              "point spread, bad pixels, shadows, missed counts, gain "
+                              "switching and --generator=nanobragg",
+                              e);
     return s || o->card.plan ? s : noise_start(o, e);
 }
 
@@ -384,8 +386,8 @@ static enum status frame(void *state, struct frame *f, struct error *e)
                          "bragg-intensity --derivatives",
                          id);
     if (o->card.plan && !f->planes.count && !f->reflections.has_slopes)
-        return card_work_frame(&o->card, f, seed, e);
-    enum status s = card_work_fetch(&o->card, &f->image, e);
+        return gpu_postprocess_frame(&o->card, f, seed, e);
+    enum status s = gpu_postprocess_fetch(&o->card, &f->image, e);
     if (!s && o->card.plan && !o->plan)
         s = noise_start(o, e);
     if (s)
@@ -422,17 +424,17 @@ static void close_noise(void *state)
     defects_free(&o->defects);
     gain_switching_free(&o->switching);
     mem_free(o->photons);
-    card_work_close(&o->card);
+    gpu_postprocess_close(&o->card);
 }
 
 static const struct card *card(void *state)
 {
-    return card_work_card(&((const struct noise_stage *)state)->card);
+    return gpu_postprocess_card(&((const struct noise_stage *)state)->card);
 }
 
 static const char *report(void *state)
 {
-    return card_work_report(&((struct noise_stage *)state)->card);
+    return gpu_postprocess_report(&((struct noise_stage *)state)->card);
 }
 
 const struct stage stage_noise = {

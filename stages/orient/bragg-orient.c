@@ -99,7 +99,7 @@ static enum status open_orient(void *state, const char **operands, int noperands
         s = target_check(p->truth, e);
     if (s)
         return s;
-    orient_doubt(p);
+    orient_warn_units(p);
     if (orient_given(p, "only") && !orient_given(p, "frames"))
         p->frames = p->only + 1;
     if ((s = open_pulse(o, e)) || (s = open_shift(o, e)) ||

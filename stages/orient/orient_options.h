@@ -48,7 +48,7 @@ void orient_mark(struct orient_options *o, const char *name);
 enum status orient_check(struct orient_options *o, struct error *e);
 
 /* Warns about angles that are probably not in degrees. */
-void orient_doubt(const struct orient_options *o);
+void orient_warn_units(const struct orient_options *o);
 
 /* Returns how pulses are numbered, with the defaults of the facility. */
 struct pulse_ids orient_pulse_ids(const struct orient_options *o);

@@ -126,8 +126,8 @@ static bool hits_elsewhere(const struct image_header *h, const struct panel *p)
 
 /* Warns once about an image whose detector or beam differs from the first image, because the stream
  * has only one experiment. */
-static void doubt_header(struct replay_images *r, const struct experiment *x, const char *path,
-                         const struct image_header *h)
+static void warn_header(struct replay_images *r, const struct experiment *x, const char *path,
+                        const struct image_header *h)
 {
     static const double ALIKE = 0.01;
     const double wavelength_m = x->beam.wavelength_m;
@@ -181,7 +181,7 @@ static enum status check_setup(struct replay_images *r, const char *path,
                                    .has_beam = true,
                                    .beam_fast_m = p->beam_fast_m,
                                    .beam_slow_m = p->beam_slow_m};
-    doubt_header(r, x, path, &h);
+    warn_header(r, x, path, &h);
     return STATUS_OK;
 }
 
@@ -347,7 +347,7 @@ static enum status read_image(struct replay_images *r, const struct experiment *
                          " as in %s",
                          entry->path, h.fast, h.slow, x->panels->fast_pixels,
                          x->panels->slow_pixels, r->entries->path);
-    doubt_header(r, x, entry->path, &h);
+    warn_header(r, x, entry->path, &h);
     s = image_file_read(entry->path, &file, e);
     if (s)
         return s;

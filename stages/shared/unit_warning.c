@@ -1,5 +1,5 @@
 /* Warnings about values in the wrong unit. */
-#include "doubt.h"
+#include "unit_warning.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/units.h"
 
-void doubt_unit(const struct usual *u, double value)
+void warn_unusual(const struct usual *u, double value)
 {
     if (value >= u->min && value <= u->max)
         return;
@@ -39,7 +39,7 @@ static void warn(const char *option, const double *rad, int count)
              option, meant);
 }
 
-void doubt_angles(const char *option, const double *rad, int count)
+void warn_radians(const char *option, const double *rad, int count)
 {
     bool any = false;
     for (int i = 0; i < count; i++) {
@@ -55,7 +55,7 @@ void doubt_angles(const char *option, const double *rad, int count)
         warn(option, rad, count);
 }
 
-void doubt_small_angle(const char *option, double rad)
+void warn_small_radians(const char *option, double rad)
 {
     const double deg = rad_to_deg(rad);
     if (fabs(deg) < 0.06 && is_multiple(deg, 0.1, 5e-6))

@@ -1,4 +1,4 @@
-#include "card_work.h"
+#include "gpu_postprocess.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "gpu/gpu.h"
 
 /* Whether all is taken. */
-static enum status offer(struct card_work *w, const struct engine_after *after, bool *all,
+static enum status offer(struct gpu_postprocess *w, const struct engine_after *after, bool *all,
                          struct error *e)
 {
     struct engine_after left = *after;
@@ -17,13 +17,13 @@ static enum status offer(struct card_work *w, const struct engine_after *after, 
     return s;
 }
 
-enum status card_work_begin(struct card_work *w, const struct experiment *x,
-                            const struct engine_after *after, int64_t threads, const char *left,
-                            struct error *e)
+enum status gpu_postprocess_begin(struct gpu_postprocess *w, const struct experiment *x,
+                                  const struct engine_after *after, int64_t threads,
+                                  const char *left, struct error *e)
 {
     struct engine_options how = {.threads = (int)threads, .after = true};
     bool all = false;
-    if (w->engine != CARD_WORK_CUDA)
+    if (w->engine != GPU_POSTPROCESS_CUDA)
         return STATUS_OK;
     w->its = &engine_cuda;
     w->type = after->noise ? after->type : PIXEL_F32;
@@ -44,12 +44,13 @@ enum status card_work_begin(struct card_work *w, const struct experiment *x,
     return STATUS_OK;
 }
 
-const struct card *card_work_card(const struct card_work *w)
+const struct card *gpu_postprocess_card(const struct gpu_postprocess *w)
 {
     return w->plan ? w->its->card(w->plan) : NULL;
 }
 
-enum status card_work_frame(struct card_work *w, struct frame *f, uint64_t seed, struct error *e)
+enum status gpu_postprocess_frame(struct gpu_postprocess *w, struct frame *f, uint64_t seed,
+                                  struct error *e)
 {
     struct image to = {.memory = f->image.memory};
     const size_t count = f->image.count;
@@ -70,9 +71,9 @@ enum status card_work_frame(struct card_work *w, struct frame *f, uint64_t seed,
     return STATUS_OK;
 }
 
-enum status card_work_fetch(struct card_work *w, struct image *image, struct error *e)
+enum status gpu_postprocess_fetch(struct gpu_postprocess *w, struct image *image, struct error *e)
 {
-    const struct card *card = card_work_card(w);
+    const struct card *card = gpu_postprocess_card(w);
     struct image here = {.memory = image->memory};
     if (!image->card)
         return STATUS_OK;
@@ -90,7 +91,7 @@ enum status card_work_fetch(struct card_work *w, struct image *image, struct err
     return STATUS_OK;
 }
 
-const char *card_work_report(struct card_work *w)
+const char *gpu_postprocess_report(struct gpu_postprocess *w)
 {
     if (!w->plan)
         return NULL;
@@ -103,7 +104,7 @@ const char *card_work_report(struct card_work *w)
     return w->figures;
 }
 
-void card_work_close(struct card_work *w)
+void gpu_postprocess_close(struct gpu_postprocess *w)
 {
     if (w->plan)
         w->its->destroy(&w->plan);

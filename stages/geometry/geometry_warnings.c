@@ -6,7 +6,7 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "geometry_options.h"
-#include "stages/orient/doubt.h"
+#include "stages/shared/unit_warning.h"
 
 /* Usual wavelengths, in A: from electrons of a few MeV to the softest X-rays that are used with
  * crystals.  A wavelength above twice the largest d spacing gives no reflections. */
@@ -28,7 +28,7 @@ static double widest_spacing_A(const struct crystal *c)
     return 1.0 / shortest;
 }
 
-static void doubt_wavelength(const struct geometry_options *o, const struct experiment *x)
+static void warn_wavelength(const struct geometry_options *o, const struct experiment *x)
 {
     const double wave_A = m_to_angstrom(x->beam.wavelength_m), eV = m_to_ev(x->beam.wavelength_m);
     double widest_A = 0.0;
@@ -57,7 +57,7 @@ static void doubt_wavelength(const struct geometry_options *o, const struct expe
 }
 
 /* A beam centre in pixels instead of mm is far outside the detector. */
-static void doubt_beam_center(const struct geometry_options *o, const struct detector_request *d)
+static void warn_beam_center(const struct geometry_options *o, const struct detector_request *d)
 {
     double edge_mm[2], at[2];
     for (int i = 0; i < 2; i++) {
@@ -75,8 +75,8 @@ static void doubt_beam_center(const struct geometry_options *o, const struct det
 }
 
 /* The default beam is only 0.3 um wide, which a user who gives a crystal size may not expect. */
-static void doubt_clipping(const struct geometry_options *o, const struct request *r,
-                           const struct beam *beam)
+static void warn_clipping(const struct geometry_options *o, const struct request *r,
+                          const struct beam *beam)
 {
     double widest_m = 0.0;
     for (size_t i = 0; i < r->ncrystals; i++)
@@ -89,7 +89,7 @@ static void doubt_clipping(const struct geometry_options *o, const struct reques
 }
 
 /* A user who gives the size of a crystal rarely means one perfect block. */
-static void doubt_block(const struct geometry_options *o, const struct experiment *x)
+static void warn_block(const struct geometry_options *o, const struct experiment *x)
 {
     for (const struct crystal *c = x->crystals; c < x->crystals + x->ncrystals; c++)
         if (c->has_size && !c->has_blocks && !o->request.oversample && x->sampling.oversample > 10)
@@ -101,7 +101,7 @@ static void doubt_block(const struct geometry_options *o, const struct experimen
 }
 
 /* The closed form is a first-order approximation: a rotation moves a spot along a straight line. */
-static void doubt_ensemble(const struct experiment *x)
+static void warn_ensemble(const struct experiment *x)
 {
     for (const struct crystal *c = x->crystals; c < x->crystals + x->ncrystals; c++)
         for (int k = 0; k < 3; k++)
@@ -131,8 +131,8 @@ static double spot_width_m(const struct experiment *x)
 }
 
 /* Each step of the divergence makes its own copy of a spot. */
-static void doubt_divergence(const char *option, double range_rad, double steps,
-                             const struct experiment *x)
+static void warn_divergence(const char *option, double range_rad, double steps,
+                            const struct experiment *x)
 {
     const struct panel *p = &x->panels[0];
     const double whole_m = range_rad * p->distance_m, width_m = spot_width_m(x);
@@ -144,7 +144,7 @@ static void doubt_divergence(const char *option, double range_rad, double steps,
                  option, count, gap_m / p->pixel_m, option, ceil(whole_m / width_m) + 1.0);
 }
 
-static void doubt_divergences(const struct geometry_options *o, const struct experiment *x)
+static void warn_divergences(const struct geometry_options *o, const struct experiment *x)
 {
     const struct beam_request *b = &o->request.beam;
     const struct {
@@ -155,10 +155,10 @@ static void doubt_divergences(const struct geometry_options *o, const struct exp
                {"divergence-v", &b->vertical}};
     for (int i = 0; i < 3 && x->physics == PHYSICS_PHYSICAL; i++)
         if (geometry_given(o, all[i].option))
-            doubt_divergence(all[i].option, all[i].steps->range, (double)all[i].steps->count, x);
+            warn_divergence(all[i].option, all[i].steps->range, (double)all[i].steps->count, x);
 }
 
-static void doubt_lengths(const struct geometry_options *o, const struct experiment *x)
+static void warn_lengths(const struct geometry_options *o, const struct experiment *x)
 {
     static const struct usual distance = {"distance", "mm", 1, 5e4, "m", 1e3, "um", 1e-3},
                               close = {"close-distance", "mm", 1, 5e4, "m", 1e3, "um", 1e-3},
@@ -177,26 +177,26 @@ static void doubt_lengths(const struct geometry_options *o, const struct experim
                {&beam, m_to_mm(o->request.beam.size_m)}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (geometry_given(o, all[i].usual->option) && all[i].typed != 0)
-            doubt_unit(all[i].usual, all[i].typed);
+            warn_unusual(all[i].usual, all[i].typed);
     for (size_t i = 0; i < x->ncrystals; i++) {
         const double *edge_A = x->crystals[i].cell_A;
         const double low = fmin(edge_A[0], fmin(edge_A[1], edge_A[2]));
         const double high = fmax(edge_A[0], fmax(edge_A[1], edge_A[2]));
         if (low > 0.0)  // faithful mode with a matrix has no cell
-            doubt_unit(&cell, low < cell.min ? low : high);
+            warn_unusual(&cell, low < cell.min ? low : high);
     }
 }
 
-void geometry_doubt(const struct geometry_options *o, const struct request *r,
-                    const struct experiment *x)
+void geometry_warn(const struct geometry_options *o, const struct request *r,
+                   const struct experiment *x)
 {
-    doubt_wavelength(o, x);
-    doubt_lengths(o, x);
-    doubt_angles("rotate", o->request.detector.rotation_rad, 3);
-    doubt_angles("twotheta", &o->request.detector.twotheta_rad, 1);
-    doubt_beam_center(o, &r->detector);
-    doubt_clipping(o, r, &x->beam);
-    doubt_block(o, x);
-    doubt_ensemble(x);
-    doubt_divergences(o, x);
+    warn_wavelength(o, x);
+    warn_lengths(o, x);
+    warn_radians("rotate", o->request.detector.rotation_rad, 3);
+    warn_radians("twotheta", &o->request.detector.twotheta_rad, 1);
+    warn_beam_center(o, &r->detector);
+    warn_clipping(o, r, &x->beam);
+    warn_block(o, x);
+    warn_ensemble(x);
+    warn_divergences(o, x);
 }
