@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../stages/write/output.h"
+#include "stages/write/output.h"
 #include "base/clock.h"
 #include "base/isa.h"
 #include "base/rng.h"

@@ -1,5 +1,5 @@
 /* Structure factors with phases: anomalous scatterers and excited states (--sites, --light). */
-#include "geometry_phases.h"
+#include "geometry.h"
 
 #include <math.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "io/images/image_header.h"
 #include "io/nxmx/nxmx_geometry.h"
 #include "physics/setup.h"
-#include "stages/geometry/geometry_panels.h"
+#include "stages/geometry/geometry.h"
 
 /* Values for entries that are missing in a file.  Most of them do not affect a picture. */
 static const double WAVELENGTH_M = 1e-10, DISTANCE_M = 0.1, KAHN = 0.98, FLUENCE_PH_M2 = 1e25;

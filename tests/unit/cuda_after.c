@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "../../stages/intensity/fuse.h"
+#include "stages/intensity/fuse.h"
 #include "after_water.h"
 #include "engine/detector/gain_stages.h"
 #include "engine_run.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/time.h>
 
-#include "../../stages/replay/chain.h"
+#include "stages/replay/chain.h"
 #include "io/hdf5/trial.h"
 #include "io/text/tool.h"
 #include "scratch.h"

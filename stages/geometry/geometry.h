@@ -1,12 +1,17 @@
-/* Options of bragg-geometry, and the requests that they make. */
-#ifndef BRAGG_STAGES_GEOMETRY_OPTIONS_H
-#define BRAGG_STAGES_GEOMETRY_OPTIONS_H
+/* Options of bragg-geometry, and what its files make of them: detector, crystals, structure
+ * factors.
+ */
+#ifndef BRAGG_STAGES_GEOMETRY_GEOMETRY_H
+#define BRAGG_STAGES_GEOMETRY_GEOMETRY_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
 #include "base/opt.h"
+#include "io/crystfel/geom.h"
+#include "io/images/smv.h"
+#include "model/experiment.h"
 #include "physics/request.h"
 
 struct geometry_options {
@@ -55,11 +60,6 @@ void geometry_panels_free(struct geometry_panels *p, size_t nplaces);
  * custom, or an empty region of interest. */
 enum status geometry_request(const struct geometry_options *o, struct request *r, struct error *e);
 
-/* Prints warnings about values that are possible but probably a mistake, in the order of the
- * options. */
-void geometry_warn(const struct geometry_options *o, const struct request *r,
-                   const struct experiment *x);
-
 /* Options of one crystal: its own, and those of all crystals where it has none.  Its own texts
  * point into `words`, so the struct must not be copied or moved. */
 struct crystal_options {
@@ -76,5 +76,46 @@ enum status geometry_crystals(const struct geometry_options *o, struct crystal_o
  * factors). STATUS_USAGE: options contradict each other. */
 enum status geometry_crystal(const struct geometry_options *o, struct crystal_request *c,
                              struct error *e);
+
+/* --- detector ------------------------------------------------------------------------ */
+
+/* Moves `count` panels with their masks into p->places, and sets the fields of *r that follow from
+ * them.  STATUS_FAILED: out of memory. */
+enum status geometry_take_panels(struct geom_panel *panels, size_t count, struct request *r,
+                                 struct geometry_panels *p, struct error *e);
+
+/* geometry_wants_list returns whether the command line has --detector=list.  geometry_list prints
+ * the built-in detectors to stdout.  STATUS_FAILED: stdout cannot be written to. */
+bool geometry_wants_list(int argc, char *const *argv);
+enum status geometry_list(struct error *e);
+
+/* --- crystals; the paths of files are those of the options ------------------------------ */
+
+/* Reads matrix, cell and structure factors of one crystal into *c; without files they are those of
+ * the built-in lysozyme.  Detector and beam of *x must be set up.  The caller frees c->table with
+ * hkl_free, also after an error. */
+enum status geometry_read_crystal(const struct geometry_options *o, const struct experiment *x,
+                                  struct crystal_request *c, struct error *e);
+
+/* Smallest d spacings in A of all panels: in the middle of an edge, and in a corner. */
+void geometry_resolution(const struct experiment *x, double *edge_A, double *corner_A);
+
+/* Structure factors with phases.  Anomalous scatterers and excited states are added before the
+ * phases are dropped.  The files are those of the options of bragg-geometry. */
+
+/* Whether these options need phases. */
+bool geometry_needs_phases(const struct geometry_options *o);
+
+/* Makes the table *t of F(+) and F(-):
+ *   - reads amplitudes and phases of --mtz, or computes those of --model to dmin_A;
+ *   - adds f' and f'' of the atoms of --sites, or of the model from sodium on, at the energy of the
+ *     beam of *x, and prints them with --verbose;
+ *   - mixes the result with that of --light;
+ *   - expands it by symmetry.
+ * The cell is stored in cell_A (edges, A) and cell_rad (angles, rad).  The caller frees *t with
+ * hkl_free. */
+enum status geometry_read_phases(const struct geometry_options *o, const struct experiment *x,
+                                 double dmin_A, struct hkl_table *t, double cell_A[3],
+                                 double cell_rad[3], struct error *e);
 
 #endif
