@@ -5,6 +5,8 @@
  * start, and again when the detector moves.  A frame gets an image of its own if it has a spectrum
  * of its own, another amount of matter, or a streak.
  */
+#include "background.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
@@ -13,7 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "background.h"
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/log.h"

@@ -22,8 +22,8 @@
 #include "fuse.h"
 #include "model/frame.h"
 #include "stage/stage.h"
+#include "stages/shared/beam_plan.h"
 #include "stages/shared/engines.h"
-#include "stages/shared/harmonic_image.h"
 
 struct derivatives {
     struct parameters set;  // parameters of --derivatives

@@ -1,10 +1,11 @@
 /* Runs the stages of --fuse, on the engine where it supports their work, or else after it. */
+#include "fuse.h"
+
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "fuse.h"
 #include "model/frame.h"
 #include "stages/background/background.h"
 #include "stages/noise/noise.h"

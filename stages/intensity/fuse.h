@@ -5,8 +5,8 @@
 
 #include "base/opt.h"
 #include "stage/guest.h"
-#include "stages/shared/engine_use.h"
-#include "stages/shared/harmonic_image.h"
+#include "stages/shared/beam_plan.h"
+#include "stages/shared/engines.h"
 
 enum { FUSE_MAX = 2 };
 

@@ -2,6 +2,8 @@
  * The stage bragg-noise: options, experiment, and the noise of each frame.  The noise itself is in
  * engine/detector/noise.h, that of --generator=nanobragg in physics/noise/noisify.h.
  */
+#include "noise.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
@@ -17,7 +19,6 @@
 #include "engine/detector/dead_time.h"
 #include "engine/detector/noise.h"
 #include "gain_switching.h"
-#include "noise.h"
 #include "physics/constants.h"
 #include "physics/noise/noisify.h"
 #include "point_spread.h"

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "gpu/gpu.h"
 
-/* Whether all is taken. */
+/* Offers the work of *after to the engine.  *all tells whether the engine does all of it. */
 static enum status offer(struct gpu_postprocess *w, const struct engine_after *after, bool *all,
                          struct error *e)
 {

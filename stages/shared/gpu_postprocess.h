@@ -1,11 +1,11 @@
 /*
- * The work of a stage behind bragg-intensity on a GPU: --engine=cuda of bragg-background and
- * bragg-noise.  Images come from the card or from here, and leave there or here.
+ * The work of a stage after bragg-intensity on a GPU: --engine=cuda of bragg-background and
+ * bragg-noise.  Images come in, and go out, in the memory of the GPU or in that of this process.
  */
 #ifndef BRAGG_STAGES_GPU_POSTPROCESS_H
 #define BRAGG_STAGES_GPU_POSTPROCESS_H
 
-#include "engine_use.h"
+#include "engines.h"
 #include "model/frame.h"
 
 enum { GPU_POSTPROCESS_CPU, GPU_POSTPROCESS_CUDA };
@@ -17,32 +17,33 @@ struct gpu_postprocess {
     int64_t device;
     /* state */
     const struct engine *its;
-    struct plan *plan;  // NULL: this processor does all
+    struct plan *plan;  // NULL: the CPU does all work
     enum pixel_type type;
     enum pixel_unit unit;
     struct engine_pins pins;
-    uint64_t taken, given, fetched;  // images on the card: came, left, and came here from there
+    /* Numbers of images that came on the GPU, left on the GPU, and were copied from it. */
+    uint64_t taken, given, fetched;
     char figures[640];
 };
 
-/* Makes a plan for all of *after, if --engine=cuda is asked for.  An engine that leaves some of
- * it, or nothing to do, leaves all: one line says that `left`, what is not for a GPU, is why.
- * *after is what becomes of it; what it points to and *x must outlive *w. */
+/* With --engine=cuda makes a plan for the work of *after.  If the GPU cannot do every step, or
+ * there is nothing to do, there is no plan: the CPU does all work, and one log line names `left`,
+ * what no GPU does.  *x and what *after points to must outlive *w. */
 enum status gpu_postprocess_begin(struct gpu_postprocess *w, const struct experiment *x,
                                   const struct engine_after *after, int64_t threads,
                                   const char *left, struct error *e);
 
-/* See struct stage. */
+/* Returns the GPU for struct stage.card; NULL: no plan. */
 const struct card *gpu_postprocess_card(const struct gpu_postprocess *w);
 
-/* Goes on with the image of a frame, which has photons; w->plan is set. */
+/* Does the work for the image of a frame, which has photons.  Requires w->plan. */
 enum status gpu_postprocess_frame(struct gpu_postprocess *w, struct frame *f, uint64_t seed,
                                   struct error *e);
 
-/* What the card does not do is done here: afterwards the image lies here. */
+/* Copies an image that is on the GPU to the memory of this process, for work of the CPU. */
 enum status gpu_postprocess_fetch(struct gpu_postprocess *w, struct image *image, struct error *e);
 
-/* See struct stage; NULL without a plan. */
+/* Returns the counts for struct stage.report; NULL: no plan. */
 const char *gpu_postprocess_report(struct gpu_postprocess *w);
 void gpu_postprocess_close(struct gpu_postprocess *w);
 

@@ -6,7 +6,7 @@
 #include "model/moved.h"
 #include "physics/beam/aim.h"
 #include "physics/detector/pixel.h"
-#include "stages/shared/preview_marks.h"
+#include "stages/shared/preview.h"
 
 /* Computes the position of a point of a panel, in m from the sample. */
 static void place(const struct experiment *x, const struct panel *p, double fast, double slow,
