@@ -1,5 +1,5 @@
 /* The option table of bragg-orient, and what follows from the options alone. */
-#include "orient_options.h"
+#include "orient.h"
 
 #include <inttypes.h>
 #include <math.h>
