@@ -44,8 +44,10 @@ static enum status settle_faults(struct serve_options *o, const struct protocol 
     return s;
 }
 
-enum status serve_options_settle(struct serve_options *o, const struct protocol **protocol,
-                                 struct error *e)
+/* Finds the protocol, fills in its defaults and checks the options.  STATUS_USAGE for an option
+ * that the protocol does not have, and for options that contradict each other. */
+static enum status serve_options_settle(struct serve_options *o, const struct protocol **protocol,
+                                        struct error *e)
 {
     const struct protocol *p = *protocol = protocols[o->protocol];
     if (o->socket < 0)
@@ -69,7 +71,8 @@ enum status serve_options_settle(struct serve_options *o, const struct protocol 
 
 #define AT(member) offsetof(struct serve_options, member)
 
-const struct opt serve_options[] = {
+/* The table of options, which are the first member of struct serve. */
+static const struct opt serve_options[] = {
     {"protocol", PROTOCOLS, "Protocol of the clients", OPT_CHOICE, AT(protocol),
      .choices = PROTOCOLS},
     {"protocol-version", "V", "karabo-bridge: 2.2 or 1.0 (2.2)", OPT_TEXT,
@@ -160,8 +163,12 @@ static enum status write_file(const struct serve_options *o, const struct experi
     return error_set(e, s, "%s: %s", path, cause.text);
 }
 
-enum status serve_write_files(const struct serve_options *o, const struct experiment *x,
-                              struct error *e)
+/* Writes the files of --geom and --cell, if the options are given, for the frames of *x, in the
+ * laboratory frame o->content.lab.  A file appears when it is complete.  STATUS_INPUT if a file
+ * cannot describe the experiment, or if another file has its name and --overwrite is not given;
+ * STATUS_FAILED if a file cannot be written. */
+static enum status serve_write_files(const struct serve_options *o, const struct experiment *x,
+                                     struct error *e)
 {
     enum status s = o->geom ? write_file(o, x, o->geom, false, e) : STATUS_OK;
     if (s || !o->cell)
@@ -174,7 +181,8 @@ enum status serve_write_files(const struct serve_options *o, const struct experi
 
 static const double SHARES[RAMP_QUANTILES] = {0.5, 0.95, 0.99};
 
-void serve_ramp_end(struct serve_ramp_result *result, struct ramp *r, struct gateway *g)
+/* Ends the ramp after the last frame, and fills in *result.  *g is still open.  NULL is allowed. */
+static void serve_ramp_end(struct serve_ramp_result *result, struct ramp *r, struct gateway *g)
 {
     if (!g)
         return;
@@ -183,7 +191,8 @@ void serve_ramp_end(struct serve_ramp_result *result, struct ramp *r, struct gat
     result->times = gateway_turnaround(g, SHARES, result->quantiles_s, RAMP_QUANTILES);
 }
 
-void serve_ramp_say(const struct serve_ramp_result *result)
+/* Prints the result in one line. */
+static void serve_ramp_say(const struct serve_ramp_result *result)
 {
     const struct ramp *r = &result->ramp;
     char work[128] = "";
@@ -197,8 +206,10 @@ void serve_ramp_say(const struct serve_ramp_result *result)
              r->sustained_hz, r->asked_hz, ramp_limit_text(r->limit), work);
 }
 
-enum status serve_ramp_write(const struct serve_ramp_result *result, const char *path,
-                             bool overwrite, struct error *e)
+/* Writes the result as JSON.  STATUS_FAILED if the file cannot be written, or if another file has
+ * the name and `overwrite` is false. */
+static enum status serve_ramp_write(const struct serve_ramp_result *result, const char *path,
+                                    bool overwrite, struct error *e)
 {
     const struct ramp *r = &result->ramp;
     struct replace file;

@@ -1,4 +1,4 @@
-/* The options of bragg-serve. */
+/* What the parts of bragg-serve share: options, the file of --key, the sender, and the state. */
 #ifndef BRAGG_STAGES_SERVE_SERVE_H
 #define BRAGG_STAGES_SERVE_SERVE_H
 
@@ -20,10 +20,6 @@
 #include "model/experiment.h"
 #include "model/frame.h"
 #include "model/moved.h"
-#include "serve_key.h"
-#include "serve_options.h"
-#include "serve_ramp.h"
-#include "serve_send.h"
 #include "wire/message.h"
 
 struct serve_options {
@@ -42,23 +38,16 @@ struct serve_options {
     struct opt_marks given;
 };
 
-/* The table of options.  The state of the stage must begin with a struct serve_options. */
-extern const struct opt serve_options[];
-
-/* Finds the protocol, fills in its defaults and checks the options.  STATUS_USAGE for an option
- * that the protocol does not have, and for options that contradict each other. */
-enum status serve_options_settle(struct serve_options *o, const struct protocol **protocol,
-                                 struct error *e);
-
-/* The file of --key: the ground truth of each frame that was sent, and the fate of its message. The
- * file is a table.  If its name ends in .stream, it is a CrystFEL stream with reflections. */
+/* --- the file of --key -------------------------------------------------------------------
+ *
+ * The ground truth of each frame that was sent, and the fate of its message.  The file is a table.
+ * If its name ends in .stream, it is a CrystFEL stream with reflections. */
 
 /* The facts about a message before it is offered. */
 struct key_note {
     double rate_hz;  // requested rate at that time; 0 without a rate
     enum fault fault;
-    const char
-        *field;  // FAULT_HEADER: the key of the damaged value, which outlives the run; else NULL
+    const char *field;  // key of the value that FAULT_HEADER damaged, static text; else NULL
 };
 
 struct key_row;
@@ -130,13 +119,6 @@ struct sender {
 /* Warns that clients get frames with faults.  `text` is the value of --inject. */
 void sender_warn(const struct sender *s, const char *text);
 
-/* Returns the fault of frame number `frame`, which is the next one. */
-enum fault sender_draw(const struct sender *s, uint64_t frame);
-
-/* Takes ownership of a message with this fault, and sends, holds or drops it.  The errors are those
- * of gateway_offer and serve_key_offer. */
-enum status sender_send(struct sender *s, struct outgoing *o, enum fault fault, struct error *e);
-
 /* Sends the message that is still held.  The errors are those of sender_send. */
 enum status sender_flush(struct sender *s, struct error *e);
 
@@ -156,34 +138,14 @@ struct serve_ramp_result {
     double quantiles_s[RAMP_QUANTILES];  // median, 95 % and 99 % of the times, s
 };
 
-/* Ends the ramp after the last frame, and fills in *result.  *g is still open.  NULL is allowed. */
-void serve_ramp_end(struct serve_ramp_result *result, struct ramp *r, struct gateway *g);
-
-/* Prints the result in one line. */
-void serve_ramp_say(const struct serve_ramp_result *result);
-
-/* Writes the result as JSON.  STATUS_FAILED if the file cannot be written, or if another file has
- * the name and `overwrite` is false. */
-enum status serve_ramp_write(const struct serve_ramp_result *result, const char *path,
-                             bool overwrite, struct error *e);
-
-/* The files that clients of bragg-serve read before they connect. */
-
-/* Writes the files of --geom and --cell, if the options are given, for the frames of *x, in the
- * laboratory frame o->content.lab.  A file appears when it is complete.  STATUS_INPUT if a file
- * cannot describe the experiment, or if another file has its name and --overwrite is not given;
- * STATUS_FAILED if a file cannot be written. */
-enum status serve_write_files(const struct serve_options *o, const struct experiment *x,
-                              struct error *e);
-
 /* Checks, at the start, the place of a file that is written at the end.  STATUS_FAILED if another
  * file has the name and `overwrite` is false, or if the folder cannot be written. */
 enum status serve_check_place(const char *path, bool overwrite, struct error *e);
 
-/* The state of bragg-serve. */
+/* --- the state ---------------------------------------------------------------------------- */
 
 struct serve {
-    struct serve_options options;  // must be the first member: see serve_options.h
+    struct serve_options options;  // must be the first member: see the option table
     const struct protocol *speaks;
     const struct experiment *experiment;  // in the form that clients get
     struct moved moved;                   // the experiment with the shifts of the current frame

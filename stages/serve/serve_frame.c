@@ -1,4 +1,11 @@
-/* Makes the message of a frame, with its fault, and sends it when it is due. */
+/*
+ * Frames of bragg-serve: makes the message of a frame, with the fault that --inject draws for it,
+ * and sends it when it is due.
+ *
+ * A message passes the sender, which offers it to the gateway and records it in the file of --key.
+ * The sender also adds the faults that concern whole messages: a dropped message, two that change
+ * places, a pause, a cut connection.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +23,8 @@ void sender_warn(const struct sender *s, const char *text)
                  s->faults.seed);
 }
 
-enum fault sender_draw(const struct sender *s, uint64_t frame)
+/* Returns the fault of frame number `frame`, which is the next one. */
+static enum fault sender_draw(const struct sender *s, uint64_t frame)
 {
     const enum fault fault = s->injects ? faults_draw(&s->faults, frame) : FAULT_NONE;
     const bool holds = s->held.message.nparts;
@@ -55,7 +63,10 @@ static enum status withhold(struct sender *s, struct outgoing *o, struct error *
     return status;
 }
 
-enum status sender_send(struct sender *s, struct outgoing *o, enum fault fault, struct error *e)
+/* Takes ownership of a message with this fault, and sends, holds or drops it.  The errors are those
+ * of gateway_offer and serve_key_offer. */
+static enum status sender_send(struct sender *s, struct outgoing *o, enum fault fault,
+                               struct error *e)
 {
     s->counts[fault]++;
     if (fault == FAULT_SWAP) {

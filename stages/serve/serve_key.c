@@ -1,16 +1,18 @@
-#include "serve_key.h"
+/* Writes the file of --key.  Rows wait until the gateway reports the fate of their messages. */
+#include "serve.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/target.h"
 #include "io/output/reflections_stream.h"
 #include "io/output/reflections_text.h"
 #include "io/output/truth.h"
 #include "physics/detector/panels.h"
-#include "serve_files.h"
 
 struct key_row {
     struct key_row *next;
@@ -79,6 +81,14 @@ static void put_row(struct serve_key *k, const char *truth, const struct key_not
         put_chunk(k->file.stream, truth, n, time, fate);
     else
         put_lines(k->file.stream, truth, more);
+}
+
+enum status serve_check_place(const char *path, bool overwrite, struct error *e)
+{
+    struct stat st;
+    const enum status s = target_check(path, e);
+    const bool taken = !overwrite && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+    return s == STATUS_OK && taken ? replace_refuse(path, e) : s;
 }
 
 enum status serve_key_open(struct serve_key *k, const char *path, bool overwrite, struct error *e)
