@@ -266,7 +266,7 @@ FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
 FUZZ_SOURCES := $(filter-out %_loop.c common/link/port.c,$(call sources,base codec model io wire link control stage run page refine score))
 FUZZ_OBJECTS := $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(FUZZ_SOURCES)) $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(call isa_objects,$(filter %_loop.c,$(call sources,codec io))))
 FUZZ_LIBRARY := $(BUILD)/fuzz/obj/library.a
-$(BUILD)/fuzz/parsers: FUZZ_MORE = -Wl,--wrap=mem_array $(BUILD)/fuzz/obj/stages/replay/origin.o
+$(BUILD)/fuzz/parsers: FUZZ_MORE = -Wl,--wrap=mem_array $(BUILD)/fuzz/obj/stages/replay/provenance.o
 $(BUILD)/fuzz/stream: FUZZ_MORE = -Wl,--wrap=execv,--wrap=exchange_await_main,--wrap=memfd_create
 $(BUILD)/fuzz/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -275,7 +275,7 @@ $(BUILD)/fuzz/obj/%.o: %.c
 $(FUZZ_LIBRARY): $(FUZZ_OBJECTS)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(BUILD)/fuzz/parsers: $(BUILD)/fuzz/obj/stages/replay/origin.o
+$(BUILD)/fuzz/parsers: $(BUILD)/fuzz/obj/stages/replay/provenance.o
 $(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/tests/fuzz/%.o $(FUZZ_LIBRARY)
 	$(Q)$(FUZZ_CC) -o $@ $< $(FUZZ_MORE) $(FUZZ_LIBRARY) $(LIBS_io) $(LIBS_wire) $(LIBS_stage) $(LIBS_run) -lm
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void difference_say(const char *name, const char *what)
+void report_line(const char *name, const char *what)
 {
     printf("%s: %s\n", name, what);
 }
@@ -24,8 +24,8 @@ static void say_place(const struct experiment *x, size_t i, char text[64])
         (void)snprintf(text + used, 64 - (size_t)used, " of panel %zu", number);
 }
 
-bool difference_say_pixels(const struct experiment *x, const char *name, const struct image *was,
-                           const struct image *is)
+bool report_pixels(const struct experiment *x, const char *name, const struct image *was,
+                   const struct image *is)
 {
     char place[64];
     size_t count = 0, first = 0;

@@ -8,11 +8,11 @@
 #include "model/frame.h"
 
 /* Prints a line: `what` about the frame or file `name`. */
-void difference_say(const char *name, const char *what);
+void report_line(const char *name, const char *what);
 
 /* Prints the first pixel that differs, in the panels of *x, and how many pixels differ.  Returns
  * false, and prints nothing, if none differs. */
-bool difference_say_pixels(const struct experiment *x, const char *name, const struct image *was,
-                           const struct image *is);
+bool report_pixels(const struct experiment *x, const char *name, const struct image *was,
+                   const struct image *is);
 
 #endif

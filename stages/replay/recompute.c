@@ -12,10 +12,10 @@
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/program.h"
-#include "chain.h"
 #include "difference.h"
-#include "origin.h"
+#include "provenance.h"
 #include "recompute_files.h"
+#include "rerun_stages.h"
 #include "wire/codec.h"
 
 /* A frame of a recording, with the message from which it was decoded. */
@@ -27,16 +27,16 @@ struct made {
 };
 
 struct again {
-    struct origin origin;
+    struct provenance origin;
     struct recording recording;  // recording of the recomputed frame
     struct made new;
-    char folder[ORIGIN_PATH_MAX];
+    char folder[PROVENANCE_PATH_MAX];
     bool differs;
 };
 
 /* The path of a file in the temporary folder. */
 struct path {
-    char text[ORIGIN_PATH_MAX + 16];
+    char text[PROVENANCE_PATH_MAX + 16];
 };
 
 static struct path inside(const struct again *a, const char *name)
@@ -85,7 +85,7 @@ static enum status read_frame(const struct recording *r, uint64_t id, struct mad
 /* Checks that stages, options and input files are the same as when the frame was made. */
 static enum status check_history(const struct again *a, struct error *e)
 {
-    const struct origin *o = &a->origin;
+    const struct provenance *o = &a->origin;
     const struct experiment *x = &a->new.experiment;
     char what[HISTORY_DIFFERENCE_SIZE], brief[EXPERIMENT_HISTORY_SIZE] = "";
     const char *now = x->history;
@@ -118,15 +118,15 @@ static bool same_messages(const struct message *a, const struct message *b)
 static enum status compare_recorded(struct again *a, struct error *e)
 {
     struct made old = {0};
-    char name[ORIGIN_PATH_MAX + 40];
+    char name[PROVENANCE_PATH_MAX + 40];
     const enum status s = read_frame(&a->origin.recording, a->origin.id, &old, e);
     (void)snprintf(name, sizeof name, "%s: frame %" PRIu64, a->origin.recording.path, a->origin.id);
     if (s == STATUS_OK && same_messages(&old.copy, &a->new.copy)) {
-        difference_say(name, "the same bytes");
+        report_line(name, "the same bytes");
     } else if (s == STATUS_OK) {
         a->differs = true;
-        if (!difference_say_pixels(&a->new.experiment, name, &old.frame.image, &a->new.frame.image))
-            difference_say(name, "the recipe differs");
+        if (!report_pixels(&a->new.experiment, name, &old.frame.image, &a->new.frame.image))
+            report_line(name, "the recipe differs");
     }
     made_free(&old);
     return s;
@@ -157,7 +157,7 @@ static enum status make(struct again *a, const char *target, struct error *e)
     struct error cause = {0};
     const struct path record = inside(a, "frame.rec");
     enum status s =
-        chain_run(a->origin.history, a->origin.id, record.text, inside(a, "said").text, &cause);
+        rerun_stages(a->origin.history, a->origin.id, record.text, inside(a, "said").text, &cause);
     if (s == STATUS_OK)
         s = recording_open(&a->recording, record.text, &cause);
     if (s == STATUS_OK)
@@ -170,7 +170,7 @@ static enum status make(struct again *a, const char *target, struct error *e)
 static enum status run(struct again *a, const char *target, struct error *e)
 {
     const char *temporary = getenv("TMPDIR");
-    enum status s = origin_open(&a->origin, target, e);
+    enum status s = provenance_open(&a->origin, target, e);
     if (s)
         return s;
     (void)snprintf(a->folder, sizeof a->folder, "%s/bragg-replay-XXXXXX",
@@ -191,7 +191,7 @@ static int recompute(const char *target)
     enum status s = run(&a, target, &e);
     made_free(&a.new);
     recording_close(&a.recording);
-    origin_close(&a.origin);
+    provenance_close(&a.origin);
     if (s == STATUS_OK && (fflush(stdout) || ferror(stdout)))
         s = error_errno(&e, STATUS_FAILED, "cannot write to stdout");
     if (s == STATUS_INTERRUPTED)

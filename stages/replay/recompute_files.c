@@ -13,7 +13,7 @@
 #include "io/nxmx/nxmx_kept.h"
 #include "io/nxmx/nxmx_read.h"
 #include "model/moved.h"
-#include "origin.h"
+#include "provenance.h"
 #include "stages/write/output.h"
 
 enum { CBF_KIND_BYTES = 1024 };  // bytes at the start of a CBF file that show its kind of header
@@ -89,7 +89,7 @@ static enum status say_difference(const struct recomputed *r, const char *path, 
     if (s)
         return s;
     s = image_file_read(again, &is, e);
-    if (s == STATUS_OK && !difference_say_pixels(r->experiment, path, &was.image, &is.image))
+    if (s == STATUS_OK && !report_pixels(r->experiment, path, &was.image, &is.image))
         printf("%s: the same pixels, but byte %" PRIu64 " differs\n", path, where);
     image_free(&was.image);
     if (s == STATUS_OK)
@@ -100,7 +100,7 @@ static enum status say_difference(const struct recomputed *r, const char *path, 
 static enum status compare_whole(const struct recomputed *r, enum format format, const char *path,
                                  bool *differs, struct error *e)
 {
-    char again[ORIGIN_PATH_MAX + 16];
+    char again[PROVENANCE_PATH_MAX + 16];
     struct output output = {.format = format};
     struct output_settings settings = settings_of(r);
     uint64_t where;
@@ -117,7 +117,7 @@ static enum status compare_whole(const struct recomputed *r, enum format format,
     if (s == STATUS_OK)
         s = compare_bytes(path, again, differs, &where, e);
     if (s == STATUS_OK && !*differs)
-        difference_say(path, "the same bytes");
+        report_line(path, "the same bytes");
     return s == STATUS_OK && *differs ? say_difference(r, path, again, where, e) : s;
 }
 
@@ -248,13 +248,13 @@ static void say_same(const char *path, const struct nxmx_one *is)
                    is->reflections.present ? ", and reflections" : "",
                    is->reflections.nlabels ? ", and labels" : "",
                    is->planes.count ? ", and derivatives" : "");
-    difference_say(path, text);
+    report_line(path, text);
 }
 
 static enum status compare_nxmx(const struct recomputed *r, const char *path, bool *differs,
                                 struct error *e)
 {
-    char master[ORIGIN_PATH_MAX + 16];
+    char master[PROVENANCE_PATH_MAX + 16];
     struct nxmx_one was, is = {0};
     (void)snprintf(master, sizeof master, "%s/frame.nxs", r->folder);
     const size_t pixels = (size_t)experiment_pixels(r->experiment);
@@ -269,10 +269,9 @@ static enum status compare_nxmx(const struct recomputed *r, const char *path, bo
         *differs = !rows || !images || say_others(path, &was, &is);
         if (!*differs)
             say_same(path, &is);
-        else if ((!rows || !images) &&
-                 !difference_say_pixels(r->experiment, path, &was.image, &is.image))
-            difference_say(path, images ? "the same image, but its metadata differ"
-                                        : "the same pixels, but packed to other bytes");
+        else if ((!rows || !images) && !report_pixels(r->experiment, path, &was.image, &is.image))
+            report_line(path, images ? "the same image, but its metadata differ"
+                                     : "the same pixels, but packed to other bytes");
     }
     nxmx_one_free(&was);
     nxmx_one_free(&is);

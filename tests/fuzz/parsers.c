@@ -37,7 +37,7 @@
 #include "run/pipeline/pipeline.h"
 #include "score/crystfel_stream.h"
 #include "score/peak_table.h"
-#include "stages/replay/origin.h"
+#include "stages/replay/provenance.h"
 
 /* --- files ----------------------------------------------------------------- */
 
@@ -227,11 +227,11 @@ static void read_index(const char *path)
 
 static void read_origin(const char *path)
 {
-    static struct origin origin;
+    static struct provenance origin;
     char target[64];
     (void)snprintf(target, sizeof target, "%s:3", path);
-    (void)origin_open(&origin, target, NULL);
-    origin_close(&origin);
+    (void)provenance_open(&origin, target, NULL);
+    provenance_close(&origin);
 }
 
 static void read_pipeline(const char *path)

@@ -1,5 +1,5 @@
 /* Runs the stages of a history again, for one frame. */
-#include "chain.h"
+#include "rerun_stages.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -195,8 +195,8 @@ static enum status run(const char *history, uint64_t id, const char *record, con
     return s || good ? s : tell(said, e);
 }
 
-enum status chain_run(const char *history, uint64_t id, const char *record, const char *said,
-                      struct error *e)
+enum status rerun_stages(const char *history, uint64_t id, const char *record, const char *said,
+                         struct error *e)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     enum { COUNT = sizeof numbers / sizeof *numbers };

@@ -1,5 +1,5 @@
 /* Reads, from a file of any format, how a frame was made. */
-#include "origin.h"
+#include "provenance.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ enum { HEADER_MAX = 1 << 18 };  // bytes at the start of an image that are searc
 
 /* The argument of --recompute: a file and a frame number. */
 struct target {
-    char path[ORIGIN_PATH_MAX];
+    char path[PROVENANCE_PATH_MAX];
     bool has_id;
     uint64_t id;
 };
@@ -47,7 +47,7 @@ static enum status parse_target(const char *text, struct target *t, struct error
 /* --- history ------------------------------------------------------------- */
 
 /* Reads --scale from the line of bragg-write, in the complete or the brief form. */
-static void take_scale(struct origin *o, const char *line)
+static void take_scale(struct provenance *o, const char *line)
 {
     char text[64];
     const char *number = text;
@@ -62,7 +62,7 @@ static void take_scale(struct origin *o, const char *line)
 
 /* Adds one line, without its end, to the history.  The line of bragg-write is processed separately.
  */
-static enum status add_line(struct origin *o, const char *line, size_t length, const char *path,
+static enum status add_line(struct provenance *o, const char *line, size_t length, const char *path,
                             struct error *e)
 {
     const size_t used = strlen(o->history);
@@ -98,8 +98,8 @@ static char *header_value(char *line, const char *key)
     return value;
 }
 
-static enum status take_header_line(struct origin *o, char *line, const char *path, bool *has_id,
-                                    struct error *e)
+static enum status take_header_line(struct provenance *o, char *line, const char *path,
+                                    bool *has_id, struct error *e)
 {
     char *value;
     if ((value = header_value(line, "BRAGG_FRAME"))) {
@@ -115,7 +115,8 @@ static enum status take_header_line(struct origin *o, char *line, const char *pa
     return STATUS_OK;
 }
 
-static enum status read_image(struct origin *o, const struct target *t, FILE *in, struct error *e)
+static enum status read_image(struct provenance *o, const struct target *t, FILE *in,
+                              struct error *e)
 {
     char *header = mem_array(HEADER_MAX + 1, 1), *rest = header;
     if (!header)
@@ -143,8 +144,8 @@ static enum status read_image(struct origin *o, const struct target *t, FILE *in
 /* --- NXmx ---------------------------------------------------------------- */
 
 /* Selects the requested frame of an NXmx file. */
-static enum status choose(struct origin *o, const struct target *t, const struct nxmx_rows *rows,
-                          struct error *e)
+static enum status choose(struct provenance *o, const struct target *t,
+                          const struct nxmx_rows *rows, struct error *e)
 {
     if (!t->has_id && rows->nframes != 1)
         return error_set(e, STATUS_USAGE, "%s contains %zu frames. Name one, as in %s:%" PRIu64,
@@ -156,7 +157,7 @@ static enum status choose(struct origin *o, const struct target *t, const struct
     return STATUS_OK;
 }
 
-static enum status read_nxmx(struct origin *o, const struct target *t, struct error *e)
+static enum status read_nxmx(struct provenance *o, const struct target *t, struct error *e)
 {
     char history[EXPERIMENT_HISTORY_SIZE];
     struct nxmx_rows rows;
@@ -180,18 +181,19 @@ static enum status read_nxmx(struct origin *o, const struct target *t, struct er
 
 /* Reads the file names of an index line, from column `first` on.  They are in the folder of the
  * index. */
-static void take_names(struct origin *o, const struct target *t, int first, char *line)
+static void take_names(struct provenance *o, const struct target *t, int first, char *line)
 {
     const char *slash = strrchr(t->path, '/');
     int column = 0;
     o->nfiles = 0;
     for (char *word = strsep(&line, "\t\n"); word; word = strsep(&line, "\t\n"))
-        if (column++ >= first && *word && o->nfiles < ORIGIN_FILES_MAX)
-            (void)snprintf(o->files[o->nfiles++], ORIGIN_PATH_MAX, "%.*s%s",
+        if (column++ >= first && *word && o->nfiles < PROVENANCE_FILES_MAX)
+            (void)snprintf(o->files[o->nfiles++], PROVENANCE_PATH_MAX, "%.*s%s",
                            slash && *word != '/' ? (int)(slash + 1 - t->path) : 0, t->path, word);
 }
 
-static enum status read_index(struct origin *o, const struct target *t, FILE *in, struct error *e)
+static enum status read_index(struct provenance *o, const struct target *t, FILE *in,
+                              struct error *e)
 {
     char *line = NULL;
     size_t room = 0;
@@ -218,7 +220,7 @@ static enum status read_index(struct origin *o, const struct target *t, FILE *in
 
 /* --- a recording --------------------------------------------------------- */
 
-static enum status read_recording(struct origin *o, const struct target *t, struct error *e)
+static enum status read_recording(struct provenance *o, const struct target *t, struct error *e)
 {
     struct experiment x = {0};
     struct route route;
@@ -246,10 +248,10 @@ static enum status read_recording(struct origin *o, const struct target *t, stru
     return s;
 }
 
-enum status origin_open(struct origin *o, const char *target, struct error *e)
+enum status provenance_open(struct provenance *o, const char *target, struct error *e)
 {
     struct target t;
-    *o = (struct origin){.recording.file = -1};
+    *o = (struct provenance){.recording.file = -1};
     enum status s = parse_target(target, &t, e);
     if (s)
         return s;
@@ -274,7 +276,7 @@ enum status origin_open(struct origin *o, const char *target, struct error *e)
     return s;
 }
 
-void origin_close(struct origin *o)
+void provenance_close(struct provenance *o)
 {
     if (o->recorded)
         recording_close(&o->recording);

@@ -1,6 +1,6 @@
 /* Runs the stages that made a frame again, connected by pipes as in a shell. */
-#ifndef BRAGG_STAGES_CHAIN_H
-#define BRAGG_STAGES_CHAIN_H
+#ifndef BRAGG_STAGES_RERUN_STAGES_H
+#define BRAGG_STAGES_RERUN_STAGES_H
 
 #include <stdint.h>
 
@@ -12,7 +12,7 @@
  * decide what frames contain.
  * STATUS_INPUT: other stages, another version of the physics, or a stage failed.
  * STATUS_INTERRUPTED: a signal came. */
-enum status chain_run(const char *history, uint64_t id, const char *record, const char *said,
-                      struct error *e);
+enum status rerun_stages(const char *history, uint64_t id, const char *record, const char *said,
+                         struct error *e);
 
 #endif
