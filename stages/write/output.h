@@ -9,10 +9,13 @@
 #include "base/error.h"
 #include "io/images/cbf.h"
 #include "io/nxmx/nxmx_series.h"
+#include "io/output/frame_index.h"
 #include "io/output/replace.h"
 #include "io/output/template.h"
 #include "model/experiment.h"
 #include "model/frame.h"
+#include "model/planes.h"
+#include "output.h"
 #include "run_table.h"
 #include "stages/shared/preview.h"
 
@@ -75,5 +78,25 @@ enum status output_put(struct output *o, const struct output_settings *settings,
 
 /* Frees everything that *o holds. */
 void output_close(struct output *o);
+
+/* Derivative images of a frame as files of their own, next to the image. */
+
+/* Writes each derivative image as raw float32 (io/images/raw.h).  The path is that of the image
+ * with `.NAME` before its suffix: a_0.rot_x.raw next to a_0.raw.  Each file is complete or missing.
+ * If the image is a device, nothing is written.
+ * `guarded`: existing files are not replaced, see io/output/replace.h.
+ * STATUS_FAILED: a file cannot be written. */
+enum status output_planes_write(const struct planes *planes, const char *path, bool sync,
+                                bool guarded, struct error *e);
+
+/* Checks, for --resume, that a file is the one that the index lists. */
+
+/* Returns true if the existing file at `path` is the one of the index entry.  SMV and CBF: compares
+ * frame number and lineage in the header.  Raw files and nanoBragg's SMV: compares the checksum of
+ * the pixels.  Always true for pictures, which contain neither, and for NXmx, see
+ * nxmx_series_holds. */
+bool output_is_entered(const struct output *o, const struct output_settings *settings,
+                       const struct experiment *x, const struct index_entry *entry,
+                       const char *path);
 
 #endif
