@@ -3,7 +3,7 @@
  *
  * Each frame makes one file per output.  The file is written under a temporary name, renamed when
  * it is complete, and listed in the index after that.  NXmx and tables of a run are exceptions:
- * one file has many frames (io/nxmx/nxmx_series.h, run_table.h).
+ * one file has many frames (io/nxmx/nxmx_series.h, reflections_files.h).
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -157,7 +157,7 @@ static enum status check_unused(const struct write_options *o, const struct outp
  * STATUS_USAGE: an option has no effect, a name is wrong, or an output would replace the index.
  * STATUS_FAILED: a folder cannot be written to. */
 static enum status write_options_settle(struct write_options *o, const char *const *templates,
-                                 int ntemplates, struct outputs *outputs, struct error *e)
+                                        int ntemplates, struct outputs *outputs, struct error *e)
 {
     enum status s = STATUS_OK;
     for (int i = 0; i < ntemplates && !s; i++)

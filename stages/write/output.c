@@ -1,4 +1,10 @@
-/* Writes one output of one frame: picks the format, and converts pixels for --scale. */
+/*
+ * One output of bragg-write: chooses the format of a file, converts pixels for --scale, and writes
+ * the file of a frame with the files of its derivative images.  It also tells, for --resume,
+ * whether an existing file is the one that the index lists.
+ */
+#include "output.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,9 +20,8 @@
 #include "io/images/smv.h"
 #include "io/output/replace.h"
 #include "io/output/template.h"
-#include "output.h"
 
-/* Writes derivative images next to a raw image. */
+/* --- derivative images, next to a raw image ------------------------------- */
 
 enum { PATH_SIZE = TEMPLATE_PATH_MAX + PLANE_NAME_SIZE + 1 };
 
@@ -61,7 +66,7 @@ enum status output_planes_write(const struct planes *planes, const char *path, b
     return s;
 }
 
-/* Finds out whether a file is the one that the index lists, from its header or its pixels. */
+/* --- whether a file is the one that the index lists ----------------------- */
 
 enum { HEADER_BYTES = 8192 };  // frame and lineage are in the first 8192 bytes
 

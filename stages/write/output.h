@@ -1,4 +1,5 @@
-/* One output of bragg-write: a template and the format of the files that it names. */
+/* One output of bragg-write: a template, the format of the files that it names, and how they are
+ * written and recognized. */
 #ifndef BRAGG_STAGES_OUTPUT_H
 #define BRAGG_STAGES_OUTPUT_H
 
@@ -15,8 +16,7 @@
 #include "model/experiment.h"
 #include "model/frame.h"
 #include "model/planes.h"
-#include "output.h"
-#include "run_table.h"
+#include "reflections_files.h"
 #include "stages/shared/preview.h"
 
 struct output {
@@ -79,8 +79,6 @@ enum status output_put(struct output *o, const struct output_settings *settings,
 /* Frees everything that *o holds. */
 void output_close(struct output *o);
 
-/* Derivative images of a frame as files of their own, next to the image. */
-
 /* Writes each derivative image as raw float32 (io/images/raw.h).  The path is that of the image
  * with `.NAME` before its suffix: a_0.rot_x.raw next to a_0.raw.  Each file is complete or missing.
  * If the image is a device, nothing is written.
@@ -88,8 +86,6 @@ void output_close(struct output *o);
  * STATUS_FAILED: a file cannot be written. */
 enum status output_planes_write(const struct planes *planes, const char *path, bool sync,
                                 bool guarded, struct error *e);
-
-/* Checks, for --resume, that a file is the one that the index lists. */
 
 /* Returns true if the existing file at `path` is the one of the index entry.  SMV and CBF: compares
  * frame number and lineage in the header.  Raw files and nanoBragg's SMV: compares the checksum of

@@ -1,4 +1,10 @@
-/* Writes each frame to all outputs, and warns once of what no output stores. */
+/*
+ * All outputs of bragg-write: writes each frame to all of them, gives the files their names in a
+ * safe order, and warns once of what no output stores.  Before the run it finds clashes between
+ * names: two outputs, an output and the index, an output and files of other programs.
+ */
+#include "outputs.h"
+
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,10 +17,9 @@
 #include "io/output/leftovers.h"
 #include "io/output/replace.h"
 #include "output.h"
-#include "outputs.h"
 #include "outputs_unsaid.h"
 
-/* Finds clashes between names: two outputs, an output and the index, an output and other files. */
+/* --- clashes between names ------------------------------------------------- */
 
 /* A path, split into folder and name. */
 struct place {

@@ -11,7 +11,6 @@
 #include "io/output/frame_index.h"
 #include "model/moved.h"
 #include "output.h"
-#include "outputs.h"
 
 enum {
     OUTPUTS_TEMPLATES_MAX = 4,                // operands
@@ -48,8 +47,8 @@ bool outputs_keep_planes(const struct outputs *o);
 enum status outputs_begin(struct outputs *o, const struct output_settings *settings,
                           const struct experiment *x, struct error *e);
 
-/* Begins the reflection table of the run, if there is one: see run_table.h.  The function sets
- * format and names in a copy of *settings. */
+/* Begins the reflection table of the run, if there is one: see reflections_files.h.  The function
+ * sets format and names in a copy of *settings. */
 enum status outputs_begin_run(struct outputs *o, const struct run_table_settings *settings,
                               struct error *e);
 
@@ -101,7 +100,7 @@ void outputs_remove_leftovers(const struct outputs *o);
 /* Logs how many pixels --scale clipped, and frees everything that *o holds. */
 void outputs_close(struct outputs *o);
 
-/* Checks names of outputs against each other, the index, and files of other programs. */
+/* --- names, against each other, the index, and files of other programs --------------------- */
 
 /* STATUS_USAGE: an output may write a file with the name of the index, however the name is spelled.
  */

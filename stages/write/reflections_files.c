@@ -1,4 +1,9 @@
-/* Writes the reflections of frames as text, as a CrystFEL stream, or for DIALS. */
+/*
+ * Files of reflections: as text, as a CrystFEL stream, or for DIALS; a file per frame, or the table
+ * of a whole run, which is kept in a spool until the run ends.
+ */
+#include "reflections_files.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -9,7 +14,6 @@
 #include "io/output/reflections_text.h"
 #include "io/output/replace.h"
 #include "physics/detector/panels.h"
-#include "reflections_files.h"
 
 static bool is_dials(enum format format)
 {
@@ -32,8 +36,12 @@ static enum status pack_text(enum format format, const struct experiment *x, con
     return fclose(out) == 0 ? STATUS_OK : error_memory(e, path);
 }
 
-enum status reflections_pack(enum format format, const struct experiment *x, const struct frame *f,
-                             const char *path, void **bytes, size_t *size, struct error *e)
+/* Packs the reflections of a frame into *bytes, which the caller frees with mem_free.  FORMAT_REFL
+ * and FORMAT_EXPT need the same bytes.  Error messages name `path`.
+ * STATUS_INPUT: the frame has no reflections, or the format cannot store them. */
+static enum status reflections_pack(enum format format, const struct experiment *x,
+                                    const struct frame *f, const char *path, void **bytes,
+                                    size_t *size, struct error *e)
 {
     const enum status s = reflections_check(f, path, e);
     *bytes = NULL;
@@ -56,9 +64,11 @@ static enum status write_head(FILE *out, enum format format, const struct experi
     return STATUS_OK;
 }
 
-enum status reflections_join(FILE *out, enum format format, const struct experiment *x,
-                             struct dials_images images, const struct records *all,
-                             const char *path, struct error *e)
+/* Writes the file of all packed frames.  Files for DIALS name the `images` of the frames.
+ * STATUS_FAILED: `out` cannot be written. */
+static enum status reflections_join(FILE *out, enum format format, const struct experiment *x,
+                                    struct dials_images images, const struct records *all,
+                                    const char *path, struct error *e)
 {
     if (format == FORMAT_REFL)
         return dials_write_refl(out, x, images, all, path, e);
@@ -105,7 +115,7 @@ enum status reflections_write(FILE *out, enum format format, const struct experi
     return s;
 }
 
-/* Writes the reflection table of a run: spool during the run, file at its end. */
+/* --- the table of a run: spool during the run, file at its end ---------------- */
 
 static bool is_there(const char *path)
 {

@@ -12,7 +12,6 @@
 #include "io/output/frame_index.h"
 #include "model/experiment.h"
 #include "model/frame.h"
-#include "reflections_files.h"
 
 enum format {
     FORMAT_AUTO,
@@ -33,18 +32,6 @@ static inline bool format_is_reflections(enum format format)
 {
     return format >= FORMAT_REFLECTIONS;
 }
-
-/* Packs the reflections of a frame into *bytes, which the caller frees with mem_free.  FORMAT_REFL
- * and FORMAT_EXPT need the same bytes.  Error messages name `path`.
- * STATUS_INPUT: the frame has no reflections, or the format cannot store them. */
-enum status reflections_pack(enum format format, const struct experiment *x, const struct frame *f,
-                             const char *path, void **bytes, size_t *size, struct error *e);
-
-/* Writes the file of all packed frames.  Files for DIALS name the `images` of the frames.
- * STATUS_FAILED: `out` cannot be written. */
-enum status reflections_join(FILE *out, enum format format, const struct experiment *x,
-                             struct dials_images images, const struct records *all,
-                             const char *path, struct error *e);
 
 /* Writes the file of a single frame, without names of images. */
 enum status reflections_write(FILE *out, enum format format, const struct experiment *x,
