@@ -51,7 +51,8 @@ enum status output_parse(struct output *o, const char *text, enum format format,
  * for them.  Other formats take the panels as they are. */
 bool output_is_image(const struct output *o);
 
-/* Returns true for a reflection table of the whole run, which the caller writes with run_table.h.
+/* Returns true for a reflection table of the whole run, which the caller writes with
+ * run_table_begin and so on.
  */
 bool output_is_of_run(const struct output *o);
 
