@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/time.h>
 
-#include "stages/replay/rerun_stages.h"
 #include "io/hdf5/trial.h"
 #include "io/text/tool.h"
 #include "scratch.h"
+#include "stages/replay/rerun_stages.h"
 
 static void of_the_caller(int number)
 {

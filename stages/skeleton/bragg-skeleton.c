@@ -1,15 +1,17 @@
 /*
- * A small stage to copy: it multiplies all pixels by --factor.
+ * bragg-skeleton: a small stage to copy.  It multiplies all pixels by --factor.
  *
  * A stage is the table at the end of this file.  The runtime parses the options, receives and sends
  * the frames, and calls the callbacks of the table.  stage/stage.h describes all of them, in the
  * order of the calls.
  *
  * For a stage of your own:
- *   1. copy this folder to stages/NAME and the file to bragg-NAME.c, which the Makefile finds;
- *   2. set name, input and output in .role, and the summary;
- *   3. write the callbacks and the option table;
- *   4. add a page bragg-NAME.1 and a test tests/cli/NAME.t.
+ *   1. copy this file to stages/NAME/bragg-NAME.c, which the Makefile finds, with its page
+ *      bragg-skeleton.1 and its test tests/cli/skeleton.t;
+ *   2. set name, input and output in .role, the summary, and two examples;
+ *   3. write the callbacks and the option table.
+ *
+ * stages/README.md lists the other places that know the programs.
  *
  * Rules for pixels: the result may depend on options, experiment and frame only.  It must not
  * depend on time, threads, addresses or earlier frames, because a frame that is computed again
@@ -67,8 +69,10 @@ static const struct opt options[] = {
 
 /* The stage.  .role has its name, what it reads and what it sends; unused callbacks stay NULL. */
 static const struct stage skeleton = {
-    .role = {.name = "skeleton", .wants = KIND_IMAGE, .gives = KIND_IMAGE},
+    .role = {.name = "bragg-skeleton", .wants = KIND_IMAGE, .gives = KIND_IMAGE},
     .summary = "Multiply all pixels of the images by a factor.",
+    .examples = "... | bragg-intensity | bragg-skeleton --factor=0.5 | bragg-noise | ...\n"
+                "... | bragg-skeleton --factor=2 | bragg-write 'twice_%04d.raw'",
     .options = options,
     .state_size = sizeof(struct skeleton),
     .begin = skeleton_begin,
