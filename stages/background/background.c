@@ -315,9 +315,9 @@ static enum status add_harmonic(struct background *o, const struct recipe *r,
 
 /* Computes the background of the sources into photons[], with the detector at its place in the
  * frame of *r.  r NULL: at its place in the experiment. */
-static enum status compute(struct background *o, const struct recipe *r,
-                           const struct source *sources, size_t nsources, bool ice, float *photons,
-                           struct error *e)
+static enum status compute_background(struct background *o, const struct recipe *r,
+                                      const struct source *sources, size_t nsources, bool ice,
+                                      float *photons, struct error *e)
 {
     const size_t materials = o->nmaterials - (o->ice_m > 0 && !ice);
     const enum status s =
@@ -340,16 +340,16 @@ enum status background_start(void *state, struct error *e)
         if (!used[ice])
             continue;
         o->photons[ice] = mem_array((size_t)experiment_pixels(x), sizeof(float));
-        s = o->photons[ice]
-                ? compute(o, NULL, x->beam.sources, x->beam.nsources, ice, o->photons[ice], e)
-                : error_memory(e, "the background");
+        s = o->photons[ice] ? compute_background(o, NULL, x->beam.sources, x->beam.nsources, ice,
+                                                 o->photons[ice], e)
+                            : error_memory(e, "the background");
     }
     return s;
 }
 
 /* Prepares for frames on the GPU, if --engine=cuda is given and the GPU supports this background,
  * or else on the CPU.  The first frame that the GPU does not support calls background_start. */
-static enum status start(struct background *o, struct error *e)
+static enum status prepare_frames(struct background *o, struct error *e)
 {
     const struct experiment *x = o->experiment;
     const bool alike = !background_varies(o) && !(x->beam.harmonic_share > 0);
@@ -382,7 +382,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         const double box_m[3] = {o->thickness_m[i], x->beam.size_m, beam_height_m(&x->beam)};
         o->materials[i].molecules = amorphous_molecules(box_m, o->density[i], o->molar_mass[i]);
     }
-    return o->deferred ? STATUS_OK : start(o, e);
+    return o->deferred ? STATUS_OK : prepare_frames(o, e);
 }
 
 void background_defer(void *state)
@@ -404,8 +404,8 @@ size_t background_materials(const void *state, const struct background_material 
 }
 
 /* Replaces the image of a frame by a new one: its pixels plus the background. */
-static enum status add(const struct experiment *x, struct frame *f, const float *background,
-                       struct error *e)
+static enum status add_background(const struct experiment *x, struct frame *f,
+                                  const float *background, struct error *e)
 {
     struct image *image = &f->image;
     struct image sum = {.memory = image->memory};
@@ -448,13 +448,13 @@ static double fluence_of(const struct recipe *r)
 
 /* Returns in *photons the background of the sources of the experiment.  It is computed again if the
  * detector has moved since the last frame. */
-static enum status usual(struct background *o, const struct recipe *r, bool ice,
-                         const float **photons, struct error *e)
+static enum status usual_background(struct background *o, const struct recipe *r, bool ice,
+                                    const float **photons, struct error *e)
 {
     const struct beam *beam = &moved_to(&o->moved, r)->beam;
     enum status s = STATUS_OK;
     if (memcmp(o->photons_m[ice], o->moved.by_m, sizeof o->moved.by_m) != 0)
-        s = compute(o, r, beam->sources, beam->nsources, ice, o->photons[ice], e);
+        s = compute_background(o, r, beam->sources, beam->nsources, ice, o->photons[ice], e);
     memcpy(o->photons_m[ice], o->moved.by_m, sizeof o->moved.by_m);
     *photons = o->photons[ice];
     return s;
@@ -479,8 +479,8 @@ static enum status add_streak(const struct background *o, const struct experimen
 }
 
 /* Computes the background of a frame that differs from others into o->own. */
-static enum status make(struct background *o, const struct recipe *r, bool ice, double amount,
-                        struct error *e)
+static enum status make_background(struct background *o, const struct recipe *r, bool ice,
+                                   double amount, struct error *e)
 {
     float *photons = o->own;
     const size_t count = (size_t)experiment_pixels(o->experiment);
@@ -488,8 +488,8 @@ static enum status make(struct background *o, const struct recipe *r, bool ice, 
     const float *same = NULL;
     size_t nsources;
     const struct source *sources = background_sources(&x->beam, r, o->gathered, &nsources);
-    const enum status s = r->nsources ? compute(o, r, sources, nsources, ice, photons, e)
-                                      : usual(o, r, ice, &same, e);
+    const enum status s = r->nsources ? compute_background(o, r, sources, nsources, ice, photons, e)
+                                      : usual_background(o, r, ice, &same, e);
     if (s)
         return s;
     if (!r->nsources)
@@ -525,14 +525,14 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     const double amount = amount_of(o, r);
     const float *photons;
     if (!r->nsources && amount == 1.0 && !(o->streak_photons > 0)) {
-        s = usual(o, r, ice, &photons, e);
-        return s ? s : add(o->experiment, f, photons, e);
+        s = usual_background(o, r, ice, &photons, e);
+        return s ? s : add_background(o->experiment, f, photons, e);
     }
     /* the frame has a spectrum of its own, another amount of matter, or a streak */
     if (!o->own && !(o->own = mem_array(count, sizeof *o->own)))
         return error_memory(e, "the background");
-    s = make(o, r, ice, amount, e);
-    return s ? s : add(o->experiment, f, o->own, e);
+    s = make_background(o, r, ice, amount, e);
+    return s ? s : add_background(o->experiment, f, o->own, e);
 }
 
 static void close_background(void *state)

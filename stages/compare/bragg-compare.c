@@ -297,8 +297,8 @@ static enum status check_sizes(const struct image_file files[2], const char *con
     return STATUS_OK;
 }
 
-static enum status run(const struct options *o, const char *const paths[2], bool *within,
-                       struct error *e)
+static enum status compare_files(const struct options *o, const char *const paths[2], bool *within,
+                                 struct error *e)
 {
     struct percentile_limit limits[OPT_TEXTS_MAX];
     struct image_file files[2] = {{0}, {0}};
@@ -335,7 +335,7 @@ int main(int argc, char **argv)
     struct error e = {0};
     program_open(program.name);
     if (opt_parse(&program, table, &o, NULL, NULL, argc, argv, paths, &npaths, &e) ||
-        run(&o, paths, &within, &e))
+        compare_files(&o, paths, &within, &e))
         return log_fail(&e);
     return within ? STATUS_OK : STATUS_FAILED;
 }

@@ -262,7 +262,7 @@ static size_t partner_of(const struct fisher *f, const struct fisher_design *d, 
     return best;
 }
 
-static void describe(const struct fisher_design *d, char text[200])
+static void describe_design(const struct fisher_design *d, char text[200])
 {
     const struct information_bounds *b = &d->bounds;
     (void)snprintf(text, 200,
@@ -277,7 +277,7 @@ static void print_design(const struct fisher *f, const struct fisher_design *d, 
     const size_t n = f->free.count;
     const bool shares = f->free.local < n;
     char text[200];
-    describe(d, text);
+    describe_design(d, text);
     fprintf(out, "%s\n%-18s %-8s %10s%s %12s  %s\n", text, "parameter", "unit", "one frame",
             shares ? " all frames" : "", "others known", "goes with");
     for (size_t i = 0; i < n; i++) {
@@ -345,7 +345,7 @@ static void write_design(const struct fisher *f, const struct fisher_design *d, 
 {
     const size_t n = f->free.count;
     char text[200];
-    describe(d, text);
+    describe_design(d, text);
     fprintf(out,
             "<h2>%g mm</h2><p class=\"soft\">%s</p><div class=\"wide\"><table><tr><th>parameter"
             "</th><th>unit</th><th>error bar of one frame</th><th>by all frames</th><th>if "

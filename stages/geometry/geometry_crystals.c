@@ -39,8 +39,8 @@ static const struct opt *crystal_keys(void)
 
 /* Splits `text` at blanks into options "--KEY=VALUE", which are stored in `words` (`size` bytes)
  * and appended to argv. */
-static enum status split(const char *text, char *words, size_t size, char **argv, int *argc,
-                         struct error *e)
+static enum status split_words(const char *text, char *words, size_t size, char **argv, int *argc,
+                               struct error *e)
 {
     static const char blanks[] = " \t\n";
     while (*(text += strspn(text, blanks))) {
@@ -64,8 +64,8 @@ static enum status split(const char *text, char *words, size_t size, char **argv
 }
 
 /* Unmarks those of `names`, separated by |, that the crystal itself does not give. */
-static void yield(struct geometry_options *own, const struct geometry_options *typed,
-                  const char *names)
+static void unmark_inherited(struct geometry_options *own, const struct geometry_options *typed,
+                             const char *names)
 {
     for (size_t length; (length = strcspn(names, "|")); names += length + (names[length] == '|')) {
         const struct opt *o = opt_find(geometry_table, names, length);
@@ -75,26 +75,26 @@ static void yield(struct geometry_options *own, const struct geometry_options *t
 
 /* Merges the marks of the common options into `own`.  If a crystal gives an option that excludes a
  * common one, the common option is dropped. */
-static void inherit(struct geometry_options *own, const struct geometry_options *common)
+static void inherit_options(struct geometry_options *own, const struct geometry_options *common)
 {
     const struct geometry_options typed = *own;
     const bool faithful = own->request.physics == PHYSICS_FAITHFUL;
     for (size_t i = 0; i < sizeof own->given.bits / sizeof *own->given.bits; i++)
         own->given.bits[i] |= common->given.bits[i];
     if (geometry_given(&typed, "cell|matrix"))
-        yield(own, &typed, "cell|matrix");
+        unmark_inherited(own, &typed, "cell|matrix");
     if (geometry_given(&typed, "hkl|mtz|model"))
-        yield(own, &typed, "hkl|mtz|model|sites|light");
+        unmark_inherited(own, &typed, "hkl|mtz|model|sites|light");
     if (!geometry_given(own, "hkl"))
-        yield(own, &typed, "spacegroup");
+        unmark_inherited(own, &typed, "spacegroup");
     if (!geometry_given(own, "mtz"))
-        yield(own, &typed, "column");
+        unmark_inherited(own, &typed, "column");
     if (!geometry_given(own, "light"))
-        yield(own, &typed, "light-occupancy");
+        unmark_inherited(own, &typed, "light-occupancy");
     if (!geometry_given(own, "sites|anomalous"))
-        yield(own, &typed, "fprime");
+        unmark_inherited(own, &typed, "fprime");
     if (faithful && geometry_given(&typed, "ncells|crystal-size"))
-        yield(own, &typed, "ncells|crystal-size");
+        unmark_inherited(own, &typed, "ncells|crystal-size");
 }
 
 static enum status parse_crystal(const struct geometry_options *common, const char *text,
@@ -109,11 +109,11 @@ static enum status parse_crystal(const struct geometry_options *common, const ch
     struct geometry_options *own = &c->options;
     *own = *common;
     own->given = (struct opt_marks){0};
-    enum status s = split(text, c->words, sizeof c->words, argv, &argc, &cause);
+    enum status s = split_words(text, c->words, sizeof c->words, argv, &argc, &cause);
     if (!s)
         s = opt_parse(&program, crystal_keys(), own, NULL, NULL, argc, argv, operands, &noperands,
                       &cause);
-    inherit(own, common);
+    inherit_options(own, common);
     return s ? error_set(e, s, "--crystal='%.60s': %s", text, cause.text) : STATUS_OK;
 }
 

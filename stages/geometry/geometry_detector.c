@@ -191,8 +191,9 @@ static enum status compare_named(const char *path, const struct preset_detector 
 
 /* Completes size and number of pixels of *f from the named detector (NULL: not built in) or from
  * --detpixels.  STATUS_INPUT if something is missing, or if pixels are not square. */
-static enum status complete(const struct geometry_options *o, const struct preset_detector *named,
-                            struct poni *f, struct error *e)
+static enum status complete_from_preset(const struct geometry_options *o,
+                                        const struct preset_detector *named, struct poni *f,
+                                        struct error *e)
 {
     if (geometry_given(o, "detpixels") && (named || (f->pixels[0] && f->pixels[1])))
         return error_set(e, STATUS_USAGE, "%s: says how many pixels there are, --detpixels cannot",
@@ -268,7 +269,7 @@ static enum status set_poni(const struct geometry_options *o, struct request *r,
             e, STATUS_INPUT,
             "%s: the modules of %s are not in one plane. Use --detector=NAME or --geom=FILE",
             o->detector, named->name);
-    s = s ? s : complete(o, named, &f, e);
+    s = s ? s : complete_from_preset(o, named, &f, e);
     if (s)
         return s;
     geometry_report_unused(o->detector, f.unused);
@@ -361,7 +362,8 @@ static enum status set_silicon(struct request *r, struct error *e)
 }
 
 /* Reports settings of the file that have no effect, and its gain. */
-static void report(const struct geometry_options *o, const struct geom *g, double gain)
+static void report_unused_and_gain(const struct geometry_options *o, const struct geom *g,
+                                   double gain)
 {
     geometry_report_unused(o->geom, g->unused);
     if (*g->hidden)
@@ -390,7 +392,7 @@ static enum status set_geom(const struct geometry_options *o, struct request *r,
         geometry_take_wavelength(o, o->geom, g.wavelength_m, r);
         const double gain = geom_gain(&g, r->beam.wavelength_m);
         p->saturation = isfinite(g.max_adu) ? (g.max_adu + 1) / gain : 0;
-        report(o, &g, gain);
+        report_unused_and_gain(o, &g, gain);
     }
     geom_free(&g);
     return s;

@@ -26,7 +26,7 @@ static void give_back(void *owner)
 
 /* Callback of image_reserve: uses a free buffer, and enlarges it if necessary.  Returns false if
  * there is none: the image then gets memory of its own. */
-static bool take(struct image_memory *memory, size_t bytes, struct image *image)
+static bool take_buffer(struct image_memory *memory, size_t bytes, struct image *image)
 {
     struct fuse_memory *m = (struct fuse_memory *)memory;  // its first member
     struct fuse_buffer *b = m->buffer[0].used ? &m->buffer[1] : &m->buffer[0];
@@ -49,7 +49,7 @@ static bool take(struct image_memory *memory, size_t bytes, struct image *image)
 /* ---- options ---------------------------------------------------------------------- */
 
 /* Returns the index in KNOWN of the stage that a text begins with.  FUSE_MAX: unknown. */
-static size_t find(const char *text)
+static size_t find_stage(const char *text)
 {
     const size_t length = strcspn(text, " ");
     size_t i = 0;
@@ -64,10 +64,10 @@ enum status fuse_open(struct fuse *f, const struct opt_texts *texts, int64_t thr
 {
     enum status s = STATUS_OK;
     size_t next = 0;
-    f->own.memory.take = take;
+    f->own.memory.take = take_buffer;
     for (size_t i = 0; i < texts->count && !s; i++) {
         const char *text = texts->text[i], *options = text + strcspn(text, " ");
-        const size_t index = find(text);
+        const size_t index = find_stage(text);
         if (index == FUSE_MAX)
             return error_set(e, STATUS_USAGE,
                              "--fuse: '%.60s': unknown stage; expected background or noise", text);

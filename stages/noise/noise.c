@@ -249,7 +249,7 @@ enum status noise_start(void *state, struct error *e)
 
 /* Prepares for frames on the GPU, if --engine=cuda is given and the GPU supports all of the noise,
  * or else on the CPU.  The first frame that the GPU does not support calls noise_start. */
-static enum status start(struct noise_stage *o, struct error *e)
+static enum status prepare_frames(struct noise_stage *o, struct error *e)
 {
     struct engine_after after = {0};
     after.noise = noise_asked(o, &after.type);
@@ -313,7 +313,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         s = gain_switching_make(&o->switching, (uint64_t)o->calibration_seed, (int)o->threads, x,
                                 e);
     }
-    return s || o->deferred ? s : start(o, e);
+    return s || o->deferred ? s : prepare_frames(o, e);
 }
 
 void noise_defer(void *state)

@@ -232,7 +232,7 @@ static void cut_list(struct replay *r)
 }
 
 /* Selects the frames: those of --frames or all, and of these the first --first. */
-static enum status choose(struct replay *r, struct error *e)
+static enum status choose_frames(struct replay *r, struct error *e)
 {
     enum status s = r->frames ? parse_frames(r, e) : STATUS_OK;
     for (size_t i = 0; i < r->all.count && !r->frames; i++)
@@ -308,7 +308,7 @@ static enum status replay_open(void *state, const char **operands, int noperands
         s = open_images(r, operands, (size_t)noperands, e);
     else
         s = open_recording(r, e);
-    s = s ? s : choose(r, e);
+    s = s ? s : choose_frames(r, e);
     if (!s && r->images) {
         const uint64_t hash = hash_text(HASH_START, replay_images_digest(r->images));
         (void)snprintf(r->told, sizeof r->told, "%016" PRIx64,

@@ -144,8 +144,8 @@ static enum status read_image(struct provenance *o, const struct target *t, FILE
 /* --- NXmx ---------------------------------------------------------------- */
 
 /* Selects the requested frame of an NXmx file. */
-static enum status choose(struct provenance *o, const struct target *t,
-                          const struct nxmx_rows *rows, struct error *e)
+static enum status choose_frame(struct provenance *o, const struct target *t,
+                                const struct nxmx_rows *rows, struct error *e)
 {
     if (!t->has_id && rows->nframes != 1)
         return error_set(e, STATUS_USAGE, "%s contains %zu frames. Name one, as in %s:%" PRIu64,
@@ -163,7 +163,7 @@ static enum status read_nxmx(struct provenance *o, const struct target *t, struc
     struct nxmx_rows rows;
     enum status s = nxmx_read_truth(t->path, history, &rows, e);
     if (s == STATUS_OK)
-        s = choose(o, t, &rows, e);
+        s = choose_frame(o, t, &rows, e);
     nxmx_rows_free(&rows);
     for (const char *line = history; *line && s == STATUS_OK;
          line += strcspn(line, "\n"), line += *line != 0)

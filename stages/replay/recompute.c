@@ -508,7 +508,7 @@ static enum status compare(struct again *a, struct error *e)
 /* --- all ----------------------------------------------------------------- */
 
 /* Computes the frame again from its history. */
-static enum status make(struct again *a, const char *target, struct error *e)
+static enum status make_again(struct again *a, const char *target, struct error *e)
 {
     struct error cause = {0};
     const struct path record = inside(a, "frame.rec");
@@ -523,7 +523,7 @@ static enum status make(struct again *a, const char *target, struct error *e)
     return s ? error_set(e, s, "%.200s: cannot be recomputed: %s", target, cause.text) : STATUS_OK;
 }
 
-static enum status run(struct again *a, const char *target, struct error *e)
+static enum status run_and_compare(struct again *a, const char *target, struct error *e)
 {
     const char *temporary = getenv("TMPDIR");
     enum status s = provenance_open(&a->origin, target, e);
@@ -533,7 +533,7 @@ static enum status run(struct again *a, const char *target, struct error *e)
                    temporary && *temporary ? temporary : "/tmp");
     if (!mkdtemp(a->folder))
         return error_errno(e, STATUS_FAILED, "%s: cannot create", a->folder);
-    s = make(a, target, e);
+    s = make_again(a, target, e);
     if (s == STATUS_OK)
         s = compare(a, e);
     folder_remove(a->folder);
@@ -544,7 +544,7 @@ static int recompute(const char *target)
 {
     static struct again a = {.recording.file = -1};
     struct error e = {0};
-    enum status s = run(&a, target, &e);
+    enum status s = run_and_compare(&a, target, &e);
     made_free(&a.new);
     recording_close(&a.recording);
     provenance_close(&a.origin);

@@ -46,7 +46,7 @@ static void on_signal(int number)
 /* --- one stage ----------------------------------------------------------- */
 
 /* Finds a program in the folder of this executable, or else in PATH. */
-static const char *find(const char *name, char path[PATH_MAX])
+static const char *find_program(const char *name, char path[PATH_MAX])
 {
     const ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - NAME_MAX_BYTES - 1);
     if (length > 0) {
@@ -61,7 +61,7 @@ static const char *find(const char *name, char path[PATH_MAX])
 
 /* Starts a program that reads the pipe of the previous one.  Its stdout is a new pipe, or /dev/null
  * for the last program. */
-static enum status start(struct chain *c, char **argv, bool last, struct error *e)
+static enum status start_program(struct chain *c, char **argv, bool last, struct error *e)
 {
     char path[PATH_MAX];
     int ends[2] = {-1, -1};
@@ -75,7 +75,8 @@ static enum status start(struct chain *c, char **argv, bool last, struct error *
     else
         (void)posix_spawn_file_actions_adddup2(&files, ends[1], 1);
     (void)posix_spawn_file_actions_adddup2(&files, c->said, 2);
-    errno = posix_spawnp(&c->pids[c->count], find(argv[0], path), &files, NULL, argv, environ);
+    errno =
+        posix_spawnp(&c->pids[c->count], find_program(argv[0], path), &files, NULL, argv, environ);
     const bool good = errno == 0;
     (void)posix_spawn_file_actions_destroy(&files);
     (void)close(c->input);
@@ -124,7 +125,7 @@ static enum status start_stage(struct chain *c, const char *line, uint64_t id, s
         argv[3 + count++] = only;
     }
     argv[3 + count] = NULL;
-    return start(c, argv, false, e);
+    return start_program(c, argv, false, e);
 }
 
 static enum status start_recorder(struct chain *c, const char *record, struct error *e)
@@ -132,7 +133,7 @@ static enum status start_recorder(struct chain *c, const char *record, struct er
     char name[] = "bragg-tap", quiet[] = "--quiet", option[PATH_MAX],
          *argv[] = {name, quiet, option, NULL};
     (void)snprintf(option, sizeof option, "--record=%s", record);
-    return start(c, argv, true, e);
+    return start_program(c, argv, true, e);
 }
 
 /* --- all of them --------------------------------------------------------- */
@@ -166,7 +167,7 @@ static bool wait_all(const struct chain *c, bool hurry)
 }
 
 /* Sets the error to the first line of the stages that is not a warning. */
-static enum status tell(const char *said, struct error *e)
+static enum status repeat_messages(const char *said, struct error *e)
 {
     FILE *in = fopen(said, "re");
     char line[400] = "";
@@ -178,8 +179,8 @@ static enum status tell(const char *said, struct error *e)
     return error_set(e, STATUS_INPUT, "%s", line[0] ? line : "a stage failed without a message");
 }
 
-static enum status run(const char *history, uint64_t id, const char *record, const char *said,
-                       struct error *e)
+static enum status run_all(const char *history, uint64_t id, const char *record, const char *said,
+                           struct error *e)
 {
     struct chain c = {.input = open("/dev/null", O_RDONLY | O_CLOEXEC),
                       .said = open(said, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600)};
@@ -192,7 +193,7 @@ static enum status run(const char *history, uint64_t id, const char *record, con
     const bool good = wait_all(&c, s != STATUS_OK);
     if (interrupted)
         return error_set(e, STATUS_INTERRUPTED, "interrupted");
-    return s || good ? s : tell(said, e);
+    return s || good ? s : repeat_messages(said, e);
 }
 
 enum status rerun_stages(const char *history, uint64_t id, const char *record, const char *said,
@@ -204,7 +205,7 @@ enum status rerun_stages(const char *history, uint64_t id, const char *record, c
     struct sigaction before[COUNT];
     for (size_t i = 0; i < COUNT; i++)
         (void)sigaction(numbers[i], &action, &before[i]);
-    const enum status s = run(history, id, record, said, e);
+    const enum status s = run_all(history, id, record, said, e);
     /* nobody looks at the flag from here on */
     for (size_t i = 0; i < COUNT; i++)
         (void)sigaction(numbers[i], &before[i], NULL);

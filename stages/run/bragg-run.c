@@ -124,7 +124,7 @@ static const struct opt_program program = {
         "FILE is a pipeline file, such as pipeline.yaml, or the name of a pipeline that ships "
         "('braggpipe list' shows them). It is YAML: a list 'stages' of mappings with the keys "
         "name, program, args, input, count, threads, window, restart, order, compress, hosts, "
-        "cpus, gpus and after.\n\nMore: bragg-run(1) (manual).",
+        "cpus, gpus and after.\n\nMore: bragg-run_pipeline(1) (manual).",
 };
 
 /* Returns true if one of `names` was given; `names` is as in opt_given. */
@@ -191,8 +191,8 @@ static const char VIEW[] = "127.0.0.1:8080", FOREVER_S[] = "1000000",
 
 /* Merges stages, so that detector counts and not photons cross the network between hosts; see
  * fold.h. Stages move in memory, so the pointer to bragg-report is looked up again. */
-static enum status fold(struct pipeline *p, struct run_options *o, const struct hosts *hosts,
-                        struct error *e)
+static enum status fold_for_hosts(struct pipeline *p, struct run_options *o,
+                                  const struct hosts *hosts, struct error *e)
 {
     const enum status s = fold_stages(p, hosts, o->folded, e);
     if (o->reporter)
@@ -300,8 +300,8 @@ static enum status announce_view(const struct pipeline *p, const struct run_opti
 
 /* Applies the changes of the command line to the pipeline, finds the hosts, and checks the result.
  */
-static enum status change(struct pipeline *p, struct run_options *o, struct hosts *hosts,
-                          struct error *e)
+static enum status apply_options(struct pipeline *p, struct run_options *o, struct hosts *hosts,
+                                 struct error *e)
 {
     struct pipeline_stage *view = NULL;
     enum status s = STATUS_OK;
@@ -324,7 +324,7 @@ static enum status change(struct pipeline *p, struct run_options *o, struct host
     if (s == STATUS_OK && !run_is_job(o))
         s = hosts_find(hosts, (enum launcher)o->launcher, o->hosts, p, e);
     if (s == STATUS_OK && hosts->count > 1 && !o->wraps.count)
-        s = fold(p, o, hosts, e);
+        s = fold_for_hosts(p, o, hosts, e);
     if (s == STATUS_OK)
         s = packing_choose(p, hosts, e);
     if (s == STATUS_OK)
@@ -496,8 +496,8 @@ static enum status open_and_run(struct hosts *hosts, struct pipeline *p,
     return s;
 }
 
-static enum status run(struct pipeline *p, const struct run_options *o, struct hosts *hosts,
-                       struct error *e)
+static enum status run_pipeline(struct pipeline *p, const struct run_options *o,
+                                struct hosts *hosts, struct error *e)
 {
     struct command_settings settings = {.workdir = o->workdir,
                                         .resume = o->resume,
@@ -554,11 +554,11 @@ static enum status load_and_run(struct pipeline *p, const char *file, struct run
                         ? no_pipeline(file, e)
                         : pipeline_load(p, shipped ? shipped : file, e);
     if (s == STATUS_OK)
-        s = change(p, o, &hosts, e);
+        s = apply_options(p, o, &hosts, e);
     if (s == STATUS_OK)
         s = run_is_job(o) ? slurm_begin(p->path, o->workdir, o->slurm, o->argv, o->dry_run,
                                         !o->quiet && isatty(STDERR_FILENO), e)
-                          : run(p, o, &hosts, e);
+                          : run_pipeline(p, o, &hosts, e);
     hosts_close(&hosts);
     mem_free(shipped);
     return s;

@@ -125,9 +125,9 @@ static void let_interrupts(const struct sigaction before[CAUGHT])
 
 /* Matches the panels of the results with those of the truth.  Spots on a panel that the results do
  * not have count as missed. */
-static enum status match(struct detectors *d, const struct nxmx_geometry *truth,
-                         const struct geom_panel *panels, size_t count, const char *path,
-                         struct error *e)
+static enum status match_panels(struct detectors *d, const struct nxmx_geometry *truth,
+                                const struct geom_panel *panels, size_t count, const char *path,
+                                struct error *e)
 {
     const enum status s = detectors_match(d, truth->panels, truth->npanels, panels, count, path, e);
     if (!s && panels && count < truth->npanels)
@@ -157,7 +157,7 @@ static enum status take_answers(struct score *s, struct results *in, struct answ
             status = detectors_assume(d, truth->panels, truth->npanels, k->tells.panel0, panels,
                                       count, e);
         else if (first)
-            status = match(d, truth, panels, count, in->path, e);
+            status = match_panels(d, truth, panels, count, in->path, e);
         first = false;
         if (!status) {
             detectors_turn(d, a);
@@ -390,8 +390,8 @@ static char centring_of(const char *symmetry)
     return (char)(symmetry && *symmetry && strchr("PABCIRF", *symmetry) ? *symmetry : 0);
 }
 
-static enum status run(const struct options *o, const char *const paths[], int npaths,
-                       struct error *e)
+static enum status score_and_print(const struct options *o, const char *const paths[], int npaths,
+                                   struct error *e)
 {
     static struct figures figures;
     static struct symmetry group;
@@ -429,7 +429,7 @@ int main(int argc, char **argv)
     struct error e = {0};
     program_open(program.name);
     if (opt_parse(&program, table, &o, NULL, NULL, argc, argv, paths, &npaths, &e) ||
-        run(&o, paths, npaths, &e))
+        score_and_print(&o, paths, npaths, &e))
         return log_fail(&e);
     return STATUS_OK;
 }

@@ -39,7 +39,7 @@ void outgoing_free(struct outgoing *o)
     *o = (struct outgoing){0};
 }
 
-static enum status offer(struct sender *s, struct outgoing *o, struct error *e)
+static enum status offer_message(struct sender *s, struct outgoing *o, struct error *e)
 {
     const enum status status = serve_key_offer(s->key, o->row, e);
     o->row = NULL;
@@ -52,10 +52,10 @@ enum status sender_flush(struct sender *s, struct error *e)
 {
     struct outgoing held = s->held;
     s->held = (struct outgoing){0};
-    return held.message.nparts ? offer(s, &held, e) : STATUS_OK;
+    return held.message.nparts ? offer_message(s, &held, e) : STATUS_OK;
 }
 
-static enum status withhold(struct sender *s, struct outgoing *o, struct error *e)
+static enum status withhold_message(struct sender *s, struct outgoing *o, struct error *e)
 {
     const enum status status = serve_key_withhold(s->key, o->row, e);
     o->row = NULL;
@@ -77,7 +77,8 @@ static enum status sender_send(struct sender *s, struct outgoing *o, enum fault 
         gateway_wait_until(s->gateway, clock_ns() + (uint64_t)(s->faults.stall_s * 1e9));
     if (fault == FAULT_CUT)
         gateway_cut(s->gateway);
-    const enum status status = fault == FAULT_DROP ? withhold(s, o, e) : offer(s, o, e);
+    const enum status status =
+        fault == FAULT_DROP ? withhold_message(s, o, e) : offer_message(s, o, e);
     return status ? status : sender_flush(s, e);
 }
 
@@ -113,7 +114,7 @@ static enum pixel_type type_for(const struct serve *v, enum pixel_type type)
 }
 
 /* Sends clients the message before the first frame. */
-static enum status announce(struct serve *v, const struct frame *f, struct error *e)
+static enum status send_start(struct serve *v, const struct frame *f, struct error *e)
 {
     struct message m = {0};
     enum status s = v->speaks->start(&v->options.content, &v->moved.x, f, &m, e);
@@ -163,7 +164,7 @@ static enum status make_message(struct serve *v, const struct frame *f, uint64_t
         s = protocol_message(v->speaks, &v->options.content, moved_to(&v->moved, &f->recipe), &copy,
                              unix_time_ns(due_ns), spoil, m, e);
     if (s == STATUS_OK && opens)
-        s = announce(v, &copy, e);
+        s = send_start(v, &copy, e);
     image_free(&converted);
     return s;
 }
@@ -177,7 +178,7 @@ static double asked_hz(const struct serve *v)
 }
 
 /* When the next frame is due, in ns of the monotonic clock.  The ramp decides until it is over. */
-static uint64_t due(const struct serve *v)
+static uint64_t next_due_ns(const struct serve *v)
 {
     const bool rises = v->options.ramp && v->options.rise.limit == RAMP_RISING;
     return rises ? ramp_due(&v->options.rise) : pace_due(&v->pace);
@@ -185,7 +186,7 @@ static uint64_t due(const struct serve *v)
 
 /* Records a frame in the ramp.  When the ramp is over, the other frames leave at the rate that the
  * client sustained. */
-static void climb(struct serve *v, const uint64_t spent[PACE_PARTS])
+static void raise_rate(struct serve *v, const uint64_t spent[PACE_PARTS])
 {
     struct ramp *r = &v->options.rise;
     if (!v->options.ramp || r->limit != RAMP_RISING)
@@ -234,7 +235,7 @@ enum status serve_frame(void *state, struct frame *f, struct error *e)
     struct outgoing o;
     char text[PACE_TEXT];
     const enum fault fault = sender_draw(&v->sender, f->recipe.id);
-    const uint64_t due_ns = due(v), came_ns = clock_ns();
+    const uint64_t due_ns = next_due_ns(v), came_ns = clock_ns();
     enum status s = make_outgoing(v, f, due_ns, fault, &o, e);
     if (s)
         return s;
@@ -253,7 +254,7 @@ enum status serve_frame(void *state, struct frame *f, struct error *e)
     for (int i = 0; i < PACE_PARTS; i++)
         pace_spend(&v->pace, (enum pace_part)i, spent[i]);
     pace_out(&v->pace, now_ns);
-    climb(v, spent);
+    raise_rate(v, spent);
     if (pace_warns(&v->pace, now_ns, text))
         log_line(LOG_WARNING, "%s", text);
     return s;

@@ -121,7 +121,7 @@ enum status serve_key_begin(struct serve_key *k, const struct experiment *x, str
 /* --- rows ----------------------------------------------------------------------- */
 
 /* Reports a file that cannot be written at once, and not after the last frame. */
-static enum status check(struct serve_key *k, struct error *e)
+static enum status check_file(struct serve_key *k, struct error *e)
 {
     return ferror(k->file.stream)
                ? error_set(e, STATUS_FAILED, "%s: the file cannot be written", k->path)
@@ -161,7 +161,7 @@ enum status serve_key_offer(struct serve_key *k, struct key_row *row, struct err
     row->number = k->offered++;
     *k->end = row;
     k->end = &row->next;
-    const enum status s = check(k, e);
+    const enum status s = check_file(k, e);
     (void)pthread_mutex_unlock(&k->mutex);
     return s;
 }
@@ -172,7 +172,7 @@ enum status serve_key_withhold(struct serve_key *k, struct key_row *row, struct 
         return STATUS_OK;
     (void)pthread_mutex_lock(&k->mutex);
     put_row(k, row->truth, &row->note, "withheld");
-    const enum status s = check(k, e);
+    const enum status s = check_file(k, e);
     (void)pthread_mutex_unlock(&k->mutex);
     key_row_free(row);
     return s;
@@ -201,7 +201,7 @@ void serve_key_passed(void *key, uint64_t number, enum gateway_fate fate)
 /* --- the end -------------------------------------------------------------------- */
 
 /* Frees the rows whose fate the gateway did not report, and clears *k. */
-static void forget(struct serve_key *k)
+static void forget_rows(struct serve_key *k)
 {
     while (k->waiting) {
         struct key_row *row = k->waiting;
@@ -217,7 +217,7 @@ enum status serve_key_commit(struct serve_key *k, struct error *e)
     if (!k->path)
         return STATUS_OK;
     const enum status s = replace_commit(&k->file, e);
-    forget(k);
+    forget_rows(k);
     return s;
 }
 
@@ -226,5 +226,5 @@ void serve_key_close(struct serve_key *k)
     if (!k->path)
         return;
     replace_abort(&k->file);
-    forget(k);
+    forget_rows(k);
 }

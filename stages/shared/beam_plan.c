@@ -105,8 +105,8 @@ static double chain_of(const struct harmonic *h, const struct parameter *p)
 }
 
 /* Computes the part with one of the two plans, into the first or second half of the arrays. */
-static enum status compute(struct part *p, const struct engine *engine, struct plan *plan,
-                           const struct recipe *r, int half, struct error *e)
+static enum status compute_half(struct part *p, const struct engine *engine, struct plan *plan,
+                                const struct recipe *r, int half, struct error *e)
 {
     const size_t n = (size_t)half * p->count, all = p->whole->set->count;
     const struct derive_request q = {
@@ -118,7 +118,7 @@ static enum status compute(struct part *p, const struct engine *engine, struct p
     return engine->derive(plan, r, &q, e);
 }
 
-static void add_up(struct part *p, const struct harmonic *h)
+static void add_halves(struct part *p, const struct harmonic *h)
 {
     const size_t n = p->count, all = p->whole->set->count;
     for (size_t i = 0; i < n; i++)
@@ -131,7 +131,7 @@ static void add_up(struct part *p, const struct harmonic *h)
 }
 
 /* Copies the part to the arrays of the request, and adds it to the sums. */
-static enum status give(struct part *p, struct error *e)
+static enum status give_part(struct part *p, struct error *e)
 {
     const struct derive_request *q = p->whole;
     const size_t n = p->count, all = q->set->count;
@@ -144,18 +144,18 @@ static enum status give(struct part *p, struct error *e)
                : STATUS_OK;
 }
 
-static enum status serve(struct harmonic_image *h, struct part *p, const struct engine *engine,
-                         struct plan *plan, const struct recipe *r, const struct recipe *its,
-                         struct error *e)
+static enum status derive_part(struct harmonic_image *h, struct part *p,
+                               const struct engine *engine, struct plan *plan,
+                               const struct recipe *r, const struct recipe *its, struct error *e)
 {
     for (size_t i = 0; i < p->count; i++)
         p->listed[i] = p->whole->listed ? p->whole->listed[p->first + i] : (int64_t)(p->first + i);
-    enum status s = compute(p, engine, plan, r, 0, e);
-    s = s ? s : compute(p, engine, h->plan, its, 1, e);
+    enum status s = compute_half(p, engine, plan, r, 0, e);
+    s = s ? s : compute_half(p, engine, h->plan, its, 1, e);
     if (s)
         return s;
-    add_up(p, &h->of);
-    return give(p, e);
+    add_halves(p, &h->of);
+    return give_part(p, e);
 }
 
 enum status harmonic_image_derive(struct harmonic_image *h, const struct engine *engine,
@@ -172,7 +172,7 @@ enum status harmonic_image_derive(struct harmonic_image *h, const struct engine 
     enum status s = part_open(&p, q, most, e);
     for (; p.first < q->npixels && !s; p.first += p.count) {
         p.count = q->npixels - p.first < most ? q->npixels - p.first : most;
-        s = serve(h, &p, engine, plan, r, &its, e);
+        s = derive_part(h, &p, engine, plan, r, &its, e);
     }
     if (!s && (q->weights || q->data))
         derive_total_give(&p.total, q);

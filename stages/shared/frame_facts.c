@@ -53,7 +53,7 @@ static void count(struct facts_histogram *h, double value, bool hit)
 }
 
 /* Joins two neighbouring bins each. */
-static void fold(uint64_t bins[FACTS_TIMES])
+static void join_bins(uint64_t bins[FACTS_TIMES])
 {
     for (int i = 0; i < FACTS_TIMES / 2; i++)
         bins[i] = bins[2 * i] + bins[2 * i + 1];
@@ -63,8 +63,8 @@ static void fold(uint64_t bins[FACTS_TIMES])
 /* Makes the bins of time twice as long. */
 static void frame_facts_fold(struct frame_facts *k)
 {
-    fold(k->came);
-    fold(k->came_hits);
+    join_bins(k->came);
+    join_bins(k->came_hits);
     k->bin_s *= 2;
 }
 
@@ -80,8 +80,8 @@ static void note_time(struct frame_facts *k, double time_s, bool hit)
 
 /* ---- pictures ------------------------------------------------------------------------- */
 
-static enum status draw(struct frame_facts *k, const struct frame *f, struct facts_picture *p,
-                        struct error *e)
+static enum status draw_picture(struct frame_facts *k, const struct frame *f,
+                                struct facts_picture *p, struct error *e)
 {
     const struct preview_settings settings = {.colors = COLORS_INVERTED};
     const struct picture_settings look = {.edge_max = PICTURE_EDGE, .saturation = k->x->saturation};
@@ -97,7 +97,7 @@ static enum status draw(struct frame_facts *k, const struct frame *f, struct fac
 }
 
 /* Stores a picture at `place`, instead of the one that is there, or after all others. */
-static void put(struct frame_facts *k, int place, struct facts_picture p)
+static void store_picture(struct frame_facts *k, int place, struct facts_picture p)
 {
     if (place < k->npictures)
         free(k->pictures[place].png);
@@ -128,7 +128,7 @@ static void keep_former_brightest(struct frame_facts *k)
     if (place == k->wanted)
         return;
     k->pictures[BRIGHTEST].png = NULL;
-    put(k, place, former);
+    store_picture(k, place, former);
 }
 
 /* Returns the place of a picture; `wanted`: it is not kept. */
@@ -149,7 +149,7 @@ enum status frame_facts_take(struct frame_facts *k, const struct frame *f, doubl
                               .mean = frame_mean(&f->image),
                               .most = image_range(&f->image).most};
     const int place = place_of(k, &p);
-    const enum status s = place < k->wanted ? draw(k, f, &p, e) : STATUS_OK;
+    const enum status s = place < k->wanted ? draw_picture(k, f, &p, e) : STATUS_OK;
     if (s)
         return s;
     if (!image_is_intact(&f->image)) {
@@ -168,7 +168,7 @@ enum status frame_facts_take(struct frame_facts *k, const struct frame *f, doubl
     if (place == BRIGHTEST && k->npictures > BRIGHTEST)
         keep_former_brightest(k);
     if (place < k->wanted)
-        put(k, place, p);
+        store_picture(k, place, p);
     return STATUS_OK;
 }
 

@@ -8,8 +8,8 @@
 #include "gpu/gpu.h"
 
 /* Offers the work of *after to the engine.  *all tells whether the engine does all of it. */
-static enum status offer(struct gpu_postprocess *w, const struct engine_after *after, bool *all,
-                         struct error *e)
+static enum status offer_work(struct gpu_postprocess *w, const struct engine_after *after,
+                              bool *all, struct error *e)
 {
     struct engine_after left = *after;
     const enum status s = w->its->prepare(w->plan, &left, e);
@@ -32,7 +32,7 @@ enum status gpu_postprocess_begin(struct gpu_postprocess *w, const struct experi
     if (!s)
         s = w->its->create(&w->plan, x, &how, e);
     if (!s)
-        s = offer(w, after, &all, e);
+        s = offer_work(w, after, &all, e);
     if (s)
         return s;
     if (all) {

@@ -96,8 +96,8 @@ static enum status preview_plane_open(struct preview_plane *plane, const struct 
 }
 
 /* Puts a value into the pixel of the plane that the ray to a point of a panel meets. */
-static void put(struct preview_plane *plane, const struct experiment *x, const double at[3],
-                float value)
+static void put_value(struct preview_plane *plane, const struct experiment *x, const double at[3],
+                      float value)
 {
     const struct panel *p = &plane->panel;
     float *pixels = plane->image.pixels;
@@ -129,7 +129,7 @@ static void put_panel(struct preview_plane *plane, const struct experiment *x,
             for (int quarter = 0; quarter < 4; quarter++) {
                 point_of_panel(p, (double)f + (quarter & 1 ? 0.75 : 0.25),
                                (double)s + (quarter & 2 ? 0.75 : 0.25), at);
-                put(plane, x, at, value);
+                put_value(plane, x, at, value);
             }
         }
 }
@@ -424,9 +424,9 @@ enum status preview_image(struct preview *p, const struct image *from, const str
 }
 
 /* Enlarges the picture of a small detector, and draws the marks if there is room for them. */
-static enum status dress(struct picture *picture, int64_t edge_max, const struct experiment *x,
-                         const struct panel *panel, const struct recipe *r, bool truth,
-                         struct error *e)
+static enum status add_marks(struct picture *picture, int64_t edge_max, const struct experiment *x,
+                             const struct panel *panel, const struct recipe *r, bool truth,
+                             struct error *e)
 {
     const int64_t edge = picture->width > picture->height ? picture->width : picture->height;
     const int64_t room = edge_max / edge, zoom = room < ZOOM_MAX ? room : ZOOM_MAX;
@@ -453,7 +453,7 @@ enum status preview_write(struct preview *p, const struct preview_settings *sett
     if (s == STATUS_OK) {
         seen = *preview_panel(p);
         panel_shift(x, &seen, f->recipe.shift_m);
-        s = dress(&picture, look->edge_max, x, &seen, &f->recipe, settings->truth, e);
+        s = add_marks(&picture, look->edge_max, x, &seen, &f->recipe, settings->truth, e);
     }
     if (s == STATUS_OK)
         s = picture_write_png(out, &picture, path, e);

@@ -25,7 +25,7 @@ static bool is_multiple(double x, double step, double error)
     return steps != 0.0 && fabs(x - deg_to_rad(steps * step)) <= error;
 }
 
-static void warn(const char *option, const double *rad, int count)
+static void warn_of_radians(const char *option, const double *rad, int count)
 {
     char typed[64] = "", meant[64] = "";
     int m = 0, n = 0;
@@ -52,12 +52,12 @@ void warn_radians(const char *option, const double *rad, int count)
         any = true;
     }
     if (any)
-        warn(option, rad, count);
+        warn_of_radians(option, rad, count);
 }
 
 void warn_small_radians(const char *option, double rad)
 {
     const double deg = rad_to_deg(rad);
     if (fabs(deg) < 0.06 && is_multiple(deg, 0.1, 5e-6))
-        warn(option, &rad, 1);
+        warn_of_radians(option, &rad, 1);
 }

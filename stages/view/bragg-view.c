@@ -62,7 +62,7 @@ static char **make_words(char *program, const char *const *paths, int count)
 }
 
 /* Starts a program whose standard output is `out`.  Returns 0, or errno. */
-static int start(char **words, int out, pid_t *player)
+static int start_player(char **words, int out, pid_t *player)
 {
     posix_spawn_file_actions_t files;
     (void)posix_spawn_file_actions_init(&files);
@@ -88,7 +88,7 @@ static enum status view_files_play(const char *const *paths, int count, pid_t *p
     if (!s && pipe2(ends, O_CLOEXEC))
         s = error_errno(e, STATUS_FAILED, "cannot make a pipe");
     if (!s) {
-        errno = start(words, ends[1], player);
+        errno = start_player(words, ends[1], player);
         if (errno || dup2(ends[0], 0) < 0)
             s = error_errno(e, STATUS_FAILED, "cannot start %s", program);
         (void)close(ends[0]);
@@ -115,8 +115,8 @@ static void view_files_end(pid_t player)
 enum { VIEW_MARKS_MAX = 50000 };  // more would hide the picture
 
 /* Computes the position of a point of a panel, in m from the sample. */
-static void place(const struct experiment *x, const struct panel *p, double fast, double slow,
-                  double position[3])
+static void point_of_panel(const struct experiment *x, const struct panel *p, double fast,
+                           double slow, double position[3])
 {
     if (p->curved) {
         pixel_curve(p, x->beam.direction, fast * p->pixel_m - p->beam_fast_m,
@@ -128,8 +128,8 @@ static void place(const struct experiment *x, const struct panel *p, double fast
 }
 
 /* Computes where a ray meets the picture.  False if it does not meet the picture. */
-static bool aim(const struct experiment *x, const struct panel *shown, const double direction[3],
-                struct web_mark *m)
+static bool find_pixel(const struct experiment *x, const struct panel *shown,
+                       const double direction[3], struct web_mark *m)
 {
     double fast, slow;
     if (!aim_panel(shown, x->beam.direction, direction, &fast, &slow) ||
@@ -150,10 +150,10 @@ static size_t mark_true(const struct experiment *x, const struct panel *shown,
         double position[3];
         if (row->panel < 0 || (size_t)row->panel >= x->npanels)
             continue;
-        place(x, &x->panels[row->panel], row->fast, row->slow, position);
+        point_of_panel(x, &x->panels[row->panel], row->fast, row->slow, position);
         marks[n] = (struct web_mark){.photons = (float)row->photons, .lattice = row->lattice};
         memcpy(marks[n].hkl, row->hkl, sizeof row->hkl);
-        n += aim(x, shown, position, &marks[n]);
+        n += find_pixel(x, shown, position, &marks[n]);
     }
     return n;
 }
@@ -167,7 +167,7 @@ static size_t mark_predicted(const struct experiment *x, const struct panel *sho
         marks[n] = (struct web_mark){.lattice = (int32_t)r->lattice};
         for (int k = 0; k < 3; k++)
             marks[n].hkl[k] = (int32_t)r->hkl[k];
-        n += aim(x, shown, r->direction, &marks[n]);
+        n += find_pixel(x, shown, r->direction, &marks[n]);
     }
     return n;
 }
@@ -427,7 +427,7 @@ static enum status view_begin(void *state, struct experiment *x, struct error *e
 }
 
 /* Copies a frame for the pages. */
-static enum status keep(struct view *v, const struct frame *f, struct error *e)
+static enum status keep_frame(struct view *v, const struct frame *f, struct error *e)
 {
     const struct image *image;
     enum status s = preview_image(&v->preview, &f->image, &image, e);
@@ -465,7 +465,7 @@ static enum status view_frame(void *state, struct frame *f, struct error *e)
     v->hits += f->recipe.nlattices > 0;
     if (!v->piped && begun_ns < v->next_ns)
         return STATUS_OK;
-    const enum status s = keep(v, f, e);
+    const enum status s = keep_frame(v, f, e);
     const uint64_t ended_ns = clock_ns();
     v->next_ns =
         web_is_watched(v->web) ? ended_ns + REST * (ended_ns - begun_ns) : ended_ns + UNSEEN_NS;
@@ -482,7 +482,7 @@ static void view_interrupt(void *state)
 
 /* Waits until the time of --linger is over or a signal arrives.  The runtime has blocked the
  * signals that end a program, and does not read them any more. */
-static void linger(const struct view *v)
+static void wait_for_pages(const struct view *v)
 {
     sigset_t ends;
     const struct timespec time = {.tv_sec = (time_t)v->linger_s,
@@ -514,7 +514,7 @@ static enum status view_end(void *state, struct error *e)
     v->pipeline = NULL;
     const enum status s = tell_end(v, "The stream has ended.", e);
     if (s == STATUS_OK && !atomic_load(&v->interrupted))
-        linger(v);
+        wait_for_pages(v);
     return s;
 }
 

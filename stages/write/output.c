@@ -93,7 +93,7 @@ static bool is_value(const char *header, const char *key, const char *value)
 
 /* Converts float32 values to an integer type, in out[count].  Returns false if a value is out of
  * the range of the type. */
-static bool convert(const float *values, size_t count, enum pixel_type type, void *out)
+static bool convert_pixels(const float *values, size_t count, enum pixel_type type, void *out)
 {
     const double most = type == PIXEL_U16 ? UINT16_MAX : type == PIXEL_U32 ? UINT32_MAX : INT32_MAX;
     const double least = type == PIXEL_I32 ? INT32_MIN : 0;
@@ -120,7 +120,7 @@ static bool is_sum_of_floats(const struct image *image, uint32_t crc)
     bool found = crc32c(0, image->pixels, image->count * sizeof(float)) == crc;
     for (size_t i = 0; i < sizeof types / sizeof *types && !found; i++)
         found = image_reserve(&other, types[i], UNIT_ADU, image->count) &&
-                convert(image->pixels, image->count, types[i], other.pixels) &&
+                convert_pixels(image->pixels, image->count, types[i], other.pixels) &&
                 crc32c(0, other.pixels, image->count * pixel_size(types[i])) == crc;
     image_free(&other);
     return found;
@@ -250,7 +250,7 @@ void output_path(const struct output *o, uint64_t id, char *path)
 
 /* Rounds to a whole number, halves to even, and limits it to 0..most.  NaN gives 0.  `most` must be
  * below 2^52. */
-static double whole(double value, double most)
+static double round_to_limit(double value, double most)
 {
     const double low = value > 0.0 ? value : 0.0, x = low < most ? low : most;
     return (x + 0x1p52) - 0x1p52;
@@ -265,7 +265,7 @@ static void scale_image(double scale, const float *photons, double most, struct 
     int32_t *wide_pixels = to->pixels;
     uint64_t saturated = 0, below = 0;
     for (size_t i = 0; i < to->count; i++) {
-        const double value = scale * (double)photons[i], adu = whole(value, most);
+        const double value = scale * (double)photons[i], adu = round_to_limit(value, most);
         if (narrow)
             narrow_pixels[i] = (uint16_t)adu;
         else
