@@ -124,7 +124,7 @@ static const struct opt_program program = {
         "FILE is a pipeline file, such as pipeline.yaml, or the name of a pipeline that ships "
         "('braggpipe list' shows them). It is YAML: a list 'stages' of mappings with the keys "
         "name, program, args, input, count, threads, window, restart, order, compress, hosts, "
-        "cpus, gpus and after.\n\nMore: bragg-run_pipeline(1) (manual).",
+        "cpus, gpus and after.\n\nMore: bragg-run(1) (manual).",
 };
 
 /* Returns true if one of `names` was given; `names` is as in opt_given. */
