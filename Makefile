@@ -45,7 +45,7 @@ LAYERS   := score run page refine stage control link gateway web wire io gpu eng
 STAGES   := $(wildcard stages/*/*.c)
 PROGRAM_SOURCES := $(wildcard stages/*/bragg-*.c) stages/braggpipe/braggpipe.c
 PROGRAMS := $(addprefix $(BUILD)/bin/,$(basename $(notdir $(PROGRAM_SOURCES))))
-SHARED   := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(PROGRAM_SOURCES) stages/skeleton/skeleton.c,$(STAGES)))
+SHARED   := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(PROGRAM_SOURCES),$(STAGES)))
 SHARED_LIBRARY := $(BUILD)/lib/libbragg-shared.a
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%.t,$(wildcard tests/unit/*.c))
 # They take 10 seconds each, and only make check-full runs them.
@@ -59,7 +59,7 @@ objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(call sources,$(1)))
 # Where programs find the shipped pipelines, from their bin as once installed.
 SHIPPED := $(BUILD)/share/braggpipe/pipelines
 
-all: $(PROGRAMS) $(BUILD)/bin/skeleton | $(SHIPPED)  ## build all programs into build/bin
+all: $(PROGRAMS) | $(SHIPPED)  ## build all programs into build/bin
 
 $(SHIPPED):
 	$(Q)mkdir -p $(@D) && ln -sfnrT pipelines $@
@@ -174,7 +174,7 @@ $(BUILD)/bin/$(basename $(notdir $(1))): $(BUILD)/obj/$(1:.c=.o) $(LIBRARIES)
 	@mkdir -p $$(@D)
 	$$(Q)$$(LINK)
 endef
-$(foreach source,$(PROGRAM_SOURCES) stages/skeleton/skeleton.c,$(eval $(call program_rule,$(source))))
+$(foreach source,$(PROGRAM_SOURCES),$(eval $(call program_rule,$(source))))
 
 $(BUILD)/tests/unit/%.t: $(BUILD)/obj/tests/unit/%.o $(LIBRARIES)
 	@mkdir -p $(@D)
@@ -269,7 +269,7 @@ FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
 FUZZ_SOURCES := $(filter-out %_loop.c common/link/port.c,$(call sources,base codec model io wire link control stage run page refine score))
 FUZZ_OBJECTS := $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(FUZZ_SOURCES)) $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(call isa_objects,$(filter %_loop.c,$(call sources,codec io))))
 FUZZ_LIBRARY := $(BUILD)/fuzz/obj/library.a
-$(BUILD)/fuzz/parsers: FUZZ_MORE = -Wl,--wrap=mem_array $(BUILD)/fuzz/obj/stages/replay/origin.o
+$(BUILD)/fuzz/parsers: FUZZ_MORE = -Wl,--wrap=mem_array $(BUILD)/fuzz/obj/stages/replay/provenance.o
 $(BUILD)/fuzz/stream: FUZZ_MORE = -Wl,--wrap=execv,--wrap=exchange_await_main,--wrap=memfd_create
 $(BUILD)/fuzz/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -278,7 +278,7 @@ $(BUILD)/fuzz/obj/%.o: %.c
 $(FUZZ_LIBRARY): $(FUZZ_OBJECTS)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(BUILD)/fuzz/parsers: $(BUILD)/fuzz/obj/stages/replay/origin.o
+$(BUILD)/fuzz/parsers: $(BUILD)/fuzz/obj/stages/replay/provenance.o
 $(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/tests/fuzz/%.o $(FUZZ_LIBRARY)
 	$(Q)$(FUZZ_CC) -o $@ $< $(FUZZ_MORE) $(FUZZ_LIBRARY) $(LIBS_io) $(LIBS_wire) $(LIBS_stage) $(LIBS_run) -lm
 
@@ -327,21 +327,23 @@ $(BUILD)/bench/bench-%: $(BUILD)/obj/bench/bench-%.o $(LIBRARIES)
 	$(Q)$(LINK)
 
 SHARE = $(DESTDIR)$(PREFIX)/share
+# All programs but the one that is there to be copied.
+INSTALLED := $(filter-out %/bragg-skeleton,$(PROGRAMS))
 # Where Debian's Python looks: three folders below PREFIX, so that the link to the module leads there.
 PYTHONDIR ?= $(PREFIX)/lib/$(if $(filter /usr,$(PREFIX)),python3,python$(shell python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || echo 3))/dist-packages
 install: all  ## install programs, manual pages, pipelines, the Python module and completion (PREFIX, DESTDIR)
 	@case '$(DESTDIR)$(PREFIX)' in *' '*) echo 'install: no blanks in DESTDIR and PREFIX' >&2; exit 1 ;; esac
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PYTHONDIR) $(addprefix $(SHARE)/,man/man1 man/man5 man/man7 braggpipe/pipelines/braggpipe bash-completion/completions)
-	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 stages/*/*.1 $(SHARE)/man/man1
+	install -m 755 $(INSTALLED) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(filter-out %/bragg-skeleton.1,$(wildcard stages/*/*.1)) $(SHARE)/man/man1
 	install -m 644 common/wire/*.5 stages/pages/*.5 $(SHARE)/man/man5
 	install -m 644 stages/pages/*.7 $(SHARE)/man/man7
 	install -m 644 pipelines/*.yaml pipelines/*.pdb pipelines/*.txt $(SHARE)/braggpipe/pipelines
 	install -m 755 pipelines/*.py $(SHARE)/braggpipe/pipelines
 	install -m 644 pipelines/braggpipe/*.py pipelines/braggpipe/py.typed $(SHARE)/braggpipe/pipelines/braggpipe
 	ln -sfnT ../../../share/braggpipe/pipelines/braggpipe $(DESTDIR)$(PYTHONDIR)/braggpipe
-	scripts/make-completion $(PROGRAMS) >$(SHARE)/bash-completion/completions/braggpipe
-	for program in $(filter-out braggpipe,$(notdir $(PROGRAMS))); do ln -sf braggpipe $(SHARE)/bash-completion/completions/$$program; done
+	scripts/make-completion $(INSTALLED) >$(SHARE)/bash-completion/completions/braggpipe
+	for program in $(filter-out braggpipe,$(notdir $(INSTALLED))); do ln -sf braggpipe $(SHARE)/bash-completion/completions/$$program; done
 
 deb:  ## a Debian package of what install installs, build/braggpipe_*.deb
 	@scripts/install-deps deb

@@ -10,13 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../stages/write/output.h"
 #include "base/clock.h"
 #include "base/isa.h"
 #include "base/rng.h"
 #include "bench.h"
 #include "codec/bslz4.h"
 #include "io/images/byte_offset.h"
+#include "stages/write/output.h"
 #include "workload.h"
 
 enum how { HOW_WRITE, HOW_FILE, HOW_BYTE_OFFSET, HOW_BSLZ4 };

@@ -22,8 +22,8 @@
 #include "base/error.h"
 #include "model/card.h"
 #include "model/frame.h"
-#include "wire/payload.h"
 #include "wire/message.h"
+#include "wire/payload.h"
 
 enum {
     POOL_SLOTS_MIN = 6,          // however large an image is

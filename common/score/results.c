@@ -8,9 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/files.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/hash.h"
 
 /* --- which files belong together ------------------------------------------------- */

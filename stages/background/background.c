@@ -9,23 +9,135 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "background_state.h"
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/opt.h"
 #include "base/rng.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "engine/cpu/threads.h"
 #include "engine/reflections/photons.h"
 #include "io/structure_factors/hkl.h"
+#include "model/experiment.h"
+#include "model/recipe.h"
 #include "physics/background/amorphous.h"
 #include "physics/background/background.h"
+#include "physics/background/background_pixel.h"
+#include "physics/beam/beam.h"
 #include "stage/stage.h"
+#include "stages/shared/gpu_postprocess.h"
+
+enum { MATERIALS_MAX = 4 };
+
+/* The options and the state of the stage. */
+struct background {
+    /* options */
+    double water_m, air_m, ice_m;  // thickness of each; 0: none
+    double ice_crystal_A;          // size of the ice crystals
+    double ice_frames;             // fraction of frames with ice
+    double jitter;                 // relative standard deviation of the amounts between frames
+    const char *stol;              // table of the other material; after `open` its hash
+    int stol_axis;                 // enum stol_unit: meaning of its first column
+    double material_m, density_g_cm3, molar_mass_g_mol;  // of the other material
+    int64_t threads;
+    double streak_photons;       // in a frame of mean fluence; 0: no streak
+    double streak_spread;        // their relative standard deviation between frames
+    double streak_size_rad[2];   // half length at half height, width at 1/e
+    double streak_angle_rad[2];  // from fast towards slow, and its rms variation
+    struct gpu_postprocess card;
+    struct opt_marks given;
+    /* state */
+    struct background_material materials[MATERIALS_MAX];
+    double thickness_m[MATERIALS_MAX], density[MATERIALS_MAX], molar_mass[MATERIALS_MAX];
+    size_t nmaterials;   // ice is the last one, if there is ice
+    char digest[17];     // hash of the table in `stol`
+    double stol_1_A[2];  // first and last sin(theta)/lambda of that table
+    bool range_told;     // a warning about values outside the tables was printed
+    struct streak streak;
+    const struct experiment *experiment;
+    struct moved moved;           // detector at its place in the current frame
+    struct harmonic harmonic;     // third harmonic, if the beam has one
+    struct moved harmonic_moved;  // the same as `moved`, for harmonic.x
+    float *extra;                 // owned: background of the third harmonic; NULL: not needed yet
+    bool deferred;                // background_defer was called
+    bool started;                 // background_start was called
+    float *photons[2];        // owned: background of the sources of the experiment, without ice [0]
+                              // and with ice [1]; NULL: no frame needs it
+    double photons_m[2][3];   // displacement of the detector that `photons` was computed for
+    float *own;               // owned: background of a frame that differs from others; NULL: not
+                              // needed yet
+    struct source *gathered;  // owned: buffer for the sources of a recipe
+};
+
+/* The option table of bragg-background.  The order of rows with OPT_BYTES is that of the lineage:
+ * do not change it. */
+
+#define AT(member) .offset = offsetof(struct background, member)
+/* Flags of options that were added later: frames without them keep their lineage. */
+#define LATER (OPT_BYTES | OPT_WHEN_SET)
+
+static const struct opt background_options[] = {
+    {.doc = "Water, air and ice:", .type = OPT_GROUP},
+    {"water", "UM", "Thickness of the water in the beam, up to 1e6 um", OPT_REAL, AT(water_m),
+     .si = SI_UM, .always = true, .min = 0, .max = 1e6, .flags = OPT_BYTES, .usual = "0"},
+    {"air", "MM", "Length of air that the beam crosses near the sample, up to 1e6 mm", OPT_REAL,
+     AT(air_m), .si = SI_MM, .always = true, .min = 0, .max = 1e6, .flags = OPT_BYTES,
+     .usual = "0"},
+    {"ice", "UM", "Thickness of the ice in the beam, which makes powder rings, up to 1e6 um",
+     OPT_REAL, AT(ice_m), .si = SI_UM, .min = 0, .max = 1e6, .always = true, .flags = LATER,
+     .usual = "0"},
+    {"ice-crystal", "A", "Size of the ice crystals, 10 to 1e5 A; larger crystals narrow the rings",
+     OPT_REAL, AT(ice_crystal_A), .min = 10, .max = 1e5, .flags = LATER, .needs = "ice",
+     .usual = "500"},
+    {"ice-frames", "FRACTION", "Fraction of frames with ice, at random, 0 to 1", OPT_REAL,
+     AT(ice_frames), .min = 0, .max = 1, .flags = LATER, .needs = "ice", .usual = "1"},
+    {"jitter", "PERCENT",
+     "Variation of the amounts of matter between frames, as in jets: log-normal, rms", OPT_REAL,
+     AT(jitter), .si = SI_PERCENT, .min = 0, .max = 1000, .always = true, .flags = LATER,
+     .usual = "0"},
+    {.doc = "Streak of a liquid jet:", .type = OPT_GROUP},
+    {"streak", "PHOTONS", "Photons in the streak of a frame of mean fluence, up to 1e15", OPT_REAL,
+     AT(streak_photons), .min = 0, .max = 1e15, .always = true, .flags = LATER, .usual = "0"},
+    {"streak-size", "MRAD,MRAD",
+     "Half length of the streak at half height, and its width at 1/e, in mrad", OPT_REALS,
+     AT(streak_size_rad), .si = SI_MRAD, .count = 2, .min = 0.001, .max = 1000, .flags = LATER,
+     .needs = "streak", .usual = "20,0.5"},
+    {"streak-angle", "DEG,DEG",
+     "Streak direction, from the fast towards the slow axis, and its rms variation between frames",
+     OPT_REALS, AT(streak_angle_rad), .si = SI_DEG, .count = 2, .min = -180, .max = 180,
+     .flags = LATER, .needs = "streak", .usual = "0,3"},
+    {"streak-spread", "PERCENT", "Variation of its photons between frames: log-normal, rms",
+     OPT_REAL, AT(streak_spread), .si = SI_PERCENT, .min = 0, .max = 1000, .flags = LATER,
+     .needs = "streak", .usual = "100"},
+    {.doc = "Any other material:", .type = OPT_GROUP},
+    {"stol", "FILE", "Table: sin(theta)/lambda in 1/A, F in electrons per molecule", OPT_TEXT,
+     AT(stol), .flags = OPT_BYTES | OPT_INPUT, .needs = "thickness molecular-weight"},
+    {"stol-axis", "stol|4stol|q",
+     "First column of --stol: sin(theta)/lambda, 4 times that, or 4 pi times that", OPT_CHOICE,
+     AT(stol_axis), .choices = "stol|4stol|q", .flags = OPT_BYTES, .needs = "stol"},
+    {"thickness", "UM", "Thickness of the material in the beam, up to 1e9 um", OPT_REAL,
+     AT(material_m), .si = SI_UM, .min = 0, .max = 1e9, .flags = OPT_BYTES | OPT_OPEN_MIN,
+     .needs = "stol"},
+    {"density", "G/CM3", "Density of the material, up to 25 g/cm3", OPT_REAL, AT(density_g_cm3),
+     .min = 0, .max = 25, .flags = OPT_BYTES | OPT_OPEN_MIN, .needs = "stol", .usual = "1"},
+    {"molecular-weight", "G/MOL", "Molar mass of the molecule in --stol, 1 to 1e9 g/mol", OPT_REAL,
+     AT(molar_mass_g_mol), .min = 1, .max = 1e9, .flags = OPT_BYTES, .needs = "stol"},
+    {.doc = "Execution:", .type = OPT_GROUP},
+    {"engine", GPU_POSTPROCESS_ENGINES,
+     "Run on the CPU, or on an NVIDIA GPU (cuda); the bytes are equal", OPT_CHOICE, AT(card.engine),
+     .choices = GPU_POSTPROCESS_ENGINES},
+    ENGINE_DEVICE(offsetof(struct background, card.device)),
+    {"threads", "N", "Threads of this process, 1 to 1024 (number of CPU cores)", OPT_INT,
+     AT(threads), .min = 1, .max = 1024},
+    OPT_END(struct background, given),
+};
 
 /* Adds a material with a table of F; its arguments are in the units of their names. */
 static enum status add_material(struct background *o, const double *stol_1_m, const double *F,
@@ -201,9 +313,9 @@ static enum status add_harmonic(struct background *o, const struct recipe *r,
 
 /* Computes the background of the sources into photons[], with the detector at its place in the
  * frame of *r.  r NULL: at its place in the experiment. */
-static enum status compute(struct background *o, const struct recipe *r,
-                           const struct source *sources, size_t nsources, bool ice, float *photons,
-                           struct error *e)
+static enum status compute_background(struct background *o, const struct recipe *r,
+                                      const struct source *sources, size_t nsources, bool ice,
+                                      float *photons, struct error *e)
 {
     const size_t materials = o->nmaterials - (o->ice_m > 0 && !ice);
     const enum status s =
@@ -226,22 +338,22 @@ enum status background_start(void *state, struct error *e)
         if (!used[ice])
             continue;
         o->photons[ice] = mem_array((size_t)experiment_pixels(x), sizeof(float));
-        s = o->photons[ice]
-                ? compute(o, NULL, x->beam.sources, x->beam.nsources, ice, o->photons[ice], e)
-                : error_memory(e, "the background");
+        s = o->photons[ice] ? compute_background(o, NULL, x->beam.sources, x->beam.nsources, ice,
+                                                 o->photons[ice], e)
+                            : error_memory(e, "the background");
     }
     return s;
 }
 
 /* Prepares for frames on the GPU, if --engine=cuda is given and the GPU supports this background,
  * or else on the CPU.  The first frame that the GPU does not support calls background_start. */
-static enum status start(struct background *o, struct error *e)
+static enum status prepare_frames(struct background *o, struct error *e)
 {
     const struct experiment *x = o->experiment;
     const bool alike = !background_varies(o) && !(x->beam.harmonic_share > 0);
     const struct engine_after after = {
         .materials = o->materials, .nmaterials = alike ? o->nmaterials : 0, .type = PIXEL_F32};
-    const enum status s = card_work_begin(
+    const enum status s = gpu_postprocess_begin(
         &o->card, x, &after, o->threads,
         "curved detectors, harmonics, and background that varies between frames", e);
     return s || o->card.plan ? s : background_start(o, e);
@@ -268,7 +380,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         const double box_m[3] = {o->thickness_m[i], x->beam.size_m, beam_height_m(&x->beam)};
         o->materials[i].molecules = amorphous_molecules(box_m, o->density[i], o->molar_mass[i]);
     }
-    return o->deferred ? STATUS_OK : start(o, e);
+    return o->deferred ? STATUS_OK : prepare_frames(o, e);
 }
 
 void background_defer(void *state)
@@ -290,8 +402,8 @@ size_t background_materials(const void *state, const struct background_material 
 }
 
 /* Replaces the image of a frame by a new one: its pixels plus the background. */
-static enum status add(const struct experiment *x, struct frame *f, const float *background,
-                       struct error *e)
+static enum status add_background(const struct experiment *x, struct frame *f,
+                                  const float *background, struct error *e)
 {
     struct image *image = &f->image;
     struct image sum = {.memory = image->memory};
@@ -334,13 +446,13 @@ static double fluence_of(const struct recipe *r)
 
 /* Returns in *photons the background of the sources of the experiment.  It is computed again if the
  * detector has moved since the last frame. */
-static enum status usual(struct background *o, const struct recipe *r, bool ice,
-                         const float **photons, struct error *e)
+static enum status usual_background(struct background *o, const struct recipe *r, bool ice,
+                                    const float **photons, struct error *e)
 {
     const struct beam *beam = &moved_to(&o->moved, r)->beam;
     enum status s = STATUS_OK;
     if (memcmp(o->photons_m[ice], o->moved.by_m, sizeof o->moved.by_m) != 0)
-        s = compute(o, r, beam->sources, beam->nsources, ice, o->photons[ice], e);
+        s = compute_background(o, r, beam->sources, beam->nsources, ice, o->photons[ice], e);
     memcpy(o->photons_m[ice], o->moved.by_m, sizeof o->moved.by_m);
     *photons = o->photons[ice];
     return s;
@@ -365,8 +477,8 @@ static enum status add_streak(const struct background *o, const struct experimen
 }
 
 /* Computes the background of a frame that differs from others into o->own. */
-static enum status make(struct background *o, const struct recipe *r, bool ice, double amount,
-                        struct error *e)
+static enum status make_background(struct background *o, const struct recipe *r, bool ice,
+                                   double amount, struct error *e)
 {
     float *photons = o->own;
     const size_t count = (size_t)experiment_pixels(o->experiment);
@@ -374,8 +486,8 @@ static enum status make(struct background *o, const struct recipe *r, bool ice, 
     const float *same = NULL;
     size_t nsources;
     const struct source *sources = background_sources(&x->beam, r, o->gathered, &nsources);
-    const enum status s = r->nsources ? compute(o, r, sources, nsources, ice, photons, e)
-                                      : usual(o, r, ice, &same, e);
+    const enum status s = r->nsources ? compute_background(o, r, sources, nsources, ice, photons, e)
+                                      : usual_background(o, r, ice, &same, e);
     if (s)
         return s;
     if (!r->nsources)
@@ -401,8 +513,8 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     if (seen)
         return seen;
     if (o->card.plan && !f->reflections.npixels)
-        return card_work_frame(&o->card, f, 0, e);
-    enum status s = card_work_fetch(&o->card, &f->image, e);
+        return gpu_postprocess_frame(&o->card, f, 0, e);
+    enum status s = gpu_postprocess_fetch(&o->card, &f->image, e);
     if (!s && !o->started)
         s = background_start(o, e);
     if (s)
@@ -411,14 +523,14 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     const double amount = amount_of(o, r);
     const float *photons;
     if (!r->nsources && amount == 1.0 && !(o->streak_photons > 0)) {
-        s = usual(o, r, ice, &photons, e);
-        return s ? s : add(o->experiment, f, photons, e);
+        s = usual_background(o, r, ice, &photons, e);
+        return s ? s : add_background(o->experiment, f, photons, e);
     }
     /* the frame has a spectrum of its own, another amount of matter, or a streak */
     if (!o->own && !(o->own = mem_array(count, sizeof *o->own)))
         return error_memory(e, "the background");
-    s = make(o, r, ice, amount, e);
-    return s ? s : add(o->experiment, f, o->own, e);
+    s = make_background(o, r, ice, amount, e);
+    return s ? s : add_background(o->experiment, f, o->own, e);
 }
 
 static void close_background(void *state)
@@ -434,17 +546,17 @@ static void close_background(void *state)
     moved_close(&o->moved);
     moved_close(&o->harmonic_moved);
     harmonic_close(&o->harmonic);
-    card_work_close(&o->card);
+    gpu_postprocess_close(&o->card);
 }
 
 static const struct card *card(void *state)
 {
-    return card_work_card(&((const struct background *)state)->card);
+    return gpu_postprocess_card(&((const struct background *)state)->card);
 }
 
 static const char *report(void *state)
 {
-    return card_work_report(&((struct background *)state)->card);
+    return gpu_postprocess_report(&((struct background *)state)->card);
 }
 
 const struct stage stage_background = {

@@ -1,17 +1,423 @@
 /*
- * bragg-fisher: a last stage for recipes that says how well their images tell parameters:
- * Cramer-Rao bounds from derivatives, without any data.
+ * bragg-fisher: a sink for recipes.  It says how well the images of these recipes determine
+ * parameters, before there are data.
+ *
+ * An engine computes the derivatives of each image.  Their sums over pixels, weighted by the
+ * variance of a pixel, are the Fisher information of a frame; the inverse of the information of all
+ * frames gives the Cramer-Rao bounds, below which the error bars of no fit can fall.  --distances
+ * repeats this for the detector at several distances (a "design").
  */
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/alloc.h"
 #include "base/files.h"
+#include "base/opt.h"
 #include "base/program.h"
+#include "base/units.h"
+#include "base/vec.h"
 #include "engine/cpu/threads.h"
-#include "fisher.h"
+#include "engine/engine.h"
 #include "io/output/replace.h"
+#include "model/recipe.h"
 #include "page/document.h"
+#include "page/plot.h"
+#include "refine/information.h"
 #include "stage/stage.h"
+#include "stages/shared/beam_plan.h"
+#include "stages/shared/engines.h"
+#include "stages/shared/free_parameters.h"
+
+enum { FISHER_DISTANCES_MAX = 32 };
+
+struct fisher_options {
+    const char *parameters, *share, *distances, *table, *report, *engine;
+    struct opt_texts priors;
+    double background, readout;
+    int64_t threads;
+    bool overwrite;
+};
+
+/* Pixels that are computed, and what is expected in each besides crystals. */
+struct fisher_pixels {
+    int64_t *computed;  // numbers, owned
+    float *background;  // photons, owned
+    size_t ncomputed;
+};
+
+/* The experiment at one distance. */
+struct fisher_design {
+    double distance_mm;
+    struct experiment x;
+    struct beam_plan *plan;
+    struct information frames;
+    struct information_bounds bounds;
+};
+
+struct fisher {
+    const struct fisher_options *options;
+    const struct engine *engine;
+    struct free_parameters free;
+    struct fisher_pixels pixels;
+    struct fisher_design design[FISHER_DISTANCES_MAX];
+    size_t ndesigns;
+};
+
+/* ---- parameters ------------------------------------------------------------------------- */
+
+static enum status take_parameters(struct fisher *f, const struct experiment *x, struct error *e)
+{
+    enum status s =
+        free_parameters_parse(&f->free, f->options->parameters, f->options->share, x, e);
+    for (size_t i = 0; i < f->options->priors.count && !s; i++)
+        s = free_parameters_prior(&f->free, f->options->priors.text[i], false, e);
+    if (!s && f->free.has_background && !(f->options->background > 0.0))
+        return error_set(e, STATUS_USAGE, "parameter 'background' needs --background above 0");
+    return s;
+}
+
+/* ---- distances -------------------------------------------------------------------------- */
+
+static enum status make_design(struct fisher *f, const struct experiment *x, double distance_mm,
+                               struct error *e)
+{
+    struct fisher_design *d = &f->design[f->ndesigns++];
+    const struct engine_options how = {.threads = (int)f->options->threads};
+    d->distance_mm = distance_mm;
+    if (!experiment_copy(&d->x, x))
+        return error_memory(e, "the experiment");
+    const double by_m = mm_to_m(distance_mm) - x->panels[0].distance_m;
+    double along_m[3];
+    vec_scale(x->beam.direction, by_m, along_m);
+    for (size_t i = 0; i < d->x.npanels && by_m != 0.0; i++)
+        panel_shift(&d->x, &d->x.panels[i], along_m);
+    for (size_t i = 0; i < d->x.npanels; i++)
+        if (!(d->x.panels[i].close_distance_m > 1e-6))
+            return error_set(e, STATUS_USAGE,
+                             "--distances: at %g mm panel %zu is not behind the sample",
+                             distance_mm, i);
+    return beam_plan_create(&d->plan, f->engine, &d->x, &how, e);
+}
+
+static enum status take_distances(struct fisher *f, const struct experiment *x, struct error *e)
+{
+    const double as_it_is = m_to_mm(x->panels[0].distance_m);
+    double mm[FISHER_DISTANCES_MAX];
+    int n = 0;
+    if (!f->options->distances)
+        return make_design(f, x, as_it_is, e);
+    enum status s = parse_list(f->options->distances, FISHER_DISTANCES_MAX, 1e-3, 1e6,
+                               "--distances", mm, &n, e);
+    for (int i = 0; i < n && !s; i++)
+        s = make_design(f, x, mm[i], e);
+    return s;
+}
+
+/* ---- frames ----------------------------------------------------------------------------- */
+
+static enum status open_pixels(struct fisher_pixels *px, const struct experiment *x,
+                               double background, struct error *e)
+{
+    const size_t pixels = (size_t)experiment_pixels(x);
+    px->computed = mem_array(pixels, sizeof *px->computed);
+    px->background = mem_array(pixels, sizeof *px->background);
+    if (!px->computed || !px->background)
+        return error_memory(e, "the pixels");
+    for (size_t i = 0; i < x->npanels; i++) {
+        const struct panel *p = &x->panels[i];
+        for (int64_t k = 0; k < p->fast_pixels * p->slow_pixels; k++)
+            if (panel_computes(p, k % p->fast_pixels, k / p->fast_pixels))
+                px->computed[px->ncomputed++] = p->first_pixel + k;
+    }
+    for (size_t i = 0; i < px->ncomputed; i++)
+        px->background[i] = (float)background;
+    return px->ncomputed ? STATUS_OK
+                         : error_set(e, STATUS_INPUT, "no pixel of the detector is computed");
+}
+
+/* Completes the sums of the engine by those of the background. */
+static void assemble(const struct fisher *f, const struct derive_sums *sums, double *fisher)
+{
+    const size_t n = f->free.count, m = f->free.set.count, at = f->free.local_of_set;
+    const size_t shift = f->free.has_background;
+    for (size_t i = 0; i < m; i++) {
+        const size_t row = i < at ? i : i + shift;
+        for (size_t k = 0; k < m; k++)
+            fisher[row * n + (k < at ? k : k + shift)] = sums->fisher[i * m + k];
+        if (f->free.has_background)
+            fisher[row * n + at] = fisher[at * n + row] = sums->shared[i];
+    }
+    if (f->free.has_background)
+        fisher[at * n + at] = sums->of_background;
+}
+
+static enum status take_at(struct fisher *f, struct fisher_design *d, const struct recipe *r,
+                           struct error *e)
+{
+    double gradient[PARAMETERS_MAX], shared[PARAMETERS_MAX];
+    double of_set[PARAMETERS_MAX * PARAMETERS_MAX];
+    double fisher[FREE_PARAMETERS_MAX * FREE_PARAMETERS_MAX];
+    if (!r->nlattices)
+        return information_add(&d->frames, &f->free.layout, r->id, 0, 0.0, NULL, e);
+    const struct derive_data expected = {
+        .background = f->pixels.background,
+        .scale = 1.0,
+        .variance = f->options->readout * f->options->readout,
+    };
+    struct derive_sums sums = {.gradient = gradient, .fisher = of_set, .shared = shared};
+    const struct derive_request q = {.set = &f->free.set,
+                                     .listed = f->pixels.computed,
+                                     .npixels = f->pixels.ncomputed,
+                                     .data = &expected,
+                                     .sums = &sums};
+    const enum status s = beam_plan_derive(d->plan, r, &q, e);
+    if (s)
+        return s;
+    assemble(f, &sums, fisher);
+    return information_add(&d->frames, &f->free.layout, r->id, r->nlattices, sums.photons, fisher,
+                           e);
+}
+
+/* Adds the information of one frame, at every distance. */
+static enum status fisher_take(struct fisher *f, const struct recipe *r, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < f->ndesigns && !s; i++)
+        s = take_at(f, &f->design[i], r, e);
+    return s;
+}
+
+/* ---- the whole -------------------------------------------------------------------------- */
+
+/* Parses names, priors and distances for this experiment, and makes plans.  Before the call *f is 0
+ * except for its options.  The caller calls fisher_close, also after an error. */
+static enum status fisher_begin(struct fisher *f, const struct experiment *x, struct error *e)
+{
+    f->engine = engine_find(f->options->engine);
+    if (!f->engine)
+        return error_set(e, STATUS_USAGE,
+                         "--engine: '%.60s' is unknown, must be one of reference, cpu, cuda",
+                         f->options->engine);
+    enum status s = take_parameters(f, x, e);
+    s = s ? s : take_distances(f, x, e);
+    return s ? s : open_pixels(&f->pixels, x, f->options->background, e);
+}
+
+/* Computes the bounds of all designs.  On an error *e names parameters that the frames cannot tell
+ * apart. */
+static enum status fisher_solve(struct fisher *f, struct error *e)
+{
+    for (size_t i = 0; i < f->ndesigns; i++) {
+        struct fisher_design *d = &f->design[i];
+        double weakest[FREE_PARAMETERS_MAX];
+        char names[400];
+        struct error why = {0};
+        const enum status s =
+            information_solve(&d->frames, &f->free.layout, &d->bounds, weakest, &why);
+        if (!s)
+            continue;
+        free_parameters_name(&f->free, weakest, names, sizeof names);
+        return *names ? error_set(e, s,
+                                  "at %g mm %s: %s cannot be told apart, or change nothing; "
+                                  "--prior=NAME:SIGMA says what is known before",
+                                  d->distance_mm, why.text, names)
+                      : error_set(e, s, "at %g mm %s", d->distance_mm, why.text);
+    }
+    return STATUS_OK;
+}
+
+static void fisher_close(struct fisher *f)
+{
+    for (size_t i = 0; i < f->ndesigns; i++) {
+        struct fisher_design *d = &f->design[i];
+        beam_plan_destroy(&d->plan);
+        experiment_free(&d->x);
+        information_bounds_free(&d->bounds);
+        information_free(&d->frames);
+    }
+    mem_free(f->pixels.computed);
+    mem_free(f->pixels.background);
+}
+
+/* ---- tables and the page ---------------------------------------------------------------- */
+
+/* Returns the other parameter with the largest correlation with this one; `of`: there is none. */
+static size_t partner_of(const struct fisher *f, const struct fisher_design *d, size_t of)
+{
+    const size_t n = f->free.count;
+    size_t best = of;
+    double most = 0.0;
+    for (size_t k = 0; k < n; k++) {
+        const double r = fabs(d->bounds.correlation[of * n + k]);
+        if (k != of && r > most) {
+            most = r;
+            best = k;
+        }
+    }
+    return best;
+}
+
+static void describe_design(const struct fisher_design *d, char text[200])
+{
+    const struct information_bounds *b = &d->bounds;
+    (void)snprintf(text, 200,
+                   "%zu frame%s with error bars, %zu blank, %zu that cannot tell; %.4g photons of "
+                   "crystals in a frame, %g mm",
+                   b->good, b->good == 1 ? "" : "s", b->blank, b->vague, b->photons,
+                   d->distance_mm);
+}
+
+static void print_design(const struct fisher *f, const struct fisher_design *d, FILE *out)
+{
+    const size_t n = f->free.count;
+    const bool shares = f->free.local < n;
+    char text[200];
+    describe_design(d, text);
+    fprintf(out, "%s\n%-18s %-8s %10s%s %12s  %s\n", text, "parameter", "unit", "one frame",
+            shares ? " all frames" : "", "others known", "goes with");
+    for (size_t i = 0; i < n; i++) {
+        const size_t k = partner_of(f, d, i);
+        fprintf(out, "%-18s %-8s %10.3g", f->free.name[i], *f->free.unit[i] ? f->free.unit[i] : "-",
+                d->bounds.one[i]);
+        if (shares)
+            fprintf(out, " %10.3g", d->bounds.all[i]);
+        fprintf(out, " %12.3g", d->bounds.alone[i]);
+        if (k != i)
+            fprintf(out, "  %s %+.2f", f->free.name[k], d->bounds.correlation[i * n + k]);
+        fputc('\n', out);
+    }
+}
+
+/* Prints a table of the bounds for people. */
+static void fisher_print(const struct fisher *f, FILE *out)
+{
+    for (size_t i = 0; i < f->ndesigns; i++) {
+        if (i)
+            fputc('\n', out);
+        print_design(f, &f->design[i], out);
+    }
+}
+
+/* ---- a line for each frame --------------------------------------------------------------- */
+
+static void write_frame(const struct fisher *f, const struct fisher_design *d,
+                        const struct information_frame *r, FILE *out)
+{
+    char names[400] = "";
+    if (r->weakest)
+        free_parameters_name(&f->free, r->weakest, names, sizeof names);
+    for (char *c = names; *c; c++)
+        if (*c == ' ')
+            memmove(c, c + 1, strlen(c));
+    fprintf(out, "%g\t%" PRIu64 "\t%zu\t%.6g\t%s%s", d->distance_mm, r->id, r->lattices, r->photons,
+            r->error     ? "good"
+            : r->weakest ? "cannot tell: "
+                         : "blank",
+            names);
+    for (size_t i = 0; i < f->free.count; i++) {
+        if (r->error && isfinite(r->error[i]))
+            fprintf(out, "\t%.6g", r->error[i]);
+        else
+            fputs("\t-", out);
+    }
+    fputc('\n', out);
+}
+
+static void fisher_write_table(const struct fisher *f, FILE *out)
+{
+    fputs("distance_mm\tframe\tlattices\tphotons\tverdict", out);
+    for (size_t i = 0; i < f->free.count; i++)
+        fprintf(out, "\t%s%s%s", f->free.name[i], *f->free.unit[i] ? "_" : "", f->free.unit[i]);
+    fputc('\n', out);
+    for (size_t i = 0; i < f->ndesigns; i++)
+        for (size_t k = 0; k < f->design[i].frames.count; k++)
+            write_frame(f, &f->design[i], &f->design[i].frames.frames[k], out);
+}
+
+/* ---- a page ------------------------------------------------------------------------------ */
+
+static void write_design(const struct fisher *f, const struct fisher_design *d, FILE *out)
+{
+    const size_t n = f->free.count;
+    char text[200];
+    describe_design(d, text);
+    fprintf(out,
+            "<h2>%g mm</h2><p class=\"soft\">%s</p><div class=\"wide\"><table><tr><th>parameter"
+            "</th><th>unit</th><th>error bar of one frame</th><th>by all frames</th><th>if "
+            "others were known</th><th>goes with</th></tr>\n",
+            d->distance_mm, text);
+    for (size_t i = 0; i < n; i++) {
+        const size_t k = partner_of(f, d, i);
+        fprintf(out, "<tr><th>%s</th><td>%s</td><td>%.3g</td><td>", f->free.name[i],
+                f->free.unit[i], d->bounds.one[i]);
+        if (i >= f->free.local)
+            fprintf(out, "%.3g", d->bounds.all[i]);
+        fprintf(out, "</td><td>%.3g</td><td>", d->bounds.alone[i]);
+        if (k != i)
+            fprintf(out, "%s %+.2f", f->free.name[k], d->bounds.correlation[i * n + k]);
+        fputs("</td></tr>\n", out);
+    }
+    fputs("</table></div>\n", out);
+}
+
+static int by_distance(const void *a, const void *b)
+{
+    const double one = **(const double *const *)a, two = **(const double *const *)b;
+    return (one > two) - (one < two);
+}
+
+/* Plots the error bar of one frame against the distance. */
+static void write_plot(const struct fisher *f, size_t of, FILE *out)
+{
+    double at[FISHER_DISTANCES_MAX][2], most = 0.0;
+    const double *order[FISHER_DISTANCES_MAX];
+    const size_t n = f->ndesigns;
+    for (size_t i = 0; i < n; i++)
+        order[i] = &f->design[i].distance_mm;
+    qsort(order, n, sizeof *order, by_distance);
+    for (size_t i = 0; i < n; i++) {
+        const struct fisher_design *d =
+            (const void *)((const char *)order[i] - offsetof(struct fisher_design, distance_mm));
+        at[i][0] = d->distance_mm;
+        at[i][1] = d->bounds.one[of];
+        most = fmax(most, at[i][1]);
+    }
+    if (!isfinite(most))
+        return;
+    const struct plot_axis x = {"distance, mm", 0.0, 1.05 * at[n - 1][0], false};
+    const struct plot_axis y = {"", 0.0, 1.1 * most, false};
+    struct plot p;
+    fprintf(out, "<div class=\"card\"><h3>%s%s%s</h3>", f->free.name[of],
+            *f->free.unit[of] ? ", " : "", f->free.unit[of]);
+    plot_begin(&p, out, f->free.name[of], &x, &y);
+    for (size_t i = 1; i < n; i++)
+        plot_line(&p, at[i - 1][0], at[i - 1][1], at[i][0], at[i][1], "precision");
+    (void)plot_dots(&p, (const double(*)[2])at, n);
+    plot_end(&p);
+    fputs("</div>\n", out);
+}
+
+static void fisher_write_page(const struct fisher *f, FILE *out)
+{
+    document_begin(out, "Error bars before the experiment");
+    fputs("<p>Cramer-Rao bounds: what no unbiased analysis of these frames can beat, with a model "
+          "that is right and structure factors that are known.</p>\n",
+          out);
+    if (f->ndesigns > 1) {
+        fputs("<h2>Error bars of one frame, over the distance</h2><div class=\"grid3\">\n", out);
+        for (size_t i = 0; i < f->free.count; i++)
+            write_plot(f, i, out);
+        fputs("</div>\n", out);
+    }
+    for (size_t i = 0; i < f->ndesigns; i++)
+        write_design(f, &f->design[i], out);
+    document_end(out);
+}
 
 struct state {
     struct fisher_options options;

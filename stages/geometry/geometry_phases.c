@@ -1,5 +1,5 @@
 /* Structure factors with phases: anomalous scatterers and excited states (--sites, --light). */
-#include "geometry_phases.h"
+#include "geometry.h"
 
 #include <math.h>
 #include <string.h>
@@ -171,7 +171,7 @@ static bool is_same_lattice(const struct mtz_rows *a, const struct mtz_rows *b)
 }
 
 /* a = (1 - part) a + part b. */
-static void mix(double a[2], const double b[2], double part)
+static void mix_states(double a[2], const double b[2], double part)
 {
     for (int i = 0; i < 2; i++)
         a[i] += part * (b[i] - a[i]);
@@ -189,8 +189,8 @@ static enum status add_light(const struct geometry_options *o, const struct expe
                       "%s: the cell or space group is another one; expected those of %s", o->light,
                       dark->path);
     for (size_t i = 0; i < dark->rows.count && !s; i++) {
-        mix(dark->pairs[i].plus, light.pairs[i].plus, o->light_occupancy);
-        mix(dark->pairs[i].minus, light.pairs[i].minus, o->light_occupancy);
+        mix_states(dark->pairs[i].plus, light.pairs[i].plus, o->light_occupancy);
+        mix_states(dark->pairs[i].minus, light.pairs[i].minus, o->light_occupancy);
     }
     state_close(&light);
     return s;

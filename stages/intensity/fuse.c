@@ -1,10 +1,12 @@
 /* Runs the stages of --fuse, on the engine where it supports their work, or else after it. */
 #include "fuse.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "faint.h"
+#include "base/log.h"
+#include "model/frame.h"
 #include "stages/background/background.h"
 #include "stages/noise/noise.h"
 
@@ -24,7 +26,7 @@ static void give_back(void *owner)
 
 /* Callback of image_reserve: uses a free buffer, and enlarges it if necessary.  Returns false if
  * there is none: the image then gets memory of its own. */
-static bool take(struct image_memory *memory, size_t bytes, struct image *image)
+static bool take_buffer(struct image_memory *memory, size_t bytes, struct image *image)
 {
     struct fuse_memory *m = (struct fuse_memory *)memory;  // its first member
     struct fuse_buffer *b = m->buffer[0].used ? &m->buffer[1] : &m->buffer[0];
@@ -47,7 +49,7 @@ static bool take(struct image_memory *memory, size_t bytes, struct image *image)
 /* ---- options ---------------------------------------------------------------------- */
 
 /* Returns the index in KNOWN of the stage that a text begins with.  FUSE_MAX: unknown. */
-static size_t find(const char *text)
+static size_t find_stage(const char *text)
 {
     const size_t length = strcspn(text, " ");
     size_t i = 0;
@@ -62,10 +64,10 @@ enum status fuse_open(struct fuse *f, const struct opt_texts *texts, int64_t thr
 {
     enum status s = STATUS_OK;
     size_t next = 0;
-    f->own.memory.take = take;
+    f->own.memory.take = take_buffer;
     for (size_t i = 0; i < texts->count && !s; i++) {
         const char *text = texts->text[i], *options = text + strcspn(text, " ");
-        const size_t index = find(text);
+        const size_t index = find_stage(text);
         if (index == FUSE_MAX)
             return error_set(e, STATUS_USAGE,
                              "--fuse: '%.60s': unknown stage; expected background or noise", text);
@@ -148,6 +150,30 @@ enum status fuse_begin(struct fuse *f, const struct engine *engine, struct plan 
 
 /* ---- frames ----------------------------------------------------------------------- */
 
+/* Warns if the crystals of the frame scatter less than one photon in total.  The frame must have
+ * crystals, and pixels of float32 photons.  The function stops reading when the sum reaches one
+ * photon. */
+static void warn_if_dim(const struct frame *f)
+{
+    const float *photons = f->image.pixels;
+    double sum = 0.0;
+    for (size_t i = 0; i < f->image.count && sum < 1.0; i++)
+        sum += (double)photons[i];
+    if (sum == 0.0)
+        log_line(LOG_WARNING,
+                 "frame %" PRIu64
+                 ": the crystals give no photons. Either no reflection hits the detector, or its "
+                 "structure factor is 0 (check --hkl, --mtz and --default-F of bragg-geometry)",
+                 f->recipe.id);
+    else if (sum < 1.0)
+        log_line(LOG_WARNING,
+                 "frame %" PRIu64
+                 ": the crystals give %.3g photons in total, less than one. Increase --fluence (or "
+                 "--flux and --exposure) or --ncells of bragg-geometry, or check the structure "
+                 "factors",
+                 f->recipe.id, sum);
+}
+
 /* Returns true if the image may stay on the GPU, because this process does not read it. */
 static bool stays_there(const struct fuse *f)
 {
@@ -195,7 +221,7 @@ enum status fuse_frame(struct fuse *f, struct frame *frame, size_t pixels,
     enum status s = render(f, frame, pixels, rows, e);
     if (!s && !f->taken && !f->looked && frame->recipe.nlattices) {
         f->looked = true;
-        faint_warn(frame);
+        warn_if_dim(frame);
     }
     for (size_t i = f->taken; i < f->n && !s; i++) {
         frame->image.memory = i + 1 < f->n ? &f->own.memory : last;

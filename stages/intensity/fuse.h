@@ -5,8 +5,8 @@
 
 #include "base/opt.h"
 #include "stage/stage.h"
-#include "stages/shared/engine_use.h"
-#include "stages/shared/harmonic_image.h"
+#include "stages/shared/beam_plan.h"
+#include "stages/shared/engines.h"
 
 enum { FUSE_MAX = 2 };
 
@@ -32,7 +32,7 @@ struct fuse {
     struct fuse_memory own;    // for images between guests
     struct harmonic_image *harmonic;  // added to each image; NULL: the beam has no third harmonic
     const struct reflections_wanted *reflections;  // NULL: no reflection tables
-    bool looked;  // the warning about faint frames was checked, or another process checks it
+    bool looked;  // the warning about dim frames was checked, or another process checks it
     struct engine_pins pins;
     const struct card *card;  // GPU on which images may stay; NULL: this process reads them
     uint64_t given;           // number of images that stayed on the GPU

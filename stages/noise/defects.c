@@ -178,8 +178,8 @@ static int kind_of(const struct defects *d, struct rng *random, int64_t pixel)
     return chance < d->dead ? KIND_DEAD : chance < d->dead + d->hot ? KIND_HOT : KIND_GOOD;
 }
 
-static enum status add(struct defects *d, uint64_t seed, int64_t pixel, size_t *room,
-                       struct error *e)
+static enum status add_bad_pixel(struct defects *d, uint64_t seed, int64_t pixel, size_t *room,
+                                 struct error *e)
 {
     struct rng random = rng_stream(seed, RNG_BAD, 0, (uint32_t)pixel);
     const int kind = kind_of(d, &random, pixel);
@@ -198,8 +198,8 @@ static enum status add(struct defects *d, uint64_t seed, int64_t pixel, size_t *
 }
 
 /* Chooses the bad pixels.  Pixels that are not computed cannot be bad. */
-static enum status choose(struct defects *d, uint64_t seed, const struct experiment *x,
-                          struct error *e)
+static enum status choose_bad_pixels(struct defects *d, uint64_t seed, const struct experiment *x,
+                                     struct error *e)
 {
     enum status s = STATUS_OK;
     size_t room = 0;
@@ -207,7 +207,8 @@ static enum status choose(struct defects *d, uint64_t seed, const struct experim
         for (int64_t slow = 0; slow < p->slow_pixels; slow++)
             for (int64_t fast = 0; fast < p->fast_pixels && !s; fast++)
                 if (panel_computes(p, fast, slow))
-                    s = add(d, seed, p->first_pixel + slow * p->fast_pixels + fast, &room, e);
+                    s = add_bad_pixel(d, seed, p->first_pixel + slow * p->fast_pixels + fast, &room,
+                                      e);
     return s;
 }
 
@@ -224,7 +225,7 @@ static void compare_wavelength(const struct transmission *t, const struct experi
 }
 
 /* Warns if all fractions are below 0.01: the map may have another scale. */
-static void doubt_scale(const struct transmission *t)
+static void warn_scale(const struct transmission *t)
 {
     float most = 0.0f;
     for (size_t i = 0; i < t->count; i++)
@@ -249,7 +250,7 @@ static enum status check_map(const struct transmission *t, const struct experime
         if (!s)
             compare_wavelength(t, x);
         if (!s)
-            doubt_scale(t);
+            warn_scale(t);
         return s;
     }
     return error_set(e, STATUS_INPUT,
@@ -312,7 +313,7 @@ enum status defects_make(struct defects *d, uint64_t seed, struct experiment *x,
     enum status s = check_size(d, x, e);
     s = s ? s : check_map(&d->map, x, e);
     if (!s && chooses)
-        s = choose(d, seed, x, e);
+        s = choose_bad_pixels(d, seed, x, e);
     if (!s && (d->stop_m[0] > 0 || d->shadows.npolygons || d->map.passes))
         s = cast(d, x, e);
     const bool masks = !s && !d->unmasked && (d->passes || d->nbad);

@@ -6,14 +6,197 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/opt.h"
+#include "defects.h"
 #include "engine/cpu/threads.h"
-#include "noise_state.h"
+#include "engine/detector/dead_time.h"
+#include "engine/detector/noise.h"
+#include "gain_switching.h"
+#include "model/frame.h"
 #include "physics/constants.h"
 #include "physics/noise/noisify.h"
+#include "point_spread.h"
 #include "stage/stage.h"
+#include "stages/shared/gpu_postprocess.h"
+
+enum generator { GENERATOR_PHILOX, GENERATOR_NANOBRAGG };
+
+/* The options and the state of the stage. */
+struct noise_stage {
+    /* options */
+    double gain;                  // ADU per photon
+    double adc_offset;            // ADU of a pixel without photons
+    double readout;               // standard deviation of the readout noise, ADU
+    double flicker, calibration;  // relative errors, per frame and for all frames
+    double saturation;            // largest value, ADU
+    double dead_time_ns, count_time_ms;
+    int64_t calibration_seed, seed;  // seed -1: that of the recipe
+    int64_t threads;
+    struct point_spread psf;
+    int bits;       // 0: 16 bits, 1: 32 bits
+    int generator;  // enum generator
+    int counter;    // enum counter
+    bool no_poisson;
+    struct gpu_postprocess card;
+    struct opt_marks given;
+    struct defects defects;
+    struct gain_switching switching;
+    /* state */
+    bool deferred;               // noise_defer was called
+    struct noise noise;          // requested noise
+    struct dead_time dead_time;  // of noise, unless the counter is perfect
+    struct clipped clipped;      // clipped pixels, for the message at the end
+    struct noise_plan *plan;     // made by noise_start; NULL: GENERATOR_NANOBRAGG, or not started
+    const struct experiment *experiment;
+    float *photons;  // owned: copy of the photons of a frame, if a step changes them; NULL: no step
+                     // does
+};
+
+/* The option table of bragg-noise.  The order of rows with OPT_BYTES is that of the lineage: do not
+ * change it. */
+
+#define AT(member) .offset = offsetof(struct noise_stage, member)
+#define DEFECT(member) .offset = offsetof(struct noise_stage, defects.member)
+#define STAGE(member) .offset = offsetof(struct noise_stage, switching.member)
+/* Flags of options that were added later: frames without them keep their lineage. */
+#define LATER (OPT_BYTES | OPT_WHEN_SET)
+
+static const struct opt noise_options[] = {
+    {.doc = "Noise:", .type = OPT_GROUP},
+    {"seed", "N", "Seed of all noise that differs between frames (the seed of bragg-orient)",
+     OPT_INT, AT(seed), .min = 0, .max = 0x1p63, .usual = "", .flags = OPT_BYTES},
+    {"no-poisson", NULL, "Disable Poisson (photon) noise", OPT_FLAG, AT(no_poisson),
+     .flags = OPT_BYTES, .needs = "generator=philox"},
+    {"flicker", "FRACTION", "Relative error of each pixel, different in each frame, 0 to 1",
+     OPT_REAL, AT(flicker), .min = 0, .max = 1, .always = true, .flags = OPT_BYTES, .usual = "0"},
+    {"calibration", "FRACTION",
+     "Relative error of the sensitivity of each pixel, equal in all frames, 0 to 1", OPT_REAL,
+     AT(calibration), .min = 0, .max = 1, .always = true, .flags = OPT_BYTES, .usual = "0"},
+    {"calibration-seed", "N",
+     "Seed of what is equal in all frames: sensitivities, bad pixels, gains and pedestals", OPT_INT,
+     AT(calibration_seed), .min = 0, .max = 0x1p63, .flags = OPT_BYTES,
+     .needs = "calibration|dead|hot|bad-pixels|gain-switching", .usual = "1"},
+    {.doc = "Point spread:", .type = OPT_GROUP},
+    {"psf", POINT_SPREAD_KINDS,
+     "Point spread: Gaussian, fiber-coupled CCD, or charge shared between pixels", OPT_CHOICE,
+     AT(psf.kind), .choices = POINT_SPREAD_KINDS, .flags = OPT_BYTES},
+    {"psf-fwhm", "UM", "Full width at half maximum of gauss and fiber, up to 1e6 um", OPT_REAL,
+     AT(psf.fwhm_m), .si = SI_UM, .min = 0, .max = 1e6, .flags = OPT_BYTES | OPT_OPEN_MIN,
+     .needs = "psf=gauss|psf=fiber", .usual = "46"},
+    {"psf-radius", "PIXELS", "Half width of the point spread in pixels; 0: automatic", OPT_INT,
+     AT(psf.radius_px), .min = 0, .max = 65535, .flags = OPT_BYTES, .needs = "psf=gauss|psf=fiber",
+     .usual = "0"},
+    {"bias", "V", "Voltage across the sensor for --psf=charge, 1 to 1e5 V", OPT_REAL,
+     AT(psf.bias_V), .min = 1, .max = 1e5, .flags = LATER, .needs = "psf=charge", .usual = "200"},
+    {.doc = "Readout:", .type = OPT_GROUP},
+    {"gain", "ADU", "Value that one photon adds, up to 1e9", OPT_REAL, AT(gain), .min = 0,
+     .max = 1e9, .always = true, .flags = OPT_BYTES | OPT_OPEN_MIN, .usual = "1"},
+    {"adc-offset", "ADU", "Value of a pixel without photons, 0 to 1e6", OPT_REAL, AT(adc_offset),
+     .min = 0, .max = 1e6, .always = true, .flags = OPT_BYTES, .usual = "40"},
+    {"readout", "ADU", "Standard deviation of the readout noise, 0 to 1e6", OPT_REAL, AT(readout),
+     .min = 0, .max = 1e6, .always = true, .flags = OPT_BYTES, .usual = "0"},
+    {"saturation", "ADU", "Largest value (largest number of --bits, or of the detector)", OPT_REAL,
+     AT(saturation), .min = 1, .max = 4294967295.0, .flags = OPT_BYTES,
+     .needs = "generator=philox"},
+    {"bits", "16|32", "Bits of a pixel", OPT_CHOICE, AT(bits), .choices = "16|32", .always = true,
+     .flags = OPT_BYTES, .usual = "16"},
+    {.doc = "nanoBragg compatibility:", .type = OPT_GROUP},
+    {"generator", "philox|nanobragg",
+     "Random number generator; nanobragg needs bragg-geometry --physics=faithful", OPT_CHOICE,
+     AT(generator), .choices = "philox|nanobragg", .always = true, .flags = OPT_BYTES},
+    {.doc = "Photon counting detectors:", .type = OPT_GROUP},
+    {"counter", "perfect|nonparalysable|paralysable|pulse",
+     "How photons are missed that arrive soon after another one", OPT_CHOICE, AT(counter),
+     .choices = "perfect|nonparalysable|paralysable|pulse", .always = true, .flags = LATER,
+     .excludes = "gain-switching", .needs = "generator=philox"},
+    {"dead-time", "NS", "Dead time of a counter, up to a tenth of --count-time", OPT_REAL,
+     AT(dead_time_ns), .min = 0, .max = 1e9, .flags = LATER | OPT_OPEN_MIN,
+     .needs = "counter=nonparalysable|counter=paralysable", .usual = "150"},
+    {"count-time", "MS", "Exposure of a frame, in which photons arrive evenly", OPT_REAL,
+     AT(count_time_ms), .min = 0, .max = 1e9, .flags = LATER | OPT_OPEN_MIN,
+     .needs = "counter=nonparalysable|counter=paralysable", .usual = "10"},
+    {.doc = "Gain-switching detectors (Jungfrau, AGIPD):", .type = OPT_GROUP},
+    {"gain-switching", NULL, "Write raw pixel words of gain level and ADC instead of counts",
+     OPT_FLAG, STAGE(on), .flags = LATER, .excludes = "gain adc-offset saturation bits",
+     .needs = "generator=philox"},
+    {"words", "jungfrau|agipd",
+     "Layout of a word: 16 bits (2 of level, 14 of ADC), or 32 bits, gain above analog value",
+     OPT_CHOICE, STAGE(words), .choices = "jungfrau|agipd", .flags = LATER,
+     .needs = "gain-switching"},
+    {"stage-gains", "G0,G1,G2", "Gains of the levels in ADU/keV; AGIPD: 7.5,0.15,0.03", OPT_REALS,
+     STAGE(gain_adu_keV), .min = -1e4, .max = 1e4, .count = GAIN_STAGES, .flags = LATER,
+     .unit = "ADU/keV", .needs = "gain-switching", .usual = "40,-1,-0.1"},
+    {"stage-pedestals", "P0,P1,P2",
+     "ADC values of the levels without charge, in ADU; AGIPD: 5000,5500,5500", OPT_REALS,
+     STAGE(pedestal_adu), .min = 0, .max = GAIN_STAGES_ADC_MAX, .count = GAIN_STAGES,
+     .flags = LATER, .unit = "ADU", .needs = "gain-switching", .usual = "3000,15000,15000"},
+    {"stage-spread", "GAIN,PEDESTAL",
+     "Relative standard deviations of gain and pedestal between pixels, 0 to 0.3", OPT_REALS,
+     STAGE(spread), .min = 0, .max = 0.3, .count = 2, .flags = LATER, .unit = "fraction",
+     .needs = "gain-switching", .usual = "0.02,0.03"},
+    {"cell-spread", "ADU",
+     "Standard deviation of pedestals between the memory cells of an AGIPD, 0 to 2000", OPT_REAL,
+     STAGE(cell_spread_adu), .min = 0, .max = 2000, .flags = LATER, .unit = "ADU",
+     .needs = "words=agipd", .usual = "60"},
+    {"calibration-files", "PREFIX",
+     "Write gains and pedestals to PREFIX_gains.h5 and PREFIX_pedestals.h5; AGIPD: "
+     "PREFIX_agipd.h5",
+     OPT_TEXT, STAGE(files), .needs = "gain-switching"},
+    {.doc = "Detector defects:", .type = OPT_GROUP},
+    {"dead", "FRACTION", "Pixels that detect no light, 0 to 0.5, equal in all frames", OPT_REAL,
+     DEFECT(dead), .min = 0, .max = 0.5, .always = true, .flags = LATER,
+     .needs = "generator=philox", .usual = "0"},
+    {"hot", "FRACTION", "Pixels that count without light, 0 to 0.5, equal in all frames", OPT_REAL,
+     DEFECT(hot), .min = 0, .max = 0.5, .always = true, .flags = LATER, .needs = "generator=philox",
+     .usual = "0"},
+    {"hot-photons", "N", "Mean number of photons that hot pixels add per frame", OPT_REAL,
+     DEFECT(hot_photons), .min = 0, .max = 1e9, .flags = LATER, .needs = "hot|bad-pixels",
+     .usual = "100"},
+    {"bad-pixels", "FILE", "SMV image that lists bad pixels: 0 dead, 1 good, 2 hot", OPT_TEXT,
+     DEFECT(file), .flags = LATER | OPT_INPUT, .needs = "generator=philox"},
+    {.doc = "Shadows and masks:", .type = OPT_GROUP},
+    {"beamstop", "MM|X,Y", "Beam stop of this diameter, or of this width and height, up to 1000 mm",
+     OPT_REALS, DEFECT(stop_m), .si = SI_MM, .min = 0, .max = 1000, .count = 2,
+     .flags = LATER | OPT_OPEN_MIN | OPT_ONE_FOR_ALL, .needs = "generator=philox"},
+    {"beamstop-shape", "disc|rectangle", "Shape of the beam stop", OPT_CHOICE, DEFECT(stop_shape),
+     .choices = "disc|rectangle", .flags = LATER, .needs = "beamstop"},
+    {"beamstop-distance", "MM", "Distance from the sample to the stop (detector distance)",
+     OPT_REAL, DEFECT(stop_distance_m), .si = SI_MM, .min = 0, .max = 1e6,
+     .flags = LATER | OPT_OPEN_MIN, .needs = "beamstop"},
+    {"beamstop-offset", "X,Y", "Centre of the stop relative to the beam, mm along fast and slow",
+     OPT_REALS, DEFECT(stop_offset_m), .si = SI_MM, .min = -1000, .max = 1000, .count = 2,
+     .flags = LATER, .unit = "mm", .needs = "beamstop", .usual = "0,0"},
+    {"beamstop-arm", "MM", "Width of the arm that holds the stop, up to 1000 mm (no arm)", OPT_REAL,
+     DEFECT(arm_m), .si = SI_MM, .min = 0, .max = 1000, .flags = LATER, .needs = "beamstop"},
+    {"beamstop-angle", "DEG", "Direction of the arm, from the fast towards the slow axis", OPT_REAL,
+     DEFECT(arm_rad), .si = SI_DEG, .min = -360, .max = 360, .flags = LATER,
+     .needs = "beamstop-arm", .usual = "0"},
+    {"beamstop-transmission", "FRACTION", "Fraction of the light that passes stop and arm, 0 to 1",
+     OPT_REAL, DEFECT(stop_transmission), .min = 0, .max = 1, .flags = LATER, .needs = "beamstop",
+     .usual = "0"},
+    {"shadow", "FILE", "Shadows of other objects: text file of polygons and what passes them",
+     OPT_TEXT, DEFECT(shadow), .flags = LATER | OPT_INPUT, .needs = "generator=philox"},
+    {"transmission", "FILE",
+     "Fraction of the light that reaches each pixel: HDF5, SMV or raw float32", OPT_TEXT,
+     DEFECT(transmission), .flags = LATER | OPT_INPUT, .needs = "generator=philox"},
+    {"unmasked", NULL, "Leave bad pixels and shadows out of the masks of files and streams",
+     OPT_FLAG, DEFECT(unmasked), .flags = LATER,
+     .needs = "dead|hot|bad-pixels|beamstop|shadow|transmission"},
+    {.doc = "Execution:", .type = OPT_GROUP},
+    {"engine", GPU_POSTPROCESS_ENGINES,
+     "Run on the CPU, or on an NVIDIA GPU (cuda); the bytes are equal", OPT_CHOICE, AT(card.engine),
+     .choices = GPU_POSTPROCESS_ENGINES},
+    ENGINE_DEVICE(offsetof(struct noise_stage, card.device)),
+    {"threads", "N", "Threads of this process, 1 to 1024 (number of CPU cores)", OPT_INT,
+     AT(threads), .min = 1, .max = 1024},
+    OPT_END(struct noise_stage, given),
+};
 
 static enum pixel_type pixel_type(const struct noise_stage *o)
 {
@@ -44,8 +227,8 @@ static enum status open_noise(void *state, const char **operands, int noperands,
             e, STATUS_USAGE,
             "--dead-time=%g ns is too long; expected at most a tenth of --count-time=%g ms",
             o->dead_time_ns, o->count_time_ms);
-    enum status s = switching_check(&o->switching, opt_given(noise_options, o, "stage-gains"),
-                                    opt_given(noise_options, o, "stage-pedestals"), e);
+    enum status s = gain_switching_check(&o->switching, opt_given(noise_options, o, "stage-gains"),
+                                         opt_given(noise_options, o, "stage-pedestals"), e);
     if (!s)
         s = defects_open(&o->defects, e);
     return s ? s : threads_start(&o->threads, e);
@@ -66,14 +249,15 @@ enum status noise_start(void *state, struct error *e)
 
 /* Prepares for frames on the GPU, if --engine=cuda is given and the GPU supports all of the noise,
  * or else on the CPU.  The first frame that the GPU does not support calls noise_start. */
-static enum status start(struct noise_stage *o, struct error *e)
+static enum status prepare_frames(struct noise_stage *o, struct error *e)
 {
     struct engine_after after = {0};
     after.noise = noise_asked(o, &after.type);
-    const enum status s = card_work_begin(&o->card, o->experiment, &after, o->threads,
-                                          "point spread, bad pixels, shadows, missed counts, gain "
-                                          "switching and --generator=nanobragg",
-                                          e);
+    const enum status s =
+        gpu_postprocess_begin(&o->card, o->experiment, &after, o->threads,
+                              "point spread, bad pixels, shadows, missed counts, gain "
+                              "switching and --generator=nanobragg",
+                              e);
     return s || o->card.plan ? s : noise_start(o, e);
 }
 
@@ -125,10 +309,11 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         o->noise.stages = &o->switching.stages;
         if (o->switching.words == WORDS_AGIPD)
             o->noise.cells = &o->switching.cells;
-        o->clipped.largest_adu = switching_full_word(&o->switching);
-        s = switching_make(&o->switching, (uint64_t)o->calibration_seed, (int)o->threads, x, e);
+        o->clipped.largest_adu = gain_switching_full_word(&o->switching);
+        s = gain_switching_make(&o->switching, (uint64_t)o->calibration_seed, (int)o->threads, x,
+                                e);
     }
-    return s || o->deferred ? s : start(o, e);
+    return s || o->deferred ? s : prepare_frames(o, e);
 }
 
 void noise_defer(void *state)
@@ -202,8 +387,8 @@ static enum status frame(void *state, struct frame *f, struct error *e)
                          "bragg-intensity --derivatives",
                          id);
     if (o->card.plan && !f->planes.count && !f->reflections.has_slopes)
-        return card_work_frame(&o->card, f, seed, e);
-    enum status s = card_work_fetch(&o->card, &f->image, e);
+        return gpu_postprocess_frame(&o->card, f, seed, e);
+    enum status s = gpu_postprocess_fetch(&o->card, &f->image, e);
     if (!s && o->card.plan && !o->plan)
         s = noise_start(o, e);
     if (s)
@@ -215,7 +400,7 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     if (o->photons)
         photons = memcpy(o->photons, photons, count * sizeof *photons);
     if (o->switching.on)
-        noise_set_pulse(o->plan, switching_energy_keV(o->experiment, &f->recipe),
+        noise_set_pulse(o->plan, gain_switching_energy_keV(o->experiment, &f->recipe),
                         pulse_place(&o->experiment->pulse_ids, id));
     s = o->generator == GENERATOR_NANOBRAGG ? run_nanobragg(o, seed, id, photons, &adu, e)
                                             : noise_apply(o->plan, seed, id, photons, &adu, e);
@@ -238,19 +423,19 @@ static void close_noise(void *state)
     clipped_say(&o->clipped, NULL);
     noise_destroy(&o->plan);
     defects_free(&o->defects);
-    switching_free(&o->switching);
+    gain_switching_free(&o->switching);
     mem_free(o->photons);
-    card_work_close(&o->card);
+    gpu_postprocess_close(&o->card);
 }
 
 static const struct card *card(void *state)
 {
-    return card_work_card(&((const struct noise_stage *)state)->card);
+    return gpu_postprocess_card(&((const struct noise_stage *)state)->card);
 }
 
 static const char *report(void *state)
 {
-    return card_work_report(&((struct noise_stage *)state)->card);
+    return gpu_postprocess_report(&((struct noise_stage *)state)->card);
 }
 
 const struct stage stage_noise = {

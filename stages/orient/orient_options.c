@@ -1,5 +1,5 @@
 /* The option table of bragg-orient, and what follows from the options alone. */
-#include "orient_options.h"
+#include "orient.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "base/units.h"
-#include "doubt.h"
+#include "stages/shared/unit_warning.h"
 
 #define AT(member) .offset = offsetof(struct orient_options, member)
 /* An option that a later version added.  Frames without it keep their lineage. */
@@ -222,7 +222,7 @@ enum status orient_check(struct orient_options *o, struct error *e)
     return s ? s : population_open(&o->population, e);
 }
 
-void orient_doubt(const struct orient_options *o)
+void orient_warn_units(const struct orient_options *o)
 {
     /* frames never rotate by less than 0.01 degrees; 0.0087 rad are 0.5 degrees */
     static const struct usual osc = {"osc", "deg", 0.01, 360, "rad", 180 / M_PI, "", 0};
@@ -231,14 +231,14 @@ void orient_doubt(const struct orient_options *o)
             LOG_WARNING,
             "--random draws a new orientation for every frame, so --osc gives no rotation series "
             "of one crystal. Use --misset=X,Y,Z to keep one orientation for all frames");
-    doubt_angles("misset", o->misset_rad, 3);
+    warn_radians("misset", o->misset_rad, 3);
     const double phi0_rad = deg_to_rad(o->phi0_deg);
-    doubt_angles("phi0", &phi0_rad, 1);
-    doubt_small_angle("mosaic", o->mosaic_rad);
+    warn_radians("phi0", &phi0_rad, 1);
+    warn_small_radians("mosaic", o->mosaic_rad);
     if (o->osc_deg != 0 && fabs(o->osc_deg) < osc.min)
-        doubt_unit(&osc, o->osc_deg);
+        warn_unusual(&osc, o->osc_deg);
     else
-        doubt_small_angle("osc", deg_to_rad(o->osc_deg));
+        warn_small_radians("osc", deg_to_rad(o->osc_deg));
 }
 
 struct orientation_request orient_request(const struct orient_options *o, uint64_t id)

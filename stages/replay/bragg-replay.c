@@ -7,19 +7,89 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/idset.h"
 #include "base/log.h"
+#include "base/opt.h"
 #include "base/program.h"
 #include "recompute.h"
 #include "replay_images.h"
-#include "replay_loop.h"
 #include "stage/stage.h"
 #include "wire/codec.h"
 #include "wire/recording.h"
+
+struct replay_loop {
+    uint64_t count;   // frames per round; frame `id` is number id % count of a round
+    uint64_t *ids;    // owned; recorded numbers of the frames of a round
+    char digest[17];  // hash of `ids`, for the lineage
+};
+
+/* --- --loop: numbers and times of the frames of a recording that is repeated -------- */
+
+/* Number of frames of --loop=forever: practically endless, and exact in a double. */
+static const uint64_t FOREVER = UINT64_C(1) << 53;
+
+static void list_ids(struct replay_loop *l, const struct id_set *ids)
+{
+    for (size_t i = 0; i < ids->count; i++)
+        for (uint64_t id = ids->ranges[i].first; id <= ids->ranges[i].last; id++)
+            l->ids[l->count++] = id;
+    const uint64_t hash = hash_finish(hash_bytes(HASH_START, l->ids, l->count * sizeof *l->ids));
+    (void)snprintf(l->digest, sizeof l->digest, "%016" PRIx64, hash);
+}
+
+/* Begins a loop.  `text` is the number of rounds, or "forever".  Replaces *ids, the frames of one
+ * round, with the numbers of all rounds, from 0.  STATUS_USAGE: `text` is invalid. */
+static enum status replay_loop_begin(struct replay_loop *l, const char *text, struct id_set *ids,
+                                     struct error *e)
+{
+    int64_t rounds = 0;
+    const bool forever = strcmp(text, "forever") == 0;
+    const enum status s =
+        forever ? STATUS_OK : parse_int(text, 1, 1000000, "--loop (or forever)", &rounds, e);
+    if (s)
+        return s;
+    l->ids = mem_array(id_set_size(ids) + 1, sizeof *l->ids);
+    if (!l->ids)
+        return error_memory(e, "the list of frames");
+    list_ids(l, ids);
+    id_set_clear(ids);
+    const uint64_t all = forever ? FOREVER : (uint64_t)rounds * l->count;
+    if (l->count && !id_set_add_range(ids, (struct id_range){0, all - 1}))
+        return error_memory(e, "the list of frames");
+    return STATUS_OK;
+}
+
+static double recorded_ns(const struct replay_loop *l, const struct recording_list *frames,
+                          uint64_t number)
+{
+    return (double)recording_list_find(frames, l->ids[number])->time_ns;
+}
+
+/* Returns when frame `id` is due, in ns since the start of the recording.  A round begins one mean
+ * frame interval after the last frame of the previous round. */
+static double replay_loop_time_ns(const struct replay_loop *l, const struct recording_list *frames,
+                                  uint64_t id)
+{
+    const double first_ns = recorded_ns(l, frames, 0),
+                 span_ns = recorded_ns(l, frames, l->count - 1) - first_ns,
+                 mean_ns = l->count > 1 ? span_ns / (double)(l->count - 1) : 0.0,
+                 round_ns = span_ns > 0.0 ? span_ns + mean_ns : 0.0;
+    return recorded_ns(l, frames, id % l->count) + (double)(id / l->count) * round_ns;
+}
+
+static void replay_loop_free(struct replay_loop *l)
+{
+    mem_free(l->ids);
+}
 
 struct replay {
     /* options */
@@ -162,7 +232,7 @@ static void cut_list(struct replay *r)
 }
 
 /* Selects the frames: those of --frames or all, and of these the first --first. */
-static enum status choose(struct replay *r, struct error *e)
+static enum status choose_frames(struct replay *r, struct error *e)
 {
     enum status s = r->frames ? parse_frames(r, e) : STATUS_OK;
     for (size_t i = 0; i < r->all.count && !r->frames; i++)
@@ -238,7 +308,7 @@ static enum status replay_open(void *state, const char **operands, int noperands
         s = open_images(r, operands, (size_t)noperands, e);
     else
         s = open_recording(r, e);
-    s = s ? s : choose(r, e);
+    s = s ? s : choose_frames(r, e);
     if (!s && r->images) {
         const uint64_t hash = hash_text(HASH_START, replay_images_digest(r->images));
         (void)snprintf(r->told, sizeof r->told, "%016" PRIx64,

@@ -3,20 +3,26 @@
  *
  * Reads the pipeline file, applies the changes of the command line, makes the private folder and
  * the command lines of all processes, and supervises the processes until all of them have ended.
- * The work is in common/run; this file decides what happens in which order.
+ * The work is in common/run; this file has the option table, and decides what happens in which
+ * order.
  */
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/log.h"
+#include "base/opt.h"
 #include "base/program.h"
+#include "base/trace.h"
 #include "link/keys.h"
+#include "page/document.h"
 #include "run/display/report.h"
 #include "run/hosts/hosts.h"
 #include "run/hosts/hosts_check.h"
@@ -30,16 +36,159 @@
 #include "run/pipeline/find_program.h"
 #include "run/pipeline/pipeline.h"
 #include "run/pipeline/reduce_traffic.h"
-#include "run_options.h"
 #include "web/access.h"
+
+#define RUN_PROGRAM "bragg-run"
+
+/* What the user asked for; a text is NULL, and a number 0, if its option is not given. */
+struct run_options {
+    struct opt_texts counts, sets, wraps, adds, removes;  // as typed: "STAGE=..."
+    struct opt_marks given;                               // which options were given
+    int64_t frames;
+    const char *workdir, *trace, *keys, *make_keys, *view, *report;
+    const char *const *argv;  // command line of this program, ended by NULL
+    int launcher;             // enum launcher
+    const char *hosts, *slurm;
+    char folded[FUSE_TEXT_SIZE];      // message of fuse_stages; "": no stages were merged
+    struct pipeline_stage *reporter;  // the bragg-report that --report adds; NULL: none
+    bool remote, dry_run, resume, stats, verbose, quiet;
+};
+
+/* The option table of bragg-run, and the checks of its command line. */
+
+#define AT(member) .offset = offsetof(struct run_options, member)
+
+static const struct opt table[] = {
+    {.doc = "Frames and stages:", .type = OPT_GROUP},
+    {"workdir", "DIR", "Run all stages in this folder, which is created if it does not exist",
+     OPT_TEXT, AT(workdir)},
+    {"frames", "N", "Number of frames. Default: as in FILE", OPT_INT, AT(frames), .min = 0,
+     .max = 1e15},
+    {"resume", NULL, "Compute only the frames that are not finished yet", OPT_FLAG, AT(resume)},
+    {"count", "STAGE=N", "Number of processes of a stage, 1 to 1000. Can be repeated", OPT_TEXTS,
+     AT(counts)},
+    {"set", "STAGE.OPTION=VALUE", "Set an option of a stage. Can be repeated", OPT_TEXTS, AT(sets)},
+    {"wrap", "STAGE=COMMAND",
+     "Run a stage under another command, such as 'perf record -g'. Can be repeated", OPT_TEXTS,
+     AT(wraps)},
+    /* With ssh the ports are known only after the hosts have reported free ones. */
+    {"dry-run", NULL, "Print the commands for a shell, and run nothing", OPT_FLAG, AT(dry_run),
+     .excludes = "stats trace report launcher=ssh"},
+
+    {.doc = "Progress and reports:", .type = OPT_GROUP},
+    {"view", "ADDRESS:PORT", "Show the images in a browser. Default address: 127.0.0.1:8080",
+     OPT_TEXT, AT(view), .flags = OPT_BARE},
+    {"report", "FILE.html", "Write a page about the run, even if the run fails", OPT_TEXT,
+     AT(report)},
+    {"stats", NULL, "Print a table of what each process cost", OPT_FLAG, AT(stats)},
+    {"trace", "FILE", "Write one trace of all stages for Perfetto", OPT_TEXT, AT(trace)},
+    {"verbose", NULL, "Show messages of the stages immediately", OPT_FLAG, AT(verbose),
+     .excludes = "quiet"},
+    {"quiet", NULL, "Print errors only", OPT_FLAG, AT(quiet)},
+
+    {.doc = "Running pipelines (FILE: its file or --workdir):", .type = OPT_GROUP},
+    {"add", "STAGE=N", "Add N processes to a stage of a running pipeline", OPT_TEXTS, AT(adds)},
+    {"remove", "STAGE=N",
+     "Remove N processes from a stage of a running pipeline, after they finish their frames",
+     OPT_TEXTS, AT(removes)},
+
+    {.doc = "Several hosts (details: braggpipe-machines(7)):", .type = OPT_GROUP},
+    {"launcher", "here|ssh|slurm", "Run all processes on this host, or on several hosts",
+     OPT_CHOICE, AT(launcher), .choices = "here|ssh|slurm"},
+    {"hosts", "A,B", "Hosts for --launcher=ssh, by their ssh names; . is this host", OPT_TEXT,
+     AT(hosts), .needs = "launcher=ssh"},
+    {"slurm", "OPTIONS", "Options of sbatch, separated by blanks, such as '-p gpu -t 2:00:00'",
+     OPT_TEXT, AT(slurm), .needs = "launcher=slurm"},
+    {"remote", NULL, "Start one process for another bragg-run (internal)", OPT_FLAG, AT(remote)},
+
+    {.doc = "Encryption keys (details: braggpipe(7)):", .type = OPT_GROUP},
+    {"keys", "DIR",
+     "Folder of the keys of tcp endpoints. Default: new keys for the run, if a stage needs them",
+     OPT_TEXT, AT(keys)},
+    {"make-keys", "DIR", "Make keys in a new folder, and run nothing", OPT_TEXT, AT(make_keys)},
+    OPT_END(struct run_options, given),
+};
+
+static const struct opt_program program = {
+    .name = RUN_PROGRAM,
+    .summary = "Run the pipeline of a file.",
+    .examples = "bragg-run --workdir=stills lysozyme\n"
+                "bragg-run --count=intensity=4 --frames=1000 --resume pipeline.yaml",
+    .operands = "FILE",
+    .max_operands = 1,
+    .details =
+        "FILE is a pipeline file, such as pipeline.yaml, or the name of a pipeline that ships "
+        "('braggpipe list' shows them). It is YAML: a list 'stages' of mappings with the keys "
+        "name, program, args, input, count, threads, window, restart, order, compress, hosts, "
+        "cpus, gpus and after.\n\nMore: bragg-run(1) (manual).",
+};
+
+/* Returns true if one of `names` was given; `names` is as in opt_given. */
+static bool run_given(const struct run_options *o, const char *names)
+{
+    return opt_given(table, o, names);
+}
+
+/* Returns true if the run is to be submitted as a Slurm job, and is not inside a job yet. */
+static bool run_is_job(const struct run_options *o)
+{
+    return o->launcher == LAUNCHER_SLURM && (o->dry_run || !slurm_is_inside());
+}
+
+/* Returns true for --add and --remove, which are requests to another bragg-run. */
+static bool run_asks(const struct run_options *o)
+{
+    return o->adds.count || o->removes.count;
+}
+
+/* Rejects all options but --add and --remove, which are requests to another bragg-run. */
+static enum status check_asking(char **argv, struct error *e)
+{
+    while (*++argv)
+        if (strncmp(*argv, "--", 2) == 0 && strncmp(*argv, "--add", 5) != 0 &&
+            strncmp(*argv, "--remove", 8) != 0)
+            return error_set(
+                e, STATUS_USAGE,
+                "%.40s cannot be used with --add or --remove, which change a running pipeline",
+                *argv);
+    return STATUS_OK;
+}
+
+/* Parses the command line.  Sets *file to NULL if no FILE is needed.
+ * STATUS_USAGE: the options are invalid or cannot be combined.
+ * STATUS_FAILED: the files of --trace or --report cannot be written. */
+static enum status run_parse(int argc, char **argv, struct run_options *o, const char **file,
+                             struct error *e)
+{
+    int n = 0;
+    const enum status s = opt_parse(&program, table, o, NULL, NULL, argc, argv, file, &n, e);
+    if (s)
+        return s;
+    if (o->remote && argc != 2)
+        return error_set(
+            e, STATUS_USAGE,
+            "--remote reads all arguments from stdin; remove FILE and the other options");
+    if (o->make_keys && argc != (strcmp(argv[1], "--make-keys") == 0 ? 3 : 2))
+        return error_set(e, STATUS_USAGE,
+                         "--make-keys runs no pipeline; remove FILE and the other options");
+    if (run_asks(o))
+        return check_asking(argv, e);
+    if (!o->make_keys && !o->remote && !n)
+        return error_set(e, STATUS_USAGE, "missing argument: FILE. See --help");
+    if (o->trace && o->report && strcmp(o->trace, o->report) == 0)
+        return error_set(e, STATUS_USAGE, "--trace and --report: both name the file %.200s",
+                         o->report);
+    const enum status traced = o->trace ? trace_check(o->trace, e) : STATUS_OK;
+    return traced || !o->report ? traced : document_check(o->report, e);
+}
 
 static const char VIEW[] = "127.0.0.1:8080", FOREVER_S[] = "1000000",
                   FRAMES_PAGE[] = "/frames.html";
 
 /* Merges stages, so that detector counts and not photons cross the network between hosts; see
  * fold.h. Stages move in memory, so the pointer to bragg-report is looked up again. */
-static enum status fold(struct pipeline *p, struct run_options *o, const struct hosts *hosts,
-                        struct error *e)
+static enum status fold_for_hosts(struct pipeline *p, struct run_options *o,
+                                  const struct hosts *hosts, struct error *e)
 {
     const enum status s = fuse_stages(p, hosts, o->folded, e);
     if (o->reporter)
@@ -147,8 +296,8 @@ static enum status announce_view(const struct pipeline *p, const struct run_opti
 
 /* Applies the changes of the command line to the pipeline, finds the hosts, and checks the result.
  */
-static enum status change(struct pipeline *p, struct run_options *o, struct hosts *hosts,
-                          struct error *e)
+static enum status apply_options(struct pipeline *p, struct run_options *o, struct hosts *hosts,
+                                 struct error *e)
 {
     struct pipeline_stage *view = NULL;
     enum status s = STATUS_OK;
@@ -171,7 +320,7 @@ static enum status change(struct pipeline *p, struct run_options *o, struct host
     if (s == STATUS_OK && !run_is_job(o))
         s = hosts_find(hosts, (enum launcher)o->launcher, o->hosts, p, e);
     if (s == STATUS_OK && hosts->count > 1 && !o->wraps.count)
-        s = fold(p, o, hosts, e);
+        s = fold_for_hosts(p, o, hosts, e);
     if (s == STATUS_OK)
         s = choose_compression(p, hosts, e);
     if (s == STATUS_OK)
@@ -340,8 +489,8 @@ static enum status open_and_run(struct hosts *hosts, struct pipeline *p,
     return s;
 }
 
-static enum status run(struct pipeline *p, const struct run_options *o, struct hosts *hosts,
-                       struct error *e)
+static enum status run_pipeline(struct pipeline *p, const struct run_options *o,
+                                struct hosts *hosts, struct error *e)
 {
     struct command_settings settings = {.workdir = o->workdir,
                                         .resume = o->resume,
@@ -398,11 +547,11 @@ static enum status load_and_run(struct pipeline *p, const char *file, struct run
                         ? no_pipeline(file, e)
                         : pipeline_load(p, shipped ? shipped : file, e);
     if (s == STATUS_OK)
-        s = change(p, o, &hosts, e);
+        s = apply_options(p, o, &hosts, e);
     if (s == STATUS_OK)
         s = run_is_job(o) ? slurm_begin(p->path, o->workdir, o->slurm, o->argv, o->dry_run,
                                         !o->quiet && isatty(STDERR_FILENO), e)
-                          : run(p, o, &hosts, e);
+                          : run_pipeline(p, o, &hosts, e);
     hosts_close(&hosts);
     mem_free(shipped);
     return s;

@@ -1,18 +1,230 @@
 /*
- * bragg-score: what an analysis found in frames against the answer key of these frames.
+ * bragg-score: compares what an analysis found in frames with the answer key of these frames.
+ *
+ * From top to bottom: what is written (table, JSON, page, --require), how results of programs are
+ * read (also while they grow), operands and options.  The comparison itself is in common/score.
  */
+#include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/program.h"
+#include "io/output/replace.h"
 #include "score/key.h"
 #include "score/merged.h"
-#include "score_output.h"
-#include "score_results.h"
+#include "score/results.h"
+#include "score/score.h"
+
+enum { SCORE_RESULTS_MAX = 1024 };
+
+static enum status write_json(const struct figures *f, const char *path, struct error *e)
+{
+    const bool is_stdout = strcmp(path, "-") == 0;
+    const int file =
+        is_stdout ? -1 : steady_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    FILE *out = is_stdout ? stdout : file < 0 ? NULL : steady_stream(file, "w");
+    if (!out)
+        return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
+    figures_json(f, out);
+    const bool good = !fflush(out) && !ferror(out);
+    if ((is_stdout || !fclose(out)) && good)
+        return STATUS_OK;
+    return error_errno(e, STATUS_FAILED, "%s: cannot write", path);
+}
+
+/* Writes the page of --report. */
+static enum status score_report(struct score *s, const struct figures *f, const char *path,
+                                const char *const results[], size_t nresults, struct error *e)
+{
+    struct replace file;
+    enum status status = replace_open(&file, path, e);
+    if (status)
+        return status;
+    status = report_write(file.stream, s, f, results, nresults, e);
+    if (!status)
+        return replace_commit(&file, e);
+    replace_abort(&file);
+    return status;
+}
+
+/* Prints a table to stdout, and writes JSON to the file `json`.  NULL: no JSON.  "-": JSON goes to
+ * stdout instead of the table. */
+static enum status score_print(const struct figures *f, const char *json, struct error *e)
+{
+    if (!json || strcmp(json, "-") != 0)
+        figures_print(f, stdout);
+    if (fflush(stdout) || ferror(stdout))
+        return error_errno(e, STATUS_FAILED, "cannot write the figures");
+    return json ? write_json(f, json, e) : STATUS_OK;
+}
+
+/* Checks all requirements.  The first one that does not hold is the error; others are logged. */
+static enum status score_require(const struct figures *f, const struct opt_texts *require,
+                                 struct error *e)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < require->count; i++) {
+        const char *text = require->text[i];
+        double value;
+        bool met;
+        struct error cause;
+        enum status s = figures_require(f, text, &met, &value, &cause);
+        if (!s && !met && isfinite(value))
+            s = error_set(&cause, STATUS_FAILED, "required %s: it is %.6g", text, value);
+        else if (!s && !met)
+            s = error_set(&cause, STATUS_FAILED, "required %s: it is absent", text);
+        if (s && status)
+            log_line(LOG_ERROR, "%s", cause.text);
+        if (s && !status) {
+            *e = cause;
+            status = s;
+        }
+    }
+    return status;
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+static bool is_done(void *score)
+{
+    const struct score *s = score;
+    return interrupted || s->nanswered == s->key->rows.nframes;
+}
+
+enum { CAUGHT = 2 };
+static const int caught[CAUGHT] = {SIGINT, SIGTERM};
+
+/* From now on Ctrl-C ends the waiting, not the program.  `before` gets the former actions. */
+static void catch_interrupts(struct sigaction before[CAUGHT])
+{
+    const struct sigaction action = {.sa_handler = interrupt};
+    for (size_t i = 0; i < CAUGHT; i++)
+        (void)sigaction(caught[i], &action, &before[i]);
+}
+
+/* Restores the former actions. */
+static void let_interrupts(const struct sigaction before[CAUGHT])
+{
+    for (size_t i = 0; i < CAUGHT; i++)
+        (void)sigaction(caught[i], &before[i], NULL);
+}
+
+/* Matches the panels of the results with those of the truth.  Spots on a panel that the results do
+ * not have count as missed. */
+static enum status match_panels(struct detectors *d, const struct nxmx_geometry *truth,
+                                const struct geom_panel *panels, size_t count, const char *path,
+                                struct error *e)
+{
+    const enum status s = detectors_match(d, truth->panels, truth->npanels, panels, count, path, e);
+    if (!s && panels && count < truth->npanels)
+        log_line(LOG_WARNING,
+                 "%s: has %zu of the %zu panels of the key: spots on the others count as missed",
+                 path, count, truth->npanels);
+    return s;
+}
+
+static enum status take_answers(struct score *s, struct results *in, struct answer *a,
+                                struct detectors *d, struct error *e)
+{
+    const struct key *k = s->key;
+    const struct nxmx_geometry *truth = k->detector;
+    bool more = true, first = true;
+    enum status status = STATUS_OK;
+    while (!status && !(status = results_next(in, a, &more, e)) && more) {
+        size_t count;
+        const struct geom_panel *panels = results_panels(in, &count);
+        if (first && k->tells.summed && !results_of_rotation(in))
+            return error_set(e, STATUS_INPUT,
+                             "%s: tells of frames one by one, where the reflections of %s are sums "
+                             "over a rotation: the key of these results is an NXmx file, a "
+                             "recording, or a table for each frame",
+                             in->path, k->path);
+        if (first && k->tells.no_detector)
+            status = detectors_assume(d, truth->panels, truth->npanels, k->tells.panel0, panels,
+                                      count, e);
+        else if (first)
+            status = match_panels(d, truth, panels, count, in->path, e);
+        first = false;
+        if (!status) {
+            detectors_turn(d, a);
+            status = score_take(s, a, d, in->path, e);
+        }
+    }
+    if (!status && first)
+        status = error_set(e, STATUS_INPUT, "%s: holds no frames: nothing to score", in->path);
+    return status;
+}
+
+static enum status take_result(struct score *s, const struct results_files *files,
+                               const struct follow *follow, struct error *e)
+{
+    struct results in;
+    struct answer a = {0};
+    struct detectors d = {0};
+    enum status status = results_open(&in, files, follow, e);
+    if (!status)
+        status = take_answers(s, &in, &a, &d, e);
+    detectors_free(&d);
+    answer_free(&a);
+    results_close(&in);
+    return status;
+}
+
+/* Reads the results in a folder; with --follow while they appear. */
+static enum status take_folder(struct score *s, const char *path, const struct follow *follow,
+                               struct error *e)
+{
+    struct results_folder folder;
+    struct results_files files;
+    bool more = true;
+    enum status status = STATUS_OK;
+    results_folder_open(&folder, path, follow);
+    while (!status && !(status = results_folder_next(&folder, &files, &more, e)) && more)
+        status = take_result(s, &files, NULL, e);
+    results_folder_close(&folder);
+    return status;
+}
+
+/* Reads the results paths[npaths], at most SCORE_RESULTS_MAX, into the score.  With `follow_s`
+ * above 0 the last one is read while it grows: until all frames of the key have answers, nothing
+ * was added for `follow_s`, or a signal asks for the end. */
+static enum status score_results(struct score *s, const char *const paths[], size_t npaths,
+                                 double follow_s, struct error *e)
+{
+    struct results_files files[SCORE_RESULTS_MAX + 1];
+    const struct follow follow = {.seconds = follow_s, .done = is_done, .of = s};
+    size_t count;
+    enum status status = results_pair(paths, npaths, files, &count, e);
+    struct sigaction before[CAUGHT];
+    for (size_t i = 0; i < count && !status; i++) {
+        const bool last = follow_s > 0.0 && i + 1 == count;
+        if (last)
+            catch_interrupts(before);
+        if (last && files[i].expt)
+            status = error_set(e, STATUS_USAGE, "--follow: %s is written at once, must be a text",
+                               files[i].path);
+        else if (results_folder_is(files[i].path))
+            status = take_folder(s, files[i].path, last ? &follow : NULL, e);
+        else
+            status = take_result(s, &files[i], last ? &follow : NULL, e);
+        if (last)
+            let_interrupts(before);
+    }
+    results_unpair(files, count);
+    return status;
+}
 
 struct options {
     const char *json, *report, *symmetry;
@@ -85,7 +297,8 @@ struct files {
     size_t nkeys, nresults;
 };
 
-/* What can be no result, before others, is a key. */
+/* Returns true if the file is an answer key: an NXmx file or a recording, which no analysis writes.
+ */
 static bool is_key(const char *path)
 {
     return nxmx_is_hdf5(path) || key_recording_is(path);
@@ -107,7 +320,7 @@ static enum status sort_operands(struct files *f, const struct opt_texts *keys,
 
 /* --- program ------------------------------------------------------------------ */
 
-/* What the files of --sent, or else those keys that can, say of messages. */
+/* Reads which messages were sent, from the files of --sent or else from the keys. */
 static enum status take_sent(struct score *s, const struct opt_texts *files, struct figures *f,
                              struct error *e)
 {
@@ -154,7 +367,7 @@ static enum status score_all(struct score *s, struct figures *f, const struct op
     return status ? status : score_require(f, &o->require, e);
 }
 
-/* What is wrong with the options is said before anything is read. */
+/* Checks the options before any file is read. */
 static enum status check_options(const struct options *o, struct symmetry *group, struct error *e)
 {
     enum status status = STATUS_OK;
@@ -169,14 +382,14 @@ static enum status check_options(const struct options *o, struct symmetry *group
     return status || !o->symmetry ? status : symmetry_find(o->symmetry, group, e);
 }
 
-/* The letter of a symbol; none for the number of a group. */
+/* Returns the centring letter of a space group symbol; 0 for the number of a group. */
 static char centring_of(const char *symmetry)
 {
     return (char)(symmetry && *symmetry && strchr("PABCIRF", *symmetry) ? *symmetry : 0);
 }
 
-static enum status run(const struct options *o, const char *const paths[], int npaths,
-                       struct error *e)
+static enum status score_and_print(const struct options *o, const char *const paths[], int npaths,
+                                   struct error *e)
 {
     static struct figures figures;
     static struct symmetry group;
@@ -214,7 +427,7 @@ int main(int argc, char **argv)
     struct error e = {0};
     program_open(program.name);
     if (opt_parse(&program, table, &o, NULL, NULL, argc, argv, paths, &npaths, &e) ||
-        run(&o, paths, npaths, &e))
+        score_and_print(&o, paths, npaths, &e))
         return log_fail(&e);
     return STATUS_OK;
 }

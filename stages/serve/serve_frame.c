@@ -1,11 +1,98 @@
-/* Makes the message of a frame, with its fault, and sends it when it is due. */
+/*
+ * Frames of bragg-serve: makes the message of a frame, with the fault that --inject draws for it,
+ * and sends it when it is due.
+ *
+ * A message passes the sender, which offers it to the gateway and records it in the file of --key.
+ * The sender also adds the faults that concern whole messages: a dropped message, two that change
+ * places, a pause, a cut connection.
+ */
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "gateway/delivery.h"
-#include "serve_state.h"
+#include "serve.h"
+
+void sender_warn(const struct sender *s, const char *text)
+{
+    if (s->injects)
+        log_line(LOG_WARNING, "--inject=%s, seed %" PRIu64 ": clients get frames with faults", text,
+                 s->faults.seed);
+}
+
+/* Returns the fault of frame number `frame`, which is the next one. */
+static enum fault sender_draw(const struct sender *s, uint64_t frame)
+{
+    const enum fault fault = s->injects ? faults_draw(&s->faults, frame) : FAULT_NONE;
+    const bool holds = s->held.message.nparts;
+    return fault == FAULT_SWAP && holds ? FAULT_NONE
+                                        : fault;  // the frame is part of a swap already
+}
+
+void outgoing_free(struct outgoing *o)
+{
+    message_free(&o->message);
+    key_row_free(o->row);
+    *o = (struct outgoing){0};
+}
+
+static enum status offer_message(struct sender *s, struct outgoing *o, struct error *e)
+{
+    const enum status status = serve_key_offer(s->key, o->row, e);
+    o->row = NULL;
+    if (status)
+        outgoing_free(o);
+    return status ? status : gateway_offer(s->gateway, &o->message, e);
+}
+
+enum status sender_flush(struct sender *s, struct error *e)
+{
+    struct outgoing held = s->held;
+    s->held = (struct outgoing){0};
+    return held.message.nparts ? offer_message(s, &held, e) : STATUS_OK;
+}
+
+static enum status withhold_message(struct sender *s, struct outgoing *o, struct error *e)
+{
+    const enum status status = serve_key_withhold(s->key, o->row, e);
+    o->row = NULL;
+    outgoing_free(o);
+    return status;
+}
+
+/* Takes ownership of a message with this fault, and sends, holds or drops it.  The errors are those
+ * of gateway_offer and serve_key_offer. */
+static enum status sender_send(struct sender *s, struct outgoing *o, enum fault fault,
+                               struct error *e)
+{
+    s->counts[fault]++;
+    if (fault == FAULT_SWAP) {
+        s->held = *o;
+        return STATUS_OK;
+    }
+    if (fault == FAULT_STALL)
+        gateway_wait_until(s->gateway, clock_ns() + (uint64_t)(s->faults.stall_s * 1e9));
+    if (fault == FAULT_CUT)
+        gateway_cut(s->gateway);
+    const enum status status =
+        fault == FAULT_DROP ? withhold_message(s, o, e) : offer_message(s, o, e);
+    return status ? status : sender_flush(s, e);
+}
+
+void sender_report(const struct sender *s)
+{
+    char text[300] = "";
+    size_t n = 0;
+    for (int i = 1; i < FAULT_KINDS; i++)
+        if (s->faults.probability[i] > 0 && n < sizeof text)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %" PRIu64, n ? ", " : "",
+                                  fault_name((enum fault)i), s->counts[i]);
+    if (s->injects)
+        log_line(LOG_WARNING, "--inject: faults in %s", n ? text : "no frame");
+}
 
 /* Converts a time of the monotonic clock, which is now or in the future, to Unix time. */
 static uint64_t unix_time_ns(uint64_t then_ns)
@@ -27,7 +114,7 @@ static enum pixel_type type_for(const struct serve *v, enum pixel_type type)
 }
 
 /* Sends clients the message before the first frame. */
-static enum status announce(struct serve *v, const struct frame *f, struct error *e)
+static enum status send_start(struct serve *v, const struct frame *f, struct error *e)
 {
     struct message m = {0};
     enum status s = v->speaks->start(&v->options.content, &v->moved.x, f, &m, e);
@@ -78,7 +165,7 @@ static enum status make_message(struct serve *v, const struct frame *f, uint64_t
         s = protocol_message(v->speaks, &v->options.content, moved_to(&v->moved, &f->recipe), &copy,
                              unix_time_ns(due_ns), injection, m, e);
     if (s == STATUS_OK && opens)
-        s = announce(v, &copy, e);
+        s = send_start(v, &copy, e);
     image_free(&converted);
     return s;
 }
@@ -92,7 +179,7 @@ static double asked_hz(const struct serve *v)
 }
 
 /* When the next frame is due, in ns of the monotonic clock.  The ramp decides until it is over. */
-static uint64_t due(const struct serve *v)
+static uint64_t next_due_ns(const struct serve *v)
 {
     const bool rises = v->options.ramp && v->options.rise.limit == RAMP_RISING;
     return rises ? ramp_due(&v->options.rise) : pace_due(&v->pace);
@@ -100,7 +187,7 @@ static uint64_t due(const struct serve *v)
 
 /* Records a frame in the ramp.  When the ramp is over, the other frames leave at the rate that the
  * client sustained. */
-static void climb(struct serve *v, const uint64_t spent[PACE_PARTS])
+static void raise_rate(struct serve *v, const uint64_t spent[PACE_PARTS])
 {
     struct ramp *r = &v->options.rise;
     if (!v->options.ramp || r->limit != RAMP_RISING)
@@ -149,7 +236,7 @@ enum status serve_frame(void *state, struct frame *f, struct error *e)
     struct outgoing o;
     char text[PACE_TEXT];
     const enum fault fault = sender_draw(&v->sender, f->recipe.id);
-    const uint64_t due_ns = due(v), came_ns = clock_ns();
+    const uint64_t due_ns = next_due_ns(v), came_ns = clock_ns();
     enum status s = make_outgoing(v, f, due_ns, fault, &o, e);
     if (s)
         return s;
@@ -168,7 +255,7 @@ enum status serve_frame(void *state, struct frame *f, struct error *e)
     for (int i = 0; i < PACE_PARTS; i++)
         pace_spend(&v->pace, (enum pace_part)i, spent[i]);
     pace_out(&v->pace, now_ns);
-    climb(v, spent);
+    raise_rate(v, spent);
     if (pace_warns(&v->pace, now_ns, text))
         log_line(LOG_WARNING, "%s", text);
     return s;

@@ -1,14 +1,16 @@
-#include "serve_key.h"
+/* Writes the file of --key.  Rows wait until the gateway reports the fate of their messages. */
+#include "serve.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/files.h"
 #include "io/output/truth.h"
 #include "physics/detector/panels.h"
-#include "serve_files.h"
 
 struct key_row {
     struct key_row *next;
@@ -79,6 +81,14 @@ static void put_row(struct serve_key *k, const char *truth, const struct key_not
         put_lines(k->file.stream, truth, more);
 }
 
+enum status serve_check_place(const char *path, bool overwrite, struct error *e)
+{
+    struct stat st;
+    const enum status s = target_check(path, e);
+    const bool taken = !overwrite && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+    return s == STATUS_OK && taken ? replace_refuse(path, e) : s;
+}
+
 enum status serve_key_open(struct serve_key *k, const char *path, bool overwrite, struct error *e)
 {
     enum status s = serve_check_place(path, overwrite, e);
@@ -109,7 +119,7 @@ enum status serve_key_begin(struct serve_key *k, const struct experiment *x, str
 /* --- rows ----------------------------------------------------------------------- */
 
 /* Reports a file that cannot be written at once, and not after the last frame. */
-static enum status check(struct serve_key *k, struct error *e)
+static enum status check_file(struct serve_key *k, struct error *e)
 {
     return ferror(k->file.stream)
                ? error_set(e, STATUS_FAILED, "%s: the file cannot be written", k->path)
@@ -149,7 +159,7 @@ enum status serve_key_offer(struct serve_key *k, struct key_row *row, struct err
     row->number = k->offered++;
     *k->end = row;
     k->end = &row->next;
-    const enum status s = check(k, e);
+    const enum status s = check_file(k, e);
     (void)pthread_mutex_unlock(&k->mutex);
     return s;
 }
@@ -160,7 +170,7 @@ enum status serve_key_withhold(struct serve_key *k, struct key_row *row, struct 
         return STATUS_OK;
     (void)pthread_mutex_lock(&k->mutex);
     put_row(k, row->truth, &row->note, "withheld");
-    const enum status s = check(k, e);
+    const enum status s = check_file(k, e);
     (void)pthread_mutex_unlock(&k->mutex);
     key_row_free(row);
     return s;
@@ -189,7 +199,7 @@ void serve_key_passed(void *key, uint64_t number, enum gateway_fate fate)
 /* --- the end -------------------------------------------------------------------- */
 
 /* Frees the rows whose fate the gateway did not report, and clears *k. */
-static void forget(struct serve_key *k)
+static void forget_rows(struct serve_key *k)
 {
     while (k->waiting) {
         struct key_row *row = k->waiting;
@@ -205,7 +215,7 @@ enum status serve_key_commit(struct serve_key *k, struct error *e)
     if (!k->path)
         return STATUS_OK;
     const enum status s = replace_commit(&k->file, e);
-    forget(k);
+    forget_rows(k);
     return s;
 }
 
@@ -214,5 +224,5 @@ void serve_key_close(struct serve_key *k)
     if (!k->path)
         return;
     replace_abort(&k->file);
-    forget(k);
+    forget_rows(k);
 }

@@ -1,4 +1,4 @@
-/* What a report says of frames: how many, how bright, when they came, and some pictures. */
+/* Facts about frames for a report: how many, how bright, when they came, and some pictures. */
 #ifndef BRAGG_STAGES_FRAME_FACTS_H
 #define BRAGG_STAGES_FRAME_FACTS_H
 
@@ -13,22 +13,22 @@
 #include "preview.h"
 
 enum {
-    FACTS_DECADES = 14,    // of values, from FACTS_LEAST on
+    FACTS_DECADES = 14,    // of the histograms, from FACTS_LEAST on
     FACTS_PER_DECADE = 5,  // bins of each
     FACTS_BINS = FACTS_DECADES * FACTS_PER_DECADE,
-    FACTS_TIMES = 64,  // bins of the course of the run
+    FACTS_TIMES = 64,  // bins of the time of the run
     FACTS_PICTURES_MAX = 24,
 };
 #define FACTS_LEAST 1e-4
 
-/* Frames by a value, in bins of equal ratios; bin 0 also holds what is less. */
+/* Numbers of frames by a value, in logarithmic bins.  Bin 0 also counts smaller values. */
 struct facts_histogram {
     uint64_t hits[FACTS_BINS], blanks[FACTS_BINS];
 };
 
 /* A frame as PNG. */
 struct facts_picture {
-    uint64_t id, rank;  // the least ranks are kept
+    uint64_t id, rank;  // those of the smallest ranks are kept
     size_t lattices;
     double mean, most;
     char *png;  // owned
@@ -39,10 +39,10 @@ struct frame_facts {
     const struct experiment *x;
     int wanted;  // pictures, at most FACTS_PICTURES_MAX
     uint64_t frames, hits, saturated;
-    uint64_t torn;               // replaced while they were looked at; not among the others
-    double mean_sum, brightest;  // of the means of frames; the largest pixel of all
+    uint64_t torn;               // overwritten while they were read; not counted in `frames`
+    double mean_sum, brightest;  // sum of the means of frames; the largest pixel
     struct facts_histogram means, peaks;  // of the mean and the largest pixel
-    double bin_s;                         // of the course
+    double bin_s;                         // length of a bin of time
     uint64_t came[FACTS_TIMES], came_hits[FACTS_TIMES];
     double last_s;
     int npictures;
@@ -50,26 +50,24 @@ struct frame_facts {
     struct preview preview;
 };
 
-/* The mean of some pixels of an image, which are numbers. */
+/* Returns the mean of a sample of the pixels of an image.  Pixels that are not finite count as 0.
+ */
 double frame_mean(const struct image *image);
 
-/* Begins with the experiment, which lasts. */
+/* Begins.  The experiment must stay in memory; `pictures` is the number of pictures to keep. */
 void frame_facts_open(struct frame_facts *k, const struct experiment *x, int pictures);
 
-/* Takes a frame in that came at `time_s` after the first; one that was replaced meanwhile is only
- * counted as torn.  STATUS_FAILED when memory is out. */
+/* Adds a frame that came `time_s` after the first one.  A frame whose shared pixels were
+ * overwritten meanwhile is only counted as torn.  STATUS_FAILED: out of memory. */
 enum status frame_facts_take(struct frame_facts *k, const struct frame *f, double time_s,
                              struct error *e);
-
-/* Makes the bins of the course twice as long. */
-void frame_facts_fold(struct frame_facts *k);
 
 void frame_facts_free(struct frame_facts *k);
 
 /* Writes cards, pictures and plots as HTML. */
 void frame_facts_write(const struct frame_facts *k, FILE *out);
 
-/* Detector, beam, crystals and how all was made, as HTML. */
+/* Writes detector, beam, crystals and history as HTML. */
 void frame_facts_write_experiment(const struct experiment *x, FILE *out);
 
 #endif

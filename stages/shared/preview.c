@@ -1,10 +1,384 @@
+/*
+ * Previews of frames.  An image of one panel, or of panels on a common grid, is shown as it is.
+ * Other panels are projected onto a plane across the beam.  Marks are drawn over the picture.
+ */
 #include "preview.h"
 
 #include "io/images/picture.h"
 #include "model/recipe.h"
-#include "preview_marks.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
 
-/* Smaller pictures have no room for marks; larger squares than ZOOM_MAX show nothing more. */
+#include "base/alloc.h"
+#include "base/vec.h"
+#include "model/beam.h"
+#include "physics/detector/panels.h"
+#include "physics/detector/predict.h"
+
+#define LEAST_COSINE 0.2  // of the angle to the beam, of what is shown
+
+/* Sets position[] (m) to the point of a panel at `fast` and `slow` pixels from its outer corner. */
+static void point_of_panel(const struct panel *p, double fast, double slow, double position[3])
+{
+    for (int i = 0; i < 3; i++)
+        position[i] = p->origin_m[i] + p->pixel_m * (fast * p->fast[i] + slow * p->slow[i]);
+}
+
+static bool is_shown(const struct experiment *x, const double position[3])
+{
+    return vec_dot(position, x->beam.direction) > LEAST_COSINE * vec_length(position);
+}
+
+/* The smallest and largest slopes of rays along the axes of the plane, and its distance in m. */
+struct bounds {
+    double low[2], high[2], distance_m;
+};
+
+static struct bounds find_bounds(const struct experiment *x, const double axes[2][3])
+{
+    struct bounds b = {{INFINITY, INFINITY}, {-INFINITY, -INFINITY}, INFINITY};
+    for (size_t i = 0; i < x->npanels; i++)
+        for (int corner = 0; corner < 4; corner++) {
+            const struct panel *p = &x->panels[i];
+            double at[3];
+            point_of_panel(p, corner & 1 ? (double)p->fast_pixels : 0.0,
+                           corner & 2 ? (double)p->slow_pixels : 0.0, at);
+            if (!is_shown(x, at))
+                continue;
+            const double depth = vec_dot(at, x->beam.direction);
+            b.distance_m = fmin(b.distance_m, depth);
+            for (int k = 0; k < 2; k++) {
+                b.low[k] = fmin(b.low[k], vec_dot(at, axes[k]) / depth);
+                b.high[k] = fmax(b.high[k], vec_dot(at, axes[k]) / depth);
+            }
+        }
+    return b;
+}
+
+/* Makes a plane that shows all panels.  It is as far away as the nearest panel, with x of the frame
+ * of the beam to the right and y up.  Its longer edge has at most `edge_max` pixels, which are not
+ * smaller than those of panel 0.  Panels at more than 78 degrees from the beam are left out.  The
+ * caller calls preview_plane_free, also after an error. */
+static enum status preview_plane_open(struct preview_plane *plane, const struct experiment *x,
+                                      int64_t edge_max, struct error *e)
+{
+    double frame[9], axes[2][3];
+    *plane = (struct preview_plane){0};
+    struct panel *p = &plane->panel;
+    panels_frame(x, frame);
+    vec_copy(axes[0], frame);
+    vec_scale(frame + 3, -1.0, axes[1]);
+    const struct bounds b = find_bounds(x, axes);
+    if (!isfinite(b.distance_m))
+        return error_set(e, STATUS_INPUT, "no panel is before the beam: there is nothing to show");
+    const double edge = b.distance_m * fmax(b.high[0] - b.low[0], b.high[1] - b.low[1]);
+    *p = x->panels[0];
+    p->mask = NULL;
+    p->pixel_m = fmax(p->pixel_m, edge / ((double)edge_max - 0.5));
+    p->fast_pixels = (int64_t)ceil(b.distance_m * (b.high[0] - b.low[0]) / p->pixel_m);
+    p->slow_pixels = (int64_t)ceil(b.distance_m * (b.high[1] - b.low[1]) / p->pixel_m);
+    p->first_pixel = p->grid_fast = p->grid_slow = 0;
+    p->curved = false;
+    p->roi = (struct roi){0, p->fast_pixels - 1, 0, p->slow_pixels - 1};
+    vec_copy(p->fast, axes[0]);
+    vec_copy(p->slow, axes[1]);
+    vec_copy(p->normal, x->beam.direction);
+    for (int i = 0; i < 3; i++)
+        p->origin_m[i] =
+            b.distance_m * (x->beam.direction[i] + b.low[0] * axes[0][i] + b.low[1] * axes[1][i]);
+    p->mask = mem_array((size_t)p->fast_pixels, (size_t)p->slow_pixels);
+    if (!p->mask || !image_reserve(&plane->image, PIXEL_F32, UNIT_ADU,
+                                   (size_t)(p->fast_pixels * p->slow_pixels)))
+        return error_memory(e, "the preview");
+    return STATUS_OK;
+}
+
+/* Puts a value into the pixel of the plane that the ray to a point of a panel meets. */
+static void put_value(struct preview_plane *plane, const struct experiment *x, const double at[3],
+                      float value)
+{
+    const struct panel *p = &plane->panel;
+    float *pixels = plane->image.pixels;
+    double fast, slow;
+    if (!is_shown(x, at) || !ray_to_pixel(p, x->beam.direction, at, &fast, &slow))
+        return;
+    const int64_t f = (int64_t)floor(fast), s = (int64_t)floor(slow);
+    if (f < 0 || s < 0 || f >= p->fast_pixels || s >= p->slow_pixels)
+        return;
+    const int64_t i = s * p->fast_pixels + f;
+    if (!p->mask[i] || value > pixels[i])
+        pixels[i] = value;
+    p->mask[i] = 1;
+}
+
+/* Projects a panel.  Each quarter of a pixel is projected, so that no holes remain between
+ * neighbours.
+ */
+static void put_panel(struct preview_plane *plane, const struct experiment *x,
+                      const struct panel *p, const struct image *from)
+{
+    double at[3];
+    for (int64_t s = 0; s < p->slow_pixels; s++)
+        for (int64_t f = 0; f < p->fast_pixels; f++) {
+            if (!panel_computes(p, f, s))
+                continue;
+            const float value =
+                (float)image_value(from, (size_t)(p->first_pixel + s * p->fast_pixels + f));
+            for (int quarter = 0; quarter < 4; quarter++) {
+                point_of_panel(p, (double)f + (quarter & 1 ? 0.75 : 0.25),
+                               (double)s + (quarter & 2 ? 0.75 : 0.25), at);
+                put_value(plane, x, at, value);
+            }
+        }
+}
+
+/* Projects a frame.  Each pixel of plane->image is the largest of the pixels that it shows. */
+static void preview_plane_fill(struct preview_plane *plane, const struct experiment *x,
+                               const struct image *from)
+{
+    const size_t n = plane->image.count;
+    memset(plane->panel.mask, 0, n);
+    memset(plane->image.pixels, 0, n * sizeof(float));
+    for (size_t i = 0; i < x->npanels; i++)
+        put_panel(plane, x, &x->panels[i], from);
+}
+
+static void preview_plane_free(struct preview_plane *plane)
+{
+    mem_free(plane->panel.mask);
+    plane->panel.mask = NULL;
+    image_free(&plane->image);
+}
+
+enum { ARCS = 720, DASH = 3 };  // of a ring; arcs in a dash and in the gap behind it
+
+/* A picture, and the panel that it shows. */
+struct canvas {
+    struct picture *picture;
+    const struct experiment *x;
+    const struct panel *panel;
+    double wavelength_m;  // mean of the frame
+    int64_t letter;       // pixels to a dot of a letter
+};
+
+/* Finds the pixel of the picture that a ray meets.  Returns false if there is none nearby. */
+static bool find_pixel(const struct canvas *c, const double direction[3], int64_t *px, int64_t *py)
+{
+    const struct picture *p = c->picture;
+    double fast, slow;
+    if (!ray_to_pixel(c->panel, c->x->beam.direction, direction, &fast, &slow))
+        return false;
+    const double k = (double)p->zoom / (double)p->factor, x = floor(fast * k), y = floor(slow * k);
+    if (!(fabs(x) < 1e5 && fabs(y) < 1e5))
+        return false;
+    *px = (int64_t)x;
+    *py = (int64_t)y;
+    return true;
+}
+
+static bool is_inside(const struct picture *p, int64_t x, int64_t y, int64_t width, int64_t height)
+{
+    return x >= 2 && y >= 2 && x + width + 2 <= p->width && y + height + 2 <= p->height;
+}
+
+/* --- rings ----------------------------------------------------------------- */
+
+static double twotheta(const struct canvas *c, double d_A)
+{
+    return 2.0 * asin(fmin(1.0, c->wavelength_m / (2e-10 * d_A)));
+}
+
+static bool place_on_ring(const struct canvas *c, double twotheta_rad, double azimuth, int64_t *x,
+                          int64_t *y)
+{
+    double direction[3];
+    ray_on_cone(c->x->beam.direction, twotheta_rad, azimuth, direction);
+    return find_pixel(c, direction, x, y);
+}
+
+static int64_t text_width(const struct canvas *c, const char *text)
+{
+    int64_t letters = 0;
+    while (text[letters])
+        letters++;
+    return (letters * LETTER_WIDTH - 1) * c->letter;
+}
+
+/* Finds the first place along the ring that has room for its text.  The search begins at another
+ * angle for each ring. */
+static bool label_ring(const struct canvas *c, double twotheta_rad, const char *text, int64_t *x,
+                       int64_t *y)
+{
+    const int64_t width = text_width(c, text), height = LETTER_HEIGHT * c->letter;
+    for (int i = 0; i < ARCS; i += 6) {
+        const double azimuth = 2.0 * M_PI * (i + ARCS / 8) / ARCS;
+        if (!place_on_ring(c, twotheta_rad, azimuth, x, y))
+            continue;
+        *x -= width / 2;
+        *y -= height / 2;
+        if (is_inside(c->picture, *x, *y, width, height))
+            return true;
+    }
+    return false;
+}
+
+static void draw_ring(const struct canvas *c, double d_A)
+{
+    const double angle = twotheta(c, d_A);
+    int64_t x0 = 0, y0 = 0, x = 0, y = 0;
+    bool has = place_on_ring(c, angle, 0.0, &x0, &y0);
+    for (int i = 1; i <= ARCS; i++) {
+        const bool hit = place_on_ring(c, angle, 2.0 * M_PI * i / ARCS, &x, &y);
+        if (hit && has && i / DASH % 2 &&
+            (is_inside(c->picture, x0, y0, 0, 0) || is_inside(c->picture, x, y, 0, 0)))
+            picture_line(c->picture, x0, y0, x, y, 1, INK_RING);
+        has = hit;
+        x0 = x;
+        y0 = y;
+    }
+}
+
+static void write_d(const struct canvas *c, double d_A)
+{
+    char text[16];
+    int64_t x, y;
+    (void)snprintf(text, sizeof text, d_A < 10.0 ? "%.1fA" : "%.0fA", d_A);
+    if (label_ring(c, twotheta(c, d_A), text, &x, &y))
+        picture_text(c->picture, x, y, text, c->letter, INK_RING);
+}
+
+/* Returns the radius of a ring in pixels of the picture, as if the panel were normal to the beam.
+ */
+static double ring_radius(const struct canvas *c, double d_A)
+{
+    const double angle = twotheta(c, d_A),
+                 distance_m = fabs(vec_dot(c->panel->origin_m, c->panel->normal));
+    return angle < 1.4 ? distance_m * tan(angle) / c->panel->pixel_m * (double)c->picture->zoom /
+                             (double)c->picture->factor
+                       : INFINITY;
+}
+
+/* Calls `draw` for rings at round values of d, with some room between them. */
+static void for_rings(const struct canvas *c, void (*draw)(const struct canvas *, double))
+{
+    static const double round_A[] = {100, 50,  40,  30,  20,  15,  10,  8,   6,   5,   4,
+                                     3.5, 3,   2.5, 2.2, 2.0, 1.8, 1.6, 1.5, 1.4, 1.3, 1.2,
+                                     1.1, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3};
+    const struct picture *p = c->picture;
+    const double room = (double)(p->width > p->height ? p->width : p->height) / 9.0;
+    double last = 0.0;
+    for (size_t i = 0; i < sizeof round_A / sizeof *round_A; i++) {
+        const double radius = ring_radius(c, round_A[i]);
+        if (!(radius >= last + room) || !isfinite(radius))
+            continue;
+        draw(c, round_A[i]);
+        last = radius;
+    }
+}
+
+/* --- beam and bar ---------------------------------------------------------- */
+
+static void draw_beam(const struct canvas *c)
+{
+    int64_t x, y;
+    const int64_t arm = 5 * c->letter + 3;
+    if (!find_pixel(c, c->x->beam.direction, &x, &y))
+        return;
+    for (int layer = 0; layer < 2; layer++) {
+        const int64_t wide = layer ? c->letter : c->letter + 2;
+        const enum ink ink = layer ? INK_BEAM : INK_PAPER;
+        picture_line(c->picture, x - arm, y, x + arm, y, wide, ink);
+        picture_line(c->picture, x, y - arm, x, y + arm, wide, ink);
+    }
+}
+
+/* Returns the largest number of the form 1, 2 or 5 times a power of ten that is at most `most`. */
+static double round_below(double most)
+{
+    const double ten = pow(10.0, floor(log10(most)));
+    return most >= 5.0 * ten ? 5.0 * ten : most >= 2.0 * ten ? 2.0 * ten : ten;
+}
+
+static void draw_bar(const struct canvas *c)
+{
+    const struct picture *p = c->picture;
+    const double edge_mm =
+        1e3 * c->panel->pixel_m * (double)p->factor / (double)p->zoom;  // of a pixel of the picture
+    const double length_mm = round_below(edge_mm * (double)p->width / 5.0);
+    if (!(edge_mm > 0.0) || !isfinite(length_mm))
+        return;  // pixels without a size
+    const int64_t length = (int64_t)(length_mm / edge_mm + 0.5), u = c->letter;
+    const int64_t left = 6 * u, bottom = p->height - 6 * u;
+    char text[32];
+    (void)snprintf(text, sizeof text, length_mm < 1.0 ? "%.0fum" : "%.0fmm",
+                   length_mm < 1.0 ? 1e3 * length_mm : length_mm);
+    picture_line(c->picture, left, bottom, left + length, bottom, 2 * u + 2, INK_PAPER);
+    picture_line(c->picture, left, bottom, left + length, bottom, 2 * u, INK_BEAM);
+    picture_text(c->picture, left, bottom - (LETTER_HEIGHT + 4) * u, text, u, INK_BEAM);
+}
+
+/* --- truth ----------------------------------------------------------------- */
+
+/* Returns d at the farthest corner, or half the wavelength if that corner is behind the sample. */
+static double dmin_of(const struct experiment *x, const struct panel *p, double wavelength_m)
+{
+    double least = 1.0;  // cosine
+    for (int corner = 0; corner < 4; corner++) {
+        double at[3];
+        for (int i = 0; i < 3; i++)
+            at[i] = p->origin_m[i] +
+                    p->pixel_m * ((corner & 1 ? (double)p->fast_pixels : 0.0) * p->fast[i] +
+                                  (corner & 2 ? (double)p->slow_pixels : 0.0) * p->slow[i]);
+        least = fmin(least, vec_dot(at, x->beam.direction) / vec_length(at));
+    }
+    if (p->curved)
+        least = -1.0;
+    return 0.99 * wavelength_m / (2.0 * sin(0.5 * acos(fmax(-1.0, least))) + 1e-9);
+}
+
+enum status preview_predict(const struct experiment *x, const struct panel *panel,
+                            const struct recipe *r, struct reflections *list, struct error *e)
+{
+    return predict(x, r, dmin_of(x, panel, incident_beam(x, r).mean_m), list, e);
+}
+
+static enum status draw_truth(const struct canvas *c, const struct recipe *r, struct error *e)
+{
+    struct reflections list;
+    const enum status s = preview_predict(c->x, c->panel, r, &list, e);
+    for (size_t i = 0; i < list.count && !s; i++) {
+        int64_t x, y;
+        if (find_pixel(c, list.all[i].direction, &x, &y))
+            picture_circle(c->picture, x, y, 4 * c->letter, INK_TRUTH);
+    }
+    predict_free(&list);
+    return s;
+}
+
+/* Draws over the picture *p of `panel`: resolution rings labelled in angstrom, a cross where the
+ * beam hits, a bar of known length, and with `truth` circles at the predicted reflections of the
+ * recipe. picture_ink must have been called for the picture. */
+static enum status preview_mark(struct picture *p, const struct experiment *x,
+                                const struct panel *panel, const struct recipe *r, bool truth,
+                                struct error *e)
+{
+    const int64_t edge = p->width > p->height ? p->width : p->height;
+    const struct canvas c = {.picture = p,
+                             .x = x,
+                             .panel = panel,
+                             .wavelength_m = incident_beam(x, r).mean_m,
+                             .letter = edge >= 1600 ? edge / 800 : 1 + (edge >= 700)};
+    for_rings(&c, draw_ring);
+    const enum status s = truth ? draw_truth(&c, r, e) : STATUS_OK;
+    for_rings(&c, write_d);
+    draw_beam(&c);
+    draw_bar(&c);
+    return s;
+}
+
+/* Smaller pictures than MARKED_MIN have no room for marks.  A pixel is enlarged to at most ZOOM_MAX
+ * pixels. */
 enum { MARKED_MIN = 128, ZOOM_MAX = 8 };
 
 enum status preview_open(struct preview *p, const struct experiment *x, int64_t edge_max,
@@ -48,10 +422,10 @@ enum status preview_image(struct preview *p, const struct image *from, const str
     return STATUS_OK;
 }
 
-/* Small detectors are shown larger; what is still small stays without marks. */
-static enum status dress(struct picture *picture, int64_t edge_max, const struct experiment *x,
-                         const struct panel *panel, const struct recipe *r, bool truth,
-                         struct error *e)
+/* Enlarges the picture of a small detector, and draws the marks if there is room for them. */
+static enum status add_marks(struct picture *picture, int64_t edge_max, const struct experiment *x,
+                             const struct panel *panel, const struct recipe *r, bool truth,
+                             struct error *e)
 {
     const int64_t edge = picture->width > picture->height ? picture->width : picture->height;
     const int64_t room = edge_max / edge, zoom = room < ZOOM_MAX ? room : ZOOM_MAX;
@@ -68,7 +442,7 @@ enum status preview_write(struct preview *p, const struct preview_settings *sett
 {
     const struct image *image;
     struct picture picture = {0};
-    struct panel seen = {0};  // as the frame saw it
+    struct panel seen = {0};  // at its place in this frame
     enum status s = preview_open(p, x, look->edge_max, e);
     if (s == STATUS_OK)
         s = preview_image(p, &f->image, &image, e);
@@ -78,7 +452,7 @@ enum status preview_write(struct preview *p, const struct preview_settings *sett
     if (s == STATUS_OK) {
         seen = *preview_panel(p);
         panel_shift(x, &seen, f->recipe.shift_m);
-        s = dress(&picture, look->edge_max, x, &seen, &f->recipe, settings->truth, e);
+        s = add_marks(&picture, look->edge_max, x, &seen, &f->recipe, settings->truth, e);
     }
     if (s == STATUS_OK)
         s = picture_write_png(out, &picture, path, e);

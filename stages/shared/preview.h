@@ -1,4 +1,5 @@
-/* Previews: reduced pictures with the beam, resolution rings, a scale bar and the truth. */
+/* Previews: reduced pictures of frames for people, with marks: the beam, resolution rings, a scale
+ * bar, and circles at the predicted reflections. */
 #ifndef BRAGG_STAGES_PREVIEW_H
 #define BRAGG_STAGES_PREVIEW_H
 
@@ -10,39 +11,53 @@
 #include "io/images/picture.h"
 #include "model/experiment.h"
 #include "model/frame.h"
-#include "preview_plane.h"
+#include "model/recipe.h"
+#include "physics/detector/predict.h"
 
 struct preview_settings {
     bool truth;                  // circles about predicted reflections
     enum picture_colors colors;  // of gray values
 };
 
-/* What it holds between frames; begins as zeros. */
+/* Panels that lie on no common grid, projected from the sample onto one plane across the beam. */
+struct preview_plane {
+    struct panel panel;  // mask is owned: 1 where the plane shows a computed pixel
+    struct image image;  // owned, float32
+};
+
+/* What stays the same between frames.  Before the first call it is 0. */
 struct preview {
-    const struct experiment *of;  // that it was opened for
+    const struct experiment *of;  // for which it was opened; NULL: for none
     bool assembled;               // panels of one grid are put together; else they are projected
     struct assembly assembly;
     struct preview_plane plane;
 };
 
-/* Prepares for frames of *x, which must last, if that is not done yet; `edge_max`: see
- * preview_plane_open.  STATUS_FAILED when memory is out, STATUS_INPUT when nothing can be shown. */
+/* Prepares for frames of *x, which must stay in memory.  Does nothing if that was done before.  The
+ * longer edge of projected panels gets at most `edge_max` pixels.
+ * STATUS_FAILED: out of memory.  STATUS_INPUT: no panel can be shown. */
 enum status preview_open(struct preview *p, const struct experiment *x, int64_t edge_max,
                          struct error *e);
 
-/* The one panel that shows the detector, borrowed. */
+/* Returns the one panel that stands for the detector in pictures.  *p owns it. */
 const struct panel *preview_panel(const struct preview *p);
 
-/* Its *image of a frame's: that itself, or one that the next call uses again. */
+/* Returns in *image the image of that panel for the image of a frame: `from` itself, or an image of
+ * *p, which the next call overwrites. */
 enum status preview_image(struct preview *p, const struct image *from, const struct image **image,
                           struct error *e);
 
-/* Writes the picture of a frame, with panels of any places, as PNG to `out`, of the file `path`.
- * STATUS_FAILED when memory is out or the file cannot be written. */
+/* Writes the picture of a frame as PNG to `out`; `path` is the name of the file in messages.
+ * STATUS_FAILED: out of memory, or the file cannot be written. */
 enum status preview_write(struct preview *p, const struct preview_settings *settings,
                           const struct picture_settings *look, const struct experiment *x,
                           const struct frame *f, FILE *out, const char *path, struct error *e);
 
 void preview_free(struct preview *p);
+
+/* Lists the reflections of the recipe that physics/detector/predict.h expects up to the farthest
+ * corner of the panel.  The caller frees *list. */
+enum status preview_predict(const struct experiment *x, const struct panel *panel,
+                            const struct recipe *r, struct reflections *list, struct error *e);
 
 #endif

@@ -108,7 +108,7 @@ static void show(struct top *t, int ended)
 }
 
 /* Processes received messages.  Returns true after the last one. */
-static bool take(struct top *t)
+static bool take_status(struct top *t)
 {
     struct run_status r;
     enum status ended;
@@ -187,7 +187,7 @@ static enum status loop(struct top *t, struct error *e)
     const uint64_t interval_ns = (uint64_t)(t->options.interval_s * 1e9);
     struct signalfd_siginfo info;
     t->heard_ns = clock_ns();
-    for (bool done = false; !done; done = take(t) || is_quit(t)) {
+    for (bool done = false; !done; done = take_status(t) || is_quit(t)) {
         const uint64_t now_ns = clock_ns();
         if (ferror(stdout))
             return error_errno(e, STATUS_FAILED, "cannot write to stdout");
@@ -206,7 +206,7 @@ static enum status loop(struct top *t, struct error *e)
     return STATUS_OK;
 }
 
-static enum status run(struct top *t, const char *where, struct error *e)
+static enum status show_run(struct top *t, const char *where, struct error *e)
 {
     enum status s = find_run(where, t->endpoint, t->name, e);
     if (s == STATUS_OK)
@@ -245,7 +245,7 @@ int main(int argc, char **argv)
     (void)signal(SIGPIPE, SIG_IGN);
     enum status s = opt_parse(&program, table, &t.options, NULL, NULL, argc, argv, &where, &n, &e);
     if (s == STATUS_OK)
-        s = run(&t, n ? where : NULL, &e);
+        s = show_run(&t, n ? where : NULL, &e);
     if (s == STATUS_OK && (fflush(stdout) != 0 || ferror(stdout)))
         s = error_errno(&e, STATUS_FAILED, "cannot write to stdout");
     if (s && e.text[0])

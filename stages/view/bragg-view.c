@@ -1,32 +1,305 @@
 /*
  * bragg-view: a sink that serves a page, which shows the stream in a browser.  The stream never
  * waits for a browser.
+ *
+ * The runtime passes each frame to view_frame, which keeps a copy at most as often as the pages
+ * need one; a server (web/server.h) sends it to the browsers.  Operands are files, which
+ * bragg-replay plays into the standard input.  From top to bottom: files, marks for reflections,
+ * the facts that go to the pages as JSON, and the stage.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/log.h"
+#include "base/version.h"
 #include "model/beam.h"
+#include "model/experiment.h"
+#include "model/frame.h"
+#include "model/recipe.h"
+#include "physics/detector/panels.h"
+#include "physics/detector/pixel.h"
+#include "run/pipeline/find_program.h"
 #include "stage/stage.h"
 #include "stages/shared/frame_facts.h"
 #include "stages/shared/preview.h"
-#include "view_files.h"
-#include "view_marks.h"
 #include "view_pipeline.h"
-#include "view_story.h"
 #include "web/server.h"
+#include "web/store.h"
 #include "wire/control.h"
+
+/* --- files, played by bragg-replay ------------------------------------------ */
+
+/* Makes the command line of bragg-replay, which ends with NULL.  The caller frees the array. */
+static char **make_words(char *program, const char *const *paths, int count)
+{
+    char **words = mem_array((size_t)count + 4, sizeof *words);
+    int n = 0;
+    if (!words)
+        return NULL;
+    words[n++] = program;
+    words[n++] = (char *)(uintptr_t) "--quiet";
+    words[n++] = (char *)(uintptr_t) "--";
+    for (int i = 0; i < count; i++)
+        words[n++] = (char *)(uintptr_t)paths[i];
+    return words;
+}
+
+/* Starts a program whose standard output is `out`.  Returns 0, or errno. */
+static int start_player(char **words, int out, pid_t *player)
+{
+    posix_spawn_file_actions_t files;
+    (void)posix_spawn_file_actions_init(&files);
+    (void)posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    (void)posix_spawn_file_actions_adddup2(&files, out, 1);
+    const int code = posix_spawnp(player, words[0], &files, NULL, words, environ);
+    (void)posix_spawn_file_actions_destroy(&files);
+    return code;
+}
+
+/* Starts bragg-replay for `count` files and makes its output the standard input.  *player gets the
+ * process id.  STATUS_FAILED if bragg-replay cannot be started.  The caller ends the process with
+ * view_files_end. */
+static enum status view_files_play(const char *const *paths, int count, pid_t *player,
+                                   struct error *e)
+{
+    int ends[2];
+    char *program = program_find("bragg-replay");
+    if (!program)
+        return error_set(e, STATUS_FAILED, "there is no program 'bragg-replay', which reads files");
+    char **words = make_words(program, paths, count);
+    enum status s = words ? STATUS_OK : error_memory(e, "the files");
+    if (!s && pipe2(ends, O_CLOEXEC))
+        s = error_errno(e, STATUS_FAILED, "cannot make a pipe");
+    if (!s) {
+        errno = start_player(words, ends[1], player);
+        if (errno || dup2(ends[0], 0) < 0)
+            s = error_errno(e, STATUS_FAILED, "cannot start %s", program);
+        (void)close(ends[0]);
+        (void)close(ends[1]);
+    }
+    mem_free(words);
+    mem_free(program);
+    return s;
+}
+
+/* Ends bragg-replay, if it still runs, and waits for its end.  0 is allowed: no process was
+ * started. */
+static void view_files_end(pid_t player)
+{
+    if (player <= 0)
+        return;
+    (void)kill(player, SIGTERM);
+    while (waitpid(player, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+/* --- marks for the reflections of a frame ----------------------------------- */
+
+enum { VIEW_MARKS_MAX = 50000 };  // more would hide the picture
+
+/* Computes the position of a point of a panel, in m from the sample. */
+static void point_of_panel(const struct experiment *x, const struct panel *p, double fast,
+                           double slow, double position[3])
+{
+    if (p->curved) {
+        pixel_curve(p, x->beam.direction, fast * p->pixel_m - p->beam_fast_m,
+                    slow * p->pixel_m - p->beam_slow_m, position);
+        return;
+    }
+    for (int i = 0; i < 3; i++)
+        position[i] = p->origin_m[i] + p->pixel_m * (fast * p->fast[i] + slow * p->slow[i]);
+}
+
+/* Computes where a ray meets the picture.  False if it does not meet the picture. */
+static bool find_pixel(const struct experiment *x, const struct panel *shown,
+                       const double direction[3], struct web_mark *m)
+{
+    double fast, slow;
+    if (!ray_to_pixel(shown, x->beam.direction, direction, &fast, &slow) ||
+        !(fast >= 0 && slow >= 0 && fast <= (double)shown->fast_pixels &&
+          slow <= (double)shown->slow_pixels))
+        return false;
+    m->x = (float)fast;
+    m->y = (float)slow;
+    return true;
+}
+
+static size_t mark_true(const struct experiment *x, const struct panel *shown,
+                        const struct reflection_table *t, struct web_mark *marks)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < t->count && n < VIEW_MARKS_MAX; i++) {
+        const struct reflection_row *row = &t->rows[i];
+        double position[3];
+        if (row->panel < 0 || (size_t)row->panel >= x->npanels)
+            continue;
+        point_of_panel(x, &x->panels[row->panel], row->fast, row->slow, position);
+        marks[n] = (struct web_mark){.photons = (float)row->photons, .lattice = row->lattice};
+        memcpy(marks[n].hkl, row->hkl, sizeof row->hkl);
+        n += find_pixel(x, shown, position, &marks[n]);
+    }
+    return n;
+}
+
+static size_t mark_predicted(const struct experiment *x, const struct panel *shown,
+                             const struct reflections *list, struct web_mark *marks)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < list->count && n < VIEW_MARKS_MAX; i++) {
+        const struct reflection *r = &list->all[i];
+        marks[n] = (struct web_mark){.lattice = (int32_t)r->lattice};
+        for (int k = 0; k < 3; k++)
+            marks[n].hkl[k] = (int32_t)r->hkl[k];
+        n += find_pixel(x, shown, r->direction, &marks[n]);
+    }
+    return n;
+}
+
+/* Makes *marks for a frame of *x, in pixels of the panel `shown`.  The caller frees *marks with
+ * mem_free.  The marks are the true reflections if the frame carries them, else the predicted ones.
+ * STATUS_FAILED when memory is out. */
+static enum status view_marks(const struct experiment *x, const struct panel *shown,
+                              const struct frame *f, struct web_mark **marks, size_t *count,
+                              struct error *e)
+{
+    struct reflections list = {0};
+    struct panel seen = *shown;  // with the shift of this frame
+    panel_shift(x, &seen, f->recipe.shift_m);
+    const bool exact = f->reflections.present;
+    *marks = NULL;
+    *count = 0;
+    const enum status s = exact ? STATUS_OK : preview_predict(x, &seen, &f->recipe, &list, e);
+    const size_t n = exact ? f->reflections.count : list.count;
+    if (s == STATUS_OK && n)
+        *marks = mem_array(n < VIEW_MARKS_MAX ? n + 1 : VIEW_MARKS_MAX + 1, sizeof **marks);
+    if (*marks)
+        *count = exact ? mark_true(x, shown, &f->reflections, *marks)
+                       : mark_predicted(x, &seen, &list, *marks);
+    predict_free(&list);
+    return s == STATUS_OK && n && !*marks ? error_memory(e, "the marks") : s;
+}
+
+/* --- facts for the pages, as JSON -------------------------------------------- */
+
+/* Writes a string of JSON.  Bytes that are not printable ASCII become question marks. */
+static void put_text(FILE *out, const char *text)
+{
+    (void)fputc('"', out);
+    for (const char *c = text; *c; c++)
+        if (*c == '"' || *c == '\\')
+            (void)fprintf(out, "\\%c", *c);
+        else
+            (void)fputc((unsigned char)*c < ' ' || (unsigned char)*c > '~' ? '?' : *c, out);
+    (void)fputc('"', out);
+}
+
+static void put_vector(FILE *out, const char *name, const double v[3])
+{
+    (void)fprintf(out, ",\"%s\":[%.17g,%.17g,%.17g]", name, v[0], v[1], v[2]);
+}
+
+static void put_panel(FILE *out, const struct panel *p)
+{
+    (void)fprintf(out,
+                  "{\"fastPixels\":%" PRId64 ",\"slowPixels\":%" PRId64 ",\"gridFast\":%" PRId64
+                  ",\"gridSlow\":%" PRId64 ",\"pixel\":%.17g,\"distance\":%.17g,"
+                  "\"beamFast\":%.17g,\"beamSlow\":%.17g,\"curved\":%s",
+                  p->fast_pixels, p->slow_pixels, p->grid_fast, p->grid_slow, p->pixel_m,
+                  p->distance_m, p->beam_fast_m, p->beam_slow_m, p->curved ? "true" : "false");
+    put_vector(out, "fast", p->fast);
+    put_vector(out, "slow", p->slow);
+    put_vector(out, "normal", p->normal);
+    put_vector(out, "origin", p->origin_m);
+    (void)fputc('}', out);
+}
+
+static const char *layout_of(const struct experiment *x, const struct preview *p)
+{
+    return x->npanels == 1 ? "panel" : p->assembled ? "assembled" : "projected";
+}
+
+static void put_crystals(FILE *out, const struct experiment *x)
+{
+    (void)fputs(",\"crystals\":[", out);
+    for (size_t i = 0; i < x->ncrystals; i++) {
+        (void)fputs(i ? "," : "", out);
+        put_text(out, x->crystals[i].name);
+    }
+    (void)fputc(']', out);
+}
+
+static bool is_partial(const struct panel *p)
+{
+    const struct roi *r = &p->roi;
+    return p->mask || r->fast_min > 0 || r->slow_min > 0 || r->fast_max < p->fast_pixels - 1 ||
+           r->slow_max < p->slow_pixels - 1;
+}
+
+/* Describes the detector, the panel that shows it, the crystals and the beam.  The caller frees the
+ * text with free.  NULL when memory is out. */
+static char *view_story(const struct experiment *x, const struct preview *p)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    const struct panel *shown = preview_panel(p);
+    (void)fprintf(out,
+                  "{\"what\":\"stream\",\"version\":\"%s\",\"lineage\":\"%s\",\"layout\":\"%s\","
+                  "\"masked\":%s,\"saturation\":%.17g,\"unit\":\"%s\"",
+                  BRAGG_VERSION, x->lineage, layout_of(x, p), is_partial(shown) ? "true" : "false",
+                  x->saturation, x->gain != 1 || x->adc_offset != 0 ? "ADU" : "photons");
+    put_crystals(out, x);
+    put_vector(out, "beam", x->beam.direction);
+    (void)fputs(",\"shown\":", out);
+    put_panel(out, shown);
+    (void)fputs(",\"panels\":[", out);
+    for (size_t i = 0; i < x->npanels; i++) {
+        (void)fputs(i ? "," : "", out);
+        put_panel(out, &x->panels[i]);
+    }
+    (void)fputs("]}", out);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* Describes the end of the stream: `text` says how the stream ended, `frames` counts its frames.
+ * The caller frees the result with free.  NULL when memory is out. */
+static char *view_epilogue(const char *words, uint64_t frames)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    (void)fputs("{\"what\":\"end\",\"text\":", out);
+    put_text(out, words);
+    (void)fprintf(out, ",\"frames\":%" PRIu64 "}", frames);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
 
 enum { GROUP_TEXT = 48, PLANE_EDGE = 4096, REST = 3 };
 static const uint64_t UNSEEN_NS = 1000000000;
@@ -154,7 +427,7 @@ static enum status view_begin(void *state, struct experiment *x, struct error *e
 }
 
 /* Copies a frame for the pages. */
-static enum status keep(struct view *v, const struct frame *f, struct error *e)
+static enum status keep_frame(struct view *v, const struct frame *f, struct error *e)
 {
     const struct image *image;
     enum status s = preview_image(&v->preview, &f->image, &image, e);
@@ -192,7 +465,7 @@ static enum status view_frame(void *state, struct frame *f, struct error *e)
     v->hits += f->recipe.nlattices > 0;
     if (!v->piped && begun_ns < v->next_ns)
         return STATUS_OK;
-    const enum status s = keep(v, f, e);
+    const enum status s = keep_frame(v, f, e);
     const uint64_t ended_ns = clock_ns();
     v->next_ns =
         web_is_watched(v->web) ? ended_ns + REST * (ended_ns - begun_ns) : ended_ns + UNSEEN_NS;
@@ -209,7 +482,7 @@ static void view_interrupt(void *state)
 
 /* Waits until the time of --linger is over or a signal arrives.  The runtime has blocked the
  * signals that end a program, and does not read them any more. */
-static void linger(const struct view *v)
+static void wait_for_pages(const struct view *v)
 {
     sigset_t ends;
     const struct timespec time = {.tv_sec = (time_t)v->linger_s,
@@ -241,7 +514,7 @@ static enum status view_end(void *state, struct error *e)
     v->pipeline = NULL;
     const enum status s = tell_end(v, "The stream has ended.", e);
     if (s == STATUS_OK && !atomic_load(&v->interrupted))
-        linger(v);
+        wait_for_pages(v);
     return s;
 }
 

@@ -42,7 +42,7 @@ static void put_fenced(FILE *out, const struct run_status *r)
     (void)fprintf(out, "],\"givenUp\":%" PRIu64, r->given_up.deaths ? r->given_up.frame + 1 : 0);
 }
 
-static void tell(struct view_pipeline *v, int ended)
+static void send_status(struct view_pipeline *v, int ended)
 {
     char *text = NULL;
     size_t size;
@@ -61,7 +61,7 @@ static void tell(struct view_pipeline *v, int ended)
 }
 
 /* Asks the source once.  False when the run has ended. */
-static bool take(struct view_pipeline *v)
+static bool take_status(struct view_pipeline *v)
 {
     struct run_status r;
     enum status ended;
@@ -71,10 +71,10 @@ static bool take(struct view_pipeline *v)
             return true;
         case WATCH_STATUS:
             view_take(&v->view, &r, true);
-            tell(v, -1);
+            send_status(v, -1);
             break;
         case WATCH_END:
-            tell(v, (int)ended);
+            send_status(v, (int)ended);
             return false;
         }
 }
@@ -83,7 +83,7 @@ static void *watch(void *pipeline)
 {
     struct view_pipeline *v = pipeline;
     uint64_t asked_ns = 0;
-    while (!atomic_load(&v->stop) && take(v)) {
+    while (!atomic_load(&v->stop) && take_status(v)) {
         const uint64_t now_ns = clock_ns();
         if (web_is_watched(v->web) && now_ns - asked_ns >= ASK_NS) {
             asked_ns = now_ns;

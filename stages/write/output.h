@@ -1,4 +1,5 @@
-/* One output of bragg-write: a template and the format of the files that it names. */
+/* One output of bragg-write: a template, the format of the files that it names, and how they are
+ * written and recognized. */
 #ifndef BRAGG_STAGES_OUTPUT_H
 #define BRAGG_STAGES_OUTPUT_H
 
@@ -8,11 +9,12 @@
 #include "base/error.h"
 #include "io/images/cbf.h"
 #include "io/nxmx/nxmx_series.h"
+#include "io/output/frame_index.h"
 #include "io/output/replace.h"
 #include "io/output/template.h"
 #include "model/experiment.h"
 #include "model/frame.h"
-#include "run_table.h"
+#include "reflections_files.h"
 #include "stages/shared/preview.h"
 
 struct output {
@@ -47,7 +49,8 @@ enum status output_parse(struct output *o, const char *text, enum format format,
  * for them.  Other formats take the panels as they are. */
 bool output_is_image(const struct output *o);
 
-/* Returns true for a reflection table of the whole run, which the caller writes with run_table.h.
+/* Returns true for a reflection table of the whole run, which the caller writes with
+ * run_table_begin and so on.
  */
 bool output_is_of_run(const struct output *o);
 
@@ -74,5 +77,21 @@ enum status output_put(struct output *o, const struct output_settings *settings,
 
 /* Frees everything that *o holds. */
 void output_close(struct output *o);
+
+/* Writes each derivative image as raw float32 (io/images/raw.h).  The path is that of the image
+ * with `.NAME` before its suffix: a_0.rot_x.raw next to a_0.raw.  Each file is complete or missing.
+ * If the image is a device, nothing is written.
+ * `guarded`: existing files are not replaced, see io/output/replace.h.
+ * STATUS_FAILED: a file cannot be written. */
+enum status output_planes_write(const struct planes *planes, const char *path, bool sync,
+                                bool guarded, struct error *e);
+
+/* Returns true if the existing file at `path` is the one of the index entry.  SMV and CBF: compares
+ * frame number and lineage in the header.  Raw files and nanoBragg's SMV: compares the checksum of
+ * the pixels.  Always true for pictures, which contain neither, and for NXmx, see
+ * nxmx_series_holds. */
+bool output_is_entered(const struct output *o, const struct output_settings *settings,
+                       const struct experiment *x, const struct index_entry *entry,
+                       const char *path);
 
 #endif

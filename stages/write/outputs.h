@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/idset.h"
 #include "io/detectors/assembly.h"
 #include "io/nxmx/nxmx_spool.h"
 #include "io/output/frame_index.h"
@@ -46,8 +47,8 @@ bool outputs_keep_planes(const struct outputs *o);
 enum status outputs_begin(struct outputs *o, const struct output_settings *settings,
                           const struct experiment *x, struct error *e);
 
-/* Begins the reflection table of the run, if there is one: see run_table.h.  The function sets
- * format and names in a copy of *settings. */
+/* Begins the reflection table of the run, if there is one: see reflections_files.h.  The function
+ * sets format and names in a copy of *settings. */
 enum status outputs_begin_run(struct outputs *o, const struct run_table_settings *settings,
                               struct error *e);
 
@@ -98,5 +99,30 @@ void outputs_remove_leftovers(const struct outputs *o);
 
 /* Logs how many pixels --scale clipped, and frees everything that *o holds. */
 void outputs_close(struct outputs *o);
+
+/* --- names, against each other, the index, and files of other programs --------------------- */
+
+/* STATUS_USAGE: an output may write a file with the name of the index, however the name is spelled.
+ */
+enum status outputs_check_index(const struct outputs *o, const char *index, struct error *e);
+
+/* STATUS_USAGE: two outputs may write files of the same name, however the names are spelled. */
+enum status outputs_check_names(const struct outputs *o, struct error *e);
+
+/* Files that existed before the run. */
+struct taken {
+    struct id_set numbers[1 + OUTPUTS_MAX];  // their numbers: [0] data files of the series,
+                                             // [1 + i] files of output i
+};
+
+/* Finds the existing files, which are not empty, with names of the outputs.  The caller calls
+ * taken_free, also after an error. */
+enum status taken_find(struct taken *t, const struct outputs *o, struct error *e);
+
+/* STATUS_FAILED: an existing file has the name of a file of frames 0 to frames - 1. */
+enum status taken_check(const struct taken *t, const struct outputs *o, uint64_t frames,
+                        struct error *e);
+
+void taken_free(struct taken *t);
 
 #endif

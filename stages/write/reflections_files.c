@@ -1,7 +1,16 @@
-/* Writes the reflections of frames as text, as a CrystFEL stream, or for DIALS. */
+/*
+ * Files of reflections: as text, as a CrystFEL stream, or for DIALS; a file per frame, or the table
+ * of a whole run, which is kept in a spool until the run ends.
+ */
 #include "reflections_files.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "base/alloc.h"
+#include "io/output/replace.h"
 #include "io/output/truth.h"
 #include "physics/detector/panels.h"
 
@@ -26,8 +35,12 @@ static enum status pack_text(enum format format, const struct experiment *x, con
     return fclose(out) == 0 ? STATUS_OK : error_memory(e, path);
 }
 
-enum status reflections_pack(enum format format, const struct experiment *x, const struct frame *f,
-                             const char *path, void **bytes, size_t *size, struct error *e)
+/* Packs the reflections of a frame into *bytes, which the caller frees with mem_free.  FORMAT_REFL
+ * and FORMAT_EXPT need the same bytes.  Error messages name `path`.
+ * STATUS_INPUT: the frame has no reflections, or the format cannot store them. */
+static enum status reflections_pack(enum format format, const struct experiment *x,
+                                    const struct frame *f, const char *path, void **bytes,
+                                    size_t *size, struct error *e)
 {
     const enum status s = reflections_check(f, path, e);
     *bytes = NULL;
@@ -50,9 +63,11 @@ static enum status write_head(FILE *out, enum format format, const struct experi
     return STATUS_OK;
 }
 
-enum status reflections_join(FILE *out, enum format format, const struct experiment *x,
-                             struct dials_images images, const struct records *all,
-                             const char *path, struct error *e)
+/* Writes the file of all packed frames.  Files for DIALS name the `images` of the frames.
+ * STATUS_FAILED: `out` cannot be written. */
+static enum status reflections_join(FILE *out, enum format format, const struct experiment *x,
+                                    struct dials_images images, const struct records *all,
+                                    const char *path, struct error *e)
 {
     if (format == FORMAT_REFL)
         return dials_write_refl(out, x, images, all, path, e);
@@ -97,4 +112,163 @@ enum status reflections_write(FILE *out, enum format format, const struct experi
         s = reflections_join(out, format, x, (struct dials_images){.alone = true}, &all, path, e);
     mem_free(one.bytes);
     return s;
+}
+
+/* --- the table of a run: spool during the run, file at its end ---------------- */
+
+static bool is_there(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && (!S_ISREG(st.st_mode) || st.st_size > 0);
+}
+
+/* Sets *listed if the index lists the table as a file of its first frame. */
+static enum status find_listed(const struct run_table_settings *s, bool *listed, struct error *e)
+{
+    struct id_set ids = {0};
+    const enum status status = frame_index_ids(s->index, &ids, e);
+    *listed =
+        status == STATUS_OK && ids.count && frame_index_lists(s->index, ids.ranges->first, s->path);
+    id_set_clear(&ids);
+    return status;
+}
+
+static enum status refuse_others(const struct run_table *t, struct error *e)
+{
+    const struct run_table_settings *s = &t->settings;
+    if (t->guarded && is_there(s->path))
+        return replace_refuse(s->path, e);
+    return t->guarded && s->expt && is_there(s->expt) ? replace_refuse(s->expt, e) : STATUS_OK;
+}
+
+/* Returns true if an earlier run finished the table: such a run has removed its spool. */
+static bool is_finished(const struct run_table_settings *s, bool listed)
+{
+    char *spool = spool_name(s->path);
+    const bool finished = s->resume && listed && is_there(s->path) &&
+                          (!s->expt || is_there(s->expt)) && spool && !is_there(spool);
+    free(spool);
+    return finished;
+}
+
+enum status run_table_begin(struct run_table *t, const struct run_table_settings *settings,
+                            struct error *e)
+{
+    bool listed;
+    *t = (struct run_table){.settings = *settings};
+    enum status s = find_listed(settings, &listed, e);
+    t->guarded = !settings->overwrite && !listed;
+    if (s == STATUS_OK)
+        s = refuse_others(t, e);
+    t->finished = s == STATUS_OK && is_finished(settings, listed);
+    if (s || t->finished)
+        return s;
+    const struct spool_settings spool = {settings->lineage, settings->run, settings->resume,
+                                         settings->overwrite};
+    s = spool_open(&t->spool, settings->path, &spool, e);
+    t->begun = s == STATUS_OK;
+    return s ? s : spool_ids(&t->spool, &t->held, e);
+}
+
+bool run_table_has(const struct run_table *t, uint64_t id)
+{
+    return t->finished || id_set_has(&t->held, id);
+}
+
+/* A frame of a finished table may arrive again, because another file of the frame is missing.  A
+ * frame that the table does not have is an error. */
+static enum status check_finished(const struct run_table *t, uint64_t id, struct error *e)
+{
+    const struct run_table_settings *s = &t->settings;
+    return frame_index_lists(s->index, id, s->path)
+               ? STATUS_OK
+               : error_set(e, STATUS_FAILED,
+                           "%s is finished and has no frame %" PRIu64
+                           ". Remove the file: the run then makes it again with all frames",
+                           s->path, id);
+}
+
+enum status run_table_add(struct run_table *t, const struct frame *f, struct error *e)
+{
+    const struct run_table_settings *settings = &t->settings;
+    void *bytes;
+    size_t size;
+    if (t->finished)
+        return check_finished(t, f->recipe.id, e);
+    enum status s =
+        reflections_pack(settings->format, settings->x, f, settings->path, &bytes, &size, e);
+    if (s == STATUS_OK)
+        s = spool_add(&t->spool, f->recipe.id, bytes, size, settings->sync, e);
+    mem_free(bytes);
+    return s;
+}
+
+/* Writes a file under its temporary name. */
+static enum status put_file(struct run_table *t, enum format format, const char *path,
+                            struct replace *file, struct error *e)
+{
+    const struct records all = spool_records(&t->spool);
+    enum status s = replace_open(file, path, e);
+    if (s)
+        return s;
+    file->sync = t->settings.sync;
+    file->guarded = t->guarded;
+    s = reflections_join(file->stream, format, t->settings.x, t->settings.images, &all, path, e);
+    if (s == STATUS_OK)
+        s = replace_flush(file, e);
+    if (s)
+        replace_abort(file);
+    return s;
+}
+
+/* Writes the table and its experiment list.  Both are complete before the first gets its name. */
+static enum status write_files(struct run_table *t, struct error *e)
+{
+    const struct run_table_settings *settings = &t->settings;
+    struct replace table, expt = {0};
+    enum status s = put_file(t, settings->format, settings->path, &table, e);
+    if (s)
+        return s;
+    if (settings->expt)
+        s = put_file(t, FORMAT_EXPT, settings->expt, &expt, e);
+    if (s) {
+        replace_abort(&table);
+        return s;
+    }
+    if (settings->expt)
+        s = replace_commit(&expt, e);
+    if (s)
+        replace_abort(&table);
+    else
+        s = replace_commit(&table, e);
+    return s;
+}
+
+enum status run_table_end(struct run_table *t, struct error *e)
+{
+    bool last;
+    if (!t->begun)
+        return STATUS_OK;
+    enum status s = spool_gather(&t->spool, &last, e);
+    if (s == STATUS_OK && last && t->spool.count)
+        s = write_files(t, e);
+    if (s == STATUS_OK && last)
+        spool_remove(&t->spool);
+    else
+        spool_close(&t->spool);
+    t->begun = false;
+    return s;
+}
+
+void run_table_close(struct run_table *t)
+{
+    struct error ignored;
+    bool last;
+    if (t->begun && spool_gather(&t->spool, &last, &ignored) == STATUS_OK && last &&
+        !t->spool.count)
+        spool_remove(&t->spool);
+    else if (t->begun)
+        spool_close(&t->spool);
+    t->begun = false;
+    id_set_clear(&t->held);
 }

@@ -62,10 +62,10 @@ is 'large frames arrive too' "$(statuses first source make sink) $(files)" '0 0 
 
 fresh
 teststage first | teststage source --frames=5 --trace=t1 | teststage make --trace=t2 |
-	skeleton --factor=0.5 --stats=stats --trace=t3 | teststage sink out --stats=stats
+	bragg-skeleton --factor=0.5 --stats=stats --trace=t3 | teststage sink out --stats=stats
 is 'the skeleton is a stage' "$(cat out/000000)" '0 0 1008'
 is 'statistics are lines of JSON' "$(json 'print "$_->{stage} $_->{frames}\n"' <stats | sort | tr '\n' ' ')" \
-	'skeleton 5 test-sink 5 '
+	'bragg-skeleton 5 test-sink 5 '
 is 'statistics tell work from waiting' \
 	"$(json 'print $_->{wall_s} >= $_->{wait_in_s} + $_->{compute_s} + $_->{wait_out_s} - 0.01 ? 1 : 0' <stats)" '11'
 is 'traces are arrays of events' \

@@ -15,8 +15,8 @@
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/text.h"
-#include "io/beam/nanobragg_text.h"
 #include "io/beam/frame_lists.h"
+#include "io/beam/nanobragg_text.h"
 #include "io/crystfel/geom.h"
 #include "io/dials/expt.h"
 #include "io/dials/refl.h"
@@ -33,7 +33,7 @@
 #include "run/pipeline/pipeline.h"
 #include "score/crystfel_stream.h"
 #include "score/peak_table.h"
-#include "stages/replay/origin.h"
+#include "stages/replay/provenance.h"
 
 /* --- files ----------------------------------------------------------------- */
 
@@ -223,11 +223,11 @@ static void read_index(const char *path)
 
 static void read_origin(const char *path)
 {
-    static struct origin origin;
+    static struct provenance origin;
     char target[64];
     (void)snprintf(target, sizeof target, "%s:3", path);
-    (void)origin_open(&origin, target, NULL);
-    origin_close(&origin);
+    (void)provenance_open(&origin, target, NULL);
+    provenance_close(&origin);
 }
 
 static void read_pipeline(const char *path)

@@ -8,12 +8,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "../../stages/intensity/fuse.h"
 #include "after_water.h"
 #include "engine/detector/gain_stages.h"
 #include "engine_run.h"
 #include "engine_table.h"
 #include "gpu/gpu.h"
+#include "stages/intensity/fuse.h"
 
 static const struct engine_options OPTIONS = {.threads = 2};
 

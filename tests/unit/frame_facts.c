@@ -1,7 +1,7 @@
 /* What a report counts: nothing of a frame that was replaced while it was looked at. */
 #include <stdlib.h>
 
-#include "../../stages/shared/frame_facts.h"
+#include "stages/shared/frame_facts.h"
 #include "unit.h"
 
 enum { EDGE = 8, PIXELS = EDGE * EDGE };

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 
-#include "../../stages/geometry/geometry_options.h"
+#include "stages/geometry/geometry.h"
 
 enum { WORDS_MAX = 8, CRYSTALS_MAX = 4 };
 

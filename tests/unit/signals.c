@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/time.h>
 
-#include "../../stages/replay/chain.h"
 #include "io/hdf5/sandbox.h"
 #include "io/structure_factors/gemmi.h"
 #include "scratch.h"
+#include "stages/replay/rerun_stages.h"
 
 static void of_the_caller(int number)
 {
@@ -109,9 +109,9 @@ static void a_chain_keeps_them(void **state)
     struct error e = {0};
     prepare();
     assert_int_equal(
-        chain_run("bragg-nothing\n", 0, scratch_path("record"), scratch_path("said"), &e),
+        rerun_stages("bragg-nothing\n", 0, scratch_path("record"), scratch_path("said"), &e),
         STATUS_INPUT);
-    assert_kept("chain_run");
+    assert_kept("rerun_stages");
 }
 
 int main(void)

@@ -13,8 +13,8 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
-#include "base/text.h"
 #include "base/opt.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "io/text/textfile.h"

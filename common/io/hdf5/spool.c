@@ -11,7 +11,6 @@
 #include "base/alloc.h"
 #include "base/crc32c.h"
 #include "base/files.h"
-#include "io/output/writer_lock.h"
 #include "io/output/replace.h"
 #include "io/output/writer_lock.h"
 

@@ -7,9 +7,9 @@
 #include "base/alloc.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "model/beam.h"
 #include "io/hdf5/hdf5_read.h"
 #include "io/nxmx/nxmx_layout.h"
+#include "model/beam.h"
 
 /* --- axes ---------------------------------------------------------------- */
 

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/history.h"
 #include "base/log.h"
-#include "base/files.h"
 #include "io/output/writer_lock.h"
 
 /* --- what this process knows of frames ----------------------------------- */

@@ -6,10 +6,10 @@
 
 #include "base/units.h"
 #include "base/vec.h"
-#include "model/beam.h"
 #include "base/version.h"
 #include "io/crystfel/crystfel.h"
 #include "io/crystfel/geom.h"
+#include "model/beam.h"
 
 /* --- lattices ------------------------------------------------------------- */
 

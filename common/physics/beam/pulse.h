@@ -14,9 +14,9 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "model/beam.h"
 #include "model/experiment.h"
 #include "model/recipe.h"
-#include "model/beam.h"
 
 #define SPECTRUM_KINDS "none|sase|seeded|gauss|tophat|pink|twocolour"
 

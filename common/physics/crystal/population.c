@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "base/text.h"
 #include "base/opt.h"
 #include "base/rng.h"
+#include "base/text.h"
 
 /* From weights to their sums, of which the last is 1. */
 static enum status normalize_mixture(struct population *p, struct error *e)

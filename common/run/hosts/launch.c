@@ -22,10 +22,10 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/files.h"
 #include "base/clock.h"
-#include "base/program.h"
+#include "base/files.h"
 #include "base/log.h"
+#include "base/program.h"
 #include "base/version.h"
 #include "run/pipeline/cpu_affinity.h"
 #include "run/pipeline/find_program.h"

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/text.h"
-#include "run/local/cleanup_guard.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "run/display/view.h"
+#include "run/local/cleanup_guard.h"
 #include "run/local/source_monitor.h"
 
 enum { HOSTS_BYTES = 1 << 18, WORDS_SIZE = 256 };

@@ -19,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/files.h"
 #include "base/clock.h"
+#include "base/files.h"
 #include "run/pipeline/pipeline.h"
 
 enum {

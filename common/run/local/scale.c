@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/opt.h"
 #include "base/files.h"
+#include "base/opt.h"
 
 enum { REQUEST_ID_SIZE = 20, REQUEST_TEXT_SIZE = 80 };
 

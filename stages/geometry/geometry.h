@@ -1,0 +1,121 @@
+/* Options of bragg-geometry, and what its files make of them: detector, crystals, structure
+ * factors.
+ */
+#ifndef BRAGG_STAGES_GEOMETRY_GEOMETRY_H
+#define BRAGG_STAGES_GEOMETRY_GEOMETRY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/opt.h"
+#include "io/crystfel/geom.h"
+#include "io/images/smv.h"
+#include "model/experiment.h"
+#include "physics/request.h"
+
+struct geometry_options {
+    struct request request;          // without its crystals, which `crystals` describes
+    struct crystal_request crystal;  // the one crystal, or the defaults of all crystals
+    struct opt_marks given;          // options that were given
+    const char *detector, *geom, *expt, *write_geom, *mask, *source_file;
+    bool overwrite;
+    int panels;                       // index of --panels: 0 is image, 1 is modules
+    int64_t cut[2];                   // number of panels along fast and slow
+    struct steps_request divergence;  // --divergence: horizontal and vertical
+    struct opt_texts crystals;        // values of --crystal
+    double cell[6];                   // edges in A, angles in degrees
+    const char *name, *matrix, *hkl, *mtz, *column, *spacegroup, *model, *sites, *fprime, *light;
+    double light_occupancy;
+    bool anomalous, diffuse_damp;
+};
+
+extern const struct opt geometry_table[];
+
+/* Whether one of the options `names` was given; see opt_given. */
+bool geometry_given(const struct geometry_options *o, const char *names);
+
+/* Options that are errors if a file or a built-in detector sets the position of the panels; for
+ * struct opt.excludes. */
+#define GEOMETRY_PLACED                                                          \
+    "detpixels|detsize pixel close-distance beam-center close-center orgx|orgy " \
+    "fast-axis|slow-axis|normal pivot rotate|twotheta curved roi mask"
+
+/* Panels of the detector, from --detector, --geom, --expt and --cut. */
+struct geometry_panels {
+    struct place *places;  // owned, with their masks
+    struct layout layout;  // how every panel is cut after it was made
+    double saturation;     // photons at which a pixel saturates; 0: not known
+};
+
+/* Applies --detector, --geom, --expt and --cut to *r, which geometry_request has filled, and reads
+ * their files.  The caller frees *p with geometry_panels_free, also after an error, and before
+ * r->detector.mask, which moves to the experiment.  STATUS_USAGE: options contradict each other. */
+enum status geometry_panels(const struct geometry_options *o, struct request *r,
+                            struct geometry_panels *p, struct error *e);
+void geometry_panels_free(struct geometry_panels *p, size_t nplaces);
+
+/* Fills *r except r->crystals.  The option table has checked the options before.  The caller reads
+ * the files of --mask and --source-file.  STATUS_USAGE: an axis with another convention than
+ * custom, or an empty region of interest. */
+enum status geometry_request(const struct geometry_options *o, struct request *r, struct error *e);
+
+/* Options of one crystal: its own, and those of all crystals where it has none.  Its own texts
+ * point into `words`, so the struct must not be copied or moved. */
+struct crystal_options {
+    struct geometry_options options;
+    char words[8192];
+};
+
+/* Allocates *list with one item per --crystal, or with one item if there is none; *count is their
+ * number.  The caller frees *list with mem_free.  STATUS_USAGE: a bad key or value. */
+enum status geometry_crystals(const struct geometry_options *o, struct crystal_options **list,
+                              size_t *count, struct error *e);
+
+/* Fills *c from the options of one crystal.  The caller reads the files (matrix, structure
+ * factors). STATUS_USAGE: options contradict each other. */
+enum status geometry_crystal(const struct geometry_options *o, struct crystal_request *c,
+                             struct error *e);
+
+/* --- detector ------------------------------------------------------------------------ */
+
+/* Moves `count` panels with their masks into p->places, and sets the fields of *r that follow from
+ * them.  STATUS_FAILED: out of memory. */
+enum status geometry_take_panels(struct geom_panel *panels, size_t count, struct request *r,
+                                 struct geometry_panels *p, struct error *e);
+
+/* geometry_wants_list returns whether the command line has --detector=list.  geometry_list prints
+ * the built-in detectors to stdout.  STATUS_FAILED: stdout cannot be written to. */
+bool geometry_wants_list(int argc, char *const *argv);
+enum status geometry_list(struct error *e);
+
+/* --- crystals; the paths of files are those of the options ------------------------------ */
+
+/* Reads matrix, cell and structure factors of one crystal into *c; without files they are those of
+ * the built-in lysozyme.  Detector and beam of *x must be set up.  The caller frees c->table with
+ * hkl_free, also after an error. */
+enum status geometry_read_crystal(const struct geometry_options *o, const struct experiment *x,
+                                  struct crystal_request *c, struct error *e);
+
+/* Smallest d spacings in A of all panels: in the middle of an edge, and in a corner. */
+void geometry_resolution(const struct experiment *x, double *edge_A, double *corner_A);
+
+/* Structure factors with phases.  Anomalous scatterers and excited states are added before the
+ * phases are dropped.  The files are those of the options of bragg-geometry. */
+
+/* Whether these options need phases. */
+bool geometry_needs_phases(const struct geometry_options *o);
+
+/* Makes the table *t of F(+) and F(-):
+ *   - reads amplitudes and phases of --mtz, or computes those of --model to dmin_A;
+ *   - adds f' and f'' of the atoms of --sites, or of the model from sodium on, at the energy of the
+ *     beam of *x, and prints them with --verbose;
+ *   - mixes the result with that of --light;
+ *   - expands it by symmetry.
+ * The cell is stored in cell_A (edges, A) and cell_rad (angles, rad).  The caller frees *t with
+ * hkl_free. */
+enum status geometry_read_phases(const struct geometry_options *o, const struct experiment *x,
+                                 double dmin_A, struct hkl_table *t, double cell_A[3],
+                                 double cell_rad[3], struct error *e);
+
+#endif

@@ -1,0 +1,116 @@
+/* What the parts of bragg-orient share: options, runs, and the recipe of a frame. */
+#ifndef BRAGG_STAGES_ORIENT_ORIENT_H
+#define BRAGG_STAGES_ORIENT_ORIENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/opt.h"
+#include "io/output/runs.h"
+#include "model/experiment.h"
+#include "model/pulse_ids.h"
+#include "physics/beam/pulse.h"
+#include "physics/crystal/population.h"
+#include "physics/detector/panels.h"
+#include "physics/request.h"
+
+/* Values of --steps. */
+enum steps_choice { STEPS_GIVEN, STEPS_AUTO };
+
+/* Values of the options, in SI units.  Phi is in degrees, because phi0 + k osc is computed in
+ * degrees. */
+struct orient_options {
+    struct opt_marks given;
+    int64_t frames, only, seed;
+    double misset_rad[3], phi0_deg, osc_deg, mosaic_rad, ripple;
+    int64_t phi_steps, mosaic_domains, mosaic_seed;
+    int steps;
+    const char *orientations, *scan, *truth, *spectra, *runs, *shifts;
+    bool overwrite, random;
+    struct population population;
+    struct pulse pulse;
+    struct pump pump;
+    struct shift shift;
+    int facility;
+    int64_t first_pulse, pulse_step, train_pulses, run_start_s;
+};
+
+extern const struct opt orient_table[];
+
+/* Whether one of the options `names` was given; see opt_given. */
+bool orient_given(const struct orient_options *o, const char *names);
+
+/* Marks an option as given, so that its value is stored in the lineage. */
+void orient_mark(struct orient_options *o, const char *name);
+
+/* Checks values against each other, and completes o->pump and o->population.  STATUS_USAGE: a
+ * contradiction. */
+enum status orient_check(struct orient_options *o, struct error *e);
+
+/* Warns about angles that are probably not in degrees. */
+void orient_warn_units(const struct orient_options *o);
+
+/* Returns how pulses are numbered, with the defaults of the facility. */
+struct pulse_ids orient_pulse_ids(const struct orient_options *o);
+
+/* Returns rotation and mosaic spread of frame `id`, in SI units. */
+struct orientation_request orient_request(const struct orient_options *o, uint64_t id);
+
+/* --- runs: groups of consecutive frames that are drawn with the same parameters --------------- */
+
+/* One run, which lasts until the next one begins. */
+struct orient_run {
+    uint64_t first;     // its first frame
+    const char *label;  // "": none
+    struct population population;
+    struct pulse pulse;
+};
+
+struct orient_runs {
+    struct run_line *lines;  // lines of the file, owned; NULL: no file
+    size_t nlines;
+    struct orient_run *runs;  // owned; without a file there is one
+    size_t nruns;
+    const char *path;  // of the file; NULL: no file
+    char digest[17];   // hash of the lines, for the lineage
+};
+
+/* Reads the file at `path`; NULL: there is no file. */
+enum status orient_runs_read(struct orient_runs *r, const char *path, struct error *e);
+
+/* Makes the runs.  Each has the values of its line, and those of *population and *pulse where the
+ * line has none.  population_begin must have been called for *population; `turned_alike` has the
+ * same meaning there.  STATUS_INPUT with "FILE:LINE: ": a line does not fit this beam or these
+ * crystals. */
+enum status orient_runs_begin(struct orient_runs *r, const struct population *population,
+                              const struct pulse *pulse, double wavelength_m, bool turned_alike,
+                              struct error *e);
+
+/* Returns the run of a frame. */
+const struct orient_run *orient_runs_of(const struct orient_runs *r, uint64_t frame);
+
+void orient_runs_free(struct orient_runs *r);
+
+/* --- recipes ----------------------------------------------------------------------------- */
+
+/* The state of the stage. */
+struct orient {
+    struct orient_options options;
+    const struct experiment *experiment;
+    double (*listed)[9];  // rotations of --orientations, owned; NULL: none
+    size_t nlisted;
+    char digest[17];     // hash of `listed`, for the lineage
+    struct pulse pulse;  // options of the pulse, with the spectra of --spectra
+    char spectra[17];    // hash of the spectra
+    struct shift shift;  // options of the detector position; the list is owned
+    char shifts[17];     // hash of the list
+    struct orient_runs runs;
+};
+
+/* Fills *r, whose id is set.  *turned has the rotation and the mosaic spread of the lattices. After
+ * orient_runs_begin the result depends on the state and the id only. */
+enum status orient_recipe(const struct orient *o, const struct orientation_request *turned,
+                          struct recipe *r, struct error *e);
+
+#endif

@@ -1,0 +1,172 @@
+/* What the parts of bragg-serve share: options, the file of --key, the sender, and the state. */
+#ifndef BRAGG_STAGES_SERVE_SERVE_H
+#define BRAGG_STAGES_SERVE_SERVE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/opt.h"
+#include "gateway/fault_injection.h"
+#include "gateway/gateway.h"
+#include "gateway/pace.h"
+#include "gateway/protocol.h"
+#include "io/detectors/assembly.h"
+#include "io/output/replace.h"
+#include "link/endpoint.h"
+#include "link/keys.h"
+#include "model/experiment.h"
+#include "model/frame.h"
+#include "model/recipe.h"
+#include "wire/message.h"
+
+struct serve_options {
+    int protocol, socket, policy, dtype;  // dtype: 0 for auto, else 1 + enum pixel_type
+    const char *bind, *client_keys;
+    int64_t queue, number;  // number: of the series
+    const char *geom, *cell, *thresholds;
+    bool overwrite;
+    const char *key, *inject, *ramp, *ramp_json;
+    int64_t seed;  // of --inject
+    struct faults faults;
+    struct ramp rise;
+    double rate_hz, linger_s;
+    int header;
+    struct content_options content;
+    struct opt_marks given;
+};
+
+/* --- the file of --key -------------------------------------------------------------------
+ *
+ * The ground truth of each frame that was sent, and the fate of its message.  The file is a table.
+ * If its name ends in .stream, it is a CrystFEL stream with reflections. */
+
+/* The facts about a message before it is offered. */
+struct key_note {
+    double rate_hz;  // requested rate at that time; 0 without a rate
+    enum fault fault;
+    const char *field;  // key of the value that FAULT_HEADER damaged, static text; else NULL
+};
+
+struct key_row;
+
+struct serve_key {
+    const char *path;  // borrowed; NULL if no file is written
+    bool stream;
+    struct replace file;
+    uint64_t offered;         // rows that were offered so far
+    struct key_row *waiting;  // owned: offered rows whose fate is not known, the oldest first
+    struct key_row **end;
+    pthread_mutex_t mutex;  // of the waiting rows and of the file
+};
+
+/* Opens the file.  `path` must outlive *k.  STATUS_FAILED if another file has the name and
+ * `overwrite` is false, or if the folder cannot be written.  The caller ends *k with
+ * serve_key_commit or serve_key_close. */
+enum status serve_key_open(struct serve_key *k, const char *path, bool overwrite, struct error *e);
+
+/* Writes the text before all frames: the names of the columns, or the preamble of a stream. Without
+ * a file the function does nothing.  STATUS_FAILED when memory is out. */
+enum status serve_key_begin(struct serve_key *k, const struct experiment *x, struct error *e);
+
+/* Makes *row, the row about a message of a frame, which the caller owns.  *row is NULL without a
+ * file.  STATUS_INPUT if a stream is written and the frame has no reflections, STATUS_FAILED when
+ * memory is out. */
+enum status serve_key_row(const struct serve_key *k, const struct experiment *x,
+                          const struct frame *f, const struct key_note *note, struct key_row **row,
+                          struct error *e);
+void key_row_free(struct key_row *row);
+
+/* Takes ownership of the row of the message that is offered to the gateway next.  The gateway then
+ * calls serve_key_passed.  A row of NULL is allowed.  STATUS_FAILED if the file cannot be written.
+ */
+enum status serve_key_offer(struct serve_key *k, struct key_row *row, struct error *e);
+
+/* Takes ownership of the row of a message that is not offered, and writes it at once.  A row of
+ * NULL is allowed.  STATUS_FAILED if the file cannot be written. */
+enum status serve_key_withhold(struct serve_key *k, struct key_row *row, struct error *e);
+
+/* Writes the row of a message whose fate is known.  For gateway_settings.passed. */
+void serve_key_passed(void *key, uint64_t number, enum gateway_fate fate);
+
+/* Gives the complete file its name, and frees all memory.  STATUS_FAILED if the file cannot be
+ * written. */
+enum status serve_key_commit(struct serve_key *k, struct error *e);
+
+/* Frees all memory, and removes a file that was not committed. */
+void serve_key_close(struct serve_key *k);
+
+/* Sends messages: offers them to the gateway, records them in the file of --key, and adds the
+ * faults of --inject. */
+
+/* A message that is about to leave.  It owns both parts. */
+struct outgoing {
+    struct message message;
+    struct key_row *row;  // NULL without --key
+};
+
+struct sender {
+    struct gateway *gateway;       // borrowed
+    struct serve_key *key;         // borrowed
+    bool injects;                  // --inject was given
+    struct faults faults;          // the probabilities
+    uint64_t counts[FAULT_KINDS];  // faults so far
+    struct outgoing held;          // FAULT_SWAP: leaves after the next message; no parts: none
+};
+
+/* Warns that clients get frames with faults.  `text` is the value of --inject. */
+void sender_warn(const struct sender *s, const char *text);
+
+/* Sends the message that is still held.  The errors are those of sender_send. */
+enum status sender_flush(struct sender *s, struct error *e);
+
+/* Prints the number of faults of each kind. */
+void sender_report(const struct sender *s);
+
+/* Frees both parts of a message. */
+void outgoing_free(struct outgoing *o);
+
+/* The result of --ramp, as a line for people and as JSON. */
+
+enum { RAMP_QUANTILES = 3 };
+
+struct serve_ramp_result {
+    struct ramp ramp;
+    uint64_t times;                      // number of processing times; 0 if clients do not ask
+    double quantiles_s[RAMP_QUANTILES];  // median, 95 % and 99 % of the times, s
+};
+
+/* Checks, at the start, the place of a file that is written at the end.  STATUS_FAILED if another
+ * file has the name and `overwrite` is false, or if the folder cannot be written. */
+enum status serve_check_place(const char *path, bool overwrite, struct error *e);
+
+/* --- the state ---------------------------------------------------------------------------- */
+
+struct serve {
+    struct serve_options options;  // must be the first member: see the option table
+    const struct protocol *speaks;
+    const struct experiment *experiment;  // in the form that clients get
+    struct moved moved;                   // the experiment with the shifts of the current frame
+    struct assembly assembly;  // joins panels into one image, and marks pixels without data
+    struct gateway *gateway;
+    struct zap zap;                // checks the keys of clients
+    char endpoint[ENDPOINT_SIZE];  // the bound endpoint; "" before
+    struct pace pace;
+    struct series series;
+    struct serve_key key;
+    struct serve_ramp_result ramp_result;  // of --ramp, known at the end
+    struct sender sender;
+    bool warned_masked;  // the warning about pixels without data was printed
+    bool announced;      // the message before the first frame was sent
+    bool concluded;      // the gateway is closed, and `counts` is final
+    struct gateway_counts counts;
+    char figures[300];  // for --stats
+};
+
+/* Sends a frame when it is due, with the faults of --inject.  Before the first frame it sends the
+ * message that begins the series.  `state` is a struct serve.  The errors are those of the
+ * protocol, of gateway_offer and of the file of --key. */
+enum status serve_frame(void *state, struct frame *f, struct error *e);
+
+#endif

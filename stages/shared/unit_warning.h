@@ -1,0 +1,26 @@
+/* Warnings about values that are possible but probably in the wrong unit.  A warning names the
+ * value, its unit and the value that was probably meant. */
+#ifndef BRAGG_STAGES_UNIT_WARNING_H
+#define BRAGG_STAGES_UNIT_WARNING_H
+
+/* Usual values of an option, and the units that users confuse with its own. */
+struct usual {
+    const char *option, *unit;  // name without dashes, and unit
+    double min, max;            // smallest and largest usual value
+    const char *larger;         // unit that was probably meant if the value is too small ...
+    double more;                // ... and its size in `unit`
+    const char *smaller;        // unit that was probably meant if the value is too large ...
+    double less;                // ... and its size in `unit`
+};
+
+/* Warns if the value is outside of the usual range. */
+void warn_unusual(const struct usual *usual, double value);
+
+/* Warns if `count` angles, which the user gave in degrees, are round angles when they are taken as
+ * radians: multiples of 5 degrees to four digits, or of 45 degrees to three.  Zeros are ignored. */
+void warn_radians(const char *option, const double *rad, int count);
+
+/* The same for a small angle, such as oscillation and mosaic spread: multiples of 0.1 degrees. */
+void warn_small_radians(const char *option, double rad);
+
+#endif
