@@ -1,6 +1,6 @@
 /*
- * The footprint of the crystal on a frame (physics/detector/footprint.h), behind an engine: every
- * pixel hands its photons on to the pixels around it.
+ * The footprint of the crystal on a frame (physics/crystal/illuminated_volume.h), behind an engine:
+ * every pixel hands its photons on to the pixels around it.
  *
  * Each panel gets a chain of passes, one per lattice direction.  In a pass a pixel keeps the
  * share weight[0] of its photons and gives weight[n] to the pixels n steps away, both ways.
