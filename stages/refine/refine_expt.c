@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "engine/crystal/direct.h"
+#include "engine/derivatives/parameter.h"
 #include "io/dials/dials.h"
 #include "model/incident.h"
 #include "physics/crystal/cell.h"

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/vec.h"
-#include "engine/crystal/direct.h"
+#include "engine/derivatives/parameter.h"
 #include "engine/derivatives/derive.h"
 #include "engine/derivatives/parameter_step.h"
 #include "refine.h"
