@@ -1,9 +1,9 @@
 /*
  * A block of pixels, whatever the precision of its lattices.  First the factors of pixels that do
  * not depend on a crystal: positions, solid angles, the capture of a sensor layer, the scattering
- * vector of a source, polarization.  Then tricubic structure factors, and last the sums over layers,
- * subpixels and sources.  One root and a few divisions a pixel limit the speed of the first part,
- * 64 loads a pixel and step that of the second.
+ * vector of a source, polarization.  Then tricubic structure factors, and last the sums over
+ * layers, subpixels and sources.  One root and a few divisions a pixel limit the speed of the first
+ * part, 64 loads a pixel and step that of the second.
  *
  * A part of the loops of the CPU engine, compiled once per instruction set (ISA = baseline, avx2,
  * avx512); cpu_lattice.h defines add_lattice.  Loops marked "vectorised" must be vectorised by the
@@ -148,8 +148,9 @@ static void factors(const struct cpu_source *source, const struct sampling *each
 /* ---- tricubic structure factors -------------------------------------------------------------
  *
  * CPU_LANES pixels at a time: the nodes, limits and polynomial of hkl_tricubic, with the weights of
- * the four nodes in closed form.  Nodes and weights are prepared across pixels; the sums over the 64
- * nodes run over four neighbours along l, a few pixels side by side, always in the same order. */
+ * the four nodes in closed form.  Nodes and weights are prepared across pixels; the sums over the
+ * 64 nodes run over four neighbours along l, a few pixels side by side, always in the same order.
+ */
 
 struct cubic_lanes {
     alignas(MEM_ALIGNMENT) double h[4][CPU_LANES];  // weights of the nodes along h

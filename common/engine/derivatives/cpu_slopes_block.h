@@ -6,7 +6,8 @@
  * sources, and last the derivatives that these sums become.
  *
  * A part of the loops of cpu_slopes.h, compiled once per instruction set and precision.  Loops
- * marked "vectorised" must be vectorised by the compiler; scripts/check-vectorised reads its report.
+ * marked "vectorised" must be vectorised by the compiler; scripts/check-vectorised reads its
+ * report.
  */
 #ifndef BRAGG_ENGINE_CPU_SLOPES_BLOCK_H
 #define BRAGG_ENGINE_CPU_SLOPES_BLOCK_H

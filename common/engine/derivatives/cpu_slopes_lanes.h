@@ -6,8 +6,8 @@
  * double precision.
  *
  * Arithmetic limits the speed, and most of it is that of the shape.  By rotations and cell a term
- * of SQUARE takes 102 multiplications, most of them with a sum, 70 sums of their own and a division.
- * Of the 72 multiplications of the shape alone 30 are those of twelve polynomials.
+ * of SQUARE takes 102 multiplications, most of them with a sum, 70 sums of their own and a
+ * division. Of the 72 multiplications of the shape alone 30 are those of twelve polynomials.
  */
 #ifndef BRAGG_ENGINE_CPU_SLOPES_LANES_H
 #define BRAGG_ENGINE_CPU_SLOPES_LANES_H

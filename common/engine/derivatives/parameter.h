@@ -76,7 +76,8 @@ struct parameters {
 enum status parameters_parse(const char *names, const struct experiment *x, struct parameters *set,
                              struct error *e);
 
-/* ---- The direct vectors of a crystal as rows a, b, c: what cell they make, and how they turn. ---- */
+/* ---- The direct vectors of a crystal as rows a, b, c: what cell they make, and how they turn.
+ * ---- */
 
 /* Rows for a cell of edges (in any unit) and angles in rad, in the frame with c along z and b in
  * the yz plane [3.1], and their derivatives by the six. */

@@ -1,6 +1,6 @@
 /*
- * Derivatives of one pixel: what a frame prepares for each parameter, for all engines, and the sums of
- * a pixel while its terms are added, for the reference engine.
+ * Derivatives of one pixel: what a frame prepares for each parameter, for all engines, and the sums
+ * of a pixel while its terms are added, for the reference engine.
  */
 #include "engine/derivatives/slopes.h"
 

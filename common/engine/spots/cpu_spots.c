@@ -1,8 +1,8 @@
 /*
- * Narrow reflections one by one, see cpu_spots.h.  First the view: which lattice points the detector
- * can see, and whether listing them is faster than asking every pixel.  The view has no part in the
- * value of a pixel: the kernel finds a point dark that was listed in vain.  Then the spots: they are
- * listed, sorted into bands of rows, and added by threads.
+ * Narrow reflections one by one, see cpu_spots.h.  First the view: which lattice points the
+ * detector can see, and whether listing them is faster than asking every pixel.  The view has no
+ * part in the value of a pixel: the kernel finds a point dark that was listed in vain.  Then the
+ * spots: they are listed, sorted into bands of rows, and added by threads.
  */
 #include "engine/spots/cpu_spots.h"
 
@@ -143,8 +143,9 @@ static double largest_product(const struct cpu_view *v, const double a[3])
     return along * v->cosine + sqrt(across > 0.0 ? across : 0.0) * v->sine;
 }
 
-bool cpu_view_step(struct cpu_view_step *s, const struct cpu_view *v,
-                   const struct cpu_source *source, const struct cpu_lattice *l, size_t step)
+/* Prepares *s; false for a cell without volume. */
+static bool open_step(struct cpu_view_step *s, const struct cpu_view *v,
+                      const struct cpu_source *source, const struct cpu_lattice *l, size_t step)
 {
     *s = (struct cpu_view_step){.source = source, .lattice = l, .cell = l->cells + 9 * step};
     const double volume = mat_determinant(s->cell);
@@ -175,7 +176,8 @@ bool cpu_view_step(struct cpu_view_step *s, const struct cpu_view *v,
     return true;
 }
 
-double cpu_view_reflections(const struct cpu_view *v, const struct cpu_view_step *s)
+/* Reflections of such a step whose ball meets the Ewald sphere in view, roughly. */
+static double count_reflections(const struct cpu_view *v, const struct cpu_view_step *s)
 {
     const double area = 2.0 * M_PI * (1.0 - v->cosine) * s->per_m * s->per_m;
     return area * 2.0 * s->lattice->reach_1_m * fabs(mat_determinant(s->cell));
@@ -258,7 +260,7 @@ static bool pays(const struct cpu_job *job, const struct cpu_view *v, const stru
                  double step_ns)
 {
     struct cpu_view_step s;
-    if (!cpu_view_step(&s, v, job->sources, l, 0))
+    if (!open_step(&s, v, job->sources, l, 0))
         return false;
     const double reach = l->reach_1_m;
     const double n = job->x->sampling.oversample;
@@ -271,7 +273,7 @@ static bool pays(const struct cpu_job *job, const struct cpu_view *v, const stru
         points *= range;
         longest = fmax(longest, range);
     }
-    const double spots = cpu_view_reflections(v, &s);
+    const double spots = count_reflections(v, &s);
     const double cost = points / longest * COST_LINE +
                         spots * (COST_SPOT * (double)count_planes(job->x) + COST_BOX * grids) +
                         2.0 * (spots * grids + lit * pixels) * COST_CANDIDATE;
@@ -508,7 +510,7 @@ static bool add_steps(const struct work *w, uint32_t lattice, uint32_t source, d
             struct cpu_spot spot = {
                 .lattice = lattice, .source = source, .step = (uint32_t)(first + k)};
             w->lists[k].count = 0;
-            if (cpu_view_step(&s, &w->view, from, l, first + k))
+            if (open_step(&s, &w->view, from, l, first + k))
                 done = list_step(w, &s, &spot, &w->lists[k]) && done;
         }
         if (done)
@@ -525,8 +527,8 @@ static bool work_open(struct work *w)
     for (size_t i = 0; i < job->nlattices; i++) {
         struct cpu_view_step s;
         if (job->lattices[i].scattered &&
-            cpu_view_step(&s, &w->view, job->sources, &job->lattices[i], 0))
-            spots = fmax(spots, cpu_view_reflections(&w->view, &s));
+            open_step(&s, &w->view, job->sources, &job->lattices[i], 0))
+            spots = fmax(spots, count_reflections(&w->view, &s));
     }
     for (size_t i = 0; i < job->x->npanels; i++)
         rows = job->x->panels[i].slow_pixels > rows ? job->x->panels[i].slow_pixels : rows;

@@ -1,9 +1,9 @@
 /*
  * Where rows of lattice points pass near the Ewald sphere, and the pixels that a spot reaches, see
  * cpu_spots.h.  Compiled once per instruction set, for fused(): the arithmetic of pixels is that of
- * cpu_block.h, pixel by pixel, in double precision.  The listing of rows has no part in the value of
- * a pixel.  The speed is limited by two roots a row, and by the latency of some hundred operations a
- * pixel, of which few are lit.
+ * cpu_block.h, pixel by pixel, in double precision.  The listing of rows has no part in the value
+ * of a pixel.  The speed is limited by two roots a row, and by the latency of some hundred
+ * operations a pixel, of which few are lit.
  */
 #include <string.h>
 

@@ -66,16 +66,4 @@ struct shares {
 enum status shares_table(const struct shares *s, const struct reflections_wanted *wanted,
                          struct reflection_table *table, struct error *e);
 
-/* Inside: the row of a reflection with these pixels, but for lattice, hkl, phi, s and F2; its
- * pixels go behind those of *table, in memory for *capacity.  `spare` has room for as many items.
- * False when memory is out. */
-bool reflection_measure(const struct experiment *x, const struct lit_pixel *lit, size_t count,
-                        struct lit_pixel *spare, struct reflection_row *row,
-                        struct reflection_table *table, size_t *capacity);
-
-/* Inside: sets the labels of the pixels to which row number `row`, from 0, gives most so far;
- * most[nlabels] says how much. */
-void reflection_label(struct reflection_table *table, float *most, size_t row,
-                      const struct lit_pixel *lit, size_t count);
-
 #endif
