@@ -1,6 +1,6 @@
 /*
- * The footprint of the crystal on a frame: what is kept for an experiment, the passes of a panel
- * (projection, decomposition and kernels at its nodes), and the specification in doubles, pixel by
+ * The footprint of the crystal on a frame: the passes of a panel (projection, decomposition and
+ * kernels at its nodes), what is kept for an experiment, and the specification in doubles, pixel by
  * pixel, for a panel or a part of it.  footprint_tiles.c computes the same faster.
  */
 #include "engine/reflections/footprint.h"
@@ -13,73 +13,6 @@
 #include "engine/reflections/photons.h"
 #include "physics/detector/footprint.h"
 #include "physics/detector/pixel.h"
-
-/* ---- the footprint of an experiment --------------------------------------------------------- */
-
-enum status footprint_create(struct footprint **f, const struct experiment *x, int threads,
-                             struct error *e)
-{
-    *f = NULL;
-    if (!footprint_is_wanted(x))
-        return STATUS_OK;
-    struct footprint *made = mem_array(1, sizeof *made);
-    if (!made)
-        return error_memory(e, "the footprint");
-    made->x = x;
-    made->threads = threads < 1 ? 1 : threads;
-    made->panel = mem_array(x->npanels, sizeof *made->panel);
-    made->photons = mem_array((size_t)experiment_pixels(x), sizeof *made->photons);
-    *f = made;
-    if (made->panel && made->photons)
-        return STATUS_OK;
-    footprint_destroy(f);
-    return error_memory(e, "the footprint");
-}
-
-void footprint_destroy(struct footprint **f)
-{
-    struct footprint *made = *f;
-    *f = NULL;
-    if (!made)
-        return;
-    for (size_t i = 0; made->panel && i < made->x->npanels; i++)
-        footprint_panel_free(&made->panel[i]);
-    mem_free(made->panel);
-    mem_free(made->photons);
-    mem_free(made);
-}
-
-/* Whether some kernel acts at all, by the largest variance of the lit part in pixels squared: as
- * seen along a ray that meets its pixel squarely, and no less elsewhere. */
-static bool is_seen(const struct experiment *x, const double lit[9])
-{
-    const double trace = lit[0] + lit[4] + lit[8];
-    for (size_t i = 0; i < x->npanels; i++)
-        if (trace > FOOTPRINT_LEAST_VARIANCE * x->panels[i].pixel_m * x->panels[i].pixel_m)
-            return true;
-    return false;
-}
-
-float *footprint_begin(struct footprint *f, const struct recipe *r, float *pixels, struct error *e)
-{
-    double lit[9];
-    if (!f || !footprint_lit(f->x, r, lit) || !is_seen(f->x, lit)) {
-        if (f)
-            f->is_seen = false;
-        return pixels;
-    }
-    if (f->is_seen && memcmp(f->lit, lit, sizeof lit) == 0 &&
-        memcmp(f->shift_m, r->shift_m, sizeof f->shift_m) == 0)
-        return f->photons;
-    memcpy(f->lit, lit, sizeof lit);
-    memcpy(f->shift_m, r->shift_m, sizeof f->shift_m);
-    f->is_seen = false;
-    for (size_t i = 0; i < f->x->npanels; i++)
-        if (footprint_panel_make(f, i, e))
-            return NULL;
-    f->is_seen = true;
-    return f->photons;
-}
 
 /* ---- the passes of a panel ------------------------------------------------------------------ */
 
@@ -190,11 +123,20 @@ static enum status fill(const struct footprint *f, struct footprint_panel *p,
     return STATUS_OK;
 }
 
-enum status footprint_panel_make(struct footprint *f, size_t index, struct error *e)
+static void free_passes(struct footprint_panel *p)
+{
+    for (size_t i = 0; i < p->npasses; i++)
+        mem_free(p->pass[i].weight);
+    mem_free(p->pass);
+    *p = (struct footprint_panel){0};
+}
+
+/* The passes of panel `index` for f->lit; after an error, too, free_passes frees them. */
+static enum status make_passes(struct footprint *f, size_t index, struct error *e)
 {
     struct footprint_panel *p = &f->panel[index];
     const struct panel *panel = &f->x->panels[index];
-    footprint_panel_free(p);
+    free_passes(p);
     p->columns = (panel->fast_pixels + FOOTPRINT_NODE - 1) / FOOTPRINT_NODE + 1;
     p->rows = (panel->slow_pixels + FOOTPRINT_NODE - 1) / FOOTPRINT_NODE + 1;
     struct node *nodes = mem_array((size_t)(p->columns * p->rows), sizeof *nodes);
@@ -215,14 +157,6 @@ enum status footprint_panel_make(struct footprint *f, size_t index, struct error
     return s;
 }
 
-void footprint_panel_free(struct footprint_panel *p)
-{
-    for (size_t i = 0; i < p->npasses; i++)
-        mem_free(p->pass[i].weight);
-    mem_free(p->pass);
-    *p = (struct footprint_panel){0};
-}
-
 bool footprint_pass_acts(const struct footprint_panel *p, const struct footprint_pass *pass,
                          int64_t column, int64_t last_column, int64_t row, int64_t last_row)
 {
@@ -235,6 +169,73 @@ bool footprint_pass_acts(const struct footprint_panel *p, const struct footprint
             if (pass->weight[(r * p->columns + c) * (pass->reach + 1)] < 1.0f)
                 return true;
     return false;
+}
+
+/* ---- the footprint of an experiment --------------------------------------------------------- */
+
+enum status footprint_create(struct footprint **f, const struct experiment *x, int threads,
+                             struct error *e)
+{
+    *f = NULL;
+    if (!footprint_is_wanted(x))
+        return STATUS_OK;
+    struct footprint *made = mem_array(1, sizeof *made);
+    if (!made)
+        return error_memory(e, "the footprint");
+    made->x = x;
+    made->threads = threads < 1 ? 1 : threads;
+    made->panel = mem_array(x->npanels, sizeof *made->panel);
+    made->photons = mem_array((size_t)experiment_pixels(x), sizeof *made->photons);
+    *f = made;
+    if (made->panel && made->photons)
+        return STATUS_OK;
+    footprint_destroy(f);
+    return error_memory(e, "the footprint");
+}
+
+void footprint_destroy(struct footprint **f)
+{
+    struct footprint *made = *f;
+    *f = NULL;
+    if (!made)
+        return;
+    for (size_t i = 0; made->panel && i < made->x->npanels; i++)
+        free_passes(&made->panel[i]);
+    mem_free(made->panel);
+    mem_free(made->photons);
+    mem_free(made);
+}
+
+/* Whether some kernel acts at all, by the largest variance of the lit part in pixels squared: as
+ * seen along a ray that meets its pixel squarely, and no less elsewhere. */
+static bool is_seen(const struct experiment *x, const double lit[9])
+{
+    const double trace = lit[0] + lit[4] + lit[8];
+    for (size_t i = 0; i < x->npanels; i++)
+        if (trace > FOOTPRINT_LEAST_VARIANCE * x->panels[i].pixel_m * x->panels[i].pixel_m)
+            return true;
+    return false;
+}
+
+float *footprint_begin(struct footprint *f, const struct recipe *r, float *pixels, struct error *e)
+{
+    double lit[9];
+    if (!f || !footprint_lit(f->x, r, lit) || !is_seen(f->x, lit)) {
+        if (f)
+            f->is_seen = false;
+        return pixels;
+    }
+    if (f->is_seen && memcmp(f->lit, lit, sizeof lit) == 0 &&
+        memcmp(f->shift_m, r->shift_m, sizeof f->shift_m) == 0)
+        return f->photons;
+    memcpy(f->lit, lit, sizeof lit);
+    memcpy(f->shift_m, r->shift_m, sizeof f->shift_m);
+    f->is_seen = false;
+    for (size_t i = 0; i < f->x->npanels; i++)
+        if (make_passes(f, i, e))
+            return NULL;
+    f->is_seen = true;
+    return f->photons;
 }
 
 /* ---- the specification ---------------------------------------------------------------------- */

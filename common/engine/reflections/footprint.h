@@ -82,11 +82,6 @@ bool footprint_spread(const struct footprint *f, const struct lit_pixel *lit, si
 /* Frees and sets the pointer to NULL. */
 void footprint_destroy(struct footprint **f);
 
-/* Inside: the passes of panel `index` for f->lit; after an error, too, footprint_panel_free frees
- * them. */
-enum status footprint_panel_make(struct footprint *f, size_t index, struct error *e);
-void footprint_panel_free(struct footprint_panel *p);
-
 /* The number of a row or column of nodes, of `count`, that stands for `at`, which may lie beyond
  * the panel. */
 static inline int64_t footprint_within(int64_t at, int64_t count)
