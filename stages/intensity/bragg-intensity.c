@@ -15,7 +15,7 @@
 #include "base/program.h"
 #include "derivatives.h"
 #include "engine/cpu/threads.h"
-#include "engine/reference/faithful.h"
+#include "engine/reference/recipe_check.h"
 #include "fuse.h"
 #include "stage/stage.h"
 #include "stages/shared/engines.h"

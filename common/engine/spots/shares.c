@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
-#include "engine/crystal/mean_beam.h"
+#include "engine/reference/recipe_check.h"
 #include "engine/spots/shares_sort.h"
 #include "physics/detector/reflection.h"
 
