@@ -1,7 +1,7 @@
 /*
- * Whose photons a pixel has.  An engine tells for every pixel what each reflection gives to it, its
- * share: all terms whose nearest index is that of the reflection.  Here shares become the table of
- * model/reflections.h.
+ * Which reflections gave the photons of a pixel.  A share is what one reflection gives to one
+ * pixel: the sum of all terms whose nearest index is that of the reflection.  Engines list the
+ * shares of a frame, and shares_table makes the table of model/reflections.h from them.
  */
 #ifndef BRAGG_ENGINE_SHARES_H
 #define BRAGG_ENGINE_SHARES_H
