@@ -409,7 +409,7 @@ INLINE uint32_t search_group(struct search *s, int at, const uint16_t *bits)
         for (int v = 0; v < SIDE; v++) {
 #pragma GCC unroll 4
             for (int j = 1; j <= SEARCH_STEPS; j++)
-                walk_on(&w[v], mean[v] * floats_of(inverse[k + j]));
+                walk_on(&w[v], mean[v] * floats_of(count_inverse[k + j]));
             left |= lanes_below(w[v].sum, w[v].high);
         }
     }

@@ -22,7 +22,7 @@ enum { INVERSES = POISSON_NEAR_END + 8 };  // and ends of vectors
 #ifdef __CUDACC__
 __constant__
 #endif
-    static const float inverse[INVERSES] = {
+    static const float count_inverse[INVERSES] = {
 #define I(k) 1.0f / (k)
 #define I10(k) \
     I(k), I(k + 1), I(k + 2), I(k + 3), I(k + 4), I(k + 5), I(k + 6), I(k + 7), I(k + 8), I(k + 9)
@@ -101,7 +101,7 @@ HD int32_t noise_whole_exactly(const struct noise_key *key, uint32_t pixel, uint
 HD float inverse_of_count(int32_t k)
 {
 #ifdef __CUDA_ARCH__
-    return inverse[k];
+    return count_inverse[k];
 #else
     return 1.0f / (float)k;
 #endif
