@@ -4,8 +4,8 @@
 
 #include "base/alloc.h"
 #include "base/vec.h"
-#include "engine/derivatives/parameter.h"
 #include "engine/derivatives/derive.h"
+#include "engine/derivatives/parameter.h"
 #include "engine/derivatives/parameter_step.h"
 #include "refine.h"
 
