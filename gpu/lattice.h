@@ -104,7 +104,7 @@ INLINE double gpu_shape_double(const struct cpu_lattice *l, const struct cpu_tab
     return shape_at_offset_double(l, shape, dh, dk, dl);
 }
 
-/* ---- tricubic structure factors, as cpu_cubic.h ------------------------------------ */
+/* ---- tricubic structure factors, as cpu_block.h ------------------------------------ */
 
 /* w[i]; an index that is not known to the compiler would put the array into memory. */
 INLINE double gpu_weight(const double w[4], int i)

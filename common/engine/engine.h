@@ -146,7 +146,7 @@ struct engine {
      * them; parameters_parse has taken the names for this experiment.  STATUS_INPUT for bad recipes
      * and for requests that they cannot serve.  The cpu engine's are those of the reference within
      * the same bounds as images, and of the root mean square of a plane; what its loop does not
-     * take (cpu_slopes.h) the reference computes, and very many domains are closed_derive.h's.  The
+     * take (cpu_slopes.h) the reference computes, and very many domains are closed.h's.  The
      * same numbers for any number of threads. NULL for an engine that has no derivatives. */
     enum status (*derive)(struct plan *plan, const struct recipe *recipe,
                           const struct derive_request *request, struct error *e);

@@ -17,7 +17,7 @@
 #include "engine/derivatives/derive.h"
 #include "engine/derivatives/parameter.h"
 #include "engine/engine.h"
-#include "engine/reference/faithful.h"
+#include "engine/reference/recipe_check.h"
 #include "engine/reflections/photons.h"
 #include "fuse.h"
 #include "model/frame.h"

@@ -10,7 +10,7 @@
 #include "base/opt.h"
 #include "base/program.h"
 #include "engine/cpu/threads.h"
-#include "engine/reference/faithful.h"
+#include "engine/reference/recipe_check.h"
 #include "io/images/smv.h"
 #include "io/output/replace.h"
 #include "io/structure_factors/hkl.h"

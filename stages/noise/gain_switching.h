@@ -7,10 +7,9 @@
 
 #include "base/error.h"
 #include "engine/detector/gain_stages.h"
-#include "engine/detector/memory_cells.h"
 #include "model/frame.h"
 
-/* Layouts of a word: engine/detector/gain_stages.h, engine/detector/memory_cells.h. */
+/* Layouts of a word: engine/detector/gain_stages.h. */
 enum words { WORDS_JUNGFRAU, WORDS_AGIPD };
 
 struct gain_switching {

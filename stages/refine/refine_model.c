@@ -7,8 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/vec.h"
-#include "engine/crystal/direct.h"
 #include "engine/derivatives/derive.h"
+#include "engine/derivatives/parameter.h"
 #include "engine/derivatives/parameter_step.h"
 #include "engine/detector/spread.h"
 #include "refine.h"

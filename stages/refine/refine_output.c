@@ -14,7 +14,7 @@
 #include "base/median.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "engine/crystal/direct.h"
+#include "engine/derivatives/parameter.h"
 #include "io/dials/dials.h"
 #include "link/stage_kind.h"
 #include "model/beam.h"

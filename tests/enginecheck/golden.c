@@ -1,7 +1,7 @@
 /* Command lines of nanoBragg. */
 #include "../../stages/nanobragg/nanobragg_options.h"
 #include "check.h"
-#include "engine/reference/faithful.h"
+#include "engine/reference/recipe_check.h"
 
 static double limit_of_crystals(const struct experiment *x)
 {

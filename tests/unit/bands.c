@@ -5,7 +5,7 @@
 
 #include <omp.h>
 
-#include "engine/cpu/bands.h"
+#include "engine/cpu/threads.h"
 
 enum { ROWS_MAX = 5000 };
 

@@ -1,6 +1,6 @@
 /* Bounds of spots in closed form: pixels beyond them are dark, below e^-20 of a spot's brightest.
  */
-#include "engine/closed/closed_bounds.h"
+#include "engine/closed/closed.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -76,7 +76,7 @@ static void bytes_are_those_of_the_cpu_engine(void **state)
                                                .isa = isas[n % 2],
                                                .precision =
                                                    n / 2 % 2 ? PRECISION_DOUBLE : PRECISION_MIXED};
-        if (isa_present(options.isa))
+        if (has_isa(options.isa))
             check_bytes(&cases[n / 4], &options);
     }
 }

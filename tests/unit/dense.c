@@ -73,7 +73,7 @@ static void check(const struct experiment *x, const struct recipe *r, double lim
         mean += (double)reference[i] / (double)count;
     mark_unsteady(x, r, reference, 1e-3 * mean, 1e-6, unsteady);
     for (int i = 0; i < 3; i++) {
-        if (!isa_present(isas[i]))
+        if (!has_isa(isas[i]))
             continue;
         images[i] = run_engine(&engine_cpu, x, r, isas[i], 1 + i);
         const struct verdict v = compare(images[i], reference, unsteady, count);
@@ -162,7 +162,7 @@ static void whole_and_half_indices(void **state)
         float *reference = run_engine(&engine_reference, &x, &r, NULL, 1);
         const double expected = (double)reference[8 * 17 + 8];
         for (int k = 0; k < 3; k++) {
-            if (!isa_present(isas[k]))
+            if (!has_isa(isas[k]))
                 continue;
             float *image = run_engine(&engine_cpu, &x, &r, isas[k], 1);
             const double photons = (double)image[8 * 17 + 8];

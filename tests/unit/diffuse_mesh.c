@@ -1,5 +1,5 @@
 /* Pixels interpolated between the nodes of a mesh. */
-#include "engine/crystal/diffuse_mesh.h"
+#include "engine/crystal/diffuse.h"
 
 #include <math.h>
 

@@ -35,7 +35,7 @@ static inline float *run_engine(const struct engine *engine, const struct experi
 }
 
 /* Whether this processor has the instructions. */
-static inline bool isa_present(const char *isa)
+static inline bool has_isa(const char *isa)
 {
     struct experiment x = {0};
     struct plan *plan;

@@ -60,7 +60,7 @@ static void check_mixed(struct held *h, const struct engine_case *c)
     static const char *const isas[] = {"baseline", "avx2", "avx512", NULL};
     mark_from(h, 1e-6);
     for (const char *const *isa = isas; *isa; isa++) {
-        if (!isa_present(*isa))
+        if (!has_isa(*isa))
             continue;
         float *image = run_engine(&engine_cpu, &h->x, &h->r, *isa, 2);
         const struct verdict v = compare(image, h->reference, h->unsteady, h->count);
@@ -154,7 +154,7 @@ static void engines_agree_with_the_reference(void **state)
         hold_case(&h, &cases[i]);
         check_unmoved(&h, &cases[i]);
         check_mixed(&h, &cases[i]);
-        check_double(&h, &cases[i], isa_present(isas[i % 3]) ? isas[i % 3] : "baseline");
+        check_double(&h, &cases[i], has_isa(isas[i % 3]) ? isas[i % 3] : "baseline");
         drop_case(&h);
     }
 }

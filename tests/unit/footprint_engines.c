@@ -34,7 +34,7 @@ static void engines_agree(void **state)
         uint8_t *unsteady = mem_array(count, 1);
         float *reference = run_engine(&engine_reference, &x, &r, NULL, 2);
         for (int k = 0; k < 4; k++) {
-            if (k < 3 && !isa_present(isas[k]))
+            if (k < 3 && !has_isa(isas[k]))
                 continue;
             float *image = k < 3 ? run_engine(&engine_cpu, &x, &r, isas[k], 1)
                                  : run_engine(&engine_cuda_host, &x, &r, NULL, 2);

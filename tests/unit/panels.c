@@ -94,10 +94,10 @@ static void cuts_change_no_bit(void **state)
     static const char *const isas[] = {"baseline", "avx2", "avx512"};
     for (int i = 0; i < NCASES; i++) {
         check_engine(&cases[i], &engine_reference, NULL, PRECISION_MIXED);
-        for (int j = 0; j < 2 && isa_present(isas[j]); j++)
+        for (int j = 0; j < 2 && has_isa(isas[j]); j++)
             check_engine(&cases[i], &engine_cuda_host, isas[j], PRECISION_MIXED);
         for (int j = 0; j < 3; j++)
-            for (int precision = 0; precision < 2 && isa_present(isas[j]); precision++)
+            for (int precision = 0; precision < 2 && has_isa(isas[j]); precision++)
                 check_engine(&cases[i], &engine_cpu, isas[j], (enum engine_precision)precision);
     }
 }

@@ -283,7 +283,7 @@ static void engines_agree_with_the_reference(void **state)
         run(&reference, &engine_reference, NULL, 2, &wanted);
         for (int k = 0; k < 7; k++) {
             const char *isa = isas[k % 4];
-            if (isa && !isa_present(isa))
+            if (isa && !has_isa(isa))
                 continue;
             open_case(&m, &cases[i]);
             m.second_look = k >= 4;
@@ -371,7 +371,7 @@ static void pixels_are_the_same_with_reflections(void **state)
     static const char *const isas[] = {"baseline", "avx2", "avx512"};
     const struct reflections_wanted wanted = {.least_photons = 1.0};
     for (int i = 0; i < 3 * NCASES; i++) {
-        if (!isa_present(isas[i % 3]))
+        if (!has_isa(isas[i % 3]))
             continue;
         struct made with, without;
         open_case(&with, &cases[i / 3]);

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "engine/closed/closed_loop.h"
+#include "engine/derivatives/derive.h"
 #include "engine/spots/cpu_spots.h"
 #include "engine/spots/shares.h"
 #include "physics/crystal/ensemble.h"
@@ -112,5 +113,42 @@ enum status closed_reflections(const struct closed_kernels *kernels, const struc
                                const struct footprint *f, int threads, const struct recipe *r,
                                const float *pixels, const struct reflections_wanted *wanted,
                                struct reflection_table *table, struct error *e);
+
+/* ---- inside: the pixels of a reflection -----------------------------------------------------
+ *
+ * Which pixels a spot in closed form can light.  A point (f, s) of a panel, in pixels about a
+ * middle one, is y = (1, f, s); its scattering vector for the wave number k is k/n (G y), n = D y,
+ * where the distance from the sample is linearised: D has that of the middle and its slopes, and
+ * the columns of G are those of the place less D along the incident beam.  With the moments'
+ * inverse M, A = G'M G, b = G'M c and C = c M c - r^2 the spot is above its limit r where
+ *
+ *     C A - b b'                           <= 0    for any k: a cone
+ *     k^2 A - k (D b' + b D') + C D D'     <= 0    for one
+ *
+ * as quadratic forms of y.  An extreme of what wave numbers between two light is one of the first,
+ * if that has such a wave number, or one of either of the two.
+ */
+
+/* Narrows a place, a box of pixels that holds all that the spot can light by wave numbers from
+ * per_A[0] to per_A[1]; by whole ENSEMBLE_LANES along fast, so that who looks at so many side by
+ * side sees the same ones.  False where it lights nothing. */
+bool closed_bounds(const struct panel *p, const struct ensemble_spot *spot,
+                   const double incident[3], const double per_A[2], struct closed_place *place);
+
+/* ---- derivatives ----------------------------------------------------------------------------
+ *
+ * Derivatives of images in closed form (closed.h), by differences: four images for each parameter,
+ * one and two steps to either side, of which the error is of the fourth order.  A step is
+ * CLOSED_STEP of the rms width that the narrowest spot has in the parameter.  Planes are within
+ * 2e-5 of their root mean square of those of the reference engine, where that has them.
+ */
+
+#define CLOSED_STEP 0.06
+
+/* As derive of struct engine, for an experiment whose panels stand where the recipe has them.
+ * STATUS_INPUT for parameters of which no steps are taken (parameter_step.h). */
+enum status closed_derive(const struct closed_kernels *kernels, const struct experiment *x,
+                          struct footprint *f, int threads, const struct recipe *r,
+                          const struct derive_request *request, struct error *e);
 
 #endif

@@ -8,7 +8,6 @@
 
 #include "base/isa.h"
 #include "engine/closed/closed.h"
-#include "engine/closed/closed_derive.h"
 #include "engine/crystal/diffuse.h"
 #include "engine/derivatives/cpu_slopes.h"
 #include "engine/engine.h"

@@ -1,18 +1,234 @@
 /*
- * A block of pixels, whatever the precision of its lattices: the sums over layers,
- * subpixels and sources.  A part of the loops of the CPU engine, compiled once per
- * instruction set (ISA = baseline, avx2, avx512); cpu_lattice.h
- * defines add_lattice.  Loops marked "vectorised" must be vectorised by the
- * compiler; scripts/check-vectorised reads its report.  They run over
- * CPU_LANES * n pixels, so that no remainder is left, and over arrays of one struct,
- * so that nothing aliases.
+ * A block of pixels, whatever the precision of its lattices.  First the factors of pixels that do
+ * not depend on a crystal: positions, solid angles, the capture of a sensor layer, the scattering
+ * vector of a source, polarization.  Then tricubic structure factors, and last the sums over
+ * layers, subpixels and sources.  One root and a few divisions a pixel limit the speed of the first
+ * part, 64 loads a pixel and step that of the second.
+ *
+ * A part of the loops of the CPU engine, compiled once per instruction set (ISA = baseline, avx2,
+ * avx512); cpu_lattice.h defines add_lattice.  Loops marked "vectorised" must be vectorised by the
+ * compiler; scripts/check-vectorised reads its report.  They run over CPU_LANES * n pixels, so that
+ * no remainder is left, and over arrays of one struct, so that nothing aliases.
  */
 #ifndef BRAGG_ENGINE_CPU_BLOCK_H
 #define BRAGG_ENGINE_CPU_BLOCK_H
 
+#include <string.h>
+
+#ifdef __FMA__
+#include <immintrin.h>
+#endif
+
 #include "engine/cpu/cpu.h"
-#include "engine/cpu/cpu_pixels.h"
+#include "engine/cpu/cpu_point.h"
 #include "engine/reflections/photons.h"
+#include "physics/crystal/shape_fast.h"
+
+/* ---- factors of pixels ---------------------------------------------------------------------- */
+
+/* Positions of the block's pixels on the flat panel. */
+static void flat_positions(const struct cpu_where *w, int oversample, struct subpixel sub, int n,
+                           struct cpu_scratch *s)
+{
+    const struct panel *p = w->panel;
+    const struct flat_row row = flat_row(p, w->slow, oversample, sub);
+    const int32_t first = (int32_t)w->fast;
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        const struct point at = flat_point(p, &row, first + i);
+        s->x[i] = at.x;
+        s->y[i] = at.y;
+        s->z[i] = at.z;
+    }
+}
+
+/* Moves flat positions onto the sphere. */
+static void curve_positions_faithful(const struct panel *p, const double beam[3], int n,
+                                     struct cpu_scratch *s)
+{
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        const struct point flat = {s->x[i], s->y[i], s->z[i]};
+        const struct point at = curved_point_faithful(p, beam, flat);
+        s->x[i] = at.x;
+        s->y[i] = at.y;
+        s->z[i] = at.z;
+    }
+}
+
+/* Replaces flat positions by those on the sphere. */
+static void curve_positions(const struct cpu_where *w, const double beam[3], int oversample,
+                            struct subpixel sub, int n, struct cpu_scratch *s)
+{
+    const struct panel *p = w->panel;
+    const struct curved_row row = curved_row(p, beam, w->slow, oversample, sub);
+    const int32_t first = (int32_t)w->fast;
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        const struct point at = curved_point(p, &row, first + i);
+        s->x[i] = at.x;
+        s->y[i] = at.y;
+        s->z[i] = at.z;
+    }
+}
+
+/* Positions become unit vectors. */
+static void directions(int n, struct cpu_scratch *s)
+{
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        const struct point at = {s->x[i], s->y[i], s->z[i]};
+        const double inverse = inverse_length(at);
+        s->inverse_airpath[i] = inverse;
+        s->x[i] = at.x * inverse;
+        s->y[i] = at.y * inverse;
+        s->z[i] = at.z * inverse;
+    }
+}
+
+static void solid_angles(const struct panel *p, int n, struct cpu_scratch *s)
+{
+    for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+        s->solid_angle[i] = solid_angle_of(p, s->inverse_airpath[i]);
+}
+
+/* Capture fractions of a sensor layer, see struct cpu_source. */
+static void captures(const struct panel *p, int layer, double absorb, int n, struct cpu_scratch *s)
+{
+    if (p->thickness_m > 0.0)
+        for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+            s->capture[i] = layer_capture(p, layer, absorb, s->x[i], s->y[i], s->z[i]);
+    else
+        for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+            s->capture[i] = 1.0;
+}
+
+static void scattering(const struct cpu_source *source, int n, struct cpu_scratch *s)
+{
+    const double ix = source->incident[0], iy = source->incident[1], iz = source->incident[2];
+    const double scale = source->index_per_m;
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        s->qx[i] = (s->x[i] - ix) * scale;
+        s->qy[i] = (s->y[i] - iy) * scale;
+        s->qz[i] = (s->z[i] - iz) * scale;
+    }
+}
+
+/* 1 for pixels at which dmin keeps the reflections of this source, 0 for others. */
+static void culls(const struct cpu_source *source, int n, struct cpu_scratch *s)
+{
+    const struct cpu_source w = *source;
+    for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+        s->kept[i] = is_culled(&w, s->x[i], s->y[i], s->z[i]) ? 0.0 : 1.0;
+}
+
+/* Kahn's factor of this source (`each`), or of the first one that is not culled. */
+INLINE void polarizations(const struct cpu_source *source, double kahn, bool each, int n,
+                          struct cpu_scratch *s)
+{
+    const struct cpu_source w = *source;
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        const double value = kahn_factor(&w, kahn, s->x[i], s->y[i], s->z[i]);
+        const double first = value * s->kept[i], old = s->polarization[i];
+        s->polarization[i] = each ? value : old == 0.0 ? first : old;
+    }
+}
+
+/* The factors of all terms of this source and subpixel. */
+static void factors(const struct cpu_source *source, const struct sampling *each, int n,
+                    struct cpu_scratch *s)
+{
+    const double weight = source->weight;
+    for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+        s->factor[i] = weight * s->capture[i] * s->kept[i];
+    if (each->each_polarization)
+        for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+            s->factor[i] *= s->polarization[i];
+    if (each->each_solid_angle)
+        for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+            s->factor[i] *= s->solid_angle[i];
+}
+
+/* ---- tricubic structure factors -------------------------------------------------------------
+ *
+ * CPU_LANES pixels at a time: the nodes, limits and polynomial of hkl_tricubic, with the weights of
+ * the four nodes in closed form.  Nodes and weights are prepared across pixels; the sums over the
+ * 64 nodes run over four neighbours along l, a few pixels side by side, always in the same order.
+ */
+
+struct cubic_lanes {
+    alignas(MEM_ALIGNMENT) double h[4][CPU_LANES];  // weights of the nodes along h
+    double k[4][CPU_LANES], l[4][CPU_LANES];
+    int32_t base[CPU_LANES];  // item of the first node; -1: no room for the nodes
+};
+
+/* Nodes and weights of one pixel at indices h, k, l. */
+INLINE void cubic_prepare(const struct cpu_table *t, double h, double k, double l, int lane,
+                          struct cubic_lanes *lanes)
+{
+    const struct cubic_nodes a = cubic_nodes(t, 0, h), b = cubic_nodes(t, 1, k);
+    const struct cubic_nodes c = cubic_nodes(t, 2, l);
+    const int32_t item = (a.first * t->count[1] + b.first) * t->count[2] + c.first;
+    lanes->base[lane] = a.room & b.room & c.room ? item : -1;
+    for (int i = 0; i < 4; i++) {
+        lanes->h[i][lane] = a.weight[i];
+        lanes->k[i][lane] = b.weight[i];
+        lanes->l[i][lane] = c.weight[i];
+    }
+}
+
+/* Four neighbours along l: vectors as written, because compilers take other items together. */
+typedef double four __attribute__((vector_size(32)));
+#ifdef __FMA__
+#define FOUR_FUSED(a, b, c) ((four)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
+#else
+#define FOUR_FUSED(a, b, c) ((a) * (b) + (c))
+#endif
+
+/* Pixels whose sums run side by side, to hide the latency of additions. */
+enum { CUBIC_SIDE = 4 };
+
+/* F in electrons of CUBIC_SIDE pixels from `first`; rubbish where there is no room. */
+INLINE void cubic_sums(const struct cpu_table *t, const struct cubic_lanes *w, int first, double *F)
+{
+    const size_t nk = (size_t)t->count[1], nl = (size_t)t->count[2];
+    four sum[CUBIC_SIDE] = {{0.0}};
+    const double *node[CUBIC_SIDE];
+#pragma GCC unroll 4
+    for (int p = 0; p < CUBIC_SIDE; p++)
+        node[p] = t->F + (w->base[first + p] < 0 ? 0 : w->base[first + p]);
+    for (size_t a = 0; a < 4; a++)
+#pragma GCC unroll 4
+        for (size_t b = 0; b < 4; b++)
+#pragma GCC unroll 4
+            for (int p = 0; p < CUBIC_SIDE; p++) {
+                four F_l;
+                memcpy(&F_l, node[p] + (a * nk + b) * nl, sizeof F_l);
+                const four weight = w->h[a][first + p] * w->k[b][first + p] - (four){0};
+                sum[p] = FOUR_FUSED(weight, F_l, sum[p]);
+            }
+#pragma GCC unroll 4
+    for (int p = 0; p < CUBIC_SIDE; p++) {
+        const int i = first + p;
+        const double low = fused(w->l[0][i], sum[p][0], w->l[1][i] * sum[p][1]);
+        F[i] = low + fused(w->l[2][i], sum[p][2], w->l[3][i] * sum[p][3]);
+    }
+}
+
+/* Tricubic structure factors in electrons of the pixels first .. first + CPU_LANES - 1
+ * for one step, where the box allows it: base[i] of the lanes says so. */
+static void cubic_factors(const struct cpu_table *t, const double *step, int first,
+                          const struct cpu_scratch *s, struct cubic_lanes *lanes,
+                          double F[CPU_LANES])
+{
+    const double c[9] = {step[0], step[1], step[2], step[3], step[4],
+                         step[5], step[6], step[7], step[8]};
+    const double *qx = s->qx + first, *qy = s->qy + first, *qz = s->qz + first;
+    for (int i = 0; i < CPU_LANES; i++)  // vectorised
+        cubic_prepare(t, index_along(c, qx[i], qy[i], qz[i]) * (1.0 / INDEX_SCALE),
+                      index_along(c + 3, qx[i], qy[i], qz[i]) * (1.0 / INDEX_SCALE),
+                      index_along(c + 6, qx[i], qy[i], qz[i]) * (1.0 / INDEX_SCALE), i, lanes);
+    for (int i = 0; i < CPU_LANES; i += CUBIC_SIDE)
+        cubic_sums(t, lanes, i, F);
+}
+
+/* ---- sums over layers, subpixels and sources ------------------------------------------------ */
 
 /* Adds all steps of one lattice to s->total, for the current source and subpixel. */
 static void add_lattice(const struct cpu_job *job, size_t index, int n, struct cpu_scratch *s);

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "engine/cpu/cpu_block.h"
-#include "engine/cpu/cpu_cubic.h"
 #include "engine/spots/cpu_spots.h"
 #include "physics/crystal/shape_fast.h"
 

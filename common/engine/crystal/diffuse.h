@@ -1,6 +1,6 @@
 /*
  * Diffuse halos of a frame (physics/crystal/diffuse.h).  A halo is computed once for each phi step
- * and each pixel, or for the nodes of a mesh of pixels (diffuse_mesh.h):
+ * and each pixel, or for the nodes of a mesh of pixels:
  *
  *   - at the centre of the pixel, in the depth of the sensor that background_point returns,
  *   - for the mean wavelength and the mean direction of the beam; only the absorption in the sensor
@@ -13,8 +13,10 @@
 #ifndef BRAGG_ENGINE_DIFFUSE_H
 #define BRAGG_ENGINE_DIFFUSE_H
 
+#include <math.h>
+#include <stddef.h>
+
 #include "base/error.h"
-#include "engine/crystal/diffuse_loop.h"
 #include "model/experiment.h"
 #include "model/recipe.h"
 
@@ -41,6 +43,45 @@ enum status diffuse_add(struct diffuse *d, const struct recipe *r, int threads, 
 /* The halos of a crystal at real indices, in units of F^2 F_latt^2; 0 beyond the grid. */
 double diffuse_at(const struct diffuse *d, size_t crystal, const double hkl[3]);
 
+/* ---- inside: halos at a point, the loop of diffuse_loop.c ----------------------------------- */
+
+enum {
+    HALO_EDGE = 4,  // nodes along an axis that a point is computed from
+    HALO_NODES = HALO_EDGE * HALO_EDGE * HALO_EDGE
+};
+
+/* The halos of a crystal on the grid of its indices, the last one fastest. */
+struct halo_nodes {
+    size_t step[2];      // from node to node along h and k
+    const float *F_sqr;  // electrons^2
+    const float *X;
+    const float *far;             // what is not summed at the point itself
+    float width[6];               // u = w0 h^2 + w1 k^2 + w2 l^2 + w3 h k + w4 h l + w5 k l
+    const unsigned char *orders;  // that the HALO_NODES nodes from one on need, taken as even
+};
+
+/* What part of a reflection that is d indices away along an axis is summed at the point itself: the
+ * product over the axes. */
+static inline float halo_share(float d)
+{
+    const float left = 2.0f - fabsf(d);
+    return left < 0.0f ? 0.0f : left > 1.0f ? 1.0f : left;
+}
+
+/* Sum over m of F^2 X^m/(m-1)! / (m^2 + u)^2 of all reflections, at the point `at` (0 to 1 along
+ * each axis) of the cube whose corner is 1, 1, 1 nodes from node `first`. */
+typedef float halo_sum(const struct halo_nodes *n, size_t first, const float at[3]);
+
+/* Compiled for one instruction set; every one gives the same bytes. */
+struct diffuse_kernels {
+    halo_sum *sum;
+};
+
+extern const struct diffuse_kernels diffuse_kernels_baseline, diffuse_kernels_avx2,
+    diffuse_kernels_avx512;
+
+/* ---- inside: the grid of a crystal ---------------------------------------------------------- */
+
 /* The grid of a crystal. */
 struct halo {
     int min[3], count[3];  // of nodes
@@ -55,5 +96,36 @@ struct halo {
 enum status halo_open(struct halo *h, const struct crystal *c, double reach, int threads,
                       struct error *e);
 void halo_close(struct halo *h);
+
+/* ---- inside: a mesh of pixels ----------------------------------------------------------------
+ *
+ * Photons that change slowly from pixel to pixel, computed for some of them and interpolated
+ * between: by polynomials of the third order through the four nearest nodes along fast and slow.
+ * Nodes are pixels of the plane that a panel is cut from, so that cuts change nothing.
+ */
+
+enum { MESH_MOST = 8, MESH_POINTS = 4 };
+
+/* What a node has: photons of pixel (fast, slow), which may be a few pixels beside the panel. */
+typedef double mesh_value(const void *context, const struct panel *p, int64_t fast, int64_t slow);
+
+struct mesh {
+    const struct panel *panel;
+    int step;                               // pixels from node to node, 1 .. MESH_MOST
+    int64_t first[2];                       // number of the first node, along fast and slow
+    int64_t count[2];                       // of nodes
+    double weight[MESH_MOST][MESH_POINTS];  // of nodes, by pixels behind the second of them
+    double *values;                         // owned: [count[1]][count[0]]
+};
+
+/* Nodes about the region of interest of a panel; false when memory is out.  mesh_close frees
+ * them. */
+bool mesh_open(struct mesh *m, const struct panel *p, int step, mesh_value *value,
+               const void *context, int threads);
+void mesh_close(struct mesh *m);
+
+/* Into pixels[] those of a row of the region of interest, of which none is negative; room[] holds
+ * m->count[0] numbers. */
+void mesh_row(const struct mesh *m, int64_t slow, double *room, double *pixels);
 
 #endif

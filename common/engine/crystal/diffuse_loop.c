@@ -8,7 +8,7 @@
  * The nodes about it are four layers by h, each of four rows by k of four nodes by l; a layer is in
  * so many vectors, which are loaded row by row.
  */
-#include "engine/crystal/diffuse_loop.h"
+#include "engine/crystal/diffuse.h"
 
 #include <string.h>
 

@@ -32,7 +32,7 @@
  *     same   | . 1 1 0 0 1 |     the key is that of the pixel before
  *     pieces | [ A   ] [ B ]     (key, first pixel, count, photons)
  *
- * shares_sort.c and shares_table.c make the table of reflections from the pieces of all threads.
+ * shares_sort.c and shares.c make the table of reflections from the pieces of all threads.
  */
 #include <math.h>
 #include <string.h>

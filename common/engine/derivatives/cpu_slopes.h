@@ -27,7 +27,7 @@ enum {
 
 #define ANGSTROM_1_M 1e10
 
-/* Sines times this are in the unit of cosines in cpu_slopes_square.h. */
+/* Sines times this are in the unit of cosines in cpu_slopes_lanes.h. */
 #define SLOPES_SQUARE_SINE 0x1.12627ap-3f
 
 /* What terms are summed up to, with g_i = d(F^2 S)/dh_i, vectors in A.  Changes of direct vectors
@@ -93,7 +93,7 @@ struct cpu_slopes_of {
  */
 struct cpu_slopes_gathered {
     alignas(MEM_ALIGNMENT) float sums[SLOPES_KEPT][SLOPES_BLOCK];
-    uint32_t first[3][SLOPES_BLOCK];  // windows of structure factors: see cpu_slopes_window.h;
+    uint32_t first[3][SLOPES_BLOCK];  // windows of structure factors: see cpu_slopes_lanes.h;
                                       // bytes of SLOPES_NO_WINDOW: indices far from all
     float F_sqr[SLOPES_BLOCK];
     size_t terms;  // 0: sums are anything

@@ -1,20 +1,254 @@
 /*
  * Derivatives of SQUARE and GAUSS in mixed precision, LANES pixels at a time through all steps of a
  * lattice: first the slopes of all terms, then one sum after the other, so that each stays in
- * registers.  A part of the loops of cpu_slopes.h, written as vectors.  What bounds it: arithmetic,
- * most of it the shape's.  By rotations and cell a term of SQUARE takes 102 multiplications, most
- * with a sum, 70 sums of their own and a division, for which a core of Zen 5 with AVX-512 needs 51
- * cycles and takes 75; 20 more are what is done once a point and once a pixel, for a still of 10
- * domains.  Of an image all that is 50 multiplications, a division and 43 cycles.
+ * registers.  A part of the loops of cpu_slopes.h, written as vectors.  The formulas are those of
+ * physics/crystal/shape_slopes.h; square_term and gauss_term of slopes_shapes.h are the same in
+ * double precision.
+ *
+ * Arithmetic limits the speed, and most of it is that of the shape.  By rotations and cell a term
+ * of SQUARE takes 102 multiplications, most of them with a sum, 70 sums of their own and a
+ * division. Of the 72 multiplications of the shape alone 30 are those of twelve polynomials.
  */
 #ifndef BRAGG_ENGINE_CPU_SLOPES_LANES_H
 #define BRAGG_ENGINE_CPU_SLOPES_LANES_H
 
+#include <string.h>
+
 #include "engine/cpu/lanes.h"
 #include "engine/derivatives/cpu_slopes.h"
-#include "engine/derivatives/cpu_slopes_gauss.h"
-#include "engine/derivatives/cpu_slopes_square.h"
-#include "engine/derivatives/cpu_slopes_window.h"
+#include "engine/prepared.h"
+#include "physics/fastmath.h"
+
+/* ---- the shape GAUSS -------------------------------------------------------------------- */
+
+/* As exp2_negative_f of numbers in single precision. */
+LANES_INLINE floats lanes_exp2_negative(floats t)
+{
+    const float magic = 0x1.8p23f;
+    const floats limit = floats_of((float)EXP2_LIMIT);
+    const ints lit = (ints)(t <= limit);
+    const floats bounded = floats_select(lit, t, limit), n = (bounded + magic) - magic;
+    const floats f = n - bounded;
+    floats p = floats_fused(floats_of(0x1.41d332p-13f), f, floats_of(0x1.5f456ap-10f));
+    p = floats_fused(p, f, floats_of(0x1.3b2dbcp-7f));
+    p = floats_fused(p, f, floats_of(0x1.c6aed4p-5f));
+    p = floats_fused(p, f, floats_of(0x1.ebfbdap-3f));
+    p = floats_fused(p, f, floats_of(0x1.62e430p-1f));
+    p = floats_fused(p, f, floats_of(1.0f));
+    const words power = (words)(127 + EXP2_BIAS - ints_of_floats(n));
+    return (floats)((ints)(p * (floats)(power << 23)) & lit);
+}
+
+/* V^2 exp(-2 fudge R/0.63), R = sum (N_i d_i)^2, from 2 d_i: slopes of F S by indices, over cells
+ * along the axis, and what is added to sums: F S, its slopes by cells and by fudge. */
+LANES_INLINE void gauss_lanes(const struct cpu_slopes_lattice *l, const floats d[3], floats F,
+                              bool cells, floats by_index[3], floats *value, floats by_N[3],
+                              floats *by_fudge)
+{
+    const double volume = l->N[0] * l->N[1] * l->N[2], steep = 2.0 * l->fudge / 0.63;
+    const float top = (float)(volume * volume * 0x1p-100), exponent = (float)(steep * M_LOG2E);
+    const float half[3] = {(float)(l->N[0] / 2.0), (float)(l->N[1] / 2.0), (float)(l->N[2] / 2.0)};
+    const floats x[3] = {d[0] * half[0], d[1] * half[1], d[2] * half[2]};
+    const floats R = floats_fused(x[0], x[0], floats_fused(x[1], x[1], x[2] * x[2]));
+    const floats one = lanes_exp2_negative(R * exponent) * top * F;
+    const floats lean = one * (float)-steep, slope = lean + lean;
+    *value += one;
+    *by_fudge = floats_fused(R * (float)(-2.0 / 0.63), one, *by_fudge);
+    for (int i = 0; i < 3; i++) {
+        by_index[i] = slope * x[i];
+        if (cells)
+            by_N[i] = floats_fused(floats_fused(lean * x[i], x[i], one), floats_of(1.0f / half[i]),
+                                   by_N[i]);
+    }
+}
+
+/* ---- the shape SQUARE ------------------------------------------------------------------- */
+
+#define LANES_NEAREST 0x1.8p24f  // of even numbers
+
+/* sin(pi d)/(pi d), and cos(pi d) less that, from y = (2 d)^2, |d| <= 1/2, both times constants:
+ * relative errors 7e-8 and 3e-7 before rounding.  The cosine is their sum, the first one times
+ * SLOPES_SQUARE_SINE.  Both are products of quadratics, three of which differ by a constant less y
+ * in this unit, so that two additions make one of another. */
+LANES_INLINE void lanes_waves(floats y, floats *sine, floats *lean)
+{
+    const floats first = floats_fused(y + floats_of(-0x1.bf3df8p+3f), y, floats_of(0x1.400850p+5f));
+    const floats second = first + (floats_of(0x1.942b7cp+7f) - y);
+    const floats third = second + (floats_of(-0x1.767e0cp+6f) - y);
+    *sine = first * second;
+    *lean = ((y + floats_of(-0x1.cc062ep+2f)) * y) * third;
+}
+
+/* What sigma = sin(pi N d)/(N sin(pi d)) is made of along one axis: N d is a whole number n and a
+ * fraction t. */
+struct lanes_grating {
+    floats above, below;   // numerator and denominator
+    floats across, along;  // across - sigma along is the slope of sigma by d, times below/N
+    floats by_N;           // that of N sigma by N, times below/N, up to the numerator's sign
+};
+
+/* `d` is twice the offset and not 0.  The slope has cosines of both angles, which at a spot, where
+ * n is 0, differ from 1 by as much as they tell: there their sines are left out, which cancel. */
+LANES_INLINE void lanes_grating(floats d, float N, bool cells, struct lanes_grating *g)
+{
+    const floats x = d * N, sine = floats_of(SLOPES_SQUARE_SINE);
+    const floats n = (x + LANES_NEAREST) - LANES_NEAREST, t = floats_fused(floats_of(N), d, -n);
+    floats sine_d, lean_d, sine_t, lean_t;
+    lanes_waves(d * d, &sine_d, &lean_d);
+    lanes_waves(t * t, &sine_t, &lean_t);
+    const lanes_mask beside = lanes_nonzero(n);
+    g->above = t * sine_t;
+    g->below = x * sine_d;
+    g->across = floats_fused_where(beside, sine_t, sine, lean_t);
+    g->along = floats_fused_where(beside, sine_d, sine, lean_d);
+    if (cells)
+        g->by_N = floats_fused(sine_t, sine, lean_t) * d;
+}
+
+/* Slopes of F S by indices, and what is added to sums: F S, its slopes by cells; all over the
+ * square of the number of cells, and slopes by indices over cells along the axis besides; slopes
+ * lack a constant of cpu_slopes.h.  Of a single cell along an axis they are rubbish.  One division:
+ * products of the numerators, of the denominators and of both take the place of quotients. */
+LANES_INLINE void square_lanes(const struct lanes_grating axes[3], floats F, bool cells,
+                               floats by_index[3], floats *value, floats by_N[3])
+{
+    const struct lanes_grating x = axes[0], y = axes[1], z = axes[2];
+    const floats below = x.below * y.below, above = x.above * y.above;
+    const floats inverse = 1.0f / (below * z.below), product = above * z.above * inverse;
+    const floats part = F * product, slope = (part + part) * inverse;
+    const floats e0 = y.above * z.above, e1 = x.above * z.above;
+    const floats b0 = y.below * z.below * x.along, b1 = x.below * z.below * y.along;
+    *value = floats_fused(part, product, *value);
+    by_index[0] = slope * floats_fused(-product, b0, e0 * x.across);
+    by_index[1] = slope * floats_fused(-product, b1, e1 * y.across);
+    by_index[2] = slope * floats_fused(-product, below * z.along, above * z.across);
+    if (!cells)
+        return;
+    by_N[0] = floats_fused(slope * e0, x.by_N, by_N[0]);
+    by_N[1] = floats_fused(slope * e1, y.by_N, by_N[1]);
+    by_N[2] = floats_fused(slope * above, z.by_N, by_N[2]);
+}
+
+/* ---- windows of structure factors -------------------------------------------------------
+ *
+ * Neighbouring pixels see the same few reflections, and so do the steps of a lattice, which differ
+ * by little.  The structure factors of a window of two by two by WINDOW_L reflections are kept in a
+ * register, from which a shuffle takes them.  A step that leaves the window gets a new one. */
+
+enum { WINDOW_L = LANES >= 8 ? LANES / 4 : 1 };  // a power of two; 1: there is no shuffle
+
+/* Whether any bit is set. */
+LANES_INLINE bool words_any(words v)
+{
+#if defined(__AVX512F__)
+    return _mm512_test_epi32_mask((__m512i)v, (__m512i)v) != 0;
+#elif defined(__AVX2__)
+    return !_mm256_testz_si256((__m256i)v, (__m256i)v);
+#else
+    uint32_t bits = 0;
+    for (int i = 0; i < LANES; i++)
+        bits |= v[i];
+    return bits != 0;
+#endif
+}
+
+/* Items at[i] < LANES of a vector. */
+LANES_INLINE floats floats_shuffled(floats from, words at)
+{
+#if defined(__AVX512F__)
+    return (floats)_mm512_permutexvar_ps((__m512i)at, (__m512)from);
+#elif defined(__AVX2__)
+    return (floats)_mm256_permutevar8x32_ps((__m256)from, (__m256i)at);
+#else
+    floats v;
+    for (int i = 0; i < LANES; i++)
+        v[i] = from[at[i]];
+    return v;
+#endif
+}
+
+struct lanes_window {
+    words first[3];  // indices of its first reflection
+    floats F_sqr;    // l fastest, then k, h
+};
+
+/* That of pixels i .. i + LANES - 1: they are much the same from point to point. */
+LANES_INLINE struct lanes_window lanes_window_load(const struct cpu_slopes_gathered *g, int i)
+{
+    const struct lanes_window w = {
+        {words_load(g->first[0] + i), words_load(g->first[1] + i), words_load(g->first[2] + i)},
+        floats_load(g->F_sqr + i),
+    };
+    return w;
+}
+
+LANES_INLINE void lanes_window_store(struct cpu_slopes_gathered *g, int i, struct lanes_window w)
+{
+    floats_store(g->F_sqr + i, w.F_sqr);
+    for (int k = 0; k < 3; k++)
+        words_store(g->first[k] + i, w.first[k]);
+}
+
+/* As table_slot. */
+LANES_INLINE words lanes_slot(const struct cpu_table *t, const words whole[3])
+{
+    const words a = whole[0] - (uint32_t)t->min[0], b = whole[1] - (uint32_t)t->min[1];
+    const words c = whole[2] - (uint32_t)t->min[2];
+    const uint32_t nb = (uint32_t)t->count[1], nc = (uint32_t)t->count[2];
+    const words inside = (words)(a < (uint32_t)t->count[0]) & (words)(b < nb) & (words)(c < nc);
+    return (((a * nb + b) * nc + c) & inside) | ((uint32_t)t->default_slot & ~inside);
+}
+
+/* Where the reflections of the window are that begins with the least of the outer lanes' indices:
+ * items of the table; false where it reaches beyond the table. */
+LANES_INLINE bool window_place(const struct cpu_table *t, const words whole[3], uint32_t first[3],
+                               uint32_t *slot)
+{
+    static const uint32_t size[3] = {2, 2, WINDOW_L};
+    uint32_t at[3];
+    bool inside = true;
+    for (int i = 0; i < 3; i++) {
+        const int32_t one = (int32_t)whole[i][0], other = (int32_t)whole[i][LANES - 1];
+        first[i] = (uint32_t)(one < other ? one : other);
+        at[i] = first[i] - (uint32_t)t->min[i];
+        const uint32_t count = (uint32_t)t->count[i];
+        inside = inside && count >= size[i] && at[i] <= count - size[i];
+    }
+    *slot = (at[0] * (uint32_t)t->count[1] + at[1]) * (uint32_t)t->count[2] + at[2];
+    return inside;
+}
+
+/* A window for these indices, if there is one. */
+LANES_INLINE void window_move(const struct cpu_table *t, const words whole[3],
+                              struct lanes_window *w)
+{
+    float known[LANES] = {0};
+    uint32_t first[3], slot;
+    if (!window_place(t, whole, first, &slot))
+        return;
+    for (uint32_t i = 0; i < 4; i++)
+        memcpy(known + WINDOW_L * i,
+               t->F_sqr + slot + (i / 2 * (uint32_t)t->count[1] + i % 2) * (uint32_t)t->count[2],
+               WINDOW_L * sizeof *known);
+    for (int i = 0; i < 3; i++)
+        w->first[i] = (words){0} + first[i];
+    w->F_sqr = floats_load(known);
+}
+
+/* Squared structure factors of the reflections whole[]. */
+LANES_INLINE floats lanes_look_up(const struct cpu_table *t, const words whole[3],
+                                  struct lanes_window *w)
+{
+    if (WINDOW_L == 1)
+        return floats_gather(t->F_sqr, lanes_slot(t, whole));
+    const words h = whole[0] - w->first[0], k = whole[1] - w->first[1], l = whole[2] - w->first[2];
+    if (__builtin_expect(!words_any(((h | k) & ~1u) | (l & ~(WINDOW_L - 1u))), 1))
+        return floats_shuffled(w->F_sqr, (h * 2u | k) * WINDOW_L | l);
+    window_move(t, whole, w);
+    return floats_gather(t->F_sqr, lanes_slot(t, whole));
+}
+
+/* ---- terms ------------------------------------------------------------------------------ */
 
 /* What is asked for; constants where the loop is called, but for the last. */
 struct lanes_kind {

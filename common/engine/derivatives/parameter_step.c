@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/vec.h"
-#include "engine/crystal/direct.h"
+#include "engine/derivatives/parameter.h"
 #include "engine/derivatives/slopes.h"
 #include "model/beam.h"
 #include "model/recipe.h"

@@ -1,9 +1,15 @@
+/*
+ * Detectors that switch their gain: the maps of their pixels, and their words; then memory cells,
+ * which keep what such a pixel reads.
+ */
 #include "engine/detector/gain_stages.h"
 
 #include <math.h>
 
 #include "base/alloc.h"
 #include "base/rng.h"
+
+/* ---- gain stages ---------------------------------------------------------------------------- */
 
 static const int BITS[GAIN_STAGES] = {0, 1, 3};
 
@@ -92,4 +98,158 @@ void gain_stages_read(const struct gain_stages *g, double energy_keV, double rea
     for (int i = 0; i < count; i++)
         c->value[i] = read_pixel(g, (size_t)(c->first + i), c->value[i] * energy_keV,
                                  readout_adu > 0.0 ? readout_adu * c->deviate[i] : 0.0, cut);
+}
+
+/* ---- memory cells --------------------------------------------------------------------------- */
+
+/* Standard deviations of the gain, ADU: from pixel to pixel, cell to cell, frame to frame. */
+#define LEVEL_PIXEL_ADU 100.0
+#define LEVEL_CELL_ADU 30.0
+#define LEVEL_NOISE_ADU 30.0
+
+/* What a cell has of its own: a pedestal of each stage, and then this. */
+enum { CELL_LEVEL = GAIN_STAGES, CELL_KINDS };
+
+static struct noise_key cell_key(const struct memory_cells *m, uint64_t cell, int kind)
+{
+    return (struct noise_key){m->seed, cell * CELL_KINDS + (uint64_t)kind, RNG_MEMORY_CELL};
+}
+
+/* Deviates of a chunk of `count` pixels from `first` on; returns how many it has. */
+static int draw(const struct memory_cells *m, struct noise_key key, int64_t first, int64_t count,
+                struct noise_chunk *c)
+{
+    const int pixels = count - first < NOISE_CHUNK ? (int)(count - first) : NOISE_CHUNK;
+    c->first = first;
+    c->blocks = (pixels + NOISE_BATCH - 1) / NOISE_BATCH * (NOISE_BATCH / NOISE_BLOCK);
+    m->kernels->normals(&key, c);
+    return pixels;
+}
+
+enum status memory_cells_make(struct memory_cells *m, int64_t count, int threads, struct error *e)
+{
+    const struct noise_key key = {m->seed, 2 * GAIN_STAGES, RNG_GAIN};
+    m->kernels = noise_kernels_choose(NULL, e);
+    if (!m->kernels)
+        return STATUS_FAILED;
+    m->shift_adu = mem_array((size_t)count, sizeof *m->shift_adu);
+    if (!m->shift_adu)
+        return error_memory(e, "levels of gain");
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t first = 0; first < count; first += NOISE_CHUNK) {
+        struct noise_chunk c;
+        const int pixels = draw(m, key, first, count, &c);
+        for (int i = 0; i < pixels; i++)
+            m->shift_adu[first + i] = (float)(LEVEL_PIXEL_ADU * c.deviate[i]);
+    }
+    return STATUS_OK;
+}
+
+void memory_cells_free(struct memory_cells *m)
+{
+    mem_free(m->shift_adu);
+    *m = (struct memory_cells){0};
+}
+
+static double within_adc(double adu)
+{
+    return fmin(fmax(adu, 0.0), GAIN_STAGES_ADC_MAX);
+}
+
+/* Of a pixel and cell; as the files have it. */
+static float pedestal_of(const struct memory_cells *m, int stage, int64_t pixel, double deviate)
+{
+    const double adu = (double)m->stages->pedestal[stage][pixel] + m->spread_adu * deviate;
+    return (float)within_adc(adu);
+}
+
+/* How far the levels of a pixel and cell are from the average ones. */
+static double shift_of(const struct memory_cells *m, int64_t pixel, double deviate)
+{
+    return (double)m->shift_adu[pixel] + LEVEL_CELL_ADU * deviate;
+}
+
+/* What pixels of a chunk read, and the stages that they are in: -1 for those yet to be read. */
+struct reading {
+    double keV[NOISE_CHUNK], noise_adu[NOISE_CHUNK], analog[NOISE_CHUNK];
+    int8_t stage[NOISE_CHUNK];
+    int left;  // of -1
+};
+
+static void read_stage(const struct memory_cells *m, int stage, const struct noise_chunk *c,
+                       int count, struct reading *r, struct noise_cut *cut)
+{
+    const bool last = stage + 1 == GAIN_STAGES;
+    for (int i = 0; i < count; i++) {
+        if (r->stage[i] >= 0)
+            continue;
+        const int64_t pixel = c->first + i;
+        const double gain = (double)m->stages->gain[stage][pixel];
+        const double adc = (double)pedestal_of(m, stage, pixel, c->deviate[i]) + gain * r->keV[i];
+        if (!last && gain_stages_leaves(m->stages, gain, adc))
+            continue;
+        const double whole = floor(adc + r->noise_adu[i] + 0.5);
+        cut->saturated += last && (gain > 0.0 ? whole >= GAIN_STAGES_ADC_MAX : whole <= 0.0);
+        r->analog[i] = within_adc(whole);
+        r->stage[i] = (int8_t)stage;
+        r->left--;
+    }
+}
+
+/* Puts the gain above what was read. */
+static void join(const struct memory_cells *m, const struct cell_frame *f, const struct reading *r,
+                 struct noise_chunk *c, int count)
+{
+    const struct noise_key cell = cell_key(m, f->cell, CELL_LEVEL);
+    double gain[NOISE_CHUNK];
+    m->kernels->normals(&cell, c);
+    for (int i = 0; i < count; i++)
+        gain[i] = m->level_adu[r->stage[i]] + shift_of(m, c->first + i, c->deviate[i]);
+    m->kernels->normals(&(struct noise_key){f->seed, f->id, RNG_GAIN_LEVEL}, c);
+    for (int i = 0; i < count; i++) {
+        const double whole = floor(gain[i] + LEVEL_NOISE_ADU * c->deviate[i] + 0.5);
+        c->value[i] = within_adc(whole) * (1 << MEMORY_CELLS_SHIFT) + r->analog[i];
+    }
+}
+
+void memory_cells_read(const struct memory_cells *m, const struct cell_frame *f,
+                       struct noise_chunk *c, int count, struct noise_cut *cut)
+{
+    struct reading r = {.left = count};
+    for (int i = 0; i < count; i++) {
+        r.keV[i] = c->value[i] * f->energy_keV;
+        r.noise_adu[i] = f->readout_adu > 0.0 ? f->readout_adu * c->deviate[i] : 0.0;
+        r.stage[i] = -1;
+    }
+    for (int stage = 0; stage < GAIN_STAGES && r.left; stage++) {
+        const struct noise_key key = cell_key(m, f->cell, stage);
+        m->kernels->normals(&key, c);
+        read_stage(m, stage, c, count, &r, cut);
+    }
+    join(m, f, &r, c, count);
+}
+
+void memory_cells_pedestals(const struct memory_cells *m, int stage, uint64_t cell, float *to,
+                            int64_t count, int threads)
+{
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t first = 0; first < count; first += NOISE_CHUNK) {
+        struct noise_chunk c;
+        const int pixels = draw(m, cell_key(m, cell, stage), first, count, &c);
+        for (int i = 0; i < pixels; i++)
+            to[first + i] = pedestal_of(m, stage, first + i, c.deviate[i]);
+    }
+}
+
+void memory_cells_thresholds(const struct memory_cells *m, int stage, uint64_t cell, float *to,
+                             int64_t count, int threads)
+{
+    const double middle = 0.5 * (m->level_adu[stage - 1] + m->level_adu[stage]);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t first = 0; first < count; first += NOISE_CHUNK) {
+        struct noise_chunk c;
+        const int pixels = draw(m, cell_key(m, cell, CELL_LEVEL), first, count, &c);
+        for (int i = 0; i < pixels; i++)
+            to[first + i] = (float)(middle + shift_of(m, first + i, c.deviate[i]));
+    }
 }

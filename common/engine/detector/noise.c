@@ -1,19 +1,72 @@
+/*
+ * Noise of a frame: chunks of pixels go to threads, and each passes through all effects in the
+ * order of noise.h.
+ */
+#define FASTMATH_UNFUSED
 #include "engine/detector/noise.h"
 
 #include <math.h>
-#include <string.h>
-
 #include <omp.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/crc32c.h"
 #include "engine/detector/dead_time.h"
 #include "engine/detector/gain_stages.h"
-#include "engine/detector/memory_cells.h"
-#include "engine/detector/noise_bad.h"
 #include "engine/detector/noise_loop.h"
+#include "engine/detector/noise_pixel.h"
 #include "engine/detector/spread.h"
 #include "engine/reflections/photons.h"
+
+/* ---- pixels that do not read what falls on them --------------------------------------------- */
+
+/* The first of n->bad that is no earlier pixel than `pixel`. */
+static size_t first_from(const struct noise *n, int64_t pixel)
+{
+    size_t low = 0, high = n->nbad;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (n->bad[middle].pixel < pixel)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Whether no light reaches the counter of a pixel. */
+static bool is_dead(const struct noise *n, int64_t pixel)
+{
+    const size_t i = first_from(n, pixel);
+    return i < n->nbad && n->bad[i].pixel == pixel && n->bad[i].dead;
+}
+
+static double own_counts(const struct noise *n, const struct noise_key *key,
+                         const struct bad_pixel *b)
+{
+    const double mean = (double)b->dark;
+    const uint32_t pixel = (uint32_t)b->pixel;
+    if (!n->poisson || mean <= 0.0)
+        return mean;
+    return b->dark < (float)POISSON_SMALL_MEAN
+               ? noise_count_small(key, pixel, mean, poisson_table())
+               : noise_count_large(key, pixel, mean);
+}
+
+/* Those of n->bad in the `count` pixels of *c, which hold photons: the dead forget theirs, all get
+ * counts of their own, drawn for this frame if n->poisson. */
+static void read_bad(const struct noise *n, uint64_t seed, uint64_t id, struct noise_chunk *c,
+                     int count)
+{
+    const struct noise_key key = {seed, id, RNG_DARK};
+    for (size_t i = first_from(n, c->first); i < n->nbad && n->bad[i].pixel < c->first + count;
+         i++) {
+        double *value = &c->value[n->bad[i].pixel - c->first];
+        *value = (n->bad[i].dead ? 0.0 : *value) + own_counts(n, &key, &n->bad[i]);
+    }
+}
+
+/* ---- frames --------------------------------------------------------------------------------- */
 
 enum { SUM_BYTES = 1 << 14 };  // that are summed up at once, while they are in the cache
 
@@ -142,7 +195,7 @@ static void read_out(const struct noise_plan *p, uint64_t seed, uint64_t id, str
 {
     const struct noise *n = &p->noise;
     const int count = chunk_pixels(p, c->first);
-    noise_bad_read(n, seed, id, c, count);
+    read_bad(n, seed, id, c, count);
     if (n->dead_time)
         dead_time_count(n->dead_time, &p->missed, p->kernels, !n->poisson, seed, id, c, count);
     if (n->readout_adu > 0.0)
@@ -251,7 +304,7 @@ void noise_pixels(const struct noise_plan *p, const uint32_t *pixels, float *val
     for (size_t i = 0; i < count; i++) {
         if (p->sensitivity)
             values[i] *= p->sensitivity[pixels[i]];
-        if (noise_bad_is_dead(n, pixels[i]))
+        if (is_dead(n, pixels[i]))
             values[i] = 0.0f;
     }
 }

@@ -8,7 +8,6 @@
  *   bad pixels                                        dead ones 0, hot ones + Poisson of their own
  *   counts that are missed                            engine/detector/dead_time.h
  *   * gain + offset + readout N                       electronics; engine/detector/gain_stages.h
- *                                                     and engine/detector/memory_cells.h
  *   rounded to the nearest whole ADU (halves up), clipped to 0..saturation
  *
  * N is a normal deviate of its own each time.  All random numbers are keyed by

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/isa.h"
 #include "base/portable_math.h"
 #include "base/rng.h"
 #include "model/frame.h"
@@ -99,6 +100,11 @@ struct noise_kernels {
 extern const struct noise_kernels noise_kernels_baseline, noise_kernels_avx2, noise_kernels_avx512;
 
 /* The kernels called `isa`, or the best for NULL; NULL with STATUS_USAGE in *e. */
-const struct noise_kernels *noise_kernels_choose(const char *isa, struct error *e);
+static inline const struct noise_kernels *noise_kernels_choose(const char *isa, struct error *e)
+{
+    static const struct noise_kernels *const all[ISA_COUNT] = ISA_TABLE(noise_kernels_);
+    enum isa at;
+    return isa_choose(&at, isa, e) ? NULL : all[at];
+}
 
 #endif

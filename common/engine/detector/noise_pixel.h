@@ -10,11 +10,25 @@
 #error "define FASTMATH_UNFUSED before anything is included"
 #endif
 
-#ifdef __CUDACC__
-#include "engine/detector/noise_inverse.h"
-#endif
 #include "engine/detector/noise_loop.h"
 #include "physics/noise/poisson.h"
+
+/* Inverses of counts, for searches through probabilities: a table is faster than a division, on a
+ * card in the memory that all threads read at once. */
+enum { INVERSES = POISSON_NEAR_END + 8 };  // and ends of vectors
+
+/* 1/k. */
+#ifdef __CUDACC__
+__constant__
+#endif
+    static const float count_inverse[INVERSES] = {
+#define I(k) 1.0f / (k)
+#define I10(k) \
+    I(k), I(k + 1), I(k + 2), I(k + 3), I(k + 4), I(k + 5), I(k + 6), I(k + 7), I(k + 8), I(k + 9)
+        0.0f, I10(1), I10(11), I10(21), I10(31), I10(41),
+#undef I10
+#undef I
+};
 
 /* More than a sum of probabilities in single precision can be off by: three roundings of
  * 2^-24 a term, so 3 POISSON_NEAR_MEAN of them on the average, 1.5e-6; 0.3e-6 of e^-mean, 0.7e-6 of
@@ -86,7 +100,7 @@ HD int32_t noise_whole_exactly(const struct noise_key *key, uint32_t pixel, uint
 HD float inverse_of_count(int32_t k)
 {
 #ifdef __CUDA_ARCH__
-    return inverse[k];
+    return count_inverse[k];
 #else
     return 1.0f / (float)k;
 #endif

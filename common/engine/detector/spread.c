@@ -7,7 +7,6 @@
 
 #include "base/alloc.h"
 #include "base/isa.h"
-#include "engine/detector/spread_loop.h"
 
 enum { TERMS_MAX = 48 };  // no profile needs as many
 

@@ -3,7 +3,7 @@
  * so all give the same bytes.  What bounds them: loads from the first cache, two for
  * every addition of a pair.
  */
-#include "engine/detector/spread_loop.h"
+#include "engine/detector/spread.h"
 
 #include "base/isa.h"
 

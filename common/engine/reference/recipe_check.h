@@ -3,6 +3,7 @@
 #define BRAGG_ENGINE_RECIPE_CHECK_H
 
 #include "base/error.h"
+#include "base/vec.h"
 #include "engine/engine.h"
 #include "model/experiment.h"
 #include "model/recipe.h"
@@ -32,5 +33,35 @@ double recipe_lattice_ratio(const struct recipe *r, size_t index);
 /* Factor on the terms of lattice `index` in a sum that is divided by the steps of
  * lattice 0 in the end: its weight, and the ratio of the steps. */
 double recipe_lattice_scale(const struct recipe *r, size_t index);
+
+/* STATUS_USAGE, in one line, if a faithful image depends on a quirk of nanoBragg's loop and the
+ * engine of this name does not repeat it: factors on the running sum, the capture of the last
+ * layer, the cell kept at phi 0, interpolation that ends at the first miss, water counted twice.
+ * Physical experiments and the engine "reference" always pass. */
+enum status faithful_check(const struct experiment *x, const struct recipe *r, const char *engine,
+                           struct error *e);
+
+/* ---- The beam of a frame as one: the mean of its sources by their weights. ---- */
+
+struct mean_beam {
+    double incident[3];         // unit vector of propagation
+    double weight, weighted_m;  // sums of weights, and of wavelengths times these
+    size_t count;
+};
+
+static inline struct mean_beam mean_beam(const struct experiment *x, const struct recipe *r)
+{
+    const struct source *sources = r->nsources ? r->sources : x->beam.sources;
+    struct mean_beam b = {.count = r->nsources ? r->nsources : x->beam.nsources};
+    double sum[3] = {0};
+    for (size_t i = 0; i < b.count; i++) {
+        b.weight += sources[i].weight;
+        b.weighted_m += sources[i].weight * sources[i].wavelength_m;
+        for (int k = 0; k < 3; k++)
+            sum[k] -= sources[i].weight * sources[i].direction[k];
+    }
+    (void)vec_unit(sum, b.incident);
+    return b;
+}
 
 #endif

@@ -82,11 +82,6 @@ bool footprint_spread(const struct footprint *f, const struct lit_pixel *lit, si
 /* Frees and sets the pointer to NULL. */
 void footprint_destroy(struct footprint **f);
 
-/* Inside: the passes of panel `index` for f->lit; after an error, too, footprint_panel_free frees
- * them. */
-enum status footprint_panel_make(struct footprint *f, size_t index, struct error *e);
-void footprint_panel_free(struct footprint_panel *p);
-
 /* The number of a row or column of nodes, of `count`, that stands for `at`, which may lie beyond
  * the panel. */
 static inline int64_t footprint_within(int64_t at, int64_t count)
@@ -98,5 +93,25 @@ static inline int64_t footprint_within(int64_t at, int64_t count)
  * the panel are like those at its edge. */
 bool footprint_pass_acts(const struct footprint_panel *p, const struct footprint_pass *pass,
                          int64_t column, int64_t last_column, int64_t row, int64_t last_row);
+
+/* ---- inside: what footprint_tiles.c and the loop of footprint_loop.c share ------------------ */
+
+/* One row of pixels in one pass. */
+struct footprint_row {
+    const float *in;      // spans x FOOTPRINT_NODE pixels
+    int64_t spans;        // from node to node
+    const float *weight;  // of spans + 1 nodes, reach + 1 each
+    int reach;
+    float *const *before, *const *after;  // [reach + 1]: pixel 0 of the rows n steps away, shifted
+                                          // by n steps; before[0] is not used
+};
+
+/* The loop, compiled for one instruction set; every one gives the same bytes. */
+struct footprint_kernels {
+    void (*row)(const struct footprint_row *r);
+};
+
+extern const struct footprint_kernels footprint_kernels_baseline, footprint_kernels_avx2,
+    footprint_kernels_avx512;
 
 #endif

@@ -2,10 +2,9 @@
  * The loop of the footprint, compiled once per instruction set.  Nothing is fused, so all give
  * the same bytes.  What bounds it: loads and stores of the first cache, two and one for each sum.
  */
-#include "engine/reflections/footprint_loop.h"
+#include "engine/reflections/footprint.h"
 
 #include "base/isa.h"
-#include "engine/reflections/footprint.h"
 
 enum { SPAN = FOOTPRINT_NODE };
 

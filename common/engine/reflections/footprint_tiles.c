@@ -7,7 +7,6 @@
 #include "base/alloc.h"
 #include "base/isa.h"
 #include "engine/reflections/footprint.h"
-#include "engine/reflections/footprint_loop.h"
 #include "engine/reflections/photons.h"
 #include "physics/detector/pixel.h"
 

@@ -71,25 +71,13 @@ static bool share_frame(const struct look *l, int threads, struct share_list *li
     return good;
 }
 
-static shares_kernel *const KERNELS[ISA_COUNT] = ISA_TABLE(cpu_shares_);
-
-bool cpu_shares_of_pixel(const struct cpu_job *job, int64_t pixel, struct cpu_shares *s,
-                         struct share_list *list)
-{
-    const struct panel *p = job->x->panels;
-    while (!panel_holds(p, pixel))
-        p++;
-    const int64_t at = pixel - p->first_pixel;
-    const struct cpu_where where = {p, at % p->fast_pixels, at / p->fast_pixels, 1};
-    return KERNELS[isa_best()](job, &where, s, list);
-}
-
 enum status cpu_reflections(const struct experiment *x, const struct cpu_table *tables,
                             const struct footprint *f, const char *isa, int threads,
                             const struct recipe *recipe, const float *pixels,
                             const struct reflections_wanted *wanted, struct reflection_table *table,
                             struct error *e)
 {
+    static shares_kernel *const all[ISA_COUNT] = ISA_TABLE(cpu_shares_);
     const size_t rows = (size_t)experiment_rows(x);
     enum isa at;
     struct cpu_job job;
@@ -98,7 +86,7 @@ enum status cpu_reflections(const struct experiment *x, const struct cpu_table *
     enum status status = cpu_job_open(&job, x, tables, recipe, e);
     struct share_list *lists = status ? NULL : shares_open(rows);
     const bool spread = f && f->is_seen;
-    const struct look look = {KERNELS[at], &job, spread ? f->photons : pixels};
+    const struct look look = {all[at], &job, spread ? f->photons : pixels};
     const bool good = lists && share_frame(&look, threads, lists);
     const struct shares shares = {.x = x,
                                   .recipe = recipe,

@@ -1,9 +1,9 @@
 /*
  * Inside the CPU engine: what each reflection gives to each pixel, see shares.h.  The dense loop
- * keeps it while it computes a frame, see dense_reflections.h.  For frames that it does not
- * compute, and where nobody said before that reflections are wanted, here is a second look at the
- * pixels that are not dark.  Steps of a pixel mostly have one or two nearest indices, for which
- * sums run; one of them is put away when another index comes.
+ * keeps these shares while it computes a frame, see dense_reflections.h.  For frames of other
+ * loops, and if reflections were not requested before the frame was computed, a second pass over
+ * the illuminated pixels computes the shares here.  The steps of a pixel mostly have one or two
+ * nearest indices, for which sums run; one of these sums is put away when another index comes.
  */
 #ifndef BRAGG_ENGINE_CPU_SHARES_H
 #define BRAGG_ENGINE_CPU_SHARES_H
@@ -46,10 +46,6 @@ struct cpu_shares {
 CPU_DECLARE_SHARES(baseline);
 CPU_DECLARE_SHARES(avx2);
 CPU_DECLARE_SHARES(avx512);
-
-/* Appends those of one pixel of the image, which is computed; false when memory is out. */
-bool cpu_shares_of_pixel(const struct cpu_job *job, int64_t pixel, struct cpu_shares *s,
-                         struct share_list *list);
 
 /* As cpu_reflections, of what the dense loop of that recipe has kept. */
 enum status cpu_dense_reflections(const struct experiment *x, const struct cpu_table *tables,

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "engine/cpu/cpu_block.h"
-#include "engine/cpu/cpu_cubic.h"
 #include "engine/spots/cpu_shares.h"
 #include "physics/crystal/shape_fast.h"
 

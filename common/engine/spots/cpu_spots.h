@@ -83,13 +83,6 @@ bool cpu_view_is_plain(const struct experiment *x);
 bool cpu_view_reaches(const struct cpu_screen *p, const double direction[3], double radius,
                       struct cpu_spot *spot, double columns[2]);
 
-/* Prepares *s; false for a cell without volume. */
-bool cpu_view_step(struct cpu_view_step *s, const struct cpu_view *v,
-                   const struct cpu_source *source, const struct cpu_lattice *l, size_t step);
-
-/* Reflections of such a step whose ball meets the Ewald sphere in view, roughly. */
-double cpu_view_reflections(const struct cpu_view *v, const struct cpu_view_step *s);
-
 /* Fills *rows for `count` <= CPU_BLOCK rows; `start` is the diffracted beam at inner index 0
  * of the first of them, in 1/m. */
 #define CPU_DECLARE_ROWS(isa)                                                            \

@@ -1,7 +1,21 @@
-/* Lists of what reflections give to pixels: memory. */
+/*
+ * From what reflections give to pixels to the table of reflections: memory for lists of shares;
+ * where a reflection is and how large, from the photons of its pixels; and the table, which is made
+ * from sorted shares (shares_sort.h) by several threads.
+ */
 #include "engine/spots/shares.h"
 
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/alloc.h"
+#include "base/units.h"
+#include "engine/reference/recipe_check.h"
+#include "engine/spots/shares_sort.h"
+#include "physics/detector/predict.h"
+
+/* ---- memory --------------------------------------------------------------------------------- */
 
 bool share_add(struct share_list *list, const struct share *share)
 {
@@ -51,4 +65,371 @@ void share_room_free(struct share_room *room)
 {
     mem_free(room->pixels);
     *room = (struct share_room){0};
+}
+
+/* ---- place and size of a reflection --------------------------------------------------------- */
+
+/* The panel that has the pixel; *panel is where the last one was found. */
+static void find_panel(const struct experiment *x, int64_t pixel, size_t *panel)
+{
+    while (!panel_holds(&x->panels[*panel], pixel))
+        *panel = (*panel + 1) % x->npanels;
+}
+
+/* Photons on one panel, and what they sum up to along its axes, in px. */
+struct part {
+    double photons, fast, slow;
+};
+
+/* Adds the pixels of one row from item i on; returns the first item behind them. */
+static size_t sum_row(struct part *part, const struct panel *p, const struct lit_pixel *lit,
+                      size_t count, size_t i)
+{
+    const int64_t slow = (lit[i].pixel - p->first_pixel) / p->fast_pixels;
+    const int64_t begin = p->first_pixel + slow * p->fast_pixels;
+    for (; i < count && lit[i].pixel < begin + p->fast_pixels; i++) {
+        part->photons += lit[i].photons;
+        part->fast += lit[i].photons * ((double)(lit[i].pixel - begin) + 0.5);
+        part->slow += lit[i].photons * ((double)slow + 0.5);
+    }
+    return i;
+}
+
+/* Pixels of a panel follow one another. */
+static void find_centroid(const struct experiment *x, const struct lit_pixel *lit, size_t count,
+                          struct reflection_row *row)
+{
+    double best = 0.0;
+    size_t panel = 0;
+    for (size_t i = 0; i < count;) {
+        struct part part = {0};
+        find_panel(x, lit[i].pixel, &panel);
+        const struct panel *p = &x->panels[panel];
+        while (i < count && panel_holds(p, lit[i].pixel))
+            i = sum_row(&part, p, lit, count, i);
+        if (!(part.photons > best))
+            continue;
+        best = part.photons;
+        row->panel = (int32_t)panel;
+        row->fast = part.fast / part.photons;
+        row->slow = part.slow / part.photons;
+    }
+}
+
+static int brighter(const void *a, const void *b)
+{
+    const struct lit_pixel *p = a, *q = b;
+    if (p->photons != q->photons)
+        return p->photons > q->photons ? -1 : 1;
+    return p->pixel < q->pixel ? -1 : p->pixel > q->pixel;
+}
+
+/* Classes of brightness below a peak, 16 for each power of 2; the last one has all that is darker.
+ */
+enum { CLASSES = 256 };
+
+static int brightness(float photons)
+{
+    uint32_t bits;
+    memcpy(&bits, &photons, sizeof bits);
+    return (int)(bits >> 19);
+}
+
+static int class_of(const struct lit_pixel *lit, int peak)
+{
+    const int below = peak - brightness((float)lit->photons);
+    return below < CLASSES ? below : CLASSES - 1;
+}
+
+/* The darkest of the brightest pixels that hold the share.  Only those of its class are sorted, in
+ * `spare`. */
+static struct lit_pixel find_darkest(const struct lit_pixel *lit, size_t count,
+                                     struct lit_pixel *spare, const struct reflection_row *row)
+{
+    const int peak = brightness(row->peak);
+    double held[CLASSES] = {0}, sum = 0.0;
+    size_t n = 0, last = 0;
+    int class = 0;
+    for (size_t i = 0; i < count; i++)
+        held[class_of(&lit[i], peak)] += lit[i].photons;
+    while (class < CLASSES - 1 && sum + held[class] < REFLECTION_SHARE * row->photons)
+        sum += held[class ++];
+    for (size_t i = 0; i < count; i++)
+        if (class_of(&lit[i], peak) == class)
+            spare[n++] = lit[i];
+    qsort(spare, n, sizeof *spare, brighter);
+    for (sum += spare[0].photons; last + 1 < n && sum < REFLECTION_SHARE * row->photons;)
+        sum += spare[++last].photons;
+    return spare[last];
+}
+
+/* Numbers above 0 are in the order of their bits. */
+static int64_t bits_of(double photons)
+{
+    int64_t bits;
+    memcpy(&bits, &photons, sizeof bits);
+    return bits;
+}
+
+/* The brightest pixels that hold the share, as few as can. */
+static bool find_pixels(const struct lit_pixel *lit, size_t count, struct lit_pixel *spare,
+                        struct reflection_row *row, struct reflection_table *table,
+                        size_t *capacity)
+{
+    const struct lit_pixel darkest = find_darkest(lit, count, spare, row);
+    uint32_t *pixels = mem_grow(table->pixels, table->npixels, count, sizeof *pixels, capacity);
+    if (!pixels)
+        return false;
+    table->pixels = pixels;
+    pixels += table->npixels;
+    const int64_t least = bits_of(darkest.photons);
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {  // no branch: which ones they are cannot be foreseen
+        pixels[n] = (uint32_t)lit[i].pixel;
+        n += bits_of(lit[i].photons) + (lit[i].pixel <= darkest.pixel) > least;
+    }
+    table->npixels += n;
+    row->pixels = (int32_t)n;
+    return true;
+}
+
+/* The row of a reflection with these pixels, but for lattice, hkl, phi, s and F2; its
+ * pixels go behind those of *table, in memory for *capacity.  `spare` has room for as many items.
+ * False when memory is out. */
+static bool measure_reflection(const struct experiment *x, const struct lit_pixel *lit,
+                               size_t count, struct lit_pixel *spare, struct reflection_row *row,
+                               struct reflection_table *table, size_t *capacity)
+{
+    double photons = 0.0, peak = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        photons += lit[i].photons;
+        peak = lit[i].photons > peak ? lit[i].photons : peak;
+    }
+    row->photons = photons;
+    row->peak = (float)peak;
+    find_centroid(x, lit, count, row);
+    return find_pixels(lit, count, spare, row, table, capacity);
+}
+
+/* Sets the labels of the pixels to which row number `row`, from 0, gives most so far;
+ * most[nlabels] says how much. */
+static void label_pixels(struct reflection_table *table, float *most, size_t row,
+                         const struct lit_pixel *lit, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const int64_t at = lit[i].pixel;
+        if (lit[i].photons < LABEL_LEAST_PHOTONS || (float)lit[i].photons <= most[at])
+            continue;
+        most[at] = (float)lit[i].photons;
+        table->labels[at] = (uint32_t)row + 1;
+    }
+}
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+/* What a row says of the lattice point itself. */
+static void describe(const struct shares *s, const struct lit_reflection *f,
+                     struct reflection_row *row)
+{
+    const struct lattice *l = &s->recipe->lattices[f->lattice];
+    const struct mean_beam beam = mean_beam(s->x, s->recipe);
+    const double wavelength_m = beam.weighted_m / beam.weight;
+    row->lattice = f->lattice;
+    memcpy(row->hkl, f->hkl, sizeof row->hkl);
+    row->F2 = (float)reflection_F2(&s->x->crystals[l->crystal].table, f->hkl);
+    const size_t middle[2] = {(l->nphi - 1) / 2, l->nphi / 2};
+    for (int i = 0; i < 2; i++)
+        row->s_1_A += 0.5 * reflection_inside_1_A(l->cells_m + 9 * middle[i], f->hkl, beam.incident,
+                                                  wavelength_m);
+    if (s->recipe->osc_rad != 0.0 || l->nphi > 1)
+        row->phi_deg = rad_to_deg(f->turn / f->photons);
+}
+
+enum { ROWS = 32, REST = 1 << 16 };  // rows and pixels that one thread takes at a time
+
+/* Some rows of a table, made by one thread. */
+struct making {
+    const struct sorting *t;
+    size_t begin, end;              // of those that are wanted
+    struct reflection_table table;  // rows in the whole one, where its own is `begin`
+    float *most;                    // for labels
+    struct lit_pixel *spare;        // owned: as many as a reflection has at most
+    size_t capacity, slopes_capacity;
+};
+
+/* Photons go with |F|^2, and pixels with their derivatives are those that the row lists. */
+static bool add_slopes(struct reflection_table *table, const struct reflection_row *row,
+                       const struct lit_pixel *lit, size_t *capacity)
+{
+    const size_t listed = (size_t)row->pixels, first = table->npixels - listed;
+    const double per_F = 2.0 / sqrt((double)row->F2);
+    float *slopes = mem_grow(table->slopes, first, listed, sizeof *slopes, capacity);
+    if (!slopes)
+        return false;
+    table->slopes = slopes;
+    for (size_t k = first; k < table->npixels; k++, lit++) {
+        while (lit->pixel != table->pixels[k])
+            lit++;
+        slopes[k] = (float)(per_F * lit->photons);
+    }
+    return true;
+}
+
+/* One row, if it has photons enough. */
+static bool add_row(struct making *m, const struct lit_reflection *f,
+                    struct reflection_table *table)
+{
+    const struct shares *s = m->t->s;
+    struct reflection_row *row = &table->rows[table->count];
+    struct lit_pixel *lit = m->t->pixels + f->first, *spare = m->spare, *spread = NULL;
+    size_t count = f->count;
+    bool good = true;
+    if (s->footprint) {
+        good = footprint_spread(s->footprint, lit, count, &spread, &count);
+        lit = spread;
+        spare = good ? spread + count : NULL;
+    }
+    *row = (struct reflection_row){0};
+    describe(s, f, row);
+    if (good && count)
+        good = measure_reflection(s->x, lit, count, spare, row, table, &m->capacity);
+    if (good && count && table->has_slopes)
+        good = add_slopes(table, row, lit, &m->slopes_capacity);
+    if (good && row->photons > table->least_photons) {
+        if (m->most)
+            label_pixels(table, m->most, table->count, lit, count);
+        table->count++;
+    } else if (good) {
+        table->npixels -= (size_t)row->pixels;
+    }
+    mem_free(spread);
+    return good;
+}
+
+static bool make_some(struct making *m)
+{
+    size_t most = 0;
+    for (size_t i = m->begin; i < m->end; i++)
+        most = m->t->wanted[i]->count > most ? m->t->wanted[i]->count : most;
+    m->spare = mem_array(most, sizeof *m->spare);
+    bool good = m->spare;
+    for (size_t i = m->begin; i < m->end && good; i++)
+        good = add_row(m, m->t->wanted[i], &m->table);
+    mem_free(m->spare);
+    return good;
+}
+
+/* Their pixels behind those of others, for which there is room. */
+static void join(const struct making *m, size_t first, struct reflection_table *table)
+{
+    const struct reflection_table *from = &m->table;
+    if (!from->npixels)
+        return;
+    memcpy(table->pixels + first, from->pixels, from->npixels * sizeof *from->pixels);
+    if (table->has_slopes)
+        memcpy(table->slopes + first, from->slopes, from->npixels * sizeof *from->slopes);
+}
+
+/* All of them one after the other. */
+static bool join_all(const struct making *some, size_t count, int threads,
+                     struct reflection_table *table)
+{
+    size_t *first = mem_array(count, sizeof *first);
+    for (size_t i = 0; first && i < count; i++) {
+        const struct reflection_table *from = &some[i].table;
+        memmove(table->rows + table->count, from->rows, from->count * sizeof *from->rows);
+        table->count += from->count;
+        first[i] = table->npixels;
+        table->npixels += from->npixels;
+    }
+    table->pixels = mem_array(table->npixels, sizeof *table->pixels);
+    table->slopes = table->has_slopes ? mem_array(table->npixels, sizeof *table->slopes) : NULL;
+    const bool good = first && table->pixels && (table->slopes || !table->has_slopes);
+#pragma omp parallel for num_threads(threads)
+    for (size_t i = 0; i < (good ? count : 0); i++)
+        join(&some[i], first[i], table);
+    mem_free(first);
+    return good;
+}
+
+/* Room for labels, if they are wanted: *most. */
+static bool open_labels(const struct shares *s, const struct reflections_wanted *wanted,
+                        struct reflection_table *table, float **most)
+{
+    if (!wanted->labels)
+        return true;
+    table->nlabels = (size_t)experiment_pixels(s->x);
+    table->labels = mem_array(table->nlabels, sizeof *table->labels);
+    *most = mem_array(table->nlabels, sizeof **most);
+    return *most && table->labels;
+}
+
+/* Labels are of all rows in their order, which one thread makes. */
+static bool make_rows(const struct sorting *t, const struct reflections_wanted *wanted,
+                      struct reflection_table *table)
+{
+    const int threads = t->s->threads;
+    const size_t rows = wanted->labels ? t->nwanted + 1 : ROWS;
+    const size_t count = (t->nwanted + rows - 1) / rows;
+    float *most = NULL;
+    struct making *some = mem_array(count, sizeof *some);
+    table->rows = mem_array(t->nwanted, sizeof *table->rows);
+    bool good = table->rows && some && open_labels(t->s, wanted, table, &most);
+    const struct reflection_table empty = *table;
+#pragma omp parallel for schedule(dynamic) num_threads(threads) reduction(&& : good)
+    for (size_t i = 0; i < (table->rows && some ? count : 0); i++) {
+        const size_t begin = i * rows, end = begin + rows;
+        some[i] = (struct making){.t = t,
+                                  .begin = begin,
+                                  .end = end < t->nwanted ? end : t->nwanted,
+                                  .table = empty,
+                                  .most = most};
+        some[i].table.rows += begin;
+        good = good && make_some(&some[i]);
+    }
+    good = good && join_all(some, count, threads, table);
+    for (size_t i = 0; some && i < count; i++) {
+        mem_free(some[i].table.pixels);
+        mem_free(some[i].table.slopes);
+    }
+    mem_free(some);
+    mem_free(most);
+    return good;
+}
+
+/* Sums of some pixels each, whoever adds them up. */
+static bool count_rest(const struct shares *s, struct reflection_table *table)
+{
+    enum { SUMS = 8 };  // beside each other: one waits for its last addition
+    const int64_t pixels = experiment_pixels(s->x), count = (pixels + REST - 1) / REST;
+    double *sums = mem_array((size_t)count, sizeof *sums);
+#pragma omp parallel for num_threads(s->threads)
+    for (int64_t k = 0; k < (sums ? count : 0); k++) {
+        const int64_t end = (k + 1) * REST < pixels ? (k + 1) * REST : pixels;
+        double sum[SUMS] = {0};
+        for (int64_t i = k * REST; i < end; i++)
+            sum[i % SUMS] += (double)s->pixels[i];
+        for (int i = 0; i < SUMS; i++)
+            sums[k] += sum[i];
+    }
+    for (int64_t k = 0; k < (sums ? count : 0); k++)
+        table->rest_photons += sums[k];
+    for (size_t i = 0; i < table->count; i++)
+        table->rest_photons -= table->rows[i].photons;
+    mem_free(sums);
+    return sums;
+}
+
+enum status shares_table(const struct shares *s, const struct reflections_wanted *wanted,
+                         struct reflection_table *table, struct error *e)
+{
+    struct share_room own = {0};
+    struct sorting t = {.s = s, .room = s->room ? s->room : &own};
+    *table = (struct reflection_table){
+        .present = true, .least_photons = wanted->least_photons, .has_slopes = wanted->slopes};
+    const bool good = shares_sort(&t, wanted->least_photons) && make_rows(&t, wanted, table) &&
+                      count_rest(s, table);
+    shares_sort_free(&t);
+    share_room_free(&own);
+    return good ? STATUS_OK : error_memory(e, "the reflections");
 }

@@ -1,7 +1,7 @@
 /*
- * Whose photons a pixel has.  An engine tells for every pixel what each reflection gives to it, its
- * share: all terms whose nearest index is that of the reflection.  Here shares become the table of
- * model/frame.h.
+ * Which reflections gave the photons of a pixel.  A share is what one reflection gives to one
+ * pixel: the sum of all terms whose nearest index is that of the reflection.  Engines list the
+ * shares of a frame, and shares_table makes the table of model/frame.h from them.
  */
 #ifndef BRAGG_ENGINE_SHARES_H
 #define BRAGG_ENGINE_SHARES_H
@@ -65,17 +65,5 @@ struct shares {
  * error too. */
 enum status shares_table(const struct shares *s, const struct reflections_wanted *wanted,
                          struct reflection_table *table, struct error *e);
-
-/* Inside: the row of a reflection with these pixels, but for lattice, hkl, phi, s and F2; its
- * pixels go behind those of *table, in memory for *capacity.  `spare` has room for as many items.
- * False when memory is out. */
-bool reflection_measure(const struct experiment *x, const struct lit_pixel *lit, size_t count,
-                        struct lit_pixel *spare, struct reflection_row *row,
-                        struct reflection_table *table, size_t *capacity);
-
-/* Inside: sets the labels of the pixels to which row number `row`, from 0, gives most so far;
- * most[nlabels] says how much. */
-void reflection_label(struct reflection_table *table, float *most, size_t row,
-                      const struct lit_pixel *lit, size_t count);
 
 #endif
