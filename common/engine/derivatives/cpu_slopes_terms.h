@@ -71,31 +71,7 @@ INLINE void round_slopes(const struct cpu_slopes_lattice *l, bool cells, int n,
 }
 
 #if CPU_DOUBLE
-INLINE void square_slopes(const struct cpu_slopes_lattice *l, bool cells, int n,
-                          struct cpu_slopes_scratch *s)
-{
-    const struct shape_of of = shape_of(SHAPE_SQUARE, l->N, l->fudge);
-    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
-        const real d[3] = {TERMS(s)->d[0][i], TERMS(s)->d[1][i], TERMS(s)->d[2][i]};
-        struct shape_sums sums = sums_at(cells, i, s);
-        real by_index[3];
-        square_term(&of, d, TERMS(s)->F_sqr[i], cells, by_index, &sums);
-        set_sums(&sums, by_index, cells, i, s);
-    }
-}
-
-INLINE void gauss_slopes(const struct cpu_slopes_lattice *l, bool cells, int n,
-                         struct cpu_slopes_scratch *s)
-{
-    const struct shape_of of = shape_of(SHAPE_GAUSS, l->N, l->fudge);
-    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
-        const real d[3] = {TERMS(s)->d[0][i], TERMS(s)->d[1][i], TERMS(s)->d[2][i]};
-        struct shape_sums sums = sums_at(cells, i, s);
-        real by_index[3];
-        gauss_term(&of, d, TERMS(s)->F_sqr[i], cells, by_index, &sums);
-        set_sums(&sums, by_index, cells, i, s);
-    }
-}
+#include "engine/derivatives/cpu_slopes_double.h"
 #endif
 
 /* ---- terms ------------------------------------------------------------------------------ */
