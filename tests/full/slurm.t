@@ -126,12 +126,12 @@ env --default-signal=INT script -qec "trap : INT; $job=asked p.yaml" /dev/null <
 exec 3>keys
 soon grown asked 5
 printf '\003' >&3
-soon grep -q 'end job' said
+soon grep -q 'cancel job' said
 echo y >&3
 wait
 exec 3>&-
 soon over
-is 'Ctrl-C and yes end the job' "$(tr -d '\r' <said | grep -c 'end job [0-9]*?') $(digest asked | grep -c "$expected")" '1 0'
+is 'Ctrl-C and yes end the job' "$(tr -d '\r' <said | grep -c 'cancel job [0-9]*?') $(digest asked | grep -c "$expected")" '1 0'
 
 bragg-run --launcher=slurm --slurm='--nodes=3 --ntasks-per-node=4' --workdir=untimed p.yaml >said 2>&1
 is 'a job without a time has that of its partition' "$? $(grep -c '^Submitted' said) $(squeue -h -o %l)" '0 1 1:00:00'
