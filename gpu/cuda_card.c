@@ -7,7 +7,7 @@
 enum { WHOLE_BLOCKS = 2 << 20 };
 
 _Static_assert(sizeof(cudaIpcMemHandle_t) == CARD_HANDLE, "names of memory");
-_Static_assert(sizeof(cudaUUID_t) == CARD_UUID, "names of cards");
+_Static_assert(sizeof(cudaUUID_t) == CARD_UUID, "names of GPUs");
 
 /* The card of this thread from now on. */
 static enum status take(const struct card *card, struct error *e)

@@ -176,7 +176,7 @@ static enum status host_reserve(void *context, size_t bytes, void **memory, stru
     struct host *h = context;
     *memory = NULL;
     if (bytes > gpu_host_memory - h->used)
-        return error_set(e, STATUS_FAILED, "%zu MB do not fit into the memory of the card",
+        return error_set(e, STATUS_FAILED, "%zu MB do not fit into the memory of the GPU",
                          bytes >> 20);
     unsigned char *block = mem_array(bytes + HEADER, 1);
     if (!block)

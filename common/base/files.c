@@ -227,7 +227,7 @@ static int await_writer(int file, const char *path)
     if (n > 0)
         return byte;
     if (n == 0)
-        log_line(LOG_WARNING, "%s: nobody writes into this pipe; waiting", path);
+        log_line(LOG_WARNING, "%s: no process writes into this pipe; waiting", path);
     (void)await(file, -1);
     return -1;
 }
@@ -339,7 +339,7 @@ enum status target_open(const char *path, int flags, int *file, struct error *e)
          left--)
         (void)nanosleep(&pause, NULL);
     if (*file < 0 && is_unread(path))
-        return error_set(e, STATUS_FAILED, "%s: nobody reads this pipe", path);
+        return error_set(e, STATUS_FAILED, "%s: no process reads this pipe", path);
     if (*file < 0 || fcntl(*file, F_SETFL, fcntl(*file, F_GETFL) & ~O_NONBLOCK))
         return error_errno(e, STATUS_FAILED, "%s: cannot create", path);
     return STATUS_OK;

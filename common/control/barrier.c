@@ -149,10 +149,10 @@ static void name_missing(struct stream *s)
             return;
         }
     if (s->window.required)
-        run_stop(s->run, STATUS_FAILED, "%d of %zu groups of last stages are connected",
+        run_stop(s->run, STATUS_FAILED, "%d of %zu groups of sinks are connected",
                  __builtin_popcountll(s->window.required), groups_count(s->run->settings.groups));
     else if ((unbound = pipe_unbound(s->links, false)))
-        run_stop(s->run, STATUS_FAILED, "nobody binds %s: one side needs @, as in --out=@%s",
+        run_stop(s->run, STATUS_FAILED, "no process binds %s: one side needs @, as in --out=@%s",
                  unbound, unbound);
     else
         run_stop(s->run, STATUS_FAILED, "no stage is connected to my output");

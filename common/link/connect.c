@@ -205,7 +205,7 @@ static void stop_alone(struct links *ls, bool up)
     }
     const char *unbound = pipe_unbound(ls, up);
     if (unbound)
-        run_stop(ls->run, STATUS_FAILED, "nobody binds %s: one side needs @, as in --%s=@%s",
+        run_stop(ls->run, STATUS_FAILED, "no process binds %s: one side needs @, as in --%s=@%s",
                  unbound, up ? "in" : "out", unbound);
     else
         run_stop(ls->run, STATUS_FAILED, "no stage is connected to my %s", up ? "input" : "output");

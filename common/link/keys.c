@@ -174,7 +174,8 @@ static enum status write_file(const char *folder, const char *name, const struct
     if (!out)
         return error_errno(e, STATUS_FAILED, "%s", path);
     fprintf(out, "# %s key of braggpipe, for ZeroMQ CURVE%s\ncurve\n    public-key = \"%s\"\n",
-            secret ? "Secret" : "Public", secret ? ": give it to nobody" : "", pair->public_key);
+            secret ? "Secret" : "Public", secret ? ": do not give it to anyone" : "",
+            pair->public_key);
     if (secret)
         fprintf(out, "    secret-key = \"%s\"\n", pair->secret_key);
     const bool bad = ferror(out) || fflush(out) != 0;

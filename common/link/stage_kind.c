@@ -38,7 +38,7 @@ static bool is_listed(const char *text, const char *name, size_t size)
     }
 }
 
-/* Names parted by commas, all of them different. */
+/* Names separated by commas, all of them different. */
 static bool are_names(const char *text)
 {
     for (;; text++) {

@@ -255,7 +255,7 @@ static enum status read_crystal(struct crystfel_stream *s, struct answer *a, str
         if (is(s, "--- End crystal")) {
             l->count = a->nreflections - l->first;
             return axes == 7 ? STATUS_OK
-                             : lines_fail(&s->lines, e, "a crystal lacks astar, bstar or cstar");
+                             : lines_fail(&s->lines, e, "a crystal has no astar, bstar or cstar");
         }
         for (int i = 0; i < 3 && !status; i++) {
             const char *text = behind(s, names[i]);

@@ -61,7 +61,7 @@ static enum status find_image(const struct dials_files *f, const struct expt_exp
         *image += (uint64_t)place;
     else if (!(sequence && !x->nindices && *x->file))
         return error_set(e, STATUS_INPUT,
-                         "%s: experiment '%.60s' does not tell of which frame it is: needs images "
+                         "%s: experiment '%.60s' does not say which frame it is: needs images "
                          "in one file, a number in the name of each file, or an identifier of "
                          "bragg-write",
                          f->expt_path, x->identifier);

@@ -59,10 +59,10 @@ static enum status agree_parts(const struct key_part *a, const struct key_part *
         !same_text(a->tells.no_lattices, b->tells.no_lattices) ||
         !same_text(a->tells.no_detector, b->tells.no_detector) ||
         a->tells.summed != b->tells.summed)
-        return error_set(e, STATUS_INPUT,
-                         "%s and %s tell different things of frames: several keys must be of one "
-                         "kind",
-                         a->path, b->path);
+        return error_set(
+            e, STATUS_INPUT,
+            "%s and %s contain different facts about frames: several keys must be of one kind",
+            a->path, b->path);
     if (both > 0.5 && vec_dot(a->spindle, b->spindle) < 1.0 - 1e-6)
         return error_set(e, STATUS_INPUT,
                          "%s: turns about another axis than %s: keys must be of one experiment",

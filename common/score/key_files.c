@@ -457,7 +457,7 @@ static enum status check_items(const struct table *t, struct error *e)
 {
     for (int c = 0; c < t->ncolumns; c++)
         if (t->at[c] >= t->nwords)
-            return lines_fail(&t->lines, e, "has %d items, lacks %s", t->nwords, t->names[c]);
+            return lines_fail(&t->lines, e, "has %d items; %s is missing", t->nwords, t->names[c]);
     if (t->nwords > t->titles)
         return lines_fail(&t->lines, e,
                           "has %d items; expected %d, as the first line names columns", t->nwords,
@@ -583,9 +583,9 @@ static enum status key_text_read(struct key_part *k, struct error *e)
     k->tells.no_rows = !t.of_rows;
     k->fills = t.of_rows;
     if (t.of_rows)
-        k->tells.no_lattices = "the key tells of reflections alone, not how lattices lie";
+        k->tells.no_lattices = "the key contains reflections, but no orientations of lattices";
     else
-        k->tells.no_spots = "the key tells of lattices alone, not where reflections are";
+        k->tells.no_spots = "the key contains lattices, but no positions of reflections";
     s = s ? s : key_add_end(k, e);
     answer_free(&a);
     lines_close(&t.lines);

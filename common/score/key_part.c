@@ -187,7 +187,7 @@ enum status key_add_unknown_panels(struct key_part *k, size_t npanels, struct er
 {
     k->detector.panels = mem_array(npanels, sizeof *k->detector.panels);
     k->detector.npanels = npanels;
-    k->tells.no_detector = "the key tells nothing of the detector";
+    k->tells.no_detector = "the key does not contain the detector";
     return k->detector.panels ? STATUS_OK : error_memory(e, k->path);
 }
 

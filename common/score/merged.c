@@ -458,7 +458,7 @@ enum status merged_take(struct merged *m, const char *path, struct key *k, struc
         return error_set(e, STATUS_INPUT, "%s: is a second merged result, must be one", path);
     if (k->tells.no_F2)
         return error_set(e, STATUS_INPUT,
-                         "%s: tables tell no structure factors: merged results are scored against "
+                         "%s: tables contain no structure factors: merged results need "
                          "an NXmx file or a recording",
                          k->path);
     if (!b.a_matrix || !lattices_cell(b.a_matrix, cell))

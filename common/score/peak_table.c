@@ -156,7 +156,7 @@ enum status peak_table_next(struct peak_table *t, struct answer *a, bool *more, 
         t->waiting = false;
         for (int c = 0; c < PEAK_COLUMNS && !s; c++)
             if (n < 0 || t->at[c] >= n)
-                s = lines_fail(&t->lines, e, "has %d items, lacks %s", n, names[c]);
+                s = lines_fail(&t->lines, e, "has %d items; %s is missing", n, names[c]);
         if (!s && n > t->columns)
             s = lines_fail(&t->lines, e,
                            "has %d items; expected %d, with points in numbers as in 1.5", n,

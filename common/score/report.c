@@ -57,7 +57,8 @@ static const struct {
      "factor and one B; mates: the differences of Friedel mates against theirs."},
     {"latency_s", "In time?", "Seconds from the sending of a frame to its result."},
     {"sent", "What was sent", "Frames by what became of them on their way to the client."},
-    {"lost", "Who lost frames", "Frames without a result that were never sent, or were sent."},
+    {"lost", "Where frames were lost",
+     "Frames without a result that were never sent, or were sent."},
     {"answers", "Are answers of good messages?",
      "Answers whose frame has no number, and messages without a fault that were called damaged."},
     {"faults", "What was done with faults?",
@@ -211,8 +212,8 @@ static void recall(FILE *out, const struct score *s)
             "precision, the share of the found spots that are there, where the analysis says their "
             "photons. ");
     if (s->spots_found)
-        fprintf(out, "Of all %zu found spots %.1f %% are there.</p></div>\n", s->spots_found,
-                100.0 * (double)s->spots_right / (double)s->spots_found);
+        fprintf(out, "%.1f %% of the %zu found spots exist.</p></div>\n",
+                100.0 * (double)s->spots_right / (double)s->spots_found, s->spots_found);
     else
         fputs("No spots were found.</p></div>\n", out);
 }
@@ -362,29 +363,30 @@ static void roc_of_hits(FILE *out, struct score *s)
 {
     const struct plot_axis x = {"share of other frames taken for hits", .from = 0, .to = 1},
                            y = {"share of hits found", .from = 0, .to = 1.02};
-    begin(out, "Are hits told from other frames?");
+    begin(out, "Separation of hits and blanks");
     if (!curve(out, "ROC of hits by their found spots", &s->hits_by_spots, &x, &y)) {
         end(out, "The key has no frames of both kinds.");
         return;
     }
-    end(out, "What if frames were hits from so many found spots on? The nearer to the corner above "
-             "left, the better; dashed: by chance. hits.roc_area is the area below.");
+    end(out, "ROC curve of frames ranked by their number of spots. The nearer the curve is to the "
+             "upper left corner, the better. Dashed: chance. hits.roc_area is the area below the "
+             "curve.");
     if (!s->nscores)
         return;
-    begin(out, "Are hits told by their scores?");
+    begin(out, "Separation of hits and blanks by their scores");
     (void)curve(out, "ROC of hits by scores", &s->hits_by_score, &x, &y);
-    end(out, "What if frames were hits from such a score of the analysis on? hits.score_roc_area "
-             "is the area below.");
+    end(out, "ROC curve of frames ranked by the score of the analysis. hits.score_roc_area is the "
+             "area below the curve.");
 }
 
 static void roc_of_spots(FILE *out, struct score *s)
 {
     const struct plot_axis x = {"share of wrong spots kept", .from = 0, .to = 1},
                            y = {"share of right spots kept", .from = 0, .to = 1.02};
-    begin(out, "Are right spots told from wrong ones?");
+    begin(out, "Separation of right and wrong spots");
     end(out, curve(out, "ROC of found spots by their photons", &s->spots_by_photons, &x, &y)
-                 ? "What if spots were kept from so many photons on, as the analysis counts them? "
-                   "spots.roc_area is the area below."
+                 ? "ROC curve of spots ranked by their photons, as the analysis counts them. "
+                   "spots.roc_area is the area below the curve."
                  : "Found spots have no photons, or all are right, or none is.");
 }
 

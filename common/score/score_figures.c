@@ -149,8 +149,8 @@ static void tell_cell(const struct score *s, struct figures *f, const struct ali
         return;
     if (!isfinite(known))
         figures_note(f,
-                     "all edges of found cells are off by %+.2f %%: positions alone cannot tell a "
-                     "wrong cell from a wrong camera length or wavelength",
+                     "all edges of found cells are off by %+.2f %%: positions alone cannot "
+                     "distinguish a wrong cell from a wrong camera length or wavelength",
                      100.0 * cell);
     else if (fabs(cell - known) < fmax(SAME_FACTOR, 0.3 * fabs(cell)))
         figures_note(f,

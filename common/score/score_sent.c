@@ -143,7 +143,7 @@ static void add_kind(const struct tally *t, const struct kind *k, struct figures
 
 static void add_figures(struct tally *t, double nameless, struct figures *f)
 {
-    static const char *const why = "no result tells when it came";
+    static const char *const why = "no result contains its time";
     figures_add(f, "latency_s.median", values_percentile(&t->latency_s, 50.0), why);
     figures_add(f, "latency_s.p95", values_percentile(&t->latency_s, 95.0), why);
     figures_add(f, "latency_s.max", values_percentile(&t->latency_s, 100.0), why);
@@ -246,7 +246,7 @@ static enum status read_table(struct lines *l, struct sent *s, struct error *e)
         const int n = items_split(l->line, words);
         for (int c = 0; c < COLUMNS && !status; c++) {
             if (at[c] >= n)
-                status = lines_fail(l, e, "has %d items, lacks %s", n, names[c]);
+                status = lines_fail(l, e, "has %d items; %s is missing", n, names[c]);
             said[c] = words[at[c] < n ? at[c] : 0];
         }
         status = status ? status : read_message(l, said, &m, e);

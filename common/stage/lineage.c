@@ -102,8 +102,8 @@ static enum status parse(struct fused_stage *g, const char *options, int64_t thr
     if (!g->text || !g->state)
         return error_memory(e, "the options");
     if (!words_split(g->text, argv + 1, WORDS_MAX, &count))
-        return error_set(e, STATUS_USAGE, "'%.60s' is not words parted by one blank, with 'quotes'",
-                         options);
+        return error_set(e, STATUS_USAGE,
+                         "'%.60s' is not words separated by one blank, with 'quotes'", options);
     if (t)
         *(int64_t *)(void *)((char *)g->state + t->offset) = threads;
     const enum status s = opt_parse(&program, stage->options, g->state, NULL, NULL, (int)count + 1,

@@ -530,10 +530,9 @@ static enum status check_frame(const struct envelope *n, const struct codec_expe
                              "frame %llu has a lattice of crystal %u, the experiment has %zu", id,
                              r->lattices[i].crystal, expected->crystals);
     if (r->has_shift && !expected->detector_moves)
-        return error_set(e, STATUS_INPUT,
-                         "frame %llu has a shift of the detector, which stands still in the "
-                         "experiment",
-                         id);
+        return error_set(
+            e, STATUS_INPUT,
+            "frame %llu has a shift of the detector, which does not move in the experiment", id);
     if (!are_consistent(&n->frame.reflections, r, expected))
         return error_set(e, STATUS_INPUT, "frame %llu has reflections that contradict themselves",
                          id);

@@ -183,7 +183,7 @@ static enum status resume(struct recorder *r, const struct route *route,
     struct error cause;
     enum status s = recording_open(&r->before, r->temporary, &cause);
     if (s)
-        return error_set(e, STATUS_FAILED, "%s; --overwrite begins anew", cause.text);
+        return error_set(e, STATUS_FAILED, "%s; --overwrite begins again", cause.text);
     s = compare_experiment(r, route, experiment, e);
     if (s)
         return s;

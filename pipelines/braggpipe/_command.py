@@ -95,7 +95,7 @@ def open_there(path: str, flags: int) -> int:
             if error.errno != errno.ENXIO:
                 raise
             if time.monotonic() > until_s:
-                raise OSError(error.errno, "nobody reads this pipe", path) from error
+                raise OSError(error.errno, "no process reads this pipe", path) from error
         time.sleep(0.01)
 
 

@@ -243,7 +243,7 @@ class Stream(Links):
         if not self.run and now > self.start_s + self.options.start_timeout:
             refused = [port.endpoint for port in self.ports if port.up and not port.bound and is_refused(port.endpoint)]
             failing = [port.endpoint for port in self.ports if port.up and port.cuts]
-            raise End(1, f"nobody binds {refused[0]}: one side needs @, as in --in=@{refused[0]}" if refused else
+            raise End(1, f"no process binds {refused[0]}: one side needs @, as in --in=@{refused[0]}" if refused else
                       f"{failing[0]}: every connection ends before a word: do both ends have the same keys?" if failing else
                       "no stage is connected to my input")
 

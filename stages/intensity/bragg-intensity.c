@@ -239,7 +239,8 @@ static const struct opt options[] = {
      "Add derivative images by these parameters, such as rot,cell; F: to the reflection table",
      OPT_TEXT, AT(derivative_names), .flags = OPT_CONTENT},
     {"near-spots", "PHOTONS",
-     "Compute derivative images only in pixels with so many photons; they are 0 elsewhere",
+     "Compute derivative images only in pixels with at least this many photons; they are 0 "
+     "elsewhere",
      OPT_REAL, AT(derivatives.least), .min = 0, .max = 1e30, .flags = OPT_CONTENT | OPT_OPEN_MIN,
      .needs = "derivatives"},
     {.doc = "Measurements:", .type = OPT_GROUP},

@@ -37,7 +37,7 @@ static const struct opt OPTIONS[] = {
      offsetof(struct options, engine), .choices = ENGINE_CHOICES},
     {"threads", "N", "Threads of the engine; faithful reference: always 1", OPT_INT,
      offsetof(struct options, threads), .min = 1, .max = 1024, .usual = "1"},
-    {"physics", "MODE", "Faithful repeats nanoBragg's quirks, physical mends them", OPT_CHOICE,
+    {"physics", "MODE", "Faithful repeats nanoBragg's quirks, physical repairs them", OPT_CHOICE,
      offsetof(struct options, physics), .choices = PHYSICS_CHOICES, .usual = "faithful"},
     {"trace-pixel", "FAST,SLOW", "Print every intermediate of one pixel", OPT_INTS,
      offsetof(struct options, trace_pixel), .max = 65535, .count = 2, .usual = ""},

@@ -88,13 +88,14 @@ static enum status place_header(const char *path, struct image_header *h, struct
 static void tell_missing(const char *path, const struct image_header *h)
 {
     if (!(h->pixel_m > 0 && h->distance_m > 0 && h->wavelength_m > 0 && h->has_beam))
-        log_line(
-            LOG_WARNING,
-            "%s: the header lacks%s%s%s%s so resolutions are wrong (used instead: 0.1 mm, 100 mm, "
-            "1 A, the middle)",
-            path, h->pixel_m > 0 ? "" : " the pixel size,",
-            h->distance_m > 0 ? "" : " the distance,",
-            h->wavelength_m > 0 ? "" : " the wavelength,", h->has_beam ? "" : " the beam centre,");
+        log_line(LOG_WARNING,
+                 "%s: the header does not contain%s%s%s%s so resolutions are wrong (used instead: "
+                 "0.1 mm, 100 mm, "
+                 "1 A, the middle)",
+                 path, h->pixel_m > 0 ? "" : " the pixel size,",
+                 h->distance_m > 0 ? "" : " the distance,",
+                 h->wavelength_m > 0 ? "" : " the wavelength,",
+                 h->has_beam ? "" : " the beam centre,");
     if (h->twotheta_rad != 0)
         log_line(LOG_WARNING, "%s: the detector is rotated by 2theta; this rotation is ignored",
                  path);

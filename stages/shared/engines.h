@@ -12,13 +12,14 @@ extern const struct engine *const engines[];
 const struct engine *engine_find(const char *name);
 
 /* The row of --device in the option table of such a stage.  The default is ENGINE_ANY_DEVICE. */
-#define ENGINE_DEVICE(its_offset)                                                                  \
-    {                                                                                              \
-        "device", "N",                                                                             \
-            "Of cuda: which GPU, from 0 (under bragg-run each process of the stage the next one, " \
-            "else 0)",                                                                             \
-            OPT_INT, .offset = its_offset, .min = 0, .max = 1023, .usual = "",                     \
-                     .needs = "engine=cuda"                                                        \
+#define ENGINE_DEVICE(its_offset)                                                                \
+    {                                                                                            \
+        "device", "N",                                                                           \
+            "GPU for --engine=cuda, from 0 (under bragg-run each process of the stage the next " \
+            "one, "                                                                              \
+            "else 0)",                                                                           \
+            OPT_INT, .offset = its_offset, .min = 0, .max = 1023, .usual = "",                   \
+                     .needs = "engine=cuda"                                                      \
     }
 
 /* Sets the GPU in *how: number `asked`, or, if that is negative, the one that follows from the

@@ -289,7 +289,7 @@ kept bragg-run --trace trace bragg-run h.yaml
 printf '#!/bin/sh\nexec bragg-run --workdir=w3 --quiet h.yaml "$@"\n' >runs && chmod +x runs
 prepare
 timeout 20 ./runs --trace=ways/pipe >said 2>&1
-is 'bragg-run: a pipe that nobody reads' "$? $(cat said) $(state)" "1 bragg-run: ways/pipe: nobody reads this pipe $before"
+is 'bragg-run: a pipe that nobody reads' "$? $(cat said) $(state)" "1 bragg-run: ways/pipe: no process reads this pipe $before"
 timeout 20 ./runs --trace=/proc/self/fd/1 >out 2>said # as /dev/stdout, which a fault would replace
 is 'a redirected stdout is written' "$? $(cat said) $(head -c 9 out)" '0  [{"name":'
 # a disk that is full in the middle: no half file, and what was there

@@ -71,10 +71,10 @@ smv() { # FILE LINE...
 smv adsc.img PIXEL_SIZE=0.1024 DISTANCE=170 WAVELENGTH=0.9 BEAM_CENTER_X=0.15 BEAM_CENTER_Y=0.25
 bragg-replay adsc.img 2>err | bragg-write --quiet adsc_%d.img
 is 'ADSC has X along slow' "$(keys adsc_0.img | grep DENZO | tr '\n' ' ')" 'DENZO_X_BEAM=0.15; DENZO_Y_BEAM=0.25; '
-is 'nothing is missing there' "$(grep -c 'the header lacks\|no wavelength' err)" 0
+is 'nothing is missing there' "$(grep -c 'the header does not contain\|no wavelength' err)" 0
 smv bare.img PIXEL_SIZE=0.1
 bragg-replay bare.img 2>err | bragg-write --quiet bare_%d.img
-check 'what a header does not say is said' says 'bare.img: the header lacks the distance, the wavelength, the beam centre, so resolutions are wrong' err
+check 'what a header does not say is said' says 'bare.img: the header does not contain the distance, the wavelength, the beam centre, so resolutions are wrong' err
 # unread WHAT FILE: it is refused, in one line
 unread() {
 	check_status "$2: $1" 3 bragg-replay "$2"

@@ -95,7 +95,7 @@ known 'a wrong cell' key.nxs cell.stream '' geometry.distance_mm=0 wavelength.re
 check 'is told from both' grep -q '^all edges of found cells are off by +1.00 %: +0.00 % are from the camera length and the wavelength' table
 sed '/^photon_energy_eV/d' cell.stream >cell_alone.stream
 known 'without a wavelength' key.nxs cell_alone.stream '' wavelength.relative_error=absent cell.a.relative_error=0.01
-check 'it is not' grep -q 'positions alone cannot tell a wrong cell from a wrong camera length or wavelength' table
+check 'it is not' grep -q 'positions alone cannot distinguish a wrong cell from a wrong camera length or wavelength' table
 known 'a tenth of the strong spots dropped' key.nxs dropped.stream '' spots.precision=1 \
 	spots.recall="$(awk "BEGIN { printf \"%.9f\", 1 - int(($strong + 9) / 10) / $strong }")"
 known 'errors of one sigma' key.nxs noisy.stream '' intensities.chi2=1

@@ -104,7 +104,7 @@ hears() {
 	soon test -s waits$n
 	kill "$(cat pid$n)" 2> /dev/null
 	wait "$(cat pid$n)" 2> /dev/null
-	is "$*" "$(cat waits$n)" "$1: warning: pipe: nobody writes into this pipe; waiting"
+	is "$*" "$(cat waits$n)" "$1: warning: pipe: no process writes into this pipe; waiting"
 }
 each start
 is 'Ctrl-C ends that' "$(timeout -s INT --preserve-status 0.5 bragg-geometry "$out" $cell --hkl=pipe 2>&1; echo $?)" 130
@@ -128,7 +128,7 @@ check 'one that comes late, too' cmp p_0.raw q_0.raw
 # a pipe that nobody reads: no signal ended the waiting for one
 # unread OPTION PROGRAM: what `unread` must hold
 unread() {
-	is "nobody reads $1" "$(cat unread)" "$2: pipe: nobody reads this pipe
+	is "nobody reads $1" "$(cat unread)" "$2: pipe: no process reads this pipe
 1"
 	rm -f unread
 }

@@ -260,11 +260,11 @@ one_line 'a source in this folder, and a stage after it for another host' 2 'giv
 	"teststage first | teststage source | teststage make --out=@tcp://0.0.0.0:$((port + 7)) --insecure"
 one_line 'a source that is reached by tcp alone, and a stage without keys' 2 "endpoint 'tcp://127.0.0.1:$((port + 3))' needs keys: .*" \
 	"{ teststage first | teststage source --frames=2 --insecure --control=tcp://127.0.0.1:$((port + 3)) 2>/dev/null; } | teststage file out"
-one_line 'both ends connect: the lower one says so' 1 "nobody binds tcp://127.0.0.1:$((port + 8)): one side needs @, as in --in=@tcp://127.0.0.1:$((port + 8))" \
+one_line 'both ends connect: the lower one says so' 1 "no process binds tcp://127.0.0.1:$((port + 8)): one side needs @, as in --in=@tcp://127.0.0.1:$((port + 8))" \
 	"teststage make --in=tcp://127.0.0.1:$((port + 8)) --out=@ipc://$d/x --start-timeout=0.5 --insecure"
-one_line 'both ends connect: the source says so' 1 "nobody binds tcp://127.0.0.1:$((port + 8)): one side needs @, as in --out=@tcp.*" \
+one_line 'both ends connect: the source says so' 1 "no process binds tcp://127.0.0.1:$((port + 8)): one side needs @, as in --out=@tcp.*" \
 	"teststage first | teststage source --out=tcp://127.0.0.1:$((port + 8)) --start-timeout=0.5 --insecure"
-one_line 'both ends connect: a first stage says so' 1 "nobody binds ipc://$d/nobody: one side needs @, as in --out=@ipc.*" \
+one_line 'both ends connect: a first stage says so' 1 "no process binds ipc://$d/nobody: one side needs @, as in --out=@ipc.*" \
 	"teststage first --out=ipc://$d/nobody --start-timeout=0.5"
 one_line 'both ends bind: one line' 1 'Address already in use' \
 	"teststage first --out=@tcp://127.0.0.1:$((port + 9)) --start-timeout=3 --insecure 2>/dev/null & sleep 0.3

@@ -80,7 +80,7 @@ refused 'a file in place of a socket' 'mine exists and is no socket' --in="ipc:/
 is 'and the file is as it was' "$(cat mine)" user
 check 'help says what it takes' sh -c "'$top/pipelines/vignette.py' --help | grep -q -e --keys"
 "$top/pipelines/vignette.py" --in="ipc://$PWD/i" --out="@ipc://$PWD/o" --start-timeout=0.5 2>said
-is 'nobody is there' "$? $(grep -c "nobody binds ipc://$PWD/i: one side needs @" said)" '1 1'
+is 'nobody is there' "$? $(grep -c "no process binds ipc://$PWD/i: one side needs @" said)" '1 1'
 
 # --- alive as long as it works
 python slow 'time.sleep(0.2); return image'

@@ -135,7 +135,7 @@ if [ "$group" ]; then
 	sed -i 's/{name: make,.*/{name: make, restart: 0, program: sh, args: [-c, "exec perl -e \x27\$x = q(x) x 1e9\x27"]}/' p.yaml
 	status=0
 	sh -c 'echo $$ >"$0/cgroup.procs" && exec bragg-run p.yaml' "$group" 2>said || status=$?
-	is 'lack of memory is called that' "$status $(tail -n 1 said)" '1 bragg-run: stage make was killed for lack of memory'
+	is 'lack of memory is called that' "$status $(tail -n 1 said)" '1 bragg-run: stage make was killed because the memory was full'
 	rmdir "$group"
 else
 	skip 'lack of memory is called that' 'no group of processes can be made'

@@ -62,7 +62,7 @@ known 'axes in another order' key.nxs 'cyclic_*.refl' '' lattices.wrong=0 lattic
 
 one=$(echo "$full" | head -n 1)
 refused 'another cell' 3 'another crystal: the first has edges of 88.59' key.nxs "other_$one.refl"
-refused 'images without numbers' 3 'does not tell of which frame it is' key.nxs "unnumbered_$one.refl"
+refused 'images without numbers' 3 'does not say which frame it is' key.nxs "unnumbered_$one.refl"
 refused 'images of another file' 3 'is of images of key.nxs, which is not the key' 'key/r_%04d.refl' "images_$one.refl"
 refused 'an index that cannot be' 3 'has an index of 2000000000' key.nxs "index_$one.refl"
 refused 'a panel that is not there' 3 "is on panel 7, panel_$one.expt has 1" key.nxs "panel_$one.refl"
@@ -158,7 +158,7 @@ for key in run.refl named.refl; do
 done
 known 'a frame that it lacks is a blank' run.refl peaks.tsv '' frames=4 hits.true_positive=3 hits.true_negative=1 spots.precision=1
 printf 'CrystFEL reflection list version 2.0\nSymmetry: mmm\n' >merged.hkl
-refused 'merged results against tables' 3 'run.refl: tables tell no structure factors' run.refl merged.hkl
+refused 'merged results against tables' 3 'run.refl: tables contain no structure factors' run.refl merged.hkl
 refused 'a key of a rotation' 3 'where the reflections of turns.refl are sums over a rotation' turns.refl peaks.tsv
 for suffix in expt refl; do LC_ALL=C sed 's/[0-9a-f]\{16\}-\([0-9]-0\)/of-anybody-else!-\1/g' named.$suffix >alien.$suffix; done
 refused 'a key of others' 3 "' is none of bragg-write: its identifier names no frame" alien.refl peaks.tsv
@@ -211,7 +211,7 @@ check 'nothing is said' sh -c '! grep -q "by chance" table'
 printf 'frame fast slow\n0 1 x\n' >bad.tsv
 refused 'a place that is none' 3 "bad.tsv:2: slow is 'x', must be a number" key.nxs bad.tsv
 printf 'frame fast slow\n0 1\n' >bad.tsv
-refused 'a line that is too short' 3 'bad.tsv:2: has 2 items, lacks slow' key.nxs bad.tsv
+refused 'a line that is too short' 3 'bad.tsv:2: has 2 items; slow is missing' key.nxs bad.tsv
 printf 'number fast slow\n0 1 2\n' >bad.tsv
 refused 'no numbers of frames' 3 'bad.tsv:1: is no peak table' key.nxs bad.tsv
 printf 'frame fast slow panel\n0 1 1 3\n' >bad.tsv

@@ -119,7 +119,7 @@ refused 'also with another run between' 3 'frame 0 is in key.nxs and in key.nxs,
 refused 'a frame in two keys' 3 'frame 0 is in a.nxs and in even.nxs, must be in one key' a.nxs even.nxs noisy.stream
 refused 'in two tables' 3 'frame 3 is in odd.tsv and in all.tsv' --key=odd.tsv --key=all.tsv noisy.stream
 refused 'a rotation with other frames of the same numbers' 3 'frame 0 is in turn.nxs and in other.nxs' turn.nxs other.nxs turn.refl
-refused 'keys that tell different things' 3 'a.nxs and odd.tsv tell different things of frames' --key=a.nxs --key=odd.tsv noisy.stream
+refused 'keys that tell different things' 3 'a.nxs and odd.tsv contain different facts about frames' --key=a.nxs --key=odd.tsv noisy.stream
 recorded small.rec 100 120 '' --random
 written small.rec 5-11 small.nxs
 refused 'another detector' 3 'small.nxs: panel 0 is not as in a.nxs: keys must be of one detector' a.nxs small.nxs noisy.stream

@@ -489,7 +489,7 @@ def strangers():
                 router.send_multipart([address, *parts])
 
     threading.Thread(target=talk, daemon=True).start()
-    for name, words in (("nobody", "nobody binds"), ("nonsense", "no stage is connected")):
+    for name, words in (("nobody", "no process binds"), ("nonsense", "no stage is connected")):
         began_s = time.monotonic()
         try:
             list(braggpipe.open(f"ipc://{os.getcwd()}/{name}", start_timeout=1))

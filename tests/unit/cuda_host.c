@@ -112,7 +112,7 @@ static void little_memory_cuts_a_frame_into_rows(void **state)
         if (s) {
             small++;
             assert_int_equal(s, STATUS_FAILED);
-            assert_non_null(strstr(e.text, "do not fit into the memory of the card"));
+            assert_non_null(strstr(e.text, "do not fit into the memory of the GPU"));
         } else {
             enough++;
             assert_int_equal(atomic_load(&rows), 64 + 41);

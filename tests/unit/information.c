@@ -120,7 +120,7 @@ static void frames_that_never_meet(void **state)
     const struct joint j = {.frames = 2, .count = 2, .local = 1, .prior = &prior, .away = &away};
     struct error e = {0};
     assert_int_equal(joint_meet(&j, sums, totals, steps, &e), STATUS_INPUT);
-    assert_non_null(strstr(e.text, "do not tell what they share"));
+    assert_non_null(strstr(e.text, "cannot determine the shared parameters"));
 }
 
 static void frames_that_cannot_tell(void **state)

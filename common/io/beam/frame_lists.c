@@ -262,8 +262,8 @@ static enum status check_shot(const char *path, size_t shot, double *energy_eV, 
                              path, i, shot, energy_eV[i], photons[i], ENERGY_MAX_EV);
         if (i && !(energy_eV[i] > energy_eV[i - 1]))
             return error_set(e, STATUS_INPUT,
-                             "%s: energy %.9g eV of spectrum %zu stands beside %.9g, must rise or "
-                             "fall all along",
+                             "%s: energy %.9g eV of spectrum %zu follows %.9g; energies must only "
+                             "rise or only fall",
                              path, energy_eV[i], shot, energy_eV[i - 1]);
         sum += fmax(photons[i], 0.0);
     }

@@ -161,7 +161,7 @@ void restarts_fate(const struct process *p, char *text, size_t size)
     else if (p->life.cut)
         (void)snprintf(text, size, "lost the connection to its host");
     else if (p->life.starved)
-        (void)snprintf(text, size, "was killed for lack of memory");
+        (void)snprintf(text, size, "was killed because the memory was full");
     else if (WIFSIGNALED(p->status))
         (void)snprintf(text, size, "was killed by signal %d", WTERMSIG(p->status));
     else
