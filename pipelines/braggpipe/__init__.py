@@ -23,7 +23,9 @@ from braggpipe._model import Model
 from braggpipe._programs import sink, source, transform
 
 __all__ = ["Array", "Crystal", "Error", "Experiment", "Frame", "Frames", "Lattice", "Live", "Model", "Panel", "Truth", "open", "parser",
-           "simulate", "sink", "source", "transform"]
+           "simulate", "sink", "source", "transform", "__version__"]
+
+__version__ = "0.1.0"
 
 
 def open(source: str | _os.PathLike[str], *, group: str | None = None, keys: str | None = None, insecure: bool = False,

@@ -6,4 +6,6 @@ loop 'frames of a pipeline are those of its recording, and a loop that is left s
 loop 'a stage that fails is quoted; options by their names, and the nearest for a wrong one' failed options
 loop 'a stage gives back what it was lent: nobody sees what is done to it later' lent
 loop 'frames, their truth and recordings survive pickling and copying; a stream says what to do instead' pickled
+is 'the module has the version of the programs' "$(/usr/bin/python3 -c 'import braggpipe; print(braggpipe.__version__)')" \
+	"$(bragg-run --version | sed 's/.*) \([^,]*\),.*/\1/')"
 finish

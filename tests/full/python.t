@@ -62,6 +62,7 @@ fi
 cp -r "$top/pipelines" source
 if has python:setuptools python:wheel python:pip; then
 	check 'pip installs the module' /usr/bin/python3 -m pip install -q --no-index --no-deps --no-build-isolation --target installed ./source
+	is 'with its version' "$(basename installed/braggpipe-*.dist-info)" "braggpipe-$(bragg-run --version | sed 's/.*) \([^,]*\),.*/\1/').dist-info"
 	check 'which gives frames' env PYTHONPATH="$PWD/installed" /usr/bin/python3 -c '
 import braggpipe, os
 assert os.path.dirname(os.path.dirname(braggpipe.__file__)) == os.path.abspath("installed")
