@@ -12,15 +12,11 @@
 
 #include "base/log.h"
 #include "base/program.h"
+#include "base/program_list.h"
 #include "base/text.h"
 #include "base/version.h"
 
 /* --- other programs, for a hint about an unknown option ------------------------ */
-
-/* In the order of a pipe: the first that has it is meant. */
-static const char *const programs[] = {"bragg-geometry",   "bragg-orient", "bragg-intensity",
-                                       "bragg-background", "bragg-noise",  "bragg-write",
-                                       "bragg-serve",      "bragg-run"};
 
 /* Whether a line of --help is that of the option. */
 static bool is_about(const char *line, const char *name, size_t length)
@@ -50,14 +46,17 @@ static bool has_option(const char *folder, const char *program, const char *name
 
 /* Returns the program of a pipeline, other than this one, whose --help lists the option `name`
  * (without --); NULL if there is none.  For messages only: it starts each of them. */
-static const char *program_with_option(const char *name)
+static const struct listed_program *program_with_option(const char *name)
 {
-    char folder[PATH_MAX];
+    char folder[PATH_MAX], executable[40];
     if (!*name || !program_folder(folder))
         return NULL;
-    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
-        if (strcmp(programs[i], log_program()) != 0 && has_option(folder, programs[i], name))
-            return programs[i];
+    for (size_t i = 0; i < program_list_length; i++) {
+        (void)snprintf(executable, sizeof executable, "bragg-%s", program_list[i].name);
+        if (program_list[i].hints && strcmp(executable, log_program()) != 0 &&
+            has_option(folder, executable, name))
+            return &program_list[i];
+    }
     return NULL;
 }
 
@@ -139,9 +138,11 @@ static enum status unknown_option(const struct parse *p, const char *word, size_
 {
     char typed[40];
     (void)snprintf(typed, sizeof typed, "%.*s", (int)length, word + 2);
-    const char *owner = p->program->partial ? NULL : program_with_option(typed), *meant = NULL;
+    const struct listed_program *owner = p->program->partial ? NULL : program_with_option(typed);
     if (owner)
-        return error_set(e, STATUS_USAGE, "unknown option '%.80s': %s has it", word, owner);
+        return error_set(e, STATUS_USAGE, "unknown option '%.80s': bragg-%s has it", word,
+                         owner->name);
+    const char *meant = NULL;
     int best = 99;
     for (size_t k = 0; k < p->count; k++)
         if (suggest_name(typed, p->entry[k]->name, &best))

@@ -11,39 +11,27 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/program.h"
+#include "base/program_list.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "run/pipeline/find_program.h"
 
+/* Commands that are not programs, in `braggpipe list` after these. */
 static const struct {
-    const char *name, *what;
-} programs[] = {
-    {"geometry", "detector, beam, crystals, structure factors"},
-    {"orient", "parameters of each frame: orientation, rotation, pulses"},
-    {"intensity", "photons per pixel"},
-    {"background", "scattering of water, air, any material"},
-    {"noise", "photons to detector counts"},
-    {"write", "files and pictures"},
-    {"serve", "live frames for other programs, in their protocols"},
-    {"tap", "records, prints or counts what flows between stages"},
-    {"replay", "plays a recording or images, computes a frame again"},
-    {"run", "runs the pipeline of a file, or one that ships"},
-    {"top", "shows the progress of a running pipeline"},
-    {"view", "shows the images in a browser"},
-    {"report", "writes an HTML page about the frames of a stream"},
-    {"fisher", "predicts the error bars of an experiment"},
-    {"refine", "fits orientations, cells and more to images, with error bars"},
-    {"compare", "compares two images"},
-    {"score", "compares the results of an analysis with the ground truth"},
-    {"nanobragg", "nanoBragg's command line"},
-    {"nonbragg", "nonBragg's command line"},
-    {"noisify", "noisify's command line"},
+    const char *name, *summary;
+} commands[] = {
     {"demo", "20 stills of lysozyme, into the folder demo"},
     {"list", "this list"},
     {"help", "this list, and examples"},
 };
 
-enum { PROGRAMS = sizeof programs / sizeof *programs };
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+/* Name `i` of all programs and commands. */
+static const char *name_of(size_t i)
+{
+    return i < program_list_length ? program_list[i].name : commands[i - program_list_length].name;
+}
 
 /* Prints one line of the list: name and title of a pipeline.  The title is the first comment of the
  * file, up to the first comma, colon, semicolon or full stop. */
@@ -69,8 +57,10 @@ static int list(void)
 {
     printf("braggpipe NAME [OPTION...] starts one of these programs.\n"
            "Each program has --help and a manual page.\n\n");
-    for (size_t i = 0; i < PROGRAMS; i++)
-        printf("  %-14s %s\n", programs[i].name, programs[i].what);
+    for (size_t i = 0; i < program_list_length; i++)
+        printf("  %-14s %s\n", program_list[i].name, program_list[i].summary);
+    for (size_t i = 0; i < COMMANDS; i++)
+        printf("  %-14s %s\n", commands[i].name, commands[i].summary);
     printf("\nPipelines for braggpipe run [OPTION...] NAME:\n\n");
     program_pipelines(show_pipeline, NULL);
     return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
@@ -87,8 +77,8 @@ static int help(void)
 
 static bool is_known(const char *name)
 {
-    for (size_t i = 0; i < PROGRAMS; i++)
-        if (strcmp(programs[i].name, name) == 0)
+    for (size_t i = 0; i < program_list_length + COMMANDS; i++)
+        if (strcmp(name_of(i), name) == 0)
             return true;
     return false;
 }
@@ -97,9 +87,9 @@ static enum status unknown(const char *name, struct error *e)
 {
     const char *meant = NULL;
     int best = 99;
-    for (size_t i = 0; i < PROGRAMS; i++)
-        if (suggest_name(name, programs[i].name, &best))
-            meant = programs[i].name;
+    for (size_t i = 0; i < program_list_length + COMMANDS; i++)
+        if (suggest_name(name, name_of(i), &best))
+            meant = name_of(i);
     return error_set(e, STATUS_USAGE,
                      "unknown program '%.40s'.%s%s%s 'braggpipe list' shows all programs", name,
                      meant ? " Did you mean '" : "", meant ? meant : "", meant ? "'?" : "");

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/history.h"
+#include "base/program_list.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "model/experiment.h"
@@ -22,11 +23,6 @@
 enum { STAGES_MAX = 16, WORDS_MAX = 256, NAME_MAX_BYTES = 40 };
 
 extern char **environ;
-
-/* Stages that may be run for a history from an unknown source.  With --restrict none of them can
- * run other programs or write files. */
-static const char *const known[] = {"bragg-geometry", "bragg-orient", "bragg-intensity",
-                                    "bragg-background", "bragg-noise"};
 
 struct chain {
     pid_t pids[STAGES_MAX + 1];
@@ -89,14 +85,6 @@ static enum status start_program(struct chain *c, char **argv, bool last, struct
     return STATUS_OK;
 }
 
-static bool is_known(const char *name)
-{
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(known[i], name) == 0)
-            return true;
-    return false;
-}
-
 /* Starts the stage of one line of the history. */
 static enum status start_stage(struct chain *c, const char *line, uint64_t id, struct error *e)
 {
@@ -104,7 +92,8 @@ static enum status start_stage(struct chain *c, const char *line, uint64_t id, s
     char restricted[] = "--restrict", quiet[] = "--quiet", *argv[WORDS_MAX + 5];
     size_t count;
     (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(line, "\t\n"), line);
-    if (!is_known(name))
+    const struct listed_program *program = program_list_find(name);
+    if (!program || !program->recomputes)
         return error_set(
             e, STATUS_INPUT,
             "stage '%.32s' cannot be run again; expected stages from bragg-geometry to bragg-noise",
