@@ -84,10 +84,19 @@ $(BUILD)/obj/common/engine/dense/dense_loop.%.o $(BUILD)/obj/common/engine/dense
 ISA_SOURCES  := $(filter %_loop.c,$(call sources,$(LAYERS)))
 isa_objects   = $(foreach isa,$(ISAS),$(patsubst %.c,$(BUILD)/obj/%.$(isa).o,$(1)))
 
+# Changes when a source file has come or gone: libraries then lose the objects of files that are gone.
+SOURCE_LIST := $(sort $(wildcard common/*/*.c common/*/*/*.c stages/*/*.c gpu/*.c))
+ifneq ($(file <$(BUILD)/obj/sources),$(SOURCE_LIST))
+$(BUILD)/obj/sources: FORCE
+endif
+$(BUILD)/obj/sources:
+	@mkdir -p $(@D)
+	@echo '$(SOURCE_LIST)' >$@
+
 define layer_rule
-$(BUILD)/lib/libbragg-$(1).a: $(filter-out $(patsubst %.c,$(BUILD)/obj/%.o,$(ISA_SOURCES)),$(call objects,$(1))) $(call isa_objects,$(filter %_loop.c,$(call sources,$(1))))
+$(BUILD)/lib/libbragg-$(1).a: $(BUILD)/obj/sources $(filter-out $(patsubst %.c,$(BUILD)/obj/%.o,$(ISA_SOURCES)),$(call objects,$(1))) $(call isa_objects,$(filter %_loop.c,$(call sources,$(1))))
 	@mkdir -p $$(@D)
-	$(Q)rm -f $$@ && ar rcs $$@ $$^
+	$(Q)rm -f $$@ && ar rcs $$@ $$(filter %.o,$$^)
 endef
 $(foreach layer,$(filter-out gpu,$(LAYERS)),$(eval $(call layer_rule,$(layer))))
 
@@ -124,11 +133,11 @@ $(GPU_KERNELS)/%.o: $(1)/%.cu
 endef
 $(foreach folder,gpu tests/enginecheck,$(eval $(call kernel_rule,$(folder))))
 
-$(SHARED_LIBRARY): $(SHARED)
+$(SHARED_LIBRARY): $(SHARED) $(BUILD)/obj/sources
 	@mkdir -p $(@D)
-	$(Q)rm -f $@ && ar rcs $@ $^
+	$(Q)rm -f $@ && ar rcs $@ $(filter %.o,$^)
 
-$(BUILD)/lib/libbragg-gpu.a: $(GPU_OBJECTS) $(BUILD)/obj/gpu/setting
+$(BUILD)/lib/libbragg-gpu.a: $(GPU_OBJECTS) $(BUILD)/obj/gpu/setting $(BUILD)/obj/sources
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && ar rcs $@ $(filter %.o,$^)
 
