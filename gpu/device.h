@@ -118,7 +118,7 @@ struct gpu_device {
                           struct gpu_pieces_here *here, struct error *e);
 };
 
-/* Sets *card to the number, 0 to count - 1, of the GPU that the options select.
+/* Sets `*card` to the number, 0 to count - 1, of the GPU that the options select.
  * STATUS_USAGE: there is no such GPU. */
 enum status gpu_choose(int count, const struct engine_options *options, int *card, struct error *e);
 

@@ -34,7 +34,7 @@ void *gpu_pack_add(struct gpu_pack *pack, const void *items, size_t count, size_
 size_t gpu_panel_rank(const struct experiment *x, const struct panel *p);
 
 /* Returns the panels in the order of their pixels, with the numbers of their rows.  Returns NULL if
- * memory is out.  The caller frees the array with mem_free; masks still belong to *x. */
+ * memory runs out.  The caller frees the array with mem_free; masks still belong to *x. */
 struct gpu_panel *gpu_panels(const struct experiment *x);
 
 /* Copies the geometry of the panels of *x to panels[], without their masks. */
