@@ -78,7 +78,7 @@ const char *delivery_dtype(enum pixel_type type);
 
 /* Converts pixels for clients that read few types: makes *to, an image with the values of *from and
  * pixels of `type`.  The caller frees *to with image_free.  STATUS_INPUT if a value has no exact
- * form in `type`, because nothing is rounded or clipped; STATUS_FAILED when memory is out.
+ * form in `type`, because nothing is rounded or clipped; STATUS_FAILED if memory runs out.
  *
  * Integers that mean "no data" keep this meaning.  -1 and -2 of signed pixels (in CBF files of
  * Pilatus detectors a gap and a bad pixel) become the largest value of unsigned pixels.  The

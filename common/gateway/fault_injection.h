@@ -67,7 +67,7 @@ struct fault_injection {
 
 /* Puts the fault into a delivery that delivery_check has passed, for a protocol with these pixel
  * types (one bit per enum pixel_type).  NULL, or a fault that does not concern the delivery,
- * changes nothing.  STATUS_FAILED when memory is out. */
+ * changes nothing.  STATUS_FAILED if memory runs out. */
 enum status fault_inject_into_delivery(struct fault_injection *s, struct delivery *d,
                                        unsigned allowed, struct error *e);
 

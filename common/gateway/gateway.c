@@ -23,7 +23,7 @@ struct backlog {
     struct packet opening, closing;  // owned; a packet without parts means none
 };
 
-/* Opens an empty backlog with room for `room` frames.  Returns false when memory is out.  The
+/* Opens an empty backlog with room for `room` frames.  Returns false if memory runs out.  The
  * caller frees the backlog with backlog_free, also after a failure. */
 static bool backlog_open(struct backlog *b, size_t room)
 {
