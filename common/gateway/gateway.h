@@ -1,6 +1,6 @@
 /*
- * A gateway hands frames of a pipeline to foreign clients, on a thread of its own.  A client that
- * is slow, hangs or vanishes delays the pipeline only as far as the policy allows.
+ * A gateway sends frames of a pipeline to third-party clients, on a thread of its own.  A client
+ * that is slow, hangs or vanishes delays the pipeline only as far as the policy allows.
  */
 #ifndef BRAGG_GATEWAY_GATEWAY_H
 #define BRAGG_GATEWAY_GATEWAY_H
