@@ -58,9 +58,9 @@ struct cuda {
     struct band band[CUDA_RING];
     int nplaces;
     struct place place[PLACES_MAX];
-    char *pinned;         // pinned host memory: the ring of bands
+    char *pinned;  // pinned host memory: the ring of bands, or results of a batch
     size_t pinned_bytes;
-    const char *lent;     // latest result of cuda_lend
+    const char *lent;  // latest result of cuda_lend
     size_t lent_bytes;
     struct gpu_verdict *verdict, *pinned_verdict;  // GPU memory; pinned host memory
 };

@@ -108,8 +108,8 @@ struct gpu_strip {
 
 /* A pixel whose photons are not one short sum, with the values computed so far. */
 struct gpu_dense_pixel {
-    double j, inverse;  // column; 1 over the distance from the sample, in 1/m
-    float once;         // factors that multiply the sum of all terms
+    double j, inverse;             // column; 1 over the distance from the sample, in 1/m
+    float once;                    // factors that multiply the sum of all terms
     double capture, polarization;  // for panels that are `varied`; polarization 0: not known yet
     double total;
 };

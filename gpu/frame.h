@@ -193,7 +193,7 @@ enum {
 };
 
 struct gpu_share {
-    uint32_t key;  // of the reflection, see struct gpu_keys
+    uint32_t key;         // of the reflection, see struct gpu_keys
     float photons, turn;  // `turn`: sum of photons times the phi angle in rad
 };
 

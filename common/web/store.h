@@ -27,11 +27,11 @@ struct web_head {
     int32_t x, y;           // first block
     int32_t width, height;  // number of blocks
     int32_t factor;         // a block has `factor` x `factor` pixels
-    uint32_t mean;        // 0: a block shows its largest pixel; 1: its mean
-    uint32_t items;       // number of marks that follow, each a struct web_mark
-    uint32_t lattices;    // number of lattices in the frame
-    double time_s;        // time from the start of the program to the arrival of the frame
-    double wavelength_A;  // mean wavelength of the frame
+    uint32_t mean;          // 0: a block shows its largest pixel; 1: its mean
+    uint32_t items;         // number of marks that follow, each a struct web_mark
+    uint32_t lattices;      // number of lattices in the frame
+    double time_s;          // time from the start of the program to the arrival of the frame
+    double wavelength_A;    // mean wavelength of the frame
 };
 
 /* A reflection, in pixels of the picture. */
@@ -44,8 +44,8 @@ struct web_mark {
 /* A message, shared by its users. */
 struct web_blob {
     atomic_uint users;  // number of users; the last one frees the message
-    bool text;    // true for JSON, false for binary data
-    size_t size;  // of data
+    bool text;          // true for JSON, false for binary data
+    size_t size;        // of data
     unsigned char data[];
 };
 
