@@ -9,7 +9,8 @@
 #include "physics/background/background.h"
 #include "physics/noise/poisson.h"
 
-/* Curved panels take sines, which differ between the card and this processor. */
+/* Whether all panels are flat.  Curved panels need sines, and those of the GPU differ from those of
+ * the CPU in the last bits. */
 static bool is_flat(const struct experiment *x)
 {
     for (size_t i = 0; i < x->npanels; i++)
@@ -83,7 +84,8 @@ enum status gpu_after_prepare(struct plan *p, struct engine_after *after, struct
     const bool counts = after->noise && is_plain(after->noise) && (adds || !after->nmaterials);
     a->type = PIXEL_F32;
     if (p->footprint || p->closed)
-        return STATUS_OK;  // it comes before all that, and is applied here; no kernels follow
+        return STATUS_OK;  // the footprint precedes these steps and is applied on the host, so that
+                           // no kernels can follow
     if (adds) {
         const enum status s = upload_scene(p, after, e);
         if (s)
@@ -118,7 +120,8 @@ enum status gpu_after_recipe(struct plan *p, struct gpu_pack *pack, const struct
     return s;
 }
 
-/* The scene of a background that has to be made for this frame and its rows, or NULL. */
+/* Returns the scene of the background that must be computed for this frame from row `row` on.
+ * Returns NULL if there is no background, or if the GPU still has it from a previous frame. */
 static const struct background_scene *scene_of(struct gpu_afterwards *a,
                                                const struct recipe *recipe, int64_t row,
                                                struct gpu_counts *counts)

@@ -1,7 +1,8 @@
 /*
- * What becomes of photons on the card: background is added, and the detector counts.  As
- * gpu/pixel.h the same text is a kernel (gpu/after_kernel.cu) and a loop (gpu/host_device.c).
- * Nothing is fused: the bits are those of background_image and noise_apply.
+ * What one thread of the GPU does after the photons of a pixel are computed: it adds background and
+ * applies the noise of the detector.  The same text is compiled as a kernel (gpu/after_kernel.cu)
+ * and as a loop for the CPU (gpu/host_device.c).  No multiplication is fused with an addition, so
+ * that the bits are those of background_image and noise_apply.
  */
 #ifndef BRAGG_GPU_AFTER_H
 #define BRAGG_GPU_AFTER_H
@@ -12,8 +13,9 @@
 #include "gpu/kernel.h"
 #include "physics/background/background_pixel.h"
 
-/* One thread, see gpu_find_place: its pixel's background, 0 outside the ROI and under the mask,
- * on flat panels.  `out` is the place of pixel `first_pixel` of the frame. */
+/* One thread, see gpu_find_place: computes the background of its pixel in photons.  Masked pixels
+ * and those outside the ROI get 0.  All panels are flat.  `out` is the address of pixel
+ * `first_pixel` of the frame. */
 HD void gpu_background_thread(const struct gpu_frame *f, const struct background_scene *scene,
                               int64_t row, int64_t block, int thread, int64_t first_pixel,
                               float *out)
@@ -30,8 +32,9 @@ HD void gpu_background_thread(const struct gpu_frame *f, const struct background
     out[at.pixel - first_pixel] = photons;
 }
 
-/* Pixel i of the arrays, number `pixel` of the frame: photons[i] plus background[i], counted if
- * there is noise.  Returns what is found out about this pixel. */
+/* Processes item i of the arrays, which is pixel number `pixel` of the frame: adds photons[i] and
+ * background[i], and converts the sum to counts if there is noise.  Returns the verdict on this
+ * pixel. */
 HD struct gpu_verdict gpu_after_pixel(const struct gpu_after *a, int64_t i, uint32_t pixel)
 {
     struct gpu_verdict v = {GPU_GOOD, 0, 0};

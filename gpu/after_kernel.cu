@@ -1,13 +1,14 @@
 /*
- * The kernels of what comes after photons.  Everything a thread does stands in
- * gpu/after.h.  Compile with -fmad=false: nothing is fused.
+ * The CUDA kernels that run after the photons are computed: background and noise.  gpu/after.h
+ * defines what a thread does.  Compile with -fmad=false, so that no multiplication is fused with an
+ * addition.
  */
 #include "gpu/after.h"
 #include "gpu/layout.h"
 
 #include <cuda_runtime.h>
 
-/* With the registers of four blocks none are spilled. */
+/* Four blocks per multiprocessor leave enough registers for each thread: none is spilled. */
 __global__ void __launch_bounds__(GPU_THREADS, 4)
     gpu_background(const struct gpu_frame frame, const struct background_scene scene,
                    const struct gpu_rows rows, float *out)
@@ -16,7 +17,8 @@ __global__ void __launch_bounds__(GPU_THREADS, 4)
                           rows.first_pixel, out);
 }
 
-/* One thread a pixel, in the order of memory; numbers are added up by blocks. */
+/* One thread per pixel, in the order of memory.  Each block adds up its counts of clipped pixels
+ * before it adds them to *verdict. */
 __global__ void __launch_bounds__(GPU_THREADS)
     gpu_afterwards(const struct gpu_after after, int64_t first_pixel, int64_t first, int64_t end,
                    struct gpu_verdict *verdict)

@@ -1,9 +1,11 @@
 /*
  * What one thread of the GPU computes in closed form: one pixel, from the reflections that reach
- * it.  The same text is the kernel (gpu/closed_kernel.cu) and a loop on the processor
- * (gpu/host_device.c).  Operations and their order are those of engine/closed/closed_rows.c, but
- * for wavelengths that only neighbours of a pixel see, and exponentials of sensors, which are the
- * card's.
+ * it.  The same text is compiled as a kernel (gpu/closed_kernel.cu) and as a loop for the CPU
+ * (gpu/host_device.c).
+ *
+ * Operations and their order are those of engine/closed/closed_rows.c, with two exceptions:
+ *   - wavelengths that contribute only to neighbours of the pixel are left out;
+ *   - the exponentials of absorption in the sensor are those of the GPU.
  */
 #ifndef BRAGG_GPU_CLOSED_H
 #define BRAGG_GPU_CLOSED_H
@@ -13,8 +15,8 @@
 #include "engine/closed/closed_point.h"
 #include "gpu/frame.h"
 
-/* Of two points the one that a factor is taken at: copies, as pointers would keep them from
- * registers. */
+/* Returns one of two points, at which a factor is evaluated.  It copies the point, because the
+ * compiler cannot keep a point in registers if there is a pointer to it. */
 HD struct closed_points gpu_closed_pick(bool is_first, const struct closed_points *first,
                                         const struct closed_points *second)
 {
@@ -24,7 +26,7 @@ HD struct closed_points gpu_closed_pick(bool is_first, const struct closed_point
     return p;
 }
 
-/* Photons of a pixel by one reflection. */
+/* Returns the photons that one reflection adds to a pixel. */
 HD double gpu_closed_photons(const struct gpu_closed *f, const struct gpu_closed_spot *spot,
                              struct closed_points now)
 {
@@ -57,7 +59,7 @@ HD double gpu_closed_photons(const struct gpu_closed *f, const struct gpu_closed
     return photons[0];
 }
 
-/* Pixel `i` of a batch: 0 outside the ROI and under the mask. */
+/* Computes pixel `i` of a batch.  Masked pixels and those outside the ROI get 0. */
 HD void gpu_closed_thread(const struct gpu_closed *f, const struct gpu_closed_batch *b, size_t i)
 {
     const int64_t pixel = b->first + (int64_t)i;

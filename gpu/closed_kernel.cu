@@ -1,6 +1,6 @@
 /*
- * The CUDA kernel of frames in closed form: one thread a pixel.  Everything a thread does stands in
- * gpu/closed.h.  Compile with -fmad=false, as gpu/kernel.cu.
+ * The CUDA kernel of frames in closed form: one thread per pixel.  gpu/closed.h defines what a
+ * thread does.  Compile with -fmad=false, like gpu/kernel.cu.
  */
 #include "gpu/closed.h"
 

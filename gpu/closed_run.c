@@ -1,5 +1,5 @@
-/* Frames in closed form: the host lists reflections and where they may light something, the card
- * computes pixels, many at a time. */
+/* Frames in closed form.  The host lists the reflections and the pixels that each of them may
+ * reach.  The GPU computes the pixels in batches. */
 #include "gpu/plan.h"
 
 #include "base/vec.h"
@@ -7,7 +7,7 @@
 #include "engine/reflections/photons.h"
 #include "gpu/layout.h"
 
-enum { CLOSED_BATCH = 1 << 22 };  // pixels at a time
+enum { CLOSED_BATCH = 1 << 22 };  // pixels of a batch
 
 static const struct gpu_closed_beam *pack_beams(struct gpu_pack *pack, const struct closed *c)
 {
@@ -62,7 +62,7 @@ static void pack_places(struct gpu_pack *pack, const struct closed *c,
     }
 }
 
-/* Where rows of panels begin, panels in the order of their pixels. */
+/* Packs the number of the first row of each panel, with the panels in the order of their pixels. */
 static const int64_t *pack_rows(struct gpu_pack *pack, const struct experiment *x)
 {
     void *memory;

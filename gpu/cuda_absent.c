@@ -1,4 +1,4 @@
-/* In place of cuda_device.c where nvcc was not found. */
+/* A build without CUDA has this file instead of cuda_device.c: `attach` fails with a message. */
 #include "gpu/device.h"
 
 static enum status absent_attach(void **context, const struct engine_options *options,

@@ -1,9 +1,9 @@
-/* Derivatives, reflections and closed forms on the card: one kernel after the other, and what it
- * has found into pinned memory. */
+/* Derivatives, reflections and closed forms with the CUDA runtime.  The kernels run one after the
+ * other, and the results of each are copied to pinned host memory. */
 #include "gpu/cuda_context.h"
 #include "gpu/kernel.h"
 
-/* The copy runs beside the kernel of the next batch. */
+/* The copy of the results runs at the same time as the kernel of the next batch. */
 enum status cuda_slopes(void *context, const struct gpu_slopes *frame,
                         const struct gpu_slopes_batch *batch, size_t room, int place,
                         const void **values, struct error *e)

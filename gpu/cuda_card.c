@@ -1,15 +1,16 @@
-/* Memory of the card that other processes open: CUDA IPC. */
+/* GPU memory that other processes of the host can open, through CUDA IPC. */
 #include <string.h>
 
 #include "gpu/cuda_context.h"
 
-/* Smaller pieces of memory may lie together in one block, which others would open as a whole. */
+/* Allocations are multiples of this size, in bytes.  The runtime puts smaller ones together into
+ * one block, and another process would open the whole block. */
 enum { WHOLE_BLOCKS = 2 << 20 };
 
 _Static_assert(sizeof(cudaIpcMemHandle_t) == CARD_HANDLE, "names of memory");
 _Static_assert(sizeof(cudaUUID_t) == CARD_UUID, "names of GPUs");
 
-/* The card of this thread from now on. */
+/* Makes this GPU the one that the calling thread uses from now on. */
 static enum status take(const struct card *card, struct error *e)
 {
     const struct cuda_card *c = (const struct cuda_card *)(const void *)card;
@@ -69,7 +70,8 @@ static void close_named(const struct card *card, void *memory)
         (void)cudaIpcCloseMemHandle(memory);
 }
 
-/* Streams of the plan wait for none of it, and it waits for none of them. */
+/* The copy uses the default stream.  The streams of the plan are non-blocking: they do not wait for
+ * the copy, and the copy does not wait for them. */
 static enum status fetch(const struct card *card, void *to, const void *from, size_t bytes,
                          struct error *e)
 {

@@ -1,4 +1,5 @@
-/* A card that is open: for cuda_device.c, and for cuda_run.c, which computes. */
+/* The state of an open GPU, for the files of the CUDA runtime: cuda_device.c opens the GPU,
+ * cuda_run.c and cuda_batch.c compute with it, cuda_card.c shares its memory. */
 #ifndef BRAGG_GPU_CUDA_CONTEXT_H
 #define BRAGG_GPU_CUDA_CONTEXT_H
 
@@ -7,25 +8,26 @@
 #include "gpu/device.h"
 
 enum {
-    CUDA_RING = 4,  // bands that are on their way at once
-    PLACES_MAX = 128,
+    CUDA_RING = 4,     // maximum number of bands that are being copied at a time
+    PLACES_MAX = 128,  // maximum number of pinned regions
 };
 
-/* Bytes that are being copied, counted from the beginning of the output. */
+/* A band: a part of the output that is being copied to the host. */
 struct band {
-    size_t at, bytes;
-    size_t place;  // in the pinned ring, bytes from its beginning
-    int part;
-    cudaEvent_t copied;
+    size_t at, bytes;    // offset in the output, and size
+    size_t place;        // offset in the pinned ring, in bytes
+    int part;            // index of the part of the frame that it belongs to
+    cudaEvent_t copied;  // recorded when the band has arrived in the ring
 };
 
-/* Memory of the caller that is pinned. */
+/* A region of the caller's memory that is pinned. */
 struct place {
     char *at;
     size_t bytes;
 };
 
-/* Before the kernels of a part, and behind each of them; before and behind its way here. */
+/* Events of a part for the times of a frame: before its kernels, after each of them, and before and
+ * after the copy to the host. */
 enum mark {
     MARK_BEGUN,
     MARK_PHOTONS,
@@ -36,35 +38,38 @@ enum mark {
     MARKS
 };
 
-/* The number of the GPU among those of this process.  Threads other than that of the plan have to
- * set it. */
+/* A GPU whose memory other processes can open. */
 struct cuda_card {
-    struct card card;  // the first member
-    int number;
+    struct card card;  // must be the first member, because a pointer to it is cast back
+    int number;        // number of the GPU in this process; threads other than that of the plan
+                       // select the GPU by it before each call
 };
 
 struct cuda {
     struct cuda_card card;
     int threads;
     cudaStream_t stream, copies;
-    cudaStream_t part[GPU_PARTS];  // kernels of parts that run side by side; else the first one
-    cudaEvent_t ready, done[GPU_PARTS];  // on `stream`, what all parts wait for; on part[]
-    cudaEvent_t mark[GPU_PARTS][MARKS];  // on part[], the last two on `copies`
-    cudaEvent_t copied;                  // there, behind the last part
+    cudaStream_t part[GPU_PARTS];  // one stream per part if kernels of parts run at the same time;
+                                   // otherwise only the first one is used
+    cudaEvent_t ready, done[GPU_PARTS];  // `ready`: recorded on `stream`, all parts wait for it;
+                                         // `done`: recorded on part[], after the kernels
+    cudaEvent_t mark[GPU_PARTS][MARKS];  // recorded on part[]; the last two marks on `copies`
+    cudaEvent_t copied;                  // recorded on `copies`, after the last part
     struct band band[CUDA_RING];
     int nplaces;
     struct place place[PLACES_MAX];
-    char *pinned;
+    char *pinned;  // pinned host memory: the ring of bands, or results of a batch
     size_t pinned_bytes;
-    const char *lent;  // of cuda_lend, the last one
+    const char *lent;  // latest result of cuda_lend
     size_t lent_bytes;
-    struct gpu_verdict *verdict, *pinned_verdict;  // on the card; here
+    struct gpu_verdict *verdict, *pinned_verdict;  // GPU memory; pinned host memory
 };
 
-/* STATUS_FAILED with a message that says which operation failed, unless `code` is success. */
+/* Returns STATUS_OK if `code` is success.  Otherwise returns STATUS_FAILED with a message that
+ * names the operation `what`. */
 enum status cuda_failed(cudaError_t code, const char *what, struct error *e);
 
-/* The card that this thread uses. */
+/* Fills in *c for the GPU that the calling thread uses. */
 enum status cuda_card_open(struct cuda_card *c, struct error *e);
 
 /* See struct gpu_device. */
@@ -81,18 +86,19 @@ enum status cuda_shares(void *context, const struct gpu_shares *frame,
                         const struct gpu_shares_batch *all, const struct gpu_pieces *there,
                         struct gpu_pieces_here *here, struct error *e);
 
-/* Whether all of these bytes of memory here are pinned. */
+/* Whether all of these bytes of host memory are pinned. */
 bool cuda_is_pinned(const struct cuda *c, const char *at, size_t bytes);
 
-/* Pinned memory of so many bytes at c->pinned. */
+/* Makes the pinned memory at c->pinned at least `bytes` long. */
 enum status cuda_grow_pinned(struct cuda *c, size_t bytes, struct error *e);
 
-/* Names for stretches of time, for NVIDIA's profilers; nothing where their header is missing. */
+/* Named ranges of time for NVIDIA's profilers.  Without the header of NVTX these functions do
+ * nothing. */
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
 
-/* Begins a stretch within the one that is open, if any; range_end ends the last one. */
+/* Begins a range, inside the current range if there is one.  range_end ends the latest one. */
 static inline void range_begin(const char *name)
 {
     (void)nvtxRangePushA(name);

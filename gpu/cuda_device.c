@@ -1,6 +1,9 @@
 /*
- * The card through the CUDA runtime, which is linked statically: a program starts, and
- * its other engines work, without a driver.  This is what comes before frames.
+ * The GPU through the CUDA runtime: opening it, memory, and uploads.  cuda_run.c and cuda_batch.c
+ * compute frames.
+ *
+ * The runtime is linked statically, so that on a host without a driver a program starts and its
+ * other engines work.
  */
 #include <stdio.h>
 
@@ -8,11 +11,11 @@
 #include "engine/cpu/cpu.h"
 #include "gpu/cuda_context.h"
 
-enum { OLDEST_CARD = 75 };  // compute capability that the kernels are compiled for, at least
+enum { OLDEST_CARD = 75 };  // lowest compute capability, times 10, that kernels are compiled for
 
 /* ---- opening ---------------------------------------------------------------------- */
 
-/* Why there is no card that can be used. */
+/* Returns STATUS_USAGE with a message that says why no GPU can be used. */
 static enum status no_card(cudaError_t code, struct error *e)
 {
     int driver = 0, needed = 0;
@@ -31,7 +34,7 @@ static enum status no_card(cudaError_t code, struct error *e)
     return error_set(e, STATUS_USAGE, "--engine=cuda: %s", cudaGetErrorString(code));
 }
 
-/* A GPU that CUDA_VISIBLE_DEVICES makes visible. */
+/* Selects one of the GPUs that CUDA_VISIBLE_DEVICES makes visible. */
 static enum status choose_card(const struct engine_options *options,
                                char description[GPU_DESCRIPTION], struct error *e)
 {
@@ -252,7 +255,7 @@ static void *cuda_reach(void *context, void *memory, size_t bytes)
     return NULL;
 }
 
-/* Products go into sums unrounded, as with AVX2. */
+/* A fused multiply-add does not round the product, as with AVX2.  So the class is that of AVX2. */
 static const char *cuda_as_cpu(void *context, enum engine_precision precision)
 {
     (void)context;

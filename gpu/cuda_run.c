@@ -1,18 +1,21 @@
 /*
- * Rows of a frame: each part is computed on a stream of its own, so that one fills the card while
- * another ends; one more stream copies those that are there.  Pixels go straight to where they are
- * wanted if that is pinned; else in bands through a ring of pinned memory: threads copy a band
- * while the next ones are on the bus.
+ * Computes rows of a frame with the CUDA runtime.  Each part has a stream of its own, so that the
+ * next part fills the GPU while the last blocks of a part finish.  One more stream copies the
+ * finished parts to the host.
+ *
+ * If the destination is pinned, pixels are copied directly to it.  Otherwise they go in bands
+ * through a ring of pinned memory: threads copy a band to its destination while the next ones are
+ * on the bus.
  */
 #include <string.h>
 
 #include "gpu/cuda_context.h"
 
 enum {
-    BANDS = 16,             // of a frame, unless they were ...
-    BAND_LEAST = 1 << 14,   // ... smaller than that, in bytes
-    BAND_BYTES = 4 << 20,   // ... or larger
-    SLICE_BYTES = 1 << 18,  // that one thread copies at a time
+    BANDS = 16,             // number of bands of a frame, within the limits of their size
+    BAND_LEAST = 1 << 14,   // smallest band, in bytes
+    BAND_BYTES = 4 << 20,   // largest band, in bytes
+    SLICE_BYTES = 1 << 18,  // bytes that one thread copies at a time
 };
 
 enum status cuda_failed(cudaError_t code, const char *what, struct error *e)
@@ -45,13 +48,14 @@ bool cuda_is_pinned(const struct cuda *c, const char *at, size_t bytes)
     return false;
 }
 
-/* Records an event for the times of a frame, if they are wanted. */
+/* Records an event for the times of a frame, if `timed`. */
 static cudaError_t note(bool timed, cudaEvent_t event, cudaStream_t stream)
 {
     return timed ? cudaEventRecord(event, stream) : cudaSuccess;
 }
 
-/* Photons of a part, unless they are there; they are judged on the way if they leave bare. */
+/* Queues the photons of a part: the kernel, or, if they are given in host memory, their copy.  If
+ * the photons are the output, the kernel also checks them. */
 static cudaError_t make_photons(struct cuda *c, const struct gpu_run *r, const struct gpu_part *p,
                                 cudaStream_t stream)
 {
@@ -65,9 +69,10 @@ static cudaError_t make_photons(struct cuda *c, const struct gpu_run *r, const s
                            stream);
 }
 
-/* The kernels of part i.  Beside those of others only where nothing follows photons: else what
- * follows those of the first part would wait for photons of all, and the bus with it.  `timed`:
- * with marks around each of them. */
+/* Queues the kernels of part i.  If photons are the output, kernels of several parts run at the
+ * same time.  Otherwise all parts share one stream: on separate streams the background and noise of
+ * the first part would wait for the photons of all parts, and the bus would be idle until then.
+ * `timed`: records events around each kernel. */
 static cudaError_t launch(struct cuda *c, const struct gpu_run *r, int i, bool timed)
 {
     const struct gpu_part *p = &r->part[i];
@@ -94,19 +99,19 @@ static cudaError_t launch(struct cuda *c, const struct gpu_run *r, int i, bool t
     return code == cudaSuccess ? cudaEventRecord(c->done[i], stream) : code;
 }
 
-/* What leaves, and how: it stays on the card, goes straight to pinned memory, or through the ring.
- */
+/* The output pixels and their way: they stay on the GPU, are copied directly to pinned memory, or
+ * are copied through the ring. */
 enum way { STAYS, STRAIGHT, RING };
 struct cargo {
     const struct gpu_run *run;
     enum way way;
     const char *from;
     char *to;
-    size_t size, bytes;  // of a pixel; of all
+    size_t size, bytes;  // bytes of a pixel; bytes of all pixels
     bool timed;
 };
 
-/* All of part i to where it belongs, behind its kernels. */
+/* Queues the copy of all pixels of part i to their destination, after its kernels. */
 static cudaError_t send_part(struct cuda *c, const struct cargo *x, int i)
 {
     const struct gpu_part *p = &x->run->part[i];
@@ -123,8 +128,8 @@ static cudaError_t send_part(struct cuda *c, const struct cargo *x, int i)
     return code == cudaSuccess ? note(x->timed, mark[MARK_COPIED], c->copies) : code;
 }
 
-/* Queues the kernels of all parts, and behind each, but for the ring, its way.  The verdict travels
- * to the card before. */
+/* Queues the upload of the verdict, then the kernels of all parts.  Queues the copy of each part
+ * after its kernels, except for copies through the ring. */
 static cudaError_t queue(struct cuda *c, const struct cargo *x)
 {
     const struct gpu_run *r = x->run;
@@ -148,7 +153,8 @@ static size_t band_bytes(size_t bytes)
     return size < BAND_LEAST ? BAND_LEAST : size > BAND_BYTES ? BAND_BYTES : size;
 }
 
-/* The band that begins at `at`, the `number`-th: no part follows another within one. */
+/* Sets *b to band number `number`, which begins at byte `at` of the output.  A band never contains
+ * pixels of two parts. */
 static void begin_band(const struct cargo *x, size_t at, size_t number, struct band *b)
 {
     const size_t size = band_bytes(x->bytes);
@@ -161,7 +167,7 @@ static void begin_band(const struct cargo *x, size_t at, size_t number, struct b
     b->place = number % CUDA_RING * size;
 }
 
-/* On its way from the card to its place in the ring. */
+/* Queues the copy of a band from the GPU to its place in the ring. */
 static cudaError_t send_band(struct cuda *c, const struct cargo *x, const struct band *b)
 {
     const struct gpu_part *p = &x->run->part[b->part];
@@ -186,7 +192,8 @@ static void copy(char *to, const char *from, size_t bytes, int threads)
         memcpy(to + at, from + at, bytes - at < SLICE_BYTES ? bytes - at : SLICE_BYTES);
 }
 
-/* All bands, as many under way at once as the ring has places. */
+/* Copies all bands.  The number of bands that are being copied at a time is that of the places of
+ * the ring. */
 static cudaError_t pass_bands(struct cuda *c, const struct cargo *x)
 {
     cudaError_t code = cudaSuccess;
@@ -219,7 +226,7 @@ static cudaError_t add_time(cudaEvent_t from, cudaEvent_t to, double *ms)
     return code;
 }
 
-/* Adds the times between marks of all parts. */
+/* Adds to *ms the times between two marks, for all parts. */
 static cudaError_t add_times(const struct cuda *c, int nparts, enum mark from, enum mark to,
                              double *ms)
 {
@@ -229,7 +236,8 @@ static cudaError_t add_times(const struct cuda *c, int nparts, enum mark from, e
     return code;
 }
 
-/* When all is there.  The part that begins first need not end last.  `left`: pixels came here. */
+/* Adds the times of a finished run to *times.  The kernels' time ends with the last of all parts,
+ * because the part that begins first may end last.  `left`: pixels were copied to the host. */
 static cudaError_t take_times(const struct cuda *c, const struct gpu_run *r, bool left,
                               struct gpu_times *times)
 {
@@ -253,7 +261,8 @@ static cudaError_t take_times(const struct cuda *c, const struct gpu_run *r, boo
     return code;
 }
 
-/* Until all is where it belongs, and the verdict here. */
+/* Runs the kernels and the copies, and returns when all pixels have arrived at their destination
+ * and the verdict in host memory. */
 static cudaError_t carry(struct cuda *c, const struct cargo *x)
 {
     range_begin("launches");
@@ -273,7 +282,7 @@ static cudaError_t carry(struct cuda *c, const struct cargo *x)
     return code;
 }
 
-/* Nothing goes on writing to memory of the caller. */
+/* Waits for all streams, so that no copy writes to memory of the caller afterwards. */
 static void wait_for_all(struct cuda *c)
 {
     (void)cudaStreamSynchronize(c->stream);

@@ -1,11 +1,13 @@
 /*
- * Pixels of flat panels in the dense form, for SQUARE crystals in mixed precision: what the blocks
- * of gpu/dense_kernel.cu do.  Operations and their order are those of the CPU engine's
- * dense_loop.c, so that the bytes are theirs where fused() is one operation.
+ * Pixels of flat panels in the dense form, for SQUARE crystals in mixed precision.  The functions
+ * here define what a block of threads of gpu/dense_kernel.cu does.  Operations and their order are
+ * those of the CPU engine's dense_loop.c, so that the bytes are the same where fused() is one
+ * operation.
  *
- * A block computes pixels of one row.  What all of them share, that is the row and up to
- * DENSE_TERMS terms at a time, its threads prepare together in a room.  What bounds a step:
- * the number of instructions, about 80, of which 6 are of double precision.
+ * A block computes pixels of one row.  Its threads first prepare the data that all pixels of the
+ * block share: the row, and up to DENSE_TERMS terms at a time.  These data are in a struct
+ * gpu_room.  The number of instructions limits the speed of a step: about 80, of which 6 are in
+ * double precision.
  */
 #ifndef BRAGG_GPU_DENSE_H
 #define BRAGG_GPU_DENSE_H
@@ -17,7 +19,8 @@ INLINE int gpu_clamp(int64_t value, int64_t limit)
     return (int)(value < 0 ? 0 : value < limit ? value : limit);
 }
 
-/* Block `block` of a row with `pixels` pixels in each; none when the row is shorter. */
+/* Sets *s to block number `block` of a row, if each block has `pixels` pixels.  s->count is 0 if
+ * the row ends before this block.  `out` is the address of pixel `first_pixel` of the frame. */
 INLINE void gpu_find_strip(const struct gpu_frame *f, int64_t row, int64_t block, int pixels,
                            int64_t first_pixel, float *out, struct gpu_strip *s)
 {
@@ -38,7 +41,7 @@ INLINE void gpu_find_strip(const struct gpu_frame *f, int64_t row, int64_t block
     s->first = (double)(p->grid_fast + begin) - g->nearest_column;
 }
 
-/* Pixel i leaves. */
+/* Stores the photons of pixel i of the strip, and checks them. */
 INLINE void gpu_give(const struct gpu_strip *s, int i, float photons, uint64_t *worst)
 {
     s->out[i] = photons;
@@ -57,7 +60,8 @@ INLINE bool gpu_is_lone(const struct gpu_frame *f, const struct panel *p)
            dense_is_alone(&f->only, p, f->nsources, f->sampling.oversample);
 }
 
-/* What kind of pixels a frame has; `panels` are in memory of this side. */
+/* Returns the kind of the pixels of a frame.  `panels` are in memory of the calling side, host or
+ * GPU. */
 INLINE struct gpu_dense_kind gpu_dense_kind(const struct gpu_frame *f,
                                             const struct gpu_panel *panels)
 {
@@ -123,7 +127,7 @@ INLINE void gpu_lone_strip(const struct gpu_frame *f, struct gpu_dense_kind kind
 
 /* ---- pixels of one subpixel, one lattice, the same factor for all sources ----------- */
 
-/* Photons of column j; all threads together. */
+/* Returns the photons of column j.  All threads of the block call this together. */
 INLINE float gpu_plain_photons(const struct gpu_frame *f, struct gpu_dense_kind kind, double j,
                                struct gpu_team team, struct gpu_room *room)
 {
@@ -236,7 +240,7 @@ INLINE void gpu_dense_subpixel(const struct gpu_frame *f, struct gpu_dense_kind 
     }
 }
 
-/* Photons of column j; all threads together. */
+/* Returns the photons of column j.  All threads of the block call this together. */
 INLINE float gpu_dense_photons(const struct gpu_frame *f, struct gpu_dense_kind kind, double j,
                                struct gpu_team team, struct gpu_room *room,
                                struct gpu_dense_pixel *at)
@@ -254,7 +258,8 @@ INLINE float gpu_dense_photons(const struct gpu_frame *f, struct gpu_dense_kind 
     return (float)(at->total * (double)at->once);
 }
 
-/* Threads behind the last pixel compute that once more: all wait for one another. */
+/* Computes all pixels of a strip.  Threads beyond the last pixel compute the last pixel again,
+ * because all threads of the block must reach each barrier. */
 INLINE void gpu_dense_strip(const struct gpu_frame *f, struct gpu_dense_kind kind,
                             struct gpu_team team, struct gpu_room *room,
                             struct gpu_dense_pixel *pixel, uint64_t *worst)
@@ -278,16 +283,19 @@ INLINE void gpu_dense_strip(const struct gpu_frame *f, struct gpu_dense_kind kin
 
 /* ---- blocks ------------------------------------------------------------------------ */
 
-/* Pixels of a block, of rows that have `each`: one room serves more where nobody has to wait. */
+/* Returns the number of pixels of a block, if a thread computes `each` pixels one after the other.
+ * Only threads of kind.lone compute more than one, because they need no barrier between pixels. */
 INLINE int gpu_dense_pixels(struct gpu_dense_kind kind, int64_t each)
 {
     return kind.lone ? (int)each * GPU_THREADS : GPU_THREADS;
 }
 
-/* What threads of a block of `pixels`, number `block` of a row, do together.  `kind` is a constant
- * where it is called, the frame's own or one that is good for more; `out` is the place of pixel
- * `first_pixel`, `worst` for gpu_judge; `pixel`: one per thread for kinds that are `any`, of no use
- * to others. */
+/* Computes block number `block` of a row, with `pixels` pixels per block.  All threads of the block
+ * call this together.
+ *   kind   a constant at each call: the kind of the frame, or a more general one
+ *   out    address of pixel `first_pixel` of the frame
+ *   pixel  one item per thread if kind.any; otherwise not used
+ *   worst  see gpu_judge */
 INLINE void gpu_dense_block(const struct gpu_frame *f, struct gpu_dense_kind kind, int64_t row,
                             int64_t block, int pixels, struct gpu_team team, int64_t first_pixel,
                             struct gpu_room *room, struct gpu_dense_pixel *pixel, float *out,

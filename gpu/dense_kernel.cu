@@ -1,8 +1,9 @@
 /*
- * The CUDA kernels of the dense form: one block of threads for some pixels of a row, all rows of
- * all panels in one launch.  Everything that a block does stands in gpu/dense.h.  One kernel for
- * what is frequent, so that its loop is short and its registers are few, one for all else.
- * Compile with -fmad=false, as gpu/kernel.cu.
+ * The CUDA kernels of the dense form.  A block of threads computes some pixels of a row; one launch
+ * computes all rows of all panels.  gpu/dense.h defines what a block does.
+ *
+ * Each frequent case has a kernel of its own, with a short loop and few registers.  One more kernel
+ * computes all other cases.  Compile with -fmad=false, like gpu/kernel.cu.
  */
 #include <cuda_runtime.h>
 
@@ -10,8 +11,8 @@
 #include "gpu/kernel.h"
 #include "gpu/layout.h"
 
-/* Blocks of a multiprocessor at once, which bounds the registers: with 10 there are 48, with
- * 8 there are 64, which cards from 2025 on take. */
+/* Number of blocks that a multiprocessor runs at a time.  It limits the registers of a thread: 10
+ * blocks leave 48 registers, 8 blocks leave 64.  GPUs from 2025 on need 64. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
 #define PLAIN_BLOCKS 8
 #else

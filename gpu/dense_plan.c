@@ -1,10 +1,10 @@
-/* Decides which plans and frames take the dense path, and keeps its structure factors on the GPU.
- */
+/* Decides which plans and frames are computed in the dense form, and keeps the structure factors of
+ * the dense form on the GPU. */
 #include <string.h>
 
 #include "gpu/plan.h"
 
-/* Whether all crystals have this shape, or that one. */
+/* Whether each crystal has one of these two shapes. */
 static bool all_are(const struct experiment *x, enum crystal_shape shape, enum crystal_shape other)
 {
     for (size_t i = 0; i < x->ncrystals; i++)
@@ -13,7 +13,8 @@ static bool all_are(const struct experiment *x, enum crystal_shape shape, enum c
     return true;
 }
 
-/* Footprints spread photons on the host, with the operations of the CPU. */
+/* Whether a footprint, if there is one, does not change the bit-compatibility class.  The host
+ * spreads the photons, with the instruction set of its CPU. */
 static bool footprint_is_alike(const struct plan *p)
 {
     const struct cpu_kernels *here = cpu_kernels_choose(NULL, p->precision, NULL);

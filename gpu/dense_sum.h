@@ -1,7 +1,10 @@
 /*
- * Quotients without a way aside for numbers that are hardly ever there: the bits of a / b, rounded
- * correctly, where all that is between is normal.  What the compiler makes of this operator on a
- * card is the same operations, and a test and a call for all other numbers.
+ * The dense form on the GPU: quotients, the terms of a block, and their sum for one pixel.
+ *
+ * The quotients here are those of the operator / without its slow path.  They have the correctly
+ * rounded bits of a / b if all intermediate results are normal numbers.  The compiler's code for
+ * a / b has the same operations, and in addition a test and a call for all other numbers, which
+ * almost never occur here.
  */
 #ifndef BRAGG_GPU_DENSE_SUM_H
 #define BRAGG_GPU_DENSE_SUM_H
@@ -12,7 +15,7 @@
 #include "engine/dense/dense_row.h"
 #include "gpu/frame.h"
 
-/* a / b from an approximation of 1/b that is an ulp off at most. */
+/* Returns a / b.  `rough` is an approximation of 1/b with an error of at most one ulp. */
 HD float quotient_refined(float a, float b, float rough)
 {
     const float near = fmaf(rough, fmaf(-b, rough, 1.0f), rough);
@@ -20,7 +23,8 @@ HD float quotient_refined(float a, float b, float rough)
     return fmaf(near, fmaf(-b, q, a), q);
 }
 
-/* a / b for 2^-100 < |b| < 2^100 and a quotient in these bounds, or one that does not matter. */
+/* Returns a / b, if |b| and |a / b| are between 2^-100 and 2^100.  Outside these limits the result
+ * may be wrong. */
 HD float gpu_quotient(float a, float b)
 {
 #ifdef __CUDA_ARCH__
@@ -33,11 +37,11 @@ HD float gpu_quotient(float a, float b)
 }
 
 /*
- * The dense form on a card: terms, as the threads of a block prepare them together, and their sum
- * for one pixel.  A part of gpu/dense.h.
+ * The terms, which the threads of a block prepare together, and their sum for one pixel.  The
+ * caller is gpu/dense.h.
  */
 
-/* Not unrolled: registers are worth more. */
+/* Before a loop: the compiler does not unroll the loop, because that would need more registers. */
 #ifdef __CUDA_ARCH__
 #define GPU_ROLLED _Pragma("unroll 1")
 #else
@@ -47,10 +51,10 @@ HD float gpu_quotient(float a, float b)
 /* ---- threads of a block ------------------------------------------------------------ */
 
 struct gpu_team {
-    int thread, threads;
+    int thread, threads;  // index of this thread, 0 to threads - 1; number of threads
 };
 
-/* Until all are here. */
+/* Barrier: returns when all threads of the block have called it. */
 INLINE void gpu_team_wait(struct gpu_team team)
 {
 #ifdef __CUDA_ARCH__
@@ -63,7 +67,8 @@ INLINE void gpu_team_wait(struct gpu_team team)
 #endif
 }
 
-/* Whether `mine` is true of one of them, or perhaps; the same answer for all. */
+/* Returns the same value in all threads: true if `mine` is true in at least one thread.  On the CPU
+ * with several threads it is always true. */
 INLINE bool gpu_team_any(struct gpu_team team, bool mine)
 {
 #ifdef __CUDA_ARCH__
@@ -76,53 +81,55 @@ INLINE bool gpu_team_any(struct gpu_team team, bool mine)
 
 /* ---- what a block shares ------------------------------------------------------------ */
 
-/* -h modulo 1 is (start + j slope) / (r wavelength) + magic, see dense_row.h. */
+/* One step.  -h modulo 1 is (start + j slope) / (r wavelength) + magic, see dense_row.h. */
 struct gpu_step {
     alignas(16) double start[3], slope[3];
 };
 
+/* One term: a step and a source. */
 struct gpu_term {
-    alignas(16) double magic[3], per_m;  // 1/wavelength, where there are several
-    float rest[3], weight;               // as in struct dense_terms; with F_sqr if that is flat
-    float rest_N[3];
+    alignas(16) double magic[3], per_m;  // `per_m`: 1/wavelength in 1/m, for several sources
+    float rest[3], weight;               // as in struct dense_terms; if the lattice is flat,
+                                         // `weight` includes F_sqr
+    float rest_N[3];                     // rest[] times the number of cells
 };
 
-/* A block's pixels: `count` of row `slow` of a panel, those of the panel's region of interest being
- * from lit_first to lit_end - 1; `whole`: all of them, and none is masked.  Of the first one: its
- * place in the mask, NULL without one, and in what leaves, its number and its column. */
+/* The pixels of a block: `count` neighbours in row `slow` of a panel. */
 struct gpu_strip {
     const struct gpu_panel *panel;
     int64_t slow;
-    int count, lit_first, lit_end;
-    bool whole;
-    const uint8_t *mask;
-    float *out;
-    int64_t pixel;
-    double first;
+    int count, lit_first, lit_end;  // pixels lit_first to lit_end - 1 are in the region of interest
+    bool whole;                     // all are in the region of interest, and the panel has no mask
+    const uint8_t *mask;            // mask of the first pixel; NULL: the panel has no mask
+    float *out;                     // output of the first pixel
+    int64_t pixel;                  // number of the first pixel in the frame
+    double first;                   // column of the first pixel, counted from nearest_column
 };
 
-/* A pixel whose photons are not one short sum, with the values found so far. */
+/* A pixel whose photons are not one short sum, with the values computed so far. */
 struct gpu_dense_pixel {
-    double j, inverse;  // column; 1/airpath, 1/m
-    float once;
-    double capture, polarization;  // of panels that are `varied`; 0: not known yet
+    double j, inverse;             // column; 1 over the distance from the sample, in 1/m
+    float once;                    // factors that multiply the sum of all terms
+    double capture, polarization;  // for panels that are `varied`; polarization 0: not known yet
     double total;
 };
 
+/* Data that the threads of a block share. */
 struct gpu_room {
     struct gpu_strip strip;
     struct gpu_step step[DENSE_TERMS];
-    struct gpu_term term[DENSE_TERMS];  // sources fastest
+    struct gpu_term term[DENSE_TERMS];  // the index of the source varies fastest
     struct dense_row row;
     struct quadratic half;
     struct quadratic_f half_f;
     struct dense_once once;
     struct dense_layer layer;
-    struct dense_cull cull;  // of the current source
-    struct quadratic kahn;   // likewise
+    struct dense_cull cull;  // for the current source
+    struct quadratic kahn;   // polarization for the current source
 };
 
-/* The terms of `nsteps` steps from `first` on and some sources: those of this thread. */
+/* Prepares terms in *room: `nsteps` steps from step `first` on, for the sources of the range
+ * `from`.  Each thread prepares its part of them. */
 INLINE void gpu_prepare_terms(const struct gpu_frame *f, const struct dense_lattice *l,
                               struct source_range from, size_t first, int nsteps,
                               struct gpu_team team, struct gpu_room *room)
@@ -148,7 +155,7 @@ INLINE void gpu_prepare_terms(const struct gpu_frame *f, const struct dense_latt
     }
 }
 
-/* ---- one term, as dense_loop.c ------------------------------------------------- */
+/* ---- one term, with the operations of dense_loop.c ------------------------------ */
 
 /* An index along one axis, see struct dense_index. */
 struct gpu_index {
@@ -176,7 +183,7 @@ INLINE struct gpu_index gpu_index(double t, struct gpu_dense_kind kind, uint32_t
     return i;
 }
 
-/* As dense_sine. */
+/* See dense_sine. */
 INLINE float gpu_sine(float x)
 {
     const float y = x * x;
@@ -185,7 +192,7 @@ INLINE float gpu_sine(float x)
     return first * second;
 }
 
-/* As dense_ratio.  Both sides of the division are between 2^-93 and 2^31. */
+/* See dense_ratio.  Dividend and divisor are between 2^-93 and 2^31. */
 INLINE float gpu_ratio(struct gpu_index h, struct gpu_index k, struct gpu_index l)
 {
     const float x = h.x * k.x * l.x, d = h.d * k.d * l.d;
@@ -194,8 +201,9 @@ INLINE float gpu_ratio(struct gpu_index h, struct gpu_index k, struct gpu_index 
     return gpu_quotient(x * p, d * q);
 }
 
-/* The sum, and one term more.  `per_m`: 1/wavelength, or 1/(r wavelength) for a single source;
- * `alike`: all terms have the same weight, which then multiplies their sum. */
+/* Returns the sum with one more term.
+ *   per_m  1/wavelength; for a single source 1/(r wavelength)
+ *   alike  all terms have the same weight, by which the caller multiplies the sum */
 INLINE float gpu_dense_add(const struct dense_lattice *l, struct gpu_dense_kind kind,
                            const struct gpu_term *t, double g0, double g1, double g2, double per_m,
                            bool alike, float sum)
@@ -248,8 +256,9 @@ INLINE float gpu_sum_kind(const struct dense_lattice *lattice, struct gpu_dense_
     return sum;
 }
 
-/* The sum of the terms in the room for column j.  `kind` is a constant where it is called; for
- * `any` lattice one constant combination per line, so that each becomes a loop of its own. */
+/* Returns the sum of the terms in *room for column j.  `kind` is a constant at each call.  If
+ * kind.any, each combination of constants has its own line, so that the compiler makes a separate
+ * loop for each. */
 INLINE float gpu_dense_sum(const struct dense_lattice *l, struct gpu_dense_kind kind,
                            const struct gpu_room *room, int nsteps, int nsources, double j,
                            double inverse)

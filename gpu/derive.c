@@ -18,7 +18,7 @@
 
 /* ---- what a frame needs, packed for upload, see gpu/pack.h ------------------------------ */
 
-/* Moves of the panels in the order of their pixels. */
+/* Packs the moves of the panels, with the panels in the order of their pixels. */
 static const struct panel_move *pack_moves(struct gpu_pack *pack, const struct slopes_frame *slopes)
 {
     const struct experiment *x = slopes->x;
@@ -66,7 +66,7 @@ static const struct gpu_slopes_source *pack_sources(struct gpu_pack *pack,
     return there;
 }
 
-/* All steps of lattice `index`. */
+/* Packs all steps of lattice `index`. */
 static const struct slopes_step *pack_steps(struct gpu_pack *pack, const struct cpu_job *job,
                                             const struct slopes_frame *slopes, size_t index)
 {
@@ -129,8 +129,9 @@ static enum status pack_lattices(struct gpu_pack *pack, const struct cpu_job *jo
     return STATUS_OK;
 }
 
-/* Packs *to for an open job: *frame is of the experiment, its tables are `tables` here and
- * `on_card` on the GPU.  STATUS_FAILED when memory is out. */
+/* Packs *to for an open job.  *frame holds the data of the experiment; the tables are at `tables`
+ * in host memory and at `on_card` on the GPU.
+ * STATUS_FAILED: memory allocation failed. */
 static enum status gpu_pack_slopes(struct gpu_pack *pack, const struct cpu_job *job,
                                    const struct slopes_frame *slopes,
                                    const struct cpu_table *tables, const struct cpu_table *on_card,
@@ -150,7 +151,7 @@ static enum status gpu_pack_slopes(struct gpu_pack *pack, const struct cpu_job *
 
 /* ---- batches of pixels ------------------------------------------------------------------ */
 
-/* What the kernel does not take. */
+/* Returns an error if the kernel cannot compute derivatives for this experiment. */
 static enum status refuse(const struct experiment *x, enum engine_precision precision,
                           struct error *e)
 {
@@ -181,7 +182,7 @@ struct served {
     struct gpu_slopes frame;
 };
 
-/* See struct derive_batches.  Each place has its values, and its planes. */
+/* See struct derive_batches.  Each place has separate memory for values and derivative images. */
 static enum status begin(const void *context, const struct derive_request *q, size_t first,
                          size_t count, int place, const void **values, struct error *e)
 {

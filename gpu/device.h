@@ -1,7 +1,8 @@
 /*
- * What the engine asks of a card, as a table of functions: the CUDA runtime is one, this
- * processor, for checks without a GPU, the other.  Memory "on the card" is what reserve
- * returned.
+ * The operations that the engine needs from a GPU, as a table of functions.  There are two
+ * implementations: the CUDA runtime, and the CPU as a stand-in for tests without a GPU.
+ *
+ * "On the GPU", or "there", is memory that `reserve` returned.  "Here" is the memory of the host.
  */
 #ifndef BRAGG_GPU_DEVICE_H
 #define BRAGG_GPU_DEVICE_H
@@ -11,27 +12,29 @@
 #include "gpu/gpu.h"
 #include "gpu/kernel.h"
 
-enum { GPU_DESCRIPTION = 192, GPU_PARTS = 8 };  // bytes of a description; parts at most
+enum { GPU_DESCRIPTION = 192, GPU_PARTS = 8 };  // bytes of a description; maximum number of parts
 
-/* Rows of a frame, what is computed, and where on the card: in parts, so that some are on the
- * bus while others are computed. */
+/* A job for the GPU: rows of a frame, what is to be computed, and the GPU memory for it.  The rows
+ * are in parts, so that some parts are copied over the bus while others are computed. */
 struct gpu_run {
     const struct gpu_frame *frame;
     int nparts;
     struct gpu_part {
         struct gpu_rows rows;  // first_pixel is that of part 0
-        int64_t first, end;    // pixels, counted from that one
+        int64_t first, end;    // pixels of the part, counted from first_pixel
     } part[GPU_PARTS];
-    float *photons;                        // of all parts, to be made
-    bool given;                            // they are there, at after->photons ...
-    const float *here;                     // ... or here, to be copied to photons[]; NULL: neither
-    const struct gpu_after *after;         // what becomes of them
-    const struct background_scene *scene;  // of after->background, which is made first; NULL: it
-                                           // is there, or there is none
-    bool apart;  // parts wait for each other, so that each kernel has its time
+    float *photons;                        // GPU memory for the photons of all parts
+    bool given;                            // the photons exist already: at `here`, or, if `here` is
+                                           // NULL, on the GPU at after->photons
+    const float *here;                     // photons in host memory, to be copied to photons[];
+                                           // NULL: none
+    const struct gpu_after *after;         // steps after the photons
+    const struct background_scene *scene;  // compute after->background from this scene first;
+                                           // NULL: it is already computed, or there is none
+    bool apart;  // parts wait for each other, so that each kernel can be timed separately
 };
 
-/* Type, and place on the card, of the pixels that leave, all parts'. */
+/* Returns the type of the output pixels, and in *from their GPU address; for all parts. */
 static inline enum pixel_type gpu_leaving(const struct gpu_run *r, const void **from)
 {
     const enum pixel_type type = r->after->type;
@@ -39,80 +42,88 @@ static inline enum pixel_type gpu_leaving(const struct gpu_run *r, const void **
     return type;
 }
 
-/* Whether the kernels of photons judge them and nothing follows: those of the dense form, where
- * photons leave as they are. */
+/* Whether the photons are the output and no kernel follows.  This is so in the dense form, whose
+ * kernels also check the photons (gpu_judge). */
 static inline bool gpu_is_bare(const struct gpu_run *r)
 {
     return !r->given && r->frame->ndense && r->after->type == PIXEL_F32 && !r->after->background;
 }
 
 struct gpu_device {
-    const char *identity[2];  // class of equal bytes, by enum engine_precision
+    const char *identity[2];  // bit-compatibility class, indexed by enum engine_precision
 
-    /* The class of the cpu engine whose operations the card has. */
+    /* Returns the bit-compatibility class of the CPU engine whose operations the GPU reproduces. */
     const char *(*as_cpu)(void *context, enum engine_precision precision);
 
-    int64_t part_pixels;  // of a part, about, where there are several
+    int64_t part_pixels;  // approximate number of pixels of a part, if there are several parts
 
-    /* Takes the card and describes it, for people.  STATUS_USAGE with one line when there
-     * is none that can be used; *context is then NULL. */
+    /* Opens the GPU, and writes its name for the user to description[].
+     * STATUS_USAGE: there is no usable GPU; *context is then NULL. */
     enum status (*attach)(void **context, const struct engine_options *options,
                           char description[GPU_DESCRIPTION], struct error *e);
     void (*detach)(void *context);
 
-    /* Its memory as others know it. */
+    /* Returns the interface through which other processes open memory of this GPU. */
     const struct card *(*card)(void *context);
 
-    /* Free memory, bytes. */
+    /* Sets *bytes to the free GPU memory. */
     enum status (*room)(void *context, size_t *bytes, struct error *e);
 
-    /* Memory on the card; *memory is NULL after an error.  release takes NULL too. */
+    /* Allocates GPU memory; *memory is NULL after an error.  `release` frees it and accepts
+     * NULL. */
     enum status (*reserve)(void *context, size_t bytes, void **memory, struct error *e);
     void (*release)(void *context, void *memory);
-    /* Memory here that is uploaded again and again: the bus reads it without a copy in between.
-     * *memory is NULL after an error; take_back takes NULL too. */
+    /* Allocates host memory for data that are uploaded repeatedly: the bus reads it without an
+     * intermediate copy.  *memory is NULL after an error.  `take_back` frees it and accepts
+     * NULL. */
     enum status (*lend)(void *context, size_t bytes, void **memory, struct error *e);
     void (*take_back)(void *context, void *memory);
-    /* from[] is any memory here, and may change after the call; if it is lent, not before what
-     * is asked for next is done. */
+    /* Copies from[] in host memory to the GPU memory `to`.  The caller may change from[] after the
+     * call.  Memory from `lend` may change only after the next operation has finished. */
     enum status (*upload)(void *context, void *to, const void *from, size_t bytes, struct error *e);
 
-    /* Memory here that pixels will be copied to, once or often, and that stays mapped until
-     * unpin, which is for all of it.  STATUS_FAILED: copies take a longer way. */
+    /* Pins host memory to which pixels will be copied once or repeatedly.  The memory must stay
+     * mapped until `unpin`, which releases all pinned memory.
+     * STATUS_FAILED: the memory cannot be pinned; copies to it work, but are slower. */
     enum status (*pin)(void *context, void *memory, size_t bytes, struct error *e);
     void (*unpin)(void *context);
-    /* Where kernels write to pinned memory here, over the bus; NULL: they cannot. */
+    /* Returns the address at which kernels can write to this pinned host memory over the bus;
+     * NULL: they cannot. */
     void *(*reach)(void *context, void *memory, size_t bytes);
 
-    /* Computes rows of a frame on the card and copies what leaves to to[] here, NULL: it stays;
-     * adds to *times, NULL: nobody asks, and to *verdict. */
+    /* Computes rows of a frame on the GPU, and copies the output pixels to to[] in host memory.
+     * `to` is NULL: the pixels stay on the GPU.  Adds to *verdict and, unless `times` is NULL, to
+     * *times. */
     enum status (*run)(void *context, const struct gpu_run *r, void *to, struct gpu_times *times,
                        struct gpu_verdict *verdict, struct error *e);
 
-    /* Begins to compute pixels and their derivatives on the card, as a struct derive_batches; sets
-     * *values to where a copy of batch->planes, or without these of batch->values, will be here.
-     * Room for `room` pixels in each place. */
+    /* Starts to compute pixels and their derivatives on the GPU, for struct derive_batches.  Sets
+     * *values to the host address at which the results will be: a copy of batch->planes or, if
+     * that is NULL, of batch->values.  Each place has room for `room` pixels.  `slopes_wait`
+     * returns when the results of a place have arrived. */
     enum status (*slopes)(void *context, const struct gpu_slopes *frame,
                           const struct gpu_slopes_batch *batch, size_t room, int place,
                           const void **values, struct error *e);
     enum status (*slopes_wait)(void *context, int place, struct error *e);
 
-    /* Computes pixels in closed form, and copies them to to[] here. */
+    /* Computes pixels in closed form, and copies them to to[] in host memory. */
     enum status (*closed)(void *context, const struct gpu_closed *frame,
                           const struct gpu_closed_batch *batch, float *to, struct error *e);
 
-    /* The same for what reflections give to pixels, any number of them: adds up here->used.  If all
-     * pieces fit into *there, the others of *here are a copy of them. */
+    /* Computes what each reflection adds to each of any number of pixels.  Counts the results in
+     * here->used.  If all pieces fit into *there, the other members of *here describe a copy of
+     * them in host memory. */
     enum status (*shares)(void *context, const struct gpu_shares *frame,
                           const struct gpu_shares_batch *all, const struct gpu_pieces *there,
                           struct gpu_pieces_here *here, struct error *e);
 };
 
-/* The card of several that options ask for; STATUS_USAGE when there is no such.  *card is from 0
- * to count - 1. */
+/* Sets `*card` to the number, 0 to count - 1, of the GPU that the options select.
+ * STATUS_USAGE: there is no such GPU. */
 enum status gpu_choose(int count, const struct engine_options *options, int *card, struct error *e);
 
-/* Without CUDA in this build, attach fails and says so. */
+/* The CUDA runtime, and the CPU as a stand-in.  In a build without CUDA, gpu_device_cuda.attach
+ * fails with a message. */
 extern const struct gpu_device gpu_device_cuda;
 extern const struct gpu_device gpu_device_host;
 

@@ -1,7 +1,9 @@
 /*
- * The engine on a card: what is copied there once per plan and per frame, and rows in
- * as many parts as its memory asks for.  The set-up is that of the CPU engine; what a
- * pixel is stands in gpu/pixel.h.
+ * The CUDA engine.  It copies the data of an experiment to the GPU once per plan, and the data of a
+ * recipe once per frame.  If the memory of the GPU is too small for all rows of a frame, it
+ * computes the frame in parts.
+ *
+ * The set-up of a frame is that of the CPU engine.  gpu/pixel.h defines what is computed per pixel.
  */
 #include <string.h>
 
@@ -66,7 +68,7 @@ static enum status upload_experiment(struct plan *p, struct error *e)
     return status;
 }
 
-/* What does not depend on the card. */
+/* Prepares the members of the plan that do not depend on the GPU. */
 static enum status open_panels(struct plan *p, struct error *e)
 {
     p->panels = gpu_panels(p->experiment);
@@ -213,15 +215,16 @@ static enum status plan_develop_there(struct plan *p, const struct recipe *recip
     return perform(p, &task, e);
 }
 
-/* Footprints are applied here; closed forms come here. */
+/* Returns NULL if frames are always in host memory: footprints are applied on the host, and the
+ * results of closed forms are copied to it. */
 static const struct card *plan_card(struct plan *p)
 {
     return p->closed || p->footprint ? NULL : p->device->card(p->context);
 }
 
-/* ---- background and noise alone, from photons that others have computed ---------------- */
+/* ---- background and noise only, from photons of a previous stage ------------------------ */
 
-/* The recipe's own sources, if background asks for them. */
+/* Uploads the sources of the recipe, if the background depends on them. */
 static enum status upload_sources(struct plan *p, const struct recipe *recipe, struct error *e)
 {
     struct gpu_pack count = {0};
@@ -293,7 +296,7 @@ const struct gpu_times *gpu_last_times(const struct plan *plan)
     return &plan->times;
 }
 
-/* ---- the two cards ---------------------------------------------------------------- */
+/* ---- the two devices: CUDA, and the CPU as a stand-in ----------------------------- */
 
 enum status gpu_choose(int count, const struct engine_options *options, int *card, struct error *e)
 {

@@ -1,7 +1,7 @@
 /*
- * A frame as the threads of a GPU see it: plain data, packed into one block of memory
- * that is copied as it is.  All pointers below point into memory of the side that
- * computes, see gpu/pack.h.
+ * The data of a frame that the kernels read: plain structs, packed into one block of memory that is
+ * copied to the GPU unchanged.  All pointers below are addresses of the side that computes: of the
+ * GPU, or of the host if the CPU stands in for it.  See gpu/pack.h.
  */
 #ifndef BRAGG_GPU_FRAME_H
 #define BRAGG_GPU_FRAME_H
@@ -16,30 +16,30 @@
 #include "physics/crystal/ensemble.h"
 #include "physics/detector/pixel_slopes.h"
 
-enum { GPU_THREADS = 128 };  // of a block: that many pixels of one row
+enum { GPU_THREADS = 128 };  // threads of a block; each computes a pixel of the same row
 
 enum { GPU_ANY_SHAPE = -1 };
 
-/* The kind of lattices that the code of a pixel is compiled for.  It is a constant in each kernel.
- * */
+/* The kind of lattices for which the code of a pixel is compiled; a constant in each kernel. */
 struct gpu_kind {
     bool precise;   // lattice factors in double precision
     bool cubic;     // some structure factors are interpolated
-    int32_t shape;  // enum crystal_shape of all lattices, where all panels are flat; else
-                    // GPU_ANY_SHAPE
+    int32_t shape;  // enum crystal_shape, if all lattices have this shape and all panels are flat;
+                    // otherwise GPU_ANY_SHAPE
 };
 
 /* The same for the dense form, see gpu/dense.h. */
 struct gpu_dense_kind {
     bool lone;        // photons of a pixel are one short sum, see dense_is_alone
-    bool any;         // not one subpixel, one lattice, the same factor for all sources, no water
-    bool fine, flat;  // as in struct dense_lattice; of `any` not used
+    bool any;         // general case.  If false: one subpixel, one lattice, the same factor for all
+                      // sources, and no water
+    bool fine, flat;  // as in struct dense_lattice; not used if `any`
 };
 
 struct gpu_panel {
-    struct panel panel;     // mask: in the same memory
-    int64_t first_row;      // rows are numbered through all panels
-    double nearest_column;  // of flat panels, see dense_row.h
+    struct panel panel;     // its mask is in the memory of the side that computes
+    int64_t first_row;      // number of the first row; rows are numbered through all panels
+    double nearest_column;  // flat panels: the column nearest to the sample, see dense_row.h
 };
 
 struct gpu_frame {
@@ -48,8 +48,8 @@ struct gpu_frame {
     struct sampling sampling;
     double beam[3];                // unit vector of propagation
     double kahn;                   // polarization factor
-    bool no_polarization, culled;  // factor 1; dmin is set
-    bool absorbs;                  // of the recipe: as in struct cpu_job
+    bool no_polarization, culled;  // the polarization factor is 1; dmin is set
+    bool absorbs;                  // depends on the recipe: as in struct cpu_job
     struct gpu_kind kind;
     int32_t npanels;                 // in the order of their pixels
     const struct gpu_panel *panels;  // [npanels]
@@ -58,14 +58,16 @@ struct gpu_frame {
     size_t nsources, nlattices;
     const struct cpu_source *sources;    // [nsources]
     const struct cpu_lattice *lattices;  // [nlattices]; `crystal` is NULL
-    size_t ndense;                       // 0: the dense form is not for this frame
+    size_t ndense;                       // 0: this frame is not computed in the dense form
     const struct dense_lattice *dense;   // [ndense], all lattices
-    struct dense_lattice only;           // the first one once more: in reach of every operation
+    struct dense_lattice only;           // copy of dense[0] in the arguments of the kernel, where
+                                         // instructions can read it directly
     struct gpu_dense_kind dense_kind;
 };
 
-/* The verdict on pixels: of those with bad photons, the least value of number << 32 | bits of the
- * photons.  GPU_GOOD: no pixel is bad. */
+/* A bad pixel, whose photons are not a finite number, is coded as number << 32 | bits of the
+ * photons.  The verdict on a frame is the smallest code of its bad pixels.  GPU_GOOD: no pixel is
+ * bad. */
 #define GPU_GOOD UINT64_MAX
 
 HD uint64_t gpu_bad(int64_t pixel, float photons)
@@ -75,8 +77,9 @@ HD uint64_t gpu_bad(int64_t pixel, float photons)
     return (uint64_t)pixel << 32 | bits;
 }
 
-/* Judges photons that leave as they are; *worst is memory of the side that computes, of a card that
- * of all threads, NULL: nobody asks. */
+/* Checks photons that are output.  If they are not finite, lowers *worst to the code of this pixel.
+ * *worst is in the memory of the side that computes; all threads of a GPU share it.  NULL: no
+ * check. */
 HD void gpu_judge(uint64_t *worst, int64_t pixel, float photons)
 {
     if (photons_finite(photons) || !worst)
@@ -89,7 +92,7 @@ HD void gpu_judge(uint64_t *worst, int64_t pixel, float photons)
 #endif
 }
 
-/* The panel of a row, rows being numbered through all panels. */
+/* Returns the panel of a row; rows are numbered through all panels. */
 HD const struct gpu_panel *gpu_panel_of(const struct gpu_frame *f, int64_t row)
 {
     int32_t low = 0, high = f->npanels - 1;
@@ -124,8 +127,8 @@ struct gpu_place {
     int64_t pixel;       // of the frame
 };
 
-/* Of thread `thread` of a block of pixels, the `block`-th of row `row`; false when the row is
- * shorter. */
+/* Sets *at to the pixel of thread `thread` in block number `block` of row `row`.  Returns false if
+ * the row ends before this pixel. */
 HD bool gpu_find_place(const struct gpu_frame *f, int64_t row, int64_t block, int thread,
                        struct gpu_place *at)
 {
@@ -137,38 +140,39 @@ HD bool gpu_find_place(const struct gpu_frame *f, int64_t row, int64_t block, in
     return at->fast < g->panel.fast_pixels;
 }
 
-/* A frame in closed form (engine/closed/closed.h) as the threads of a GPU see it. */
+/* ---- the data of a frame in closed form, see engine/closed/closed.h ---- */
 
 /* Wavelengths of one direction of the beam. */
 struct gpu_closed_beam {
     double incident[3], e[3], b[3];  // as struct cpu_source
-    struct ensemble_waves waves;     // its arrays are of the card
+    struct ensemble_waves waves;     // its arrays are in GPU memory
 };
 
 /* A reflection. */
 struct gpu_closed_spot {
     struct ensemble_spot spot;
-    double scale;  // makes photons of a sum, apart from the factors of the pixel
+    double scale;  // photons per unit of the sum, without the factors of the pixel
     const struct gpu_closed_beam *beam;
-    double absorb;  // as struct closed_spot has it
+    double absorb;  // as in struct closed_spot
 };
 
-/* Columns of a row that a reflection may light. */
+/* Columns of a row to which a reflection may add photons. */
 struct gpu_closed_place {
     uint32_t spot;
     int32_t fast_min, fast_max;
 };
 
 struct gpu_closed {
-    struct gpu_frame frame;  // of the experiment
+    struct gpu_frame frame;  // only the members that depend on the experiment
     const struct gpu_closed_spot *spots;
-    const struct gpu_closed_place *places;  // in the order of rows, and of spots in each
-    const uint64_t *begin;                  // [rows + 1]: the first place of a row
-    const int64_t *first_row;               // [npanels], panels as those of `frame`: where rows of
-                                            // a panel begin in begin[]
+    const struct gpu_closed_place *places;  // ordered by row, then by spot
+    const uint64_t *begin;                  // [rows + 1]: index in places[] of the first place of
+                                            // each row
+    const int64_t *first_row;               // [npanels], in the order of frame.panels: index in
+                                            // begin[] of the first row of each panel
 };
 
-/* Pixels to compute: of the image, from `first` on. */
+/* Pixels to compute: `count` pixels of the image from number `first` on. */
 struct gpu_closed_batch {
     int64_t first;
     size_t count;
@@ -176,26 +180,27 @@ struct gpu_closed_batch {
 };
 
 /*
- * A frame whose reflections are wanted, as the threads of a GPU see it: what each reflection gives
- * to a pixel, see engine/spots/shares.h, in as many places as a pixel has at most; then pieces of
- * it.
+ * The data of a frame whose reflections are requested.  A share is the number of photons that one
+ * reflection adds to one pixel, see engine/spots/shares.h.  Each pixel has memory for GPU_SHARES
+ * shares.  A second kernel joins the shares of neighbouring pixels into pieces.
  */
 
 enum {
-    GPU_SHARES = 16,             // reflections of a pixel; frames with more are not for the card
-    GPU_SHARES_RUN = 32,         // pixels of a batch whose pieces are made by one thread
-    GPU_SHARES_BATCH = 1 << 19,  // pixels of a batch, at most: whole runs
+    GPU_SHARES = 16,             // maximum number of reflections of a pixel.  A frame with more is
+                                 // computed by the CPU engine
+    GPU_SHARES_RUN = 32,         // pixels of a run, whose pieces one thread makes
+    GPU_SHARES_BATCH = 1 << 19,  // maximum number of pixels of a batch; a multiple of a run
 };
 
 struct gpu_share {
-    uint32_t key;  // of the reflection, see struct gpu_keys
-    float photons, turn;
+    uint32_t key;         // of the reflection, see struct gpu_keys
+    float photons, turn;  // `turn`: sum of photons times the phi angle in rad
 };
 
-/* What a lattice has beside its struct cpu_lattice: h, k, l have the key zero - h stride[0] -
- * k stride[1] - l, which no other lattice has. */
+/* The data of a lattice for shares, in addition to its struct cpu_lattice.  Reflection h, k, l has
+ * the key zero - h stride[0] - k stride[1] - l.  Keys of different lattices differ. */
 struct gpu_keys {
-    const double *phi_rad;  // of each phi step; NULL: angles do not count
+    const double *phi_rad;  // angle of each phi step; NULL: angles are not recorded
     size_t ndomains;
     uint32_t zero, stride[2];
 };
@@ -203,48 +208,50 @@ struct gpu_keys {
 struct gpu_shares {
     struct gpu_frame frame;
     const struct gpu_keys *keys;  // [nlattices]
-    double least_photons;         // terms of a pixel that may be lost are this together
+    double least_photons;         // terms of a pixel may be dropped if their sum is below this
 };
 
 /* Pixels to compute. */
 struct gpu_shares_batch {
-    const uint32_t *numbers;  // [count]: of the image, ascending
+    const uint32_t *numbers;  // [count]: numbers of the pixels in the image, ascending
     size_t count;
-    struct gpu_share *shares;  // [GPU_SHARES x count]: those of a pixel are `count` apart
-    int32_t *found;            // [count]: how many there are; more than GPU_SHARES: not all of them
+    struct gpu_share *shares;  // [GPU_SHARES x count]: shares of the same pixel are `count` apart
+    int32_t *found;            // [count]: number of reflections of each pixel; above GPU_SHARES:
+                               // shares[] does not hold all of them
 };
 
-/* How much there is of them. */
+/* The number of pieces, and of items of photons[] and turn[]. */
 struct gpu_pieces_used {
-    uint64_t pieces, photons;  // of all runs
-    uint64_t beyond;           // pixels with more than GPU_SHARES
+    uint64_t pieces, photons;  // totals of all runs
+    uint64_t beyond;           // number of pixels with more than GPU_SHARES reflections
 };
 
-/* Pieces of all batches, in an order that is not known before, in runs whose order is that of the
- * pixels. */
+/* The pieces of all batches.  Runs are in the order of the pixels.  The pieces of different runs
+ * are in an arbitrary order, because threads reserve memory for them as they finish. */
 struct gpu_pieces {
     struct share_run *runs;         // [count / GPU_SHARES_RUN, rounded up]
-    const struct share_pack *pack;  // of them, here
-    struct share_piece *pieces;     // room for `most_pieces`
-    float *photons, *turn;          // room for `most`; turn NULL: angles do not count
-    uint64_t most_pieces, most;     // runs beyond that are not written
-    struct gpu_pieces_used *used;   // is counted from the value that is there
+    const struct share_pack *pack;  // host address of the struct that will hold the pieces
+    struct share_piece *pieces;     // memory for most_pieces items
+    float *photons, *turn;          // memory for `most` items; turn NULL: angles are not recorded
+    uint64_t most_pieces, most;     // runs that do not fit are counted but not written
+    struct gpu_pieces_used *used;   // kernels add to these counts
 };
 
-/* A copy here. */
+/* A copy of the pieces in host memory. */
 struct gpu_pieces_here {
     struct gpu_pieces_used used;
     struct share_pack pack;
     const struct share_run *runs;
 };
 
-/* Whether all are there. */
+/* Whether all pieces fitted into the memory of *p. */
 HD bool gpu_pieces_fit(const struct gpu_pieces *p, const struct gpu_pieces_used *used)
 {
     return used->pieces <= p->most_pieces && used->photons <= p->most;
 }
 
-/* The batch of all that begins with pixel `first`; moves the runs of *pieces there. */
+/* Returns the batch of *all that begins with pixel `first`.  Sets *pieces to *there with the runs
+ * of this batch. */
 HD struct gpu_shares_batch gpu_shares_cut(const struct gpu_shares_batch *all, size_t first,
                                           const struct gpu_pieces *there, struct gpu_pieces *pieces)
 {
@@ -258,8 +265,8 @@ HD struct gpu_shares_batch gpu_shares_cut(const struct gpu_shares_batch *all, si
 }
 
 /*
- * A frame whose derivatives are wanted, as the threads of a GPU see it: packed as struct gpu_frame
- * is, beside one.
+ * The data of a frame whose derivatives are requested.  They are packed like struct gpu_frame and
+ * contain one.
  */
 
 struct gpu_slopes_lattice {
@@ -269,9 +276,9 @@ struct gpu_slopes_lattice {
     size_t nsteps;
     const struct slopes_step *steps;  // [nsteps]
     const double *cell;               // [count x 9]: see struct slopes_lattice
-    double scale;                     // F^2 S to photons; of weight 1
+    double scale;                     // photons per unit of F^2 S, for weight 1
     double weight;
-    double value;  // beside the terms: water is a lattice without steps
+    double value;  // is added to the sum of the terms; water is a lattice without steps
 };
 
 struct gpu_slopes_source {
@@ -287,25 +294,26 @@ struct gpu_slope {
     double unit_SI;
 };
 
-/* Flat panels, no structure factors that are interpolated. */
+/* A frame for derivatives.  All panels are flat, and structure factors are not interpolated. */
 struct gpu_slopes {
-    struct gpu_frame frame;                     // but for its lattices
-    double axis[3];                             // of polarization
-    size_t count;                               // of parameters
+    struct gpu_frame frame;                     // without its lattices
+    double axis[3];                             // polarization axis
+    size_t count;                               // number of parameters
     const struct gpu_slope *set;                // [count]
-    const struct panel_move *moves;             // [npanels x count], panels as those of `frame`
+    const struct panel_move *moves;             // [npanels x count], in the order of frame.panels
     const struct gpu_slopes_source *sources;    // [nsources]
-    size_t nlattices;                           // water, if there is any, behind the others
+    size_t nlattices;                           // water, if there is any, is the last one
     const struct gpu_slopes_lattice *lattices;  // [nlattices]
 };
 
 /* Pixels to compute. */
 struct gpu_slopes_batch {
-    const int64_t *numbers;  // of the image; NULL: from `first` on
+    const int64_t *numbers;  // numbers of the pixels in the image; NULL: they follow `first`
     int64_t first;
     size_t count;
     double *values;  // [(1 + count of parameters) x count]: photons, then derivatives
-    float *planes;   // [count of parameters x count]: derivatives once more; NULL: not wanted
+    float *planes;   // [count of parameters x count]: the derivatives in single precision; NULL:
+                     // not requested
 };
 
 #endif

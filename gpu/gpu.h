@@ -1,38 +1,40 @@
-/* The CUDA engine, and the same engine with its threads run on this processor. */
+/* The CUDA engine, and the same engine with the CPU as a stand-in for the GPU. */
 #ifndef BRAGG_GPU_GPU_H
 #define BRAGG_GPU_GPU_H
 
 #include "engine/engine.h"
 
-/* Cannot be created where there is no GPU.  Its plans are used by the thread that made them.
- * `threads` of its options copy pixels; `isa` is ignored.  What a trace reports is computed by
- * the kernels of the CPU engine. */
+/* The CUDA engine.  Without a GPU its plans cannot be created.  Only the thread that created a plan
+ * may use it.  The option `threads` is the number of threads that copy pixels; `isa` is ignored.
+ * The kernels of the CPU engine compute the values of a trace. */
 extern const struct engine engine_cuda;
 
-/* For checks: slow.  `isa`: "baseline" or "avx2", NULL for the best. */
+/* The same code as loops on the CPU, for tests; slow.  The option `isa` is "baseline" or "avx2";
+ * NULL: the best that the CPU has. */
 extern const struct engine engine_cuda_host;
 
-/* Where the time of a frame goes, in ms; copies back run beside kernels.  Of the card by its
- * events. */
+/* The times of the steps of a frame, in ms, from events of the GPU.  Copies to the host overlap
+ * with kernels, so that the sum can exceed the time of the frame. */
 struct gpu_times {
-    double upload;   // of the recipe, as seen from here
-    double kernels;  // from the first launch to the end of the last
-    double to_host;  // copies back, without their waiting for kernels
-    /* set only where kernels are timed one by one */
-    double photons;     // the kernel that makes them ...
-    double background;  // ... the one of background, where it is made ...
-    double counts;      // ... and the one that adds background and counts
+    double upload;   // upload of the recipe, measured on the host
+    double kernels;  // from the start of the first kernel to the end of the last one
+    double to_host;  // copies to the host, without the time that they wait for kernels
+    /* set only if each kernel is timed separately */
+    double photons;     // kernel of the photons
+    double background;  // kernel of the background, if the background is computed
+    double counts;      // kernel that adds the background and applies the noise
 };
 
-/* From now on events of the card tell the times of frames of this plan, which costs some calls.
- * `apart`: those of each kernel, for which parts of a frame wait for each other. */
+/* Turns on the times of frames of this plan.  They need some additional calls of the CUDA runtime.
+ * `apart`: with times of each kernel; parts of a frame then wait for each other. */
 void gpu_keep_times(struct plan *plan, bool apart);
 
-/* Of the last frame of a plan of these engines that keeps them; 0 before. */
+/* Returns the times of the latest frame of a plan for which gpu_keep_times was called.  All times
+ * are 0 before the first frame. */
 const struct gpu_times *gpu_last_times(const struct plan *plan);
 
-/* Memory of the card that engine_cuda_host pretends to have, in bytes; SIZE_MAX at first.
- * For tests of small memory; not to be changed while a frame is computed. */
+/* Size of the memory that engine_cuda_host uses as GPU memory, in bytes.  Default: SIZE_MAX.
+ * Tests set it to a small value; do not change it while a frame is computed. */
 extern size_t gpu_host_memory;
 
 #endif

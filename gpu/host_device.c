@@ -1,7 +1,7 @@
 /*
- * The processor as a device: it runs the text of the kernels, one thread after the other, and its
- * memory stands in for that of a GPU.  Tests compare its images with those of the other engines
- * where there is no GPU.
+ * The CPU as a stand-in for a GPU: it runs the code of the kernels, one thread after the other, and
+ * host memory stands in for GPU memory.  On a host without a GPU, tests compare its images with
+ * those of the other engines.
  */
 #include <stdio.h>
 #include <string.h>
@@ -117,7 +117,7 @@ struct host {
     size_t used;  // bytes of memory that the stand-in for a GPU pretends to have
 };
 
-/* Every piece of memory begins with its size. */
+/* Bytes before each allocation, where its size is stored. */
 enum { HEADER = MEM_ALIGNMENT };
 
 static enum status host_attach(void **context, const struct engine_options *options,
@@ -251,7 +251,7 @@ static void lap(uint64_t *start, double *ms)
     *start = now;
 }
 
-/* One part; adds to *verdict. */
+/* Computes one part.  Adds to *times and *verdict. */
 static void run_part(const struct host *h, const struct gpu_run *r, const struct gpu_part *part,
                      struct gpu_times *times, struct gpu_verdict *verdict)
 {
@@ -354,7 +354,7 @@ static enum status host_shares(void *context, const struct gpu_shares *frame,
 const struct gpu_device gpu_device_host = {
     .identity = {"cuda-host-2", "cuda-host-double"},
     .as_cpu = host_as_cpu,
-    .part_pixels = 1000,  // so that tests see parts
+    .part_pixels = 1000,  // small, so that tests compute frames in several parts
     .attach = host_attach,
     .detach = host_detach,
     .card = host_its_card,

@@ -5,7 +5,7 @@
 #include "gpu/pixel.h"
 #include "gpu/shares.h"
 
-/* Every block by a team of one. */
+/* Computes the blocks of a row in the dense form.  Each block has a single thread. */
 static void dense_blocks(const struct gpu_frame *frame, const struct gpu_rows *rows, int64_t row,
                          float *out, uint64_t *worst)
 {

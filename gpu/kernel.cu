@@ -1,11 +1,11 @@
 /*
- * The CUDA kernels of what is not for those of gpu/dense.h: one thread a pixel, one block
- * GPU_THREADS neighbours of a row, all rows of all panels in one launch.  Everything a thread does
- * stands in gpu/pixel.h. Compile with -fmad=false, so that a multiplication and an addition are one
- * operation only where fused() says so.
+ * The CUDA kernels of frames that are not in the dense form (gpu/dense.h).  A thread computes one
+ * pixel, a block GPU_THREADS neighbours of a row, and one launch all rows of all panels.
+ * gpu/pixel.h defines what a thread does.  Compile with -fmad=false, so that a multiplication and
+ * an addition are one operation only in fused().
  *
- * What a pixel takes before its first step, about 345 slots, is 0.2 ms for 4096 x 4096 of them:
- * their way over the bus, 1.2 ms, hides it.
+ * A pixel needs about 345 issue slots before its first step.  That is 0.2 ms for 4096 x 4096
+ * pixels, less than the 1.2 ms of their copy over the bus, which runs at the same time.
  */
 #include <cuda_runtime.h>
 
@@ -13,8 +13,8 @@
 #include "gpu/layout.h"
 #include "gpu/pixel.h"
 
-/* Blocks of a multiprocessor at once, which bounds the registers: with 5 there are 96, with 4,
- * which cards from 2025 on take, 128, with 3 168. */
+/* Number of blocks that a multiprocessor runs at a time.  It limits the registers of a thread: 5
+ * blocks leave 96 registers, 4 leave 128, and 3 leave 168.  GPUs from 2025 on need 4 blocks. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
 #define ONE_SHAPE 4
 #else
@@ -22,9 +22,10 @@
 #endif
 #define BLOCKS(cubic, shape) ((cubic) ? 3 : (shape) == GPU_ANY_SHAPE ? 4 : ONE_SHAPE)
 
-/* Blocks of a row are numbered by y, because x goes further.  One kernel for each kind, so that the
- * registers of the larger ones are not taken from the smaller; interpolation needs as many whatever
- * the shape. */
+/* The row is blockIdx.x and the block in the row is blockIdx.y, because the range of x is larger.
+ * Each kind has a kernel of its own, so that a simple kind does not get the number of registers of
+ * the most complex one.  Interpolation needs the same number of registers with any shape, so that
+ * it has no kernels for single shapes. */
 template <int SHAPE, bool PRECISE, bool CUBIC>
 __global__ void __launch_bounds__(GPU_THREADS, BLOCKS(CUBIC, SHAPE))
     gpu_pixels(const struct gpu_frame frame, const struct gpu_rows rows, float *out)

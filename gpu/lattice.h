@@ -1,10 +1,12 @@
 /*
- * The sum over phi steps and mosaic domains of one lattice for one direction: the
- * operations of cpu_loop.c and cpu_double_loop.c in the same order, for one pixel.
- * What bounds it on a card with half as many double units as single ones: the double
- * multiplications of h, k, l and their reduction, about 20 a step beside 60 single
- * ones, then the gather of F.  Whole numbers are read out of the bits of a sum, because
- * conversions from double run at an eighth of that rate.
+ * The sum over phi steps and mosaic domains of one lattice, for one direction and one pixel.
+ * Operations and their order are those of cpu_loop.c and cpu_double_loop.c.
+ *
+ * What limits the speed on a GPU with half as many double-precision units as single-precision
+ * units: first the multiplications in double precision for h, k, l and their reduction, about 20
+ * per step, compared with 60 in single precision; then the gather of F.  Whole numbers are read
+ * from the bits of a sum, because conversions from double run at an eighth of the rate of
+ * operations in double precision.
  */
 #ifndef BRAGG_GPU_LATTICE_H
 #define BRAGG_GPU_LATTICE_H
@@ -13,15 +15,15 @@
 #include "gpu/frame.h"
 #include "physics/crystal/shape_fast.h"
 
-/* Before a loop whose turns stay one after the other on a card: all at once they would take the
- * registers of other threads. */
+/* Before a loop: the compiler for the GPU does not unroll the loop.  The unrolled loop would need
+ * more registers, so that fewer threads would run at a time. */
 #ifdef __CUDACC__
 #define ROLLED _Pragma("unroll 1")
 #else
 #define ROLLED
 #endif
 
-enum { GPU_FLOAT_TERMS = 64 };  // as CPU_FLOAT_TERMS
+enum { GPU_FLOAT_TERMS = 64 };  // terms that are summed in single precision; see CPU_FLOAT_TERMS
 
 /* Makes the compiler read memory again.  Otherwise loops would keep all values in registers. */
 INLINE void gpu_forget(void)
@@ -31,12 +33,12 @@ INLINE void gpu_forget(void)
 #endif
 }
 
-/* Indices of one step, times INDEX_SCALE. */
+/* Miller indices h, k, l of one step, times INDEX_SCALE. */
 struct gpu_indices {
     double h, k, l;
 };
 
-/* For the scattering vector q times INDEX_SCALE, 1/m. */
+/* Returns the indices for q, the scattering vector in 1/m times INDEX_SCALE. */
 INLINE struct gpu_indices gpu_indices(const double cell[9], struct point q)
 {
     const struct gpu_indices i = {index_along(cell, q.x, q.y, q.z),
@@ -45,7 +47,7 @@ INLINE struct gpu_indices gpu_indices(const double cell[9], struct point q)
     return i;
 }
 
-/* round_even(x), |x| < 2^31, and the same as an integer. */
+/* Returns round_even(x) for |x| < 2^31.  Sets *whole to the same value as an integer. */
 INLINE double gpu_round(double x, int32_t *whole)
 {
     const double sum = x + ROUND_MAGIC;
@@ -55,7 +57,7 @@ INLINE double gpu_round(double x, int32_t *whole)
     return sum - ROUND_MAGIC;
 }
 
-/* As index_split. */
+/* See index_split. */
 INLINE struct index_split gpu_split(double scaled)
 {
     struct index_split s;
@@ -63,7 +65,8 @@ INLINE struct index_split gpu_split(double scaled)
     return s;
 }
 
-/* Offset of an index to the nearest whole one, halves down. */
+/* Returns the offset of an index from the nearest whole number, which it stores in *nearest.
+ * Halves are rounded down. */
 INLINE double gpu_nearest(double h, int32_t *nearest)
 {
     const double d = h - gpu_round(h, nearest);
@@ -71,7 +74,7 @@ INLINE double gpu_nearest(double h, int32_t *nearest)
     return d == -0.5 ? 0.5 : d;
 }
 
-/* As index_offset. */
+/* See index_offset. */
 INLINE double gpu_offset(double scaled, int32_t *nearest)
 {
     return gpu_nearest(scaled * (1.0 / INDEX_SCALE), nearest);
@@ -79,7 +82,7 @@ INLINE double gpu_offset(double scaled, int32_t *nearest)
 
 /* ---- squared lattice factors of one step / shape_unit, and the slot of F ---------- */
 
-/* Single precision, from double offsets where the shape wants them. */
+/* Single precision.  The offsets are in double precision if the shape requires that. */
 INLINE float gpu_shape(const struct cpu_lattice *l, const struct cpu_table *t,
                        enum crystal_shape shape, bool wide, struct gpu_indices at, int32_t *slot)
 {
@@ -106,14 +109,15 @@ INLINE double gpu_shape_double(const struct cpu_lattice *l, const struct cpu_tab
 
 /* ---- tricubic structure factors, as cpu_block.h ------------------------------------ */
 
-/* w[i]; an index that is not known to the compiler would put the array into memory. */
+/* Returns w[i].  With w[i] itself, and an i that is not a constant, the compiler would put w[] into
+ * memory instead of registers. */
 INLINE double gpu_weight(const double w[4], int i)
 {
     const double low = i == 0 ? w[0] : w[1], high = i == 2 ? w[2] : w[3];
     return i < 2 ? low : high;
 }
 
-/* Sets *F in electrons; false where there is no room for the nodes. */
+/* Sets *F in electrons.  Returns false if the 4 x 4 x 4 nodes are not all inside the table. */
 INLINE bool gpu_tricubic(const struct cpu_table *t, struct gpu_indices at, double *F)
 {
     const struct cubic_nodes h = cubic_nodes(t, 0, at.h * (1.0 / INDEX_SCALE));
@@ -136,8 +140,8 @@ INLINE bool gpu_tricubic(const struct cpu_table *t, struct gpu_indices at, doubl
     return true;
 }
 
-/* Squared tricubic factor relative to F_max squared; the nearest one where there is no
- * room. */
+/* Returns the squared tricubic structure factor divided by F_max squared.  Returns `nearest`, the
+ * value of the nearest node, if the nodes are not all inside the table. */
 INLINE double gpu_tricubic_sqr(const struct cpu_table *t, struct gpu_indices at, double nearest)
 {
     double F;
@@ -208,8 +212,8 @@ INLINE enum crystal_shape gpu_shape_of(const struct cpu_lattice *l, struct gpu_k
     return kind.shape == GPU_ANY_SHAPE ? l->shape : (enum crystal_shape)kind.shape;
 }
 
-/* One constant shape per line, so that each becomes a loop of its own; which one is the
- * same for all threads. */
+/* Each line has one constant shape, so that the compiler makes a separate loop for each.  The shape
+ * is the same for all threads. */
 INLINE void gpu_add_lattice(const struct cpu_lattice *l, struct gpu_kind kind, struct point q,
                             double factor, double *total)
 {

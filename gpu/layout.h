@@ -1,6 +1,6 @@
 /*
- * Structs that gcc fills and kernels of nvcc read: both compilers must lay them out alike, so both
- * hold their sizes, in bytes, against the same numbers.
+ * The sizes, in bytes, of structs that code of gcc fills in and kernels of nvcc read.  Both
+ * compilers must use the same layout, so both check the sizes against these numbers.
  */
 #ifndef BRAGG_GPU_LAYOUT_H
 #define BRAGG_GPU_LAYOUT_H

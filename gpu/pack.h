@@ -1,7 +1,8 @@
 /*
- * Puts what a pixel needs into one block of memory that is copied to the card as it is:
- * structs with pointers to their arrays, the pointers being addresses on the card.
- * Packing runs twice, first to count the bytes.
+ * Packs the data that kernels need into one block of memory, which is copied to the GPU unchanged.
+ * The block holds structs with pointers to their arrays; these pointers are GPU addresses.
+ *
+ * The caller packs twice: the first pass only counts the bytes, the second pass writes them.
  */
 #ifndef BRAGG_GPU_PACK_H
 #define BRAGG_GPU_PACK_H
@@ -11,58 +12,62 @@
 #include "physics/background/background_pixel.h"
 
 struct gpu_pack {
-    unsigned char *to;        // here; NULL: bytes are only counted
-    uintptr_t base;           // where the block will stand on the card
-    size_t bytes;             // so far
-    struct gpu_apart *apart;  // NULL: arrays stand side by side, see gpu_pack_into
+    unsigned char *to;        // host memory of the block; NULL: bytes are only counted
+    uintptr_t base;           // GPU address that the block will have
+    size_t bytes;             // number of bytes packed so far
+    struct gpu_apart *apart;  // arrays are in separate allocations, see gpu_pack_into; NULL: they
+                              // follow each other in the block
 };
 
-/* Memory of its own for `bytes` at `at` of a block; NULL, and a->failed, when there is none. */
+/* Allocates `bytes` of GPU memory for the array that begins at byte `at` of a block.  Returns NULL
+ * and sets a->failed if memory runs out. */
 void *gpu_apart_room(struct gpu_apart *a, size_t at, size_t bytes);
 
-/* Room for `bytes`; *here is where to write it, NULL while counting.  Returns its address
- * on the card. */
+/* Reserves `bytes` in the block.  Sets *here to the host address to write to, NULL in the counting
+ * pass.  Returns the GPU address. */
 void *gpu_pack_room(struct gpu_pack *pack, size_t bytes, void **here);
 
-/* A copy of an array; returns its address on the card, NULL for NULL. */
+/* Copies an array into the block.  Returns its GPU address; NULL if `items` is NULL. */
 void *gpu_pack_add(struct gpu_pack *pack, const void *items, size_t count, size_t size);
 
-/* The place of a panel in the order of their pixels. */
+/* Returns the index of a panel if the panels are ordered by their first pixel. */
 size_t gpu_panel_rank(const struct experiment *x, const struct panel *p);
 
-/* The panels in the order of their pixels, with the numbers of their rows; NULL when memory
- * is out.  Masks are borrowed; the caller frees the array with mem_free. */
+/* Returns the panels in the order of their pixels, with the numbers of their rows.  Returns NULL if
+ * memory runs out.  The caller frees the array with mem_free; masks still belong to *x. */
 struct gpu_panel *gpu_panels(const struct experiment *x);
 
-/* Takes over where the panels of *x stand, whose masks stay. */
+/* Copies the geometry of the panels of *x to panels[], without their masks. */
 void gpu_panels_move(struct gpu_panel *panels, const struct experiment *x);
 
-/* Panels (see gpu_panels), which come first, with their masks, and structure factors.  Sets the
- * members of *frame that are of the experiment, and *on_card to the address of the tables there. */
+/* Packs the data of the experiment: first the panels (see gpu_panels) with their masks, then the
+ * structure factors.  Sets the members of *frame that depend on the experiment, and *on_card to the
+ * GPU address of the tables. */
 void gpu_pack_experiment(struct gpu_pack *pack, const struct experiment *x,
                          const struct gpu_panel *panels, const struct cpu_table *tables,
                          enum engine_precision precision, struct gpu_frame *frame,
                          const struct cpu_table **on_card);
 
-/* Sources and lattices of an open job, whose tables are `tables` here and `on_card` there.
- * Sets the members of *frame that are of the recipe. */
+/* Packs sources and lattices of an open job.  The job's tables are at `tables` in host memory and
+ * at `on_card` on the GPU.  Sets the members of *frame that depend on the recipe. */
 void gpu_pack_recipe(struct gpu_pack *pack, const struct cpu_job *job,
                      const struct cpu_table *tables, const struct cpu_table *on_card,
                      struct gpu_frame *frame);
 
-/* Squared structure factors of a crystal on the card, see struct dense_table; NULL: none yet. */
+/* Squared structure factors of a crystal on the GPU, see struct dense_table. */
 struct gpu_padded {
-    float *F_sqr;
+    float *F_sqr;  // GPU memory; NULL: not uploaded yet
     int32_t reach[3];
 };
 
-/* Dense lattices of an open job, none of which is scattered: sets the members of *frame that are of
- * the dense form, after those of the recipe.  `panels`: see gpu_panels; `padded`: of crystals. */
+/* Packs the dense lattices of an open job, none of which is scattered.  Sets the members of *frame
+ * that belong to the dense form; call it after gpu_pack_recipe.
+ * `panels`: see gpu_panels; `padded`: one per crystal. */
 void gpu_pack_dense(struct gpu_pack *pack, const struct cpu_job *job,
                     const struct gpu_panel *panels, const struct gpu_padded *padded,
                     struct gpu_frame *frame);
 
-/* Sources and materials of *scene, whose pointers become addresses on the card. */
+/* Packs sources and materials of *scene.  The pointers in *scene become GPU addresses. */
 void gpu_pack_scene(struct gpu_pack *pack, struct background_scene *scene);
 
 #endif

@@ -1,7 +1,9 @@
 /*
- * What one thread of the GPU makes of the shares of GPU_SHARES_RUN pixels: a run of pieces, see
- * engine/spots/share_pieces.h, without shares that are too small to count.  It looks at them twice:
- * how many there are, then, behind those of others, what they are.
+ * What one thread of the GPU does with the shares of GPU_SHARES_RUN pixels: it joins them into a
+ * run of pieces, see engine/spots/share_pieces.h.  Shares that are too small are left out.
+ *
+ * The thread passes over the shares twice.  The first pass counts the pieces and reserves memory
+ * for them after the pieces of other threads; the second pass writes them.
  */
 #ifndef BRAGG_GPU_PIECES_H
 #define BRAGG_GPU_PIECES_H
@@ -19,7 +21,8 @@ INLINE uint64_t gpu_take(uint64_t *count, uint64_t more)
 #endif
 }
 
-/* The share of pixel i of the batch that a reflection has; NULL if it is too small to count. */
+/* Returns the share of reflection `key` in pixel i of the batch; NULL if it is missing or too
+ * small. */
 INLINE const struct gpu_share *
 gpu_share_of(const struct gpu_shares *f, const struct gpu_shares_batch *b, size_t i, uint32_t key)
 {
@@ -32,14 +35,15 @@ gpu_share_of(const struct gpu_shares *f, const struct gpu_shares_batch *b, size_
     return NULL;
 }
 
-/* Whether pixel i of the batch, behind the first of a run, is the neighbour of the one before. */
+/* Whether pixel i of the batch, which is not the first of its run, has the number after that of
+ * pixel i - 1. */
 INLINE bool gpu_follows(const struct gpu_shares_batch *b, size_t i)
 {
     return b->numbers[i] == b->numbers[i - 1] + 1;
 }
 
-/* The piece that begins with that share of pixel i, in a run that ends at `end`: its photons go to
- * number `at` of p, if they are wanted. */
+/* Returns the piece that begins with this share of pixel i, in a run that ends before pixel `end`.
+ * If `wanted`, stores its photons and angles in the arrays of *p, from item `at` on. */
 INLINE struct share_piece gpu_piece(const struct gpu_shares *f, const struct gpu_shares_batch *b,
                                     size_t i, size_t end, const struct gpu_share *share,
                                     const struct gpu_pieces *p, uint64_t at, bool wanted)
@@ -58,7 +62,8 @@ INLINE struct share_piece gpu_piece(const struct gpu_shares *f, const struct gpu
     return piece;
 }
 
-/* All pieces of pixels i to end - 1, counted from *run on; written there if they are wanted. */
+/* Counts all pieces of pixels begin to end - 1, starting from the counts `at`, and returns the new
+ * counts.  If `wanted`, stores the pieces in *p. */
 INLINE struct gpu_pieces_used gpu_pieces_of(const struct gpu_shares *f,
                                             const struct gpu_shares_batch *b, size_t begin,
                                             size_t end, const struct gpu_pieces *p,
@@ -82,7 +87,7 @@ INLINE struct gpu_pieces_used gpu_pieces_of(const struct gpu_shares *f,
     return at;
 }
 
-/* Run number `run` of a batch. */
+/* Makes the pieces of run number `run` of a batch. */
 INLINE void gpu_pieces_thread(const struct gpu_shares *f, const struct gpu_shares_batch *b,
                               const struct gpu_pieces *p, size_t run)
 {

@@ -1,10 +1,12 @@
 /*
- * What one thread of the GPU computes: one pixel.  The same text is the kernel
- * (gpu/kernel.cu) and a loop on the processor (gpu/host_loop.c), which tests it where
- * there is no GPU.  Operations and their order are those of the CPU engine's cpu_loop.c and
- * cpu_double_loop.c, so that the bytes are theirs where fused() is one operation.  What
- * dense_loop.c computes there, gpu/dense.h does here for SQUARE crystals; other shapes are
- * computed by this text, for which they are of different identity classes.
+ * What one thread of the GPU computes: one pixel.  The same text is compiled as a kernel
+ * (gpu/kernel.cu) and as a loop for the CPU (gpu/host_loop.c), which tests it without a GPU.
+ *
+ * Operations and their order are those of the CPU engine's cpu_loop.c and cpu_double_loop.c, so
+ * that the bytes are the same where fused() is one operation.  The CPU engine computes some frames
+ * with dense_loop.c instead.  For SQUARE crystals gpu/dense.h has the operations of that loop.
+ * Other shapes are always computed by the text here, and therefore have another bit-compatibility
+ * class than on the CPU.
  */
 #ifndef BRAGG_GPU_PIXEL_H
 #define BRAGG_GPU_PIXEL_H
@@ -23,9 +25,9 @@ struct gpu_ray {
 
 /* ---- sums over sources and subpixels ------------------------------------------------ */
 
-/* Prepares one source for the current subpixel: the scattering vector *q times INDEX_SCALE and the
- * factor of its terms in *multiply.  Adds the photons of water.  False where dmin culls the source.
- * */
+/* Prepares one source for the current subpixel: sets *q to the scattering vector times INDEX_SCALE,
+ * and *multiply to the factor of its terms.  Adds the photons of water.  Returns false if the
+ * resolution limit dmin excludes this source here. */
 INLINE bool gpu_meet_source(const struct gpu_frame *f, const struct panel *p, int layer,
                             size_t index, struct gpu_ray *ray, struct point *q, double *multiply)
 {
@@ -67,7 +69,7 @@ INLINE void gpu_add_source(const struct gpu_frame *f, struct gpu_kind kind, cons
     }
 }
 
-/* Where a subpixel is.  `curved`: panels may be; a constant where it is called. */
+/* Returns the position of a subpixel.  `curved`: panels may be curved; a constant at each call. */
 INLINE struct point gpu_position(const struct gpu_frame *f, bool curved, const struct panel *p,
                                  int32_t fast, int64_t slow, struct subpixel sub)
 {
@@ -108,7 +110,8 @@ INLINE void gpu_add_subpixel(const struct gpu_frame *f, struct gpu_kind kind, co
         gpu_add_source(f, kind, p, sub.layer, i, ray);
 }
 
-/* Photons of a pixel that is computed.  `kind` is a constant where it is called. */
+/* Returns the photons of a pixel that is in the ROI and not masked.  `kind` is a constant at each
+ * call. */
 INLINE float gpu_photons(const struct gpu_frame *f, struct gpu_kind kind, const struct panel *p,
                          int64_t fast, int64_t slow)
 {
@@ -128,8 +131,8 @@ INLINE float gpu_photons(const struct gpu_frame *f, struct gpu_kind kind, const 
 
 /* ---- threads ------------------------------------------------------------------------ */
 
-/* One thread, see gpu_find_place: its pixel, 0 outside the ROI and under the mask.  `out` is the
- * place of pixel `first_pixel` of the frame. */
+/* One thread, see gpu_find_place: computes its pixel.  Masked pixels and those outside the ROI
+ * get 0.  `out` is the address of pixel `first_pixel` of the frame. */
 INLINE void gpu_thread(const struct gpu_frame *f, struct gpu_kind kind, int64_t row, int64_t block,
                        int thread, int64_t first_pixel, float *out)
 {

@@ -1,4 +1,9 @@
-/* The inside of a plan: for engine.c, and for after.c, which goes on where photons are there. */
+/*
+ * The data of a plan of the CUDA engine: what the engine prepares once for an experiment and reuses
+ * for each frame.  Private to the files of this folder.
+ *
+ * "Here" is the memory of the host, "there" is the memory of the GPU.
+ */
 #ifndef BRAGG_GPU_PLAN_H
 #define BRAGG_GPU_PLAN_H
 
@@ -10,37 +15,39 @@
 #include "gpu/pack.h"
 #include "model/recipe.h"
 
-/* The steps that follow the photons on the GPU; PIXEL_F32 and no materials: there are none. */
+/* The steps that follow the photons on the GPU: background and noise.  If `type` is PIXEL_F32 and
+ * the scene has no materials, there are no such steps. */
 struct gpu_afterwards {
-    enum pixel_type type;                  // of the output
-    struct noise_pixels noise;             // without seed and frame
-    struct clipped *clipped;               // of struct noise
-    void *resident;                        // on the card: materials, sources
-    struct poisson_table *table;           // there: of the noise
-    struct background_scene scene;         // of the experiment; its pointers are of the card
-    struct background_scene recipe_scene;  // the same with the sources of the current recipe
-    const struct source *sources;          // these, on the card
+    enum pixel_type type;                  // type of the output pixels
+    struct noise_pixels noise;             // parameters of the noise, without seed and frame number
+    struct clipped *clipped;               // member of struct noise: counts of clipped pixels
+    void *resident;                        // GPU memory: materials and sources
+    struct poisson_table *table;           // GPU memory: table of the noise
+    struct background_scene scene;         // of the experiment; its pointers are GPU addresses
+    struct background_scene recipe_scene;  // the same scene with the sources of the current recipe
+    const struct source *sources;          // GPU memory: sources of the current recipe
     size_t nsources;
-    struct source *gathered;  // room for them here; owned
-    double *ratios;  // absorption of the sources in the sensor, in host memory; owned, NULL: all
-                     // are alike
-    const double *absorb;  // the same on the card
-    bool has_background;   // that of `scene` for rows from background_row on is there
+    struct source *gathered;  // owned: host buffer for `sources`
+    double *ratios;           // owned: absorption of the sources in the sensor, in host memory;
+                              // NULL: the same for all sources
+    const double *absorb;     // GPU memory: copy of `ratios`
+    bool has_background;      // the background of `scene` is on the GPU for the rows from
+                              // background_row on
     int64_t background_row;
 };
 
-/* What was made on the card, and what was there when it was wanted. */
+/* How often data on the GPU were made, and how often they could be reused ("found"). */
 struct gpu_counts {
-    uint64_t tables_found;  // by frames or parts of them; made once
+    uint64_t tables_found;  // reuses by frames or parts of frames; tables are made once
     uint64_t buffers_made, buffers_found;
     uint64_t backgrounds_made, backgrounds_found;
-    uint64_t places_pinned;
-    uint64_t upload_bytes;
+    uint64_t places_pinned;  // regions of host memory that were pinned
+    uint64_t upload_bytes;   // bytes copied from the host to the GPU
 };
 
 #define GPU_CLOSED_IDENTITY "cuda-closed-1"
 
-/* Arrays of pixels that are asked for by number: these, and what is told of them. */
+/* GPU arrays of batches: pixels that are requested by their numbers, and the results for them. */
 enum gpu_batch {
     BATCH_NUMBERS,
     BATCH_VALUES,
@@ -53,146 +60,154 @@ enum gpu_batch {
     GPU_BATCHES
 };
 
-/* Packed arrays that are uploaded together. */
+/* Blocks of packed arrays.  The arrays of a block are uploaded together. */
 enum gpu_block { BLOCK_EXPERIMENT, BLOCK_AFTER, BLOCK_RECIPE, GPU_BLOCKS };
 
-/* For debugging: these arrays, each in memory of its own, see gpu_pack_into. */
+/* For debugging: the arrays of a block, each in a separate piece of GPU memory.  See
+ * gpu_pack_into. */
 struct gpu_apart {
     const struct gpu_device *device;
     void *context;
     size_t count;
     struct gpu_piece {
-        void *there;       // on the card
-        size_t at, bytes;  // here, in the block
+        void *there;       // GPU address
+        size_t at, bytes;  // place of the array in the host block: offset and size
     } * pieces;            // owned: [count]
-    bool failed;           // memory was out
+    bool failed;           // an allocation failed
 };
 
-/* An image, or a part of one: here, or on the card; the other is NULL. */
+/* An image, or a part of an image, in host memory (here) or in GPU memory (there); the other
+ * pointer is NULL. */
 struct gpu_image {
     char *here, *there;
 };
 
-/* A frame that is asked for. */
+/* A request for one frame. */
 struct gpu_task {
     const struct recipe *recipe;
-    const uint64_t *seed;        // NULL: photons only
-    struct gpu_image photons;    // that are given; both NULL: they are computed
-    struct gpu_image to;         // pixels
-    atomic_uint_fast64_t *done;  // rows; may be NULL
+    const uint64_t *seed;        // seed of the noise; NULL: photons only
+    struct gpu_image photons;    // photons that the caller provides; both NULL: compute them
+    struct gpu_image to;         // destination of the pixels
+    atomic_uint_fast64_t *done;  // counter of finished rows; may be NULL
 };
 
-/* What is made of pixels. */
+/* The buffers of pixels on the GPU. */
 enum { OUT_PHOTONS, OUT_BACKGROUND, OUT_COUNTS, GPU_OUTS };
 
 struct plan {
     const struct gpu_device *device;
-    void *context;  // of the device
+    void *context;  // first argument of the functions of `device`
     struct moved moved;
     const struct experiment *experiment;  // &moved.x
     enum engine_precision precision;
-    bool after;                       // nothing but gpu_go_on is wanted
-    int threads;                      // of the work of the host
-    struct gpu_panel *panels;         // in the order of their pixels, masks on the card
-    double by_m[3];                   // how they stand there, see struct moved
-    struct cpu_table *tables;         // one per crystal
-    const struct cpu_table *on_card;  // the same there
-    bool closed;                      // crystals of closed form, see engine/closed/closed.h
-    bool as_cpu;                      // frames have the bytes of the cpu engine
-    struct dense_table *padded;       // one per crystal; NULL: the dense form is not for this plan
-    struct gpu_padded *padded_there;  // the same on the card
-    struct footprint *footprint;      // applied here, behind the copy; NULL: of points
-    struct gpu_frame frame;           // of the experiment
-    void *resident;                   // on the card: panels, tables
-    void *recipe;                     // on the card: sources, lattices
-    unsigned char *packed;            // here: the same, before it is copied
-    size_t recipe_bytes;              // of both
+    bool after;                       // the plan serves only background and noise: photons arrive
+                                      // from a previous stage
+    int threads;                      // number of threads for the work of the host
+    struct gpu_panel *panels;         // in the order of their pixels; masks are in GPU memory
+    double by_m[3];                   // shift of the panels that are on the GPU, see struct moved
+    struct cpu_table *tables;         // structure factors, one table per crystal
+    const struct cpu_table *on_card;  // GPU memory: the same tables
+    bool closed;                      // crystals are in closed form, see engine/closed/closed.h
+    bool as_cpu;                      // frames have the same bytes as with the CPU engine
+    struct dense_table *padded;       // one per crystal; NULL: no dense form for this plan
+    struct gpu_padded *padded_there;  // the same with F_sqr in GPU memory
+    struct footprint *footprint;      // applied on the host, after the copy; NULL: point-like spots
+    struct gpu_frame frame;           // the members that depend on the experiment
+    void *resident;                   // GPU memory: panels and tables
+    void *recipe;                     // GPU memory: sources and lattices
+    unsigned char *packed;            // host memory: the same, before the copy to the GPU
+    size_t recipe_bytes;              // size of `recipe` and of `packed`
     struct gpu_apart apart[GPU_BLOCKS];
-    void *batch[GPU_BATCHES];  // on the card: pixels and what is told of them, apart as out[]
+    void *batch[GPU_BATCHES];  // GPU memory: pixels of a batch and their results, in separate
+                               // allocations like out[]
     size_t batch_bytes[GPU_BATCHES];
-    uint32_t *listed;                // here, lent: room for the numbers of all pixels
-    struct share_room sorting;       // of reflections
-    void *out[GPU_OUTS];             // on the card, of out_rows rows: apart, so that tools see
-                                     // what is written beyond the end of one
-    size_t out_bytes[GPU_OUTS];      // of a pixel; 0: there is none
-    int64_t rows, out_rows, widest;  // of all panels; of a part; pixels of the longest
-    bool timed, apart_times;         // somebody asks for, each kernel's own,
-    struct gpu_times times;          // ... those of the last frame
+    uint32_t *listed;                // buffer for the numbers of all pixels, from device->lend
+    struct share_room sorting;       // buffers for the table of reflections
+    void *out[GPU_OUTS];             // GPU memory for out_rows rows.  Separate allocations, so that
+                                     // memory checkers detect a write beyond the end of one
+    size_t out_bytes[GPU_OUTS];      // bytes per pixel; 0: this buffer is not used
+    int64_t rows, out_rows, widest;  // rows of all panels; of a part; pixels of the longest row
+    bool timed, apart_times;         // gpu_keep_times was called; with times of each kernel
+    struct gpu_times times;          // times of the latest frame, if `timed`
     struct gpu_counts counts;
     struct gpu_afterwards afterwards;
     char description[GPU_DESCRIPTION];
 };
 
-/* Copies to the card, and counts what. */
+/* Copies `bytes` from host memory `from` to GPU memory `to`, and adds them to
+ * counts.upload_bytes. */
 enum status gpu_upload(struct plan *p, void *to, const void *from, size_t bytes, struct error *e);
 
-/* Room for a recipe of that size at p->packed and, on the card, p->recipe. */
+/* Makes p->packed in host memory and p->recipe in GPU memory at least `bytes` long. */
 enum status gpu_grow_recipe(struct plan *p, size_t bytes, struct error *e);
 
-/* Room of that size at p->batch[which], kept from request to request. */
+/* Makes p->batch[which] at least `bytes` long.  The memory is kept for later requests. */
 enum status gpu_open_batch(struct plan *p, enum gpu_batch which, size_t bytes, struct error *e);
 
 /* Copies the panels of p->experiment to the GPU, if the recipe has moved them. */
 enum status gpu_move_panels(struct plan *p, struct error *e);
 
-/* Prepares the dense form if it is for this experiment, and finds out whether frames have the
- * bytes of the cpu engine. */
+/* Prepares the dense form, if it fits this experiment.  Sets p->as_cpu. */
 enum status gpu_dense_open(struct plan *p, struct error *e);
 
-/* Sets job->dense where the dense form is for this recipe, with its tables on the card. */
+/* Sets job->dense if the dense form fits this recipe; its tables are on the GPU then. */
 enum status gpu_dense_choose(struct plan *p, struct cpu_job *job, struct error *e);
 
 /* Frees the memory that gpu_dense_open allocated. */
 void gpu_dense_close(struct plan *p);
 
-/* Buffers of pixels: as many rows as fit, all of them where they do, unless they are there. */
+/* Allocates the buffers of pixels, if they are missing: for all rows of the frame, or for the
+ * number of rows that fits into the GPU memory. */
 enum status gpu_open_out(struct plan *p, struct error *e);
 
-/* Frees the buffers of pixels; the next frame makes them anew. */
+/* Frees the buffers of pixels.  The next frame allocates them again. */
 void gpu_drop_out(struct plan *p);
 
-/* Memory of the card for what is kept from frame to frame; the buffers of pixels make way. */
+/* Allocates GPU memory for data that are kept from frame to frame.  If memory is short, the buffers
+ * of pixels are freed. */
 enum status gpu_reserve(struct plan *p, size_t bytes, void **memory, struct error *e);
 
-/* All rows of a frame, whose buffers and recipe are there. */
+/* Computes all rows of a frame.  The buffers of pixels and the recipe are already on the GPU. */
 enum status gpu_run_rows(struct plan *p, const struct gpu_frame *frame, const struct gpu_task *t,
                          struct error *e);
 
-/* See struct engine. */
+/* Prepares background and noise; the contract is that of `prepare` in struct engine. */
 enum status gpu_after_prepare(struct plan *p, struct engine_after *after, struct error *e);
 
 /* Packs the recipe's own sources if background asks for them; fails as background_absorb. */
 enum status gpu_after_recipe(struct plan *p, struct gpu_pack *pack, const struct recipe *recipe,
                              struct error *e);
 
-/* Completes *r, whose parts are set, with what comes after photons but their places; *after is
- * r->after.  `seed`:
- * NULL for photons that leave as they are. */
+/* Adds the steps after the photons to *r, whose parts are set, and to *after, which is r->after.
+ * Sets everything except the addresses of the photons.
+ * `seed`: seed of the noise; NULL: the photons are the output. */
 void gpu_after_rows(struct plan *p, const struct recipe *recipe, const uint64_t *seed,
                     struct gpu_run *r, struct gpu_after *after);
 
 /* See struct engine. */
 size_t gpu_plan_counts(const struct plan *p, struct engine_count counts[ENGINE_COUNTS]);
 
-/* The error of a bad pixel, see struct gpu_device. */
+/* Returns the error of a bad pixel that the verdict names, or STATUS_OK.  See `run` in struct
+ * gpu_device. */
 enum status gpu_after_verdict(const struct plan *p, const struct recipe *recipe,
                               const struct gpu_verdict *v, struct error *e);
 
 /* ---- packed arrays ---------------------------------------------------------------------
- * For debugging, where the environment has BRAGG_GPU_APART, each array gets memory of its own on
- * the GPU, so that a tool that watches memory sees a thread that reads beyond the end of one. */
+ * For debugging: if the environment has BRAGG_GPU_APART, each array gets a separate allocation on
+ * the GPU.  A memory checker then detects a thread that reads beyond the end of an array. */
 
-/* A pack that writes to the host memory to[] the bytes that will be at the device address `there`.
- * Arrays that the block had in memory of their own before are freed. */
+/* Returns a pack that writes to the host memory to[] the bytes that will be at the device address
+ * `there`.  Frees separate allocations that the block had before. */
 struct gpu_pack gpu_pack_into(struct plan *p, enum gpu_block block, void *to, void *there);
 
 /* Uploads the packed arrays. */
 enum status gpu_pack_send(struct plan *p, const struct gpu_pack *pack, struct error *e);
 
-/* Frees the arrays that blocks have in memory of their own. */
+/* Frees the separate allocations of all blocks. */
 void gpu_apart_close(struct plan *p);
 
-/* Photons, as of points, of a frame of a plan in closed form; `rows` as in struct engine. */
+/* Computes the photons of a frame of a plan in closed form, before a footprint is applied; `rows`
+ * is the counter of finished rows, as in struct engine. */
 enum status gpu_closed_run(struct plan *p, const struct recipe *recipe, float *photons,
                            atomic_uint_fast64_t *rows, struct error *e);
 

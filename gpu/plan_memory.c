@@ -73,7 +73,7 @@ void gpu_drop_out(struct plan *p)
     p->afterwards.has_background = false;
 }
 
-/* All buffers of so many rows, or none. */
+/* Allocates all buffers for `rows` rows, or none of them. */
 static enum status reserve(struct plan *p, int64_t rows, struct error *e)
 {
     const size_t pixels = (size_t)(rows * p->widest);

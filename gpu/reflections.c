@@ -1,7 +1,11 @@
-/* Reflections: pixels that are not dark go to the card by their numbers, and what each reflection
- * gives to them comes back in pieces; the host makes the table of these.  Frames of which a pixel
- * has more reflections than the card has places for, or whose reflections cannot be numbered, are
- * for the second look of the CPU engine. */
+/*
+ * The table of reflections.  The host sends the numbers of all pixels that are not dark to the GPU.
+ * The GPU returns the photons that each reflection adds to them, in pieces, from which the host
+ * makes the table.
+ *
+ * The CPU engine computes the table of a frame in two cases: a pixel has more than GPU_SHARES
+ * reflections, or there are too many reflections or pixels to number them.
+ */
 #include "gpu/plan.h"
 
 #include "engine/closed/closed.h"
@@ -9,17 +13,17 @@
 #include "engine/spots/cpu_shares.h"
 #include "gpu/layout.h"
 
-enum { LISTED = 1 << 14 };  // pixels that one thread looks at, at a time
+enum { LISTED = 1 << 14 };  // pixels of the image that one thread examines at a time
 
 /* The data of a frame on the GPU, and the results that the GPU returned. */
 struct sharing {
     struct plan *plan;
     const struct cpu_job *job;
-    const float *photons;  // of the image, as of points
-    int32_t (*reach)[3];   // owned: of indices, for each lattice
+    const float *photons;  // photons of the image, before a footprint is applied
+    int32_t (*reach)[3];   // owned: largest |h|, |k|, |l| of each lattice
     uint32_t *begin;       // owned: the first key of each lattice
-    bool turns;            // angles count
-    bool beyond;           // not for the card
+    bool turns;            // the crystal rotates, so that angles are recorded
+    bool beyond;           // the GPU cannot compute this frame
     struct gpu_shares frame;
     struct gpu_pieces_here here;
 };
@@ -66,7 +70,7 @@ static struct gpu_keys keys_of(const struct sharing *s, size_t i)
     return k;
 }
 
-/* ---- what the card gets ------------------------------------------------------------- */
+/* ---- the data that the GPU gets ----------------------------------------------------- */
 
 static const struct gpu_keys *pack_keys(struct gpu_pack *pack, const struct sharing *s)
 {
@@ -161,10 +165,10 @@ static enum status upload_numbers(const struct sharing *s, struct gpu_shares_bat
     return status;
 }
 
-/* ---- what it tells ------------------------------------------------------------------ */
+/* ---- the results of the GPU --------------------------------------------------------- */
 
-/* Rooms on the card for the shares of a batch, for `need` pieces of all pixels or more, and for
- * their runs: *all, *there. */
+/* Allocates GPU memory: for the shares of a batch, in *all; for the runs of all pixels and at least
+ * `need` pieces, in *there. */
 static enum status open_rooms(const struct sharing *s, const struct gpu_pieces_used *need,
                               struct gpu_shares_batch *all, struct gpu_pieces *there,
                               struct error *e)
@@ -203,8 +207,9 @@ static enum status open_rooms(const struct sharing *s, const struct gpu_pieces_u
     return status;
 }
 
-/* All pixels that are not dark.  How many pieces there are is told by the card: if there was no
- * room for them, once more, with some more for the next frame. */
+/* Computes the shares of all pixels that are not dark.  The GPU counts the pieces.  If its memory
+ * was too small for them, this allocates more, with a reserve for the next frame, and computes the
+ * shares again. */
 static enum status share_pixels(struct sharing *s, struct gpu_shares_batch *all, struct error *e)
 {
     struct plan *p = s->plan;

@@ -1,8 +1,10 @@
 /*
- * What one thread of the GPU computes of reflections: the shares of one pixel.  The same text is
- * the kernel (gpu/shares_kernel.cu) and a loop on the processor (gpu/host_loop.c).  As in
- * engine/spots/cpu_shares.h sums run under two indices; the smaller is put away when another index
- * comes.
+ * What one thread of the GPU computes for reflections: the shares of one pixel, that is, the
+ * photons that each reflection adds to it.  The same text is compiled as a kernel
+ * (gpu/shares_kernel.cu) and as a loop for the CPU (gpu/host_loop.c).
+ *
+ * As in engine/spots/cpu_shares.h, two running sums are kept in registers, each for one reflection.
+ * If a term of a third reflection arrives, the smaller sum is moved to memory.
  */
 #ifndef BRAGG_GPU_SHARES_H
 #define BRAGG_GPU_SHARES_H
@@ -12,23 +14,23 @@
 
 #define GPU_NO_KEY UINT32_MAX
 
-/* The sum under an index. */
+/* The running sum of one reflection. */
 struct gpu_running {
     uint32_t key;
     double sum, turn;
 };
 
-/* A pixel being shared out. */
+/* A pixel whose photons are being distributed among reflections. */
 struct gpu_sharing {
     struct gpu_share *to;
     size_t stride;
     int32_t found;
-    double scale;  // makes photons of the current terms, without the factors of the pixel
-    double least;  // a term that may be lost
+    double scale;  // photons per unit of the current terms, without the factors of the pixel
+    double least;  // terms up to this value may be dropped
     struct gpu_running one, two;
 };
 
-/* Adds a term to the sum of its index. */
+/* Moves a running sum to the shares of the pixel in memory. */
 INLINE void gpu_put_away(struct gpu_sharing *s, struct gpu_running r)
 {
     const double photons = r.sum * s->scale, turn = r.turn * s->scale;
@@ -66,7 +68,7 @@ INLINE void gpu_share_term(struct gpu_sharing *s, uint32_t key, double term, dou
     }
 }
 
-/* Squared lattice factor of a step / shape_unit, and indices. */
+/* Returns the squared lattice factor of a step / shape_unit.  Sets hkl[] to the Miller indices. */
 INLINE double gpu_share_shape(const struct cpu_lattice *l, enum crystal_shape shape, bool few,
                               struct gpu_indices at, int32_t hkl[3])
 {
@@ -88,8 +90,8 @@ INLINE uint32_t gpu_key(const struct gpu_keys *k, const int32_t hkl[3])
            (uint32_t)hkl[2];
 }
 
-/* All steps of a lattice for one source and subpixel.  SQUARE in single precision is enough for few
- * cells. */
+/* Adds all steps of a lattice for one source and subpixel.  Single precision is sufficient for
+ * SQUARE crystals with few cells. */
 INLINE void gpu_share_lattice(const struct cpu_lattice *lattice, const struct gpu_keys *keys,
                               struct gpu_kind kind, struct point q, struct gpu_sharing *s)
 {
@@ -141,8 +143,8 @@ INLINE void gpu_share_source(const struct gpu_shares *f, struct gpu_kind kind,
     }
 }
 
-/* Pixel `i` of a batch, which is computed.  `kind` is a constant where it is called; its precision
- * is of no use. */
+/* Computes the shares of pixel `i` of a batch, which is in the ROI and not masked.  `kind` is a
+ * constant at each call; kind.precise is not used. */
 INLINE void gpu_shares_thread(const struct gpu_shares *f, struct gpu_kind kind,
                               const struct gpu_shares_batch *b, size_t i)
 {

@@ -1,7 +1,7 @@
 /*
- * The CUDA kernels of reflections: one thread a pixel, whatever the place of that, then one a run
- * of them.  Everything a thread does stands in gpu/shares.h and gpu/pieces.h.  Compile with
- * -fmad=false, as gpu/kernel.cu.
+ * The CUDA kernels of reflections.  In the first kernel a thread computes one pixel of a list of
+ * pixels.  In the second kernel a thread processes a run of these pixels.  gpu/shares.h and
+ * gpu/pieces.h define what a thread does.  Compile with -fmad=false, like gpu/kernel.cu.
  */
 #include <cuda_runtime.h>
 
@@ -10,7 +10,8 @@
 #include "gpu/pieces.h"
 #include "gpu/shares.h"
 
-/* With the registers of 3 blocks on a multiprocessor at once, or of 4. */
+/* A multiprocessor runs 4 blocks at a time if all crystals are SQUARE, otherwise 3, or 2 if
+ * structure factors are interpolated.  This limits the registers of a thread. */
 template <int SHAPE, bool CUBIC>
 __global__ void __launch_bounds__(GPU_THREADS, SHAPE == GPU_ANY_SHAPE ? 3 - CUBIC : 4)
     gpu_shares_of_pixels(const struct gpu_shares frame, const struct gpu_shares_batch batch)
@@ -23,7 +24,7 @@ __global__ void __launch_bounds__(GPU_THREADS, SHAPE == GPU_ANY_SHAPE ? 3 - CUBI
 
 typedef void kernel(const struct gpu_shares, const struct gpu_shares_batch);
 
-/* The frequent case has a kernel of its own. */
+/* SQUARE without interpolation is frequent and has a kernel of its own. */
 static kernel *choose(struct gpu_kind kind)
 {
     if (kind.cubic)
@@ -32,7 +33,8 @@ static kernel *choose(struct gpu_kind kind)
                                       : gpu_shares_of_pixels<GPU_ANY_SHAPE, false>;
 }
 
-/* Of a block, a warp: there are so few runs that blocks of more would leave processors without. */
+/* Runs of a block, which is a single warp.  There are few runs: with larger blocks some
+ * multiprocessors would have no work. */
 enum { RUNS = 32 };
 
 __global__ void __launch_bounds__(RUNS)

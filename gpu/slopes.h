@@ -1,7 +1,7 @@
 /*
- * The sums over phi steps and mosaic domains of one lattice for one direction that derivatives are
- * made of.  Lattice factors are in the precision of the file that includes this (CPU_DOUBLE), their
- * sums in double precision.
+ * Derivatives on the GPU.  The first part computes sums over phi steps and mosaic domains of one
+ * lattice, for one direction, from which all derivatives follow.  Lattice factors are in the
+ * precision that the including file selects (CPU_DOUBLE).  Their sums are in double precision.
  */
 #ifndef BRAGG_GPU_SLOPES_H
 #define BRAGG_GPU_SLOPES_H
@@ -10,7 +10,7 @@
 #include "gpu/frame.h"
 #include "gpu/lattice.h"
 
-/* One step. */
+/* Adds the term of one step to *sums and *pull. */
 INLINE void gpu_add_term(const struct gpu_slopes_lattice *l, const struct shape_of *of,
                          const struct cpu_table *t, const struct slopes_step *step,
                          const double q[3], struct shape_sums *sums, struct pull *pull)
@@ -30,8 +30,8 @@ INLINE void gpu_add_term(const struct gpu_slopes_lattice *l, const struct shape_
     pull_add(pull, step, q, g);
 }
 
-/* All steps, for q in 1/m; what is summed in single precision goes to double after
- * GPU_FLOAT_TERMS terms. */
+/* Sums all steps of a lattice for q in 1/m.  Sums in single precision are added to those in double
+ * precision after GPU_FLOAT_TERMS terms. */
 INLINE void gpu_pull(const struct gpu_slopes_lattice *l, const double q[3], struct pull *pull)
 {
     const struct shape_of of = shape_of(l->shape, l->N, l->fudge);
@@ -53,34 +53,36 @@ INLINE void gpu_pull(const struct gpu_slopes_lattice *l, const double q[3], stru
 }
 
 /*
- * What one thread of the GPU computes of derivatives: all those of one pixel.  The same text is the
- * kernel (gpu/slopes_kernel.cu) and a loop on the processor (gpu/slopes_loop.c).  Terms leave a few
- * sums behind in registers; the derivatives themselves are summed where they leave, and changes of
- * factors are computed when they are wanted, so that a thread needs no arrays of parameters.
+ * What one thread of the GPU computes: all derivatives of one pixel.  The same text is compiled as
+ * a kernel (gpu/slopes_kernel.cu) and as a loop for the CPU (gpu/slopes_loop.c).
+ *
+ * A thread needs no arrays of parameters: the sums over terms are a few numbers in registers, the
+ * derivatives are summed in the output array, and the changes of factors are computed when they are
+ * needed.
  */
 
 /* A pixel being summed up. */
 struct gpu_slopes_pixel {
     const struct panel *panel;
-    const struct panel_move *moves;  // of its panel
-    int64_t fast, slow;              // of it
+    const struct panel_move *moves;  // moves of its panel, one per parameter
+    int64_t fast, slow;              // column and row in the panel
     double *values;                  // photons, then derivatives, `stride` apart
     size_t stride;
-    struct slopes_factors factors;  // of the current terms
-    double absorb;  // what the sensor absorbs of the current source, see struct cpu_source; 1 where
-                    // all are alike
+    struct slopes_factors factors;  // factors of the current terms
+    double absorb;  // absorption of the current source in the sensor, see struct cpu_source; 1 if
+                    // it is the same for all sources
     double solid_angle, polarization;
     double total;        // photons before factors of the pixel
-    int64_t capturing;   // number of the subpixel that capture is of
-    int64_t polarizing;  // of that which polarization is of; -1: none yet
-    size_t polarizer;    // ... and the source
+    int64_t capturing;   // number of the subpixel at which factors.capture was computed
+    int64_t polarizing;  // number of the subpixel at which `polarization` was computed; -1: not yet
+    size_t polarizer;    // index of the source for which `polarization` was computed
 };
 
 /* A subpixel as seen from the sample. */
 struct gpu_view {
     int layer;
-    double at[3], along[3];  // m; unit vector
-    double inverse;          // 1 over the distance, 1/m
+    double at[3], along[3];  // position in m; unit vector of the direction
+    double inverse;          // 1 over the distance, in 1/m
 };
 
 INLINE struct gpu_view gpu_view(const struct gpu_slopes *f, const struct gpu_slopes_pixel *x,
@@ -98,7 +100,8 @@ INLINE struct gpu_view gpu_view(const struct gpu_slopes *f, const struct gpu_slo
 
 /* ---- changes by parameter k ---------------------------------------------------------- */
 
-/* How the direction turns; returns the part by which its distance changes. */
+/* Sets turned[] to the change of the direction, per unit of parameter k.  Returns the relative
+ * change of the distance. */
 INLINE double gpu_turn(const struct gpu_slopes *f, const struct gpu_slopes_pixel *x, size_t k,
                        const struct gpu_view *v, double turned[3])
 {
@@ -120,7 +123,7 @@ INLINE double gpu_capture_slope(const struct gpu_slopes *f, const struct gpu_slo
     return panel_move_capture(x->panel, &x->moves[k], v.layer, x->absorb, v.along, turned);
 }
 
-/* Of the solid angle of a subpixel. */
+/* Returns the derivative of the solid angle of a subpixel. */
 INLINE double gpu_solid_angle_slope(const struct gpu_slopes *f, const struct gpu_slopes_pixel *x,
                                     size_t k, const struct gpu_view *v, double farther)
 {
@@ -130,7 +133,7 @@ INLINE double gpu_solid_angle_slope(const struct gpu_slopes *f, const struct gpu
     return solid_angle_of(x->panel, v->inverse) * panel_move_solid_angle(x->panel, closer, farther);
 }
 
-/* Of the polarization of a subpixel by source number `source`. */
+/* Returns the derivative of the polarization factor of a subpixel, for source number `source`. */
 INLINE double gpu_polarization_slope(const struct gpu_slopes *f, size_t k, size_t source,
                                      const struct gpu_view *v, const double turned[3])
 {
@@ -148,8 +151,8 @@ INLINE double gpu_polarization_slope(const struct gpu_slopes *f, size_t k, size_
 
 /* ---- sums ---------------------------------------------------------------------------- */
 
-/* What source and subpixel at hand add to all derivatives: `weight` is that of the terms in *pull,
- * `unweighted` the same by the share of lattice `index`. */
+/* Adds the contribution of the current source and subpixel to all derivatives.  `weight` is the
+ * factor of the terms in *pull; `unweighted` is the same without the weight of lattice `index`. */
 INLINE void gpu_add_slopes(const struct gpu_slopes *f, struct gpu_slopes_pixel *x,
                            const struct gpu_view *v, size_t source, const struct pull *pull,
                            double weight, size_t index, double unweighted)
@@ -178,7 +181,7 @@ INLINE void gpu_add_slopes(const struct gpu_slopes *f, struct gpu_slopes_pixel *
     }
 }
 
-/* All terms of a source. */
+/* Adds all terms of a source. */
 INLINE void gpu_add_pulls(const struct gpu_slopes *f, struct gpu_slopes_pixel *x,
                           const struct gpu_view *v, size_t source)
 {
@@ -198,8 +201,8 @@ INLINE void gpu_add_pulls(const struct gpu_slopes *f, struct gpu_slopes_pixel *x
     }
 }
 
-/* Whether the capture fraction is taken of this subpixel; otherwise it is that of an earlier one.
- */
+/* Whether the capture fraction is computed for this subpixel.  Otherwise the value of an earlier
+ * subpixel is used. */
 INLINE bool gpu_takes_capture(const struct gpu_slopes *f, int64_t number)
 {
     const struct sampling *each = &f->frame.sampling;
@@ -242,7 +245,7 @@ INLINE void gpu_slopes_subpixel(const struct gpu_slopes *f, struct gpu_slopes_pi
         gpu_slopes_source(f, x, &v, number, i);
 }
 
-/* Factors of the pixel, on all sums. */
+/* Multiplies all sums with the factors of the pixel. */
 INLINE void gpu_end_slopes(const struct gpu_slopes *f, const struct gpu_slopes_pixel *x)
 {
     const struct sampling *each = &f->frame.sampling;
@@ -267,7 +270,7 @@ INLINE void gpu_end_slopes(const struct gpu_slopes *f, const struct gpu_slopes_p
 
 /* ---- threads ------------------------------------------------------------------------- */
 
-/* Pixel `i` of a batch: all 0 outside the ROI and under the mask. */
+/* Computes pixel `i` of a batch.  For masked pixels and those outside the ROI all values are 0. */
 INLINE void gpu_slopes_thread(const struct gpu_slopes *f, const struct gpu_slopes_batch *b,
                               size_t i)
 {

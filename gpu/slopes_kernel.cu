@@ -1,7 +1,9 @@
 /*
- * The CUDA kernel of derivatives: one thread a pixel, whatever the place of that.  Everything a
- * thread does stands in gpu/slopes.h.  Compile with -fmad=false, as gpu/kernel.cu.  A kernel for
- * each shape would have as many registers, 208 to 225: they are for the sums.
+ * The CUDA kernel of derivatives.  A thread computes one pixel of a list or of a range of pixels.
+ * gpu/slopes.h defines what a thread does.  Compile with -fmad=false, like gpu/kernel.cu.
+ *
+ * There are no kernels for single shapes, because they would need nearly the same number of
+ * registers, 208 to 225: most registers hold sums.
  */
 #include <cuda_runtime.h>
 

@@ -9,10 +9,10 @@
 enum {
     REQUEST_MAX = 4096,  // bytes; a client that sends more is disconnected
     TOPIC_MAX = 1024,    // the same limit for subscriptions, which also allows the exchange of keys
-    TOPICS_AT_ONCE = 2,  // subscriptions of a client that may wait to be counted
+    TOPICS_AT_ONCE = 2,  // maximum number of subscriptions of a client that are not counted yet
     RECEIVE_MAX = 256,   // messages read in one call
     PART_TIMEOUT_MS = 1000,
-    HANDSHAKE_MS = 5000,  // a connection that is silent for so long is cut off
+    HANDSHAKE_MS = 5000,  // a connection that is silent for this time is cut off
     EVENTS = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED,
 };
 
@@ -149,7 +149,7 @@ void client_socket_close(struct client_socket *o, int linger_ms)
 
 /* --- requests and subscriptions ------------------------------------------------ */
 
-/* The parts of one message that matter.  Longer parts and further parts are cut off. */
+/* The relevant parts of one message.  Longer parts and further parts are cut off. */
 struct incoming {
     int fd;  // of the connection, or -1 if libzmq does not report it
     size_t bytes, nparts;
@@ -394,8 +394,8 @@ static bool publish_now(struct client_socket *o, const struct packet *p, bool *r
     return sent;
 }
 
-/* The clients that got a message that has reached a subscriber.  A single subscriber has got all
- * messages. */
+/* Returns which subscribers got a message that has reached at least one of them.  A single
+ * subscriber has got all messages. */
 static enum send_result reached_whom(struct client_socket *o)
 {
     if (clients_subscribers(&o->clients) + o->strays == 1)

@@ -18,10 +18,11 @@
 
 struct client_socket_settings {
     enum gateway_socket kind;
-    bool hold;            // messages must not be lost: PUSH keeps few of them on their way
+    bool hold;            // messages must not be lost: PUSH has few unread messages per client
     const char *request;  // REP: the text that asks for a frame
-    const char *secret;   // the secret key of the server; NULL: clients need no keys ...
-    bool (*guard)(void *socket, const char *secret);  // ... else sets the key of a socket
+    const char *secret;   // secret key of the server; NULL: clients need no keys
+    bool (*guard)(void *socket, const char *secret);  // sets the key of a socket, if `secret` is
+                                                      // given
 };
 
 /* A client that has asked for a frame. */
@@ -41,9 +42,9 @@ struct client_socket {
     bool behind;             // PUB: a subscriber has missed a message and may miss more
     size_t strays;           // PUB: upper limit of the subscribers of unknown connections
     uint64_t rejected;       // REP: messages that are not requests
-    uint64_t accepted;       // connections so far ...
-    uint64_t admitted;       // ... and those of them with a valid key, if keys are needed
-    size_t first, naskers;   // REP: of a ring
+    uint64_t accepted;       // number of connections so far
+    uint64_t admitted;       // number of connections with a valid key, if keys are needed
+    size_t first, naskers;   // REP: first item and number of items of the ring of requests
     struct asker *askers;
     struct latency latency;  // REP
 };
@@ -51,13 +52,13 @@ struct client_socket {
 /* A message that can be sent several times without a copy. */
 enum { PACKET_PARTS_MAX = 8 };
 struct packet {
-    uint64_t number;  // in the order of the offers
+    uint64_t number;  // number of the message, in the order of the offers
     size_t nparts;
     zmq_msg_t parts[PACKET_PARTS_MAX];
 };
 
 /* Takes ownership of the memory of *m, which is empty afterwards.  *loans counts the parts whose
- * memory ZeroMQ still uses, and must outlive them.  STATUS_FAILED when memory is out, or if the
+ * memory ZeroMQ still uses, and must outlive them.  STATUS_FAILED if memory runs out, or if the
  * message has too many parts. */
 enum status packet_make(struct packet *p, struct message *m, atomic_size_t *loans, struct error *e);
 void packet_free(struct packet *p);
@@ -76,8 +77,9 @@ void client_socket_receive(struct client_socket *o);
 
 /* How a message is published. */
 struct send_mode {
-    bool hold;  // all subscribers get it at once, or none does; else a full subscriber misses it
-    bool idle;  // all messages before have left this process
+    bool hold;  // either all subscribers get the message now, or none does.  Otherwise a subscriber
+                // with a full queue misses it
+    bool idle;  // all previous messages have left this process
 };
 
 enum send_result {

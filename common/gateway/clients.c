@@ -52,7 +52,7 @@ static void forget(struct clients *c, struct client *one)
     *one = c->list[--c->count];
 }
 
-/* The oldest connection that never spoke.  NULL if all have spoken, or need not speak. */
+/* Returns the oldest connection that never spoke; NULL if all have spoken, or need not speak. */
 static struct client *oldest_silent(const struct clients *c)
 {
     struct client *oldest = NULL;

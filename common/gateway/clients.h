@@ -11,21 +11,22 @@
 #include <stdint.h>
 
 enum {
-    CLIENTS_MAX = 1024,  // at once, and at most half of the descriptors of this process
+    CLIENTS_MAX = 1024,  // maximum number of connected clients; the limit is lower if it exceeds
+                         // half of the file descriptors of this process
     /* The frames that are lost with a client that never reads: one frame waits for the connection,
      * one is being sent, and the kernel keeps two.  Frames in the buffers of the client are not
      * counted. */
     CLIENT_FRAMES_MAX = 4,
     /* Limits for the messages of one connection to a publisher.  libzmq uses about 30 bytes of
      * memory for each byte of a prefix until the connection ends. */
-    SUBSCRIPTIONS_MAX = 256,      // messages of any content
-    SUBSCRIBED_BYTES_MAX = 1024,  // of all prefixes together
+    SUBSCRIPTIONS_MAX = 256,      // number of messages of any content
+    SUBSCRIBED_BYTES_MAX = 1024,  // bytes of all prefixes together
 };
 
 struct client {
     int fd;
-    uint64_t before;  // frames that had left when the client connected
-    uint64_t turn;    // the number of this connection, in the order of their beginnings
+    uint64_t before;  // number of frames that had left when the client connected
+    uint64_t turn;    // number of this connection; connections are numbered as they begin
     size_t subscriptions, subscribed_bytes;
     bool spoke;     // the client asked for a frame, or subscribed
     bool gets_all;  // the client subscribed to everything
@@ -34,19 +35,19 @@ struct client {
 struct clients {
     struct client *list;  // owned, `count` of them in no order
     size_t count, most;
-    uint64_t turns;         // connections so far
+    uint64_t turns;         // number of connections so far
     bool speak;             // clients must ask or subscribe before they get a frame
-    uint64_t cut_off;       // connections that exceeded their limits
-    bool sparing;           // few frames may be on their way to a client, because they can be lost
-    size_t message_bytes;   // of the largest message so far, up to the largest bound that is useful
-    uint64_t frames;        // that left while `sparing` is true
+    uint64_t cut_off;       // number of connections that exceeded their limits
+    bool sparing;           // few frames may be in transit to a client, because they can be lost
+    size_t message_bytes;   // size of the largest message so far, up to the largest useful bound
+    uint64_t frames;        // number of frames that left while `sparing` is true
     uint64_t perhaps_lost;  // upper limit of the frames that were lost with clients that left
-    uint64_t turned_away;   // connections for which there was no room
+    uint64_t turned_away;   // number of connections that were refused because the list was full
 };
 
 /* Opens an empty list.  With `speak`, a good client asks or subscribes as soon as it is connected,
  * so a connection that did neither may make room for a new one.  With `sparing`, the kernel keeps
- * little for each client.  Returns false when memory is out.  The caller frees the list with
+ * little for each client.  Returns false if memory runs out.  The caller frees the list with
  * clients_close. */
 bool clients_open(struct clients *c, bool sparing, bool speak);
 void clients_close(struct clients *c);
@@ -90,8 +91,8 @@ struct latency_client {
 };
 
 struct latency {
-    pthread_mutex_t mutex;  // of all fields below
-    uint64_t count;         // of times in the histogram
+    pthread_mutex_t mutex;  // protects all members below
+    uint64_t count;         // number of times in the histogram
     uint64_t bins[LATENCY_BINS];
     size_t next;  // of a ring: when it is full, the client that got its frame first is forgotten
     struct latency_client clients[LATENCY_CLIENTS];

@@ -141,7 +141,7 @@ static void put_goniometer(struct cborpack *p, const struct panel *panel, const 
     put_axis(p, "two_theta", rad_to_deg(panel->twotheta_rad), 0);
 }
 
-/* The largest value that means photons: the largest value of a type means "no data". */
+/* Returns the largest value that means photons.  The largest value of a type means "no data". */
 static uint64_t saturation(const struct experiment *x, enum pixel_type type)
 {
     const double most = type == PIXEL_U16 ? UINT16_MAX - 1 : UINT32_MAX - 1.0;

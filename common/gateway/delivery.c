@@ -49,8 +49,8 @@ static bool continues(const struct panel *p, const struct panel *next)
            memcmp(p->slow, next->slow, sizeof p->slow) == 0;
 }
 
-/* The number of panels in a module, which continue each other along the slow axis.  1 if the
- * modules would differ. */
+/* Returns the number of panels in a module, which continue each other along the slow axis.  Returns
+ * 1 if the modules would differ. */
 static size_t module_panels(const struct experiment *x)
 {
     size_t tiles = 1;
@@ -163,7 +163,7 @@ static bool store(struct image *image, size_t first, size_t count, const double 
     return good;
 }
 
-/* The value that means "no data" in an integer type. */
+/* Returns the value that means "no data" in an integer type. */
 static double blank_of(enum pixel_type type)
 {
     return type == PIXEL_U16 ? (double)UINT16_MAX : type == PIXEL_U32 ? (double)UINT32_MAX : -1.0;
@@ -247,7 +247,7 @@ static enum status check_value(const struct delivery *d, const struct value *v, 
     return STATUS_OK;
 }
 
-/* Key i: of the values, of the image, of the peaks. */
+/* Returns key number i.  The order is: keys of the values, of the image, of the peaks. */
 static const char *key_of(const struct delivery *d, size_t i)
 {
     if (i > d->nvalues)

@@ -17,7 +17,7 @@
 
 enum { DELIVERY_VALUES_MAX = 40, DELIVERY_NUMBERS_MAX = 9, DELIVERY_DIMS_MAX = 3 };
 
-/* The key of the list of peaks. */
+/* Key under which clients find the list of peaks. */
 #define DELIVERY_PEAKS_KEY "peak_list"
 
 enum value_type { VALUE_INT, VALUE_REAL, VALUE_TEXT, VALUE_REALS };
@@ -27,7 +27,7 @@ struct value {
     enum value_type type;
     int64_t integer;
     const char *text;
-    size_t count;                        // VALUE_REALS: of reals[]
+    size_t count;                        // VALUE_REALS: number of items of reals[]
     double reals[DELIVERY_NUMBERS_MAX];  // VALUE_REAL uses reals[0]
 };
 
@@ -35,8 +35,8 @@ struct delivery {
     uint64_t id;       // frame number
     uint64_t time_ns;  // when the frame was offered, Unix time
     char id_text[24];  // the frame number as text, for protocols that need text
-    bool has_train;    // the pulse has a train number ...
-    int64_t train;     // ... which is this one
+    bool has_train;    // the pulse has a train number
+    int64_t train;     // train number, if `has_train`
     struct incident beam;
     size_t
         nvalues;  // if it exceeds DELIVERY_VALUES_MAX, values are missing, and delivery_check fails
@@ -73,12 +73,12 @@ void delivery_truth(struct delivery *d, const struct experiment *x, const struct
  * c*) and unit_cell (A, deg).  A blank frame has only the spectrum. */
 void delivery_truth_arrays(struct delivery *d, const struct experiment *x, const struct recipe *r);
 
-/* The name of a type in numpy, such as "uint16"; static. */
+/* Returns the name of a type in numpy, such as "uint16"; static text. */
 const char *delivery_dtype(enum pixel_type type);
 
 /* Converts pixels for clients that read few types: makes *to, an image with the values of *from and
  * pixels of `type`.  The caller frees *to with image_free.  STATUS_INPUT if a value has no exact
- * form in `type`, because nothing is rounded or clipped; STATUS_FAILED when memory is out.
+ * form in `type`, because nothing is rounded or clipped; STATUS_FAILED if memory runs out.
  *
  * Integers that mean "no data" keep this meaning.  -1 and -2 of signed pixels (in CBF files of
  * Pilatus detectors a gap and a bad pixel) become the largest value of unsigned pixels.  The
@@ -87,8 +87,8 @@ const char *delivery_dtype(enum pixel_type type);
 enum status pixels_convert(const struct image *from, enum pixel_type type, struct image *to,
                            bool *masked, struct error *e);
 
-/* The check that every frame passes before it leaves for a foreign program.  A delivery must not
- * contradict itself, because clients do not check it:
+/* Checks a delivery before it is sent to a third-party program.  A delivery must not contradict
+ * itself, because clients do not check it:
  *   - the type of the pixels is known and in `allowed` (one bit per enum pixel_type);
  *   - the size of the pixels follows from shape and type;
  *   - every number is finite;

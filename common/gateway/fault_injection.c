@@ -97,7 +97,7 @@ enum fault faults_draw(const struct faults *f, uint64_t frame)
 
 /* --- what is in the message ---------------------------------------------------- */
 
-/* Allocates new pixels of this type, which *s owns.  NULL when memory is out. */
+/* Allocates new pixels of this type, which *s owns.  NULL if memory runs out. */
 static void *renew(struct fault_injection *s, struct delivery *d, enum pixel_type type,
                    size_t count)
 {

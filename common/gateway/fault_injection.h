@@ -1,6 +1,6 @@
 /*
- * Faults on purpose, with which a client can be tested.  The fault of a frame depends only on the
- * seed and on the number of the frame.
+ * Deliberate faults in frames, to test clients (--inject).  The fault of a frame depends only on
+ * the seed and on the number of the frame.
  */
 #ifndef BRAGG_GATEWAY_FAULT_INJECTION_H
 #define BRAGG_GATEWAY_FAULT_INJECTION_H
@@ -34,7 +34,7 @@ enum fault {
         FAULT_KINDS
 };
 
-/* The name of a fault, such as "nan", or "-" for FAULT_NONE; static. */
+/* Returns the name of a fault, such as "nan", or "-" for FAULT_NONE; static text. */
 const char *fault_name(enum fault f);
 
 /* The probability of each fault.  A frame has at most one fault, so their sum is at most 1. */
@@ -53,7 +53,7 @@ enum status faults_parse(struct faults *f, const char *text, struct error *e);
 enum status faults_check(const struct faults *f, const char *protocol, unsigned types,
                          struct error *e);
 
-/* The fault of a frame. */
+/* Returns the fault of a frame. */
 enum fault faults_draw(const struct faults *f, uint64_t frame);
 
 /* The fault of one message. */
@@ -67,7 +67,7 @@ struct fault_injection {
 
 /* Puts the fault into a delivery that delivery_check has passed, for a protocol with these pixel
  * types (one bit per enum pixel_type).  NULL, or a fault that does not concern the delivery,
- * changes nothing.  STATUS_FAILED when memory is out. */
+ * changes nothing.  STATUS_FAILED if memory runs out. */
 enum status fault_inject_into_delivery(struct fault_injection *s, struct delivery *d,
                                        unsigned allowed, struct error *e);
 

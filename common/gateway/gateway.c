@@ -23,7 +23,7 @@ struct backlog {
     struct packet opening, closing;  // owned; a packet without parts means none
 };
 
-/* Opens an empty backlog with room for `room` frames.  Returns false when memory is out.  The
+/* Opens an empty backlog with room for `room` frames.  Returns false if memory runs out.  The
  * caller frees the backlog with backlog_free, also after a failure. */
 static bool backlog_open(struct backlog *b, size_t room)
 {
@@ -122,7 +122,7 @@ struct gateway {
 
 enum {
     RETRY_MS = 2,        // ZeroMQ does not report when a full connection has room again
-    IDLE_MS = 1000,      // without work
+    IDLE_MS = 1000,      // maximum wait if there is no work
     CANCELLED_MS = 500,  // time that clients have for the last message after an abort
     CONTEXT_S = 2,       // time that libzmq has to end when all messages may have left
 };
@@ -174,8 +174,8 @@ static enum gateway_fate fate_of(enum send_result sent)
     return sent == SEND_TAKEN ? GATEWAY_TAKEN : sent == SEND_SOME ? GATEWAY_SOME : GATEWAY_DROPPED;
 }
 
-/* Hands over the next message.  False if no client can take it now.  Messages that are not frames
- * wait for all subscribers with every policy. */
+/* Sends the next message.  Returns false if no client can take it now.  Messages that are not
+ * frames wait for all subscribers with every policy. */
 static bool hand_over(struct gateway *g, struct packet *p)
 {
     const bool frame = backlog_is_frame(&g->backlog, p);
@@ -196,7 +196,7 @@ static bool hand_over(struct gateway *g, struct packet *p)
     return true;
 }
 
-/* Hands over all messages that clients can take now.  True if messages are left. */
+/* Sends all messages that clients can take now.  Returns true if messages are left. */
 static bool pump(struct gateway *g)
 {
     (void)pthread_mutex_lock(&g->mutex);
@@ -358,7 +358,7 @@ void gateway_await_client(struct gateway *g)
     (void)pthread_mutex_unlock(&g->mutex);
 }
 
-/* Makes room for one more frame.  False if the frame must be dropped. */
+/* Makes room for one more frame.  Returns false if the frame must be dropped. */
 static bool make_room(struct gateway *g)
 {
     if (g->backlog.count < g->backlog.room)

@@ -1,6 +1,6 @@
 /*
- * A gateway hands frames of a pipeline to foreign clients, on a thread of its own.  A client that
- * is slow, hangs or vanishes delays the pipeline only as far as the policy allows.
+ * A gateway sends frames of a pipeline to third-party clients, on a thread of its own.  A client
+ * that is slow, hangs or vanishes delays the pipeline only as far as the policy allows.
  */
 #ifndef BRAGG_GATEWAY_GATEWAY_H
 #define BRAGG_GATEWAY_GATEWAY_H
@@ -40,9 +40,10 @@ struct gateway_settings {
     const char *request;  // GATEWAY_REP: the text that asks for a frame
     size_t queue;         // frames, at least 1; GATEWAY_WAIT has a queue of one
     double linger_s;      // the time that clients have at the end
-    const char *secret;   // the secret key of the server, in Z85; NULL: clients need no keys ...
-    bool (*guard)(void *socket, const char *secret);  // ... else sets the key of a socket; returns
-                                                      // false, with errno, after a failure
+    const char *secret;   // secret key of the server, in Z85; NULL: clients need no keys
+    bool (*guard)(void *socket, const char *secret);  // sets the key of a socket, if `secret` is
+                                                      // given; returns false, with errno, after a
+                                                      // failure
     void *context;  // a ZeroMQ context, whose ownership passes; NULL: the gateway makes one.  With
                     // keys it must be a context whose thread checks the keys of clients
 
@@ -68,7 +69,7 @@ struct gateway;
 
 /* Binds `endpoint`, a text in a buffer of `size` bytes, and starts the thread.  If the endpoint
  * leaves the port open, the real port is written into it.  STATUS_FAILED if the endpoint cannot be
- * bound or memory is out; *g is NULL then.  The caller ends *g with gateway_close. */
+ * bound or memory runs out; *g is NULL then.  The caller ends *g with gateway_close. */
 enum status gateway_open(struct gateway **g, const struct gateway_settings *settings,
                          char *endpoint, size_t size, struct error *e);
 
@@ -77,7 +78,7 @@ void gateway_wait_until(struct gateway *g, uint64_t due_ns);
 
 /* Offers one message and takes ownership of its memory.  Returns when the policy has decided about
  * the message.  With GATEWAY_WAIT that is when a client took it; the message is dropped when the
- * gateway waits for no client any more.  STATUS_FAILED when memory is out. */
+ * gateway waits for no client any more.  STATUS_FAILED if memory runs out. */
 enum status gateway_offer(struct gateway *g, struct message *m, struct error *e);
 
 /* Waits until a client took a message, or until the gateway waits for no client any more. */
@@ -98,11 +99,11 @@ void gateway_cut(struct gateway *g);
 
 /* Queue a message before the first frame, or one after the last frame, and take ownership of its
  * memory.  No policy drops these messages, and the functions do not wait for a client.
- * STATUS_FAILED when memory is out. */
+ * STATUS_FAILED if memory runs out. */
 enum status gateway_announce(struct gateway *g, struct message *m, struct error *e);
 enum status gateway_conclude(struct gateway *g, struct message *m, struct error *e);
 
-/* Reports that the user wants the end: from now on the gateway waits only while a client is
+/* Call this if the user asks the run to end: from now on the gateway waits only while a client is
  * connected.  Any thread may call it. */
 void gateway_interrupt(struct gateway *g);
 

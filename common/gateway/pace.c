@@ -110,7 +110,7 @@ double ramp_rate_hz(const struct ramp *r, uint64_t now_ns)
     return r->from_hz + (r->to_hz - r->from_hz) * t / r->seconds;
 }
 
-/* The number of frames that are due after t seconds. */
+/* Returns the number of frames that are due after t seconds. */
 static double frames_due(const struct ramp *r, double t)
 {
     const double rising = fmin(t, r->seconds);
@@ -128,8 +128,8 @@ uint64_t ramp_due(const struct ramp *r)
     return r->start_ns ? r->start_ns + (uint64_t)llround(t * 1e9) : 0;
 }
 
-/* The part that took most of the time since the client kept up.  If frames wait in a queue, the
- * client is the limit. */
+/* Returns the part that took most of the time since the client kept up.  If frames wait in a queue,
+ * the client is the limit. */
 static enum ramp_limit blame(const struct ramp *r)
 {
     static const enum ramp_limit limits[] = {
@@ -148,7 +148,7 @@ static bool settle(struct ramp *r, enum ramp_limit limit, uint64_t now_ns, doubl
     return true;
 }
 
-/* The rate of taken frames since the client kept up, Hz. */
+/* Returns the rate of taken frames in Hz since the client kept up. */
 static double taken_hz(const struct ramp *r, uint64_t now_ns)
 {
     const double t = seconds(r->kept_up_ns, now_ns);

@@ -17,15 +17,15 @@ enum pace_part { PACE_INPUT, PACE_PACKING, PACE_CLIENTS, PACE_PARTS };
 
 struct pace {
     double period_ns;               // 0: every frame is due at once
-    uint64_t start_ns;              // when frame 0 left, plus all delays that are not caught up
-    uint64_t frames;                // that left
-    uint64_t late;                  // frames that left more than half a period after they were due
-    uint64_t first_ns, last_ns;     // when the first and the latest frame left
-    uint64_t spent[PACE_PARTS];     // ns between first_ns and last_ns
-    uint64_t said_ns, said_frames;  // when pace_warns last checked the rate, and frames until then
+    uint64_t start_ns;              // time of frame 0, plus all delays that are not caught up
+    uint64_t frames;                // number of frames that left
+    uint64_t late;                  // number of frames that left more than half a period late
+    uint64_t first_ns, last_ns;     // times of the first and the latest frame
+    uint64_t spent[PACE_PARTS];     // ns of each part between first_ns and last_ns
+    uint64_t said_ns, said_frames;  // time of the latest check by pace_warns, and `frames` then
 };
 
-/* When the next frame may leave, in ns of the monotonic clock. */
+/* Returns the time at which the next frame may leave, in ns of the monotonic clock. */
 uint64_t pace_due(const struct pace *p);
 
 /* Records that a frame left. */
@@ -34,8 +34,9 @@ void pace_out(struct pace *p, uint64_t now_ns);
 /* Records that the next frame took `ns` for this part. */
 void pace_spend(struct pace *p, enum pace_part part, uint64_t ns);
 
-/* Whether the rate is not reached.  `text` then gets a line such as "rate: 3.1 of 10 frames/s,
- * waiting for frames".  A shortfall of 5 % or of two frames is ignored.  False without a rate. */
+/* Returns true if the rate is not reached.  `text` then gets a line such as "rate: 3.1 of 10
+ * frames/s, waiting for frames".  A shortfall of 5 % or of two frames is ignored.  Returns false if
+ * no rate was requested. */
 enum { PACE_TEXT = 96 };
 bool pace_falls_short(const struct pace *p, char text[PACE_TEXT]);
 
@@ -63,8 +64,9 @@ enum ramp_limit {
 struct ramp {
     double from_hz, to_hz, seconds;
     uint64_t start_ns, offered, taken, dropped;
-    uint64_t kept_up_ns, kept_up_taken;  // when at most one frame waited for the last time ...
-    uint64_t spent[PACE_PARTS];          // ... and the time that each part took since then, ns
+    uint64_t kept_up_ns, kept_up_taken;  // latest time at which at most one frame waited, and the
+                                         // number of taken frames then
+    uint64_t spent[PACE_PARTS];          // ns of each part since kept_up_ns
     double halfway_lag;                  // frames that waited half of the three seconds later
     enum ramp_limit limit;
     double sustained_hz, asked_hz;  // when the limit is known: rate of the client, and of the ramp
@@ -76,7 +78,8 @@ enum status ramp_parse(struct ramp *r, const char *text, struct error *e);
 /* Begins the ramp, when the first frame was taken. */
 void ramp_start(struct ramp *r, uint64_t now_ns);
 
-/* The rate of the ramp now, Hz, and the time when frame number `offered` is due, ns. */
+/* Return the current rate of the ramp in Hz, and the time in ns at which frame number `offered` is
+ * due. */
 double ramp_rate_hz(const struct ramp *r, uint64_t now_ns);
 uint64_t ramp_due(const struct ramp *r);
 
@@ -88,7 +91,8 @@ bool ramp_turn(struct ramp *r, uint64_t now_ns, uint64_t taken, uint64_t dropped
 /* Ends the ramp, because there are no more frames.  The limit is known then. */
 void ramp_end(struct ramp *r, uint64_t now_ns);
 
-/* The name of a limit for JSON, such as "client", and its meaning for people; static. */
+/* Return the name of a limit for JSON, such as "client", and its meaning as text for the user.
+ * Both texts are static. */
 const char *ramp_limit_name(enum ramp_limit limit);
 const char *ramp_limit_text(enum ramp_limit limit);
 

@@ -21,7 +21,7 @@ struct pack {
     bool overflow;  // an item did not fit
 };
 
-/* Begins a part of at most `capacity` bytes.  STATUS_FAILED when memory is out. */
+/* Begins a part of at most `capacity` bytes.  STATUS_FAILED if memory runs out. */
 enum status pack_open(struct pack *p, size_t capacity, struct error *e);
 
 /* Write items.  If an item does not fit, pack_finish reports that.  The functions with `key` write
@@ -40,7 +40,7 @@ void pack_values(struct pack *p, const struct delivery *d);
  * part is freed then. */
 enum status pack_finish(struct pack *p, struct message *m, struct error *e);
 
-/* Appends a copy of `size` bytes to *m.  STATUS_FAILED when memory is out. */
+/* Appends a copy of `size` bytes to *m.  STATUS_FAILED if memory runs out. */
 enum status pack_copy(struct message *m, const void *bytes, size_t size, struct error *e);
 
 /* --- CBOR -------------------------------------------------------------------- */
@@ -57,7 +57,7 @@ struct cborpack {
 enum { CBORPACK_HEAD = 9 };
 
 /* Begins a part of at most `capacity` bytes with the tag that marks data as CBOR.  STATUS_FAILED
- * when memory is out.  The caller ends the part with cborpack_finish or cborpack_abort. */
+ * if memory runs out.  The caller ends the part with cborpack_finish or cborpack_abort. */
 enum status cborpack_open(struct cborpack *p, size_t capacity, struct error *e);
 
 /* Write the head of a map, an array or a tag, or one whole item.  Sizes take as few bytes as

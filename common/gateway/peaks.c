@@ -107,8 +107,9 @@ static void add_ring(const struct view *v, int64_t f, int64_t distance, struct r
     }
 }
 
-/* The variance of a pixel that counting statistics do not explain, plus its standard error, because
- * the ring determines it no better.  0 if the variance is smaller than its standard error. */
+/* Returns the variance of a pixel that counting statistics do not explain, plus the standard error
+ * with which the ring determines this variance.  Returns 0 if the variance is smaller than its
+ * standard error. */
 static double excess(const struct ring *r)
 {
     const double mean = fmax(r->sum / r->pixels, 0);
@@ -135,7 +136,8 @@ static bool is_more(double photons, double ring, double ratio)
     return first - log1p(-ring * ratio / (photons + 1)) < LN_CHANCE;
 }
 
-/* The photons of the brightest of the four squares of 2 x 2 pixels that contain this pixel. */
+/* Returns the photons of the brightest of the four squares of 2 x 2 pixels that contain this
+ * pixel. */
 static double brightest_four(const float *up, const float *at, const float *down)
 {
     const double row[2] = {(double)at[0] + (double)at[-1], (double)at[0] + (double)at[1]};

@@ -15,7 +15,7 @@ struct peak {
 
 /*
  * Writes the `most` brightest peaks into peaks[], the brightest first, and their number into
- * *found.  STATUS_FAILED when memory is out.
+ * *found.  STATUS_FAILED if memory runs out.
  *
  * A peak is the largest of the 5 x 5 pixels around it.  The inner 3 x 3 pixels must be computed and
  * must belong to one panel.  The peak pixel, one of the four squares of 2 x 2 pixels that contain

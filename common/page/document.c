@@ -6,7 +6,7 @@
 
 #include "base/files.h"
 
-/* Light and dark; one column on a telephone. */
+/* The style sheet: a light and a dark style, and a single column on a telephone. */
 static const char style[] =
     ":root{color-scheme:light dark;--back:#fbfbfa;--card:#fff;--ink:#1d2126;--soft:#5b6470;"
     "--line:#d9dde2;--bar:#2f6fb3;--warn:#9a4b00;--warnback:#fff3e2;--ok:#0a7f4f;--bad:#c2371f}\n"
@@ -81,9 +81,9 @@ void document_end(FILE *out)
     fputs("</body></html>\n", out);
 }
 
-/* --- what stands in a page ---------------------------------------------------------------- */
+/* --- the content of a page ---------------------------------------------------------------- */
 
-/* Bytes of the character of UTF-8 that begins here; 0 when it is none. */
+/* Returns the number of bytes of the UTF-8 character that begins here; 0: it is not valid UTF-8. */
 static size_t utf8_length(const unsigned char *s)
 {
     const size_t n = s[0] < 0x80                    ? 1
@@ -121,7 +121,7 @@ void html_lines(FILE *out, const char *text)
         char piece[256];
         const size_t length = strcspn(text, "\n\t\r");
         const size_t n = length < sizeof piece - 4 ? length : sizeof piece - 4;
-        /* a cut never parts a character: at most 3 bytes of one follow */
+        /* A piece does not end inside a character: at most 3 more bytes belong to the same one. */
         size_t end = n;
         while (end < length && end < n + 3 && ((unsigned char)text[end] & 0xc0) == 0x80)
             end++;

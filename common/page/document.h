@@ -1,8 +1,14 @@
 /*
- * HTML pages that hold all they show: no script, nothing from outside; light and dark, one column
- * on a telephone.  Classes for what stands in them: card, grid2 and grid3 (cards side by side),
- * soft (small text), names (of files), notes (warnings), shares (bars of parts), and those of
- * plot.h.
+ * HTML pages that contain everything they show: they have no script, and load nothing from outside.
+ * They have a light and a dark style, and a single column on a telephone.
+ *
+ * Classes for the content of a page, besides those of plot.h:
+ *   `card`             a box with a border
+ *   `grid2`, `grid3`   boxes next to each other
+ *   `soft`             small text
+ *   `names`            names of files
+ *   `notes`            a list of warnings
+ *   `shares`           bars that show parts of a whole
  */
 #ifndef BRAGG_PAGE_DOCUMENT_H
 #define BRAGG_PAGE_DOCUMENT_H
@@ -12,24 +18,25 @@
 
 #include "base/error.h"
 
-/* Where another program may put more into a page: a line of its own. */
+/* A line of a page.  Another program may replace it by more content. */
 #define DOCUMENT_GAP "<!-- gap -->\n"
 
-/* Before the work: such a page can be written there.  STATUS_FAILED, also for a file that is
- * something else than a page of ours. */
+/* Checks that a page can be written to `path`; call it before long work.
+ * STATUS_FAILED: the page cannot be written, or the file exists and is not such a page. */
 enum status document_check(const char *path, struct error *e);
 
-/* Writes all up to the heading, which is `title`, good as it stands in HTML. */
+/* Write the beginning of a page with its heading, and its end.  `title` is the heading, as HTML. */
 void document_begin(FILE *out, const char *title);
 void document_end(FILE *out);
 
-/* --- what stands in a page ---------------------------------------------------------------- */
+/* --- the content of a page ---------------------------------------------------------------- */
 
-/* Writes text of any origin as text: markup, quotes, control characters and what is not ASCII and
- * not good UTF-8 lose their meaning. */
+/* Writes text of any origin, so that a browser shows it as plain text.  Characters of markup and
+ * quotes are escaped.  Control characters and bytes that are not valid UTF-8 become U+FFFD. */
 void html_text(FILE *out, const char *text);
 
-/* The same of several lines, for <pre>: tabs become blanks, carriage returns go. */
+/* Writes several lines of text for <pre>, like html_text.  Tabs become blanks, and carriage returns
+ * are removed. */
 void html_lines(FILE *out, const char *text);
 
 /* Writes bytes in base64 (RFC 4648). */

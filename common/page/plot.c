@@ -2,10 +2,10 @@
 
 #include <math.h>
 
-/* Of the whole and of the frame, in units of SVG. */
+/* Sizes of the whole plot, and edges of its frame, in SVG units. */
 static const double WIDTH = 400, HEIGHT = 270, LEFT = 54, RIGHT = 376, TOP = 10, BOTTOM = 222;
 
-enum { TICKS = 6 };  // about as many fit
+enum { TICKS = 6 };  // approximate number of ticks that fit on an axis
 
 static double share(const struct plot_axis *a, double v)
 {
@@ -29,7 +29,8 @@ static double at_y(const struct plot *p, double v)
     return BOTTOM - (BOTTOM - TOP) * clamp(share(&p->y, v));
 }
 
-/* 1, 2 or 5 times a power of ten; a power of ten between ticks of a logarithmic axis. */
+/* Returns the distance between ticks: 1, 2 or 5 times a power of ten.  On a logarithmic axis it is
+ * the ratio of neighbouring ticks, a power of ten. */
 static double step_of(const struct plot_axis *a)
 {
     if (a->logarithmic)

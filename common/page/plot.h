@@ -1,4 +1,4 @@
-/* Plots as inline SVG; colours come from the classes of the page around them. */
+/* Plots as inline SVG.  Their colours come from the style sheet of the page, see document.h. */
 #ifndef BRAGG_PAGE_PLOT_H
 #define BRAGG_PAGE_PLOT_H
 
@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 struct plot_axis {
-    const char *label;  // good as it stands in HTML
-    double from, to;    // from < to, and above 0 on a logarithmic axis
+    const char *label;  // as HTML
+    double from, to;    // range: from < to; a logarithmic axis requires from > 0
     bool logarithmic;
 };
 
@@ -16,19 +16,21 @@ struct plot {
     struct plot_axis x, y;
 };
 
-/* Writes the frame with its numbers.  `title` is for those who cannot see it.  All that comes after
- * is cut to the frame. */
+/* Begins a plot: writes the frame with the numbers of its axes.  `title` describes the plot for
+ * readers who cannot see it.  Everything that is drawn afterwards is clipped to the frame. */
 void plot_begin(struct plot *p, FILE *out, const char *title, const struct plot_axis *x,
                 const struct plot_axis *y);
 void plot_end(struct plot *p);
 
-/* From the lower edge up to y; `note` is shown to a pointer over it. */
+/* Draws a bar from the lower edge up to y.  A browser shows `note` if the pointer is over the
+ * bar. */
 void plot_bar(struct plot *p, double x0, double x1, double y, const char *note);
 
-/* A line of class `name`. */
+/* Draws a line.  `name` is its class in the style sheet. */
 void plot_line(struct plot *p, double x0, double y0, double x1, double y1, const char *name);
 
-/* `n` dots; those outside are left out.  Returns how many these are. */
+/* Draws `n` dots at (x, y).  Dots outside the frame are omitted.  Returns the number of omitted
+ * dots. */
 size_t plot_dots(struct plot *p, const double (*at)[2], size_t n);
 
 #endif

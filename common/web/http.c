@@ -49,7 +49,7 @@ static const struct web_file files[] = {
     SCRIPT(strip),
 };
 
-/* Finds the file with this path; NULL if there is none. */
+/* Returns the file with this path; NULL if there is none. */
 static const struct web_file *find_file(const char *path)
 {
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
@@ -79,7 +79,7 @@ static void refuse(struct http_answer *a, unsigned code, const char *text)
     *a = (struct http_answer){.code = code, .text = text};
 }
 
-/* Cuts the text at the first `end`, and returns what follows; NULL without one. */
+/* Cuts the text at the first `end`, and returns the text after it; NULL if `end` is missing. */
 static char *cut(char *text, const char *end)
 {
     char *at = strstr(text, end);
@@ -108,7 +108,7 @@ static bool split_header(struct request *r, char *line)
     return true;
 }
 
-/* Splits the head; false if it is malformed. */
+/* Splits the head of a request.  Returns false if it is malformed. */
 static bool split(struct request *r, char *head)
 {
     char *next = cut(head, "\r\n");
@@ -125,7 +125,7 @@ static bool split(struct request *r, char *head)
     return true;
 }
 
-/* The value of a header, "" without one. */
+/* Returns the value of a header; "" if the header is missing. */
 static const char *header(const struct request *r, const char *name)
 {
     for (size_t i = 0; i < r->count; i++)
@@ -134,8 +134,8 @@ static const char *header(const struct request *r, const char *name)
     return "";
 }
 
-/* Whether a header that decides something is there twice: two programs could read different ones.
- */
+/* Whether a header that affects a decision appears twice.  Two programs could read different
+ * values. */
 static bool is_ambiguous(const struct request *r)
 {
     static const char *const once[] = {"host",

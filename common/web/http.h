@@ -1,5 +1,5 @@
-/* Requests over HTTP/1.1: for a file of the page, which is part of the program, or for a
- * websocket. */
+/* Requests over HTTP/1.1.  A request is for a file of the page or for a websocket.  The files of
+ * the page are compiled into the program. */
 #ifndef BRAGG_WEB_HTTP_H
 #define BRAGG_WEB_HTTP_H
 
@@ -23,7 +23,7 @@ struct web_file {
 /* What the server allows. */
 struct http_rules {
     const char *host;    // one more name in Host headers; NULL for none
-    const char *token;   // that requests must contain; "" for none
+    const char *token;   // password that requests must contain; "": none is needed
     const char *cookie;  // the name of the cookie that holds the token
     bool full;           // there is no room for one more page
 };

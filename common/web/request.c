@@ -11,7 +11,7 @@ struct rest {
     size_t length;
 };
 
-/* Reads a word, up to a blank.  False if the next word is another one. */
+/* Reads a word, up to a blank.  Returns false if the next word is another one. */
 static bool take_word(struct rest *r, const char *word)
 {
     const size_t n = strlen(word);
@@ -23,7 +23,8 @@ static bool take_word(struct rest *r, const char *word)
     return true;
 }
 
-/* Reads a number of at most 18 digits.  False if it exceeds `most`, or for any other word. */
+/* Reads a number of at most 18 digits.  Returns false if it exceeds `most`, or for any other
+ * word. */
 static bool take_number(struct rest *r, int64_t most, int64_t *value)
 {
     size_t n = 0;

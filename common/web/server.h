@@ -1,6 +1,6 @@
 /*
- * Serves the page, and a websocket for each open page, on a thread of its own.  The page shows one
- * panel, which stands for the whole detector.
+ * The web server of bragg-view: serves the page, and a websocket for each open page, on a thread of
+ * its own.  The page shows one picture of the whole detector, whose geometry is that of a panel.
  *
  * The server sends a page texts of JSON, {"what": "stream" | "frames" | "end" | "pipeline", ...},
  * and binary messages that begin with a struct web_head.  A page sends the requests of request.h.
@@ -19,7 +19,7 @@
 #include "web/store.h"
 
 enum {
-    WEB_PAGES_MAX = 64,     // at once
+    WEB_PAGES_MAX = 64,     // maximum number of open pages
     WEB_ADDRESS_SIZE = 320  // bytes of the address of the page
 };
 
@@ -28,8 +28,9 @@ struct web;
 struct web_settings {
     const char *bind;    // IPv4 address:port; port 0 means any free port
     const char *host;    // one more name that Host headers may have; NULL for none
-    const char *token;   // that requests must contain; NULL if all requests are allowed
-    size_t store_bytes;  // three quarters for frames, one quarter for answers on their way
+    const char *token;   // password that requests must contain; NULL: all requests are allowed
+    size_t store_bytes;  // memory limit: three quarters for frames, one quarter for answers that
+                         // are being sent
 };
 
 /* Listens, starts the thread, and writes the address of the page into `address`.  STATUS_USAGE if
@@ -43,7 +44,7 @@ enum status web_open(struct web **web, const struct web_settings *settings,
 enum status web_begin(struct web *web, const struct panel *panel, const char *json,
                       struct error *e);
 
-/* The frames that pages show.  The server owns the store. */
+/* Returns the frames that pages show.  The server owns the store. */
 struct web_store *web_frames(struct web *web);
 
 /* Whether a page is visible to a person now. */
@@ -52,12 +53,12 @@ bool web_is_watched(const struct web *web);
 /* Notifies the pages that web_frames has a new frame. */
 void web_news(struct web *web);
 
-/* Sets the text, in JSON, that describes the pipeline to pages from now on.  When memory is out,
- * the text before stays. */
+/* Sets the text, in JSON, that describes the pipeline to pages from now on.  If memory runs out,
+ * the previous text stays. */
 void web_pipeline(struct web *web, const char *json);
 
 /* Notifies pages that the stream is over.  `json` is the text that they show.  Only the first call
- * has an effect.  STATUS_FAILED when memory is out. */
+ * has an effect.  STATUS_FAILED if memory runs out. */
 enum status web_end(struct web *web, const char *json, struct error *e);
 
 /* Closes all connections and frees *web.  NULL is allowed. */

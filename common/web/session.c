@@ -9,14 +9,15 @@
 #include "base/clock.h"
 
 enum {
-    HEAD_S = 10,          // until a request must be complete
-    STALL_S = 30,         // that a client may take nothing; see make_room
-    DRAIN_S = 2,          // that a client has to close its side
-    CHECK_US = 30000000,  // between two calls of session_check
-    RETRY_US = 100000     // see make_room
+    HEAD_S = 10,          // maximum time until a request is complete
+    STALL_S = 30,         // maximum time during which a client takes nothing; see make_room
+    DRAIN_S = 2,          // time that a client has to close its side
+    CHECK_US = 30000000,  // time between two calls of session_check
+    RETRY_US = 100000     // time until a page tries again, see make_room
 };
-static const uint64_t STALL_CROWDED_NS = 2000000000;  // as STALL_S, while answers have no room
-static const uint64_t SILENT_NS = 60000000000;        // that a page may be silent; pinged half-way
+static const uint64_t STALL_CROWDED_NS = 2000000000;  // replaces STALL_S while answers have no room
+static const uint64_t SILENT_NS = 60000000000;        // maximum silence of a page; a ping is sent
+                                                      // after half of this time
 
 /* The bytes to send.  All sessions share the buffer, because only one thread sends. */
 static unsigned char room[LWS_PRE + WS_HEAD_MAX + SESSION_CHUNK];
@@ -160,7 +161,7 @@ bool session_take(struct session *s, const unsigned char *bytes, size_t n)
 
 /* --- answers ------------------------------------------------------------------- */
 
-/* A text that every page gets once; NULL if there is none or the page has it. */
+/* Returns a text that every page gets once; NULL if there is none or the page already has it. */
 static struct web_blob *share(struct web *web, struct web_blob *const *text, bool *told)
 {
     (void)pthread_mutex_lock(&web->lock);
@@ -172,7 +173,7 @@ static struct web_blob *share(struct web *web, struct web_blob *const *text, boo
     return b;
 }
 
-/* The latest text of the pipeline, or NULL if the page has it. */
+/* Returns the latest text about the pipeline; NULL if the page already has it. */
 static struct web_blob *share_pipeline(struct session *s)
 {
     struct web *web = s->web;
@@ -248,7 +249,7 @@ static bool make_room(struct session *s)
     return false;
 }
 
-/* The answer to the first request that has none yet; NULL without such a request. */
+/* Returns the answer to the first request without an answer; NULL if there is no such request. */
 static struct web_blob *next_answer(struct session *s)
 {
     (void)pthread_mutex_lock(&s->web->lock);

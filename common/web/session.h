@@ -1,5 +1,5 @@
-/* One connection: a request for a file of the page, or the websocket of a page.  For server.c,
- * session.c and http.c only. */
+/* One connection to the web server: a request for a file of the page, or the websocket of a page.
+ * Only server.c, session.c and http.c include this file. */
 #ifndef BRAGG_WEB_SESSION_H
 #define BRAGG_WEB_SESSION_H
 
@@ -12,7 +12,7 @@
 #include "web/server.h"
 #include "web/websocket.h"
 
-/* The most connections that are not pages.  One more closes the oldest of them. */
+/* Maximum number of connections that are not pages.  If there is one more, the oldest is closed. */
 enum { WEB_WAITING_MAX = 256 };
 
 enum { TILES_KEPT = 4, SESSION_CHUNK = 1 << 17 };  // number of tiles; bytes in one write
@@ -29,8 +29,9 @@ struct web {
     char token[WEB_TOKEN_SIZE], cookie[32], host[256];
     pthread_t thread;
     bool runs;                // the thread was started
-    atomic_bool stop, leave;  // the thread ends at once; pages are closed after their last texts
-    atomic_int watchers;      // pages that are visible to a person
+    atomic_bool stop, leave;  // stop: the thread ends at once; leave: pages are closed after their
+                              // last texts
+    atomic_int watchers;      // number of pages that are visible to a person
     atomic_int pages;
     /* `lock` protects the texts for all pages. */
     pthread_mutex_t lock;
@@ -41,7 +42,7 @@ struct web {
     struct lws *waiting[WEB_WAITING_MAX];  // connections that are not pages, the oldest first
     size_t nwaiting;
     struct session *sessions;  // a list of all pages
-    size_t answers_max;        // bytes of all answers that are kept or on their way
+    size_t answers_max;        // limit for the bytes of all answers that are kept or being sent
     struct kept_tile tiles[TILES_KEPT];
     size_t next_tile;
 };
@@ -59,36 +60,37 @@ struct session {
     struct session *next;  // in web->sessions
     struct lws *wsi;
     enum session_phase phase;
-    char head[HTTP_HEAD_MAX + 1];  // the request so far
+    char head[HTTP_HEAD_MAX + 1];  // the part of the request that has arrived
     size_t nhead;
     uint64_t took_ns;         // when the page last took a piece of an answer
     uint64_t heard_ns;        // when the client last sent a byte
-    bool pinged, owes_pong;   // a ping was sent; a ping came and has no answer yet
-    struct ws_reader reader;  // of the websocket
-    bool counted, looks;      // the session is in web->sessions; a person sees the page
+    bool pinged, owes_pong;   // pinged: a ping was sent; owes_pong: a ping arrived and has no
+                              // answer yet
+    struct ws_reader reader;  // state of the websocket
+    bool counted, looks;      // counted: in web->sessions; looks: a person sees the page
     bool told_stream, told_end;
     uint64_t told_number;     // newest frame that the page was notified of
     uint64_t told_pipelines;  // latest text about the pipeline that the page got
     bool asked[WEB_VERBS];
     struct web_request request[WEB_VERBS];
-    unsigned char pong[WS_CONTROL_MAX];  // for the pong that is owed
+    unsigned char pong[WS_CONTROL_MAX];  // payload of the pong that must be sent
     size_t npong;
-    struct web_blob *blob;  // the answer on its way, of which the session is a user
-    size_t sent;            // bytes of it
+    struct web_blob *blob;  // the answer that is being sent; the session is one of its users
+    size_t sent;            // number of bytes of `blob` that were sent
 };
 
 /* Begins a connection: sets all fields of *s.  `web` must outlive the connection. */
 void session_open(struct session *s, struct web *web, struct lws *wsi);
 
-/* Reads `n` bytes that the client sent.  False if the caller must cut the connection. */
+/* Reads `n` bytes that the client sent.  Returns false if the caller must cut the connection. */
 bool session_take(struct session *s, const unsigned char *bytes, size_t n);
 
-/* Sends the next bytes.  The caller calls it when all bytes before them have left.  False if the
- * caller must cut the connection. */
+/* Sends the next bytes.  Call it when all previous bytes were sent.  Returns false if the caller
+ * must cut the connection. */
 bool session_send(struct session *s);
 
-/* Sends a ping to a page that has been silent.  False if the page did not answer: the caller must
- * cut the connection. */
+/* Sends a ping to a page that has been silent.  Returns false if the page did not answer: the
+ * caller must cut the connection. */
 bool session_check(struct session *s);
 
 /* Frees the memory of the session and removes it from web->sessions. */

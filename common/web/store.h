@@ -1,6 +1,6 @@
 /*
- * What the server keeps: the latest frames, to which pages can go back, within limits of number and
- * memory, and messages for pages, of which several pages can share one.
+ * The memory of the web server: the latest frames, to which pages can go back, and messages for
+ * pages.  The number of frames and their memory are limited.  Several pages can share a message.
  */
 #ifndef BRAGG_WEB_STORE_H
 #define BRAGG_WEB_STORE_H
@@ -22,16 +22,16 @@ enum web_what { WEB_TILE = 1, WEB_MASK, WEB_MARKS, WEB_GONE };
 struct web_head {
     uint32_t what;          // enum web_what
     uint32_t type;          // enum pixel_type of a tile's values
-    uint64_t number;        // of the frame, counted by the server
-    uint64_t id;            // of the frame in the stream
-    int32_t x, y;           // first block, of `factor` x `factor` pixels
-    int32_t width, height;  // blocks
-    int32_t factor;
-    uint32_t mean;        // 0: a block shows its largest pixel; 1: its mean
-    uint32_t items;       // number of marks that follow, each a struct web_mark
-    uint32_t lattices;    // in the frame
-    double time_s;        // when the frame came, since the program started
-    double wavelength_A;  // mean of the frame
+    uint64_t number;        // number of the frame, counted by the server
+    uint64_t id;            // number of the frame in the stream
+    int32_t x, y;           // first block
+    int32_t width, height;  // number of blocks
+    int32_t factor;         // a block has `factor` x `factor` pixels
+    uint32_t mean;          // 0: a block shows its largest pixel; 1: its mean
+    uint32_t items;         // number of marks that follow, each a struct web_mark
+    uint32_t lattices;      // number of lattices in the frame
+    double time_s;          // time from the start of the program to the arrival of the frame
+    double wavelength_A;    // mean wavelength of the frame
 };
 
 /* A reflection, in pixels of the picture. */
@@ -41,20 +41,21 @@ struct web_mark {
     int32_t lattice, hkl[3];
 };
 
+/* A message, shared by its users. */
 struct web_blob {
-    atomic_uint users;
-    bool text;    // true for JSON, false for binary data
-    size_t size;  // of data
+    atomic_uint users;  // number of users; the last one frees the message
+    bool text;          // true for JSON, false for binary data
+    size_t size;        // of data
     unsigned char data[];
 };
 
-/* Makes a message of `size` bytes with one user.  NULL when memory is out. */
+/* Makes a message of `size` bytes with one user.  NULL if memory runs out. */
 struct web_blob *web_blob_new(size_t size);
 
-/* Makes a message of text with one user.  NULL when memory is out. */
+/* Makes a message of text with one user.  NULL if memory runs out. */
 struct web_blob *web_blob_text(const char *text);
 
-/* The total size of all existing messages, bytes. */
+/* Returns the total size of all existing messages, in bytes. */
 size_t web_blob_bytes(void);
 
 /* Ends the use of a message.  The last user frees it.  NULL is allowed. */
@@ -66,9 +67,9 @@ enum { WEB_FRAMES_MAX = 100 };
 
 struct web_frame {
     uint64_t number;      // counted from 1 in the order of the calls of web_store_put
-    uint64_t id;          // in the stream
-    double time_s;        // when the frame came, since the program started
-    double wavelength_A;  // mean
+    uint64_t id;          // number of the frame in the stream
+    double time_s;        // time from the start of the program to the arrival of the frame
+    double wavelength_A;  // mean wavelength of the frame
     size_t lattices;
     uint64_t came, hits;  // frames of the stream so far, and those with a lattice
     double brightness;    // mean value of a pixel
@@ -80,10 +81,10 @@ struct web_frame {
 
 struct web_store {
     pthread_mutex_t lock;
-    size_t bytes_max, bytes;  // of pixels and marks
-    size_t first, count;      // of the ring
-    uint64_t number;          // of the newest frame; 0 without a frame
-    struct web_frame *frames[WEB_FRAMES_MAX];
+    size_t bytes_max, bytes;  // limit and current size of all pixels and marks
+    size_t first, count;      // index of the oldest frame in the ring; number of frames
+    uint64_t number;          // number of the newest frame; 0: no frame yet
+    struct web_frame *frames[WEB_FRAMES_MAX];  // ring
     struct web_frame *spare;  // a free frame, whose memory is used for the next one
 };
 
@@ -92,20 +93,20 @@ void web_store_open(struct web_store *s, size_t bytes_max);
 void web_store_close(struct web_store *s);
 
 /* Makes a frame with room for an image of `count` pixels.  Old frames are dropped to make room. The
- * caller fills in the frame, and gives it back with web_store_put or web_store_drop.  NULL when
- * memory is out. */
+ * caller fills in the frame, and gives it back with web_store_put or web_store_drop.  NULL if
+ * memory runs out. */
 struct web_frame *web_store_new(struct web_store *s, enum pixel_type type, enum pixel_unit unit,
                                 size_t count);
 
 /* Makes a frame the newest one.  The store takes ownership of it. */
 void web_store_put(struct web_store *s, struct web_frame *f);
 
-/* Finds frame `number`, or for 0 the newest frame.  NULL if the frame does not exist, or does not
- * exist any more.  The caller ends the use with web_store_drop.  Any thread may call both. */
+/* Returns frame `number`, or for 0 the newest frame.  Returns NULL if the frame does not exist (any
+ * more).  The caller ends the use with web_store_drop.  Any thread may call both functions. */
 struct web_frame *web_store_use(struct web_store *s, uint64_t number);
 void web_store_drop(struct web_store *s, struct web_frame *f);
 
-/* The numbers of the oldest and the newest frame, both 0 without a frame, and facts about the
+/* The numbers of the oldest and the newest frame, both 0 without a frame, and some members of the
  * newest frame (struct web_frame). */
 struct web_span {
     uint64_t oldest, newest, id, came, hits;

@@ -43,9 +43,9 @@ enum ws_event {
     WS_EVENT_END  // the client closed, or broke a rule: the server must close with `code`
 };
 
-/* The state of one connection.  All zeros is the start. */
+/* The state of one connection.  At the start all bytes are 0. */
 struct ws_reader {
-    unsigned char head[14];  // of the current frame, `nhead` bytes so far
+    unsigned char head[14];  // head of the current frame, of which `nhead` bytes have arrived
     size_t nhead;
     uint64_t left;    // bytes of the payload that are still to come
     uint64_t at;      // bytes of the payload so far

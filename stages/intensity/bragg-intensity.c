@@ -153,8 +153,8 @@ static enum status compute(struct derivatives *d, struct harmonic_image *harmoni
 }
 
 /* Computes the derivative images of the recipe of a frame, with the plan and that of the third
- * harmonic, into frame->planes, which is empty before.  With d->least, photons[d->pixels] is the
- * image of the recipe, and the pixels with so many photons get derivatives.
+ * harmonic, into frame->planes, which is empty before.  If d->least is above 0, photons[d->pixels]
+ * is the image of the recipe, and only pixels with at least d->least photons get derivatives.
  * STATUS_INPUT: the recipe does not have a parameter, or a derivative is not finite. */
 static enum status derivatives_make(struct derivatives *d, struct harmonic_image *harmonic,
                                     const struct engine *engine, struct plan *plan,
@@ -187,7 +187,7 @@ struct intensity {
     int isa;                       // enum isa; -1: the best of this CPU
     int precision;                 // enum engine_precision
     int64_t threads;
-    int64_t device;          // number of the GPU; -1: chosen
+    int64_t device;          // number of the GPU; -1: chosen automatically
     int64_t trace_pixel[2];  // fast, slow; -1: none
     struct reflections_wanted wanted;
     struct opt_marks given;

@@ -27,9 +27,9 @@ struct fuse {
     struct fused_stage guest[FUSE_MAX];
     struct experiment before;  // experiment of the first of two guests: the second changes its own
     size_t taken;              // the engine does the work of the first `taken` guests
-    enum pixel_type type;      // of the pixels that the engine makes
+    enum pixel_type type;      // type of the pixels that the engine makes
     const void *noise;         // state of bragg-noise, if the engine does its work; else NULL
-    struct fuse_memory own;    // for images between guests
+    struct fuse_memory own;    // buffers for images between guests
     struct harmonic_image *harmonic;  // added to each image; NULL: the beam has no third harmonic
     const struct reflections_wanted *reflections;  // NULL: no reflection tables
     bool looked;  // the warning about dim frames was checked, or another process checks it

@@ -130,7 +130,7 @@ static enum cbf_header cbf_kind_of(const char *path)
     return cbf_header_kind(text);
 }
 
-/* --- a file a frame ------------------------------------------------------ */
+/* --- formats with one frame per file ------------------------------------- */
 
 /* Compares two files.  If *differs is set, *where is the first byte that differs.
  * STATUS_INPUT: the stored file ends too early. */
@@ -505,7 +505,7 @@ static enum status compare(struct again *a, struct error *e)
     return s;
 }
 
-/* --- all ----------------------------------------------------------------- */
+/* --- the whole recomputation --------------------------------------------- */
 
 /* Computes the frame again from its history. */
 static enum status make_again(struct again *a, const char *target, struct error *e)

@@ -241,7 +241,7 @@ struct replay_images {
     bool numbered;            // the only file is NXmx: frames keep their numbers
     struct nxmx_rows rows;    // metadata of that file
     double axes[9];           // rows: axes of NeXus in the laboratory frame
-    struct experiment setup;  // as replay_images_open found it, until replay_images_begin
+    struct experiment setup;  // experiment from replay_images_open; replay_images_begin moves it
     char digest[17];
     bool warned;  // a warning about another beam or distance was printed
 };

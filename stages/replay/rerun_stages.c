@@ -195,7 +195,7 @@ enum status rerun_stages(const char *history, uint64_t id, const char *record, c
     for (size_t i = 0; i < COUNT; i++)
         (void)sigaction(numbers[i], &action, &before[i]);
     const enum status s = run_all(history, id, record, said, e);
-    /* nobody looks at the flag from here on */
+    /* the flag is not read after this point */
     for (size_t i = 0; i < COUNT; i++)
         (void)sigaction(numbers[i], &before[i], NULL);
     return interrupted ? error_set(e, STATUS_INTERRUPTED, "interrupted") : s;

@@ -24,11 +24,11 @@
 struct serve_options {
     int protocol, socket, policy, dtype;  // dtype: 0 for auto, else 1 + enum pixel_type
     const char *bind, *client_keys;
-    int64_t queue, number;  // number: of the series
+    int64_t queue, number;  // length of the queue, in frames; number of the series
     const char *geom, *cell, *thresholds;
     bool overwrite;
     const char *key, *inject, *ramp, *ramp_json;
-    int64_t seed;  // of --inject
+    int64_t seed;  // seed of the faults of --inject
     struct faults faults;
     struct ramp rise;
     double rate_hz, linger_s;
@@ -67,12 +67,12 @@ struct serve_key {
 enum status serve_key_open(struct serve_key *k, const char *path, bool overwrite, struct error *e);
 
 /* Writes the text before all frames: the names of the columns, or the preamble of a stream. Without
- * a file the function does nothing.  STATUS_FAILED when memory is out. */
+ * a file the function does nothing.  STATUS_FAILED if memory runs out. */
 enum status serve_key_begin(struct serve_key *k, const struct experiment *x, struct error *e);
 
 /* Makes *row, the row about a message of a frame, which the caller owns.  *row is NULL without a
- * file.  STATUS_INPUT if a stream is written and the frame has no reflections, STATUS_FAILED when
- * memory is out. */
+ * file.  STATUS_INPUT if a stream is written and the frame has no reflections, STATUS_FAILED if
+ * memory runs out. */
 enum status serve_key_row(const struct serve_key *k, const struct experiment *x,
                           const struct frame *f, const struct key_note *note, struct key_row **row,
                           struct error *e);

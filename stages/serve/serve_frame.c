@@ -104,8 +104,8 @@ static uint64_t unix_time_ns(uint64_t then_ns)
            (then_ns > now_ns ? then_ns - now_ns : 0);
 }
 
-/* The type in which clients get pixels: that of --dtype, else the type of the frame, else the type
- * that the protocol has instead. */
+/* Returns the type in which clients get pixels: the type of --dtype, or the type of the frame.  If
+ * the protocol does not have the type of the frame, it is the type that replaces it there. */
 static enum pixel_type type_for(const struct serve *v, enum pixel_type type)
 {
     if (v->options.dtype)
@@ -170,7 +170,7 @@ static enum status make_message(struct serve *v, const struct frame *f, uint64_t
     return s;
 }
 
-/* The rate that frames should have now, Hz.  0 without a rate. */
+/* Returns the rate in Hz that frames should have now; 0: no rate was requested. */
 static double asked_hz(const struct serve *v)
 {
     if (v->options.ramp && v->options.rise.limit == RAMP_RISING)
@@ -178,7 +178,8 @@ static double asked_hz(const struct serve *v)
     return v->pace.period_ns > 0 ? 1e9 / v->pace.period_ns : 0;
 }
 
-/* When the next frame is due, in ns of the monotonic clock.  The ramp decides until it is over. */
+/* Returns the time at which the next frame is due, in ns of the monotonic clock.  Until the ramp is
+ * over, the ramp decides. */
 static uint64_t next_due_ns(const struct serve *v)
 {
     const bool rises = v->options.ramp && v->options.rise.limit == RAMP_RISING;

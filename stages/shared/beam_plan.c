@@ -72,9 +72,10 @@ void harmonic_image_close(struct harmonic_image *h)
 /* A part of the pixels of a request, and what both plans computed for them. */
 struct part {
     const struct derive_request *whole;
-    size_t first, count;  // of the items
+    size_t first, count;  // first item of the request, and number of items
     int64_t *listed;      // owned: [count]
-    double *photons;      // owned: [2 x count], of the beam (later of both), then of the harmonic
+    double *photons;      // owned: [2 x count]: photons of the beam, to which those of the harmonic
+                          // are added later; then photons of the harmonic
     float *planes;        // owned: [2 x parameters x count] in the same order
     struct derive_total total;
 };

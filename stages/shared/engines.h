@@ -30,7 +30,7 @@ enum { ENGINE_PLACES = 64 };
 
 /* Addresses of images that an engine has pinned. */
 struct engine_pins {
-    bool without;  // the engine gains nothing by pinned memory
+    bool without;  // pinning has failed; it is not tried again
     size_t count;
     const void *place[ENGINE_PLACES];
 };

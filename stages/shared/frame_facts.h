@@ -13,10 +13,10 @@
 #include "preview.h"
 
 enum {
-    FACTS_DECADES = 14,    // of the histograms, from FACTS_LEAST on
-    FACTS_PER_DECADE = 5,  // bins of each
+    FACTS_DECADES = 14,    // number of decades of the histograms, which begin at FACTS_LEAST
+    FACTS_PER_DECADE = 5,  // number of bins per decade
     FACTS_BINS = FACTS_DECADES * FACTS_PER_DECADE,
-    FACTS_TIMES = 64,  // bins of the time of the run
+    FACTS_TIMES = 64,  // number of bins for the time of the run
     FACTS_PICTURES_MAX = 24,
 };
 #define FACTS_LEAST 1e-4
@@ -28,7 +28,7 @@ struct facts_histogram {
 
 /* A frame as PNG. */
 struct facts_picture {
-    uint64_t id, rank;  // those of the smallest ranks are kept
+    uint64_t id, rank;  // frame number; hash of it: pictures with the smallest hashes are kept
     size_t lattices;
     double mean, most;
     char *png;  // owned
@@ -37,12 +37,13 @@ struct facts_picture {
 
 struct frame_facts {
     const struct experiment *x;
-    int wanted;  // pictures, at most FACTS_PICTURES_MAX
+    int wanted;  // number of pictures to keep, at most FACTS_PICTURES_MAX
     uint64_t frames, hits, saturated;
-    uint64_t torn;               // overwritten while they were read; not counted in `frames`
+    uint64_t torn;               // number of frames that were overwritten while they were read;
+                                 // `frames` does not count them
     double mean_sum, brightest;  // sum of the means of frames; the largest pixel
-    struct facts_histogram means, peaks;  // of the mean and the largest pixel
-    double bin_s;                         // length of a bin of time
+    struct facts_histogram means, peaks;  // of the mean of each frame; of its largest pixel
+    double bin_s;                         // length of a bin of time, in s
     uint64_t came[FACTS_TIMES], came_hits[FACTS_TIMES];
     double last_s;
     int npictures;
@@ -54,7 +55,7 @@ struct frame_facts {
  */
 double frame_mean(const struct image *image);
 
-/* Begins.  The experiment must stay in memory; `pictures` is the number of pictures to keep. */
+/* Begins to collect facts.  *x must stay valid; `pictures` is the number of pictures to keep. */
 void frame_facts_open(struct frame_facts *k, const struct experiment *x, int pictures);
 
 /* Adds a frame that came `time_s` after the first one.  A frame whose shared pixels were
@@ -64,7 +65,7 @@ enum status frame_facts_take(struct frame_facts *k, const struct frame *f, doubl
 
 void frame_facts_free(struct frame_facts *k);
 
-/* Writes cards, pictures and plots as HTML. */
+/* Writes boxes with facts, pictures and plots as HTML. */
 void frame_facts_write(const struct frame_facts *k, FILE *out);
 
 /* Writes detector, beam, crystals and history as HTML. */

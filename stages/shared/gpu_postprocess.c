@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "gpu/gpu.h"
 
-/* Offers the work of *after to the engine.  *all tells whether the engine does all of it. */
+/* Offers the work of *after to the engine.  Sets *all to true if the engine does all of it. */
 static enum status offer_work(struct gpu_postprocess *w, const struct engine_after *after,
                               bool *all, struct error *e)
 {

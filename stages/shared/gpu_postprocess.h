@@ -33,7 +33,7 @@ enum status gpu_postprocess_begin(struct gpu_postprocess *w, const struct experi
                                   const struct engine_after *after, int64_t threads,
                                   const char *left, struct error *e);
 
-/* Returns the GPU for struct stage.card; NULL: no plan. */
+/* Returns the GPU for `card` of struct stage; NULL: no plan. */
 const struct card *gpu_postprocess_card(const struct gpu_postprocess *w);
 
 /* Does the work for the image of a frame, which has photons.  Requires w->plan. */

@@ -16,7 +16,7 @@
 #include "physics/detector/panels.h"
 #include "physics/detector/predict.h"
 
-#define LEAST_COSINE 0.2  // of the angle to the beam, of what is shown
+#define LEAST_COSINE 0.2  // smallest cosine of the angle to the beam that is shown
 
 /* Sets position[] (m) to the point of a panel at `fast` and `slow` pixels from its outer corner. */
 static void point_of_panel(const struct panel *p, double fast, double slow, double position[3])

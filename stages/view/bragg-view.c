@@ -174,7 +174,7 @@ static size_t mark_predicted(const struct experiment *x, const struct panel *sho
 
 /* Makes *marks for a frame of *x, in pixels of the panel `shown`.  The caller frees *marks with
  * mem_free.  The marks are the true reflections if the frame carries them, else the predicted ones.
- * STATUS_FAILED when memory is out. */
+ * STATUS_FAILED if memory runs out. */
 static enum status view_marks(const struct experiment *x, const struct panel *shown,
                               const struct frame *f, struct web_mark **marks, size_t *count,
                               struct error *e)
@@ -253,7 +253,7 @@ static bool is_partial(const struct panel *p)
 }
 
 /* Describes the detector, the panel that shows it, the crystals and the beam.  The caller frees the
- * text with free.  NULL when memory is out. */
+ * text with free.  NULL if memory runs out. */
 static char *view_story(const struct experiment *x, const struct preview *p)
 {
     char *text = NULL;
@@ -284,7 +284,7 @@ static char *view_story(const struct experiment *x, const struct preview *p)
 }
 
 /* Describes the end of the stream: `text` says how the stream ended, `frames` counts its frames.
- * The caller frees the result with free.  NULL when memory is out. */
+ * The caller frees the result with free.  NULL if memory runs out. */
 static char *view_epilogue(const char *words, uint64_t frames)
 {
     char *text = NULL;
@@ -456,7 +456,7 @@ static enum status keep_frame(struct view *v, const struct frame *f, struct erro
 }
 
 /* Keeps a frame for the pages.  Next to other sinks, bragg-view is passive and uses at most a
- * quarter of the time, and almost none while nobody sees a page. */
+ * quarter of the time, and almost none while no page is visible to a user. */
 static enum status view_frame(void *state, struct frame *f, struct error *e)
 {
     struct view *v = state;

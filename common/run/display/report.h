@@ -50,8 +50,8 @@ enum status report_page_write(struct report_page *r, const char *path, const cha
 
 void report_page_close(struct report_page *r);
 
-/* Internal, and for tests: writes a short interval of the run as a timeline of its processes, an
- * SVG card of a page.  Writes nothing if the traces in `folder` have no time in common. */
+/* Internal, and for tests: writes a short interval of the run as a timeline of its processes, as a
+ * box of a page with SVG.  Writes nothing if the traces in `folder` have no time in common. */
 void timeline_write(FILE *out, const char *folder, const struct process *processes, size_t count);
 
 #endif

@@ -31,11 +31,12 @@ struct question {
     struct host *host;
     pid_t pid;
     int orders, answers;                    // pipes to and from the host; -1: closed
-    size_t wanted;                          // ports
+    size_t wanted;                          // number of ports that the host must find
     char line[LINE_SIZE], last[LINE_SIZE];  // line being read; latest line that is not an answer
     size_t length;
     bool ended;                          // all answers have arrived
-    char version[64], lacks[LINE_SIZE];  // "": not reported; none is missing
+    char version[64], lacks[LINE_SIZE];  // version, "": not reported; a program that was not
+                                         // found, "": none is missing
     bool unshared;
 };
 

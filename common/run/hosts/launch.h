@@ -20,7 +20,7 @@
  *     after `run`:      "run HOST PID", and at the end "ended STATUS"
  *     after `check`:    "version VERSION PHYSICS"
  *                       "host HOST ADDRESS"
- *                       "lacks NAME" for each program that was not found
+ *                       `lacks NAME` for each program that was not found
  *                       "unshared" if the file does not exist
  *                       "port N" for each port, or "trouble TEXT" instead
  *                       "end"; the ports stay bound until stdin ends

@@ -25,7 +25,7 @@ struct life {
     uint64_t fruitless_ns;  // time of the first of these ends
     uint64_t doubt_ns;      // it failed then, perhaps because it was excluded; 0: no doubt
     bool cut;               // the connection to its host broke
-    bool starved;           // it was killed for lack of memory
+    bool starved;           // the system killed it because memory ran out
     bool forgiven;          // its end is not a failure of the run
     const char *reason;     // why bragg-run killed it or the source excluded it; NULL: neither
 };

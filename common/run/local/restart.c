@@ -14,7 +14,7 @@
 #include "run/local/source_monitor.h"
 #include "stage/options.h"
 
-/* --- kills for lack of memory -------------------------------------------------- */
+/* --- kills because memory ran out ---------------------------------------------- */
 
 enum { LINE_SIZE = PATH_MAX + 64 };
 

@@ -17,7 +17,7 @@
 #include "run/local/process.h"
 #include "run/local/source_monitor.h"
 
-/* Detects that the system killed a process for lack of memory, with the counters of the control
+/* Detects that the system killed a process because memory ran out, with the counters of the control
  * group. */
 struct oom {
     char path[PATH_MAX];  // file with a line "oom_kill N"; "": none

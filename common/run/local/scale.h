@@ -4,8 +4,8 @@
  * Another bragg-run sends the request of the user to the one that runs.  Requests and answers are
  * files in the private folder of the run.  Only the user of the run can write there, and from every
  * host that shares the folder.
- *   wish-ID  the request: "add STAGE=N" or "remove STAGE=N"
- *   told-ID  the answer: "STATUS TEXT"
+ *   `wish-ID`  the request: "add STAGE=N" or "remove STAGE=N"
+ *   `told-ID`  the answer: "STATUS TEXT"
  */
 #ifndef BRAGG_RUN_SCALE_H
 #define BRAGG_RUN_SCALE_H
