@@ -1,8 +1,10 @@
 /*
- * bragg-refine: a last stage for images that fits what made them: orientations, cells, sizes of
- * blocks, mosaic spread and brightness, frame by frame, with error bars.  With --pass it is a stage
- * in the middle, from images to refined recipes; with --part likewise, to fits that a last one with
- * --gather puts together.
+ * bragg-refine: a sink for images.  It fits the model that made the images: orientations, cells,
+ * block sizes, mosaic spread and brightness of each frame, with error bars.
+ *
+ *   --pass    a stage between others, which turns images into refined recipes
+ *   --part    a stage between others, which turns images into fits for --gather
+ *   --gather  a sink, which combines the fits of many processes
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -22,8 +24,8 @@
 struct state {
     struct refine_options options;
     struct refine refine;
-    struct route route;      // of the experiment
-    struct experiment data;  // with --pass: a copy of the frames'
+    struct route route;      // route of the experiment
+    struct experiment data;  // with --pass and --part: copy of the experiment of the frames
 };
 
 #define AT(member) .offset = offsetof(struct state, options.member)
@@ -143,7 +145,7 @@ static enum status frame(void *state, struct frame *f, struct error *e)
                : error_set(e, STATUS_FAILED, "a frame was replaced while it was refined");
 }
 
-/* The file at `path`; NULL: none. */
+/* Writes a file.  `path` NULL: does nothing. */
 static enum status write_file(const struct refine *f, const char *path,
                               enum status (*write)(const struct refine *f, FILE *out,
                                                    struct error *e),
@@ -182,9 +184,9 @@ static enum status end(void *state, struct error *e)
     return refine_check(&t->refine, e);
 }
 
-/* ---- in the middle ---------------------------------------------------------------------- */
+/* ---- a stage between others: --pass and --part --------------------------------------------- */
 
-/* What comes after gets the model in the place of the frames' experiment. */
+/* Replaces the experiment of the frames by the model, for the stages that follow. */
 static enum status begin_passing(void *state, struct experiment *x, struct error *e)
 {
     struct state *t = state;
@@ -259,7 +261,7 @@ static const struct stage passing = {
     .close = close_refine,
 };
 
-/* ---- at the end of many ------------------------------------------------------------------ */
+/* ---- a sink for fits: --gather --------------------------------------------------------------- */
 
 static enum status begin_gathering(void *state, struct experiment *x, struct error *e)
 {
@@ -286,7 +288,7 @@ static const struct stage gathering = {
     .close = close_refine,
 };
 
-/* ---- at the end ------------------------------------------------------------------------- */
+/* ---- a sink for images --------------------------------------------------------------------- */
 
 static const struct stage stage = {
     .role = {.name = "bragg-refine", .wants = KIND_IMAGE, .gives = KIND_NONE, .in_memory = true},
