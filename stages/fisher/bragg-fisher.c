@@ -43,10 +43,10 @@ struct fisher_options {
     bool overwrite;
 };
 
-/* Pixels that are computed, and what is expected in each besides crystals. */
+/* The pixels that are computed, and the expected background in each. */
 struct fisher_pixels {
-    int64_t *computed;  // numbers, owned
-    float *background;  // photons, owned
+    int64_t *computed;  // owned: pixel numbers
+    float *background;  // owned: photons
     size_t ncomputed;
 };
 
@@ -140,7 +140,7 @@ static enum status open_pixels(struct fisher_pixels *px, const struct experiment
                          : error_set(e, STATUS_INPUT, "no pixel of the detector is computed");
 }
 
-/* Completes the sums of the engine by those of the background. */
+/* Builds the Fisher matrix from the sums of the engine, which include those of the background. */
 static void assemble(const struct fisher *f, const struct derive_sums *sums, double *fisher)
 {
     const size_t n = f->free.count, m = f->free.set.count, at = f->free.local_of_set;
@@ -192,7 +192,7 @@ static enum status fisher_take(struct fisher *f, const struct recipe *r, struct 
     return s;
 }
 
-/* ---- the whole -------------------------------------------------------------------------- */
+/* ---- begin and end -------------------------------------------------------------------------- */
 
 /* Parses names, priors and distances for this experiment, and makes plans.  Before the call *f is 0
  * except for its options.  The caller calls fisher_close, also after an error. */
@@ -208,8 +208,8 @@ static enum status fisher_begin(struct fisher *f, const struct experiment *x, st
     return s ? s : open_pixels(&f->pixels, x, f->options->background, e);
 }
 
-/* Computes the bounds of all designs.  On an error *e names parameters that the frames cannot tell
- * apart. */
+/* Computes the bounds of all designs.  If parameters are degenerate in the frames, the message
+ * names them. */
 static enum status fisher_solve(struct fisher *f, struct error *e)
 {
     for (size_t i = 0; i < f->ndesigns; i++) {
@@ -293,7 +293,7 @@ static void print_design(const struct fisher *f, const struct fisher_design *d, 
     }
 }
 
-/* Prints a table of the bounds for people. */
+/* Prints a table of the bounds of each design. */
 static void fisher_print(const struct fisher *f, FILE *out)
 {
     for (size_t i = 0; i < f->ndesigns; i++) {

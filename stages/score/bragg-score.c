@@ -106,7 +106,8 @@ static bool is_done(void *score)
 enum { CAUGHT = 2 };
 static const int caught[CAUGHT] = {SIGINT, SIGTERM};
 
-/* From now on Ctrl-C ends the waiting, not the program.  `before` gets the former actions. */
+/* Makes Ctrl-C end the wait for results instead of the program.  `before` gets the previous
+ * actions. */
 static void catch_interrupts(struct sigaction before[CAUGHT])
 {
     const struct sigaction action = {.sa_handler = interrupt};
@@ -114,7 +115,7 @@ static void catch_interrupts(struct sigaction before[CAUGHT])
         (void)sigaction(caught[i], &action, &before[i]);
 }
 
-/* Restores the former actions. */
+/* Restores the previous actions. */
 static void let_interrupts(const struct sigaction before[CAUGHT])
 {
     for (size_t i = 0; i < CAUGHT; i++)
