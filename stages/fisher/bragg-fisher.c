@@ -266,7 +266,7 @@ static void describe_design(const struct fisher_design *d, char text[200])
 {
     const struct information_bounds *b = &d->bounds;
     (void)snprintf(text, 200,
-                   "%zu frame%s with error bars, %zu blank, %zu that cannot tell; %.4g photons of "
+                   "%zu frame%s with error bars, %zu blank, %zu degenerate; %.4g photons of "
                    "crystals in a frame, %g mm",
                    b->good, b->good == 1 ? "" : "s", b->blank, b->vague, b->photons,
                    d->distance_mm);
@@ -316,7 +316,7 @@ static void write_frame(const struct fisher *f, const struct fisher_design *d,
             memmove(c, c + 1, strlen(c));
     fprintf(out, "%g\t%" PRIu64 "\t%zu\t%.6g\t%s%s", d->distance_mm, r->id, r->lattices, r->photons,
             r->error     ? "good"
-            : r->weakest ? "cannot tell: "
+            : r->weakest ? "degenerate: "
                          : "blank",
             names);
     for (size_t i = 0; i < f->free.count; i++) {

@@ -22,8 +22,8 @@
 #include "refine.h"
 
 static const char *const VERDICTS[REFINE_VERDICTS] = {
-    [REFINE_GOOD] = "good",     [REFINE_BLANK] = "blank",        [REFINE_NO_START] = "no start",
-    [REFINE_DARK] = "no spots", [REFINE_UNTOLD] = "cannot tell", [REFINE_STUCK] = "stuck",
+    [REFINE_GOOD] = "good",     [REFINE_BLANK] = "blank",       [REFINE_NO_START] = "no start",
+    [REFINE_DARK] = "no spots", [REFINE_UNTOLD] = "degenerate", [REFINE_STUCK] = "stuck",
     [REFINE_POOR] = "poor fit", [REFINE_FAILED] = "failed"};
 
 static const double CORRELATION_TOLD = 0.9;
