@@ -222,11 +222,12 @@ static enum status fisher_solve(struct fisher *f, struct error *e)
         if (!s)
             continue;
         free_parameters_name(&f->free, weakest, names, sizeof names);
-        return *names ? error_set(e, s,
-                                  "at %g mm %s: %s cannot be told apart, or change nothing; "
-                                  "--prior=NAME:SIGMA says what is known before",
-                                  d->distance_mm, why.text, names)
-                      : error_set(e, s, "at %g mm %s", d->distance_mm, why.text);
+        return *names
+                   ? error_set(e, s,
+                               "at %g mm %s: %s (degenerate: they have the same effect or none); "
+                               "--prior=NAME:SIGMA adds previous knowledge",
+                               d->distance_mm, why.text, names)
+                   : error_set(e, s, "at %g mm %s", d->distance_mm, why.text);
     }
     return STATUS_OK;
 }

@@ -379,8 +379,10 @@ static enum status take_names(struct refine *f, const char *history, struct erro
     char part[8], parameters[4096], share[4096], priors[4096], *rest = priors, *one;
     const char *line = line_of_parts(history);
     if (!line || !history_value(line, "part", part, sizeof part))
-        return error_set(e, STATUS_INPUT,
-                         "--gather: nobody has fitted frames before: bragg-refine --part does");
+        return error_set(
+            e, STATUS_INPUT,
+            "--gather: the frames have no fits; run bragg-refine --part as the previous "
+            "stage");
     if (!history_value(line, "parameters", parameters, sizeof parameters) ||
         !history_value(line, "prior", priors, sizeof priors))
         return error_set(e, STATUS_INPUT, "--gather: the names of parameters are too long");

@@ -148,9 +148,9 @@ static enum status take_answers(struct score *s, struct results *in, struct answ
         const struct geom_panel *panels = results_panels(in, &count);
         if (first && k->tells.summed && !results_of_rotation(in))
             return error_set(e, STATUS_INPUT,
-                             "%s: tells of frames one by one, where the reflections of %s are sums "
-                             "over a rotation: the key of these results is an NXmx file, a "
-                             "recording, or a table for each frame",
+                             "%s: has results of single frames, but the reflections of %s are sums "
+                             "over a rotation; expected a key that is an NXmx file, a recording, "
+                             "or a table for each frame",
                              in->path, k->path);
         if (first && k->tells.no_detector)
             status = detectors_assume(d, truth->panels, truth->npanels, k->tells.panel0, panels,

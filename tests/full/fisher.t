@@ -62,7 +62,7 @@ refuses() {
 	check 'in one line' says "^bragg-fisher: .*$text" said
 	is 'and no other' "$(wc -l <said)" 1
 }
-refuses 'rotation about the spindle and phi0' 3 'at 90 mm no frame has error bars: rot_z, phi0 cannot be told apart' --parameters=rot,phi0
+refuses 'rotation about the spindle and phi0' 3 'at 90 mm no frame has error bars: rot_z, phi0 (degenerate' --parameters=rot,phi0
 refuses 'the same of what is shared' 3 'do not tell apart what they share: rot_z, phi0' --parameters=scale --share=rot,phi0
 check 'unless one is known' sh -c 'bragg-replay --quiet r.rec | bragg-fisher --quiet --parameters=rot,phi0 --prior=phi0:0.01 >known'
 refuses 'a name that there is not' 2 "'rott'" --parameters=rott
