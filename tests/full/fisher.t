@@ -1,6 +1,6 @@
 #!/bin/sh
 # bragg-fisher: error bars against differences of images and numpy, against known answers; what
-# cannot be told apart; distances, threads, workers; bad input.
+# are degenerate; distances, threads, workers; bad input.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 scratch
 says() { grep -q -- "$@"; }
@@ -49,7 +49,7 @@ is 'as if the detector stood there' "$(sed -n '/, 200 mm/,/^$/p' distances)" "$(
 is 'a line for each frame and distance' "$(tail -n +2 d.tsv | cut -f1,2 | tr '\t\n' ': ')" '60:0 60:1 60:2 90:0 90:1 90:2 200:0 200:1 200:2 '
 check 'a page with plots' sh -c 'test "$(grep -o "<svg" d.html | wc -l)" = 6 && grep -q "<h2>200 mm" d.html'
 
-# --- blanks, and what cannot be told apart
+# --- blanks, and degenerate parameters
 bragg-geometry --quiet --detpixels=100 $cell --ncells=6 --fluence=1e26 | bragg-orient --quiet --frames=8 --random --hit-rate=0.5 --seed=1 |
 	bragg-fisher --quiet --parameters=rot,scale --table=blank.tsv >blanks
 is 'blanks are counted' "$(head -1 blanks | sed 's/,.*degenerate.*//')" "$(grep -c good blank.tsv) frames with error bars"
