@@ -1,6 +1,6 @@
 #!/bin/sh
-# bragg-fisher: error bars against differences of images and numpy, against known answers; what
-# are degenerate; distances, threads, workers; bad input.
+# bragg-fisher: error bars against differences of images and numpy, against known answers;
+# degenerate parameters; distances, threads, workers; bad input.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 scratch
 says() { grep -q -- "$@"; }
