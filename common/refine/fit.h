@@ -1,8 +1,10 @@
 /*
- * A model of counts fitted to them: Levenberg's and Marquardt's method on the Fisher matrix. Counts
- * plus the variance of the readout are taken as Poisson (shifted Poisson; Snyder, Hammoud and
- * White, J. Opt. Soc. Am. A 10, 1014, 1993), whose error bars are right for any noise of that mean
- * and variance.
+ * Fits a model to counted photons: the Levenberg-Marquardt method with the Fisher matrix as
+ * curvature.
+ *
+ * Counts plus the variance of the readout are treated as Poisson numbers (shifted Poisson; Snyder,
+ * Hammoud and White, J.  Opt.  Soc.  Am.  A 10, 1014, 1993).  The error bars are correct for any
+ * noise with the same mean and variance.
  */
 #ifndef BRAGG_REFINE_FIT_H
 #define BRAGG_REFINE_FIT_H
@@ -12,57 +14,63 @@
 
 #include "base/error.h"
 
-/* What is fitted. */
+/* The problem: data, limits, priors, and the model as callbacks. */
 struct fit {
-    size_t count, pixels;  // parameters; data
-    size_t held;           // so many of the parameters, the last, stay where they are
+    size_t count, pixels;  // number of parameters and of pixels
+    size_t held;           // number of parameters, the last ones, that stay fixed
     const float *counts;   // [pixels], photons
-    double variance;       // of the readout, photons^2
-    double gain_least;     // of the likelihood: the fit ends with a step that gains less
-    const double *limit;   // [count]: the longest step
-    const double *prior;   // [count]: 1/sigma^2 of what is known before, 0: nothing
-    const double *centre;  // [count]: where that has its middle, counted from the start
-    /* The model after `steps` from where it is: means[pixels] in photons, without the variance,
-     * and their derivatives slopes[count x pixels]. */
+    double variance;       // variance of the readout of a pixel, photons^2
+    double gain_least;     // the fit ends with a step that gains less than this in ln likelihood
+    const double *limit;   // [count]: largest change of each parameter in a step
+    const double *prior;   // [count]: 1/sigma^2 of previous knowledge; 0: none
+    const double *centre;  // [count]: centre of the prior, measured from the start
+    /* Evaluates the model after `steps` from its present place.  Sets means[pixels] in photons,
+     * without the variance, and the derivatives slopes[count x pixels]. */
     enum status (*evaluate)(void *model, const double *steps, double *means, float *slopes,
                             struct error *e);
-    void (*accept)(void *model);  // it goes where it was evaluated last
+    void (*accept)(void *model);  // moves the model to the place of the last evaluation
     void *model;
 };
 
-/* Sums over the pixels. */
+/* Sums over the pixels, at one place of the model. */
 struct fit_sums {
-    double likelihood;  // smaller is better; with the priors
-    double *gradient;   // [count]: uphill
-    double *fisher;     // [count x count], of the priors too
+    double likelihood;  // -ln likelihood including the priors; smaller is better
+    double *gradient;   // [count]: gradient of ln likelihood
+    double *fisher;     // [count x count]: Fisher matrix, including the priors
 };
 
-/* Fills in sums of a model; away[count]: from where the priors have their middles. */
+/* Computes the sums of a model from its means and slopes. away[count]: distance of each parameter
+ * from the centre of its prior. */
 void fit_sum(const struct fit *f, const double *means, const float *slopes, const double *away,
              struct fit_sums *s);
 
-/* Pearson's chi^2 a pixel, and how many pixels are beyond 5 sigma. */
+/* Computes Pearson's chi^2 per pixel, and the number of pixels that are more than 5 sigma from the
+ * model. */
 void fit_judge(const struct fit *f, const double *means, double *chi2, size_t *far);
 
 struct fit_result {
-    int steps, trials;            // that were taken; that were evaluated
-    bool converged;               // the last step gained next to nothing
-    bool limited;                 // it was as long as it may be
-    double chi2;                  // Pearson's, a pixel: 1 for the right model
-    size_t far;                   // pixels beyond 5 sigma
+    int steps, trials;            // accepted steps, and evaluations of the model
+    bool converged;               // the last step gained less than `gain_least`
+    bool limited;                 // the last step was shortened to `limit`
+    double chi2;                  // Pearson's chi^2 per pixel; 1 for a correct model
+    size_t far;                   // number of pixels beyond 5 sigma
     const double *total;          // [count]: sum of all steps
-    const double *error;          // [count]: error bars; those of the prior count
-    const double *inverse;        // [count x count]: covariance
-    bool told;                    // they are known
-    const struct fit_sums *sums;  // where it ended
-    const double *weakest;        // [count]: of a fit that is not `told`, what it cannot tell apart
+    const double *error;          // [count]: error bars, with priors; 0 for fixed parameters
+    const double *inverse;        // [count x count]: covariance matrix
+    bool told;                    // error bars and covariance exist: the data determine all
+                                  // parameters
+    const struct fit_sums *sums;  // sums at the final place
+    const double *weakest;        // [count]: if not `told`: direction in the space of parameters
+                                  // about which the data say nothing
 };
 
-/* Room for a fit; all arrays of results lie in it. */
+/* Working memory of a fit.  The arrays of results are in it. */
 struct fit_room;
 
-/* Fits.  `total` begins with what was fitted before, NULL: zeros.  Results last until the next fit
- * in the same room.  STATUS_FAILED when memory is out, and what `evaluate` says. */
+/* Runs a fit.  `total`: sum of the steps of previous fits; NULL: zeros.  *room must be NULL before
+ * the first call.  Results are valid until the next fit with the same room.
+ *
+ * STATUS_FAILED: there is no memory.  Other statuses: those of `evaluate`. */
 enum status fit_run(const struct fit *f, struct fit_room **room, const double *total,
                     struct fit_result *result, struct error *e);
 

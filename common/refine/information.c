@@ -35,12 +35,12 @@ static int by_id(const void *a, const void *b)
 
 /* --- a frame ------------------------------------------------------------- */
 
-/* Work space of matrices, count x count each. */
+/* Working memory: matrices of count x count. */
 struct space {
-    double *whole;  // the frame's matrix with all priors, and its inverse
+    double *whole;  // matrix of the frame with all priors; `inverse` is its inverse
     double *inverse;
-    double *local;  // the inverse of the local block, local x local
-    double *block;  // the local block, close together
+    double *local;  // local x local: inverse of the local block
+    double *block;  // local x local: copy of the local block without gaps
     double *gain;   // local x shared: local inverse times the mixed block
     double *schur;  // shared x shared: sum over frames; then its inverse
     double *shared;
@@ -59,7 +59,8 @@ static bool open_space(struct space *s, size_t n)
     return s->memory;
 }
 
-/* The local block of a frame with its priors, inverted; then its gain. */
+/* Inverts the local block of a frame with its priors, and computes the gain.  Returns false if the
+ * frame does not determine its local parameters. */
 static bool eliminate(const struct information_layout *l, const struct information_frame *f,
                       struct space *s, double *weakest)
 {
@@ -79,7 +80,8 @@ static bool eliminate(const struct information_layout *l, const struct informati
     return true;
 }
 
-/* Adds what the frame tells about the shared parameters, its own eliminated. */
+/* Adds the information of a frame about the shared parameters, after its local ones are eliminated.
+ */
 static void add_shared(const struct information_layout *l, const struct information_frame *f,
                        struct space *s)
 {
@@ -93,7 +95,8 @@ static void add_shared(const struct information_layout *l, const struct informat
         }
 }
 
-/* Error bars of the local parameters, with the covariance of the shared ones by all frames. */
+/* Computes the error bars of the local parameters, with the covariance of the shared ones from all
+ * frames. */
 static void local_errors(const struct information_layout *l, const struct space *s, double *error)
 {
     const size_t local = l->local, shared = l->count - local;
@@ -107,7 +110,8 @@ static void local_errors(const struct information_layout *l, const struct space 
     }
 }
 
-/* The inverse of all that the frame tells on its own; false: it does not tell all. */
+/* Inverts the whole matrix of a frame.  Returns false if the frame alone does not determine all
+ * parameters. */
 static bool invert_whole(const struct information_layout *l, const struct information_frame *f,
                          struct space *s, double *weakest)
 {
@@ -120,11 +124,12 @@ static bool invert_whole(const struct information_layout *l, const struct inform
 
 /* --- all frames ---------------------------------------------------------- */
 
-/* Samples of every figure, a row of `frames` for each, for medians. */
+/* Samples of every result, from which medians are taken: a row of `frames` numbers for each. */
 struct samples {
     double *one, *alone, *all, *correlation;  // [count (x count) x frames], owned
     double *photons;                          // [frames], owned
-    size_t none, nall, nphotons;              // frames in them
+    size_t none, nall, nphotons;              // number of frames in one/alone/correlation, in all,
+                                              // and in photons
 };
 
 static void take_whole(const struct information_layout *l, const struct information *all,

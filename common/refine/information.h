@@ -1,8 +1,10 @@
 /*
- * What frames tell about parameters: their Fisher matrices, and the Cramer-Rao bounds, which no
- * unbiased estimate beats.  Parameters are local, each frame having its own, or shared by all.
- * Shared ones follow by eliminating the local block of every frame (Schur complement), so that a
- * frame costs a small matrix however many there are.
+ * The information that frames contain about parameters: Fisher matrices, and the Cramer-Rao bounds,
+ * below which no unbiased estimate can fall.
+ *
+ * Parameters are local (each frame has its own) or shared by all frames.  The local block of every
+ * frame is eliminated (Schur complement) to find the bounds of the shared ones.  A frame therefore
+ * costs a small matrix, however many frames there are.
  */
 #ifndef BRAGG_REFINE_INFORMATION_H
 #define BRAGG_REFINE_INFORMATION_H
@@ -13,20 +15,21 @@
 
 #include "base/error.h"
 
-/* Local parameters come first. */
+/* Numbers of parameters.  Local parameters come first, then shared ones. */
 struct information_layout {
     size_t count, local;
-    const double *prior;  // [count]: 1/sigma^2 of what is known before, 0: nothing
+    const double *prior;  // [count]: 1/sigma^2 of previous knowledge; 0: none
 };
 
 /* One frame. */
 struct information_frame {
     uint64_t id;
     size_t lattices;
-    double photons;   // of its crystals
-    double *fisher;   // [count x count], owned; NULL: a blank
-    double *error;    // [count], owned: see information_solve; NULL: no bounds
-    double *weakest;  // [count]: of a frame without bounds, what it cannot tell apart; else NULL
+    double photons;   // photons of its crystals
+    double *fisher;   // [count x count], owned: Fisher matrix; NULL: a blank
+    double *error;    // [count], owned: error bars, see information_solve; NULL: no bounds
+    double *weakest;  // [count], owned: if there are no bounds: direction in the space of
+                      // parameters about which the frame says nothing; else NULL
 };
 
 struct information {
@@ -34,27 +37,34 @@ struct information {
     size_t count, room;
 };
 
-/* What all frames together tell. */
+/* Bounds from all frames. */
 struct information_bounds {
-    size_t good, blank, vague;  // frames that have bounds, no crystal, or cannot tell all apart
-    double photons;             // of the crystals of a frame that is no blank, median
-    double *one;                // [count]: error bars by a single frame, median over the good ones
-    double *alone;              // [count]: the same if all others were known
-    double *all;  // [count]: of shared parameters by all frames; of local ones as `one`, but
-                  // with the shared ones as all frames tell them
-    double *correlation;  // [count x count]: of one frame, median of each pair
+    size_t good, blank, vague;  // number of frames with bounds, without crystals, and with
+                                // degenerate parameters
+    double photons;             // photons of the crystals, median over frames that are not blank
+    double *one;                // [count]: error bars from a single frame, median over the good
+                                // frames
+    double *alone;              // [count]: the same if all other parameters were known
+    double *all;  // [count]: shared parameters: error bars from all frames.  Local parameters: as
+                  // `one`, with the shared parameters known as well as all frames determine them
+    double *correlation;  // [count x count]: correlations in one frame, median for each pair
 };
 
-/* Adds a frame, whose fisher[count x count] is copied; NULL: a blank. */
+/* Adds a frame with a copy of fisher[count x count]; NULL: a blank. */
 enum status information_add(struct information *all, const struct information_layout *layout,
                             uint64_t id, size_t lattices, double photons, const double *fisher,
                             struct error *e);
 
-/* Orders frames by number, fills in the errors of each (of local parameters, with the shared ones
- * as all frames tell them; of shared ones by this frame alone, infinite if it cannot tell), and
- * makes *bounds, which is freed by information_bounds_free.  STATUS_INPUT when shared parameters
- * are not told apart by all frames together: weakest[count] says which; or when no frame has
- * bounds: weakest[] is of one of them. */
+/* Computes the bounds.  Sorts the frames by number and sets the error bars of each frame:
+ *
+ *   local parameters   with the shared ones known as well as all frames determine them
+ *   shared parameters  from this frame alone; infinite if the frame does not determine them
+ *
+ * Fills in *bounds; the caller must call information_bounds_free, also after an error.
+ *
+ *   STATUS_INPUT  all frames together do not determine the shared parameters: weakest[count]
+ *                 is the direction that they leave free.  Or no frame has bounds: weakest[] is
+ *                 that direction for one of the frames */
 enum status information_solve(struct information *all, const struct information_layout *layout,
                               struct information_bounds *bounds, double *weakest, struct error *e);
 

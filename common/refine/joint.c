@@ -7,12 +7,13 @@
 #include "refine/symmetric.h"
 
 enum { TRIALS_MAX = 100 };
-static const double GAIN_LEAST = 1e-4;  // of the likelihood of all frames
+static const double GAIN_LEAST = 1e-4;  // of ln likelihood of all frames
 static const char UNTOLD[] = "all frames together cannot determine the shared parameters";
 static const double DAMPING_FIRST = 1e-3, DAMPING_MOST = 1e7, DAMPING_FACTOR = 5.0;
 
-/* Matrices of one frame: its own block inverted, that times the mixed block, and what the rest
- * becomes; `common`: of all. */
+/* Working memory.  For one frame: its local block and the inverse, the gain (the inverse times the
+ * mixed block), and the Schur complement of the block.  For all frames: the inverse `common` of the
+ * sum of Schur complements, and right-hand side and step of the shared parameters. */
 struct room {
     double *block, *inverse, *gain, *schur, *common, *right, *step, *weakest, *work, *memory;
     double *steps;  // [frames x count]
@@ -66,7 +67,7 @@ static void close_room(struct room *r)
     mem_free(r->there_memory);
 }
 
-/* The frame's own block, damped and inverted; its gain. */
+/* Inverts the damped local block of a frame, and computes the gain. */
 static bool eliminate(const struct joint *j, const struct fit_sums *s, double damping,
                       struct room *r)
 {
@@ -102,7 +103,7 @@ static void add_frame(const struct joint *j, const struct fit_sums *s, double da
     }
 }
 
-/* The step of what is in common; false: it is not told. */
+/* Chooses the step of the shared parameters.  Returns false if the frames do not determine it. */
 static bool choose_common(const struct joint *j, const struct joint_result *here, double damping,
                           struct room *r)
 {
@@ -128,7 +129,7 @@ static bool choose_common(const struct joint *j, const struct joint_result *here
     return true;
 }
 
-/* The steps of a frame that go with it. */
+/* Chooses the steps of the local parameters of a frame for this step of the shared ones. */
 static void choose_own(const struct joint *j, const struct fit_sums *s, double damping,
                        struct room *r, double *steps)
 {
@@ -144,7 +145,7 @@ static void choose_own(const struct joint *j, const struct fit_sums *s, double d
     memcpy(steps + local, r->step, common * sizeof *steps);
 }
 
-/* Steps of all frames, none longer than it may be. */
+/* Chooses the steps of all frames, none longer than its limit. */
 static bool choose_steps(const struct joint *j, const struct joint_result *here, double damping,
                          struct room *r, bool *limited)
 {
@@ -236,7 +237,8 @@ enum status joint_run(const struct joint *j, struct joint_result *result, struct
     return s;
 }
 
-/* Gradients as they are where all began with what is in common, by the curvature. */
+/* Converts gradients to the start of the shared parameters, with the curvature at the place of the
+ * frame. */
 static void begin_in_common(const struct joint *j, struct fit_sums *s, const double *total)
 {
     const size_t n = j->count;

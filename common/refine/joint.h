@@ -1,6 +1,7 @@
 /*
- * Many fits at once, which have some parameters in common: Levenberg's and Marquardt's method with
- * those of every frame eliminated (Schur complement), so that a frame costs a small matrix.
+ * Fits many frames at once that share some parameters: the Levenberg-Marquardt method, with the
+ * local parameters of every frame eliminated (Schur complement).  A frame therefore costs a small
+ * matrix.
  */
 #ifndef BRAGG_REFINE_JOINT_H
 #define BRAGG_REFINE_JOINT_H
@@ -8,13 +9,17 @@
 #include "refine/fit.h"
 
 struct joint {
-    size_t frames, count, local;  // parameters: of a frame first, then those in common
-    const double *limit;          // [count]: the longest steps
-    const double *first;          // [frames x count]: steps to begin with, of joint_meet
-    const double *prior;          // [count - local]: 1/sigma^2 of those in common ...
-    const double *away;           // ... and how far they are from its middle
-    /* Sums of all frames after steps[frames x count], of which the common ones are equal.  Priors
-     * of a frame's own parameters are in its sums, those of the common ones are not. */
+    size_t frames, count, local;  // number of frames; of parameters, local ones first; of local
+                                  // parameters
+    const double *limit;          // [count]: largest change of each parameter in a step
+    const double *first;          // [frames x count]: first steps, from joint_meet
+    const double *prior;          // [count - local]: 1/sigma^2 of the priors of the shared
+                                  // parameters
+    const double *away;           // [count - local]: distances of the shared parameters from the
+                                  // centres of their priors
+    /* Computes sums[frames] after steps[frames x count].  The steps of shared parameters are the
+     * same in all frames.  The sums include the priors of local parameters, but not those of shared
+     * ones. */
     enum status (*evaluate)(void *model, const double *steps, struct fit_sums *sums,
                             struct error *e);
     void (*accept)(void *model);
@@ -24,19 +29,27 @@ struct joint {
 struct joint_result {
     int steps;
     bool converged;
-    struct fit_sums *sums;  // [frames], where it ended; freed by joint_free
+    struct fit_sums *sums;  // [frames]: sums at the end
     double *total;          // [frames x count]: sums of steps
     double *memory;
 };
 
-/* Where frames agree that were each fitted by itself: one step without damping.  sums[frames] are
- * those of where each is, `away` and priors of where all began; totals[frames x count] lead from
- * there to where each is.  Fills in steps[frames x count]: of a frame's own parameters from where
- * it is, of those in common from where all began.  Gradients change.  Statuses as below. */
+/* Finds the place where frames agree that were fitted one by one, in one step without damping.
+ *
+ *   sums    [frames]: at the place of each frame; the gradients are overwritten
+ *   totals  [frames x count]: steps from the start of each frame to its place
+ *   steps   [frames x count], set: local parameters from the place of the frame, shared ones
+ *           from the start
+ *
+ * `away` and the priors in *j are those of the start.  STATUS_FAILED and STATUS_INPUT: as in
+ * joint_run. */
 enum status joint_meet(const struct joint *j, struct fit_sums *sums, const double *totals,
                        double *steps, struct error *e);
 
-/* STATUS_FAILED when memory is out, STATUS_INPUT when what is in common is not told. */
+/* Runs the fit.  The caller must call joint_free, also after an error.
+ *
+ *   STATUS_FAILED  there is no memory
+ *   STATUS_INPUT   all frames together do not determine the shared parameters */
 enum status joint_run(const struct joint *j, struct joint_result *result, struct error *e);
 void joint_free(struct joint_result *result);
 

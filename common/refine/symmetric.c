@@ -5,7 +5,7 @@
 enum { SWEEPS = 60 };
 static const double SINGULAR = 1e-10;
 
-/* Turns rows and columns p and q so that a[p][q] becomes 0. */
+/* Rotates rows and columns p and q so that a[p][q] becomes 0. */
 static void rotate(size_t n, double *a, double *vectors, size_t p, size_t q)
 {
     const double apq = a[p * n + q];
@@ -54,7 +54,7 @@ void symmetric_eigen(size_t n, double *a, double *values, double *vectors)
         values[i] = a[i * n + i];
 }
 
-/* Of a matrix that is scaled to a unit diagonal already. */
+/* Inverts a matrix that has been scaled to a unit diagonal. */
 static bool invert_scaled(size_t n, double *a, double *inverse, double *work, double *weakest)
 {
     double *values = work, *vectors = work + n;

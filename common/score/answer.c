@@ -51,7 +51,7 @@ struct answer_reflection *answer_add_reflection(struct answer *a)
     return &more[a->nreflections++];
 }
 
-/* --- what is one -------------------------------------------------------------- */
+/* --- equal lattices and spots -------------------------------------------------- */
 
 static int by_hkl(const void *a, const void *b)
 {
@@ -62,7 +62,8 @@ static int by_hkl(const void *a, const void *b)
     return 0;
 }
 
-/* Copies the reflections of both behind the others, those with the same index as one. */
+/* Appends the reflections of both lattices to the answer.  Reflections with the same index become
+ * one. */
 static bool join_lattices(struct answer *a, struct answer_lattice *l,
                           const struct answer_lattice *more)
 {
@@ -161,7 +162,7 @@ bool answer_frame_of_name(const char *path, uint64_t *frame)
     return first < end;
 }
 
-/* --- which found spot is which true one ------------------------------------------------- */
+/* --- pairs of found and true spots ------------------------------------------------------- */
 
 static int by_panel_and_row(const void *a, const void *b, void *rows)
 {
@@ -172,7 +173,7 @@ static int by_panel_and_row(const void *a, const void *b, void *rows)
     return (x->slow > y->slow) - (x->slow < y->slow);
 }
 
-/* Nearest first; equals in the order of the lists. */
+/* Sorts pairs by distance, nearest first.  Pairs of equal distance keep the order of the lists. */
 static int by_distance(const void *a, const void *b)
 {
     const struct spots_pair *x = a, *y = b;
@@ -183,7 +184,7 @@ static int by_distance(const void *a, const void *b)
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* The first in the order that is not find_first this place. */
+/* Returns the first place in `order` whose row is not before (panel, slow). */
 static size_t find_first(const uint32_t *order, const struct reflection_row *rows, size_t nrows,
                          int32_t panel, double slow)
 {
@@ -199,7 +200,7 @@ static size_t find_first(const uint32_t *order, const struct reflection_row *row
     return low;
 }
 
-/* Adds the pairs of a found spot behind the `n` that are there. */
+/* Appends the pairs of a found spot to the `n` existing pairs. */
 static bool add_pairs(struct spots *s, const struct reflection_row *rows, size_t nrows,
                       const struct answer_spot *spot, int32_t panel, uint32_t found, size_t *n)
 {

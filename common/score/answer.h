@@ -1,4 +1,7 @@
-/* What an analysis says about one frame, whatever file it came from. */
+/* What an analysis program reports about one frame.  The readers of all file formats of results
+ * fill in a `struct answer`.
+ *
+ * The second half of this file pairs found spots with spots of the answer key. */
 #ifndef BRAGG_SCORE_ANSWER_H
 #define BRAGG_SCORE_ANSWER_H
 
@@ -11,49 +14,55 @@
 
 enum { ANSWER_FILE_SIZE = 256 };
 
-/* Panels are those of the analysis's own detector; pixel i covers [i, i+1). */
+/* A found spot.  `panel` is a panel of the detector model of the analysis.  Pixel i covers [i,
+ * i+1). */
 struct answer_spot {
     int32_t panel;
     double fast, slow;  // px
-    double intensity;   // photons, as the analysis has them; 0: not said
+    double intensity;   // photons according to the analysis; 0: not given
 };
 
-/* A reflection of a lattice, where the analysis predicted it. */
+/* A reflection of a lattice, at the place that the analysis predicted. */
 struct answer_reflection {
     int32_t hkl[3];
     int32_t panel;
     double fast, slow;        // px
-    bool measured;            // the next two are there, in one frame of a reflection
+    bool measured;            // `intensity` and `sigma` are given.  If a reflection extends over
+                              // several frames, it is measured in only one of them
     double intensity, sigma;  // photons
-    /* Of one that was measured over several frames: */
-    bool elsewhere;  // it was predicted to be brightest in another one: the place is that there
-    int32_t before, after;  // how many frames more it reaches over
+    /* The next three members are for a reflection that extends over several frames. */
+    bool elsewhere;  // it is predicted to be brightest in another frame, where its place is valid
+    int32_t before, after;  // number of frames over which it extends before and after this frame
 };
 
 struct answer_lattice {
-    double a_matrix[9];   // row-major; columns a*, b*, c* in 1/A, in the frame of the beam
-    size_t first, count;  // of the answer's reflections
-    uint64_t crystal;     // in a key: the kind that it is of, from 0
-    char centring;        // of its cell (bases.h), as the analysis says; 0: it does not
+    double a_matrix[9];   // row-major; columns a*, b*, c* in 1/A, in the coordinate system of the
+                          // beam (key_a_matrix)
+    size_t first, count;  // its reflections in `reflections` of the answer
+    uint64_t crystal;     // only in an answer key: number of its crystal, from 0
+    char centring;        // centring of its cell (bases_centring) according to the analysis; 0: not
+                          // given
 };
 
 struct answer {
-    long line;       // where it begins in the file, 0: not in one place of it
-    bool has_frame;  // the analysis passed the number of the frame on
-    bool no_number;  // what it passed on is none: its message was damaged
-    bool damaged;    // the analysis says that what it got is damaged
+    long line;       // line of the file on which it begins; 0: it is not in one place of the file
+    bool has_frame;  // `frame` is given
+    bool no_number;  // the analysis gives text instead of a number, because its message was corrupt
+    bool damaged;    // the analysis reports that the message that it received is corrupt
     uint64_t frame;
-    char file[ANSWER_FILE_SIZE];  // of the image, as the analysis names it; "": not said
+    char file[ANSWER_FILE_SIZE];  // file of the image, as the analysis names it; "": not given
     bool has_event;
-    uint64_t event;      // number of the image in that file, from 0
-    bool says_hit, hit;  // whether the analysis says it is one, and what it says
+    uint64_t event;      // number of the image in `file`, from 0
+    bool says_hit, hit;  // the analysis says whether the frame is a hit, and `hit` is what it says
     bool has_score;
-    double score;         // how sure the analysis is of a hit, in any unit; more is surer
-    double time_s;        // when the result came, Unix time; 0: not known
-    double wavelength_A;  // as the analysis has it; 0: it does not say
-    double width_deg;     // by how much the crystal turns during the image, likewise
-    double shift_m[3];  // how far its detector stands from that of the results, in the frame of the
-                        // beam
+    double score;         // confidence of the analysis that the frame is a hit, in any unit; more
+                          // is surer
+    double time_s;        // Unix time at which the result was received; 0: not known
+    double wavelength_A;  // wavelength according to the analysis; 0: not given
+    double width_deg;     // rotation of the crystal during the image according to the analysis; 0:
+                          // not given
+    double shift_m[3];  // offset of the detector in this frame from the detector of the results as
+                        // a whole, in the coordinate system of the beam
     size_t nspots, nlattices, nreflections;
     struct answer_spot *spots;              // owned
     struct answer_lattice *lattices;        // owned
@@ -61,44 +70,51 @@ struct answer {
     size_t spots_room, lattices_room, reflections_room;
 };
 
-/* Makes *a empty and keeps its memory for the next frame. */
+/* Makes *a empty, and keeps its memory for the next frame. */
 void answer_clear(struct answer *a);
 
-/* The number of the frame in the name of a file of one image: its last digits before the ending. */
+/* Finds the number of a frame in the name of a file with one image: its last digits before the
+ * extension.  Returns false if the name has no digits. */
 bool answer_frame_of_name(const char *path, uint64_t *frame);
 
-/* A new last item, zeroed; NULL when memory is out. */
+/* Appends an item of zeros and returns it.  A lattice begins at the next reflection that is added.
+ * The pointer is valid until the next item of the same type is added.  Returns NULL if there is no
+ * memory. */
 struct answer_spot *answer_add_spot(struct answer *a);
 struct answer_lattice *answer_add_lattice(struct answer *a);
 struct answer_reflection *answer_add_reflection(struct answer *a);
 
-/* Joins lattices that are one (lattices.h), with the sum of the intensities of their reflections,
- * and spots in the same place.  False when memory is out. */
+/* Joins lattices that are equal (lattices_are_one) and adds up the intensities of their
+ * reflections.  Also joins spots at the same place.  Returns false if there is no memory. */
 bool answer_join(struct answer *a);
 
 void answer_free(struct answer *a);
 
-/* --- which found spot is which true one ------------------------------------------------- */
+/* --- pairs of found and true spots ------------------------------------------------------- */
 
-/* px: a found spot farther from a true one is another. */
+/* px: maximum distance between a found spot and its true spot */
 #define SPOTS_RADIUS_PX 1.5
 
-/* A found spot, and a true one that it may be. */
+/* A found spot and a true spot that are close enough to be a pair. */
 struct spots_pair {
     double distance2;  // px^2
     uint32_t found, row;
 };
 
-/* Memory that lasts from frame to frame. */
+/* Working memory of spots_match, which is reused from frame to frame. */
 struct spots {
-    uint32_t *order;           // rows by panel, then slow
-    struct spots_pair *pairs;  // within the radius, nearest first
-    uint8_t *taken;            // rows
+    uint32_t *order;           // rows, sorted by panel and then by slow
+    struct spots_pair *pairs;  // pairs within SPOTS_RADIUS_PX, nearest first
+    uint8_t *taken;            // [nrows]: 1 if a found spot is paired with the row
     size_t order_room, pairs_room, taken_room;
 };
 
-/* partner[i]: the row that found spot i is, or -1.  One to one, the nearest pairs first.
- * `panel_of[p]`: the key's panel of the analysis's panel p.  STATUS_FAILED when memory is out. */
+/* Pairs found spots with rows of the answer key, one to one.  The nearest pairs are made first.
+ *
+ *   panel_of  panel of the key for each panel of the analysis
+ *   partner   [nfound], set to the row that is paired with found spot i, or -1
+ *
+ * STATUS_FAILED: there is no memory. */
 enum status spots_match(struct spots *s, const struct reflection_row *rows, size_t nrows,
                         const struct answer_spot *found, size_t nfound, const int32_t *panel_of,
                         int64_t *partner, struct error *e);

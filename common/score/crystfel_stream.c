@@ -8,9 +8,9 @@
 #include "base/text.h"
 #include "base/units.h"
 
-/* --- what a line says ------------------------------------------------------- */
+/* --- lines ---------------------------------------------------------------------- */
 
-/* What stands behind `name` at the beginning of the line, or NULL. */
+/* Returns the text after `name` if the line begins with `name`; otherwise NULL. */
 static const char *behind(const struct crystfel_stream *s, const char *name)
 {
     const size_t length = strlen(name);
@@ -22,7 +22,7 @@ static bool is(const struct crystfel_stream *s, const char *text)
     return strcmp(s->lines.line, text) == 0;
 }
 
-/* The next `count` numbers, which may be NaN; *at moves behind them. */
+/* Reads the next `count` numbers, which may be NaN, and moves *at after them. */
 static bool take_any(const char **at, int count, double *values)
 {
     for (int i = 0; i < count; i++) {
@@ -35,7 +35,7 @@ static bool take_any(const char **at, int count, double *values)
     return true;
 }
 
-/* Likewise, all finite. */
+/* Reads the next `count` numbers, which must be finite, and moves *at after them. */
 static bool take_reals(const char **at, int count, double *values)
 {
     if (!take_any(at, count, values))
@@ -75,7 +75,7 @@ static enum status read_geometry(struct crystfel_stream *s, struct error *e)
     return lines_end_early(&s->lines, "its geometry file", e);
 }
 
-/* The mean distance of the panels is what the chunk says. */
+/* Moves the panels along the beam so that their mean distance is the one that the chunk gives. */
 static void move_panels(struct geom *g, double distance_m)
 {
     double mean = 0.0;
@@ -85,7 +85,8 @@ static void move_panels(struct geom *g, double distance_m)
         g->panels[i].corner_m[2] += distance_m - mean;
 }
 
-/* Where the geometry takes the distance from the frames, the chunk says it. */
+/* Makes the detector from the geometry once it is needed.  If the geometry takes the distance from
+ * the frames, the chunk gives it. */
 static enum status need_detector(struct crystfel_stream *s, struct error *e)
 {
     if (s->has_detector)
@@ -107,7 +108,7 @@ static enum status need_detector(struct crystfel_stream *s, struct error *e)
     return status;
 }
 
-/* A panel by its name, before which blanks may stand; -1: there is none. */
+/* Finds a panel from its name, which blanks may precede.  Returns -1 if there is none. */
 static int32_t find_panel(const struct crystfel_stream *s, const char *name)
 {
     name += strspn(name, " \t");
@@ -117,7 +118,7 @@ static int32_t find_panel(const struct crystfel_stream *s, const char *name)
     return -1;
 }
 
-/* From the places in the data to those on the panel that is named at `name`. */
+/* Converts a place in the data to a place on the panel that is named at `name`. */
 static enum status place(const struct crystfel_stream *s, const char *name, int32_t *panel,
                          double *fast, double *slow, struct error *e)
 {
@@ -132,7 +133,7 @@ static enum status place(const struct crystfel_stream *s, const char *name, int3
 
 /* --- tables -------------------------------------------------------------------- */
 
-/* fs/px ss/px (1/d)/nm^-1 Intensity Panel */
+/* A line "fs/px ss/px (1/d)/nm^-1 Intensity Panel". */
 static enum status read_peak(struct crystfel_stream *s, struct answer *a, struct error *e)
 {
     const char *at = s->lines.line;
@@ -149,8 +150,8 @@ static enum status read_peak(struct crystfel_stream *s, struct answer *a, struct
     return place(s, at, &spot->panel, &spot->fast, &spot->slow, e);
 }
 
-/* h k l I sigma(I) peak background fs/px ss/px panel.  Where nothing can be measured indexamajig
- * writes NaN: it is predicted there all the same. */
+/* A line "h k l I sigma(I) peak background fs/px ss/px panel".  If indexamajig cannot measure an
+ * intensity, it writes NaN; the reflection is still predicted there. */
 static enum status read_reflection(struct crystfel_stream *s, struct answer *a, struct error *e)
 {
     const char *at = s->lines.line;
@@ -218,7 +219,7 @@ read_table(struct crystfel_stream *s, struct answer *a, const char *end, const c
 
 /* --- chunks ---------------------------------------------------------------------- */
 
-/* astar = +0.0920799 +0.0215058 -0.1405105 nm^-1 */
+/* A line "astar = +0.0920799 +0.0215058 -0.1405105 nm^-1". */
 static enum status read_axis(const struct crystfel_stream *s, int column, const char *text,
                              double a_matrix[9], struct error *e)
 {
@@ -231,8 +232,8 @@ static enum status read_axis(const struct crystfel_stream *s, int column, const 
     return STATUS_OK;
 }
 
-/* What CrystFEL calls H is a hexagonal cell with the obverse setting; R, with rhombohedral axes, is
- * primitive. */
+/* Reads the centring of a cell.  H in CrystFEL is a hexagonal cell in the obverse setting.  R in
+ * CrystFEL has rhombohedral axes and is primitive. */
 static enum status read_centring(const struct crystfel_stream *s, const char *text, char *centring,
                                  struct error *e)
 {
@@ -277,9 +278,9 @@ static enum status read_crystal(struct crystfel_stream *s, struct answer *a, str
     return status ? status : lines_end_early(&s->lines, "a crystal", e);
 }
 
-/* The number of the frame as --copy-header gives it back: header/TYPE/frame_id, with the path of a
- * data set in HDF5 header/TYPE//entry_1/frame_id, before version 0.10 hdf5/entry_1/frame_id.  What
- * stands behind "frame_id = ", or NULL. */
+/* Returns the text after "frame_id = " of a line that --copy-header wrote, or NULL.  The name
+ * before it is header/TYPE/frame_id, with the path of an HDF5 data set
+ * header/TYPE//entry_1/frame_id, and before version 0.10 hdf5/entry_1/frame_id. */
 static const char *frame_header(const struct crystfel_stream *s)
 {
     static const char wanted[] = "frame_id = ";
@@ -292,8 +293,8 @@ static const char *frame_header(const struct crystfel_stream *s)
                                                                                 : NULL;
 }
 
-/* A whole number, which a header of floats has with zeros behind its point; text where the message
- * was damaged. */
+/* Reads a frame number.  A header of floats writes it with zeros after the decimal point.  A header
+ * of text means that the message was corrupt. */
 static enum status read_frame(const struct crystfel_stream *s, const char *text, struct answer *a,
                               struct error *e)
 {
@@ -301,7 +302,7 @@ static enum status read_frame(const struct crystfel_stream *s, const char *text,
     const char *end;
     const double real = number_real(text, &end);
     bool good = take_whole(text, &frame);
-    if (behind(s, "header/str/frame_id")) {  // of a message that was damaged
+    if (behind(s, "header/str/frame_id")) {  // from a corrupt message
         a->no_number = true;
         return STATUS_OK;
     }
@@ -321,8 +322,9 @@ static enum status read_frame(const struct crystfel_stream *s, const char *text,
     return STATUS_OK;
 }
 
-/* "//3" is image 3 of its file, "//" one of a file with one image.  A number of other axes, and
- * the name of a data set before //, do not say which image it is. */
+/* Reads the name of an event.  "//3" is image 3 of its file, "//" the image of a file with one
+ * image.  A number of other axes or the name of a data set before // does not identify the image.
+ */
 static void read_event(struct crystfel_stream *s, const char *text, struct answer *a)
 {
     const bool only = strcmp(text, "//") == 0 || strcmp(text, "(none)") == 0;
@@ -342,7 +344,7 @@ static enum status read_amount(const struct crystfel_stream *s, const char *name
     return STATUS_OK;
 }
 
-/* A line of the head of a chunk; what says nothing about the figures is passed over. */
+/* Reads a line of the head of a chunk.  Lines that do not matter for the metrics are skipped. */
 static enum status read_setting(struct crystfel_stream *s, struct answer *a, struct error *e)
 {
     const char *text;

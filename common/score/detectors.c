@@ -63,7 +63,7 @@ static struct geom_panel turned_panel(struct geom_panel p, double rad)
     return p;
 }
 
-/* How far two panels lie apart: the sum over two of their corners, px. */
+/* Returns the distance of two panels: the sum over two of their corners, in px. */
 static double corners_apart(const struct geom_panel *a, const struct geom_panel *b)
 {
     double sum = 0.0;
@@ -77,7 +77,8 @@ static double corners_apart(const struct geom_panel *a, const struct geom_panel 
     return sum;
 }
 
-/* Mean over the panels of the model of how far each is from the nearest true one, px. */
+/* Returns the mean distance of the panels of the model from the nearest true panel, in px, after a
+ * rotation of the model about the beam by `rad`. */
 static double model_off(const struct detectors *d, size_t ntruth, double rad)
 {
     double sum = 0.0;
@@ -92,8 +93,9 @@ static double model_off(const struct detectors *d, size_t ntruth, double rad)
     return 0.5 * sum / (double)d->nmodel;
 }
 
-/* The turn that brings the first panel of the model to lie along a true one, and all of them
- * nearest. */
+/* Returns the rotation about the beam that makes the first panel of the model parallel to a true
+ * panel and brings all panels nearest to the truth.  Returns 0 if the model is not far off, or if
+ * no rotation improves it enough. */
 static double find_turn(const struct detectors *d, size_t ntruth)
 {
     const struct geom_panel *m = d->model;
@@ -140,7 +142,8 @@ void detectors_turn(const struct detectors *d, struct answer *a)
         }
 }
 
-/* Nobody refines the size of pixels. */
+/* Relative tolerance of the pixel size.  Programs do not refine the pixel size, so that a larger
+ * difference means another detector. */
 static const double PIXELS_ALIKE = 0.01;
 
 /* --- panels ------------------------------------------------------------------------ */
@@ -266,9 +269,12 @@ void detectors_free(struct detectors *d)
     *d = (struct detectors){0};
 }
 
-/* v = u + shift + scale u + turn (-u_y, u_x) + (tilt . u) u, for the tangents u of the truth and v
- * of the model: a row for x and one for y.  The tilts are to first order, of a plane turned about
- * the sample. */
+/* Sets the coefficients of the six terms of
+ *
+ *   v = u + shift + scale u + turn (-u_y, u_x) + (tilt . u) u
+ *
+ * for the tangents u of the truth and v of the model: one row for x and one for y.  The tilts are
+ * those of a plane that is rotated about the sample, to first order. */
 static void terms_of(const double u[2], double x[ALIGNMENT_TERMS], double y[ALIGNMENT_TERMS])
 {
     const double to_x[] = {1.0, 0.0, u[0], -u[1], u[0] * u[0], u[1] * u[0]},
@@ -297,7 +303,8 @@ void alignment_add(struct alignment *a, const double truth_m[3], const double mo
     a->pixel_m = pixel_m;
 }
 
-/* Solves m x = b in the place of b by Cholesky's decomposition; false where a term is not told. */
+/* Solves m x = b by Cholesky decomposition, and stores x in b.  Returns false if the places do not
+ * determine one of the terms. */
 static bool solve(double m[ALIGNMENT_TERMS][ALIGNMENT_TERMS], double b[ALIGNMENT_TERMS])
 {
     static const double LEAST = 1e-9;

@@ -10,19 +10,20 @@
 #include "base/units.h"
 #include "base/vec.h"
 
-/* Flags of DIALS. */
+/* Flags of rows in DIALS tables. */
 enum { STRONG = 1 << 5, BY_SUMMATION = 1 << 8, BY_PROFILE = 1 << 9 };
 enum { INDEX_MAX = 30000 };
 
-/* Images of a row, by their numbers in the sequence; of a still all are that of its experiment. */
+/* The images that a row refers to, as numbers in the sequence.  For a still, all are the image of
+ * its experiment. */
 struct dials_span {
-    int64_t first, last;  // that it was measured on
-    int64_t spot;         // where it was found
-    int64_t predicted;    // where its middle was predicted, -1: beyond the scan
-    int64_t middle;       // the same, within first and last
+    int64_t first, last;  // images on which the reflection was measured
+    int64_t spot;         // image on which the spot was found
+    int64_t predicted;    // image of the predicted centre; -1: outside the scan
+    int64_t middle;       // the predicted centre, limited to [first, last]
 };
 
-/* Images that a reflection may reach over, of a scan, and entries in all. */
+/* Limits: images that a reflection may extend over, images of a scan, and entries in all. */
 enum { REACH_MAX = 1000, IMAGES_MAX = 1 << 20, ENTRIES_MAX = 1 << 27 };
 
 /* --- which image --------------------------------------------------------------- */
@@ -41,7 +42,7 @@ bool dials_told_frame(const char *text, uint64_t *frame)
     return lattice != end + 1 && !*lattice;
 }
 
-/* Image number `n` of a sequence, or of a still. */
+/* Finds the image of number `n` of a sequence, or of a still. */
 static enum status find_image(const struct dials_files *f, const struct expt_experiment *x,
                               int64_t n, uint64_t *image, struct error *e)
 {
@@ -68,7 +69,8 @@ static enum status find_image(const struct dials_files *f, const struct expt_exp
     return STATUS_OK;
 }
 
-/* Whether images are places in a file of several. */
+/* Returns whether the images of an experiment are identified by their places in a file with several
+ * images. */
 static bool has_places(const struct expt_experiment *x)
 {
     return x->nindices || (*x->file && !x->is_template && x->scan.images > 0);
@@ -96,7 +98,7 @@ static enum status check_files(struct dials_files *f, struct error *e)
 
 /* --- entries --------------------------------------------------------------------- */
 
-/* About image number n. */
+/* Adds an entry for image number n. */
 static enum status add_entry(struct dials_files *f, size_t experiment, int64_t n, size_t row,
                              struct error *e)
 {
@@ -156,8 +158,8 @@ static int by_identifier(const void *a, const void *b)
     return strcmp((*x)->identifier, (*y)->identifier);
 }
 
-/* Ids of the table stand for experiments by their identifiers, and without these by their places in
- * the list. */
+/* Fills f->experiment_of.  Ids of the table refer to experiments by identifier or, without
+ * identifiers, by their places in the list. */
 static enum status find_experiments(struct dials_files *f, struct error *e)
 {
     const struct refl *t = &f->table;
@@ -184,7 +186,7 @@ static enum status find_experiments(struct dials_files *f, struct error *e)
     return s;
 }
 
-/* The first of each set of images; where none are named there is one. */
+/* Finds the first experiment of each set of images.  If no sets are named, there is one set. */
 static enum status find_sets(struct dials_files *f, struct error *e)
 {
     for (size_t i = 0; i < f->list.count; i++)
@@ -200,7 +202,8 @@ static enum status find_sets(struct dials_files *f, struct error *e)
     return STATUS_OK;
 }
 
-/* The experiment of a row: one without a lattice tells its images alone. */
+/* Returns the experiment of a row.  A row without a lattice (id -1) only names its set of images.
+ */
 static int64_t experiment_of_row(const struct dials_files *f, size_t row)
 {
     const int64_t id = refl_whole(f->id, row);
@@ -210,7 +213,7 @@ static int64_t experiment_of_row(const struct dials_files *f, size_t row)
     return id == -1 && set >= 0 && (size_t)set < f->nsets ? f->experiment_of_images[set] : -1;
 }
 
-/* Whether a lattice was found for a row. */
+/* Returns whether a row is indexed: it belongs to a lattice. */
 static bool is_indexed(const struct dials_files *f, size_t row)
 {
     int32_t hkl[3];
@@ -218,13 +221,13 @@ static bool is_indexed(const struct dials_files *f, size_t row)
     return refl_whole(f->id, row) >= 0 && (hkl[0] || hkl[1] || hkl[2]);
 }
 
-/* Whether a row is a spot that was found. */
+/* Returns whether a row is a found spot. */
 static bool is_spot(const struct dials_files *f, size_t row)
 {
     return f->observed && (!f->flags || refl_whole(f->flags, row) & STRONG);
 }
 
-/* The image of a place along the sequence, within the scan. */
+/* Returns the image at position z along the sequence, limited to the scan. */
 static int64_t image_at(const struct expt_experiment *x, double z)
 {
     const double image = floor(z) + 1.0, first = (double)x->scan.first,
@@ -260,7 +263,7 @@ static enum status find_span(const struct dials_files *f, const struct expt_expe
     return STATUS_OK;
 }
 
-/* All images that a row says something about. */
+/* Adds an entry for each image that a row refers to. */
 static enum status add_row(struct dials_files *f, size_t row, struct error *e)
 {
     const int64_t i = experiment_of_row(f, row);
@@ -309,7 +312,8 @@ static enum status sort_images(struct dials_files *f, struct error *e)
     return s;
 }
 
-/* Our lab in the convention mosflm, in the frame of the beam: (z, -y, x). */
+/* Converts from our laboratory frame in the convention mosflm to the coordinate system of the beam:
+ * (z, -y, x). */
 static void to_beam(const double v[3], double out[3])
 {
     const double x = v[0], y = v[1], z = v[2];
@@ -377,8 +381,9 @@ void dials_close(struct dials_files *f)
 
 /* --- a frame ------------------------------------------------------------------------- */
 
-/* Of the image: a crystal that changes is between the edges of the image; of a rotation it is
- * turned to the middle. */
+/* Computes the lattice of an image.  If the crystal changes during the scan, the lattice is the
+ * mean of the lattices at both edges of the image.  If the crystal rotates, the lattice is rotated
+ * to the middle of the image. */
 static void lattice_at(const struct expt_experiment *x, int64_t place, double a_matrix[9])
 {
     const double angle = deg_to_rad(x->scan.start_deg + ((double)place + 0.5) * x->scan.width_deg);
@@ -397,8 +402,9 @@ static void lattice_at(const struct expt_experiment *x, int64_t place, double a_
     }
 }
 
-/* Summation before profile fitting: it is about the photons in the box, which the key knows, where
- * the other corrects for what lies beyond. */
+/* Takes the intensity of a row.  Summation is preferred to profile fitting, because a sum counts
+ * the photons in the box, which the key contains.  Profile fitting also corrects for photons
+ * outside the box. */
 static void take_intensity(const struct dials_files *f, size_t row, struct answer_reflection *r)
 {
     const int64_t flags = refl_whole(f->flags, row);
@@ -450,7 +456,8 @@ static enum status take_spot(const struct dials_files *f, size_t row, struct ans
     return STATUS_OK;
 }
 
-/* A spot that was found in a sequence is in the frame of its middle. */
+/* Takes the spot and the reflection of a row that belong to an image.  A spot that was found in a
+ * sequence belongs to the frame of its centre. */
 static enum status take_row(const struct dials_files *f, const struct expt_experiment *x,
                             int64_t place, size_t row, struct answer *a, struct error *e)
 {

@@ -36,7 +36,7 @@ void figures_note(struct figures *f, const char *format, ...)
     va_end(args);
 }
 
-/* How long the part of a name before its last dot is. */
+/* Returns the length of the part of a name before its last dot; 0 without a dot. */
 static size_t group_of(const char *name)
 {
     const char *dot = strrchr(name, '.');
@@ -51,7 +51,7 @@ static bool same_group(const struct figure *a, const struct figure *b)
 
 /* --- table ------------------------------------------------------------------ */
 
-/* Lines of the groups by bins, or of all others. */
+/* Prints the lines of groups by bins, or those of all other groups. */
 static void print_groups(const struct figures *f, bool bins, FILE *out)
 {
     const char *end = "";
@@ -83,7 +83,7 @@ void figures_print(const struct figures *f, FILE *out)
 
 /* --- JSON ------------------------------------------------------------------- */
 
-/* How many of the groups around a name begin another one as well: their length with the dot. */
+/* Returns the length of the groups that two names have in common, including the last dot. */
 static size_t common(const char *a, const char *b)
 {
     size_t length = 0;
@@ -159,7 +159,7 @@ void figures_json(const struct figures *f, FILE *out)
     print_absent(f, out);
 }
 
-/* --- what is required --------------------------------------------------------- */
+/* --- requirements --------------------------------------------------------------- */
 
 static const struct figure *find(const struct figures *f, const char *name, size_t length)
 {

@@ -1,4 +1,5 @@
-/* The figures of a score by their names, as a table, as JSON, and against what is required. */
+/* The metrics of a score: a list of names and values that can be printed as a table or as JSON, and
+ * that --require compares with limits. */
 #ifndef BRAGG_SCORE_FIGURES_H
 #define BRAGG_SCORE_FIGURES_H
 
@@ -18,9 +19,10 @@ enum {
 };
 
 struct figure {
-    char name[FIGURE_NAME];  // words parted by dots: an object of JSON for each but the last
+    char name[FIGURE_NAME];  // words separated by dots; in JSON each word except the last is an
+                             // object
     double value;            // NaN: absent
-    const char *why;         // it is absent; borrowed
+    const char *why;         // borrowed: reason why the value is absent
 };
 
 struct figures_curve {
@@ -31,29 +33,34 @@ struct figures_curve {
 
 struct figures {
     size_t count, nnotes;
-    struct figure list[FIGURES_MAX];  // those with a beginning in common follow one another
+    struct figure list[FIGURES_MAX];  // metrics whose names begin with the same words are next to
+                                      // each other
     char notes[FIGURES_NOTES][FIGURE_NOTE];
     size_t ncurves;
     struct figures_curve curves[FIGURES_CURVES];
 };
 
-/* Puts a figure at the end; `why` says why it is absent where the value is not finite. */
+/* Appends a metric.  If the value is not finite, it is stored as absent, and `why` is the reason.
+ * `why` must stay valid as long as *f.  Does nothing if the list is full. */
 void figures_add(struct figures *f, const char *name, double value, const char *why);
 
-/* Puts in the points of a curve, where it has some. */
+/* Adds the points of a curve if it has any.  `name` must stay valid as long as *f. */
 void figures_curve(struct figures *f, const char *name, struct roc *r);
 
-/* Puts in a sentence. */
+/* Adds a note, a sentence for the user. */
 void figures_note(struct figures *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A line for each group of figures, those by bins first: the last lines say most.  Notes below. */
+/* Prints a table with a line for each group of metrics.  Groups by bins come first, so that the
+ * last lines are the most important ones.  Notes follow the table. */
 void figures_print(const struct figures *f, FILE *out);
 
-/* One JSON object; absent figures are null and have their reasons in "absent". */
+/* Prints one JSON object.  Absent metrics are null, and "absent" contains their reasons. */
 void figures_json(const struct figures *f, FILE *out);
 
-/* "NAME>=X": also <=, >, <.  STATUS_USAGE for what is none; f may be NULL, then names are not
- * looked up.  *met: the figure is there and is as required. */
+/* Checks a requirement "NAME>=X", "NAME<=X", "NAME>X" or "NAME<X".  Sets *met if the metric is
+ * present and meets the limit, and *value to the metric.  If f is NULL, only the syntax is checked.
+ *
+ * STATUS_USAGE: the text is not a requirement, or there is no metric with this name. */
 enum status figures_require(const struct figures *f, const char *text, bool *met, double *value,
                             struct error *e);
 

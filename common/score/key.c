@@ -11,14 +11,14 @@
 #include "base/vec.h"
 #include "score/lattices.h"
 
-/* --- what parts have in common ----------------------------------------------------- */
+/* --- agreement of the parts --------------------------------------------------------- */
 
 static bool same_text(const char *a, const char *b)
 {
     return !a == !b && (!a || strcmp(a, b) == 0);
 }
 
-/* To a tenth of a pixel, where streams and tables round. */
+/* Returns whether two panels agree to a tenth of a pixel, the precision of streams and tables. */
 static bool same_panel(const struct geom_panel *a, const struct geom_panel *b)
 {
     const double near_m = 0.1 * a->pixel_m;
@@ -51,7 +51,8 @@ static enum status agree_detector(const struct key_part *a, const struct key_par
     return STATUS_OK;
 }
 
-/* STATUS_INPUT unless a part tells the same things, of the same detector, as the first one. */
+/* Checks that two parts contain the same kinds of data, from the same detector and rotation axis.
+ * STATUS_INPUT: they do not. */
 static enum status agree_parts(const struct key_part *a, const struct key_part *b, struct error *e)
 {
     const double both = vec_dot(a->spindle, a->spindle) * vec_dot(b->spindle, b->spindle);
@@ -72,10 +73,11 @@ static enum status agree_parts(const struct key_part *a, const struct key_part *
 
 /* --- crystals ------------------------------------------------------------------------ */
 
-enum { CRYSTALS_MAX = 1000 };  // others are refused later
+enum { CRYSTALS_MAX = 1000 };  // score_begin rejects higher numbers
 static const double EDGE_TOLERANCE = 0.1;
 
-/* The first lattice of each crystal of a part is compared with the first of all. */
+/* Compares the first lattice of each crystal of a part with the first lattice of this crystal in
+ * all parts. */
 static enum status agree_crystals(const struct key *k, const struct nxmx_lattice **known,
                                   const struct key_part *p, struct error *e)
 {
@@ -112,14 +114,15 @@ static enum status check_crystals(const struct key *k, struct error *e)
 
 /* --- the order ------------------------------------------------------------------------ */
 
-/* A frame of a part, before it has its place. */
+/* A frame of a part, before its place in the key is known. */
 struct entry {
     uint64_t number;
-    size_t part, frame, lattice;  // its first one in the part
-    bool filled;                  // the part does not name it
+    size_t part, frame, lattice;  // part; frame and first lattice in that part
+    bool filled;                  // the part does not list this frame (key_part.fills)
 };
 
-/* By number, frames that are named first, then by part. */
+/* Sorts entries by number.  Frames that are listed precede those that are not; then the parts are
+ * in order. */
 static int in_order(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
@@ -153,7 +156,9 @@ static struct entry *list_entries(const struct key *k, size_t *count, size_t *nl
     return list;
 }
 
-/* Whether images can tell which of two frames is meant: stills in files that may be analysed. */
+/* Returns whether a result can identify which of two frames with the same number is meant.  This is
+ * the case for different stills in NXmx files, because an analysis can read these files and name
+ * them. */
 static bool may_be_twice(const struct key *k, const struct entry *a, const struct entry *b)
 {
     const struct key_part *p = &k->parts[a->part], *q = &k->parts[b->part];
@@ -161,7 +166,8 @@ static bool may_be_twice(const struct key *k, const struct entry *a, const struc
            !nxmx_rows_agree(&p->rows, &q->rows, a->number);
 }
 
-/* Of entry `at` against those before it with its number. */
+/* Checks entry `at` against the previous entries with the same number.  STATUS_INPUT: both cannot
+ * be in one key. */
 static enum status check_twice(const struct key *k, const struct entry *list, size_t at,
                                struct error *e)
 {
@@ -173,7 +179,7 @@ static enum status check_twice(const struct key *k, const struct entry *list, si
     return STATUS_OK;
 }
 
-/* Puts a frame behind those of the key. */
+/* Appends a frame to those of the key. */
 static void take_entry(struct key *k, const struct entry *at)
 {
     struct nxmx_rows *r = &k->rows;
@@ -200,7 +206,8 @@ static enum status take_entries(struct key *k, const struct entry *list, size_t 
     return s;
 }
 
-/* Numbers the lattices of a frame so that those which are one have the same number. */
+/* Numbers the lattices of a frame.  Equal lattices (lattices_are_one) get the same number.  Returns
+ * whether some are equal. */
 static bool number_lattices(const struct nxmx_lattice *l, size_t n, int32_t *one_of)
 {
     int32_t next = 0;
@@ -233,9 +240,8 @@ static enum status find_ones(struct key *k, struct error *e)
     return STATUS_OK;
 }
 
-/* Takes the frames and lattices of all parts into k->rows, in the order of their numbers, and of
- * one number in that of the parts.  STATUS_INPUT for a frame in two parts, and for crystals that
- * differ. */
+/* Moves the frames and lattices of all parts to k->rows, sorted by number and, for equal numbers,
+ * by part.  STATUS_INPUT: a frame is in two parts, or the crystals differ. */
 static enum status join_parts(struct key *k, struct error *e)
 {
     size_t count, nlattices;
@@ -254,16 +260,17 @@ static enum status join_parts(struct key *k, struct error *e)
     return s;
 }
 
-/* Reflections that are read at a time, and that all files may have in memory; more only where a
- * frame and what it reaches has them. */
+/* Limits of reflections that are read at a time, and that all files together may have in memory.
+ * They are exceeded only if a frame and the frames that it reaches have more. */
 enum { READ_ROWS = 1 << 14, ALL_ROWS = 1 << 16 };
 
-/* Up to so many files stay open; of more each is opened for a block of reflections. */
+/* Maximum number of files that stay open.  If there are more, a file is opened for each block of
+ * reflections. */
 enum { FILES_OPEN = 8 };
 
 /* --- begin and end ------------------------------------------------------------- */
 
-/* What messages call all files. */
+/* Sets the name of the key for messages. */
 static enum status name_all(struct key *k, const char *const paths[], size_t npaths,
                             struct error *e)
 {
@@ -278,14 +285,15 @@ static enum status name_all(struct key *k, const char *const paths[], size_t npa
     return STATUS_OK;
 }
 
-/* What parts may differ in. */
+/* Adds properties of a part in which parts may differ. */
 static void take_part(struct key *k, const struct key_part *p)
 {
     k->tells.no_F2 |= p->tells.no_F2;
     k->tells.sent |= p->tells.sent;
     if (vec_dot(k->spindle, k->spindle) == 0.0)
         memcpy(k->spindle, p->spindle, sizeof k->spindle);
-    if (p->detector.npanels > k->detector->npanels)  // of tables, as many as they name
+    if (p->detector.npanels > k->detector->npanels)  // the number of panels of a table is that of
+                                                     // the panels that it names
         k->detector = &p->detector;
 }
 
@@ -330,7 +338,8 @@ void key_close(struct key *k)
 
 /* --- frames ---------------------------------------------------------------------- */
 
-/* Rows that HDF5 cannot find, in a master without its files, come as zeros. */
+/* Checks the rows of a frame.  If a file of a series is missing, HDF5 returns zeros for its rows.
+ */
 static enum status check_rows(const struct key *k, const struct key_frame *f, struct error *e)
 {
     for (size_t i = 0; i < f->nrows; i++) {
@@ -350,7 +359,8 @@ static enum status check_rows(const struct key *k, const struct key_frame *f, st
     return STATUS_OK;
 }
 
-/* Frees what is not wanted of files when all that is in memory has become too much. */
+/* Frees the reflections of files that are not needed now, if all reflections in memory exceed the
+ * limit. */
 static void forget(struct key *k)
 {
     size_t rows = 0;
@@ -363,7 +373,8 @@ static void forget(struct key *k)
         }
 }
 
-/* All frames of [first, last] that stand in one part follow one another there. */
+/* Reads the reflections of those frames of [first, last] that are in one part.  They are next to
+ * each other in that part. */
 static enum status reach_part(struct key *k, size_t part, size_t first, size_t last,
                               struct error *e)
 {
@@ -393,7 +404,7 @@ static enum status reach_all(struct key *k, size_t first, size_t last, struct er
     return s;
 }
 
-/* Order of the rows of a frame. */
+/* Sorts the rows of a frame by lattice and index. */
 static int compare(const struct reflection_row *r, int32_t lattice, const int32_t hkl[3])
 {
     if (r->lattice != lattice)
@@ -410,7 +421,7 @@ static int by_place(const void *a, const void *b)
     return compare(x, y->lattice, y->hkl);
 }
 
-/* The photons of both, at their centre. */
+/* Adds a row to another: sums the photons and takes the centroid of both places. */
 static void add_row(struct reflection_row *to, const struct reflection_row *more)
 {
     const double part = more->photons / (to->photons + more->photons);
@@ -425,7 +436,7 @@ static void add_row(struct reflection_row *to, const struct reflection_row *more
     to->photons += more->photons;
 }
 
-/* The number that a lattice has where lattices that are one are counted once. */
+/* Returns the number of a lattice when equal lattices are counted once. */
 static int32_t number_of(const struct key *k, size_t place, size_t lattice)
 {
     return k->one_of ? k->one_of[k->places[place].lattice + lattice] : (int32_t)lattice;
@@ -552,7 +563,8 @@ enum status key_number(const struct key *k, uint64_t number, const struct key_pa
                      k->parts[k->places[next].part].path);
 }
 
-/* How well a name fits: 2 the whole path, or its end; 1 its last part; 0 not at all. */
+/* Returns how well the name of a file matches a path: 2 if it is the whole path or ends with the
+ * path, 1 if the last parts agree, 0 if they do not. */
 static int fit(const char *file, const char *path)
 {
     const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path,
@@ -594,7 +606,7 @@ void key_a_matrix(const struct key *k, const struct nxmx_frame *f, const struct 
 {
     const double middle_deg = f->rotation_start + 0.5 * f->rotation_width;
     for (int column = 0; column < 3; column++) {
-        /* NeXus' x and y seen from the other side: the frame of the beam */
+        /* from NeXus to the coordinate system of the beam: x and y change their signs */
         double v[3] = {0.0 - l->a_matrix[column], 0.0 - l->a_matrix[3 + column],
                        l->a_matrix[6 + column]};
         if (middle_deg != 0.0)

@@ -32,12 +32,12 @@
 
 /* ==== recordings ============================================================== */
 
-/* What the frames of a recording have in common. */
+/* Properties that all frames of a recording share. */
 struct played {
     struct recording recording;
     struct experiment x;
     struct codec_expected expected;
-    double axes[9];  // rows: the frame of the beam in the lab
+    double axes[9];  // rows: axes of the coordinate system of the beam, in the laboratory frame
 };
 
 bool key_recording_is(const char *path)
@@ -139,8 +139,8 @@ static enum status read_recorded_frame(struct key_part *k, const struct played *
     return s;
 }
 
-/* Reads the frames of k->path into *k: all reflections stay in memory.  STATUS_INPUT for damaged
- * ones, and for those of recipes. */
+/* Reads the frames of k->path into *k.  All reflections stay in memory.  STATUS_INPUT: a frame is
+ * corrupt, or the recording contains recipes instead of images. */
 static enum status key_recording_read(struct key_part *k, struct error *e)
 {
     struct played p = {.recording.file = -1};
@@ -178,8 +178,8 @@ static enum status read_chunks(struct key_part *k, struct crystfel_stream *in, s
     return s;
 }
 
-/* Reads all of it into *k, where it stays.  STATUS_INPUT for streams that bragg-write and
- * bragg-serve did not make. */
+/* Reads all frames of a stream into *k, where they stay in memory.  STATUS_INPUT: the stream is not
+ * from bragg-write or bragg-serve. */
 static enum status key_stream_read(struct key_part *k, struct error *e)
 {
     struct crystfel_stream in;
@@ -202,7 +202,8 @@ static enum status key_stream_read(struct key_part *k, struct error *e)
 
 /* ==== reflection tables ======================================================= */
 
-/* Of the table of a run: what it lacks below is kept as a blank. */
+/* Maximum frame number in the table of a run.  Frames below the last one that the table does not
+ * list are stored as blanks. */
 enum { RUN_FRAMES_MAX = 1 << 24 };
 
 struct number_list {
@@ -210,7 +211,8 @@ struct number_list {
     size_t count, room;
 };
 
-/* Whether a name is that of such tables: NAME.refl, or a template as key_%04d.refl. */
+/* Returns whether a name is that of reflection tables: NAME.refl, or a template such as
+ * key_%04d.refl. */
 static bool key_tables_named(const char *path)
 {
     const size_t length = strlen(path);
@@ -225,7 +227,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The numbers of the files that are there, in their order. */
+/* Finds the numbers of all existing files of a template, in ascending order. */
 static enum status find_files(const struct template *t, struct number_list *found, struct error *e)
 {
     const char *path = input_path(t->text), *slash = path ? strrchr(path, '/') : NULL;
@@ -278,7 +280,7 @@ static enum status read_table_frame(struct key_part *k, const char *expt, const 
     return s;
 }
 
-/* A table without rows and experiments is that of a blank. */
+/* Sets *blank if a table has neither rows nor experiments, which means that its frame is blank. */
 static enum status is_blank_table(const char *refl, bool *blank, struct error *e)
 {
     struct refl t;
@@ -305,7 +307,7 @@ static enum status read_file(struct key_part *k, const struct template *t, uint6
 
 /* --- a run --------------------------------------------------------------------------- */
 
-/* The number of the frame that is read next. */
+/* Finds the number of the frame that is read next. */
 static enum status next_number(const struct dials_files *f, uint64_t *number, struct error *e)
 {
     const struct dials_entry *next = &f->entries[f->next];
@@ -333,7 +335,8 @@ static enum status read_run_frame(struct key_part *k, struct dials_files *f, str
     return s ? s : key_add_frame(k, number, a, e);
 }
 
-/* A reflection of a rotation has one row, which tells the photons of all frames that it is in. */
+/* Reads the table of a run.  A reflection of a rotation series has one row, which contains its
+ * photons in all frames that it extends over. */
 static enum status read_run(struct key_part *k, struct error *e)
 {
     char expt[TEMPLATE_PATH_MAX];
@@ -360,7 +363,7 @@ static enum status read_run(struct key_part *k, struct error *e)
     return s;
 }
 
-/* --- both ------------------------------------------------------------------------------ */
+/* --- files or run --------------------------------------------------------------------- */
 
 static enum status read_files(struct key_part *k, const struct template *t, struct error *e)
 {
@@ -372,9 +375,9 @@ static enum status read_files(struct key_part *k, const struct template *t, stru
     return s;
 }
 
-/* Reads all files of the template, or the one, into *k: all reflections stay in memory.  Frames
- * that the table of a run lacks, up to its last one, are blanks.  STATUS_INPUT for files that are
- * none, and where there are none. */
+/* Reads all files of the template, or the single file, into *k.  All reflections stay in memory.
+ * Frames below the last one that the table of a run does not list become blanks.  STATUS_INPUT: a
+ * file is not valid, there are no files, or all frames are empty. */
 static enum status key_tables_read(struct key_part *k, struct error *e)
 {
     struct template t;
@@ -390,7 +393,7 @@ static enum status key_tables_read(struct key_part *k, struct error *e)
 
 /* ==== tables of text ========================================================== */
 
-/* What is read of either table, by the names of columns. */
+/* Columns of the two kinds of tables: of reflections ("row") and of lattices ("truth"). */
 enum { FRAME, LATTICE, COMMON };
 enum { H = COMMON, K, L, PANEL, FAST, SLOW, PHOTONS, ROW_COLUMNS };
 enum { CRYSTAL = COMMON, ASTAR_X, PANEL_DEG = ASTAR_X + 9, TRUTH_COLUMNS };
@@ -408,13 +411,13 @@ struct table {
     bool of_rows;
     const char *const *names;
     int ncolumns, at[TRUTH_COLUMNS];
-    int titles;  // columns that the first line names
+    int titles;  // number of columns that the first line names
     int nwords;
     char *words[ITEMS_MAX];
-    double panels;  // most so far
+    double panels;  // largest number of panels so far
 };
 
-/* Whether a file begins as both do; false when it cannot be read. */
+/* Returns whether a file begins as both kinds of tables do; false if it cannot be read. */
 static bool key_text_is(const char *path)
 {
     return filetype_begins(path, "frame	", 6) || filetype_begins(path, "frame ", 6);
@@ -442,7 +445,7 @@ static enum status read_title(struct table *t, bool *sent, struct error *e)
     return STATUS_OK;
 }
 
-/* The items of the next_row line; false at the end. */
+/* Reads the items of the next line that is not empty.  Returns false at the end. */
 static bool next_row(struct table *t)
 {
     do {
@@ -482,9 +485,9 @@ static enum status take_number(const struct table *t, int column, bool whole, do
                       t->names[column], text, whole ? "whole " : "", min, max);
 }
 
-/* --- what they say --------------------------------------------------------------------- */
+/* --- contents ----------------------------------------------------------------------------- */
 
-/* A lattice of the truth. */
+/* Reads a lattice of a table of lattices. */
 static enum status take_lattice(const struct table *t, struct answer *a, struct error *e)
 {
     struct answer_lattice *l = answer_add_lattice(a);
@@ -498,7 +501,7 @@ static enum status take_lattice(const struct table *t, struct answer *a, struct 
     return s;
 }
 
-/* A reflection; all lattices up to its own are there. */
+/* Reads a reflection.  Adds lattices up to that of the reflection. */
 static enum status take_row(struct table *t, double lattice, struct answer *a, struct error *e)
 {
     double v[ROW_COLUMNS] = {0};
@@ -525,7 +528,7 @@ static enum status take_row(struct table *t, double lattice, struct answer *a, s
     return STATUS_OK;
 }
 
-/* The lines of a frame follow one another, their lattices in order. */
+/* Reads a line.  The lines of a frame follow each other, with their lattices in order. */
 static enum status take_line(struct key_part *k, struct table *t, struct answer *a, struct error *e)
 {
     double frame = 0.0, lattice = 0.0, degrees = 0.0;
@@ -570,7 +573,8 @@ static enum status read_lines(struct key_part *k, struct table *t, struct answer
     return s ? s : key_add_frame(k, a->frame, a, e);
 }
 
-/* Reads all of it into *k, where it stays.  STATUS_INPUT with "FILE:LINE: " for what is neither. */
+/* Reads all frames of a table into *k, where they stay in memory.  STATUS_INPUT, with "FILE:LINE:
+ * ": the file is not such a table. */
 static enum status key_text_read(struct key_part *k, struct error *e)
 {
     struct table t = {.panels = 1.0};
@@ -594,7 +598,7 @@ static enum status key_text_read(struct key_part *k, struct error *e)
 
 /* ==== any kind of key ================================================== */
 
-/* Frames of a rotation series say about what they turn. */
+/* Reads the rotation axis of an NXmx file.  Only files of a rotation series have one. */
 static enum status read_spindle(struct key_part *k, struct error *e)
 {
     struct hdf5_file file;
@@ -610,9 +614,10 @@ static enum status read_spindle(struct key_part *k, struct error *e)
     if (!s && nexus_has(&n, "/entry/sample/transformations", "omega_increment_set", path))
         s = nexus_real(&n, path, NEXUS_ANGLE, &step, e);
     hdf5_abort(&file);
-    for (int i = 0; i < 2; i++)  // NeXus' x and y seen from the other side: the frame of the beam
+    for (int i = 0; i < 2; i++)  // from NeXus to the coordinate system of the beam: x and y change
+                                 // their signs
         k->spindle[i] = 0.0 - k->spindle[i];
-    if (step * k->rows.frames->rotation_width < 0.0)  // bragg-write has inverted the axis
+    if (step * k->rows.frames->rotation_width < 0.0)  // bragg-write inverted the axis in the file
         for (int i = 0; i < 3; i++)
             k->spindle[i] = 0.0 - k->spindle[i];
     return s;

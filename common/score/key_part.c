@@ -9,7 +9,7 @@
 #include "io/nxmx/nxmx_layout.h"
 #include "io/nxmx/nxmx_read.h"
 
-enum { BLOCK_ROWS = 1 << 23 };  // that are read at a time, at most
+enum { BLOCK_ROWS = 1 << 23 };  // maximum number of rows that are read at a time
 
 static void close_file(struct key_part *k)
 {
@@ -30,7 +30,8 @@ void key_part_close(struct key_part *k)
 
 /* --- reflections ----------------------------------------------------------------- */
 
-/* Reads those of frames [first, last], and of some behind them. */
+/* Reads the reflections of frames [first, last], and of some frames after them up to `most` rows.
+ */
 static enum status read_block(struct key_part *k, size_t first, size_t last, size_t most,
                               uint64_t number, struct error *e)
 {
@@ -69,7 +70,8 @@ enum status key_part_reach(struct key_part *k, size_t first, size_t last, size_t
 {
     if (first >= k->block_frame && last < k->block_end)
         return STATUS_OK;
-    /* answers come nearly in order: a little back is likely */
+    /* answers arrive nearly in order, so that a frame slightly before this one is likely to be next
+     */
     return read_block(k, first > 8 ? first - 8 : 0, last, most, number, e);
 }
 
@@ -146,7 +148,8 @@ enum status key_add_frame(struct key_part *k, uint64_t number, const struct answ
         *l = (struct nxmx_lattice){.frame = number, .crystal = a->lattices[i].crystal};
         memcpy(l->a_matrix, a->lattices[i].a_matrix, sizeof l->a_matrix);
         for (int m = 0; m < 6; m++)
-            l->a_matrix[m] = 0.0 - l->a_matrix[m];  // from the frame of the beam to NeXus
+            l->a_matrix[m] = 0.0 - l->a_matrix[m];  // from the coordinate system of the beam to
+                                                    // NeXus
         s = add_rows(k, a, &a->lattices[i], (int32_t)i, e);
     }
     frames[r->nframes] =
@@ -193,7 +196,7 @@ enum status key_add_unknown_panels(struct key_part *k, size_t npanels, struct er
 
 /* --- the order --------------------------------------------------------------------- */
 
-/* Where all of a frame begins in what was added. */
+/* The first row and the first lattice of a frame in the order of adding. */
 struct place {
     uint64_t number;
     size_t frame, row, lattice;
@@ -221,7 +224,7 @@ static struct place *find_places(const struct nxmx_rows *r)
     return places;
 }
 
-/* Copies a frame behind those of *to. */
+/* Appends a copy of a frame to *to. */
 static void copy_frame(struct key_part *to, const struct key_part *from, const struct place *p)
 {
     struct nxmx_rows *r = &to->rows;

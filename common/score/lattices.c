@@ -10,7 +10,8 @@ static const double METRIC_TOLERANCE = 1e-4, SETTING_TOLERANCE = 0.02;
 
 /* --- matrices -------------------------------------------------------------- */
 
-/* The transposed inverse: of columns a*, b*, c* it is a, b, c.  False where there is none. */
+/* Computes the transposed inverse.  If the columns of m are a*, b*, c*, the result has columns a,
+ * b, c.  Returns false if m has no inverse. */
 static bool dual(const double m[9], double out[9])
 {
     const double determinant = mat_determinant(m);
@@ -112,7 +113,8 @@ bool lattices_cell(const double a_matrix[9], double cell[6])
     return true;
 }
 
-/* deg and, of the scalar products of edges, relative: lattices that differ by less are one. */
+/* Limits below which two lattices are equal: their angle in deg, and the relative difference of the
+ * scalar products of their edges. */
 static const double ONE_DEG = 0.01, ONE_METRIC = 0.02;
 
 bool lattices_are_one(const double a[9], const double b[9])
@@ -162,7 +164,7 @@ static void nearest_rotation(double m[9])
     }
 }
 
-/* Exact for small angles, too. */
+/* The angle of a rotation matrix.  The formula is also exact for small angles. */
 static double angle_deg(const double r[9])
 {
     double squares = 0.0;
@@ -180,7 +182,7 @@ static void vector_deg(const double r[9], double angle, double out[3])
     vec_scale(out, angle, out);
 }
 
-/* The rotation nearest to found * truth^-1; false for a flat truth. */
+/* Computes the rotation nearest to found * truth^-1.  Returns false for a flat true lattice. */
 static bool turn_between(const double truth[9], const double found[9], double r[9])
 {
     double transposed[9], inverse[9];
@@ -224,7 +226,7 @@ double lattices_setting(const double truth[9], const double found[9], double rot
     return turn_between(truth, set, rotation) ? off : INFINITY;
 }
 
-/* The setting that turns least: found = turn * truth * operator. */
+/* Finds the setting with the smallest rotation: found = turn * truth * operator. */
 bool lattices_compare(const double truth[9], const double found[9], const struct symmetry *y,
                       struct lattices_turn *turn)
 {
@@ -255,13 +257,13 @@ bool lattices_compare(const double truth[9], const double found[9], const struct
     return lattices_cell(back, turn->cell);
 }
 
-/* Of the scalar products of two edges, relative to the edges: 2.5 % of an edge, 3 deg. */
+/* Tolerance of the scalar product of two edges, relative to the edges: 2.5 % of an edge, 3 deg. */
 static const double BASES_TOLERANCE = 0.05;
 
 /* --- centrings -------------------------------------------------------------- */
 
-/* Columns are reflections that generate all those which a centring allows; the determinant is the
- * number of lattice points in the cell. */
+/* The columns of each matrix are reflections that generate all reflections which a centring allows.
+ * The determinant is the number of lattice points in the cell. */
 static const struct {
     bases_centring name;
     int allowed[9];
@@ -335,7 +337,7 @@ bool bases_keep(bases_centring centring, const int operator[9])
 
 /* --- reduction -------------------------------------------------------------- */
 
-/* A basis as whole combinations of the axes of a cell: axes * columns. */
+/* A basis made of integer combinations of the axes of a cell: vectors = axes * columns. */
 struct basis {
     double vectors[9], columns[9];
 };
@@ -351,7 +353,8 @@ static double product(const double m[9], int a, int b)
     return m[a] * m[b] + m[3 + a] * m[3 + b] + m[6 + a] * m[6 + b];
 }
 
-/* Adds multiples of the others to vector `i` where that makes it shorter. */
+/* Makes vector `i` shorter, if possible, by adding integer multiples of the two other vectors.
+ * Returns whether the vector changed. */
 static bool shorten(struct basis *b, int i)
 {
     static const double LESS = 1.0 - 1e-9;
@@ -384,8 +387,8 @@ static bool shorten(struct basis *b, int i)
     return times[0] != 0.0 || times[1] != 0.0;
 }
 
-/* Three shortest vectors of the lattice (Minkowski's conditions); false for a lattice that is none.
- */
+/* Finds the three shortest vectors of the lattice (Minkowski's conditions).  Returns false if the
+ * lattice is not valid: flat, left-handed or not finite. */
 static bool reduce(const double axes[9], bases_centring centring, struct basis *b)
 {
     enum { STEPS_MAX = 1000 };
@@ -403,7 +406,7 @@ static bool reduce(const double axes[9], bases_centring centring, struct basis *
 
 /* --- matching ---------------------------------------------------------------- */
 
-/* Changes of basis between reduced cells: items -1, 0 and 1, determinant 1. */
+/* Changes of basis between reduced cells: matrices with items -1, 0 and 1 and determinant 1. */
 struct changes {
     size_t count;
     int change[3500][9];
@@ -421,7 +424,8 @@ static const struct changes *all_changes(void)
     return &all;
 }
 
-/* found = vectors of the found basis * operator, as close to those of the true one as can be. */
+/* Finds the change of basis `best` for which found->vectors * best is rotated least from the true
+ * basis.  The metrics must agree to BASES_TOLERANCE.  Returns false if there is no such change. */
 static bool match_reduced(const struct basis *truth, const struct basis *found, double best[9],
                           double *angle_deg)
 {
@@ -472,7 +476,8 @@ bool bases_match(const double truth[9], bases_centring truth_centring, const dou
                  bases_centring found_centring, struct bases_match *m)
 {
     m->angle_deg = INFINITY;
-    /* Where both are known to be centred, equal cells may be of different lattices: twins of R. */
+    /* If both cells are known to be centred, equal cells may belong to different lattices, such as
+     * twins of R.  Then the cells are compared only with their centrings. */
     if (!is_centred(truth_centring) || !is_centred(found_centring))
         match_cells(truth, 'P', found, 'P', m);
     if (is_centred(truth_centring) || is_centred(found_centring))

@@ -25,7 +25,7 @@ static void pause_briefly(void)
     (void)nanosleep(&t, NULL);
 }
 
-/* Opens a file that is there, or will be soon. */
+/* Opens a file that exists or, if the file is followed, will exist soon. */
 static FILE *wait_for_file(const char *path, const struct follow *follow)
 {
     const uint64_t since_ns = clock_ns();
@@ -37,7 +37,8 @@ static FILE *wait_for_file(const char *path, const struct follow *follow)
     return in;
 }
 
-/* Puts what comes next, up to the end of the line, at `at`; false at the end of the file. */
+/* Reads the next bytes, up to the end of the line, to `at`.  Returns false at the end of the file.
+ */
 static bool wait_for_bytes(struct lines *l, char *at, int room)
 {
     if (fgets(at, room, l->in))
@@ -54,7 +55,8 @@ static bool wait_for_bytes(struct lines *l, char *at, int room)
 
 /* --- lines ------------------------------------------------------------------- */
 
-/* Tells what a file is that is of another type; pipes tell by their first line alone. */
+/* Reports an error that names the type of the file if the file is of another type.  The type of a
+ * pipe is not checked here, because only its first line shows it. */
 static enum status check_type(struct lines *l, enum filetype wanted, struct error *e)
 {
     struct stat st;

@@ -1,7 +1,9 @@
 /*
- * Compares merged intensities with the F^2 of the answer key, reflection by reflection: fills in
- * the equivalents and Friedel mates of the key where its F^2 allow that, pairs both, fits a scale
- * and a B factor, and tests whether the merged set has the symmetry, setting and hand of the key.
+ * Compares merged intensities with the F^2 of the answer key, reflection by reflection:
+ *
+ *   1. completes the equivalents and Friedel mates of the key where its F^2 allow that,
+ *   2. pairs both sets, and fits a scale and a B factor,
+ *   3. tests whether the merged set has the symmetry, setting and hand of the key.
  */
 #include "score/merged.h"
 
@@ -17,18 +19,19 @@
 #include "score/lattices.h"
 #include "score/statistics.h"
 
-enum { BOTH_FEW = 20 };  // fewer tell nothing about symmetry
+enum { BOTH_FEW = 20 };  // fewer reflections are not enough to judge the symmetry
 
-/* A reflection that both have, without its equivalents and its Friedel mate. */
+/* A reflection that is in both sets.  Equivalents and Friedel mates are counted once. */
 struct merged_pair {
     double truth, measured, s2;  // F^2, I, and 1 / (2 d)^2 in 1/A^2
 };
 
 struct merged_table {
-    struct hkl_table truth, measured;  // F^2, I; NaN: not there
-    struct hkl_table mates;            // I, where these stand apart from a mean; may be empty
-    struct symmetry y;                 // what the cell allows
-    const double *a_matrix;            // borrowed: of a lattice of the key
+    struct hkl_table truth, measured;  // F^2 and I; NaN: missing
+    struct hkl_table mates;            // I of separate Friedel mates, if the file has them besides
+                                       // a mean; may be empty
+    struct symmetry y;                 // rotations that the cell allows
+    const double *a_matrix;            // borrowed: from a lattice of the key
     struct merged_pair *pairs;         // owned
     size_t n, room;
 };
@@ -45,7 +48,7 @@ static void both_free(struct merged_table *b)
 
 /* --- equivalents ------------------------------------------------------------------------ */
 
-/* The value of these indices; NaN where there is none. */
+/* Returns the value at these indices; NaN if there is none. */
 static double both_value(const struct hkl_table *t, const int hkl[3])
 {
     const double *at = hkl_find(t, hkl);
@@ -58,7 +61,7 @@ static void opposite(const int hkl[3], int out[3])
         out[i] = -hkl[i];
 }
 
-/* The same or, where there is none, that of their Friedel mate. */
+/* Returns the value at these indices or, if there is none, that of the Friedel mate. */
 static double both_either(const struct hkl_table *t, const int hkl[3])
 {
     int mate[3];
@@ -67,7 +70,8 @@ static double both_either(const struct hkl_table *t, const int hkl[3])
     return isnan(here) ? both_value(t, mate) : here;
 }
 
-/* The mean with the Friedel mate, where both are there. */
+/* Returns the mean of the values of a reflection and its Friedel mate.  If one is missing, the
+ * other is the result. */
 static double mean_at(const struct hkl_table *t, const int hkl[3])
 {
     int mate[3];
@@ -87,7 +91,8 @@ static bool is_second_mate(const int hkl[3])
     return (hkl[0] ? hkl[0] : hkl[1] ? hkl[1] : hkl[2]) < 0;
 }
 
-/* 0: the same or its Friedel mate; below 0: `a`, or its mate, comes first. */
+/* Compares two indices.  Returns 0 if they are equal or Friedel mates, and less than 0 if `a` or
+ * its mate comes first. */
 static int both_order(const int a[3], const int b[3])
 {
     const int sign_a = is_second_mate(a) ? -1 : 1, sign_b = is_second_mate(b) ? -1 : 1;
@@ -102,7 +107,7 @@ static bool both_same(double a, double b, double tolerance)
     return fabs(a - b) <= tolerance * fmax(fabs(a), fabs(b));
 }
 
-/* Calls `visit` with all indices that the truth has a value of, until it says false. */
+/* Calls `visit` for each index that has a value in the truth, until `visit` returns false. */
 static bool both_each(const struct merged_table *b, bool (*visit)(const int hkl[3], void *of),
                       void *of)
 {
@@ -120,8 +125,8 @@ static bool both_each(const struct merged_table *b, bool (*visit)(const int hkl[
     return good;
 }
 
-/* Whether an equivalent of these indices that comes before them says the same of the truth and in
- * `t`. */
+/* Returns whether a symmetry equivalent comes before these indices and has the same value in the
+ * truth and in `t`. */
 static bool is_again(const struct merged_table *b, const struct hkl_table *t, const int hkl[3])
 {
     for (size_t o = 0; o < b->y.count; o++) {
@@ -161,8 +166,8 @@ static bool add_pair(const int hkl[3], void *of)
     return true;
 }
 
-/* Fills in the pairs.  Of Friedel mates that differ it takes the mean.  False when memory is out.
- */
+/* Finds the pairs.  If Friedel mates differ, their mean is used.  Returns false if there is no
+ * memory. */
 static bool both_pairs(struct merged_table *b)
 {
     return both_each(b, add_pair, b);
@@ -170,12 +175,12 @@ static bool both_pairs(struct merged_table *b)
 
 /* --- Friedel mates --------------------------------------------------------------------------- */
 
-/* What one visit needs. */
+/* Arguments of add_mates. */
 struct mates {
     const struct merged_table *b;
     const struct hkl_table *measured;
     double scale, B_A2;
-    bool apart;  // some that were measured differ
+    bool apart;  // at least one measured difference is not 0
     struct merged_mates *m;
 };
 
@@ -197,7 +202,7 @@ static bool add_mates(const int hkl[3], void *of)
     return true;
 }
 
-/* The differences of Friedel mates, with the scale and B of `struct merged`. */
+/* Compares the differences of Friedel mates.  `scale` and `B_A2` are those of `struct merged`. */
 static void both_mates(const struct merged_table *b, double scale, double B_A2,
                        struct merged_mates *m)
 {
@@ -210,8 +215,8 @@ static void both_mates(const struct merged_table *b, double scale, double B_A2,
 
 /* ==== F^2 of the key ========================================================== */
 
-/* All F^2 that the key's reflections name: the box, which holds their mates, too, then what is in
- * it. */
+/* Reads all F^2 that reflections of the key have.  The first pass finds the range of indices, which
+ * includes the Friedel mates, and the second pass fills in the values. */
 static enum status read_truth(struct key *k, struct hkl_table *t, struct error *e)
 {
     int min[3], max[3] = {-1, -1, -1};
@@ -236,11 +241,11 @@ static enum status read_truth(struct key *k, struct hkl_table *t, struct error *
     return s;
 }
 
-/* What an operator, NULL for Friedel's law, does to the truth. */
+/* How an operator acts on the truth. operator = NULL: Friedel's law. */
 struct relation {
     struct merged_table *b;
     const int *operator;
-    size_t n, differ;  // of reflections that both have
+    size_t n, differ;  // related reflections that both have a value, and those of them that differ
 };
 
 static void related(const struct relation *x, const int hkl[3], int out[3])
@@ -273,8 +278,9 @@ static bool fill_equivalent(const int hkl[3], void *of)
     return true;
 }
 
-/* All F^2 that the key's reflections name, and by Friedel's law, unless the key shows that it does
- * not hold, and by the symmetry of these F^2 their equivalents. */
+/* Reads all F^2 of the key and completes them.  Friedel mates are added by Friedel's law unless the
+ * key shows that it does not hold.  Equivalents are added for each operator of the cell under which
+ * the F^2 are symmetric. */
 static enum status both_truth(struct merged_table *b, struct key *k, struct error *e)
 {
     const enum status s = read_truth(k, &b->truth, e);
@@ -295,12 +301,12 @@ static enum status both_truth(struct merged_table *b, struct key *k, struct erro
 
 /* ==== symmetry and setting ==================================================== */
 
-/* What an operator of the cell does to both. */
+/* How an operator of the cell acts on the truth and on the measured set. */
 struct effect {
     const struct merged_table *b;
     const int *operator;
-    size_t n, measured_same, truth_differ;  // of pairs that both have
-    struct agreement turned, straight;      // truth against what is measured
+    size_t n, measured_same, truth_differ;  // pairs that are in both sets
+    struct agreement turned, straight;      // truth against measured values
 };
 
 static bool add_effect(const int hkl[3], void *of)
@@ -323,7 +329,7 @@ static bool add_effect(const int hkl[3], void *of)
     return true;
 }
 
-/* "k,h,-l" */
+/* Writes an operator as "k,h,-l". */
 static void write_operator(const int operator[9], char text[40])
 {
     size_t n = 0;
@@ -340,8 +346,8 @@ static void write_operator(const int operator[9], char text[40])
     text[n] = 0;
 }
 
-/* Says in `note`, of `size` bytes, the first thing that is wrong with the symmetry of what was
- * measured; the others follow from it. */
+/* Writes the first problem of the symmetry of the measured set to `note`, which has `size` bytes.
+ * Further problems follow from the first one. */
 static void both_symmetry(const struct merged_table *b, char *note, size_t size)
 {
     for (size_t o = 0; o < b->y.count && !note[0]; o++) {
@@ -391,9 +397,10 @@ static enum status read_mtz(const char *path, const double truth[6], struct merg
     return STATUS_OK;
 }
 
-/* --- scale and figures ------------------------------------------------------------------- */
+/* --- scale and metrics ------------------------------------------------------------------- */
 
-/* Logarithms of those above 0 begin, weighted by F^2; Gauss-Newton's steps on I end. */
+/* Fits scale and B.  The start is a fit to the logarithms of positive values, weighted by F^2.
+ * Gauss-Newton steps on I follow. */
 static void fit(struct merged *m, const struct merged_table *b)
 {
     double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0;

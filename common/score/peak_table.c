@@ -7,12 +7,13 @@
 #include "base/text.h"
 #include "score/lines.h"
 
-enum { UNTITLED = 4 };  // columns without a title
+enum { UNTITLED = 4 };  // number of columns if there is no title line
 enum { FRAME, PANEL, FAST, SLOW, INTENSITY, HIT, TIME, SCORE, DAMAGED };
 static const char *const names[PEAK_COLUMNS] = {"frame", "panel",  "fast",  "slow",   "intensity",
                                                 "hit",   "time_s", "score", "damaged"};
 
-/* Columns of other names belong to others; those of a name in capitals, or twice, do not. */
+/* Checks the names of columns.  Unknown columns are allowed, because they belong to other programs.
+ * A name that occurs twice, or a known name in capitals, is an error. */
 static enum status check_title(const struct peak_table *t, char *const words[], int n,
                                struct error *e)
 {
@@ -29,7 +30,7 @@ static enum status check_title(const struct peak_table *t, char *const words[], 
     return STATUS_OK;
 }
 
-/* The next line that is not empty. */
+/* Reads the next line that is not empty.  Returns false at the end. */
 static bool next_line(struct peak_table *t)
 {
     while (!t->waiting && lines_next(&t->lines))
@@ -71,13 +72,13 @@ enum status peak_table_open(struct peak_table *t, const char *path, const struct
     return s ? s : read_title(t, e);
 }
 
-/* Whether there is such a column, with something in it. */
+/* Returns whether the column exists and the line has a value in it. */
 static bool has(const struct peak_table *t, char *const words[], int column)
 {
     return t->at[column] >= 0 && strcmp(words[t->at[column]], "-") != 0;
 }
 
-/* A number in [min, max]; *value stays where the column is not there. */
+/* Reads a number in [min, max].  *value stays unchanged if the column is missing. */
 static enum status take(const struct peak_table *t, char *const words[], int column, bool whole,
                         double min, double max, double *value, struct error *e)
 {
@@ -121,7 +122,7 @@ static enum status take_line(struct peak_table *t, char *const words[], struct a
     return STATUS_OK;
 }
 
-/* The number of the frame that the line is about. */
+/* Reads the frame number of the line. */
 static enum status read_frame(const struct peak_table *t, uint64_t *frame, struct error *e)
 {
     const char *text = t->lines.line, *end;
@@ -163,7 +164,7 @@ enum status peak_table_next(struct peak_table *t, struct answer *a, bool *more, 
                            t->columns);
         s = s ? s : take_line(t, words, a, e);
         if (t->at[FAST] < 0)
-            return s;  // without places a line is an answer
+            return s;  // without columns of places, each line is an answer
     }
     if (!s && (t->lines.half_line || ferror(t->lines.in)))
         s = lines_end_early(&t->lines, "a line", e);

@@ -1,6 +1,6 @@
 /*
- * The score as one page of HTML: a table of all figures, plots with words below them, and pictures
- * of the worst frames with the spots that are there and those that were found.
+ * Writes the score as a single page of HTML: a table of all metrics, plots with explanations, and
+ * pictures of the worst frames with their true and found spots.
  */
 #include "score/score.h"
 
@@ -14,7 +14,7 @@
 #include "page/document.h"
 #include "page/plot.h"
 
-/* --- table of figures ----------------------------------------------------------- */
+/* --- table of metrics ----------------------------------------------------------- */
 
 static const struct {
     const char *name, *title, *text;
@@ -68,7 +68,7 @@ static const struct {
 
 enum { GROUPS = sizeof groups / sizeof *groups };
 
-/* The length of the name's part before the first dot. */
+/* Returns the length of the part of a name before the first dot. */
 static size_t top_of(const char *name)
 {
     return strcspn(name, ".");
@@ -124,7 +124,7 @@ static void begin_card(FILE *out, const char *name)
     }
 }
 
-/* Figures by bins are shown as plots. */
+/* Writes the tables of metrics.  Metrics by bins are shown as plots instead. */
 static void write_figures(FILE *out, const struct figures *f)
 {
     const char *last = NULL;
@@ -163,7 +163,8 @@ static void nothing(FILE *out, const char *title, const char *why)
     end(out, why);
 }
 
-/* Bins of photons that are in use: [2^*first, 2^(*last + 1)); false: none. */
+/* Finds the bins of photons that are in use: [2^*first, 2^(*last + 1)).  Returns false if there are
+ * none. */
 static bool bins_in_use(const size_t n[SCORE_BINS], int *first, int *last)
 {
     *first = SCORE_BINS;
@@ -340,7 +341,8 @@ static void chi2(FILE *out, const struct score *s)
         "line, 1, the sigmas say how wrong the intensities are; above, they promise too much.");
 }
 
-/* A curve, from "all are taken" to "none is"; false: there is none. */
+/* Draws a curve, from "all are accepted" to "none is accepted".  Returns false if there is no
+ * curve. */
 static bool curve(FILE *out, const char *name, struct roc *r, const struct plot_axis *x,
                   const struct plot_axis *y)
 {
@@ -407,7 +409,8 @@ enum { PICTURE_EDGE = 400 };
 
 /* --- image ------------------------------------------------------------------------ */
 
-/* The pixels of a panel of an image that holds panels of this size one after the other. */
+/* Finds the pixels of a panel in an image that contains panels of equal size one after the other.
+ * Returns false if the image does not match the panels. */
 static bool cut_panel(const struct image *image, const struct geom_panel *panels, size_t npanels,
                       int32_t panel, struct image *part)
 {
@@ -447,7 +450,7 @@ static enum status write_png(FILE *out, const struct image *part, const struct p
     return good || s ? s : error_memory(e, "a picture");
 }
 
-/* Of a key without images the spots are all there is. */
+/* Writes the image of a panel.  If the key has no images, only the spots are shown. */
 static enum status write_image(FILE *out, const struct key *k, const struct shown_frame *f,
                                int32_t panel, struct error *e)
 {
@@ -474,7 +477,8 @@ static enum status write_image(FILE *out, const struct key *k, const struct show
 
 static const char *const names[SHOWN_KINDS] = {"right", "missed", "wrong"};
 
-/* A circle, a square, or a cross of this radius. */
+/* Writes the mark of a spot with this radius: a circle if right, a square if missed, a cross if
+ * wrong. */
 static void write_mark(FILE *out, enum shown_kind kind, double x, double y, double r)
 {
     if (kind == SHOWN_RIGHT)
@@ -500,7 +504,7 @@ static void write_marks(FILE *out, const struct shown_frame *f, int32_t panel, d
     }
 }
 
-/* The panel with most faults, and how many. */
+/* Returns the panel with most faults. */
 static int32_t worst_panel(const struct shown_frame *f, size_t npanels)
 {
     size_t most = 0;

@@ -26,7 +26,8 @@ static void put(struct shown_frame *f, enum shown_kind kind, int32_t panel, doub
         f->marks[f->nmarks++] = (struct shown_mark){kind, panel, fast, slow};
 }
 
-/* Faults come first: they are what remains of too many marks. */
+/* Marks the spots of a frame.  Faults come first, so that they remain if there are too many marks.
+ */
 static bool mark(struct shown_frame *f, const struct shown_judged *j)
 {
     const struct answer *a = j->answer;

@@ -21,7 +21,8 @@ static bool ends_with(const char *path, const char *ending)
     return length > n && strcmp(path + length - n, ending) == 0;
 }
 
-/* The same name with another ending of five characters; NULL when memory is out. */
+/* Returns the same name with another extension of five characters, which the caller must free.
+ * Returns NULL if there is no memory. */
 static char *sibling(const char *path, const char *ending)
 {
     char *name = strdup(path);
@@ -44,7 +45,7 @@ static bool is_named(const char *const paths[], size_t npaths, const char *path)
     return false;
 }
 
-/* The list that a table goes with. */
+/* Finds the experiment list of a table. */
 static enum status pair_table(const char *path, const char *last, struct results_files *files,
                               struct error *e)
 {
@@ -193,7 +194,8 @@ static int by_path(const void *a, const void *b)
                   ((const struct results_folder_file *)b)->path);
 }
 
-/* Of a file as it is now; 0: it is not there. */
+/* Returns a hash of the present size and modification time of a file, continued from `hash`.
+ * Returns 0 if the file does not exist. */
 static uint64_t stamp_of(uint64_t hash, const char *path)
 {
     struct stat st;
@@ -219,7 +221,7 @@ static enum status add_file(struct results_folder *f, const char *path, struct e
     return STATUS_OK;
 }
 
-/* Puts in what is new. */
+/* Adds new files of the folder to the list. */
 static enum status find_new(struct results_folder *f, struct error *e)
 {
     const size_t known = f->count;
@@ -262,7 +264,8 @@ static bool is_ready(const struct results_folder *f, const struct results_folder
     return !file->taken && file->stamp && settled;
 }
 
-/* Finds what is new and what has changed; all that is ready then is given one by one. */
+/* Scans the folder for new and changed files.  The files that are ready then are offered one by
+ * one. */
 static enum status look(struct results_folder *f, struct error *e)
 {
     const enum status s = find_new(f, e);
@@ -277,7 +280,7 @@ static enum status look(struct results_folder *f, struct error *e)
 
 /* --- giving ------------------------------------------------------------------------- */
 
-/* The next that was ready at the last look; NULL: none. */
+/* Returns the next file that was ready at the latest scan; NULL: none. */
 static struct results_folder_file *next_ready(struct results_folder *f)
 {
     while (f->next < f->count) {
@@ -300,7 +303,7 @@ static enum status check_end(const struct results_folder *f, struct error *e)
     return STATUS_OK;
 }
 
-/* False when nothing is waited for any more. */
+/* Waits a short time for new files.  Returns false if the wait is over. */
 static bool wait(struct results_folder *f)
 {
     const struct timespec pause = {.tv_nsec = (long)LOOK_NS};

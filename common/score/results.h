@@ -1,4 +1,5 @@
-/* What an analysis wrote, in any of the formats that are read, frame by frame. */
+/* Reads the results of an analysis frame by frame, in any of the supported formats, and watches a
+ * folder for new result files. */
 #ifndef BRAGG_SCORE_RESULTS_H
 #define BRAGG_SCORE_RESULTS_H
 
@@ -15,17 +16,19 @@
 
 enum results_kind { RESULTS_STREAM, RESULTS_DIALS, RESULTS_PEAKS };
 
-/* A result: `path`, and for a table of DIALS its experiments.  Both are borrowed, but for the one
- * that `made` is. */
+/* The files of a result: `path` and, for a table of DIALS, its experiment list `expt`.  Both are
+ * borrowed.  `made` is the one of both that results_pair allocated, or NULL. */
 struct results_files {
     const char *path, *expt;
     char *made;
 };
 
-/* The files of each result among `npaths` names.  A table (.refl) goes with the list (.expt) of the
- * same name, or else with the last one named before it; a list alone with the table of the same
- * name.  Fills files[npaths + 1], of which *count are used and freed by results_unpair, also after
- * an error.  STATUS_INPUT for tables and lists that are alone. */
+/* Groups `npaths` file names into results.  A table (.refl) goes with the list (.expt) of the same
+ * name or, if there is none, with the last list named before it.  A list alone goes with the table
+ * of the same name.
+ *
+ * Fills files[npaths + 1] and sets *count to the number of results.  The caller must call
+ * results_unpair, also after an error.  STATUS_INPUT: a table or a list has no partner. */
 enum status results_pair(const char *const paths[], size_t npaths, struct results_files files[],
                          size_t *count, struct error *e);
 void results_unpair(struct results_files files[], size_t count);
@@ -38,55 +41,58 @@ struct results {
     struct peak_table peaks;
 };
 
-/* STATUS_INPUT for files that are none; results_close frees *r, also after an error.  `follow`: see
- * crystfel_stream_open. */
+/* Opens the files of a result.  `follow`: see lines.h.  The caller must call results_close, also
+ * after an error.  STATUS_INPUT: a file is not a result. */
 enum status results_open(struct results *r, const struct results_files *files,
                          const struct follow *follow, struct error *e);
 
-/* Reads what is said about the next frame; *more is false at the end. */
+/* Reads the answer to the next frame into *a.  Sets *more to false at the end. */
 enum status results_next(struct results *r, struct answer *a, bool *more, struct error *e);
 
-/* Panels of the analysis's detector in the frame of the beam, once there was an answer; NULL where
- * it says nothing about it. */
+/* Returns the panels of the detector model of the analysis, in the coordinate system of the beam,
+ * and sets *count.  Valid after the first answer.  Returns NULL if the results contain no detector.
+ */
 const struct geom_panel *results_panels(const struct results *r, size_t *count);
 
-/* Whether it is of a rotation series as a whole. */
+/* Returns whether the result is of a rotation series as a whole. */
 bool results_of_rotation(const struct results *r);
 
 void results_close(struct results *r);
 
-/* --- a folder into which an analysis writes what it finds ------------------------------- */
+/* --- a folder of results ---------------------------------------------------------------- */
 
-/* A file; a table of DIALS stands for its list, too. */
+/* A result file.  A table of DIALS and its list are one item. */
 struct results_folder_file {
-    char *path, *expt;  // owned; expt: NULL for others than tables
-    uint64_t stamp;     // of sizes and times; 0: the list is not there
-    uint64_t since_ns;  // when the stamp was seen first
+    char *path, *expt;  // owned; expt: NULL if the file is not a table of DIALS
+    uint64_t stamp;     // hash of file sizes and modification times; 0: a file, such as the list,
+                        // is missing
+    uint64_t since_ns;  // when `stamp` was first seen
     bool taken;
 };
 
 struct results_folder {
     const char *path;                   // borrowed
-    const struct follow *follow;        // borrowed; NULL: all files are there
-    struct results_folder_file *files;  // owned, by their names
+    const struct follow *follow;        // borrowed; NULL: all files are complete
+    struct results_folder_file *files;  // owned: sorted by name
     size_t count, room;
-    uint64_t looked_ns;   // the last look at all of them, 0: there was none
-    size_t next;          // the first one that has not been offered since
-    uint64_t changed_ns;  // when a file came, or grew
-    bool ending;          // nothing more is waited for
+    uint64_t looked_ns;   // time of the latest scan of the folder; 0: none
+    size_t next;          // first file that has not been offered since that scan
+    uint64_t changed_ns;  // when a file was last created or changed
+    bool ending;          // the wait for more files is over
 };
 
-/* Whether a path is that of a folder. */
+/* Returns whether a path is a folder. */
 bool results_folder_is(const char *path);
 
-/* `follow`: see lines.h.  Followed by results_folder_close. */
+/* Starts to read a folder.  `follow`: see lines.h.  The caller must call results_folder_close. */
 void results_folder_open(struct results_folder *f, const char *path, const struct follow *follow);
 
-/* The next result, in the order of names: .refl with the .expt of the same name, .tsv, .txt and
- * .stream.  A file that may be growing is waited for until it has not changed for a second; streams
- * come last, when nothing else does.  *more is false at the end; *files lasts until
- * results_folder_close. STATUS_INPUT for a folder without results, and for tables without their
- * list. */
+/* Finds the next result, in the order of names: .refl with the .expt of the same name, .tsv, .txt
+ * and .stream.  If the folder is followed, a file is used once it has not changed for a second.
+ * Streams come last, when no other files arrive.
+ *
+ * Sets *more to false at the end.  *files is valid until results_folder_close.  STATUS_INPUT: the
+ * folder has no results, or a table has no list. */
 enum status results_folder_next(struct results_folder *f, struct results_files *files, bool *more,
                                 struct error *e);
 

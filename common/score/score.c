@@ -1,4 +1,5 @@
-/* The end of all answers: whether they are of this key at all. */
+/* Compares answers with the answer key, frame by frame: hits, spots, and the detector model.
+ * score_close checks whether the results belong to this key at all. */
 #include "score/score.h"
 
 #include <inttypes.h>
@@ -10,15 +11,16 @@
 #include "base/alloc.h"
 #include "base/units.h"
 
-/* Photons of spots whose places are compared. */
+/* Spots with more photons than this are used for the mean offset. */
 static const double PLACED_PHOTONS = 100.0;
 
 /* --- begin and end ------------------------------------------------------------ */
 
-/* Frames of the key whose reflections are looked at. */
+/* Maximum number of frames whose reflections are used to find the centring. */
 enum { FRAMES_LOOKED = 50 };
 
-/* The centring that the reflections of each crystal meet, or that of the group. */
+/* Finds the centring of each crystal from its reflections.  If it cannot be found, it is that of
+ * the group. */
 static enum status find_centrings(struct score *s, struct error *e)
 {
     struct bases_count *counts = mem_array(s->ncrystals, sizeof *counts);
@@ -38,7 +40,7 @@ static enum status find_centrings(struct score *s, struct error *e)
     return status;
 }
 
-/* Leaves the rotations that a centred lattice has. */
+/* Keeps only the rotations that are compatible with the centring. */
 static void keep_centring(bases_centring centring, struct symmetry *y)
 {
     size_t kept = 0;
@@ -48,7 +50,8 @@ static void keep_centring(bases_centring centring, struct symmetry *y)
     y->count = kept;
 }
 
-/* What the cell of each crystal allows, or the group; the first lattice stands for its crystal. */
+/* Finds the rotations that the cell of each crystal allows, or those of the group.  The cell of a
+ * crystal is that of its first lattice. */
 static enum status find_rotations(struct score *s, struct error *e)
 {
     const struct nxmx_rows *rows = &s->key->rows;
@@ -124,7 +127,8 @@ void score_end(struct score *s)
 
 /* --- which frame ----------------------------------------------------------------- */
 
-/* STATUS_INPUT with "PATH:LINE: ", or "PATH: " for answers that stand in no one place. */
+/* Returns STATUS_INPUT.  The message begins with "PATH:LINE: ", or with "PATH: " for an answer that
+ * is not in one place of its file. */
 __attribute__((format(printf, 4, 5))) static enum status
 refuse(const struct answer *a, const char *path, struct error *e, const char *format, ...)
 {
@@ -191,7 +195,8 @@ static enum status check_panels(const struct answer *a, const struct detectors *
     return STATUS_OK;
 }
 
-/* The axis may be inverted: DIALS has rotations forwards only. */
+/* Checks that the images of the answer rotate by the same angle as the frame.  Signs are ignored,
+ * because DIALS inverts the axis so that rotations are positive. */
 static enum status check_width(const struct answer *a, const struct key_frame *f, const char *path,
                                struct error *e)
 {
@@ -208,8 +213,8 @@ static enum status check_width(const struct answer *a, const struct key_frame *f
 
 /* --- hits and spots ----------------------------------------------------------------- */
 
-/* Counts lattices by their strong reflections; whether one has enough of them.  Where nothing is
- * known of these, each lattice has. */
+/* Counts lattices by their number of strong reflections.  Returns whether the frame is a hit: one
+ * lattice has enough of them.  If the key has no reflections, each lattice makes a hit. */
 static bool is_hit(struct score *s, const struct key_frame *f)
 {
     bool hit = s->key->tells.no_rows && f->frame->lattices;
@@ -257,7 +262,8 @@ static enum status take_pair(struct score *s, const struct reflection_row *r,
                : error_memory(e, "the places of spots");
 }
 
-/* That a place anywhere on the detector is that of a reflection. */
+/* Returns the probability that a random place on the detector is within the radius of a given spot.
+ */
 static double chance_of(const struct nxmx_geometry *detector)
 {
     double pixels = 0.0;
@@ -292,11 +298,11 @@ static enum status take_spots(struct score *s, const struct key_frame *f, const 
     return status;
 }
 
-/* From the two models alone. */
+/* Compares the geometry of the key with that of the analysis.  Found spots are not used. */
 static enum status take_geometry(struct score *s, const struct key_frame *f, const struct answer *a,
                                  const struct detectors *d, struct error *e)
 {
-    /* from NeXus to the frame of the beam */
+    /* from NeXus to the coordinate system of the beam */
     const double *nexus_m = f->frame->shift_m;
     const double true_m[3] = {-nexus_m[0], -nexus_m[1], nexus_m[2]};
     const double wavelength_A = f->frame->wavelength;
@@ -315,7 +321,8 @@ static enum status take_geometry(struct score *s, const struct key_frame *f, con
     return STATUS_OK;
 }
 
-/* Of a frame whose spots were matched; `right`: lattices that were right before it. */
+/* Passes a frame whose spots were matched to the report.  `right`: number of right lattices before
+ * this frame. */
 static enum status show(struct score *s, const struct key_frame *f, const struct answer *a,
                         const struct detectors *d, size_t right, struct error *e)
 {
@@ -332,7 +339,8 @@ static enum status show(struct score *s, const struct key_frame *f, const struct
     return shown_judge(s->shown, &judged) ? STATUS_OK : error_memory(e, "the worst frames");
 }
 
-/* How far the reflections of an answer reach over other frames. */
+/* Returns the number of frames before or after this one that the reflections of an answer extend
+ * over. */
 static size_t reach_of(const struct answer *a)
 {
     int32_t reach = 0;
@@ -390,7 +398,7 @@ enum status score_take(struct score *s, struct answer *a, const struct detectors
                : show(s, &f, a, d, right, e);
 }
 
-/* Frames without an answer: nothing was found there. */
+/* Counts frames without an answer as frames in which nothing was found. */
 static enum status take_silence(struct score *s, struct error *e)
 {
     enum status status = STATUS_OK;
@@ -417,7 +425,8 @@ static enum status refuse_cell(const struct score *s, struct error *e)
                      truth[2]);
 }
 
-/* Something was found in frames with reflections, and none of it is true. */
+/* Returns whether the analysis found something in frames with reflections, but nothing of it is
+ * true. */
 static bool nothing_in_common(const struct score *s)
 {
     const struct key *k = s->key;

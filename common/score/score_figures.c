@@ -1,13 +1,14 @@
-/* The figures of a score, each with how many numbers it is made of. */
+/* Computes the metrics of a score, each with the number of items that it is made from. */
 #include <math.h>
 
 #include "base/units.h"
 #include "score/score.h"
 
-/* px: beyond it an offset is said in words. */
+/* px: a larger offset is reported in a note */
 static const double OFFSET_TOLD_PX = 0.2;
 
-/* So many standard deviations more than by chance are not by chance. */
+/* Found spots are better than random if they exceed the random number by this number of standard
+ * deviations. */
 static const double CHANCE_SIGMAS = 3.0;
 
 enum { GROUP_NAME = 48 };
@@ -30,13 +31,14 @@ static void add_count(struct figures *f, const char *group, const char *name, si
     add(f, group, name, (double)count, NULL);
 }
 
-/* Why a figure is absent: what the key does not tell comes first. */
+/* Returns why a metric is absent: a reason in the key comes first. */
 static const char *because(const char *key, const char *why)
 {
     return key ? key : why;
 }
 
-/* A count that the key must know something for. */
+/* Adds a count that is absent if the key has no data for it; `unknown` is the reason, NULL: none.
+ */
 static void add_known(struct figures *f, const char *group, const char *name, size_t count,
                       const char *unknown)
 {
@@ -93,7 +95,7 @@ static void add_spots(struct score *s, struct figures *f)
     }
 }
 
-/* "half a pixel off", told in words. */
+/* Adds a note about an offset, such as "half a pixel off". */
 static void tell_offset(struct figures *f, const char *what, const char *axis, double px)
 {
     if (!(fabs(px) > OFFSET_TOLD_PX))
@@ -119,18 +121,20 @@ static void add_offset(struct offsets *o, struct figures *f, const char *name, c
     tell_offset(f, what, "slow", mean_value(&o->slow));
 }
 
-/* --- what is radial, or goes round the beam ------------------------------------- */
+/* --- radial and tangential offsets ---------------------------------------------- */
 
-/* Relative: edges of found cells that differ by less are all off by the same factor. */
+/* Relative tolerance: edges of found cells whose errors agree to this value have a common factor.
+ */
 static const double SAME_FACTOR = 1e-3;
 
-/* Whether a factor on all distances from the beam centre moves spots by as much as is said. */
+/* Returns whether a factor on all distances from the beam centre moves spots far enough to be
+ * reported. */
 static bool is_told(double factor, const struct alignment_off *off)
 {
     return fabs(factor) * off->radius_px > OFFSET_TOLD_PX;
 }
 
-/* The factor by which all edges of found cells are too long; NaN: there is no common one. */
+/* Returns the relative error that all edges of found cells share; NaN if they differ. */
 static double common_factor(const struct score *s)
 {
     const double a = mean_value(&s->cell_error[0]);
@@ -140,7 +144,8 @@ static double common_factor(const struct score *s)
     return a;
 }
 
-/* Positions give the product of wavelength, distance and 1 / edge: two of them must be known. */
+/* Adds a note about the cell.  Positions determine only the product of wavelength, distance and 1 /
+ * edge.  Two of them must be known to find the third. */
 static void tell_cell(const struct score *s, struct figures *f, const struct alignment_off *off)
 {
     const double cell = common_factor(s), wavelength = mean_value(&s->wavelength_error),

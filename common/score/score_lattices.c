@@ -1,4 +1,4 @@
-/* Found lattices and their reflections. */
+/* Compares the found lattices of a frame and their reflections with the true ones. */
 #include <math.h>
 #include <string.h>
 
@@ -20,9 +20,10 @@ size_t score_strong(const struct score *s, const struct key_frame *f, int32_t la
     return strong;
 }
 
-/* Cells whose edges differ by more are of other crystals; a lattice is right up to the second. */
+/* Relative tolerances of edges.  Cells that differ by more than the first are of other crystals.  A
+ * lattice is right only if it differs by less than the second. */
 static const double EDGE_TOLERANCE = 0.1, RIGHT_EDGE_TOLERANCE = 0.04;
-/* Photons of reflections that should be predicted. */
+/* Reflections with more photons than this should be predicted. */
 static const double PREDICTED_PHOTONS = 10.0;
 
 /* A true lattice of a frame. */
@@ -37,9 +38,9 @@ struct target {
 struct choice {
     struct target *target;  // NULL: none
     struct lattices_turn turn;
-    bool ambiguous;    // only beyond the group
-    bool other_basis;  // only with other axes
-    double index[9];   // ... true h = turn.operator * index * found h
+    bool ambiguous;    // found only with rotations that the cell allows and the group does not
+    bool other_basis;  // found only with another choice of axes
+    double index[9];   // only if other_basis: true h = turn.operator * index * found h
 };
 
 static bool same_cell(const double truth[6], const double found[6])
@@ -50,7 +51,7 @@ static bool same_cell(const double truth[6], const double found[6])
     return same;
 }
 
-/* --- which is which ---------------------------------------------------------- */
+/* --- choice of the true lattice ------------------------------------------------ */
 
 static void consider(struct choice *c, struct target *t, const double found[9],
                      const struct symmetry *y)
@@ -64,7 +65,8 @@ static void consider(struct choice *c, struct target *t, const double found[9],
     }
 }
 
-/* The same with other axes: in another order, of a reduced cell, of one that is centred. */
+/* Like `consider`, with another choice of axes: in another order, of a reduced cell, or of a
+ * centred cell. */
 static void consider_bases(struct choice *c, struct target *t, const double found[9],
                            bases_centring centring)
 {
@@ -79,7 +81,8 @@ static void consider_bases(struct choice *c, struct target *t, const double foun
     memcpy(c->index, m.index, sizeof c->index);
 }
 
-/* A cell that is centred as R says with its reflections in which of the two settings it is. */
+/* Returns the centring of a found lattice.  For R, the reflections of the lattice decide between
+ * the obverse (R) and the reverse setting (S). */
 static bases_centring centring_of(const struct answer *a, const struct answer_lattice *l)
 {
     struct bases_count count = {0};
@@ -109,7 +112,8 @@ static struct choice choose(const struct score *s, struct target *targets, size_
     return other.target && (!c.target || other.turn.angle_deg < s->settings->angle_deg) ? other : c;
 }
 
-/* Whether a found lattice may be one of the key's crystals at all. */
+/* Notes whether a found lattice has the cell of one of the crystals of the key.  If not, keeps its
+ * cell for the message. */
 static void note_cell(struct score *s, const struct target *targets, size_t n,
                       const double found[9])
 {
@@ -124,7 +128,7 @@ static void note_cell(struct score *s, const struct target *targets, size_t n,
 
 /* --- reflections ---------------------------------------------------------------- */
 
-/* Photons of a reflection in the frames that it was measured in. */
+/* Returns the photons of a reflection, summed over the frames in which it was measured. */
 static double photons_of(const struct score *s, const struct key_frame *f, int32_t lattice,
                          const int32_t hkl[3], const struct answer_reflection *r)
 {
@@ -139,8 +143,9 @@ static double photons_of(const struct score *s, const struct key_frame *f, int32
     return photons;
 }
 
-/* The true reflection of an answer: in its frame, and where the key has each reflection in one
- * frame alone, in those beside it, which its middle may be in. */
+/* Finds the true reflection for a reflection of an answer.  It is in the same frame.  If the key
+ * lists each reflection in only one frame, it may also be in the previous or the next frame,
+ * because its centre may be there. */
 static bool find_row(const struct score *s, size_t place, int32_t lattice, const int32_t hkl[3],
                      bool elsewhere, struct reflection_row *row)
 {
@@ -155,7 +160,8 @@ static bool find_row(const struct score *s, size_t place, int32_t lattice, const
     return found;
 }
 
-/* The true index of a found one; false for one that the truth cannot have. */
+/* Computes the true index of a found reflection.  Returns false if the true lattice cannot have
+ * such a reflection. */
 static bool true_index(const struct choice *c, const int32_t found[3], int32_t hkl[3])
 {
     static const double WHOLE = 1e-6;
@@ -226,7 +232,8 @@ static double volume(const double c[6])
     return c[0] * c[1] * c[2] * sqrt(1 - x * x - y * y - z * z + 2 * x * y * z);
 }
 
-/* Edges and the volume as fractions, angles in deg. */
+/* Adds the cell of a lattice.  Errors of edges and volume are relative, errors of angles are in
+ * deg. */
 static enum status take_cell(struct score *s, const double truth[6], const double found[6],
                              struct error *e)
 {

@@ -1,4 +1,4 @@
-/* What became of messages: latency, losses, and what the analysis did with faults. */
+/* Metrics about messages: latency, lost frames, and the reaction of the analysis to faults. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,19 +12,22 @@
 
 enum { KINDS_MAX = 32, GROUP_NAME = 48 };
 
-/* A kind of fault. */
+/* A kind of fault, with the number of its messages and what happened to them. */
 struct kind {
     const char *name;
     size_t n, answered, again, wrong, reported, died;
 };
 
-/* What was counted over all messages. */
+/* Counts over all messages. */
 struct tally {
     size_t fates[SENT_FATES];
-    size_t by_sender, by_client;  // frames without an answer, by who lost them ...
-    size_t by_either;             // ... and those that some clients took, perhaps not this one
-    size_t false_alarms;          // frames that were called damaged without a fault
-    uint64_t last_frame;          // that a client took before it answered no more, if it did
+    size_t by_sender, by_client;  // frames without an answer that were lost by the sender or by the
+                                  // client
+    size_t by_either;             // lost frames that only some clients took, perhaps not the one
+                                  // that writes the results
+    size_t false_alarms;          // messages without a fault that the analysis reported as corrupt
+    uint64_t last_frame;          // frame of the message that a client took before it stopped to
+                                  // answer
     size_t nkinds;
     struct kind kinds[KINDS_MAX];
     struct values latency_s;
@@ -58,8 +61,8 @@ static void count_fault(struct tally *t, const struct sent_message *m, const str
     k->reported += f->reported;
 }
 
-/* A client died of a fault when that was the first that it took behind the last message it
- * answered, and several good ones came behind it. */
+/* Finds the fault that ended a client: the first message that it took after its last answer has a
+ * fault, and at least SILENCE good messages follow it without an answer. */
 static void count_death(const struct score *s, const struct sent *sent, struct tally *t)
 {
     enum { SILENCE = 3 };
@@ -86,10 +89,11 @@ static void count_death(const struct score *s, const struct sent *sent, struct t
     t->last_frame = fault->frame;
 }
 
-/* Fates of messages that a client took, as bits. */
+/* Fates of messages that a client took, as bit mask. */
 enum { REACHED = 1u << SENT_TAKEN | 1u << SENT_SOME };
 
-/* The first message of a frame that was taken tells how long the answer took. */
+/* Counts messages.  The latency of a frame is measured from its first message that a client took.
+ */
 static enum status count_messages(const struct score *s, const struct sent *sent, uint8_t *taken,
                                   struct tally *t, struct error *e)
 {
@@ -196,7 +200,7 @@ static enum status read_title(struct lines *l, int at[COLUMNS], struct error *e)
     return STATUS_OK;
 }
 
-/* By its columns. */
+/* Reads a message from the texts of its columns. */
 static enum status read_message(const struct lines *l, const char *const said[COLUMNS],
                                 struct sent_message *m, struct error *e)
 {
@@ -220,7 +224,8 @@ static enum status read_message(const struct lines *l, const char *const said[CO
     return STATUS_OK;
 }
 
-/* Lines of the lattices of one message follow one another and have the same time. */
+/* Adds a message.  Lines with the lattices of one message follow each other and have the same time,
+ * and are counted once. */
 static enum status add_message(struct sent *s, const struct sent_message *m, const char *path,
                                struct error *e)
 {
@@ -255,7 +260,7 @@ static enum status read_table(struct lines *l, struct sent *s, struct error *e)
     return status;
 }
 
-/* Each chunk has a line for each column in its head. */
+/* Reads a stream.  The head of each chunk has a line for each column. */
 static enum status read_stream(struct lines *l, struct sent *s, struct error *e)
 {
     static const char *const heads[COLUMNS] = {"header/int/frame_id = ", "header/float/sent_s = ",

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 
-/* Vitter's algorithm R: number n takes any of n + 1 places. */
+/* Vitter's algorithm R: number n goes to one of n + 1 places with equal probability. */
 size_t sample_place(size_t n, size_t kept)
 {
     return n < kept ? n : (size_t)(hash_finish(n) % (n + 1));
@@ -74,7 +74,7 @@ double values_mad(struct values *x)
     double before = NAN, distance = NAN;
     while (above < kept && x->v[above] < median)
         above++;
-    /* from the median outwards, the nearer one of both sides first, as far as the middle */
+    /* from the median outwards, the nearer of both sides first, up to the middle number */
     for (size_t below = above, taken = 0; taken < kept / 2 + 1 && taken < kept; taken++) {
         const double up = above < kept ? x->v[above] - median : INFINITY,
                      down = below ? median - x->v[below - 1] : INFINITY;
@@ -111,7 +111,8 @@ double mean_value(const struct mean *m)
 
 double mean_error(const struct mean *m)
 {
-    const double numbers = m->weight * m->weight / m->weight_squares;  // of equal weight
+    const double numbers = m->weight * m->weight / m->weight_squares;  // effective number of
+                                                                       // numbers with equal weight
     return m->n > 1 ? sqrt(m->squares / m->weight / (numbers - 1.0)) : NAN;
 }
 
@@ -166,14 +167,14 @@ bool roc_add(struct roc *r, bool right, double value)
     return values_add(&r->of[right], value);
 }
 
-/* A walk from the greatest number down. */
+/* Walks through all numbers in descending order. */
 struct walk {
     const struct values *of;
-    size_t count[2];  // of the others and the right ones
-    size_t taken[2];  // by now
+    size_t count[2];  // numbers of wrong and right items
+    size_t taken[2];  // number of each kind that have been visited
 };
 
-/* False unless there are both. */
+/* Starts a walk.  Returns false unless there are items of both kinds. */
 static bool begin(struct walk *w, struct roc *r)
 {
     *w = (struct walk){.of = r->of};
@@ -182,7 +183,7 @@ static bool begin(struct walk *w, struct roc *r)
     return w->count[0] && w->count[1];
 }
 
-/* Takes all that are equal to the next number; false at the end. */
+/* Visits all items that have the next number.  Returns false at the end. */
 static bool step(struct walk *w, double *threshold)
 {
     bool more = false;
@@ -240,7 +241,7 @@ void roc_free(struct roc *r)
     values_free(&r->of[1]);
 }
 
-/* Below it a ratio says little. */
+/* Ratios of reflections with fewer photons are too noisy to be used. */
 static const double RATIO_PHOTONS = 10.0;
 
 /* The median of chi2 with one degree of freedom. */

@@ -22,7 +22,7 @@
 struct comparison {
     size_t pixels, differing, not_finite;  // not_finite: NaN or infinite in one of the images
     double floor;
-    /* Of the pixels that are finite in both images. */
+    /* The next members are about pixels that are finite in both images. */
     double sum_a, sum_b;
     double correlation;  // correlation coefficient; NaN: an image is constant
     double max_error;

@@ -43,10 +43,10 @@ struct fisher_options {
     bool overwrite;
 };
 
-/* Pixels that are computed, and what is expected in each besides crystals. */
+/* The pixels that are computed, and the expected background in each. */
 struct fisher_pixels {
-    int64_t *computed;  // numbers, owned
-    float *background;  // photons, owned
+    int64_t *computed;  // owned: pixel numbers
+    float *background;  // owned: photons
     size_t ncomputed;
 };
 
@@ -140,7 +140,7 @@ static enum status open_pixels(struct fisher_pixels *px, const struct experiment
                          : error_set(e, STATUS_INPUT, "no pixel of the detector is computed");
 }
 
-/* Completes the sums of the engine by those of the background. */
+/* Builds the Fisher matrix from the sums of the engine, which include those of the background. */
 static void assemble(const struct fisher *f, const struct derive_sums *sums, double *fisher)
 {
     const size_t n = f->free.count, m = f->free.set.count, at = f->free.local_of_set;
@@ -192,7 +192,7 @@ static enum status fisher_take(struct fisher *f, const struct recipe *r, struct 
     return s;
 }
 
-/* ---- the whole -------------------------------------------------------------------------- */
+/* ---- begin and end -------------------------------------------------------------------------- */
 
 /* Parses names, priors and distances for this experiment, and makes plans.  Before the call *f is 0
  * except for its options.  The caller calls fisher_close, also after an error. */
@@ -208,8 +208,8 @@ static enum status fisher_begin(struct fisher *f, const struct experiment *x, st
     return s ? s : open_pixels(&f->pixels, x, f->options->background, e);
 }
 
-/* Computes the bounds of all designs.  On an error *e names parameters that the frames cannot tell
- * apart. */
+/* Computes the bounds of all designs.  If parameters are degenerate in the frames, the message
+ * names them. */
 static enum status fisher_solve(struct fisher *f, struct error *e)
 {
     for (size_t i = 0; i < f->ndesigns; i++) {
@@ -222,11 +222,12 @@ static enum status fisher_solve(struct fisher *f, struct error *e)
         if (!s)
             continue;
         free_parameters_name(&f->free, weakest, names, sizeof names);
-        return *names ? error_set(e, s,
-                                  "at %g mm %s: %s cannot be told apart, or change nothing; "
-                                  "--prior=NAME:SIGMA says what is known before",
-                                  d->distance_mm, why.text, names)
-                      : error_set(e, s, "at %g mm %s", d->distance_mm, why.text);
+        return *names
+                   ? error_set(e, s,
+                               "at %g mm %s: %s (degenerate: they have the same effect or none); "
+                               "--prior=NAME:SIGMA adds previous knowledge",
+                               d->distance_mm, why.text, names)
+                   : error_set(e, s, "at %g mm %s", d->distance_mm, why.text);
     }
     return STATUS_OK;
 }
@@ -266,7 +267,7 @@ static void describe_design(const struct fisher_design *d, char text[200])
 {
     const struct information_bounds *b = &d->bounds;
     (void)snprintf(text, 200,
-                   "%zu frame%s with error bars, %zu blank, %zu that cannot tell; %.4g photons of "
+                   "%zu frame%s with error bars, %zu blank, %zu degenerate; %.4g photons of "
                    "crystals in a frame, %g mm",
                    b->good, b->good == 1 ? "" : "s", b->blank, b->vague, b->photons,
                    d->distance_mm);
@@ -293,7 +294,7 @@ static void print_design(const struct fisher *f, const struct fisher_design *d, 
     }
 }
 
-/* Prints a table of the bounds for people. */
+/* Prints a table of the bounds of each design. */
 static void fisher_print(const struct fisher *f, FILE *out)
 {
     for (size_t i = 0; i < f->ndesigns; i++) {
@@ -316,7 +317,7 @@ static void write_frame(const struct fisher *f, const struct fisher_design *d,
             memmove(c, c + 1, strlen(c));
     fprintf(out, "%g\t%" PRIu64 "\t%zu\t%.6g\t%s%s", d->distance_mm, r->id, r->lattices, r->photons,
             r->error     ? "good"
-            : r->weakest ? "cannot tell: "
+            : r->weakest ? "degenerate: "
                          : "blank",
             names);
     for (size_t i = 0; i < f->free.count; i++) {
@@ -427,25 +428,34 @@ struct state {
 #define AT(member) .offset = offsetof(struct state, options.member)
 
 static const struct opt options[] = {
-    {"parameters", "NAME,NAME", "What every frame has of its own, see bragg-fisher(1)", OPT_TEXT,
+    {.doc = "Parameters:", .type = OPT_GROUP},
+    {"parameters", "NAME,NAME", "Parameters that each frame determines by itself", OPT_TEXT,
      AT(parameters), .usual = "rot,cell,ncells,scale,background"},
-    {"share", "NAME,NAME", "What all frames have in common", OPT_TEXT, AT(share)},
-    {"prior", "NAME:SIGMA", "What is known before, in the parameter's unit; may be repeated",
+    {"share", "NAME,NAME", "Parameters that are the same in all frames (none)", OPT_TEXT,
+     AT(share)},
+    {"prior", "NAME:SIGMA",
+     "Previous knowledge of a parameter: standard deviation in its unit; may be repeated",
      OPT_TEXTS, AT(priors)},
-    {"background", "PHOTONS", "Mean of the background in a pixel", OPT_REAL, AT(background),
-     .min = 0, .max = 1e9, .usual = "1"},
-    {"readout", "PHOTONS", "Standard deviation of the readout in a pixel", OPT_REAL, AT(readout),
-     .min = 0, .max = 1e9},
-    {"distances", "MM,MM", "Detector distances to compare (that of bragg-geometry)", OPT_TEXT,
+    {.doc = "Experiment:", .type = OPT_GROUP},
+    {"background", "PHOTONS", "Mean background in every pixel", OPT_REAL, AT(background), .min = 0,
+     .max = 1e9, .usual = "1"},
+    {"readout", "PHOTONS", "Standard deviation of the readout noise of a pixel (0)", OPT_REAL,
+     AT(readout), .min = 0, .max = 1e9},
+    {"distances", "MM,MM",
+     "Compare these detector distances, at most 32 (the distance of bragg-geometry)", OPT_TEXT,
      AT(distances)},
-    {"table", "FILE", "Write the error bars of every frame", OPT_TEXT, AT(table)},
-    {"report", "FILE.html", "Write a page, with plots over the distances", OPT_TEXT, AT(report)},
-    {"overwrite", NULL, "Replace another file in the place of --table", OPT_FLAG, AT(overwrite),
-     .needs = "table"},
-    {"engine", "reference|cpu|cuda", "Which engine computes derivatives", OPT_TEXT, AT(engine),
+    {.doc = "Output:", .type = OPT_GROUP},
+    {"table", "FILE", "Write a table with the error bars of each frame at each distance", OPT_TEXT,
+     AT(table)},
+    {"report", "FILE.html", "Write an HTML page with the tables, and plots against the distance",
+     OPT_TEXT, AT(report)},
+    {"overwrite", NULL, "Replace an existing file of another run with --table", OPT_FLAG,
+     AT(overwrite), .needs = "table"},
+    {.doc = "Computation:", .type = OPT_GROUP},
+    {"engine", "reference|cpu|cuda", "Engine that computes the derivatives", OPT_TEXT, AT(engine),
      .usual = "cpu"},
-    {"threads", "N", "Threads of this process (as many as processors)", OPT_INT, AT(threads),
-     .min = 1, .max = 1024},
+    {"threads", "N", "Threads of this process, 1 to 1024 (number of CPU cores)", OPT_INT,
+     AT(threads), .min = 1, .max = 1024},
     {0},
 };
 
@@ -509,7 +519,8 @@ static void close_fisher(void *state)
 
 static const struct stage stage = {
     .role = {.name = "bragg-fisher", .wants = KIND_RECIPE, .gives = KIND_NONE, .in_memory = true},
-    .summary = "Say how well images of these recipes tell parameters, before there are data.",
+    .summary = "Compute how precisely images of these recipes determine parameters, before there "
+               "are data.",
     .examples = "bragg-geometry --ncells=20 | bragg-orient --random --frames=20 | bragg-fisher\n"
                 "... | bragg-fisher --share=distance,beam_x,beam_y --distances=100,200,400",
     .options = options,

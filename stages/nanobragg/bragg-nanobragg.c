@@ -1,6 +1,6 @@
 /*
- * bragg-nanobragg: nanoBragg's command line and files, in one process.  Set-up,
- * engine, noise and writing are the same code that the stages use.
+ * bragg-nanobragg: the command line and the files of nanoBragg, in one process.  Set-up, engines,
+ * noise and writing are the code that the stages use.
  */
 #include <stdio.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static const struct opt_program PROGRAM = {
                "bragg-nanobragg(1).  Values of the options above follow an equals sign.",
 };
 
-/* Everything that lives as long as the run. */
+/* The state of a run. */
 struct run {
     struct options options;
     struct nanobragg flags;
@@ -70,7 +70,8 @@ static const char *dump_path(const struct nanobragg *n)
     return n->dump_file ? n->dump_file : "Fdump.bin";
 }
 
-/* Faithful: every -hkl run leaves a dump.  Physical: only where one is named. */
+/* Writes the dump of structure factors.  In faithful mode every run with -hkl writes one, in
+ * physical mode only if a name is given. */
 static enum status write_dump(const struct run *r, struct error *e)
 {
     const struct nanobragg *n = &r->flags;
@@ -89,7 +90,7 @@ static enum status write_dump(const struct run *r, struct error *e)
     return replace_commit(&file, e);
 }
 
-/* One line for each quantity of a traced pixel. */
+/* Prints one line for each quantity of a traced pixel. */
 static void print_value(void *context, const char *name, int count, const double *values,
                         const char *unit)
 {
@@ -114,7 +115,7 @@ static enum status trace(const struct engine *engine, struct plan *plan, const s
     return engine->trace(plan, &r->recipe, &t, e);
 }
 
-/* Refuses files that cannot be written before the work, not after it. */
+/* Checks that all output files can be written, before the image is computed. */
 static enum status check_files(const struct nanobragg *n, struct error *e)
 {
     const char *paths[] = {n->float_file, n->int_file, n->no_pgm ? NULL : n->pgm_file,
@@ -155,9 +156,9 @@ static enum status compute(struct run *r, struct error *e)
     return s;
 }
 
-/* nanoBragg has one generator for everything: a noise seed that does not start it
- * anew (a negative one on the command line) goes on from what misset and mosaic
- * domains left. */
+/* nanoBragg has one random generator for everything.  A negative noise seed on the command line
+ * does not restart it.  The noise then continues after the numbers that misset and mosaic domains
+ * have drawn. */
 static enum status repeat_draws(const struct run *r, struct ran1 *random, struct error *e)
 {
     const struct orientation_request *o = &r->flags.orientation;
@@ -173,13 +174,14 @@ static enum status repeat_draws(const struct run *r, struct ran1 *random, struct
     return STATUS_OK;
 }
 
-/* The slow edge as asked for: it need not be a whole number of pixels. */
+/* Returns the slow edge of the detector as it was requested.  It need not be a
+ * whole number of pixels. */
 static double slow_size_m(const struct detector_request *d)
 {
     return d->pixels[1] ? d->pixel_m * (double)d->pixels[1] : d->size_m[1];
 }
 
-/* Statistics and the four files. */
+/* Prints the statistics and writes the four files. */
 static enum status write_files(const struct run *r, struct error *e)
 {
     const struct nanobragg *n = &r->flags;
@@ -196,7 +198,7 @@ static enum status write_files(const struct run *r, struct error *e)
     return s ? s : legacy_files_write(&files, p, r->pixels, &header, &random, e);
 }
 
-/* The whole run after the options of our own. */
+/* Does the whole run, after the options with two dashes are parsed. */
 static enum status run(struct run *r, int argc, char **argv, struct error *e)
 {
     nanobragg_defaults(&r->flags, (enum physics)r->options.physics);
@@ -209,7 +211,7 @@ static enum status run(struct run *r, int argc, char **argv, struct error *e)
     return write_files(r, e);
 }
 
-/* The options with two dashes. */
+/* Parses the options with two dashes. */
 static enum status parse_gnu(struct options *o, int argc, char **argv, struct error *e)
 {
     char **gnu = mem_array((size_t)argc + 1, sizeof *gnu);

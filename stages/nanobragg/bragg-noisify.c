@@ -1,7 +1,7 @@
 /*
- * bragg-noisify: noisify's command line and files.  Reads a float image, applies
- * noisify's detector model with its own random numbers, writes the ideal and
- * the noisy counts as SMV and a preview as PGM.
+ * bragg-noisify: the command line and the files of noisify.  It reads a float image, applies the
+ * detector model of noisify with its own random numbers, and writes the ideal and the noisy counts
+ * as SMV and a preview as PGM.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -26,9 +26,9 @@
 struct options {
     struct noisify model;
     double pixel_m, distance_m, wavelength_m;
-    int64_t pixels[2];  // 0: by the size
+    int64_t pixels[2];  // 0: computed from size_m
     double size_m[2];
-    double beam_m[2];  // NaN: the middle
+    double beam_m[2];  // NaN: the centre of the image
     double psf_fwhm_m;
     double phi_deg, osc_deg;
     int64_t psf_radius, bits;
@@ -105,7 +105,7 @@ static const struct legacy_flag flags[] = {
     {0},
 };
 
-/* Where a value goes, by FLAG_. */
+/* Where the value of each flag is stored; the index is FLAG_. */
 static const struct legacy_target targets[] = {
 #define X(tag, name, type, unit, member) \
     [FLAG_##tag] = {LEGACY_##type, SI_##unit, offsetof(struct options, member)},
@@ -143,7 +143,7 @@ static void set_defaults(struct options *o)
         .osc_deg = 1.0,
         .bits = 16,
         .seed = 1,
-        .calibration_seed = -1,  // kept positive: it never fills the table anew
+        .calibration_seed = -1,  // stored as +1, which never restarts the random generator
         .input = "floatimage.bin",
         .int_path = "intimage.img",
         .noise_path = "noiseimage.img",
@@ -188,7 +188,7 @@ static enum status take_flags(struct options *o, int argc, char **argv, struct e
     return status;
 }
 
-/* The flags that only describe the image in a header. */
+/* Returns whether a flag only describes the image in a header. */
 static bool is_of_header(int id)
 {
     static const int ids[] = {FLAG_DETPIXELS, FLAG_DETPIXELS_X, FLAG_DETPIXELS_Y, FLAG_DETSIZE,
@@ -201,7 +201,7 @@ static bool is_of_header(int id)
     return false;
 }
 
-/* Names the flags that a copied header overrules, as in noisify. */
+/* Warns about flags that a copied header overrules, as in noisify. */
 static void warn_of_overruled(int argc, char **argv)
 {
     struct legacy_args args = legacy_args(flags, argc, argv);
@@ -217,7 +217,7 @@ static void warn_of_overruled(int argc, char **argv)
         log_line(LOG_WARNING, "-header overrules these flags:%s", names);
 }
 
-/* The header is copied as it is: warns where it says something else than the pixels are. */
+/* Warns if the copied header does not match the pixels, because it is written unchanged. */
 static void warn_of_lies(const struct options *o)
 {
     const char *header = o->copied.header, *type = strstr(header, "\nTYPE=");
@@ -235,7 +235,7 @@ static void warn_of_lies(const struct options *o)
                  o->header);
 }
 
-/* The bytes of the header as they are in the file: smv_read ends its text at the brace. */
+/* Reads the bytes of the header unchanged. smv_read ends its text at the brace. */
 static enum status read_bytes(struct options *o, struct error *e)
 {
     FILE *in = input_open(o->header);
@@ -248,7 +248,8 @@ static enum status read_bytes(struct options *o, struct error *e)
                 : error_set(e, STATUS_INPUT, "%s: ends inside its SMV header", o->header);
 }
 
-/* A header describes the image: it overrules flags, and goes into the files as it is. */
+/* Reads the header file.  It describes the image, overrules flags, and is written to the files
+ * unchanged. */
 static enum status take_header(struct options *o, struct error *e)
 {
     double mm;
@@ -266,7 +267,7 @@ static enum status take_header(struct options *o, struct error *e)
     return read_bytes(o, e);
 }
 
-/* Resolves counts and sizes and refuses what cannot be. */
+/* Computes counts and sizes that are not given, and checks them. */
 static enum status check_options(struct options *o, struct error *e)
 {
     static const char *const names[2] = {"number of pixels along x", "number of pixels along y"};
@@ -340,7 +341,8 @@ static enum status write_counts(const struct options *o, const char *path, uint3
     return nanobragg_write_smv(path, &header, image, count, (size_t)m->bits / 8, e);
 }
 
-/* Of the ideal counts, which write_counts has narrowed: up to 255, in their place. */
+/* Writes the preview of the ideal counts, which write_counts has narrowed.  Values are limited to
+ * 255 and stored in the same memory. */
 static enum status write_preview(const struct options *o, uint32_t *image, struct error *e)
 {
     uint8_t *preview = (uint8_t *)image;

@@ -1,6 +1,6 @@
 /*
- * bragg-nonbragg: nonBragg's command line and files.  Scattering of amorphous
- * matter, from a radial table of F, into every pixel.
+ * bragg-nonbragg: the command line and the files of nonBragg.  It computes the scattering of
+ * amorphous matter into every pixel, from a radial table of F.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -36,13 +36,14 @@ static const struct opt_program program = {
 
 /* --- the command line -------------------------------------------------------- */
 
-/* All that the flags say. */
+/* The values of all flags. */
 struct nonbragg {
-    struct nanobragg shared;  // crystal.size_m is the sample: along the beam, y, z
+    struct nanobragg shared;  // flags shared with nanoBragg; crystal.size_m is the size of the
+                              // sample along the beam, y, z
     const char *table_path;
     enum stol_unit table_unit;
     double density_g_cm3, mass_g_mol;
-    double molecules;  // 0: from sample, density and mass
+    double molecules;  // 0: computed from sample, density and mass
     bool F_map;        // the float image shows F, not photons
 };
 
@@ -54,8 +55,8 @@ enum {
     FLAG_MW,
     FLAG_MOLECULES,
     FLAG_FMAP,
-    FLAG_SHARED,     // with nanoBragg, whose parser takes it
-    FLAG_THICKNESS,  // nanoBragg's -sample_x by another name
+    FLAG_SHARED,     // a flag shared with nanoBragg, whose parser handles it
+    FLAG_THICKNESS,  // another name of nanoBragg's -sample_x
 };
 
 static const struct legacy_flag own[] = {
@@ -71,7 +72,7 @@ static const struct legacy_flag own[] = {
 };
 enum { OWN = sizeof own / sizeof *own, FLAGS_MAX = 128 };
 
-/* Those of nanoBragg's flags that nonBragg knows, too. */
+/* The flags of nanoBragg that nonBragg has, too. */
 static const char shared[] =
     " -sample_x -sample_y -sample_z -width -heigh* -samplesize -pixel -detpixels"
     " -detpixels_f -detpixels_s -detpixels_x -detpixels_y -detsize -detsize_f -detsize_s"
@@ -93,7 +94,7 @@ static bool is_shared(const char *name)
     return at;
 }
 
-/* All flags; those that are shared take as many values as nanoBragg's. */
+/* Lists all flags.  Shared flags have as many values as in nanoBragg. */
 static void list_flags(struct legacy_flag flags[FLAGS_MAX])
 {
     size_t n = OWN;
@@ -149,8 +150,8 @@ static void take_own(struct nonbragg *n, const struct legacy_option *f)
     }
 }
 
-/* Takes nonBragg's own flags and leaves those shared with nanoBragg, in their
- * order, in `rest`; returns their number in *count. */
+/* Handles the flags that only nonBragg has.  Stores the flags shared with nanoBragg in `rest`, in
+ * their order, and their number in *count. */
 static enum status take_flags(struct nonbragg *n, int argc, char **argv, char **rest, int *count,
                               struct error *e)
 {
@@ -177,8 +178,8 @@ static enum status take_flags(struct nonbragg *n, int argc, char **argv, char **
     return status;
 }
 
-/* Parses the flags of argv into *n, cleared and set to nonBragg's defaults first:
- * CUSTOM convention, oversample 1, a cube of 0.1 mm of water. */
+/* Sets *n to the defaults of nonBragg (CUSTOM convention, oversample 1, a cube of 0.1 mm of water),
+ * then parses the flags of argv into it. */
 static enum status parse_flags(struct nonbragg *n, int argc, char **argv, struct error *e)
 {
     set_defaults(n);
@@ -197,7 +198,7 @@ static enum status parse_flags(struct nonbragg *n, int argc, char **argv, struct
 
 /* --- the image --------------------------------------------------------------- */
 
-/* All that the pixel loop needs. */
+/* Input of the pixel loop. */
 struct scene {
     struct panel panel;
     struct beam beam;
@@ -207,13 +208,14 @@ struct scene {
     bool F_map;
 };
 
-/* What the terms of a pixel add up to. */
+/* Sums over the terms of a pixel. */
 struct scattered {
     double sum;  // electrons^2 sr
     double F;    // of the last term, electrons
 };
 
-/* nonBragg rounds counts up, [4.3]: 10.03 mm of 0.1 mm pixels are 101. */
+/* Sets the numbers of pixels. nonBragg rounds them up [4.3]: 10.03 mm of 0.1 mm pixels are 101
+ * pixels. */
 static enum status set_counts(struct detector_request *d, struct error *e)
 {
     enum status s = check_range("pixel size", d->pixel_m, 1e-3, "mm", 1e-4, 1e3, e);
@@ -227,8 +229,8 @@ static enum status set_counts(struct detector_request *d, struct error *e)
     return s;
 }
 
-/* The centre by nonBragg's rules: the nearest point stands in for a beam centre
- * that is not given.  Only the one that the pivot uses matters. */
+/* Sets the centre by the rules of nonBragg: if no beam centre is given, the nearest point is used
+ * instead.  Only the one that the pivot uses matters. */
 static void set_centre(struct detector_request *d)
 {
     const double close_m[] = {(d->size_m[0] - d->pixel_m) / 2.0, (d->size_m[1] + d->pixel_m) / 2.0};
@@ -242,7 +244,7 @@ static void set_centre(struct detector_request *d)
     }
 }
 
-/* The normal is always across fast and slow. */
+/* Sets the normal, which is always perpendicular to fast and slow. */
 static void set_normal(struct detector_request *d)
 {
     const struct frame_axes *axes = convention_axes(CONVENTION_CUSTOM);
@@ -271,7 +273,8 @@ static enum status set_beam(struct nonbragg *o, const struct frame_axes *axes, s
     return s;
 }
 
-/* Molecules in the beam: the sample across the beam is cut to the beam. */
+/* Computes the number of molecules in the beam.  The sample is limited to the size of the beam
+ * across it. */
 static enum status set_molecules(struct nonbragg *o, double *molecules, struct error *e)
 {
     static const char *const names[3] = {"sample thickness", "sample width", "sample height"};
@@ -305,7 +308,7 @@ static enum status set_table(const struct nonbragg *o, struct amorphous *table, 
     return s;
 }
 
-/* Everything before the pixels.  *scene must be clear; close_scene frees it. */
+/* Prepares everything that the pixel loop needs.  *scene must be {0}; close_scene frees it. */
 static enum status set_scene(struct nonbragg *o, struct scene *scene, struct error *e)
 {
     struct request *r = &o->shared.request;
@@ -330,7 +333,7 @@ static void close_scene(struct scene *scene)
     mem_free(scene->beam.sources);
 }
 
-/* Adds what all sources send to one subpixel at `position` to *out, source by source. */
+/* Adds the scattering of all sources into one subpixel at `position` to *out, source by source. */
 static void scatter(const struct scene *scene, const double position[3], struct scattered *out)
 {
     const struct beam *beam = &scene->beam;

@@ -1,6 +1,6 @@
 /*
- * The last step of nanoBragg and nonBragg: the four files, then one line of
- * statistics of the float image on stdout.
+ * The last step of nanoBragg and nonBragg: writes the four files, then prints one line of
+ * statistics of the float image to stdout.
  */
 #ifndef BRAGG_STAGES_LEGACY_FILES_H
 #define BRAGG_STAGES_LEGACY_FILES_H
@@ -12,13 +12,13 @@
 
 struct legacy_files {
     const char *float_path, *int_path, *pgm_path, *noise_path;  // NULL: not written
-    double scale, pgm_scale;  // of the ideal image and the preview; <= 0: automatic
+    double scale, pgm_scale;  // scale of the ideal image and of the preview; <= 0: automatic
     double adc;               // ADU of a pixel without photons
-    long seed;                // of the noise, as kept: a user's seed negated
+    long seed;                // seed of the noise: the seed of the user, negated
 };
 
-/* Writes the image of one panel, fast_pixels * slow_pixels floats.  `random` is
- * the generator of the whole run: what mosaic and misset drew before counts. */
+/* Writes the image of one panel, which has fast_pixels * slow_pixels floats.  `random` is the
+ * generator of the whole run: misset and mosaic domains have already drawn numbers from it. */
 enum status legacy_files_write(const struct legacy_files *files, const struct panel *p,
                                const float *pixels, const struct header_text *header,
                                struct ran1 *random, struct error *e);

@@ -1,7 +1,7 @@
 /*
- * Command lines of the nanoBragg family: single-dash flags that take a fixed
- * or a variable number of values, repeat freely and act in the order in which
- * they stand.  One table per program.  Names match exactly.
+ * Parses command lines of the nanoBragg family.  Flags have a single dash and a fixed or variable
+ * number of values.  They may be repeated, and act in the order in which they are given.  Each
+ * program has a table of its flags.  Names match exactly.
  *
  *     struct legacy_args args = legacy_args(table, argc, argv);
  *     struct legacy_option o;
@@ -9,8 +9,7 @@
  *         switch (o.id) { ... }
  *     legacy_warn(&args);
  *
- * Arguments that begin with "--" are skipped here; legacy_split collects them
- * for opt_parse.
+ * Arguments that begin with "--" are skipped here; legacy_split collects them for opt_parse.
  */
 #ifndef BRAGG_STAGES_LEGACY_OPTIONS_H
 #define BRAGG_STAGES_LEGACY_OPTIONS_H
@@ -27,58 +26,60 @@ enum { LEGACY_VALUES_MAX = 6, LEGACY_NO_EFFECT = -1 };
 
 struct legacy_flag {
     const char *name;       // "-distance"; "-wave*" also takes every longer spelling
-    int id;                 // > 0, the program's own; or LEGACY_NO_EFFECT
-    enum legacy_type type;  // of all its values
-    int min, max;           // how many values; those above min only while they are numbers
+    int id;                 // number > 0 that the program chooses, or LEGACY_NO_EFFECT
+    enum legacy_type type;  // type of all its values
+    int min, max;           // number of values.  Values beyond min are read only while they are
+                            // numbers
 };
 
 /* One flag as given. */
 struct legacy_option {
     int id;            // 0: no more flags
     const char *name;  // as typed
-    int count;         // values that follow
+    int count;         // number of values that follow
     const char *text[LEGACY_VALUES_MAX];
     double real[LEGACY_VALUES_MAX];      // LEGACY_REAL, finite
     int64_t integer[LEGACY_VALUES_MAX];  // LEGACY_INT
 };
 
-/* Besides the units of enum si: whole numbers that are typed as reals, and seeds that the
- * originals keep negated. */
+/* More units besides those of enum si: whole numbers that are typed as reals, and seeds, which the
+ * original programs store negated. */
 enum { SI_WHOLE = 100, SI_NEGATED };
 
-/* Where the values of a flag go. */
+/* Where the values of a flag are stored. */
 struct legacy_target {
     enum legacy_type type;
-    int unit;       // enum si, or the above
-    size_t offset;  // in the program's own struct: a bool, doubles, int64_t or const char *
+    int unit;       // enum si, SI_WHOLE or SI_NEGATED
+    size_t offset;  // offset in the options struct of the program: of a bool, doubles, int64_t or
+                    // const char *
 };
 
 struct legacy_args {
-    const struct legacy_flag *table;  // ended by a row without a name
+    const struct legacy_flag *table;  // ends with a row without a name
     int argc;
     char **argv;
     int next;
-    char idle[256];  // flags met that have no effect
+    char idle[256];  // names of the flags without effect so far
 };
 
 struct legacy_args legacy_args(const struct legacy_flag *table, int argc, char **argv);
 
-/* The next flag that has an effect, or id 0 at the end.  Unknown flags, stray
- * arguments, missing values and values that are no number: STATUS_USAGE. */
+/* Reads the next flag that has an effect. o->id is 0 at the end.  STATUS_USAGE: an unknown flag, an
+ * argument without a flag, a missing value, or a value that is not a number. */
 enum status legacy_next(struct legacy_args *args, struct legacy_option *o, struct error *e);
 
-/* Stores what was typed, of LEGACY_NONE true, where *t says in `options`. */
+/* Stores the values of a flag in `options` at the place *t.  For LEGACY_NONE it stores true. */
 void legacy_store(const struct legacy_target *t, const struct legacy_option *o, void *options);
 
-/* One warning that names the flags without effect; nothing if there were none. */
+/* Prints one warning with the names of flags without effect, if there were any. */
 void legacy_warn(const struct legacy_args *args);
 
-/* Copies argv[0] and all arguments that begin with "--" into `gnu` (argc + 1
- * items, ended by NULL); returns how many. */
+/* Copies argv[0] and all arguments that begin with "--" to `gnu`, which has argc + 1 items and ends
+ * with NULL.  Returns their number. */
 int legacy_split(int argc, char **argv, char **gnu);
 
-/* The main of programs whose only arguments with "--" are --help and --version: answers
- * those and exits, refuses all others, and calls `run`.  Returns the exit status. */
+/* The main function of programs whose only arguments with "--" are --help and --version.  Answers
+ * these and exits, rejects all others, and calls `run`.  Returns the exit status. */
 int legacy_main(const struct opt_program *program,
                 enum status (*run)(int argc, char **argv, struct error *e), int argc, char **argv);
 

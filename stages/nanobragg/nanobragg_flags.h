@@ -1,11 +1,11 @@
 /*
- * The table of nanoBragg's flags, as X-macros: once for the parser, once for
- * where values go.  Members are those of struct nanobragg.
+ * The table of the flags of nanoBragg, as X-macros.  It is used twice: by the parser, and for the
+ * places where values are stored.  Members are those of struct nanobragg.
  *
- *     FLAGS_VALUE   X(tag, flag, type, unit, member)   one value, to SI from SI_`unit`; with
- *                   type NONE none: then the member is a bool that becomes true
- *     FLAGS_VECTOR  X(tag, flag, member)               three reals, convention CUSTOM
- *     FLAGS_ACTION  X(tag, flag, type, least, most)    effects of its own
+ *     FLAGS_VALUE   X(tag, flag, type, unit, member)   one value, converted to SI with SI_`unit`.
+ *                   Type NONE has no value: the member is a bool, which is set to true
+ *     FLAGS_VECTOR  X(tag, flag, member)               three reals; also selects CUSTOM
+ *     FLAGS_ACTION  X(tag, flag, type, least, most)    flags with an action of their own
  *     FLAGS_IDLE    X(flag, type, values)              accepted, without effect
  */
 #ifndef BRAGG_STAGES_NANOBRAGG_FLAGS_H
@@ -172,9 +172,9 @@
     X("-hdiv", REAL, 1)     \
     X("-vdiv", REAL, 1)
 
-/* What a flag is called inside; values come first, then vectors, then actions. */
+/* Numbers of the flags: values first, then vectors, then actions. */
 enum flag_id {
-    FLAG_END,  // no more flags: 0, as struct legacy_option says
+    FLAG_END,  // 0: no more flags, as in struct legacy_option
 #define X(tag, ...) FLAG_##tag,
     FLAGS_VALUE(X) FLAG_FIRST_VECTOR,
     FLAG_LAST_VALUE = FLAG_FIRST_VECTOR - 1,

@@ -22,7 +22,7 @@
 
 /* --- the tables of the flags ------------------------------------------------- */
 
-/* Arguments behind a flag, by the type in its row. */
+/* Number of values after a flag, for each type. */
 #define VALUES_NONE 0
 #define VALUES_REAL 1
 #define VALUES_INT 1
@@ -46,7 +46,7 @@ const struct legacy_flag nanobragg_flags[] = {
 };
 // clang-format on
 
-/* Where a value goes: an offset in struct nanobragg. */
+/* Where the value of each flag is stored in struct nanobragg. */
 static const struct legacy_target TARGETS[] = {
 #define X(tag, name, type, unit, member) \
     [FLAG_##tag] = {LEGACY_##type, SI_##unit, offsetof(struct nanobragg, member)},
@@ -60,7 +60,7 @@ static const struct legacy_target TARGETS[] = {
 
 /* --- flags that do more than store a value ----------------------------------- */
 
-/* What a value or vector that was stored means for pivot and convention. */
+/* Applies the side effects of a value or vector on pivot and convention, after it was stored. */
 static void side_effects(struct nanobragg *n, const struct legacy_option *o)
 {
     struct detector_request *d = &n->request.detector;
@@ -70,12 +70,12 @@ static void side_effects(struct nanobragg *n, const struct legacy_option *o)
         d->pivot = PIVOT_SAMPLE;
     if (o->id >= FLAG_FIRST_VECTOR && o->id <= FLAG_LAST_VECTOR)
         d->convention = CONVENTION_CUSTOM;
-    /* nanoBragg takes -twotheta_axis for -twotheta too */
+    /* nanoBragg also reads -twotheta_axis as -twotheta */
     if (o->id == FLAG_TWOTHETA_AXIS && n->request.physics == PHYSICS_FAITHFUL)
         d->twotheta_rad = deg_to_rad(o->real[0]);
 }
 
-/* An explicit -pivot, which counts in CUSTOM and in physical mode. */
+/* Applies -pivot, which has an effect in the convention CUSTOM and in physical mode. */
 static enum status set_pivot(struct nanobragg *n, const char *text, struct error *e)
 {
     const bool sample = strcmp(text, "sample") == 0;
@@ -87,9 +87,9 @@ static enum status set_pivot(struct nanobragg *n, const char *text, struct error
     return STATUS_OK;
 }
 
-/* A convention brings its own pivot; vectors given before are kept, but unused.
- * A vector flag behind it keeps that pivot, but for -dials: nanoBragg notes BEAM at
- * the flag and SAMPLE only where the convention stays. */
+/* Applies a convention, which has its own pivot.  Vectors that were given before are kept but not
+ * used.  A vector flag after it keeps the pivot, except for -dials: nanoBragg sets BEAM at this
+ * flag, and SAMPLE only if the convention stays. */
 static void set_convention(struct nanobragg *n, int id)
 {
     static const enum convention conventions[] = {
@@ -99,7 +99,8 @@ static void set_convention(struct nanobragg *n, int id)
         id == FLAG_DIALS ? PIVOT_BEAM : (int)convention_axes(n->request.detector.convention)->pivot;
 }
 
-/* A depth of inf or 0 takes the sensor away, at this point of the command line. */
+/* Applies -detector_abs.  A depth of inf or 0 removes the sensor, at this point of the command
+ * line. */
 static enum status set_absorption(struct nanobragg *n, const char *text, struct error *e)
 {
     struct detector_request *d = &n->request.detector;
@@ -115,7 +116,7 @@ static enum status set_absorption(struct nanobragg *n, const char *text, struct 
     return STATUS_OK;
 }
 
-/* Edges and angles that are not given: b = a, c = a, 90 degrees. */
+/* Applies -cell.  Defaults of edges and angles that are not given: b = a, c = a, 90 degrees. */
 static void set_cell(struct nanobragg *n, const struct legacy_option *o)
 {
     n->crystal.has_cell = true;
@@ -125,7 +126,7 @@ static void set_cell(struct nanobragg *n, const struct legacy_option *o)
     }
 }
 
-/* Three angles, or a word that begins with "rand". */
+/* Applies -misset: three angles, or a word that begins with "rand". */
 static enum status set_misset(struct nanobragg *n, const struct legacy_option *o, struct error *e)
 {
     struct orientation_request *r = &n->orientation;
@@ -145,8 +146,8 @@ static enum status set_misset(struct nanobragg *n, const struct legacy_option *o
     return STATUS_OK;
 }
 
-/* nanoBragg takes -misset_seed for -misset too: with two more arguments behind the
- * value, all three become angles, whatever they are. */
+/* Applies -misset_seed. nanoBragg also reads it as -misset: if two more arguments follow the value,
+ * all three become angles, whatever they are. */
 static void set_misset_seed(struct nanobragg *n, const struct legacy_option *o,
                             const struct legacy_args *args)
 {
@@ -165,7 +166,7 @@ static void set_three(double values[3], double value)
     values[0] = values[1] = values[2] = value;
 }
 
-/* Divergence for both directions at once, and polarization. */
+/* Applies flags that set the divergence in both directions, and the polarization. */
 static void shape_beam(struct beam_request *b, const struct legacy_option *o)
 {
     switch (o->id) {
@@ -185,7 +186,7 @@ static void shape_beam(struct beam_request *b, const struct legacy_option *o)
     }
 }
 
-/* Size, shape and interpolation. */
+/* Applies flags about size, shape and interpolation. */
 static void shape_crystal(struct crystal_request *c, const struct legacy_option *o)
 {
     switch (o->id) {
@@ -217,7 +218,7 @@ static void shape_crystal(struct crystal_request *c, const struct legacy_option 
     }
 }
 
-/* Applies an option of FLAGS_ACTION.  `args` stands at the argument after the flag. */
+/* Applies an option of FLAGS_ACTION.  `args` is at the argument after the flag. */
 static enum status act(struct nanobragg *n, const struct legacy_option *o,
                        const struct legacy_args *args, struct error *e)
 {
@@ -270,7 +271,8 @@ static enum status act(struct nanobragg *n, const struct legacy_option *o,
 
 /* --- the headers of -mask and -img ------------------------------------------- */
 
-/* One number of the header in SI units: `unit` of the file make one of ours. */
+/* Reads one number of the header and converts it to SI units: `unit` is the number of file units in
+ * one SI unit. */
 static void read_number(const struct smv *smv, const char *key, double unit, double *value)
 {
     double found;
@@ -278,7 +280,8 @@ static void read_number(const struct smv *smv, const char *key, double unit, dou
         *value = found / unit;
 }
 
-/* The mask counts Y from the other edge of the detector [4.1]. */
+/* Takes the geometry from a header.  A mask measures Y from the other edge of the detector [4.1].
+ */
 static void apply_header(struct nanobragg *n, const struct smv *smv, bool is_mask)
 {
     struct detector_request *d = &n->request.detector;
@@ -301,7 +304,7 @@ static void apply_header(struct nanobragg *n, const struct smv *smv, bool is_mas
     read_number(smv, "OSC_RANGE", DEGREES_PER_RADIAN, &n->orientation.phi.range);
 }
 
-/* 0 in the image means: not computed. */
+/* Reads a mask.  Pixels that are 0 in its image are not computed. */
 static enum status read_mask(struct nanobragg *n, const struct smv *smv, struct error *e)
 {
     mem_free(n->request.detector.mask);
@@ -310,9 +313,9 @@ static enum status read_mask(struct nanobragg *n, const struct smv *smv, struct 
     return smv_mask(smv, &n->request.detector.mask, e);
 }
 
-/* Reads n->mask_file, then n->header_file, where they are named, and sets the
- * request from their headers; flags parsed later overrule it.  The mask's pixels
- * become request.detector.mask (1 = computed). */
+/* Reads n->mask_file, then n->header_file, if they are named, and sets the request from their
+ * headers.  Flags that are parsed later overrule the request.  The pixels of the mask become
+ * request.detector.mask (1 = computed). */
 static enum status read_headers(struct nanobragg *n, struct error *e)
 {
     const char *files[2] = {n->mask_file, n->header_file};
@@ -365,7 +368,7 @@ void nanobragg_defaults(struct nanobragg *n, enum physics physics)
     n->seed = -1;
 }
 
-/* The effects of one flag, in the order of the command line. */
+/* Applies one flag.  Flags are applied in the order of the command line. */
 static enum status apply(struct nanobragg *n, const struct legacy_option *o,
                          const struct legacy_args *args, struct error *e)
 {
@@ -376,15 +379,15 @@ static enum status apply(struct nanobragg *n, const struct legacy_option *o,
     return STATUS_OK;
 }
 
-/* Adds a flag to the list of those that will not move the image. */
+/* Adds a flag to the list of those that do not change the image. */
 static void note_futile(char *list, size_t size, bool futile, const char *name)
 {
     if (futile)
         (void)snprintf(list + strlen(list), size - strlen(list), " %s", name);
 }
 
-/* Warns of flags that nanoBragg parses and then overrules in this convention; what
- * the headers gave, `h`, is not the user's doing. */
+/* Warns about flags that nanoBragg parses but overrules in this convention.  `h`: values from the
+ * headers, which are not flags of the user. */
 static void warn_futile(const struct nanobragg *n, const struct detector_request *h)
 {
     const struct detector_request *d = &n->request.detector;
@@ -404,7 +407,7 @@ static void warn_futile(const struct nanobragg *n, const struct detector_request
         log_line(LOG_WARNING, "in this convention nanoBragg lets these flags do nothing:%s", list);
 }
 
-/* First reading: only the files whose headers the flags will overrule. */
+/* First pass: reads only the files whose headers the flags will overrule. */
 static enum status parse_headers(struct nanobragg *n, int argc, char **argv, struct error *e)
 {
     struct legacy_args args = legacy_args(nanobragg_flags, argc, argv);
@@ -426,7 +429,7 @@ enum status nanobragg_parse(struct nanobragg *n, int argc, char **argv, struct e
         s = apply(n, &o, &args, e);
     if (s)
         return s;
-    /* CUSTOM listens to every event; the others, in physical mode, to -pivot only */
+    /* in CUSTOM every flag may set the pivot; otherwise, in physical mode, only -pivot */
     if (!n->named_pivot && n->request.detector.convention != CONVENTION_CUSTOM)
         n->request.detector.pivot = -1;
     legacy_warn(&args);
@@ -450,8 +453,8 @@ struct legacy_files nanobragg_files(const struct nanobragg *n)
 
 /* --- to an experiment and a recipe ------------------------------------------- */
 
-/* -hkl reads text and leaves a dump behind, as nanoBragg does; -dump alone reads
- * one.  A dump that merely lies there is never read. */
+/* Reads the structure factors.  As in nanoBragg, -hkl reads text and writes a dump, and -dump alone
+ * reads a dump.  A dump that merely exists is never read. */
 static enum status read_factors(struct nanobragg *n, struct error *e)
 {
     struct hkl_table *t = &n->crystal.table;
@@ -463,7 +466,7 @@ static enum status read_factors(struct nanobragg *n, struct error *e)
     return STATUS_OK;
 }
 
-/* Missing columns of a source file are those of the plain beam, so the axes are
+/* Reads the source file.  Missing columns get the values of the plain beam, so that the axes are
  * needed first. */
 static enum status read_sources(struct nanobragg *n, struct source **sources, struct error *e)
 {
@@ -480,7 +483,8 @@ static enum status read_sources(struct nanobragg *n, struct source **sources, st
     return s;
 }
 
-/* A mask counts pixels by its own header, which flags may have overruled. */
+/* Checks that the mask has the size of the detector.  The header of the mask sets this size, but
+ * flags may overrule it. */
 static enum status check_mask(const struct nanobragg *n, const struct panel *p, struct error *e)
 {
     if (!p->mask || (n->mask_pixels[0] == p->fast_pixels && n->mask_pixels[1] == p->slow_pixels))

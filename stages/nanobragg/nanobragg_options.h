@@ -1,7 +1,7 @@
 /*
- * nanoBragg's command line: every flag, its side effects on convention and
- * pivot, and the order in which mask header, image header and flags win; then the
- * experiment and the recipe that the flags describe.
+ * The command line of nanoBragg: every flag, its side effects on convention and pivot, and the
+ * order of precedence of mask header, image header and flags.  Then the experiment and the recipe
+ * that the flags describe.
  */
 #ifndef BRAGG_STAGES_NANOBRAGG_OPTIONS_H
 #define BRAGG_STAGES_NANOBRAGG_OPTIONS_H
@@ -15,7 +15,7 @@
 #include "model/recipe.h"
 #include "physics/request.h"
 
-/* All that the flags say. */
+/* The values of all flags. */
 struct nanobragg {
     struct request request;  // request.crystals is not set: the crystal is below
     struct crystal_request crystal;
@@ -23,38 +23,39 @@ struct nanobragg {
     double default_F;                                              // electrons
     const char *matrix_file, *hkl_file, *dump_file, *source_file;  // NULL: none
     const char *mask_file, *header_file;
-    int64_t mask_pixels[2];  // fast, slow: what the mask was made for
+    int64_t mask_pixels[2];  // fast, slow: size of the mask
     const char *float_file, *int_file, *pgm_file, *noise_file;
     bool no_noise, no_pgm;
     double scale, pgm_scale;         // 0: automatic
     double adc;                      // ADU
-    int64_t seed;                    // of the noise, negated as nanoBragg keeps it
+    int64_t seed;                    // seed of the noise, negated as in nanoBragg
     int64_t trace_fast, trace_slow;  // -1: none
     bool named_pivot;                // -pivot was given
-    double unused_origin[3];         // -pix0_vector: the origin itself is computed
+    double unused_origin[3];         // -pix0_vector is accepted but not used: the origin is
+                                     // computed
 };
 
-/* All flags, ended by a row without a name. */
+/* All flags; ends with a row without a name. */
 extern const struct legacy_flag nanobragg_flags[];
 
 /* Sets all defaults.  Default seeds are fixed: 1 for noise and misset, 12345678 for
  * the mosaic domains. */
 void nanobragg_defaults(struct nanobragg *n, enum physics physics);
 
-/* Parses the flags of argv into *n (defaults already set); arguments that begin
- * with "--" are skipped.  Reads the files of -mask and -img.  Warns once about
- * flags without effect. */
+/* Parses the flags of argv into *n, which must have its defaults.  Skips arguments that begin with
+ * "--".  Reads the files of -mask and -img.  Prints one warning about flags without effect. */
 enum status nanobragg_parse(struct nanobragg *n, int argc, char **argv, struct error *e);
 
-/* The files that the flags ask for, and how they are scaled.  The names are borrowed. */
+/* Returns the output files that the flags select, and their scales.  The names are borrowed. */
 struct legacy_files nanobragg_files(const struct nanobragg *n);
 
-/* Reads the files that the flags name, then sets up.  *x, *r (both zeroed before) and
- * *sources (NULL before; mem_free) belong to the caller, also after an error. */
+/* Reads the input files that the flags name, and makes experiment and recipe.  Before the call *x
+ * and *r must be {0} and *sources NULL.  The caller must free all three, also after an error;
+ * *sources with mem_free. */
 enum status nanobragg_prepare(struct nanobragg *n, struct experiment *x, struct recipe *r,
                               struct source **sources, struct error *e);
 
-/* Width of the rotation for headers, by the rules of the phi steps. */
+/* Returns the width of the rotation for headers, by the rules of the phi steps. */
 double nanobragg_osc_rad(const struct orientation_request *o);
 
 #endif

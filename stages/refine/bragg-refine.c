@@ -1,8 +1,10 @@
 /*
- * bragg-refine: a last stage for images that fits what made them: orientations, cells, sizes of
- * blocks, mosaic spread and brightness, frame by frame, with error bars.  With --pass it is a stage
- * in the middle, from images to refined recipes; with --part likewise, to fits that a last one with
- * --gather puts together.
+ * bragg-refine: a sink for images.  It fits the model that made the images: orientations, cells,
+ * block sizes, mosaic spread and brightness of each frame, with error bars.
+ *
+ *   --pass    a stage between others, which turns images into refined recipes
+ *   --part    a stage between others, which turns images into fits for --gather
+ *   --gather  a sink, which combines the fits of many processes
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -22,75 +24,84 @@
 struct state {
     struct refine_options options;
     struct refine refine;
-    struct route route;      // of the experiment
-    struct experiment data;  // with --pass: a copy of the frames'
+    struct route route;      // route of the experiment
+    struct experiment data;  // with --pass and --part: copy of the experiment of the frames
 };
 
 #define AT(member) .offset = offsetof(struct state, options.member)
 
 static const struct opt options[] = {
-    {"parameters", "NAME,NAME", "What is refined in every frame, see bragg-refine(1)", OPT_TEXT,
+    {.doc = "Parameters:", .type = OPT_GROUP},
+    {"parameters", "NAME,NAME", "Parameters that are refined for each frame", OPT_TEXT,
      AT(parameters), .always = true, .flags = OPT_BYTES,
      .usual = "rot,cell,ncells,scale,background"},
-    {"share", "NAME,NAME", "What all frames have in common, refined after that", OPT_TEXT,
+    {"share", "NAME,NAME",
+     "Parameters that are the same in all frames, refined after the others (none)", OPT_TEXT,
      AT(share), .flags = OPT_BYTES | OPT_WHEN_SET},
-    {"start", "FILE", "Recording of recipes to start from (those that come with the frames)",
+    {.doc = "Starting model:", .type = OPT_GROUP},
+    {"start", "FILE", "Start from this recording of recipes or images (the recipes of the frames)",
      OPT_TEXT, AT(start), .flags = OPT_CONTENT | OPT_INPUT},
     {"indexed", "FILE",
-     "What an indexing program found (.expt, .stream, or a folder of them), to start from its "
-     "lattices; may be repeated",
+     "Start from the lattices that an indexing program found: .expt, .stream, or a folder of such "
+     "files; may be repeated",
      OPT_TEXTS, AT(indexed), .flags = OPT_CONTENT},
     {"prior", "NAME:[CENTRE:]SIGMA",
-     "How far a parameter may be from its start, or from CENTRE, in its unit; may be repeated",
+     "Limit how far a parameter may be from its start, or from CENTRE, in its unit; may be "
+     "repeated",
      OPT_TEXTS, AT(priors), .flags = OPT_BYTES},
-    {"background", "PHOTONS", "A flat background to start from (means between the spots)", OPT_REAL,
+    {"background", "PHOTONS", "Start from a flat background (the mean between the spots)", OPT_REAL,
      AT(background), .min = 0, .max = 1e9, .flags = OPT_BYTES, .usual = ""},
-    {"readout", "PHOTONS", "Standard deviation of the readout in a pixel", OPT_REAL, AT(readout),
-     .min = 0, .max = 1e9, .always = true, .flags = OPT_BYTES},
-    {"gain", "ADU", "What one photon adds to a pixel (what the frames tell)", OPT_REAL, AT(gain),
-     .min = 0, .max = 1e9, .flags = OPT_BYTES | OPT_OPEN_MIN},
-    {"adc-offset", "ADU", "Value of a pixel without photons (what the frames tell)", OPT_REAL,
+    {.doc = "Detector (for files of other programs; frames of braggpipe carry these values):",
+     .type = OPT_GROUP},
+    {"readout", "PHOTONS", "Standard deviation of the readout noise of a pixel (0)", OPT_REAL,
+     AT(readout), .min = 0, .max = 1e9, .always = true, .flags = OPT_BYTES},
+    {"gain", "ADU", "Value that one photon adds to a pixel (the value of the frames)", OPT_REAL,
+     AT(gain), .min = 0, .max = 1e9, .flags = OPT_BYTES | OPT_OPEN_MIN},
+    {"adc-offset", "ADU", "Value of a pixel without photons (the value of the frames)", OPT_REAL,
      AT(adc_offset), .min = -1e9, .max = 1e9, .flags = OPT_BYTES, .usual = ""},
-    {"psf", POINT_SPREAD_KINDS, "Point spread of the detector (what the frames tell)", OPT_CHOICE,
+    {"psf", POINT_SPREAD_KINDS, "Point spread of the detector (that of the frames)", OPT_CHOICE,
      AT(psf.kind), .choices = POINT_SPREAD_KINDS, .flags = OPT_BYTES, .usual = ""},
     {"psf-fwhm", "UM", "Full width at half maximum of the point spread", OPT_REAL, AT(psf.fwhm_m),
      .si = SI_UM, .min = 0, .max = 1e6, .always = true, .flags = OPT_BYTES | OPT_OPEN_MIN,
      .needs = "psf=gauss|psf=fiber", .usual = "46"},
-    {"psf-radius", "PIXELS", "How far the point spread reaches, 0 chooses", OPT_INT,
+    {"psf-radius", "PIXELS", "Reach of the point spread; 0: the program chooses it", OPT_INT,
      AT(psf.radius_px), .min = 0, .max = 65535, .always = true, .flags = OPT_BYTES,
      .needs = "psf=gauss|psf=fiber", .usual = "0"},
-    {"bias", "V", "Voltage across the sensor: less lets charge spread more", OPT_REAL,
+    {"bias", "V", "Voltage across the sensor; charge spreads more at lower values", OPT_REAL,
      AT(psf.bias_V), .min = 1, .max = 1e5, .always = true, .flags = OPT_BYTES,
      .needs = "psf=charge", .usual = "200"},
-    {"poor-above", "CHI2", "A fit with more chi2 a pixel is poor", OPT_REAL, AT(chi2_max), .min = 1,
-     .max = 1e9, .always = true, .flags = OPT_BYTES, .usual = "3"},
-    {"table", "FILE", "Write a line for each frame", OPT_TEXT, AT(table)},
-    {"covariance", "FILE", "Write the covariances of what is fitted to each good frame", OPT_TEXT,
+    {.doc = "Output:", .type = OPT_GROUP},
+    {"table", "FILE", "Write a table with one line per frame", OPT_TEXT, AT(table)},
+    {"covariance", "FILE", "Write the covariances of the parameters of each good frame", OPT_TEXT,
      AT(covariance)},
-    {"recipes", "FILE", "Record the refined recipes, for bragg-replay", OPT_TEXT, AT(recipes)},
+    {"recipes", "FILE", "Record the refined recipes for bragg-replay", OPT_TEXT, AT(recipes)},
     {"expt", "FILE", "Write the crystals of good frames as an experiment list of DIALS", OPT_TEXT,
      AT(expt)},
-    {"overwrite", NULL, "Replace files in the place of --table, --covariance, --recipes and --expt",
+    {"overwrite", NULL,
+     "Replace existing files of another run with --table, --covariance, --recipes and --expt",
      OPT_FLAG, AT(overwrite)},
-    {"pass", NULL,
-     "Pass refined recipes on to the next stage, frame by frame, in place of all that is written",
-     OPT_FLAG, AT(pass), .excludes = "share table covariance recipes expt overwrite"},
+    {"poor-above", "CHI2", "Call a fit poor if its chi2 per pixel is larger", OPT_REAL,
+     AT(chi2_max), .min = 1, .max = 1e9, .always = true, .flags = OPT_BYTES, .usual = "3"},
+    {.doc = "Several processes:", .type = OPT_GROUP},
     {"part", NULL,
-     "Be one of many processes that fit frames for a bragg-refine --gather, which comes next",
+     "Fit frames as one of many processes, for a bragg-refine --gather that is the next stage",
      OPT_FLAG, AT(part), .flags = OPT_BYTES | OPT_WHEN_SET,
      .excludes = "pass gather table covariance recipes expt overwrite"},
-    {"hold", NULL,
-     "Fit frames with what they share as the start has it, the recipes of a --gather: for another, "
-     "which goes on from there",
-     OPT_FLAG, AT(hold), .flags = OPT_BYTES | OPT_WHEN_SET, .needs = "part share"},
-    {"gather", NULL, "Take what the processes of bragg-refine --part have fitted, not images",
-     OPT_FLAG, AT(gather),
+    {"gather", NULL, "Combine the results of processes with --part, instead of images", OPT_FLAG,
+     AT(gather),
      .excludes = "pass parameters share start indexed prior background readout gain adc-offset psf "
                  "psf-fwhm psf-radius bias poor-above engine threads"},
-    {"engine", "reference|cpu|cuda", "Which engine computes", OPT_TEXT, AT(engine), .always = true,
-     .flags = OPT_BYTES, .usual = "cpu"},
-    {"threads", "N", "Threads of this process (as many as processors)", OPT_INT, AT(threads),
-     .min = 1, .max = 1024},
+    {"hold", NULL,
+     "With --part: keep the shared parameters at their start, which are the recipes of a previous "
+     "--gather, while frames are fitted",
+     OPT_FLAG, AT(hold), .flags = OPT_BYTES | OPT_WHEN_SET, .needs = "part share"},
+    {"pass", NULL, "Send the refined recipe of each frame to the next stage; write no files",
+     OPT_FLAG, AT(pass), .excludes = "share table covariance recipes expt overwrite"},
+    {.doc = "Computation:", .type = OPT_GROUP},
+    {"engine", "reference|cpu|cuda", "Engine that computes images and derivatives", OPT_TEXT,
+     AT(engine), .always = true, .flags = OPT_BYTES, .usual = "cpu"},
+    {"threads", "N", "Threads of this process, 1 to 1024 (number of CPU cores)", OPT_INT,
+     AT(threads), .min = 1, .max = 1024},
     OPT_END(struct state, options.given),
 };
 
@@ -143,7 +154,7 @@ static enum status frame(void *state, struct frame *f, struct error *e)
                : error_set(e, STATUS_FAILED, "a frame was replaced while it was refined");
 }
 
-/* The file at `path`; NULL: none. */
+/* Writes a file.  `path` NULL: does nothing. */
 static enum status write_file(const struct refine *f, const char *path,
                               enum status (*write)(const struct refine *f, FILE *out,
                                                    struct error *e),
@@ -182,9 +193,9 @@ static enum status end(void *state, struct error *e)
     return refine_check(&t->refine, e);
 }
 
-/* ---- in the middle ---------------------------------------------------------------------- */
+/* ---- a stage between others: --pass and --part --------------------------------------------- */
 
-/* What comes after gets the model in the place of the frames' experiment. */
+/* Replaces the experiment of the frames by the model, for the stages that follow. */
 static enum status begin_passing(void *state, struct experiment *x, struct error *e)
 {
     struct state *t = state;
@@ -259,7 +270,7 @@ static const struct stage passing = {
     .close = close_refine,
 };
 
-/* ---- at the end of many ------------------------------------------------------------------ */
+/* ---- a sink for fits: --gather --------------------------------------------------------------- */
 
 static enum status begin_gathering(void *state, struct experiment *x, struct error *e)
 {
@@ -286,7 +297,7 @@ static const struct stage gathering = {
     .close = close_refine,
 };
 
-/* ---- at the end ------------------------------------------------------------------------- */
+/* ---- a sink for images --------------------------------------------------------------------- */
 
 static const struct stage stage = {
     .role = {.name = "bragg-refine", .wants = KIND_IMAGE, .gives = KIND_NONE, .in_memory = true},

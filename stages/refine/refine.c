@@ -1,7 +1,9 @@
 /*
- * What bragg-refine begins with: the names of the parameters, the model and its plans, and what
- * frames start from.  A frame starts from the recipe that comes with it or is in the recording of
- * --start, turned as an indexing program found its lattices (--indexed).
+ * Preparation of bragg-refine: names of parameters, the model and its plans, and the starts of
+ * frames.
+ *
+ * A frame starts from its own recipe, or from the recipe with the same number in the recording of
+ * --start.  With --indexed, the orientations are those that an indexing program found.
  */
 #include "refine.h"
 
@@ -17,21 +19,22 @@
 #include "score/lattices.h"
 #include "score/results.h"
 
-/* --- what an indexing program found ------------------------------------------ */
+/* --- results of an indexing program ------------------------------------------ */
 
-/* Of the reciprocal metric: 5 % of an edge. */
+/* Tolerance of the reciprocal metric: 5 % of an edge. */
 static const double METRIC_TOLERANCE = 0.1;
 
 struct reader {
     struct indexed *to;
     const struct experiment *x;
-    double axes[9];  // rows x, y, z of the frame of the beam in the lab, as the analysis has it
-    /* Numbers of the frames in the file of images that was looked at last. */
+    double axes[9];  // rows: axes x, y, z of the analysis's coordinate system of the beam, in the
+                     // laboratory frame
+    /* Frame numbers in the image file that was read last. */
     char file[ANSWER_FILE_SIZE];
     struct nxmx_rows rows;
 };
 
-/* The number of the frame that an answer is about. */
+/* Returns the number of the frame of an answer. */
 static uint64_t number_of(struct reader *r, const struct answer *a)
 {
     char history[EXPERIMENT_HISTORY_SIZE];
@@ -66,7 +69,8 @@ static enum status take_lattice(struct reader *r, uint64_t frame, const double i
     return STATUS_OK;
 }
 
-/* DIALS knows the lab by spindle and beam, CrystFEL by the detector. */
+/* Finds the axes of the coordinate system.  DIALS defines the axes with the rotation axis and the
+ * beam, CrystFEL with the detector. */
 static void find_axes(struct reader *r, enum results_kind kind)
 {
     if (kind != RESULTS_DIALS) {
@@ -113,11 +117,14 @@ static int by_frame(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Reads results as bragg-score does (.stream, .refl with .expt, folders of them) for frames of
- * *x.  An image is known by the number of its frame where the analysis passes that on; else by its
- * place in its file, which stands for the number of the frame there if that is an NXmx file that
- * can be read, or is the number.  STATUS_INPUT for files that are none, or hold no lattice.
- * indexed_free in any case. */
+/* Reads results for frames of *x from the files that bragg-score reads, too: .stream, .refl with
+ * .expt, and folders of them.  The caller must call indexed_free in any case.
+ *
+ * The frame of an image is identified by its number, if the analysis stores it.  Otherwise its
+ * place in the image file is used: an NXmx file that can be read contains the numbers of its
+ * frames, and for other files the place is the number.
+ *
+ * STATUS_INPUT: a file is not a result, or has no lattice. */
 static enum status indexed_read(struct indexed *d, const struct opt_texts *paths,
                                 const struct experiment *x, struct error *e)
 {
@@ -145,7 +152,7 @@ static void indexed_free(struct indexed *d)
     *d = (struct indexed){0};
 }
 
-/* The lattices of a frame, borrowed; *count may be 0. */
+/* Finds the lattices of a frame, which are borrowed.  *count may be 0. */
 static const struct indexed_lattice *indexed_find(const struct indexed *d, uint64_t frame,
                                                   size_t *count)
 {
@@ -160,16 +167,16 @@ static const struct indexed_lattice *indexed_find(const struct indexed *d, uint6
     return at;
 }
 
-/* --- turned as an indexing program found them -------------------------------- */
+/* --- starts from found lattices ---------------------------------------------- */
 
-/* Columns a*, b*, c* at phi 0. */
+/* Sets columns a*, b*, c* of a lattice at phi 0. */
 static void columns_of(const struct lattice *l, double columns[9])
 {
     for (int i = 0; i < 9; i++)
         columns[i] = l->reciprocal_A[3 * (i % 3) + i / 3];
 }
 
-/* What was found, turned back to phi 0. */
+/* Rotates a found lattice from the middle of its frame back to phi 0. */
 static void turn_back(const struct experiment *x, const struct recipe *r, const double found[9],
                       double out[9])
 {
@@ -183,8 +190,8 @@ static void turn_back(const struct experiment *x, const struct recipe *r, const 
     }
 }
 
-/* Moves the lattice of `from` that has the cell which was found into *to, turned as it was found;
- * false when none has. */
+/* Moves the lattice of `from` whose cell fits best to *to, with the orientation that was found.
+ * Returns false if no cell fits. */
 static bool take_setting(const struct experiment *x, struct recipe *from,
                          const struct indexed_lattice *found, struct lattice *to)
 {
@@ -209,11 +216,13 @@ static bool take_setting(const struct experiment *x, struct recipe *from,
     return true;
 }
 
-/* Makes of `pattern`, a recipe with lattices for frames of *x, in *start (overwritten) the one
- * whose lattices lie as the `count` found ones do; their cells, sizes and brightness are those of
- * the pattern's lattice that fits best.  Axes may be named otherwise than in the pattern, and edges
- * differ by 5 %: a lattice beyond that is left out, so *start may have none.  STATUS_FAILED when
- * memory is out; the caller frees *start in any case. */
+/* Sets *start, which is overwritten, to a recipe with the orientations of the `count` found
+ * lattices.  Cells, sizes and brightness are those of the lattice of `pattern` that fits best,
+ * where `pattern` is a recipe with lattices for frames of *x.
+ *
+ * The axes of a found lattice may have other names than those of the pattern.  If its edges differ
+ * by more than 5 %, the lattice is left out.  *start may therefore have no lattice.  The caller
+ * must free *start in any case.  STATUS_FAILED: there is no memory. */
 static enum status indexed_start(const struct experiment *x, const struct recipe *pattern,
                                  const struct indexed_lattice *found, size_t count,
                                  struct recipe *start, struct error *e)
@@ -287,7 +296,7 @@ static enum status read_recipe(const struct refine *f, const struct recording_en
     return s;
 }
 
-/* The first recipe with a lattice stands for frames that the recording lacks. */
+/* Reads the first recipe with a lattice.  It is used for frames that are not in the recording. */
 static enum status read_pattern(struct refine *f, struct error *e)
 {
     enum status s = STATUS_OK;
@@ -322,7 +331,7 @@ static void close_starts(struct refine *f)
 
 /* --- the start of a frame ---------------------------------------------------- */
 
-/* The recipe of the recording, or that of the frame itself. */
+/* Reads the recipe with the same number from the recording, or copies that of the frame. */
 static enum status read_start(struct refine *f, const struct recipe *own, struct recipe *start,
                               bool *found, struct error *e)
 {
@@ -334,7 +343,7 @@ static enum status read_start(struct refine *f, const struct recipe *own, struct
     return entry ? read_recipe(f, entry, start, e) : STATUS_OK;
 }
 
-/* A recipe as above, turned as an indexing program says. */
+/* Makes a recipe as in read_start, with the orientations that an indexing program found. */
 static enum status indexed_lattices(struct refine *f, const struct recipe *own,
                                     struct recipe *start, bool *found, struct error *e)
 {
@@ -393,7 +402,8 @@ static enum status make_plans(struct refine *f, struct error *e)
     return s ? s : beam_plan_create(&f->blurry_plan, f->engine, &f->blurry, &how, e);
 }
 
-/* That of the options, else that which bragg-noise gave the frames. */
+/* Prepares the point spread of the options or, without options, the one that bragg-noise applied to
+ * the frames. */
 static enum status open_spread(struct refine *f, struct error *e)
 {
     const struct point_spread p =

@@ -1,6 +1,13 @@
 /*
- * What the sources of bragg-refine share: the options, the parameters that are fitted, what frames
- * start from, the frame that is being fitted, and the results of all frames.
+ * Shared by the sources of bragg-refine: the options, the fitted parameters, the starts of frames,
+ * the frame that is being fitted, and the results of all frames.
+ *
+ *   refine.c         reads starts; begins and ends
+ *   refine_frame.c   fits one frame
+ *   refine_model.c   computes the model and its derivatives
+ *   refine_pixels.c  chooses the fitted pixels and finds the background
+ *   refine_shared.c  fits parameters that frames share, also over many processes
+ *   refine_output.c  writes results
  */
 #ifndef BRAGG_STAGES_REFINE_H
 #define BRAGG_STAGES_REFINE_H
@@ -29,28 +36,28 @@ struct refine_options {
     bool overwrite, pass, part, hold, gather;
 };
 
-enum { REFINE_ROUNDS = 12 };  // pixels of a frame are chosen so often at most
+enum { REFINE_ROUNDS = 12 };  // maximum number of choices of pixels for a frame
 enum { REFINE_WHY_SIZE = 120 };
 
-/* What became of a frame.  Only of a good one the recipe is another than before. */
+/* Result for a frame.  The recipe is changed only if the frame is good. */
 enum refine_verdict {
     REFINE_GOOD,
-    REFINE_BLANK,     // no lattice in its start
-    REFINE_NO_START,  // it is not among the starts
-    REFINE_DARK,      // no spots: fewer than 10 pixels in its region, or fewer photons than names
-    REFINE_UNTOLD,    // parameters cannot be told apart
-    REFINE_STUCK,     // no descent, or a parameter runs away
-    REFINE_POOR,      // chi^2 above what is allowed
-    REFINE_FAILED,    // an engine refused it
+    REFINE_BLANK,     // the starting model has no lattice
+    REFINE_NO_START,  // there is no start for this frame
+    REFINE_DARK,      // no spots: fewer than 10 pixels to fit, or fewer photons than parameters
+    REFINE_UNTOLD,    // degenerate: parameters have the same effect or none
+    REFINE_STUCK,     // no step improves the fit, or a parameter diverges
+    REFINE_POOR,      // chi^2 is above the limit
+    REFINE_FAILED,    // an engine could not compute it
     REFINE_VERDICTS,
 };
 
-/* Pixels that are fitted. */
+/* The fitted pixels. */
 struct refine_list {
-    int64_t *listed;             // owned: their numbers
-    float *counts, *background;  // owned: photons
+    int64_t *listed;             // owned: refined if the frame is good
+    float *counts, *background;  // owned: [count], photons
     size_t count;
-    double brightest;  // photons, of the pixels of the frame that count
+    double brightest;  // photons in the brightest usable pixel of the frame
 };
 
 struct refine_result {
@@ -58,67 +65,75 @@ struct refine_result {
     size_t lattices, pixels, far;
     double photons, chi2;
     int steps;
-    bool settled;  // it was fitted to the pixels that its model chooses
+    bool settled;  // the last fit used the pixels that its own model chooses
     enum refine_verdict verdict;
-    double *start, *value, *error;  // [count], owned, in the units of the names
-    double *total;                  // [count]: steps from the start
-    double *gradient;               // [count]: of its own fit, without the priors of what is shared
-    double *fisher, *correlation;   // [count x count]: of its own fit; fisher likewise
+    double *start, *value, *error;  // [count], owned: in the units of the parameters.  The array of
+                                    // `start` also contains the arrays below
+    double *total;                  // [count]: sums of steps from the start
+    double *gradient;               // [count]: at the end of its own fit, without the priors of
+                                    // shared parameters
+    double *fisher, *correlation;   // [count x count]: at the end of its own fit; `fisher` is
+                                    // without the priors of shared parameters
     double level;                   // factor on the background
-    char why[REFINE_WHY_SIZE];      // UNTOLD, FAILED: more words
+    char why[REFINE_WHY_SIZE];      // REFINE_UNTOLD, REFINE_FAILED: details
     struct recipe recipe;           // owned
-    struct recipe start_recipe;     // owned: as it was, of one that was fitted
-    struct refine_list kept;        // likewise, where frames share parameters
+    struct recipe start_recipe;     // owned: the recipe before the fit; empty if there was no fit
+    struct refine_list kept;        // fitted pixels; only if frames share parameters and the frame
+                                    // is good
 };
 
-/* The pixels of the frame at hand. */
+/* The pixels of the current frame. */
 struct refine_pixels {
     size_t all;
-    float *counts;                // [all], owned: photons, NaN: not measured
-    float *blurred, *background;  // [all], owned: of the model; start of the background
+    float *counts;                // [all], owned: photons; NaN: not measured
+    float *blurred, *background;  // [all], owned: photons of the broadened model; background at the
+                                  // start
     struct refine_list list;
 };
 
-/* A place in the space of parameters. */
+/* A point in the space of parameters. */
 struct refine_place {
-    struct experiment *x;    // the start's, or its own
-    struct beam_plan *plan;  // of *x
-    bool owns;               // both
+    struct experiment *x;    // experiment of the starts, or a private copy
+    struct beam_plan *plan;  // plan for *x
+    bool owns;               // `x` and `plan` are owned
     struct recipe recipe;    // owned
     double level;            // factor on the background
 };
 
-/* Lattices that an indexing program found, by frames: what frames start from with --indexed. */
+/* A lattice that an indexing program found in a frame, used as a start with --indexed. */
 struct indexed_lattice {
     uint64_t frame;
-    double a_matrix[9];  // in the middle of the frame: columns a*, b*, c* in 1/A, in the lab
+    double a_matrix[9];  // orientation in the middle of the frame: columns a*, b*, c* in 1/A, in
+                         // the laboratory frame
 };
 
-/* Zeroed: none. */
+/* The lattices of all frames. {0}: none. */
 struct indexed {
     size_t count, room;
-    struct indexed_lattice *lattices;  // owned; by frames
+    struct indexed_lattice *lattices;  // owned: sorted by frame
 };
 
 struct refine {
     const struct refine_options *options;
     const struct engine *engine;
     struct free_parameters free;
-    bool moves_experiment, own_moves;  // some parameter is of the experiment; of those of a frame
-    bool shares;                       // frames have some in common
-    bool smooths, smooth;              // frames begin with smooth spots; they are smooth
+    bool moves_experiment, own_moves;  // a parameter belongs to the experiment; a local parameter
+                                       // does
+    bool shares;                       // frames share some parameters
+    bool smooths, smooth;              // local block sizes are fitted, so that the first fit uses
+                                       // smooth spots; the current model has smooth spots
     /* starts */
     struct recording recording;
     struct codec_expected expected;
-    struct recipe pattern;     // owned: the first of the recording that has lattices
-    struct indexed indexed;    // with --indexed
+    struct recipe pattern;     // owned: first recipe of the recording that has lattices
+    struct indexed indexed;    // lattices of --indexed
     struct experiment model;   // owned
-    struct beam_plan *plan;    // of the model
-    struct experiment blurry;  // owned: blocks are small in it
+    struct beam_plan *plan;    // plan for `model`
+    struct experiment blurry;  // owned: the model with small blocks and therefore broad spots
     struct beam_plan *blurry_plan;
     /* data */
-    const struct experiment *data;  // of the frames
-    double gain, adc_offset;        // ADU for a photon, and for none
+    const struct experiment *data;  // borrowed: experiment of the frames
+    double gain, adc_offset;        // ADU per photon, and ADU of a pixel without photons
     struct refine_pixels pixels;
     struct refine_spread *spread;  // owned; NULL: the detector has no point spread
     struct refine_place here, there;
@@ -126,173 +141,186 @@ struct refine {
     /* results */
     struct refine_result *results;  // owned
     size_t nresults, room_results;
-    size_t given[REFINE_VERDICTS];  // frames that were given away
+    size_t given[REFINE_VERDICTS];  // number of frames of each verdict that were passed on
 };
 
-/* Takes names, priors and starts for frames of this experiment.  *f is zeroed but for its options;
- * followed by refine_close after errors, too. */
+/* Prepares the fits of frames of the experiment *data: parameters, priors, starts and plans.  *f
+ * must be {0} except for its options.  The caller must call refine_close, also after an error. */
 enum status refine_begin(struct refine *f, const struct experiment *data, struct error *e);
 
-/* Whether a parameter is of the experiment, not of recipes. */
+/* Returns whether a parameter belongs to the experiment and not to recipes. */
 bool refine_is_of_experiment(const struct parameter *p);
 
-/* Whether recipes, or whatever is written, can hold these parameters. */
+/* Checks that the output files can hold the fitted parameters, and sets the flags of *f about
+ * parameters.  STATUS_USAGE: they cannot. */
 enum status refine_check_names(struct refine *f, struct error *e);
 
-/* After all frames: fits what they share, with what each has of its own. */
+/* After all frames: fits the shared parameters together with the local parameters of each frame.
+ * Does nothing without --share. */
 enum status refine_share(struct refine *f, struct error *e);
 
-/* One frame; what is wrong with it alone becomes its verdict. */
+/* Fits one frame and adds its result.  A problem of the frame alone becomes its verdict, not an
+ * error. */
 enum status refine_take(struct refine *f, const struct frame *frame, struct error *e);
 
-/* Makes *start what the frame of this recipe starts from; *found: there is such a start.  It is for
- * the caller to free in any case. */
+/* Sets *start to the start of the frame with the recipe *own.  Sets *found to false if there is no
+ * start.  The caller must free *start in any case. */
 enum status refine_start(struct refine *f, const struct recipe *own, struct recipe *start,
                          bool *found, struct error *e);
 
-/* Frees all that *f owns, but not its options. */
+/* Frees everything that *f owns except its options. */
 void refine_close(struct refine *f);
 
-/* Frees what a result owns. */
+/* Frees everything that a result owns. */
 void refine_result_free(struct refine_result *r);
 
 /* --- places (refine_model.c) -------------------------------------------------------- */
 
-/* A copy, or STATUS_FAILED when memory is out. */
+/* Copies a recipe.  STATUS_FAILED: there is no memory. */
 enum status refine_copy(struct recipe *to, const struct recipe *from, struct error *e);
 
-/* Gives a place a copy of an experiment for its own; refine_plan makes the plan of it. */
+/* refine_own gives a place its own copy of an experiment. refine_plan then makes a plan for it. */
 enum status refine_own(struct refine_place *p, const struct experiment *x, struct error *e);
 enum status refine_plan(const struct refine *f, struct refine_place *p, struct error *e);
 
-/* Frees what a place has. */
+/* Frees everything that a place owns. */
 void refine_leave(struct refine_place *p);
 
-/* means[count of the list] of the model at a place, without the readout, and their derivatives
- * by parameters, as struct fit wants them. */
+/* Evaluates the model at a place: means[list->count] in photons, without the readout, and the
+ * derivatives slopes[free->count x list->count], as in struct fit. */
 enum status refine_model(struct refine *f, const struct free_parameters *free,
                          struct refine_place *at, const struct refine_list *list, double *means,
                          float *slopes, struct error *e);
 
-/* Makes *to what *from is, after steps of the engine's parameters and of the background. */
+/* Sets *to to the place that is `steps` away from *from.  Steps are those of the engine's
+ * parameters and of the background. */
 enum status refine_go(struct refine *f, const struct refine_place *from, const double *steps,
                       struct refine_place *to, struct error *e);
 
-/* As struct fit wants them, where `model` is a struct refine: the model at f->there, which is
- * f->here after these steps; and f->there becomes f->here. */
+/* Callbacks of struct fit, for which `model` is a struct refine. refine_evaluate sets f->there to
+ * f->here plus steps and evaluates the model there. refine_accept makes f->there the new f->here.
+ */
 enum status refine_evaluate(void *model, const double *steps, double *means, float *slopes,
                             struct error *e);
 void refine_accept(void *model);
 
-/* Gives crystals small blocks: broad spots. */
+/* Gives crystals small blocks, so that spots are broad. */
 void refine_broaden(struct experiment *x);
 
-/* The model with broad spots of as many photons, into f->pixels.blurred. */
+/* Computes the model with broad spots that have as many photons, into f->pixels.blurred. */
 enum status refine_blur(struct refine *f, struct error *e);
 
 /* --- point spread (refine_model.c) --------------------------------------------------- */
 
 struct refine_spread;
 
-/* For frames of this experiment, which is to stay.  Closed after an error, too. */
+/* Prepares the point spread for frames of the experiment *x, which must stay valid.  The caller
+ * must call refine_spread_close, also after an error. */
 enum status refine_spread_open(struct refine_spread **spread, const struct psf *psf,
                                const struct experiment *x, int threads, struct error *e);
 void refine_spread_close(struct refine_spread **spread);
 
 /* --- fits of many processes (refine_shared.c) ------------------------------------------ */
 
-/* Gives the frame that was taken last what was found, and forgets all but its verdict. */
+/* Moves the fit of the last frame into *frame.  Only its verdict is still counted in *f. */
 void refine_send(struct refine *f, struct frame *frame);
 
-/* In the place of refine_begin, refine_take and refine_share, for what others sent. */
+/* With --gather these are called instead of refine_begin, refine_take and refine_share, for fits
+ * that other processes sent. */
 enum status refine_gather_begin(struct refine *f, const struct experiment *data, struct error *e);
 enum status refine_gather_take(struct refine *f, struct frame *frame, struct error *e);
 enum status refine_gather_share(struct refine *f, struct error *e);
 
-/* --- of one frame (refine_frame.c) ------------------------------------------------- */
+/* --- one frame (refine_frame.c) ---------------------------------------------------- */
 
-/* Of the readout, photons^2. */
+/* Returns the variance of the readout of a pixel in photons^2, including the rounding to ADU. */
 double refine_variance(const struct refine *f);
 
-/* The longest steps from a place, limit[free->count]. */
+/* Sets limit[free->count] to the largest change of each parameter in a step from a place. */
 void refine_limits(const struct free_parameters *free, const struct refine_place *at,
                    double *limit);
 
-/* An empty result, one more. */
+/* Appends an empty result.  *r is valid until the next call. */
 enum status refine_open_result(struct refine *f, struct refine_result **r, struct error *e);
 
-/* Whether a fit is good or poor; the recipe of a poor one is as it was. */
+/* Decides whether a fit is good or poor.  A poor fit gets its starting recipe back. */
 void refine_decide(const struct refine *f, struct refine_result *r);
 
-/* The middle of the prior of a parameter, in steps from the start. */
+/* Returns the centre of the prior of a parameter, in steps from the start. */
 double refine_centre(const struct free_parameters *free, const struct refine_result *r, size_t k);
 
-/* Covariances of steps, covariance[count x count], by a frame's own fit and all priors: from its
- * information; 0 where it cannot tell. */
+/* Computes covariance[count x count] of steps from the information of the frame's own fit and all
+ * priors.  All items are 0 if the frame does not determine the parameters. */
 enum status refine_covary(const struct free_parameters *free, const struct refine_result *r,
                           double *covariance, struct error *e);
 
-/* The correlations that these are. */
+/* Computes the correlations of the parameters from these covariances. */
 enum status refine_correlate(const struct free_parameters *free, struct refine_result *r,
                              struct error *e);
 
-/* Values and error bars of one parameter, in the unit of its name, from those of steps. */
+/* Sets value and error bar of one parameter, in the unit of its name, from the sum of steps and its
+ * error. */
 void refine_tell(const struct free_parameters *free, size_t k, double total, double error,
                  struct refine_result *r);
 
 /* --- pixels (refine_pixels.c) ------------------------------------------------------ */
 
-/* Makes room for the pixels of a frame, `all` of them; closed after an error, too. */
+/* Allocates arrays for frames of `all` pixels.  The caller must call refine_pixels_close, also
+ * after an error. */
 enum status refine_pixels_open(struct refine_pixels *p, size_t all, struct error *e);
 void refine_pixels_close(struct refine_pixels *p);
 
-/* Takes what was counted: photons, NaN where nothing was. */
+/* Converts an image to photons.  Pixels that were not measured become NaN. */
 void refine_pixels_count(struct refine_pixels *p, const struct experiment *x, double gain,
                          double adc_offset, const struct image *image);
 
-/* Lists the pixels in which p->blurred has more than a third of a photon, and finds the
- * background between: `flat` everywhere, or, with NaN, the mean over squares of 16 pixels.
- * `keeps`: those that are listed stay.  Whether others are listed now than before. */
+/* Lists the pixels in which p->blurred has more than a third of a photon, and finds the background
+ * between the spots.  The background is `flat` everywhere or, if `flat` is NaN, the mean over
+ * squares of 16 pixels.  `keeps`: pixels that are listed stay listed.  Returns whether the list has
+ * changed. */
 bool refine_pixels_choose(struct refine_pixels *p, const struct experiment *x, double flat,
                           bool keeps);
 
-/* A copy of its own; freed after an error, too. */
+/* Copies a list.  The caller must free *to, also after an error. */
 enum status refine_list_copy(struct refine_list *to, const struct refine_list *from,
                              struct error *e);
 void refine_list_free(struct refine_list *list);
 
-/* --- what is told (refine_output.c) -------------------------------------------------- */
+/* --- output (refine_output.c) ----------------------------------------------------------- */
 
-/* Orders results by frame. */
+/* Sorts results by frame. */
 void refine_sort(struct refine *f);
 
-/* STATUS_FAILED when no frame with a crystal is good. */
+/* Returns STATUS_FAILED if no frame with a crystal is good. */
 enum status refine_check(const struct refine *f, struct error *e);
 
-/* How many frames are good, and what the others are; true when these are blanks. */
+/* Writes to `line` how many frames are good and the verdicts of the others.  Returns whether all
+ * others are blanks. */
 bool refine_count(const struct refine *f, char *line, size_t size);
 
-/* A summary for people; a line for each frame, items parted by tabs. */
+/* refine_print prints a summary. refine_write_table writes a line for each frame, with items
+ * separated by tabs. */
 void refine_print(const struct refine *f, FILE *out);
 enum status refine_write_table(const struct refine *f, FILE *out, struct error *e);
 
-/* A line for each good frame and parameter: covariances of its own fit, in the table's units. */
+/* Writes a line for each good frame and parameter: the covariances of the frame's own fit, in the
+ * units of the table. */
 enum status refine_write_covariance(const struct refine *f, FILE *out, struct error *e);
 
 /* --- recipes (refine_output.c) ---------------------------------------------------- */
 
-/* The model as it is now, with blocks of whole cells; false when memory is out. */
+/* Copies the present model, with blocks of whole cells.  Returns false if there is no memory. */
 bool refine_copy_model(const struct refine *f, struct experiment *x);
 
-/* Makes *r the recipe of the frame that was taken last, and forgets all but its verdict. */
+/* Moves the recipe of the last frame to *r.  Only the verdict is still counted in *f. */
 void refine_give(struct refine *f, struct recipe *r);
 
-/* Writes a recording of the recipes as they are now; `route`: of the frames' experiment. */
+/* Writes a recording of the present recipes.  `route`: of the experiment of the frames. */
 enum status refine_write_recipes(struct refine *f, const struct route *route, struct error *e);
 
 /* --- for DIALS (refine_output.c) ------------------------------------------------------ */
 
-/* Writes an experiment list of the good frames, a still for each that stands still. */
+/* Writes an experiment list of the good frames.  A frame without rotation becomes a still. */
 enum status refine_write_expt(const struct refine *f, FILE *out, struct error *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* The refinement of one frame. */
+/* Fits the model to one frame: chooses pixels, fits, and repeats until the pixels stay the same. */
 #include <math.h>
 #include <string.h>
 
@@ -7,12 +7,14 @@
 #include "refine.h"
 #include "refine/symmetric.h"
 
-enum { ROUNDS_FREE = 8, PIXELS_LEAST = 10 };  // rounds whose choice is that of the model alone
+enum { ROUNDS_FREE = 8, PIXELS_LEAST = 10 };  // rounds that may remove pixels; least pixels
 static const double LEVEL_LIMIT = 0.7;
-static const double GAIN_LEAST = 1e-5, GAIN_ROUGH = 0.1;  // of ln likelihood: a fit ends with less
-static const double LOG_FAR = 5.0, LOG_AWAY = 2.0;  // factors that have run away, and may have
+static const double GAIN_LEAST = 1e-5, GAIN_ROUGH = 0.1;  // ln likelihood: a fit ends if a step
+                                                          // gains less; GAIN_ROUGH for smooth spots
+static const double LOG_FAR = 5.0, LOG_AWAY = 2.0;  // ln of a factor on a value that has diverged,
+                                                    // and of one that may have diverged
 
-/* In the unit of the name, from steps. */
+/* Returns a value in the unit of its name, from the sum of steps. */
 static double value_of(const struct free_parameters *free, size_t k, double start, double total)
 {
     return free_parameters_is_log(free, k) ? start * exp(total) : start + total;
@@ -105,7 +107,8 @@ void refine_limits(const struct free_parameters *free, const struct refine_place
         limit[free->local_of_set] = LEVEL_LIMIT;
 }
 
-/* Chooses pixels about the model as it is; too few are dark. */
+/* Chooses the pixels to fit from the present model.  If there are too few, the verdict is
+ * REFINE_DARK. */
 static enum status choose_pixels(struct refine *f, int round, double *total,
                                  struct refine_result *r, struct error *e)
 {
@@ -128,7 +131,8 @@ static enum status choose_pixels(struct refine *f, int round, double *total,
     return STATUS_OK;
 }
 
-/* Its own fit, without the priors of what is shared. */
+/* Stores gradient and Fisher matrix of the frame's own fit, without the priors of shared
+ * parameters. */
 static void note_sums(const struct free_parameters *free, const struct fit_sums *sums,
                       struct refine_result *r)
 {
@@ -175,7 +179,8 @@ static enum status fit_pixels(struct refine *f, double *total, struct refine_res
     return STATUS_OK;
 }
 
-/* Gives SQUARE blocks the smooth shape of the same widths, or all blocks those of the model. */
+/* Replaces the shape of SQUARE blocks by GAUSS with the same width (`smooth`), or restores the
+ * shapes of the model. */
 static enum status reshape(struct refine *f, bool smooth, struct error *e)
 {
     struct refine_place was = f->here;
@@ -191,8 +196,9 @@ static enum status reshape(struct refine *f, bool smooth, struct error *e)
     return s;
 }
 
-/* Finds numbers of cells by spots without side lobes: with them the likelihood has other minima,
- * one about each lobe.  What does not end well is forgotten. */
+/* Fits with smooth spots, which have no side lobes, to find the numbers of cells.  With side lobes
+ * the likelihood has other minima, one for each lobe.  If this fit does not end well, its result is
+ * dropped. */
 static enum status fit_smooth(struct refine *f, double *total, struct refine_result *r,
                               struct error *e)
 {
@@ -216,7 +222,7 @@ static bool has_lobes(const struct experiment *x)
     return square;
 }
 
-/* Chooses pixels, and fits the model to them. */
+/* Runs one round: chooses pixels, and fits the model to them. */
 static enum status round_of(struct refine *f, int round, double *total, struct refine_result *r,
                             struct fit_result *fit, struct error *e)
 {
@@ -228,8 +234,8 @@ static enum status round_of(struct refine *f, int round, double *total, struct r
     return s ? s : fit_pixels(f, total, r, fit, e);
 }
 
-/* Takes back what has run away so far that nothing tells of it any more: it may be told when the
- * others are right.  *any: there was such a one. */
+/* Resets parameters that are so far away that they no longer change the model.  The data may
+ * determine them when the other parameters are right.  Sets *any if there was such a parameter. */
 static enum status take_back(struct refine *f, double *total, bool *any, struct error *e)
 {
     double steps[FREE_PARAMETERS_MAX] = {0};
@@ -248,9 +254,10 @@ static enum status take_back(struct refine *f, double *total, bool *any, struct 
     return s;
 }
 
-/* Refines f->here; `r` has its start.  Ends with a fit to the pixels that the fit before it chose:
- * which these are does not depend on the start.  A few pixels may come and go with what they
- * change: after ROUNDS_FREE rounds they stay. */
+/* Refines f->here; `r` contains the start.  The last fit uses the pixels that the previous fit
+ * chose.  The choice therefore does not depend on the start.  A few pixels may alternate between
+ * chosen and not chosen, because they change the fit.  After ROUNDS_FREE rounds no pixel is
+ * removed. */
 static enum status refine_here(struct refine *f, struct refine_result *r, struct error *e)
 {
     double total[FREE_PARAMETERS_MAX] = {0};
@@ -301,7 +308,7 @@ static void note_start(const struct refine *f, struct refine_result *r)
     memcpy(r->value, r->start, free->count * sizeof *r->value);
 }
 
-/* What came of a frame that was fitted. */
+/* Stores the result of a good fit. */
 static enum status keep(struct refine *f, struct refine_result *r, struct error *e)
 {
     r->start_recipe = r->recipe;

@@ -1,6 +1,6 @@
 /*
- * The model that is fitted: places in the space of parameters, each with an experiment and a
- * recipe, and the photons and derivatives there, after the point spread of the detector.
+ * The fitted model: places in the space of parameters, each with an experiment and a recipe, and
+ * the photons and derivatives at a place, after the point spread of the detector.
  */
 #include <math.h>
 #include <string.h>
@@ -15,12 +15,13 @@
 
 /* --- point spread ------------------------------------------------------------ */
 
-/* Images of the model are spread as those of the frames were. */
+/* The point spread of the model, which is that of the frames.  Arrays of [all] have an item for
+ * each pixel of the detector. */
 struct refine_spread {
     struct psf psf;
     struct spread *spread;
     const struct experiment *x;
-    /* the pixels whose light comes to those of a list */
+    /* the pixels whose light reaches the pixels of a list */
     unsigned char *reach;  // [all]
     int64_t *near;         // [all]
     size_t count;
@@ -65,13 +66,14 @@ void refine_spread_close(struct refine_spread **spread)
     *spread = NULL;
 }
 
-/* Of a panel, for frames with this brightest pixel. */
+/* Returns the reach of the point spread on a panel in pixels, for frames with this brightest pixel.
+ */
 static int64_t half_of(const struct refine_spread *s, const struct panel *p, double brightest)
 {
     return spread_half(&s->psf, brightest, p->fast_pixels, p->slow_pixels);
 }
 
-/* Spreads an image as far as the light of the brightest pixel of a frame goes. */
+/* Applies the point spread to an image, up to the reach of the brightest pixel of a frame. */
 static enum status spread_image(struct refine_spread *s, double brightest, float *image,
                                 struct error *e)
 {
@@ -86,7 +88,8 @@ static enum status spread_image(struct refine_spread *s, double brightest, float
 
 /* --- pixels near those of a list --------------------------------------------- */
 
-/* One way along a line of pixels: marks `to` up to `half` after `from`. */
+/* Walks along a line of pixels in one direction, and marks pixels with `to` up to `half` pixels
+ * after one with `from`. */
 static void mark(unsigned char *line, int64_t count, int64_t stride, int64_t half, int from, int to)
 {
     int64_t left = 0;
@@ -133,7 +136,7 @@ static void find_near(struct refine_spread *s, const struct refine_list *list)
 
 /* --- the model --------------------------------------------------------------- */
 
-/* Room for so many slopes. */
+/* Allocates `count` slopes.  Returns false if there is no memory. */
 static bool reserve(struct refine_spread *s, size_t count)
 {
     if (count > s->room) {
@@ -144,7 +147,8 @@ static bool reserve(struct refine_spread *s, size_t count)
     return count <= s->room;
 }
 
-/* Spreads what the near pixels have, of which s->image[] has those of the list then. */
+/* Applies the point spread to values of the near pixels: `slopes`, or photons if it is NULL.  The
+ * values of the pixels of the list are then in s->image. */
 static enum status spread_near(struct refine_spread *s, double brightest, const float *slopes,
                                struct error *e)
 {
@@ -154,8 +158,8 @@ static enum status spread_near(struct refine_spread *s, double brightest, const 
     return spread_image(s, brightest, s->image, e);
 }
 
-/* Photons and derivatives, means[] and slopes[set->count x ...], of the pixels of the list, after
- * the point spread. */
+/* Computes photons means[list->count] and derivatives slopes[set->count x list->count] of the
+ * pixels of the list, after the point spread. */
 static enum status spread_derive(struct refine_spread *s, struct refine_place *at,
                                  const struct parameters *set, const struct refine_list *list,
                                  double *means, float *slopes, struct error *e)
@@ -182,7 +186,7 @@ static enum status spread_derive(struct refine_spread *s, struct refine_place *a
 
 /* --- places ------------------------------------------------------------------ */
 
-enum { CELLS_BLURRED = 7 };  // along an edge: spots of a third of the resolution
+enum { CELLS_BLURRED = 7 };  // cells along an edge of a small block: a third of the resolution
 static const double SPREAD_BLURRED_RAD = 0.2 * M_PI / 180.0;
 
 enum status refine_copy(struct recipe *to, const struct recipe *from, struct error *e)
@@ -284,7 +288,7 @@ void refine_accept(void *model)
 
 /* --- where spots may be ------------------------------------------------------ */
 
-/* Widens the spread of a lattice that is mosaic. */
+/* Widens the mosaic spread of a lattice, if it has one. */
 static void spread(struct lattice *l)
 {
     double sum = 0.0, vector[3];
@@ -308,7 +312,7 @@ void refine_broaden(struct experiment *x)
             fmin(fmax(1.0, nearbyint(x->crystals[i / 3].cells[i % 3])), CELLS_BLURRED);
 }
 
-/* Experiment and plan of broad spots, where the detector of *here is. */
+/* Sets *p to the experiment and plan with broad spots, with the detector of f->here. */
 static enum status open_broad(struct refine *f, struct refine_place *p, struct error *e)
 {
     *p = (struct refine_place){.x = &f->blurry, .plan = f->blurry_plan};

@@ -1,6 +1,6 @@
 /*
- * What bragg-refine prints and writes: a summary, tables of values and of their covariances,
- * refined recipes as a recording for bragg-replay, and an experiment list for DIALS.
+ * Writes the results of bragg-refine: a summary, tables of values and of their covariances, refined
+ * recipes as a recording for bragg-replay, and an experiment list for DIALS.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -22,8 +22,8 @@
 #include "refine.h"
 
 static const char *const VERDICTS[REFINE_VERDICTS] = {
-    [REFINE_GOOD] = "good",     [REFINE_BLANK] = "blank",        [REFINE_NO_START] = "no start",
-    [REFINE_DARK] = "no spots", [REFINE_UNTOLD] = "cannot tell", [REFINE_STUCK] = "stuck",
+    [REFINE_GOOD] = "good",     [REFINE_BLANK] = "blank",       [REFINE_NO_START] = "no start",
+    [REFINE_DARK] = "no spots", [REFINE_UNTOLD] = "degenerate", [REFINE_STUCK] = "stuck",
     [REFINE_POOR] = "poor fit", [REFINE_FAILED] = "failed"};
 
 static const double CORRELATION_TOLD = 0.9;
@@ -56,9 +56,10 @@ enum status refine_check(const struct refine *f, struct error *e)
                             bad->id, VERDICTS[bad->verdict], *bad->why ? ": " : "", bad->why);
 }
 
-/* --- for people -------------------------------------------------------------- */
+/* --- summary ----------------------------------------------------------------- */
 
-/* The median over good frames; `room` for all of them.  0 without any. */
+/* Returns the median of a value over good frames; 0 if there are none.  `room`: working memory for
+ * all frames. */
 static double usual(const struct refine *f, double *room,
                     double (*of)(const struct refine_result *r, size_t k), size_t k)
 {
@@ -116,7 +117,7 @@ static double correlation(const struct refine_result *r, size_t k)
     return r->correlation[k];
 }
 
-/* Parameters that a frame hardly tells from each other. */
+/* Prints pairs of parameters that a frame almost cannot separate. */
 static void print_correlated(const struct refine *f, double *room, FILE *out)
 {
     const size_t n = f->free.count;
@@ -176,7 +177,7 @@ static void write_result(const struct refine *f, const struct refine_result *r, 
     fputc('\n', out);
 }
 
-/* A column of the table. */
+/* Writes the title of a column. */
 static void write_name(const struct refine *f, size_t k, const char *before, FILE *out)
 {
     const char *unit = f->free.unit[k];
@@ -185,7 +186,7 @@ static void write_name(const struct refine *f, size_t k, const char *before, FIL
 
 enum status refine_write_table(const struct refine *f, FILE *out, struct error *e)
 {
-    (void)e;  // the stream tells
+    (void)e;  // the caller checks the stream
     fputs("frame\tlattices\tverdict\tpixels\tphotons\tsteps\tchi2\tbeyond_5_sigma", out);
     for (size_t k = 0; k < f->free.count; k++) {
         write_name(f, k, "", out);
@@ -197,7 +198,7 @@ enum status refine_write_table(const struct refine *f, FILE *out, struct error *
     return STATUS_OK;
 }
 
-/* How much a value changes with a step. */
+/* Returns by how much a value changes per unit of a step. */
 static double unit_of(const struct refine *f, const struct refine_result *r, size_t k)
 {
     return free_parameters_is_log(&f->free, k) ? r->value[k] : 1.0;
@@ -233,7 +234,7 @@ enum status refine_write_covariance(const struct refine *f, FILE *out, struct er
 
 enum { LINE_SIZE = 4096 };
 
-/* The model's lineage, and what was refined of which frames. */
+/* Adds the refined parameters and the lineage of the frames to the lineage of the model. */
 static void extend_lineage(const struct refine *f, struct experiment *x)
 {
     char line[LINE_SIZE];
@@ -271,7 +272,7 @@ bool refine_copy_model(const struct refine *f, struct experiment *x)
 {
     if (!experiment_copy(x, &f->model))
         return false;
-    for (size_t i = 0; i < 3 * x->ncrystals; i++)  // engines make images of whole cells
+    for (size_t i = 0; i < 3 * x->ncrystals; i++)  // engines need whole numbers of cells
         x->crystals[i / 3].cells[i % 3] = fmax(1.0, nearbyint(x->crystals[i / 3].cells[i % 3]));
     return true;
 }
@@ -316,14 +317,14 @@ enum status refine_write_recipes(struct refine *f, const struct route *route, st
 
 /* --- an experiment list of DIALS --------------------------------------------- */
 
-/* Good frames, as dials_write_expt reads them. */
+/* State of read_good, through which dials_write_expt reads the good frames. */
 struct good_frames {
     const struct refine *f;
     const struct refine_result **results;  // owned
-    struct dials_frame *frame;             // owned: the one that was read last
+    struct dials_frame *frame;             // owned: the frame that was read last
 };
 
-/* How many cells a block has along an edge. */
+/* Returns the number of cells of a block along an axis. */
 static double cells_of(const struct refine *f, const struct refine_result *r,
                        const struct lattice *l, int axis)
 {
@@ -335,7 +336,7 @@ static double cells_of(const struct refine *f, const struct refine_result *r,
     return f->model.crystals[l->crystal].cells[axis];
 }
 
-/* The mean edge of its blocks, and the root mean square of what turns them. */
+/* Returns the mean edge of the blocks of a lattice, and the rms rotation of its mosaic domains. */
 static struct dials_mosaic mosaic_of(const struct refine *f, const struct refine_result *r,
                                      const struct lattice *l)
 {

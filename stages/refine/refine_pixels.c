@@ -1,10 +1,10 @@
-/* Which pixels of a frame are fitted, and what lies between the spots. */
+/* Chooses the pixels of a frame that are fitted, and finds the background between the spots. */
 #include <math.h>
 
 #include "base/alloc.h"
 #include "refine.h"
 
-enum { TILE = 16, TILE_LEAST = 40 };  // pixels along an edge; that a mean is taken of
+enum { TILE = 16, TILE_LEAST = 40 };  // edge of a square; least pixels for a mean
 static const double LEAST_PHOTONS = 1.0 / 3.0;
 
 enum status refine_pixels_open(struct refine_pixels *p, size_t all, struct error *e)
@@ -36,7 +36,8 @@ void refine_pixels_close(struct refine_pixels *p)
     *p = (struct refine_pixels){0};
 }
 
-/* Detectors mark pixels that are none by their type's largest number, or by -1 and -2. */
+/* Returns whether a pixel is marked as not measured.  Detectors use the largest number of the type,
+ * or -1 and -2. */
 static bool is_marked(const struct image *image, double value)
 {
     switch (image->type) {
@@ -73,12 +74,13 @@ void refine_pixels_count(struct refine_pixels *p, const struct experiment *x, do
         count_panel(p, x, &x->panels[i], gain, adc_offset, image);
     p->list.brightest = 0.0;
     for (size_t i = 0; i < p->all; i++)
-        p->list.brightest = fmax(p->list.brightest, (double)p->counts[i]);  // NaN is none
+        p->list.brightest = fmax(p->list.brightest, (double)p->counts[i]);  // fmax ignores NaN
 }
 
 /* ---- background ------------------------------------------------------------------------- */
 
-/* Of a square of pixels: the mean of what no spot reaches, NaN: too few. */
+/* Returns the mean background of a square of pixels that no spot reaches; NaN if there are too few.
+ */
 static double tile_mean(const struct refine_pixels *p, const struct panel *panel, int64_t fast,
                         int64_t slow)
 {
@@ -95,7 +97,8 @@ static double tile_mean(const struct refine_pixels *p, const struct panel *panel
     return n >= TILE_LEAST ? fmax(sum / n, 0.0) : NAN;
 }
 
-/* Between the middles of four squares; those without a mean do not count. */
+/* Interpolates between the centres of four squares.  Squares without a mean are ignored;
+ * `otherwise` is the result if none has a mean. */
 static double between(const double *tiles, int64_t across, int64_t down, double fast, double slow,
                       double otherwise)
 {

@@ -1,8 +1,10 @@
 /*
- * Frames that share parameters.  Each frame was fitted by itself before.  Here is where these fits
- * agree (struct team), the fit of what frames share together with what each has of its own, and
- * the same for frames that many processes fitted: what one of them sends, and how bragg-refine
- * --gather puts their fits together.
+ * Fits parameters that frames share, after each frame was fitted by itself:
+ *
+ *   - the place where the single fits agree (struct team),
+ *   - the fit of shared and local parameters together,
+ *   - the same for frames that many processes fitted: what each process sends, and how
+ *     bragg-refine --gather combines the fits.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -13,23 +15,27 @@
 #include "engine/derivatives/parameter_step.h"
 #include "refine.h"
 
-/* --- where frames agree ------------------------------------------------------ */
+/* --- agreement of the single fits -------------------------------------------- */
 
-/* The good frames, after team_open. */
+/* The good frames and the place where their fits agree. */
 struct team {
     size_t count;
-    struct refine_result **members;  // owned
-    struct fit_sums *sums;           // owned, with the arrays of the members: of their own fits
-    double *totals;                  // [count x parameters], owned: of their own fits
-    double *steps;                   // likewise: to where they agree, as joint_meet says
+    struct refine_result **members;  // owned: array of pointers to the good frames
+    struct fit_sums *sums;           // owned: sums of the members' own fits; the arrays in them
+                                     // belong to the members
+    double *totals;                  // [count x parameters], owned: sums of steps of the members'
+                                     // own fits
+    double *steps;                   // [count x parameters], owned: steps to the place of
+                                     // agreement, see joint_meet
     double away[FREE_PARAMETERS_MAX];
-    struct joint problem;  // but for what evaluates; *t is to stay
+    struct joint problem;  // without callbacks; points into *t, which must not move
 };
 
-/* Which steps: those that change recipes, or the experiment of all frames, or that of one frame. */
+/* Which of the steps to pick: those that change recipes, the experiment of all frames, or the
+ * experiment of one frame. */
 enum changes { REFINE_CHANGES_RECIPE, REFINE_CHANGES_ALL, REFINE_CHANGES_OWN };
 
-/* The good frames. */
+/* Lists the good frames. */
 static bool list_members(const struct refine *f, struct team *t)
 {
     t->members = mem_array(f->nresults + 1, sizeof *t->members);
@@ -46,7 +52,8 @@ static bool list_members(const struct refine *f, struct team *t)
     return true;
 }
 
-/* Sets set[] of the engine's parameters from the steps that make these changes. */
+/* Sets set[], in the order of the engine's parameters, to the steps that make these changes.  Other
+ * items are 0. */
 static void pick_steps(const struct free_parameters *free, const double *steps, enum changes change,
                        double *set)
 {
@@ -59,7 +66,7 @@ static void pick_steps(const struct free_parameters *free, const double *steps, 
     }
 }
 
-/* What a frame shares is as it was. */
+/* Returns the shared parameters of a frame to the start. */
 static enum status begin_again(const struct refine *f, struct refine_result *r, struct error *e)
 {
     const struct free_parameters *free = &f->free;
@@ -93,8 +100,8 @@ static enum status meet(const struct refine *f, struct team *t, struct error *e)
     return s;
 }
 
-/* Finds where frames agree.  Frames then are, in what they share, where all began: their recipes
- * and their totals.  Closed after an error, too. */
+/* Finds the place where frames agree.  The shared parameters of all recipes and totals are then
+ * back at the start.  The caller must call team_close, also after an error. */
 static enum status team_open(const struct refine *f, struct team *t, struct error *e)
 {
     *t = (struct team){0};
@@ -115,7 +122,8 @@ static void team_close(struct team *t)
     mem_free(t->steps);
 }
 
-/* Values with error bars: own ones with what all frames tell of the shared ones. */
+/* Sets values and error bars.  Those of local parameters are for shared parameters that are known
+ * as well as all frames determine them. */
 static enum status set_values(const struct refine *f, const struct team *t,
                               const struct fit_sums *sums, struct error *e)
 {
@@ -142,9 +150,9 @@ static enum status set_values(const struct refine *f, const struct team *t,
     return s;
 }
 
-/* --- what frames have in common, fitted together with what each has of its own  */
+/* --- fit of shared and local parameters -------------------------------------- */
 
-/* A frame after the steps that were tried last. */
+/* A frame after the last steps that were tried. */
 struct trial {
     struct recipe recipe;  // owned
     double level, chi2;
@@ -154,14 +162,14 @@ struct trial {
 struct shared_fit {
     struct refine *f;
     struct team team;
-    struct trial *trials;     // owned: of each member
-    struct experiment trial;  // owned: the model after steps
-    double *totals;           // [members x parameters], owned: as tried last
-    double *means;            // owned
+    struct trial *trials;     // owned: [members]
+    struct experiment trial;  // owned: the model after the steps
+    double *totals;           // [members x parameters], owned: steps of the last trial
+    double *means;            // owned, like `slopes`: working memory for one member
     float *slopes;
 };
 
-/* The frame after steps, at *at, which refine_leave frees. */
+/* Sets *at to the place of a frame after steps.  The caller must free it with refine_leave. */
 static enum status stand(struct shared_fit *t, size_t i, const double *steps,
                          struct beam_plan *plan, struct refine_place *at, struct error *e)
 {
@@ -322,7 +330,7 @@ enum status refine_share(struct refine *f, struct error *e)
 
 _Static_assert((int)REFINED_WHY_SIZE == (int)REFINE_WHY_SIZE, "words have room");
 
-/* Only of these a frame's values are told. */
+/* Returns whether frames with this verdict have values. */
 static bool has_values(enum refine_verdict v)
 {
     return v == REFINE_GOOD || v == REFINE_POOR || v == REFINE_STUCK;
@@ -352,7 +360,7 @@ void refine_send(struct refine *f, struct frame *frame)
     refine_give(f, &frame->recipe);
 }
 
-/* The line of those who fitted last; NULL: there is none. */
+/* Returns the line of the last bragg-refine in a history; NULL: there is none. */
 static const char *line_of_parts(const char *history)
 {
     static const char name[] = "bragg-refine\t";
@@ -365,14 +373,16 @@ static const char *line_of_parts(const char *history)
     return found;
 }
 
-/* Names and priors as those who fitted had them. */
+/* Takes names and priors from the processes that fitted the frames. */
 static enum status take_names(struct refine *f, const char *history, struct error *e)
 {
     char part[8], parameters[4096], share[4096], priors[4096], *rest = priors, *one;
     const char *line = line_of_parts(history);
     if (!line || !history_value(line, "part", part, sizeof part))
-        return error_set(e, STATUS_INPUT,
-                         "--gather: nobody has fitted frames before: bragg-refine --part does");
+        return error_set(
+            e, STATUS_INPUT,
+            "--gather: the frames have no fits; run bragg-refine --part as the previous "
+            "stage");
     if (!history_value(line, "parameters", parameters, sizeof parameters) ||
         !history_value(line, "prior", priors, sizeof priors))
         return error_set(e, STATUS_INPUT, "--gather: the names of parameters are too long");
@@ -432,8 +442,8 @@ enum status refine_gather_take(struct refine *f, struct frame *frame, struct err
     return r->verdict == REFINE_GOOD ? refine_correlate(&f->free, r, e) : STATUS_OK;
 }
 
-/* How much chi2 a pixel grows where a frame follows the others, by the curvature: as much as twice
- * ln likelihood. */
+/* Returns the increase of chi2 per pixel when a frame moves to the place of agreement, from the
+ * curvature.  It is as large as that of 2 ln likelihood. */
 static double loss_of(const struct free_parameters *free, const struct refine_result *r,
                       const double *totals, const double *steps)
 {
@@ -447,7 +457,7 @@ static double loss_of(const struct free_parameters *free, const struct refine_re
     return r->pixels ? sum / (double)r->pixels : 0.0;
 }
 
-/* A frame goes where all agree. */
+/* Moves a frame to the place of agreement. */
 static enum status follow(struct refine *f, struct refine_result *r, const double *totals,
                           const double *steps, struct error *e)
 {

@@ -106,7 +106,8 @@ static bool is_done(void *score)
 enum { CAUGHT = 2 };
 static const int caught[CAUGHT] = {SIGINT, SIGTERM};
 
-/* From now on Ctrl-C ends the waiting, not the program.  `before` gets the former actions. */
+/* Makes Ctrl-C end the wait for results instead of the program.  `before` gets the previous
+ * actions. */
 static void catch_interrupts(struct sigaction before[CAUGHT])
 {
     const struct sigaction action = {.sa_handler = interrupt};
@@ -114,7 +115,7 @@ static void catch_interrupts(struct sigaction before[CAUGHT])
         (void)sigaction(caught[i], &action, &before[i]);
 }
 
-/* Restores the former actions. */
+/* Restores the previous actions. */
 static void let_interrupts(const struct sigaction before[CAUGHT])
 {
     for (size_t i = 0; i < CAUGHT; i++)
@@ -147,9 +148,9 @@ static enum status take_answers(struct score *s, struct results *in, struct answ
         const struct geom_panel *panels = results_panels(in, &count);
         if (first && k->tells.summed && !results_of_rotation(in))
             return error_set(e, STATUS_INPUT,
-                             "%s: tells of frames one by one, where the reflections of %s are sums "
-                             "over a rotation: the key of these results is an NXmx file, a "
-                             "recording, or a table for each frame",
+                             "%s: has results of single frames, but the reflections of %s are sums "
+                             "over a rotation; expected a key that is an NXmx file, a recording, "
+                             "or a table for each frame",
                              in->path, k->path);
         if (first && k->tells.no_detector)
             status = detectors_assume(d, truth->panels, truth->npanels, k->tells.panel0, panels,
@@ -238,41 +239,43 @@ enum { OPERANDS_MAX = SCORE_RESULTS_MAX + 1, KEYS_MAX = OPERANDS_MAX + OPT_TEXTS
 #define AT(member) offsetof(struct options, member)
 
 static const struct opt table[] = {
+    {.doc = "Input:", .type = OPT_GROUP},
     {"key", "FILE",
-     "One of several keys of the same detector and crystals; may be repeated; all operands are "
-     "results then (the first operand)",
+     "Use this key; all operands are then results; may be repeated (the first operand)",
      .type = OPT_TEXTS, .offset = AT(keys)},
-    {"json", "FILE",
-     "Write the figures to FILE as one JSON object (-: to stdout, without the table)",
-     .type = OPT_TEXT, .offset = AT(json)},
-    {"report", "FILE",
-     "Write figures, plots and the worst frames to FILE, a page of HTML without outside parts",
-     .type = OPT_TEXT, .offset = AT(report)},
-    {"require", "METRIC>=X", "Exit with status 1 unless it is so; also <=, >, <; may be repeated",
-     .type = OPT_TEXTS, .offset = AT(require)},
-    {"angle", "DEG", "A lattice that is turned by less from the true one is right", OPT_REAL,
-     AT(angle_deg), .min = 0, .max = 90, .flags = OPT_OPEN_MIN, .usual = "1"},
-    {"hit", "N,PHOTONS",
-     "A hit holds a lattice with at least N reflections above PHOTONS, which are strong", OPT_REALS,
-     AT(hit), .min = 1, .max = 1e6, .count = 2, .usual = "15,30"},
-    {"symmetry", "GROUP",
-     "Space group of the crystals; lattices that only their cell allows are counted apart (what "
-     "the cell allows)",
-     .type = OPT_TEXT, .offset = AT(symmetry)},
     {"sent", "FILE",
-     "What bragg-serve --key=FILE says of the same frames: latency, losses, what was done with "
-     "faults; may be repeated",
+     "Read the key of bragg-serve --key=FILE, for the metrics of latency, losses and faults; may "
+     "be repeated",
      .type = OPT_TEXTS, .offset = AT(sent)},
     {"follow", "SECONDS",
-     "Read the last RESULT, a text or a folder, while it grows, until all frames of the key have "
-     "answers, nothing comes for so long, or Ctrl-C",
+     "Read the last RESULT (a stream, a table of peaks, or a folder) while it grows: until all "
+     "frames of the key have answers, nothing new comes for SECONDS, or Ctrl-C",
      OPT_REAL, AT(follow_s), .min = 0.1, .max = 1e6, .flags = OPT_BARE, .usual = "10"},
+    {.doc = "Criteria:", .type = OPT_GROUP},
+    {"angle", "DEG", "Largest angle between a right lattice and the true one", OPT_REAL,
+     AT(angle_deg), .min = 0, .max = 90, .flags = OPT_OPEN_MIN, .usual = "1"},
+    {"hit", "N,PHOTONS",
+     "A frame is a hit if a lattice has at least N reflections above PHOTONS, which are strong",
+     OPT_REALS, AT(hit), .min = 1, .max = 1e6, .count = 2, .usual = "15,30"},
+    {"symmetry", "GROUP",
+     "Space group of the crystals; lattices in a setting that only the cell allows count as "
+     "ambiguous (all rotations of the true cell)",
+     .type = OPT_TEXT, .offset = AT(symmetry)},
+    {"require", "METRIC>=X",
+     "Exit with status 1 unless the metric meets this limit; also <=, >, <; may be repeated",
+     .type = OPT_TEXTS, .offset = AT(require)},
+    {.doc = "Output:", .type = OPT_GROUP},
+    {"report", "FILE",
+     "Write an HTML page with metrics, plots and the worst frames, which needs no other files",
+     .type = OPT_TEXT, .offset = AT(report)},
+    {"json", "FILE", "Also write the metrics as one JSON object (-: to stdout, without the table)",
+     .type = OPT_TEXT, .offset = AT(json)},
     OPT_END(struct options, given),
 };
 
 static const struct opt_program program = {
     .name = "bragg-score",
-    .summary = "Score what an analysis found against the answer key of the frames.",
+    .summary = "Compare the results of an analysis with the answer key of the frames.",
     .examples = "bragg-score key.nxs o.stream\n"
                 "bragg-score --report=score.html --require='spots.recall>=0.9' "
                 "--require='angle_deg.median<=0.05' key.nxs o.stream",
@@ -280,14 +283,15 @@ static const struct opt_program program = {
     .min_operands = 1,
     .max_operands = OPERANDS_MAX,
     .details =
-        "KEY is an NXmx file that bragg-write made of frames with reflections "
-        "(bragg-intensity --reflections), their recording, or a table of the truth: run.refl, "
-        "key_%04d.refl, run.stream, run.tsv, those of bragg-orient --truth and bragg-serve --key. "
-        "NXmx files and recordings behind it are keys, too; --key names several of any form.\n"
+        "KEY is an NXmx file that bragg-write made from frames with reflections "
+        "(bragg-intensity --reflections), a recording of such frames, or a table of the truth: "
+        "run.refl, key_%04d.refl, run.stream, run.tsv, or that of bragg-orient --truth or "
+        "bragg-serve --key. NXmx files and recordings after the first KEY are keys, too; --key "
+        "names several keys of any kind.\n"
         "RESULT is a stream of CrystFEL, files of DIALS (.refl with .expt), a table of "
-        "peaks (.tsv, .txt), a merged set (.hkl, .mtz), or a folder of the former.\n"
-        "Status 0: done, and all that is required holds; 1: it does not; 3: a file cannot be "
-        "scored.",
+        "peaks (.tsv, .txt), a merged set (.hkl, .mtz), or a folder of streams and tables.\n"
+        "Status 0: done, and all requirements are met; 1: a requirement is not met; 3: a file "
+        "cannot be scored.",
 };
 
 /* --- operands ------------------------------------------------------------------- */

@@ -131,7 +131,7 @@ refuses() {
 replay='bragg-replay --quiet'
 refuses 'images of such' 1 'what bragg-replay found of frames is for bragg-refine --gather' "$replay fits.rec 2>others | bragg-intensity --quiet | bragg-tap --count 2>others"
 refuses 'images to gather' 2 'wants recipe, got image' "$replay noisy.rec 2>others | bragg-refine --quiet --gather"
-refuses 'recipes that nobody fitted' 3 'nobody has fitted frames before: bragg-refine --part does' "$replay start.rec 2>others | bragg-refine --quiet --gather"
+refuses 'recipes that nobody fitted' 3 'the frames have no fits; run bragg-refine --part as the previous stage' "$replay start.rec 2>others | bragg-refine --quiet --gather"
 refuses 'names twice' 2 '--gather and --parameters exclude each other' "$replay fits.rec 2>others | bragg-refine --quiet --gather --parameters=rot"
 refuses 'a table of a part' 2 '--part and --table exclude each other' "$replay noisy.rec 2>others | bragg-refine --quiet --part --table=x.tsv"
 refuses 'to hold without a part' 2 '--hold' "$replay noisy.rec 2>others | bragg-refine --quiet --hold"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# bragg-fisher: error bars against differences of images and numpy, against known answers; what
-# cannot be told apart; distances, threads, workers; bad input.
+# bragg-fisher: error bars against differences of images and numpy, against known answers;
+# degenerate parameters; distances, threads, workers; bad input.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 scratch
 says() { grep -q -- "$@"; }
@@ -49,10 +49,10 @@ is 'as if the detector stood there' "$(sed -n '/, 200 mm/,/^$/p' distances)" "$(
 is 'a line for each frame and distance' "$(tail -n +2 d.tsv | cut -f1,2 | tr '\t\n' ': ')" '60:0 60:1 60:2 90:0 90:1 90:2 200:0 200:1 200:2 '
 check 'a page with plots' sh -c 'test "$(grep -o "<svg" d.html | wc -l)" = 6 && grep -q "<h2>200 mm" d.html'
 
-# --- blanks, and what cannot be told apart
+# --- blanks, and degenerate parameters
 bragg-geometry --quiet --detpixels=100 $cell --ncells=6 --fluence=1e26 | bragg-orient --quiet --frames=8 --random --hit-rate=0.5 --seed=1 |
 	bragg-fisher --quiet --parameters=rot,scale --table=blank.tsv >blanks
-is 'blanks are counted' "$(head -1 blanks | sed 's/,.*cannot tell.*//')" "$(grep -c good blank.tsv) frames with error bars"
+is 'blanks are counted' "$(head -1 blanks | sed 's/,.*degenerate.*//')" "$(grep -c good blank.tsv) frames with error bars"
 is 'and no failure' "$(cut -f5 blank.tsv | grep -cx 'good\|blank') $(grep -c blank blank.tsv | grep -cx '[1-7]')" '8 1'
 # refuses NAME STATUS TEXT OPTION...
 refuses() {
@@ -62,7 +62,7 @@ refuses() {
 	check 'in one line' says "^bragg-fisher: .*$text" said
 	is 'and no other' "$(wc -l <said)" 1
 }
-refuses 'rotation about the spindle and phi0' 3 'at 90 mm no frame has error bars: rot_z, phi0 cannot be told apart' --parameters=rot,phi0
+refuses 'rotation about the spindle and phi0' 3 'at 90 mm no frame has error bars: rot_z, phi0 (degenerate' --parameters=rot,phi0
 refuses 'the same of what is shared' 3 'cannot separate the shared parameters: rot_z, phi0' --parameters=scale --share=rot,phi0
 check 'unless one is known' sh -c 'bragg-replay --quiet r.rec | bragg-fisher --quiet --parameters=rot,phi0 --prior=phi0:0.01 >known'
 refuses 'a name that there is not' 2 "'rott'" --parameters=rott

@@ -159,7 +159,7 @@ done
 known 'a frame that it lacks is a blank' run.refl peaks.tsv '' frames=4 hits.true_positive=3 hits.true_negative=1 spots.precision=1
 printf 'CrystFEL reflection list version 2.0\nSymmetry: mmm\n' >merged.hkl
 refused 'merged results against tables' 3 'run.refl: tables contain no structure factors' run.refl merged.hkl
-refused 'a key of a rotation' 3 'where the reflections of turns.refl are sums over a rotation' turns.refl peaks.tsv
+refused 'a key of a rotation' 3 'but the reflections of turns.refl are sums over a rotation' turns.refl peaks.tsv
 for suffix in expt refl; do LC_ALL=C sed 's/[0-9a-f]\{16\}-\([0-9]-0\)/of-anybody-else!-\1/g' named.$suffix >alien.$suffix; done
 refused 'a key of others' 3 "' is none of bragg-write: its identifier names no frame" alien.refl peaks.tsv
 cp run.refl alone.refl

@@ -83,7 +83,7 @@ check 'is perfect, but for spots, which it does not tell' /usr/bin/python3 "$BRA
 	angle_deg.max=0~1e-5 predicted.share=1 predicted_px.fast=0 predicted_px.slow=0 intensities.cc=1 intensities.slope=1 intensities.chi2=0 \
 	spots.recall=absent found_px.fast=absent geometry_px.fast=0 \
 	predicted.n="$(/usr/bin/python3 "$BRAGG_TESTS/cli/score_tables.py" --rows run.refl)"
-refused 'a stream against it' 'tells of frames one by one, where the reflections of run.refl are sums' run.refl perfect.stream
+refused 'a stream against it' 'has results of single frames, but the reflections of run.refl are sums' run.refl perfect.stream
 
 # what bragg-serve says of what it sent, with reflections and without
 for n in 1 2 3; do
