@@ -54,8 +54,9 @@ struct cpu_where {
     int count;           // 1 .. CPU_BLOCK
 };
 
-/* Of a step: squared lattice factor / shape_unit and, where it is tricubic, squared structure
- * factor; and the sum of up to CPU_FLOAT_TERMS such products, in double precision of all. */
+/* Arrays of a block for the current step.  `shape` is the squared lattice factor / shape_unit.
+ * `F_sqr` is the squared structure factor, if it is tricubic.  `sum` is the sum of up to
+ * CPU_FLOAT_TERMS of their products; in double precision, the sum of all products. */
 #define CPU_TERMS(real) real sum[CPU_BLOCK], shape[CPU_BLOCK], F_sqr[CPU_BLOCK]
 
 /* The arrays of one block; every thread has its own. */
@@ -132,8 +133,8 @@ extern const struct cpu_kernels cpu_kernels_double_baseline;
 extern const struct cpu_kernels cpu_kernels_double_avx2;
 extern const struct cpu_kernels cpu_kernels_double_avx512;
 
-/* The kernels called `isa`, or the best for NULL.  NULL with STATUS_USAGE in *e when the
- * name is unknown or this processor lacks the instructions. */
+/* Returns the kernels with the name `isa`, or the best kernels of this CPU if `isa` is NULL.  NULL,
+ * with STATUS_USAGE in *e: the name is unknown, or this CPU does not have the instructions. */
 const struct cpu_kernels *cpu_kernels_choose(const char *isa, enum engine_precision precision,
                                              struct error *e);
 

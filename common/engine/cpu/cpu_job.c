@@ -168,7 +168,7 @@ static double shape_unit(const struct cpu_lattice *l, double cells)
     return cells * cells;
 }
 
-/* What the four shapes need beside the cell. */
+/* Sets what the four shapes need in addition to the cell. */
 static enum status shape_open(struct cpu_lattice *to, const struct lattice *l, bool faithful,
                               struct error *e)
 {

@@ -86,8 +86,8 @@ static void square_cubic_factors(const struct cpu_table *t, const double *step, 
     }
 }
 
-/* A loop of its own, because gcc does not vectorise a gather beside what computes its
- * index; unconditional, because default_F has a slot. */
+/* This is a separate loop, because gcc does not vectorise a gather in the loop that computes its
+ * index.  The loop has no condition, because default_F has a slot. */
 static void add_gathered(const real *restrict F_sqr, const int32_t *restrict slot,
                          const real *restrict shape, int n, real *restrict sum)
 {
