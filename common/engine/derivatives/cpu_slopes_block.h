@@ -445,7 +445,7 @@ static void add_sum(double *restrict to, const double *restrict sum, double fact
         to[i] = fused(factor, sum[i], to[i]);
 }
 
-/* Of the direct vectors, where change[] says how they do: c_ik. */
+/* Adds the derivative by a parameter that changes the direct vectors by change[] = c_ik. */
 static void add_cell_sums(double *restrict to, double (*restrict sums)[SLOPES_BLOCK],
                           const double change[9], int n)
 {

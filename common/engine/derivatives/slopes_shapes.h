@@ -149,7 +149,7 @@ struct shape_of {
     real fudge;
 };
 
-/* Of SQUARE, ROUND or GAUSS. */
+/* Prepares the shape SQUARE, ROUND or GAUSS. */
 INLINE struct shape_of shape_of(enum crystal_shape shape, const double N[3], double fudge)
 {
     struct shape_of s;

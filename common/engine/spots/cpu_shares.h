@@ -36,10 +36,11 @@ struct cpu_shares {
     int32_t lattice;           // at hand
     struct cpu_share *away;    // owned
     size_t naway, capacity;
-    bool full;  // memory was out
+    bool full;  // memory could not be allocated
 };
 
-/* Appends the shares of the block's pixels that are computed to *list; false when memory is out. */
+/* Appends to *list the shares of those pixels of the block that are to be computed.  Returns false
+ * if memory cannot be allocated. */
 #define CPU_DECLARE_SHARES(isa)                                                     \
     bool cpu_shares_##isa(const struct cpu_job *job, const struct cpu_where *where, \
                           struct cpu_shares *s, struct share_list *list)
