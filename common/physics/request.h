@@ -60,7 +60,7 @@ struct detector_request {
     double size_m[2];         // fast, slow; used where pixels[] is 0
     int64_t pixels[2];        // fast, slow
     double distance_m;        // always given
-    double close_distance_m;  // in its place
+    double close_distance_m;  // replaces distance_m
     double beam_m[2];         // Xbeam, Ybeam: where the beam hits, by the convention
     double close_m[2];        // Xclose, Yclose: nearest point
     double org_px[2];         // ORGX, ORGY: nearest point, in pixels, XDS style
@@ -78,7 +78,8 @@ struct detector_request {
     uint8_t *mask;                   // as panel.mask; ownership moves to the panel
     size_t nplaces;
     struct place *places;  // borrowed but for their masks, which move; NULL: one panel by the above
-    bool lab_places;       // they are in the lab, not in the frame of the beam
+    bool lab_places;       // they are in the laboratory frame, not in the coordinate system of the
+                           // beam
 };
 
 /* How the weight and wavelength columns of a source list are used. */

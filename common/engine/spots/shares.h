@@ -58,7 +58,7 @@ struct shares {
     size_t nlists;
     const struct share_run *runs;  // in the order of the image, too
     size_t nruns;
-    void (*name)(const void *context, uint32_t key, int32_t *lattice, int32_t hkl[3]);  // of runs: names a key
+    void (*name)(const void *context, uint32_t key, int32_t *lattice, int32_t hkl[3]);  // of runs
     const void *context;
     bool turns;               // of runs: `turn` is set
     int threads;              // number of threads that make the table, >= 1
