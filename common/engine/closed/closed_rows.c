@@ -1,4 +1,4 @@
-/* Pixels of a frame in closed form: rows given out to threads. */
+/* Pixels of a frame in closed form: rows are distributed to threads. */
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * The CPU engine: plan and choice of the instruction set.  A frame is cpu_frame.c, what a pixel is
- * stands in dense_loop.c and cpu_loop.c.
+ * The CPU engine: plan, and choice of the instruction set.  cpu_frame.c computes a frame.
+ * dense_loop.c and cpu_loop.c define the value of a pixel.
  */
 #include "engine/cpu/cpu.h"
 

@@ -1,8 +1,7 @@
 /*
- * What the CPU engine prepares: structure factors once per experiment; sources,
- * cell vectors and scale factors once per frame.  Nothing here is compiled per
- * instruction set, and no function of the C library but sqrt has a part in it,
- * so that all kernels start from the same bits.
+ * Data that the CPU engine prepares: structure factors once per experiment; sources, cell vectors
+ * and scale factors once per frame.  Nothing here is compiled per instruction set, and the only
+ * function of the C library used is sqrt, so that all kernels start from the same bits.
  */
 #include <math.h>
 

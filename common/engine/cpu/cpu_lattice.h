@@ -1,7 +1,7 @@
 /*
- * All steps of a lattice for a block of pixels, in the precision of the file that includes this:
- * a part of cpu_loop.c and, where CPU_DOUBLE is 1, of cpu_double_loop.c.  Compiled once per
- * instruction set, see cpu_block.h.  What bounds it: the multiplications of polynomials, never
+ * All steps of a lattice for a block of pixels, in the precision of the file that includes this: a
+ * part of cpu_loop.c and, where CPU_DOUBLE is 1, of cpu_double_loop.c.  Compiled once per
+ * instruction set, see cpu_block.h.  The multiplications of polynomials limit the speed, never
  * memory.
  */
 #ifndef BRAGG_ENGINE_CPU_LATTICE_H

@@ -1,7 +1,8 @@
 /*
- * Inside the CPU engine: what each reflection gives to the pixels of a frame, kept while the dense
- * loop computes it.  The loop knows the item of the padded table for each of its terms, and so
- * whose it is: dense_reflections_loop.c sums terms by item, and no second look is needed.
+ * Inside the CPU engine: the photons that each reflection gives to the pixels of a frame, kept
+ * while the dense loop computes the frame.  The loop knows the item of the padded table for each of
+ * its terms, and with it the reflection of the term.  dense_reflections_loop.c sums terms by item,
+ * so that no second pass is needed.
  */
 #ifndef BRAGG_ENGINE_DENSE_REFLECTIONS_H
 #define BRAGG_ENGINE_DENSE_REFLECTIONS_H
@@ -18,7 +19,7 @@ enum { DENSE_KEYS = 8 };
 /* Arrays of a pixel lie 4 KiB and a bit from each other, for caches that find 4 KiB alike. */
 enum { DENSE_APART = DENSE_BLOCK + MEM_ALIGNMENT / 4 };
 
-/* Sums of the pixels of a block, of one lattice. */
+/* Sums of the pixels of a block for one lattice. */
 struct dense_held {
     alignas(MEM_ALIGNMENT) uint32_t key[DENSE_KEYS][DENSE_APART];  // items of its table
     float photons[DENSE_KEYS][DENSE_APART];                        // before what is taken once

@@ -1,6 +1,6 @@
 /*
- * What the loops of cpu_slopes.h prepare for a frame, and which experiments they take.  Nothing
- * here is compiled per instruction set.
+ * Data that the loops of cpu_slopes.h need for a frame, and the choice of the experiments that they
+ * can compute.  Nothing here is compiled per instruction set.
  */
 #include "engine/derivatives/cpu_slopes.h"
 

@@ -1,4 +1,4 @@
-/* What noise.c and the loops of noise_loop.c share. */
+/* The interface between noise.c and the loops of noise_loop.c. */
 #ifndef BRAGG_ENGINE_NOISE_LOOP_H
 #define BRAGG_ENGINE_NOISE_LOOP_H
 

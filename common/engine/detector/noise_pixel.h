@@ -1,7 +1,7 @@
 /*
- * What noise makes of one pixel, for threads that have one each: the operations of
- * noise_loop.c, so that the integers are those of its loops, bit for bit.  Nothing is fused
- * (see physics/noise/poisson.h).
+ * Noise of one pixel, for GPU threads that compute one pixel each.  The operations are those of
+ * noise_loop.c, so that the integers equal those of its loops, bit for bit.  No multiplication is
+ * fused with an addition (see physics/noise/poisson.h).
  */
 #ifndef BRAGG_ENGINE_NOISE_PIXEL_H
 #define BRAGG_ENGINE_NOISE_PIXEL_H

@@ -1,9 +1,10 @@
 /*
- * Inside the CPU engine: what each reflection gives to each pixel, see shares.h.  The dense loop
- * keeps these shares while it computes a frame, see dense_reflections.h.  For frames of other
- * loops, and if reflections were not requested before the frame was computed, a second pass over
- * the illuminated pixels computes the shares here.  The steps of a pixel mostly have one or two
- * nearest indices, for which sums run; one of these sums is put away when another index comes.
+ * Inside the CPU engine: the photons that each reflection gives to each pixel, see shares.h.  The
+ * dense loop keeps these shares while it computes a frame, see dense_reflections.h.  A second pass
+ * over the illuminated pixels computes the shares here for frames of other loops, and if
+ * reflections were not requested before the frame was computed.  The steps of a pixel mostly have
+ * one or two nearest indices, for which sums run; if another index comes, one of these sums is put
+ * away.
  */
 #ifndef BRAGG_ENGINE_CPU_SHARES_H
 #define BRAGG_ENGINE_CPU_SHARES_H

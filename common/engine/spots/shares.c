@@ -1,7 +1,7 @@
 /*
- * From what reflections give to pixels to the table of reflections: memory for lists of shares;
- * where a reflection is and how large, from the photons of its pixels; and the table, which is made
- * from sorted shares (shares_sort.h) by several threads.
+ * Makes the table of reflections from shares of pixels: memory for lists of shares; position and
+ * size of a reflection, from the photons of its pixels; and the table, which several threads make
+ * from sorted shares (shares_sort.h).
  */
 #include "engine/spots/shares.h"
 

@@ -178,7 +178,8 @@ HD void footprint_kernel(double variance, int reach, float *weight)
 /* Sets `lit[9]`, row-major, to the covariance in m^2 of the illuminated part of the crystals of a
  * recipe.  The crystals are boxes with the edges of struct crystal along a, b, c of the rotated
  * lattices, cut exactly by the beam.  The result is the mean over the rotation and over lattices,
- * by their weights.  Returns false, and does not set `lit[9]`, if no crystal has a size. */
+ * by their weights.  Returns false if no lattice has a crystal with a size; `lit[9]` then has no
+ * meaning. */
 bool illuminated_covariance(const struct experiment *x, const struct recipe *r, double lit[9]);
 
 /* Returns true if any crystal of *x has a size. */
