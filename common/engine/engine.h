@@ -1,7 +1,9 @@
 /*
- * An engine turns experiment and recipe into photons per pixel.  Every engine
- * (the readable reference, the CPU loop, the GPU) is one `struct engine`; the
- * list of those that were built stands in stages/shared/engines.c.
+ * The interface of an engine, which computes the photons of every pixel from an experiment and a
+ * recipe.
+ *
+ * Every engine is one `struct engine`: the readable reference, the CPU loops, the GPU.
+ * stages/shared/engines.c has the list of the engines that were built.
  */
 #ifndef BRAGG_ENGINE_ENGINE_H
 #define BRAGG_ENGINE_ENGINE_H
@@ -26,17 +28,20 @@ struct engine_options {
     int threads;      // OpenMP threads, >= 1
     const char *isa;  // NULL: the best that this CPU has; else "baseline", "avx2", "avx512"
     enum engine_precision precision;  // of cpu and cuda; the reference is always double
-    bool sums;                        // form the checksum of the pixels, if it can: see `sum`
-    bool reflections;                 // they will be asked for after each `run`: keep what helps
-    int device;                       // of cuda: which GPU, from 0
-    bool device_by_turns;             // ... counted on from 0 behind the last one
-    bool after;                       // ... nothing but `go_on` is wanted: crystals may lack all
+    bool sums;                        // form the checksum of the pixels, if the engine can: see
+                                      // `sum`
+    bool reflections;                 // `reflections` is called after each `run`: keep what it
+                                      // needs
+    int device;                       // cuda: number of the GPU, from 0
+    bool device_by_turns;             // cuda: numbers beyond the last GPU start again at 0
+    bool after;                       // cuda: only `go_on` is called; crystals need no data
 };
 
-/* What a plan keeps from frame to frame, and how often it was there. */
+/* A counter of data that a plan keeps from frame to frame: how often the data could be used
+ * again. */
 enum { ENGINE_COUNTS = 8 };
 struct engine_count {
-    const char *name;  // with its unit, if it has one
+    const char *name;  // includes the unit, if there is one
     uint64_t count;
 };
 
@@ -49,118 +54,126 @@ struct pixel_trace {
     void *context;
 };
 
-/* What is asked of a table of reflections. */
+/* The reflections and columns of a table that are wanted. */
 struct reflections_wanted {
-    double least_photons;  // rows have more; not negative
+    double least_photons;  // a reflection gets a row if it has more photons than this; not negative
     bool labels;
-    bool slopes;  // of the photons of pixels by structure factors
+    bool slopes;  // derivatives of the photons of pixels by structure factors
 };
 
 struct background_material;
 struct noise;
 
-/* What becomes of photons before they leave an engine that can do it. */
+/* Work on the photons that an engine may do before it returns them. */
 struct engine_after {
     const struct background_material
         *materials;             // [nmaterials], see physics/background/background.h
     size_t nmaterials;          // 0: no background
-    const struct noise *noise;  // see engine/detector/noise.h; NULL: photons leave
-    enum pixel_type type;       // of what leaves: PIXEL_F32 without noise
+    const struct noise *noise;  // see engine/detector/noise.h; NULL: return photons
+    enum pixel_type type;       // type of the returned pixels; PIXEL_F32 without noise
 };
 
 struct derive_request;
 
-struct plan;  // what an engine prepares once per experiment
+struct plan;  // data that an engine prepares once per experiment
 
 struct engine {
     const char *name;  // "reference", "cpu", "cuda"
 
-    /* Prepares for an experiment, which must outlive the plan.  STATUS_USAGE or
-     * STATUS_INPUT with one line when the engine cannot do what is asked
-     * (unknown isa, an option that needs another engine); *plan is then NULL. */
+    /* Prepares a plan for an experiment, which must outlive the plan.  On an error *plan is NULL.
+     * STATUS_USAGE or STATUS_INPUT: the engine cannot do what is asked, such as an unknown `isa` or
+     * an option that needs another engine; *e has one line of text. */
     enum status (*create)(struct plan **plan, const struct experiment *experiment,
                           const struct engine_options *options, struct error *e);
 
-    /* The identity class: frames of one class are equal byte for byte whatever
-     * the machine and thread count ("reference", "cpu-fma-5",
-     * "cpu-baseline-5", "cpu-fma-double", "cpu-baseline-double", "cuda-2", "cuda-double"); the
-     * number is raised when the same recipe gets other bytes.  Where all crystals are SQUARE
-     * (double precision: or ROUND) images of the cuda engine are of the class "cpu-fma-...". */
+    /* Returns the identity class: "reference", "cpu-fma-5", "cpu-baseline-5", "cpu-fma-double",
+     * "cpu-baseline-double", "cuda-2", "cuda-double".  Frames of one class are equal byte for byte
+     * on every machine and with any number of threads.  The number is raised if a recipe gets other
+     * bytes than before.  If all crystals are SQUARE (in double precision: SQUARE or ROUND), images
+     * of the cuda engine have the class "cpu-fma-...". */
     const char *(*identity)(const struct plan *plan);
 
-    /* What was chosen at run time, for people ("avx512, 2 threads"). */
+    /* Returns a text for the user about what was chosen at run time: "avx512, 2 threads". */
     const char *(*describe)(const struct plan *plan);
 
-    /* Computes all pixels of one frame into pixels[experiment_pixels()], float32
-     * photons; pixels outside the ROI or masked are set to 0.  `rows`, when not
-     * NULL, counts finished rows for whoever watches.  Bad recipes (crystal index,
-     * non-finite vectors) are STATUS_INPUT, and so are photons that are not finite: the
-     * first such pixel is named. */
+    /* Computes all pixels of one frame into pixels[experiment_pixels()], float32 photons.  Pixels
+     * outside the ROI and masked pixels are set to 0.  `rows` counts finished rows, for the display
+     * of progress; it may be NULL.  STATUS_INPUT: a bad recipe (crystal index, vectors that are not
+     * finite), or photons that are not finite; the text names the first such pixel. */
     enum status (*run)(struct plan *plan, const struct recipe *recipe, float *pixels,
                        atomic_uint_fast64_t *rows, struct error *e);
 
-    /* Prepares for `develop`, once, after create; what *after points to must outlive the plan.
-     * Takes what it can of background, then noise, out of *after, which becomes what is left for
-     * others to do: background on a curved detector, noise with a point spread, and noise behind
-     * a background that is left.  NULL for an engine that does nothing of the kind. */
+    /* Prepares the plan for `develop`.  Called at most once, after `create`.  The data that *after
+     * points to must outlive the plan.  The engine accepts background and then noise, as far as it
+     * can do them, and removes from *after what it accepts.  The caller must apply what is left:
+     * background on a curved detector, noise with a point spread, and noise that follows a
+     * background that is left.  NULL: the engine accepts neither. */
     enum status (*prepare)(struct plan *plan, struct engine_after *after, struct error *e);
 
-    /* As `run`, and on with what `prepare` took: the bytes are those of background_image,
-     * added in float32, and of noise_apply with that seed.  pixels[experiment_pixels()] are of
-     * the type that `prepare` was asked for, PIXEL_F32 if it left the noise.  Photons that are
-     * not finite, or that noise refuses, are STATUS_INPUT. */
+    /* Computes a frame as `run` does, and applies what `prepare` accepted.  The bytes are those
+     * of background_image, added in float32, and of noise_apply with this seed.
+     * pixels[experiment_pixels()] have the type in engine_after.type, or PIXEL_F32 if `prepare`
+     * left the noise to the caller.  STATUS_INPUT: as `run`, or photons that noise_apply
+     * refuses. */
     enum status (*develop)(struct plan *plan, const struct recipe *recipe, uint64_t seed,
                            void *pixels, atomic_uint_fast64_t *rows, struct error *e);
 
-    /* The card that images may stay on, as long as the plan lives; NULL: those of this plan are
-     * made here in the end.  NULL for an engine without. */
+    /* Returns the GPU whose memory may hold the images, valid as long as the plan.  Returns NULL if
+     * the images of this plan end in main memory.  NULL: the engine uses no GPU. */
     const struct card *(*card)(struct plan *plan);
 
-    /* As `develop`, also without `prepare`, into memory of the card.  With `card`. */
+    /* As `develop`, but writes the pixels to `there` in the memory of the GPU.  Also works without
+     * `prepare`.  Only in engines that have `card`. */
     enum status (*develop_there)(struct plan *plan, const struct recipe *recipe, uint64_t seed,
                                  void *there, atomic_uint_fast64_t *rows, struct error *e);
 
-    /* What `prepare` took, which is not nothing, from photons on: those of *photons, float32, which
-     * are only read, into the memory of *to, which is other.  Either is on the card if its `card`
-     * is set.  Bytes and errors are those of `develop`.  With `card`. */
+    /* Applies what `prepare` accepted, which must be at least one step, to photons that are
+     * computed already.  Reads *photons (float32) and writes the pixels of *to, which is other
+     * memory.  Either image is in the memory of the GPU if its member `card` is set.  Bytes and
+     * errors are those of `develop`.  Only in engines that have `card`. */
     enum status (*go_on)(struct plan *plan, const struct recipe *recipe, uint64_t seed,
                          const struct image *photons, const struct image *to, struct error *e);
 
-    /* Frames to come may be asked for at `pixels`, in memory that stays mapped until `unpin`;
-     * asked once for a place.  STATUS_FAILED when nothing is gained.  NULL for an engine to
-     * which places are alike. */
+    /* Announces that later calls may write frames to `pixels`, memory of `bytes` bytes that stays
+     * mapped until `unpin`.  Called once for each place.  STATUS_FAILED: announcing the place gains
+     * nothing.  NULL: all places are equally fast for this engine. */
     enum status (*pin)(struct plan *plan, void *pixels, size_t bytes, struct error *e);
 
-    /* Lets go of all places.  With `pin`. */
+    /* Releases all places that `pin` announced.  Only in engines that have `pin`. */
     void (*unpin)(struct plan *plan);
 
-    /* Fills in the first members of counts[]; returns how many.  NULL for an engine that counts
+    /* Fills in the first items of counts[] and returns their number.  NULL: the engine counts
      * nothing. */
     size_t (*counts)(const struct plan *plan, struct engine_count counts[ENGINE_COUNTS]);
 
-    /* The CRC-32C of the pixels of the last run, formed while they were in the cache; false
-     * when there is none.  NULL for an engine that forms none. */
+    /* Sets *sum to the CRC-32C of the pixels of the last run, which was formed while the pixels
+     * were in the cache.  Returns false if there is no checksum.  NULL: the engine forms none. */
     bool (*sum)(const struct plan *plan, uint32_t *sum);
 
-    /* Photons of a recipe and their derivatives, as engine/derivatives/derive.h says, and sums of
-     * them; parameters_parse has taken the names for this experiment.  STATUS_INPUT for bad recipes
-     * and for requests that they cannot serve.  The cpu engine's are those of the reference within
-     * the same bounds as images, and of the root mean square of a plane; what its loop does not
-     * take (cpu_slopes.h) the reference computes, and very many domains are closed.h's.  The
-     * same numbers for any number of threads. NULL for an engine that has no derivatives. */
+    /* Computes photons of a recipe, their derivatives, and sums of both, see
+     * engine/derivatives/derive.h.  parameters_parse must have accepted the parameters for this
+     * experiment.  The results are the same for any number of threads.
+     *
+     * The cpu engine is as close to the reference as its images are; derivative images are that
+     * close relative to their root mean square.  The reference computes what the loop of the cpu
+     * engine cannot (cpu_slopes.h), and closed.h computes crystals of very many domains.
+     *
+     * STATUS_INPUT: a bad recipe, or a request that the recipe cannot serve.  NULL: the engine has
+     * no derivatives. */
     enum status (*derive)(struct plan *plan, const struct recipe *recipe,
                           const struct derive_request *request, struct error *e);
 
-    /* The reflections of the recipe of the last `run`, which put its photons at `pixels`, into the
-     * empty *table, which the caller frees, after an error too.  The reference engine puts each
-     * term into its reflection: that defines them.  Photons of others are within 1e-4 of these for
-     * reflections of 10 photons and more, centroids within 1e-3 pixels.  Same bytes for any number
-     * of threads.  STATUS_FAILED when memory is out. */
+    /* Makes the table of reflections of the recipe of the last `run`, which wrote its photons to
+     * `pixels`.  *table must be empty; the caller frees it, also after an error.  The reference
+     * engine adds each term to the reflection that the term belongs to, which defines the table.
+     * For reflections of 10 photons and more, the other engines agree with it within 1e-4 in
+     * photons and 1e-3 pixels in centroids.  The bytes are the same for any number of threads.
+     * STATUS_FAILED: memory cannot be allocated. */
     enum status (*reflections)(struct plan *plan, const struct recipe *recipe, const float *pixels,
                                const struct reflections_wanted *wanted,
                                struct reflection_table *table, struct error *e);
 
-    /* Evaluates one pixel again and reports every intermediate. */
+    /* Evaluates one pixel again and reports every intermediate value. */
     enum status (*trace)(struct plan *plan, const struct recipe *recipe,
                          const struct pixel_trace *trace, struct error *e);
 
@@ -168,7 +181,7 @@ struct engine {
     void (*destroy)(struct plan **plan);
 };
 
-extern const struct engine engine_reference;  // plain double, one loop
+extern const struct engine engine_reference;  // double precision, one loop
 extern const struct engine engine_cpu;        // blocks of pixels, vectorised, OpenMP
 
 #endif

@@ -13,7 +13,7 @@
 #include "base/portable_math.h"
 #include "model/experiment.h"
 
-/* Structure factors of one crystal, for gathering. */
+/* Structure factors of one crystal, as a table for gather instructions. */
 struct cpu_table {
     float *F_sqr;          // owned: (F/F_max)^2 in the order of struct hkl_table, then default_F's
     double *F_sqr_double;  // owned: the same, unrounded; NULL: single precision is enough
@@ -34,7 +34,7 @@ struct cpu_source {
                     // the beam
 };
 
-/* How many sources from `first` on, at most `most`, the sensor absorbs alike. */
+/* Returns how many sources from `first` on, at most `most`, the sensor absorbs alike. */
 HD size_t cpu_sources_alike(const struct cpu_source *sources, size_t first, size_t count,
                             size_t most)
 {

@@ -54,10 +54,10 @@ HD double floor_fast(double x)
     return n > x ? n - 1.0 : n;
 }
 
-/* sin(pi x)/(pi x) in single precision for |x| <= 0.51, from x^2; relative error 2e-7.
- * Scaled by 2^40 so that a product of three stays above the underflow for arguments
- * down to 1e-24; ratios do not see the scale.  The coefficients were rounded one
- * after the other, each with the rest fitted anew, from an exact first one. */
+/* Returns sin(pi x)/(pi x) in single precision for |x| <= 0.51, from x^2; relative error 2e-7.  The
+ * result is scaled by 2^40, so that a product of three stays above the underflow for arguments down
+ * to 1e-24.  Ratios do not depend on the scale.  The first coefficient is exact.  The others were
+ * rounded one after the other, and after each rounding the remaining ones were fitted again. */
 HD float sinc_scaled_f(float x_sqr)
 {
     float p = 0x1.9409a0p-6f * 0x1p40f;
@@ -144,9 +144,9 @@ HD double exp_fast(double x)
     return x > 709.0 ? HUGE_VAL : x < -708.0 ? 0.0 : value;
 }
 
-/* 2^-t * 2^EXP2_BIAS in single precision for t >= 0, 0 for t > EXP2_LIMIT, where it is 5e-20
- * of its largest: nothing beside the rounding of a sum.  The bias makes
- * room for what photons and structure factors multiply later.  Relative error 3e-7
+/* Returns 2^-t * 2^EXP2_BIAS in single precision for t >= 0, and 0 for t > EXP2_LIMIT.  At this
+ * limit the value is 5e-20 of the largest value, which is nothing compared with the rounding of a
+ * sum.  The bias makes room for later factors, photons and structure factors.  Relative error 3e-7
  * (t is reduced in double precision). */
 #define EXP2_LIMIT 64.0
 enum { EXP2_BIAS = 100 };

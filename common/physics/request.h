@@ -1,12 +1,12 @@
 /*
- * What a user asks for, in SI units, before any rule is applied: the one input of the set-up
- * functions (setup.h), filled by the option tables of bragg-geometry and bragg-nanobragg.  A number
- * that was not given is NaN, and so is the first number of a vector that was not given, unless the
- * comment of a member says otherwise.
+ * The request of a user in SI units, before any rule is applied.  It is the only input of the
+ * set-up functions (setup.h), and the option tables of bragg-geometry and bragg-nanobragg fill it
+ * in.  A number that was not given is NaN, and so is the first number of a vector that was not
+ * given, unless the comment of a member says otherwise.
  *
- * Below the structs are the two rules that all set-up shares: numbers that could make a NaN, an
- * infinity or an overflow later are refused with one line, and a number of steps follows from
- * whichever of count, range and step was given.
+ * After the structs are two rules for all set-up functions.  Numbers that could make a NaN, an
+ * infinity or an overflow later are refused with one line of text.  A number of steps is derived
+ * from those of count, range and step that were given.
  */
 #ifndef BRAGG_PHYSICS_REQUEST_H
 #define BRAGG_PHYSICS_REQUEST_H
@@ -37,15 +37,15 @@ struct steps_request {
         .fast_max = INT64_MAX, .slow_max = INT64_MAX \
     }
 
-/* How a flat detector is cut into panels: `count` modules along fast and slow, each of
- * `pixels`, with `gap` pixels between neighbours; pixels of 0: even parts without gaps.
- * count[0] 0: it is not cut. */
+/* How a flat detector is cut into panels: `count` modules along fast and slow, each of `pixels`
+ * pixels, with `gap` pixels between neighbours.  pixels 0: equal parts without gaps.  count[0] 0:
+ * the detector is not cut. */
 struct layout {
     int64_t count[2], pixels[2], gap[2];
 };
 
-/* One of several flat panels, by its place in the frame of the beam: x along the fast
- * axis of the convention, as far as that is across the beam, y = z x x, z along the beam. */
+/* One of several flat panels, given by its place in the coordinate system of the beam: z along the
+ * beam, x the component across the beam of the fast axis of the convention, and y = z x x. */
 struct place {
     int64_t pixels[2];  // fast, slow
     double pixel_m;
@@ -60,7 +60,7 @@ struct detector_request {
     double size_m[2];         // fast, slow; used where pixels[] is 0
     int64_t pixels[2];        // fast, slow
     double distance_m;        // always given
-    double close_distance_m;  // in its place
+    double close_distance_m;  // replaces distance_m
     double beam_m[2];         // Xbeam, Ybeam: where the beam hits, by the convention
     double close_m[2];        // Xclose, Yclose: nearest point
     double org_px[2];         // ORGX, ORGY: nearest point, in pixels, XDS style
@@ -78,7 +78,8 @@ struct detector_request {
     uint8_t *mask;                   // as panel.mask; ownership moves to the panel
     size_t nplaces;
     struct place *places;  // borrowed but for their masks, which move; NULL: one panel by the above
-    bool lab_places;       // they are in the lab, not in the frame of the beam
+    bool lab_places;       // they are in the laboratory frame, not in the coordinate system of the
+                           // beam
 };
 
 /* How the weight and wavelength columns of a source list are used. */
@@ -103,7 +104,7 @@ struct beam_request {
     double flux_ph_s, exposure_s;            // both > 0 and size_m > 0: they set the fluence
     double harmonic_share, harmonic_signal;  // as in struct beam
     double size_m;    // edge of the square; its width along E where it has a height
-    double height_m;  // > 0: of a beam that is no square
+    double height_m;  // height of a beam that is not square
 };
 
 enum interpolation { INTERPOLATE_AUTO, INTERPOLATE_ON, INTERPOLATE_OFF };
@@ -166,7 +167,7 @@ struct orientation_request {
     double misset_rad[3];  // about lab x, y, z, applied in that order
     bool random_misset;    // faithful: nanoBragg's 90-radian cap; physical: uniform on SO(3)
     int64_t misset_seed;   // faithful: the negative number that nanoBragg keeps
-    double strain[3];      // edges a, b, c of the cell, longer by so much of themselves
+    double strain[3];      // relative changes of the edges a, b, c of the cell
     double phi_rad;
     struct steps_request phi;  // range = osc, step = phistep, count = phisteps
     double mosaic_rad;
@@ -183,17 +184,17 @@ struct orientation_request {
 #define LIMIT_CELLS 1e6            // unit cells along an axis
 #define LIMIT_FOOTPRINT 256.0      // pixels along an edge of a crystal with a size
 
-/* STATUS_INPUT with "WHAT is VALUE UNIT, must be from MIN to MAX UNIT" unless
- * min <= value / unit_size <= max; NaN is outside of everything.  `unit_size` is
- * the size of `unit` in the unit of `value` (1e-3 for a length in m shown in mm). */
+/* Returns STATUS_INPUT with "WHAT is VALUE UNIT, must be from MIN to MAX UNIT" unless min <= value
+ * / unit_size <= max.  NaN is outside of every range.  `unit_size` is the size of `unit` in the
+ * unit of `value` (1e-3 for a length in m shown in mm). */
 enum status check_range(const char *what, double value, double unit_size, const char *unit,
                         double min, double max, struct error *e);
 
-/* STATUS_INPUT unless v is finite with a length from 1e-6 to 1e6. */
+/* Returns STATUS_INPUT unless v is finite and has a length from 1e-6 to 1e6. */
 enum status check_direction(const char *what, const double v[3], struct error *e);
 
-/* What the steps are of: it decides the value of a range that was not given
- * (divergence: -1, the others: 0) and two rows of the table. */
+/* The quantity of the steps.  It decides the value of a range that was not given (divergence: -1,
+ * the others: 0) and two rows of the table. */
 enum steps_kind { STEPS_DIVERGENCE, STEPS_DISPERSION, STEPS_THICKNESS };
 
 struct steps {
@@ -201,14 +202,14 @@ struct steps {
     double range, step;  // in the unit of the request
 };
 
-/* nanoBragg's table for divergence, dispersion and thickness [2.3].  A range, step or count that is
- * not positive in the end gives {1, 0, 0}.  STATUS_INPUT beyond LIMIT_STEPS; `what` names the
- * steps. */
+/* Applies the table of nanoBragg for divergence, dispersion and thickness [2.3].  If a range, step
+ * or count is not positive in the end, the result is {1, 0, 0}.  `what` names the steps.
+ * STATUS_INPUT: more than LIMIT_STEPS steps. */
 enum status steps_resolve(const struct steps_request *r, enum steps_kind kind, const char *what,
                           struct steps *s, struct error *e);
 
-/* nanoBragg's table for phi [3.5]: count = phisteps, range = osc, step = phistep, in rad.  Slice t
- * starts at phi0 + step * t. */
+/* Applies the table of nanoBragg for phi [3.5]: count = phisteps, range = osc, step = phistep, in
+ * rad.  Slice t starts at phi0 + step * t. */
 enum status steps_phi(const struct steps_request *r, struct steps *s, struct error *e);
 
 #endif

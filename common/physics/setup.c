@@ -40,7 +40,8 @@ static double longest_edge(const struct crystal *c, bool faithful)
     return longest;
 }
 
-/* A user who gives the size of a crystal hardly means that the crystal is perfect. */
+/* Refuses a crystal that is one block of cells and needs too much oversampling.  A user who gives
+ * the size of a crystal does not expect a perfect crystal. */
 static enum status one_block(const struct crystal *c, double oversampling, struct error *e)
 {
     return error_set(e, STATUS_INPUT,

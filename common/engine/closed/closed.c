@@ -88,8 +88,8 @@ static bool same_direction(const struct source *a, const struct source *b)
     return memcmp(a->direction, b->direction, sizeof a->direction) == 0;
 }
 
-/* Channels of the direction of source `at`, which no source before it has; false when memory is
- * out. */
+/* Adds a beam with the channels of all sources that have the direction of source `at`; no source
+ * before `at` has this direction.  Returns false if memory cannot be allocated. */
 static bool add_beam(struct closed *c, const struct source *sources, size_t count, size_t at,
                      size_t *nchannels)
 {

@@ -1,6 +1,6 @@
 /*
- * The reflections of a frame in closed form that can light a pixel, and the pixels that each of
- * them can light.
+ * The reflections of a frame in closed form that can give photons to a pixel, and the pixels that
+ * each of them can reach.
  */
 #include "engine/closed/closed.h"
 

@@ -1,4 +1,4 @@
-/* What closed_rows.c and the loop of closed_loop.c share. */
+/* The interface between closed_rows.c and the loop of closed_loop.c. */
 #ifndef BRAGG_ENGINE_CLOSED_LOOP_H
 #define BRAGG_ENGINE_CLOSED_LOOP_H
 
@@ -9,18 +9,18 @@ struct closed_points {
     const struct panel *panel;
     int64_t fast, slow;  // of the first pixel
     int layer, sub_fast, sub_slow, oversample;
-    double d[4][ENSEMBLE_LANES];  // unit vectors to them, and their distances in m
-    double sums[ENSEMBLE_LANES];  // of one reflection there, see ensemble_sum
+    double d[4][ENSEMBLE_LANES];  // unit vectors to the points, and their distances in m
+    double sums[ENSEMBLE_LANES];  // of one reflection at the points, see ensemble_sum
 };
 
-/* Sets d. */
+/* Sets p->d. */
 typedef void closed_look(struct closed_points *p);
 
-/* Sets sums, for a beam along `incident`; false where all are 0. */
+/* Sets p->sums for a beam along `incident`.  Returns false if all sums are 0. */
 typedef bool closed_sum(struct closed_points *p, const struct ensemble_spot *spot,
                         const double incident[3], const struct ensemble_waves *waves);
 
-/* The factors of a sum, as in the reference engine, and the points at which they are taken. */
+/* The factors of a sum, as in the reference engine, and the points at which they are evaluated. */
 struct closed_factors {
     const struct closed_points *solid_angle, *capture, *polarization;
     int layer;
@@ -34,7 +34,7 @@ struct closed_factors {
 typedef void closed_add(const struct closed_points *p, const struct closed_factors *f, double scale,
                         double photons[ENSEMBLE_LANES]);
 
-/* Compiled for one instruction set; every one gives the same bytes. */
+/* The loop, compiled for one instruction set.  All instruction sets give the same bytes. */
 struct closed_kernels {
     closed_look *look;
     closed_sum *sum;

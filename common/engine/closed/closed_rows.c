@@ -1,4 +1,4 @@
-/* Pixels of a frame in closed form: rows given out to threads. */
+/* Pixels of a frame in closed form: rows are distributed to threads. */
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static bool photons_of(const struct row *row, const struct closed_spot *spot, in
     return lit;
 }
 
-/* Adds what one reflection has in a pixel; false when memory is out. */
+/* Adds the photons of one reflection to a pixel.  Returns false if memory cannot be allocated. */
 static bool add_photons(const struct row *row, const struct closed_spot *spot, int64_t fast,
                         double photons)
 {
@@ -77,7 +77,8 @@ static bool add_photons(const struct row *row, const struct closed_spot *spot, i
     return share_add(row->list, &share);
 }
 
-/* All pixels of the row that one reflection lights; false when memory is out. */
+/* Adds one reflection to all pixels of the row that get photons of it.  Returns false if memory
+ * cannot be allocated. */
 static bool add_place(const struct row *row, const struct closed_place *place)
 {
     const struct closed_spot *spot = &row->c->spots[place->spot];
@@ -194,7 +195,7 @@ bool closed_sort_places(const struct closed *c, struct closed_row_places *places
     return places->items;
 }
 
-/* All rows of a panel; false when memory is out. */
+/* Computes all rows of a panel.  Returns false if memory cannot be allocated. */
 static bool run_panel(const struct closed *c, const struct closed_row_places *places, int threads,
                       size_t index, float *pixels, struct share_list *lists,
                       atomic_uint_fast64_t *rows)

@@ -1,6 +1,6 @@
 /*
- * The CPU engine: plan and choice of the instruction set.  A frame is cpu_frame.c, what a pixel is
- * stands in dense_loop.c and cpu_loop.c.
+ * The CPU engine: plan, and choice of the instruction set.  cpu_frame.c computes a frame.
+ * dense_loop.c and cpu_loop.c define the value of a pixel.
  */
 #include "engine/cpu/cpu.h"
 
@@ -25,12 +25,13 @@ struct plan {
     struct dense_table *padded;   // likewise; NULL: the dense loop is not for this precision
     struct footprint *footprint;  // NULL: of points
     struct diffuse *diffuse;      // NULL: no halos
-    struct dense_frame *shares;   // NULL: nobody will ask for reflections
+    struct dense_frame *shares;   // NULL: `reflections` will not be called
     int threads;
     enum engine_precision precision;
-    const struct closed_kernels *closed;  // compute crystals in place of the kernels, if not NULL
-    bool sums;                            // are formed: rows follow one another in the image
-    bool has_sum;                         // of the last run
+    const struct closed_kernels *closed;  // compute crystals instead of `kernels`; NULL: not used
+    bool sums;                            // form checksums; the rows follow one another in the
+                                          // image
+    bool has_sum;                         // `sum` is the checksum of the last run
     uint32_t sum;
     char description[64];
 };

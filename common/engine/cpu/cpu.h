@@ -1,12 +1,12 @@
 /*
- * Inside the CPU engine: what a plan and a frame prepare, and the table of
- * kernels, one per instruction set.
+ * Inside the CPU engine: the data of a plan and of a frame, and the table of kernels, one per
+ * instruction set.
  *
- * A frame is cut into blocks of pixels along a row.  All arrays of a block are
- * structure of arrays and fit the first-level cache; the sums over layers,
- * subpixels, sources, lattices, phi steps and domains run outside the loops over
- * its pixels.  A pixel's value depends on nothing but the pixel: there are no
- * sums across lanes, so blocks may be cut anywhere.
+ * A frame is cut into blocks of pixels along a row.  Each quantity of a block is an array with an
+ * item per pixel, and all arrays of a block fit the first-level cache.  The loops over layers,
+ * subpixels, sources, lattices, phi steps and domains are outside the loops over the pixels of a
+ * block.  The value of a pixel depends on nothing but the pixel: no sum runs across lanes, so that
+ * a row may be cut anywhere.
  */
 #ifndef BRAGG_ENGINE_CPU_H
 #define BRAGG_ENGINE_CPU_H
@@ -23,12 +23,12 @@
 #include "engine/prepared.h"
 
 enum {
-    CPU_BLOCK = 256,       // pixels of a block, at most
+    CPU_BLOCK = 256,       // largest number of pixels of a block
     CPU_LANES = 16,        // blocks are computed in multiples of this
     CPU_FLOAT_TERMS = 64,  // terms summed in single precision before going to double
 };
 
-/* One frame: what all its blocks share. */
+/* Data of one frame, used by all its blocks. */
 struct cpu_job {
     const struct experiment *x;
     const struct recipe *recipe;
@@ -54,8 +54,9 @@ struct cpu_where {
     int count;           // 1 .. CPU_BLOCK
 };
 
-/* Of a step: squared lattice factor / shape_unit and, where it is tricubic, squared structure
- * factor; and the sum of up to CPU_FLOAT_TERMS such products, in double precision of all. */
+/* Arrays of a block for the current step.  `shape` is the squared lattice factor / shape_unit.
+ * `F_sqr` is the squared structure factor, if it is tricubic.  `sum` is the sum of up to
+ * CPU_FLOAT_TERMS of their products; in double precision, the sum of all products. */
 #define CPU_TERMS(real) real sum[CPU_BLOCK], shape[CPU_BLOCK], F_sqr[CPU_BLOCK]
 
 /* The arrays of one block; every thread has its own. */
@@ -79,10 +80,10 @@ struct cpu_scratch {
         } in_double;  // --precision=double
     } terms;
     int32_t slot[CPU_BLOCK];  // nearest: index into F_sqr of the table
-    bool not_finite;          // some photons were not: set by `block`, never cleared
+    bool not_finite;          // some photons were not finite: set by `block`, never cleared
 };
 
-/* What a thread has for itself: arrays of either loop. */
+/* The arrays of one thread, for either loop. */
 struct cpu_room {
     struct cpu_scratch block;
     struct dense_scratch dense;
@@ -95,17 +96,18 @@ struct cpu_slopes;
 struct cpu_slopes_where;
 struct cpu_slopes_scratch;
 
-/* Photons and derivatives of a block: values as derive_pixels has them, see cpu_slopes.h. */
+/* Computes photons and derivatives of a block.  values[] as in derive_pixels, see cpu_slopes.h. */
 typedef void cpu_slopes_block(const struct cpu_slopes *job, const struct cpu_slopes_where *where,
                               struct cpu_slopes_scratch *s, double (*values)[DERIVE_BLOCK]);
 
-/* One instruction set and precision.  `block` writes the photons of the pixels to
- * out[count], `dense` those of a job with dense lattices, up to DENSE_BLOCK of them; `scatter` adds
- * what spots bring to rows row_begin .. row_end - 1 of one panel to sums[experiment_pixels()];
- * `rows` finds the lattice points near the Ewald sphere, see cpu_spots.h. */
+/* The kernels of one instruction set and precision.  `block` writes the photons of the pixels to
+ * out[count].  `dense` does the same for a job with dense lattices, up to DENSE_BLOCK pixels.
+ * `scatter` adds the photons of spots in rows row_begin .. row_end - 1 of one panel to
+ * sums[experiment_pixels()].  `rows` finds the lattice points near the Ewald sphere, see
+ * cpu_spots.h. */
 struct cpu_kernels {
-    const char *name;      // as --isa has it
-    const char *identity;  // class of equal bytes
+    const char *name;      // name for --isa
+    const char *identity;  // identity class, see struct engine
     void (*block)(const struct cpu_job *job, const struct cpu_where *where, struct cpu_scratch *s,
                   float *out);
     void (*dense)(const struct cpu_job *job, const struct cpu_where *where, struct dense_scratch *s,
@@ -132,55 +134,55 @@ extern const struct cpu_kernels cpu_kernels_double_baseline;
 extern const struct cpu_kernels cpu_kernels_double_avx2;
 extern const struct cpu_kernels cpu_kernels_double_avx512;
 
-/* The kernels called `isa`, or the best for NULL.  NULL with STATUS_USAGE in *e when the
- * name is unknown or this processor lacks the instructions. */
+/* Returns the kernels with the name `isa`, or the best kernels of this CPU if `isa` is NULL.  NULL,
+ * with STATUS_USAGE in *e: the name is unknown, or this CPU does not have the instructions. */
 const struct cpu_kernels *cpu_kernels_choose(const char *isa, enum engine_precision precision,
                                              struct error *e);
 
-/* Fills *t for a crystal; STATUS_INPUT when the table has more than 2^31 items.  The
- * crystal must outlive it; cpu_table_free frees it. */
+/* Fills in *t for a crystal, which must outlive it.  cpu_table_free frees it.  STATUS_INPUT: the
+ * table has more than 2^31 items. */
 enum status cpu_table_open(struct cpu_table *t, const struct crystal *c,
                            enum engine_precision precision, struct error *e);
 void cpu_table_free(struct cpu_table *t);
 
-/* The tables of all crystals of *x; cpu_tables_free frees them, also after an error. */
+/* Makes the tables of all crystals of *x.  cpu_tables_free frees them, also after an error. */
 enum status cpu_tables_open(struct cpu_table **tables, const struct experiment *x,
                             enum engine_precision precision, struct error *e);
 void cpu_tables_free(struct cpu_table *tables, const struct experiment *x);
 
-/* Prepares a frame; `tables` has one item per crystal.  Bad recipes are STATUS_INPUT.
- * cpu_job_close frees it, also after an error. */
+/* Prepares a frame.  `tables` has one item per crystal.  cpu_job_close frees *job, also after an
+ * error.  STATUS_INPUT: bad recipe. */
 enum status cpu_job_open(struct cpu_job *job, const struct experiment *x,
                          const struct cpu_table *tables, const struct recipe *r, struct error *e);
 void cpu_job_close(struct cpu_job *job);
 
-/* The same for derivatives, for which blocks may have a fraction of a cell along an axis. */
+/* Does the same for derivatives, for which blocks may have a fraction of a cell along an axis. */
 enum status cpu_job_open_slopes(struct cpu_job *job, const struct experiment *x,
                                 const struct cpu_table *tables, const struct recipe *r,
                                 struct error *e);
 
-/* Computes the frame of an open job into pixels[experiment_pixels()]; `rows` as in
- * struct engine.  Sets job->sums for its own time. */
+/* Computes the frame of an open job into pixels[experiment_pixels()]; `rows` as in struct engine.
+ * job->sums is set only during the call. */
 enum status cpu_frame(const struct cpu_kernels *kernels, struct cpu_job *job, int threads,
                       float *pixels, atomic_uint_fast64_t *rows, struct error *e);
 
-/* Adds what scattered lattices bring to count pixels to total[]. */
+/* Adds the photons of scattered lattices in the pixels of *where to total[]. */
 void cpu_add_sums(const struct cpu_job *job, const struct cpu_where *where, double *total);
 
-/* Computes one pixel and reports its intermediates, as trace of struct engine.  `padded`: for the
- * photons of an engine that has the dense loop, else NULL. */
+/* Computes one pixel and reports its intermediate values, as `trace` of struct engine.  `padded` is
+ * for the photons of an engine that has the dense loop, else NULL. */
 enum status cpu_trace_one(const struct cpu_kernels *kernels, const struct experiment *x,
                           const struct cpu_table *tables, struct dense_table *padded,
                           const struct recipe *recipe, const struct pixel_trace *trace,
                           struct error *e);
 
-/* What was made of a step: as CPU_TERMS. */
+/* The values of a step, as in CPU_TERMS. */
 struct cpu_term {
     float shape, F_sqr, sum;
 };
 
-/* What a trace reports, from the arrays of a block of one pixel; called by the block
- * function after each part when job->trace is set. */
+/* Report the values of a trace, from the arrays of a block of one pixel.  The block function calls
+ * them after each part if job->trace is set. */
 void cpu_trace_subpixel(const struct cpu_job *job, const struct cpu_scratch *s, int layer,
                         int sub_slow, int sub_fast);
 void cpu_trace_direction(const struct cpu_job *job, const struct cpu_scratch *s);

@@ -1,14 +1,17 @@
 /*
- * A block of pixels, whatever the precision of its lattices.  First the factors of pixels that do
- * not depend on a crystal: positions, solid angles, the capture of a sensor layer, the scattering
- * vector of a source, polarization.  Then tricubic structure factors, and last the sums over
- * layers, subpixels and sources.  One root and a few divisions a pixel limit the speed of the first
- * part, 64 loads a pixel and step that of the second.
+ * A block of pixels, for lattices of either precision.
  *
- * A part of the loops of the CPU engine, compiled once per instruction set (ISA = baseline, avx2,
- * avx512); cpu_lattice.h defines add_lattice.  Loops marked "vectorised" must be vectorised by the
- * compiler; scripts/check-vectorised reads its report.  They run over CPU_LANES * n pixels, so that
- * no remainder is left, and over arrays of one struct, so that nothing aliases.
+ * First come the factors of pixels that do not depend on a crystal: positions, solid angles, the
+ * capture of a sensor layer, the scattering vector of a source, polarization.  Then come tricubic
+ * structure factors, and last the sums over layers, subpixels and sources.  The speed of the first
+ * part is limited by one square root and a few divisions a pixel, that of the second by 64 loads a
+ * pixel and step.
+ *
+ * This file is a part of the loops of the CPU engine, compiled once per instruction set (ISA =
+ * baseline, avx2, avx512); cpu_lattice.h defines add_lattice.  The compiler must vectorise loops
+ * marked "vectorised"; scripts/check-vectorised reads its report.  These loops run over CPU_LANES *
+ * n pixels, so that no remainder is left, and over arrays of one struct, so that pointers do not
+ * alias.
  */
 #ifndef BRAGG_ENGINE_CPU_BLOCK_H
 #define BRAGG_ENGINE_CPU_BLOCK_H

@@ -1,8 +1,7 @@
 /*
- * What the CPU engine prepares: structure factors once per experiment; sources,
- * cell vectors and scale factors once per frame.  Nothing here is compiled per
- * instruction set, and no function of the C library but sqrt has a part in it,
- * so that all kernels start from the same bits.
+ * Data that the CPU engine prepares: structure factors once per experiment; sources, cell vectors
+ * and scale factors once per frame.  Nothing here is compiled per instruction set, and the only
+ * function of the C library used is sqrt, so that all kernels start from the same bits.
  */
 #include <math.h>
 
@@ -168,7 +167,7 @@ static double shape_unit(const struct cpu_lattice *l, double cells)
     return cells * cells;
 }
 
-/* What the four shapes need beside the cell. */
+/* Sets what the four shapes need in addition to the cell. */
 static enum status shape_open(struct cpu_lattice *to, const struct lattice *l, bool faithful,
                               struct error *e)
 {

@@ -1,7 +1,7 @@
 /*
- * All steps of a lattice for a block of pixels, in the precision of the file that includes this:
- * a part of cpu_loop.c and, where CPU_DOUBLE is 1, of cpu_double_loop.c.  Compiled once per
- * instruction set, see cpu_block.h.  What bounds it: the multiplications of polynomials, never
+ * All steps of a lattice for a block of pixels, in the precision of the file that includes this: a
+ * part of cpu_loop.c and, where CPU_DOUBLE is 1, of cpu_double_loop.c.  Compiled once per
+ * instruction set, see cpu_block.h.  The multiplications of polynomials limit the speed, never
  * memory.
  */
 #ifndef BRAGG_ENGINE_CPU_LATTICE_H
@@ -86,8 +86,8 @@ static void square_cubic_factors(const struct cpu_table *t, const double *step, 
     }
 }
 
-/* A loop of its own, because gcc does not vectorise a gather beside what computes its
- * index; unconditional, because default_F has a slot. */
+/* This is a separate loop, because gcc does not vectorise a gather in the loop that computes its
+ * index.  The loop has no condition, because default_F has a slot. */
 static void add_gathered(const real *restrict F_sqr, const int32_t *restrict slot,
                          const real *restrict shape, int n, real *restrict sum)
 {

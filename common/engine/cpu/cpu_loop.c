@@ -1,8 +1,8 @@
 /*
- * The loop of the CPU engine in its usual precision for what dense_loop.c does not take: curved
- * panels, tricubic structure factors, very large crystals, indices and tables.  Indices in
- * double, reduced to their fractions; lattice factors and short sums in float.  Compiled once
- * per instruction set.
+ * The loop of the CPU engine in mixed precision, for images that dense_loop.c does not compute:
+ * curved panels, tricubic structure factors, very large crystals, indices or tables.  Indices are
+ * in double precision and reduced to their fractions.  Lattice factors and short sums are in single
+ * precision.  Compiled once per instruction set.
  */
 #define CPU_DOUBLE 0
 #include "engine/cpu/cpu_lattice.h"

@@ -1,7 +1,7 @@
 /*
- * What loops over blocks, over spots and over threads of a GPU share: one point at a
- * time, always inlined.  Compiled once per instruction set (ISA = baseline, avx2,
- * avx512), and as CUDA.
+ * Code for one point at a time, shared by loops over blocks, loops over spots, and threads of a
+ * GPU.  It is always inlined.  Compiled once per instruction set (ISA = baseline, avx2, avx512),
+ * and as CUDA.
  */
 #ifndef BRAGG_ENGINE_CPU_POINT_H
 #define BRAGG_ENGINE_CPU_POINT_H

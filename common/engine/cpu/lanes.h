@@ -189,7 +189,7 @@ LANES_INLINE words words_in_order(words v)
     return (words)SHUFFLE_FLOATS((floats)v, (floats)v, LANES_ORDER);
 }
 
-/* Of pairs in the order of pixels. */
+/* Returns a pair of vectors of doubles as one vector of floats, in the order of the pixels. */
 LANES_INLINE floats floats_of_doubles(struct doubles_pair v)
 {
 #if defined(__AVX512F__)

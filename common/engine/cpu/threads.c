@@ -9,7 +9,7 @@
 
 /* ---- the threads of OpenMP ------------------------------------------------------------------ */
 
-/* Of the calling thread, in bytes. */
+/* Returns the stack size of the calling thread in bytes. */
 static size_t stack_size(void)
 {
     pthread_attr_t attributes;

@@ -15,20 +15,21 @@
 
 #include "base/error.h"
 
-/* Starts them, so many with the calling one, for all parallel loops of this thread to come: 0
- * becomes the number of processors.  They take no signals.  Where the system allows less the
- * program ends now, see base/program.h, and not when others wait for it; STATUS_FAILED when their
- * stacks are too small. */
+/* Starts *threads threads, including the calling one, for all later parallel loops of this thread.
+ * If *threads is 0, sets it to the number of CPUs.  The new threads receive no signals.  If the
+ * system allows fewer threads, the program ends here (see base/program.h) and not later, when other
+ * processes wait for it.  STATUS_FAILED: the stacks of the threads are too small. */
 enum status threads_start(int64_t *threads, struct error *e);
 
 enum {
-    BAND_TAKES = 16,  // in which a band is taken, at least, if it has so many rows
-    BAND_ROWS = 16,   // that are taken at once, at most
+    BAND_TAKES = 16,  // smallest number of portions of a band, if it has as many rows
+    BAND_ROWS = 16,   // largest number of rows in a portion
 };
 
-/* As long as a cache line, so that those of two threads never share one. */
+/* The band of one thread.  It is as long as a cache line, so that bands of two threads never share
+ * one. */
 struct band {
-    atomic_int_fast64_t next;  // the first row that nobody has; may be past the end
+    atomic_int_fast64_t next;  // first row that no thread has taken; may be past the end
     int64_t end;
     char rest[64 - 2 * sizeof(int64_t)];
 };
@@ -39,16 +40,18 @@ struct bands {
     struct band *band;  // owned
 };
 
-/* Shares rows 0 .. rows - 1 out among `threads` >= 1.  Bands begin at multiples of b->at_once.
- * STATUS_FAILED when memory is out; bands_close frees it, also then. */
+/* Distributes rows 0 .. rows - 1 to `threads` >= 1 bands, which begin at multiples of b->at_once.
+ * bands_close frees *b, also after an error.  STATUS_FAILED: memory cannot be allocated. */
 enum status bands_open(struct bands *b, int64_t rows, int threads, struct error *e);
 void bands_close(struct bands *b);
 
-/* Gives thread number `thread` the rows *first .. *end - 1: b->at_once from a multiple of it, or
- * the last ones of all.  False when none is left.  Any thread may call it at any time. */
+/* Assigns the rows *first .. *end - 1 to thread number `thread`: b->at_once rows from a multiple of
+ * b->at_once on, or fewer at the end of the frame.  Returns false if no row is left.  Any thread
+ * may call it at any time. */
 bool bands_take(struct bands *b, int thread, int64_t *first, int64_t *end);
 
-/* How many times rows can be taken: the number of one is *first / b->at_once. */
+/* Returns the number of portions of the frame.  The portion that begins at *first has the number
+ * *first / b->at_once. */
 int64_t bands_takes(const struct bands *b);
 
 #endif

@@ -110,7 +110,7 @@ struct diffuse {
 #define HALO_NEARER 1.1
 #define HALO_ENOUGH 1.03
 
-/* Wavelengths are grouped by what a sensor absorbs of them, in so many groups at most. */
+/* Largest number of groups of wavelengths.  A sensor absorbs the wavelengths of a group alike. */
 enum { HALO_PARTS = 64 };
 
 /* A lattice at one step. */
@@ -396,7 +396,7 @@ static void add_row(const struct diffuse_frame *f, const struct mesh *m, int64_t
             row[fast] = (float)((double)row[fast] + pixels[fast - p->roi.fast_min]);
 }
 
-/* False when memory is out. */
+/* Adds the halos to the pixels of a panel.  Returns false if memory cannot be allocated. */
 static bool add_panel(const struct diffuse_frame *f, const struct panel *p, int threads,
                       float *photons)
 {

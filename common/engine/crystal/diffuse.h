@@ -22,57 +22,60 @@
 
 struct diffuse;
 
-/* Whether any crystal has halos. */
+/* Returns true if any crystal has halos. */
 bool diffuse_wanted(const struct experiment *x);
 
-/* STATUS_INPUT where one has: what `name` cannot do. */
+/* Returns STATUS_INPUT if a crystal has halos, which the engine `name` cannot compute. */
 enum status diffuse_refuse(const struct experiment *x, const char *name, struct error *e);
 
-/* *d for an experiment that outlives it; NULL where no crystal has halos.  STATUS_INPUT for motions
- * that are too large, or too many reflections; STATUS_FAILED when memory is out.  `isa` as in
- * engine_options. */
+/* Prepares *d for an experiment, which must outlive it.  Sets *d to NULL if no crystal has halos.
+ * `isa` as in struct engine_options.  STATUS_INPUT: the motions are too large, or there are too
+ * many reflections.  STATUS_FAILED: memory cannot be allocated. */
 enum status diffuse_create(struct diffuse **d, const struct experiment *x, const char *isa,
                            int threads, struct error *e);
 void diffuse_destroy(struct diffuse **d);
 
-/* Adds to photons[experiment_pixels()], of a recipe that is checked.  Nothing for NULL.  Same bytes
- * for any number of threads and any instruction set, and whatever frames were before. */
+/* Adds the halos of a recipe, which recipe_check has accepted, to photons[experiment_pixels()].
+ * Does nothing if `d` is NULL.  The bytes are the same for any number of threads and any
+ * instruction set, and do not depend on earlier frames. */
 enum status diffuse_add(struct diffuse *d, const struct recipe *r, int threads, float *photons,
                         struct error *e);
 
-/* The halos of a crystal at real indices, in units of F^2 F_latt^2; 0 beyond the grid. */
+/* Returns the sum of the halos of a crystal at the indices `hkl`, which need not be whole numbers,
+ * in units of F^2 F_latt^2; 0 outside the grid. */
 double diffuse_at(const struct diffuse *d, size_t crystal, const double hkl[3]);
 
 /* ---- inside: halos at a point, the loop of diffuse_loop.c ----------------------------------- */
 
 enum {
-    HALO_EDGE = 4,  // nodes along an axis that a point is computed from
+    HALO_EDGE = 4,  // number of nodes along an axis from which a point is interpolated
     HALO_NODES = HALO_EDGE * HALO_EDGE * HALO_EDGE
 };
 
-/* The halos of a crystal on the grid of its indices, the last one fastest. */
+/* The halos of a crystal on the grid of its indices; the last index varies fastest. */
 struct halo_nodes {
     size_t step[2];      // from node to node along h and k
     const float *F_sqr;  // electrons^2
     const float *X;
-    const float *far;             // what is not summed at the point itself
+    const float *far;             // the halos that are not summed at the point itself
     float width[6];               // u = w0 h^2 + w1 k^2 + w2 l^2 + w3 h k + w4 h l + w5 k l
-    const unsigned char *orders;  // that the HALO_NODES nodes from one on need, taken as even
+    const unsigned char *orders;  // orders that the HALO_NODES nodes from a node on need, rounded
+                                  // up to even numbers
 };
 
-/* What part of a reflection that is d indices away along an axis is summed at the point itself: the
- * product over the axes. */
+/* Returns the part of a reflection d indices away along an axis that is summed at the point itself.
+ * The part in three dimensions is the product over the axes. */
 static inline float halo_share(float d)
 {
     const float left = 2.0f - fabsf(d);
     return left < 0.0f ? 0.0f : left > 1.0f ? 1.0f : left;
 }
 
-/* Sum over m of F^2 X^m/(m-1)! / (m^2 + u)^2 of all reflections, at the point `at` (0 to 1 along
- * each axis) of the cube whose corner is 1, 1, 1 nodes from node `first`. */
+/* Returns the sum over m of F^2 X^m/(m-1)! / (m^2 + u)^2 of all reflections, at the point `at` (0
+ * to 1 along each axis) of the cube whose corner is 1, 1, 1 nodes from node `first`. */
 typedef float halo_sum(const struct halo_nodes *n, size_t first, const float at[3]);
 
-/* Compiled for one instruction set; every one gives the same bytes. */
+/* The loop, compiled for one instruction set.  All instruction sets give the same bytes. */
 struct diffuse_kernels {
     halo_sum *sum;
 };
@@ -88,11 +91,11 @@ struct halo {
     struct halo_nodes nodes;
     float *F_sqr, *X, *far;  // owned
     unsigned char *needed;   // owned: nodes.orders
-    int orders;              // of any node
-    double scale;            // to units of F^2 F_latt^2
+    int orders;              // largest number of orders of any node
+    double scale;            // factor from a sum to units of F^2 F_latt^2
 };
 
-/* Inside diffuse_create: the grid up to `reach` 1/A. */
+/* Part of diffuse_create: fills in the grid up to `reach` 1/A. */
 enum status halo_open(struct halo *h, const struct crystal *c, double reach, int threads,
                       struct error *e);
 void halo_close(struct halo *h);
@@ -106,7 +109,8 @@ void halo_close(struct halo *h);
 
 enum { MESH_MOST = 8, MESH_POINTS = 4 };
 
-/* What a node has: photons of pixel (fast, slow), which may be a few pixels beside the panel. */
+/* Returns the value of a node: the photons of pixel (fast, slow), which may be a few pixels outside
+ * the panel. */
 typedef double mesh_value(const void *context, const struct panel *p, int64_t fast, int64_t slow);
 
 struct mesh {
@@ -114,18 +118,19 @@ struct mesh {
     int step;                               // pixels from node to node, 1 .. MESH_MOST
     int64_t first[2];                       // number of the first node, along fast and slow
     int64_t count[2];                       // of nodes
-    double weight[MESH_MOST][MESH_POINTS];  // of nodes, by pixels behind the second of them
+    double weight[MESH_MOST][MESH_POINTS];  // of the four nodes, for each distance in pixels from
+                                            // the second node
     double *values;                         // owned: [count[1]][count[0]]
 };
 
-/* Nodes about the region of interest of a panel; false when memory is out.  mesh_close frees
- * them. */
+/* Computes the nodes around the region of interest of a panel.  mesh_close frees the nodes.
+ * Returns false if memory cannot be allocated. */
 bool mesh_open(struct mesh *m, const struct panel *p, int step, mesh_value *value,
                const void *context, int threads);
 void mesh_close(struct mesh *m);
 
-/* Into pixels[] those of a row of the region of interest, of which none is negative; room[] holds
- * m->count[0] numbers. */
+/* Interpolates a row of the region of interest into pixels[]; no result is negative.  room[] has
+ * space for m->count[0] numbers. */
 void mesh_row(const struct mesh *m, int64_t slow, double *room, double *pixels);
 
 #endif

@@ -130,8 +130,9 @@ static bool along(struct wave *z, int64_t total, int count, int64_t step, int th
     return good;
 }
 
-/* Transforms z[n0 n1 n2] in place, sizes as above, the last index fastest: sum over x of
- * z(x) exp(-2 pi i k x/n).  Same bytes for any number of threads.  False when memory is out. */
+/* Transforms z[n0 n1 n2] in place, with sizes as above; the last index varies fastest.  The result
+ * is the sum over x of z(x) exp(-2 pi i k x/n).  The bytes are the same for any number of threads.
+ * Returns false if memory cannot be allocated. */
 static bool fourier_box(struct wave *z, const int n[3], int threads)
 {
     const int64_t total = (int64_t)n[0] * n[1] * n[2];
@@ -209,7 +210,7 @@ static enum status fill(struct halo *h, const struct crystal *c, double reach, s
     return STATUS_OK;
 }
 
-/* The largest X that so many orders are enough for. */
+/* Returns the largest X for which `orders` orders are enough. */
 static double largest_X(int orders)
 {
     double low = 0.0, high = 2.0 * DIFFUSE_MOST_X;

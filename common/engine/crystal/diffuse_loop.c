@@ -1,12 +1,13 @@
 /*
- * Halos at a point, compiled once per instruction set.  Nothing is fused, so all give the same
- * bytes.
+ * Halos at a point, compiled once per instruction set.  No multiplication is fused with an
+ * addition, so that all instruction sets give the same bytes.
  *
- * A reflection counts here as much as halo_share says; the rest of it, and all farther ones, are in
- * `far`, which is interpolated between the 8 nodes about the point.
+ * The function halo_share says which part of a reflection is summed here.  The rest of the
+ * reflection, and all reflections farther away, are in `far`, which is interpolated between the 8
+ * nodes around the point.
  *
- * The nodes about it are four layers by h, each of four rows by k of four nodes by l; a layer is in
- * so many vectors, which are loaded row by row.
+ * The nodes around the point are four layers along h.  Each layer has four rows along k, and each
+ * row has four nodes along l.  A layer is loaded row by row into VECTORS vectors.
  */
 #include "engine/crystal/diffuse.h"
 
@@ -86,7 +87,7 @@ static inline float far_sum(const struct halo_nodes *n, size_t first, const floa
     return sum;
 }
 
-/* Of all nodes, the halves of halves added. */
+/* Returns the sum over all nodes: halves are added to halves until one number is left. */
 LANES_INLINE float sum_all(floats sums[HALO_EDGE][VECTORS])
 {
     float part[LAYER];

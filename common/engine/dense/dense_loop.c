@@ -187,7 +187,8 @@ LANES_INLINE struct doubles_pair distance_squared(const struct dense_lattice *l,
 }
 
 /* Returns (3 (sin x - x cos x) / x^3)^2 for x = pi sqrt(r), as round_squared in shape_fast.h.  The
- * root is taken in single precision; what its square lacks of r is added in double precision. */
+ * root is taken in single precision.  The difference between r and the square of this root is added
+ * in double precision. */
 LANES_INLINE floats round_shape(struct doubles_pair r)
 {
     const floats r_f = floats_of_doubles(r), root = floats_root(r_f), inverse = 1.0f / root;

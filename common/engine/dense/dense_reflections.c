@@ -1,4 +1,4 @@
-/* Shares of the dense loop: memory, and what their keys say. */
+/* Shares of the dense loop: their memory, and the meaning of their keys. */
 #include "engine/dense/dense_reflections.h"
 
 #include <math.h>

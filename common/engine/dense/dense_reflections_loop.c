@@ -1,6 +1,6 @@
 /*
  * Photons of reflections: the terms of the dense loop, summed by the reflection that they belong
- * to.  Compiled once per instruction set, beside dense_loop.c.
+ * to.  Compiled once per instruction set, like dense_loop.c.
  *
  * Which reflection.  A term belongs to the reflection of its nearest index.  The loop knows the
  * item of the padded table of every term, and an item names a lattice and its h, k, l.  So the item
@@ -28,8 +28,8 @@
  * Pieces (end).  At the end of a block neighbouring pixels with the same key become one piece, as
  * share_pieces.h describes:
  *
- *     lit    | 1 1 1 0 1 1 |     pixels with photons under key number i
- *     same   | . 1 1 0 0 1 |     the key is that of the pixel before
+ *     `lit`  | 1 1 1 0 1 1 |     pixels with photons under key number i
+ *     `same` | . 1 1 0 0 1 |     the key is that of the pixel before
  *     pieces | [ A   ] [ B ]     (key, first pixel, count, photons)
  *
  * shares_sort.c and shares.c make the table of reflections from the pieces of all threads.

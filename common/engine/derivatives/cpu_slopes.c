@@ -1,6 +1,6 @@
 /*
- * What the loops of cpu_slopes.h prepare for a frame, and which experiments they take.  Nothing
- * here is compiled per instruction set.
+ * Data that the loops of cpu_slopes.h need for a frame, and the choice of the experiments that they
+ * can compute.  Nothing here is compiled per instruction set.
  */
 #include "engine/derivatives/cpu_slopes.h"
 
@@ -42,7 +42,8 @@ static void turn_rate(const double axis[3], double factor, const double cell[9],
     mat_multiply(change, reciprocal, rate);
 }
 
-/* Phi step `t`, domain `k` of a lattice whose slopes by indices lack a factor. */
+/* Prepares phi step `t`, domain `k` of a lattice.  The loop leaves the factors per_index out of its
+ * slopes by indices. */
 static void open_step(const struct slopes_frame *f, size_t index, size_t t, size_t k,
                       const double per_index[3], struct cpu_slopes_step *to)
 {

@@ -1,13 +1,14 @@
 /*
- * A block of pixels with their derivatives, whatever the precision of its terms.  First the points
- * of the pixels and all that they see before any crystal is asked: solid angle, capture,
- * polarization, and how each of these changes with the parameters
- * (physics/detector/pixel_slopes.h has the formulas).  Then the sums over layers, subpixels and
- * sources, and last the derivatives that these sums become.
+ * A block of pixels with their derivatives, for terms of either precision.
  *
- * A part of the loops of cpu_slopes.h, compiled once per instruction set and precision.  Loops
- * marked "vectorised" must be vectorised by the compiler; scripts/check-vectorised reads its
- * report.
+ * First come the points of the pixels and all factors that do not depend on a crystal: solid angle,
+ * capture, polarization, and how each of these changes with the parameters
+ * (physics/detector/pixel_slopes.h has the formulas).  Then come the sums over layers, subpixels
+ * and sources, and last the conversion of these sums to derivatives.
+ *
+ * This file is a part of the loops of cpu_slopes.h, compiled once per instruction set and
+ * precision.  The compiler must vectorise loops marked "vectorised"; scripts/check-vectorised reads
+ * its report.
  */
 #ifndef BRAGG_ENGINE_CPU_SLOPES_BLOCK_H
 #define BRAGG_ENGINE_CPU_SLOPES_BLOCK_H
@@ -445,7 +446,7 @@ static void add_sum(double *restrict to, const double *restrict sum, double fact
         to[i] = fused(factor, sum[i], to[i]);
 }
 
-/* Of the direct vectors, where change[] says how they do: c_ik. */
+/* Adds the derivative by a parameter that changes the direct vectors by change[] = c_ik. */
 static void add_cell_sums(double *restrict to, double (*restrict sums)[SLOPES_BLOCK],
                           const double change[9], int n)
 {

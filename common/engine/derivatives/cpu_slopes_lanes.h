@@ -1,13 +1,14 @@
 /*
  * Derivatives of SQUARE and GAUSS in mixed precision, LANES pixels at a time through all steps of a
- * lattice: first the slopes of all terms, then one sum after the other, so that each stays in
- * registers.  A part of the loops of cpu_slopes.h, written as vectors.  The formulas are those of
- * physics/crystal/shape_slopes.h; square_term and gauss_term of slopes_shapes.h are the same in
- * double precision.
+ * lattice.  The slopes of all terms come first, then one sum after the other, so that each sum
+ * stays in registers.  This file is a part of the loops of cpu_slopes.h, written as vectors.  The
+ * formulas are those of physics/crystal/shape_slopes.h.  square_term and gauss_term of
+ * slopes_shapes.h compute the same in double precision.
  *
- * Arithmetic limits the speed, and most of it is that of the shape.  By rotations and cell a term
- * of SQUARE takes 102 multiplications, most of them with a sum, 70 sums of their own and a
- * division. Of the 72 multiplications of the shape alone 30 are those of twelve polynomials.
+ * Arithmetic limits the speed, and most of it belongs to the shape.  With derivatives by rotations
+ * and cell, a term of SQUARE takes 102 multiplications, most of which are fused with an addition,
+ * 70 separate additions and a division.  The shape alone takes 72 of the multiplications, and
+ * twelve polynomials take 30 of these.
  */
 #ifndef BRAGG_ENGINE_CPU_SLOPES_LANES_H
 #define BRAGG_ENGINE_CPU_SLOPES_LANES_H
@@ -87,8 +88,9 @@ struct lanes_grating {
     floats by_N;           // that of N sigma by N, times below/N, up to the numerator's sign
 };
 
-/* `d` is twice the offset and not 0.  The slope has cosines of both angles, which at a spot, where
- * n is 0, differ from 1 by as much as they tell: there their sines are left out, which cancel. */
+/* Sets *g for `d`, twice the offset, which is not 0.  The slope contains the cosines of both
+ * angles.  At a spot, where n is 0, a cosine is close to 1, and only its difference from 1 matters.
+ * The sines are left out there, because they cancel. */
 LANES_INLINE void lanes_grating(floats d, float N, bool cells, struct lanes_grating *g)
 {
     const floats x = d * N, sine = floats_of(SLOPES_SQUARE_SINE);
@@ -105,10 +107,12 @@ LANES_INLINE void lanes_grating(floats d, float N, bool cells, struct lanes_grat
         g->by_N = floats_fused(sine_t, sine, lean_t) * d;
 }
 
-/* Slopes of F S by indices, and what is added to sums: F S, its slopes by cells; all over the
- * square of the number of cells, and slopes by indices over cells along the axis besides; slopes
- * lack a constant of cpu_slopes.h.  Of a single cell along an axis they are rubbish.  One division:
- * products of the numerators, of the denominators and of both take the place of quotients. */
+/* Sets by_index[] to the slopes of F S by indices, and adds F S to *value and its slopes by cells
+ * to by_N[].  All results are divided by the square of the number of cells, and slopes by indices
+ * also by the number of cells along the axis.  Slopes are without the constant factors of struct
+ * cpu_slopes_lattice.  For a single cell along an axis the slopes by it are meaningless.  There is
+ * only one division: products of the numerators, of the denominators and of both replace the
+ * quotients. */
 LANES_INLINE void square_lanes(const struct lanes_grating axes[3], floats F, bool cells,
                                floats by_index[3], floats *value, floats by_N[3])
 {
@@ -267,8 +271,9 @@ struct lanes_sums {
 #define FIXED_MAGIC (0x1.8p20 + 0.5)
 #define FIXED_HIGH 0x41380000u
 
-/* Twice the offset of the index along one cell vector, told by its opposite, which is never 0 but
- * for half of what it is a whole number of, and the nearest whole number. */
+/* Returns twice the offset of the index along a cell vector, and sets *whole to the nearest whole
+ * number.  `c` is the opposite of the cell vector.  The result is an odd multiple of 2^-32, and
+ * therefore never 0. */
 LANES_INLINE floats lanes_offset(const double c[3], const struct doubles_pair q[3], words *whole)
 {
     const doubles x = doubles_of(c[0]), y = doubles_of(c[1]), z = doubles_of(c[2]);
@@ -290,10 +295,10 @@ LANES_INLINE floats lanes_along(const float c[3], const floats x[3])
 
 enum { LANES_TERMS = 16 };  // terms at a time: what the first cache holds of them
 
-/* Of each term along three axes: slopes by indices, or indices. */
+/* For each term and three axes: slopes by indices, or indices. */
 typedef floats lanes_terms[LANES_TERMS][3];
 
-/* Terms at hand. */
+/* The current terms. */
 struct lanes_batch {
     lanes_terms d, g, h;  // twice the offsets of indices, slopes by them, twice the indices
     words whole[LANES_TERMS][3];
@@ -367,8 +372,9 @@ LANES_INLINE void lanes_look(const struct cpu_slopes_lattice *l, const struct cp
             b->F_sqr[k] = lanes_look_up(l->table, b->whole[k], window);
 }
 
-/* Slopes of the terms, and what is summed up beside them.  Of SQUARE first what is told axis by
- * axis: a term is a chain so long that processors do not see the next one. */
+/* Computes the slopes of the terms, and the other sums.  For SQUARE, everything that belongs to one
+ * axis comes first, axis by axis.  The chain of operations of a term is so long that a CPU would
+ * not reach the next term before the end of the chain. */
 LANES_INLINE void lanes_shape(const struct cpu_slopes_lattice *l, size_t count,
                               struct lanes_kind kind, struct lanes_batch *b,
                               struct lanes_sums *sums)
@@ -487,13 +493,13 @@ typedef void lanes_function(const struct cpu_slopes *job, const struct cpu_slope
                             size_t first, size_t end, int n, struct cpu_slopes_scratch *s,
                             struct cpu_slopes_gathered *to);
 
-/* Whether the lattice is summed here. */
+/* Returns true if this file sums the lattice. */
 INLINE bool is_in_lanes(const struct cpu_slopes_lattice *l)
 {
     return l->shape == SHAPE_SQUARE || l->shape == SHAPE_GAUSS;
 }
 
-/* What a sum of such a lattice lacks. */
+/* Returns the factor that this file leaves out of a sum of such a lattice. */
 INLINE double lanes_lack(const struct cpu_slopes_lattice *l, int sum)
 {
     if (sum < SLOPES_CELLS)

@@ -104,7 +104,8 @@ static void offsets(const struct cpu_slopes_step *step, int n, struct cpu_slopes
     }
 }
 
-/* A loop of its own, because gcc does not vectorise a gather beside what computes its index. */
+/* This is a separate loop, because gcc does not vectorise a gather in the loop that computes its
+ * index. */
 static void gather(const real *restrict from, const int32_t *restrict slot, int n,
                    real *restrict to)
 {
@@ -245,7 +246,8 @@ INLINE double weight_of(const struct cpu_slopes_lattice *l, int sum)
     return sum == SLOPES_VALUE ? l->scale : l->scale * l->weight;
 }
 
-/* The sums that differ from source to source, and lack a factor. */
+/* Adds the sums that differ from source to source.  They are multiplied by `lack`, the factor that
+ * their terms were computed without. */
 static void settle(const struct cpu_slopes *job, size_t index, double lack, int n,
                    struct cpu_slopes_scratch *s)
 {

@@ -1,8 +1,10 @@
 /*
- * Derivatives of an image by parameters (parameter.h): what is asked of an engine, and what all
- * engines share.  All of it is of the branch in use: F at the nearest index does not see the
- * index switch, regions and masks are fixed, and so are the blocks that the beam meets and the
- * widths of footprints.
+ * Derivatives of an image by parameters (parameter.h): the request to an engine, and code that all
+ * engines share.
+ *
+ * Everything that changes by jumps is taken as fixed: the nearest index of a structure factor,
+ * regions of interest and masks, the blocks of a crystal that the beam meets, and the widths of
+ * footprints.
  */
 #ifndef BRAGG_ENGINE_DERIVE_H
 #define BRAGG_ENGINE_DERIVE_H
@@ -22,35 +24,40 @@ struct footprint;
  * plus variance are taken as Poisson (shifted Poisson; Snyder, Hammoud and White, J. Opt. Soc.
  * Am. A 10, 1014, 1993).  All arrays have an item for each pixel of the request. */
 struct derive_data {
-    const float *counts;      // photons; NaN: left out; NULL: as expected, where that is above 0
+    const float *counts;      // photons; NaN: pixel left out; NULL: the expected counts, where they
+                              // are above 0
     const float *background;  // photons; NULL: none
-    double scale;             // of the photons of this image
-    double variance;          // of readout, photons^2
+    double scale;             // factor on the photons of this image
+    double variance;          // variance of the readout, photons^2
 };
 
 /* Sums over the pixels.  The function that allocated the arrays frees them. */
 struct derive_sums {
     double *gradient;      // [count]: J^T ((counts + variance)/m - 1); 0 without counts
     double *fisher;        // [count x count]: J^T J / m
-    double *shared;        // [count]: J^T background/m, of the Fisher matrix with the background,
-                           // to a factor; NULL: not wanted
-    double of_background;  // sum of background^2/m: likewise
+    double *shared;        // [count]: J^T background/m, the row of the Fisher matrix for a factor
+                           // on the background; NULL: not wanted
+    double of_background;  // sum of background^2/m: diagonal element of that row
     double likelihood;     // sum of m - (counts + variance) ln m: smaller is better; 0 without
+                           // counts
     double photons;        // sum of scale * photons
-    int64_t pixels;        // that counted
+    int64_t pixels;        // number of pixels that counted
 };
 
-/* The outputs that are asked for; NULL for an output that is not wanted. */
+/* A request.  An output that is not wanted is NULL. */
 struct derive_request {
     const struct parameters *set;
-    const int64_t *listed;  // numbers of pixels of the image, in any order; NULL: all, in order
-    size_t npixels;         // of the request: of the list, or experiment_pixels()
-    double *photons;        // [npixels]: the image, not yet rounded to float32; of the cpu engine
-                            // in mixed precision within that of its image, not its bytes
-    float *planes;          // [set->count x npixels]
-    const float *weights;   // [npixels]: of `product`
+    const int64_t *listed;  // input: numbers of pixels of the image, in any order; NULL: all
+                            // pixels, in order
+    size_t npixels;         // number of pixels of the request: length of the list, or
+                            // experiment_pixels()
+    double *photons;        // [npixels]: the image before rounding to float32; from the cpu engine
+                            // in mixed precision, within the error of its image, but not with the
+                            // same bytes
+    float *planes;          // [set->count x npixels]: derivative images
+    const float *weights;   // [npixels]: input of `product`
     double *product;        // [set->count]: J^T weights
-    const struct derive_data *data;  // of `sums`
+    const struct derive_data *data;  // input of `sums`
     struct derive_sums *sums;
 };
 
@@ -59,7 +66,8 @@ struct derive_place {
     int64_t number, fast, slow;
 };
 
-/* The next one, often the neighbour: divisions are slow. */
+/* Returns the place of the next pixel.  It is often the neighbour of the last one, for which the
+ * slow divisions are not needed. */
 static inline struct derive_place derive_place_next(struct derive_place last, int64_t number,
                                                     int64_t fast_pixels)
 {
@@ -70,70 +78,75 @@ static inline struct derive_place derive_place_next(struct derive_place last, in
 }
 
 enum {
-    DERIVE_BLOCK = 128,      // pixels that are computed together, at most
-    DERIVE_BATCH = 1 << 17,  // ... and that an engine is asked for at a time: whole blocks
+    DERIVE_BLOCK = 128,      // largest number of pixels that are computed together
+    DERIVE_BATCH = 1 << 17,  // largest number of pixels requested from an engine at a time: whole
+                             // blocks
     DERIVE_SUMS_MAX = 3 * PARAMETERS_MAX + PARAMETERS_MAX * (PARAMETERS_MAX + 1) / 2 + 4,
 };
 
-/* Photons, then derivatives, of `count` pixels of one panel, 1 .. DERIVE_BLOCK: pixel i has
- * values[k][i], k = 0 .. set->count.  numbers[] count within the panel, row by row.  The pixels
- * are computed; what a pixel gets may not depend on those beside it.  Called by several threads. */
+/* Computes photons and derivatives of `count` pixels of one panel, 1 .. DERIVE_BLOCK.  Pixel i gets
+ * its photons in values[0][i] and its derivatives in values[1 .. set->count][i].  numbers[] count
+ * the pixels of the panel, row by row; all of them are pixels to compute.  The values of a pixel
+ * must not depend on the other pixels of the call.  Called by several threads. */
 typedef void derive_pixels(const void *context, const struct panel *p, const int64_t *numbers,
                            int count, double (*values)[DERIVE_BLOCK]);
 
-/* Whether nothing but planes is asked. */
+/* Returns true if the request asks only for derivative images. */
 static inline bool derive_planes_only(const struct derive_request *q)
 {
     return !q->photons && !q->weights && !q->data;
 }
 
-/* Many pixels at a time, of which two batches are under way at once: one is computed while the host
- * takes the other.  Called by the thread of derive_run. */
+/* Callbacks that compute many pixels at a time.  Two batches are under way at once: one is computed
+ * while the host processes the other.  The thread of derive_run calls them. */
 struct derive_batches {
-    /* Begins with items first .. first + count - 1 of the request, DERIVE_BATCH at most and never
-     * more than at the first call, in place 0 or 1.  *values will be there after `wait`, until
-     * that place is begun with again: doubles, photons, then derivatives, or, of planes only,
-     * floats, derivatives.  Pixel i has [k * count + i], 0 where it is not computed. */
+    /* Starts to compute items first .. first + count - 1 of the request as batch 0 or 1 (`place`).
+     * The first call has the largest `count`, at most DERIVE_BATCH.  *values is valid from `wait`
+     * until the next `begin` for this place.  It has doubles, photons and then derivatives, or, if
+     * only derivative images are requested, floats, derivatives.  The values of pixel i are in item
+     * [k * count + i]; they are 0 for a pixel that is not computed. */
     enum status (*begin)(const void *context, const struct derive_request *q, size_t first,
                          size_t count, int place, const void **values, struct error *e);
-    /* After an error nothing is under way. */
+    /* Waits for the batch in `place`.  After an error no batch is under way. */
     enum status (*wait)(const void *context, int place, struct error *e);
 };
 
-/* What an engine hands over to derive_run. */
+/* Input of derive_run from an engine. */
 struct derive_job {
     const struct experiment *x;
     const struct recipe *recipe;
-    struct footprint *footprint;  // NULL: of points
+    struct footprint *footprint;  // NULL: the crystals are points
     int threads;
-    derive_pixels *pixels;                 // or ...
-    const struct derive_batches *batches;  // ... for an engine that wants many at a time
+    derive_pixels *pixels;                 // NULL: use `batches`
+    const struct derive_batches *batches;  // for an engine that computes many pixels at a time;
+                                           // else NULL
     const void *context;
 };
 
-/* STATUS_INPUT for a request that the recipe cannot serve: no such lattice, one mosaic domain, no
- * such pixel. */
+/* Returns STATUS_INPUT if the recipe cannot serve the request: no such lattice, only one mosaic
+ * domain, or no such pixel. */
 enum status derive_check(const struct experiment *x, const struct recipe *recipe,
                          const struct derive_request *request, struct error *e);
 
-/* Serves a request that is checked by calls of job->pixels, in blocks, on its threads;
- * the same numbers for any number of them.  STATUS_INPUT for a model that is not positive where
- * there are data, STATUS_FAILED when memory is out. */
+/* Serves a request that derive_check has accepted, with calls of job->pixels for blocks, on the
+ * threads of the job.  The numbers are the same for any number of threads.  STATUS_INPUT: the model
+ * is not positive in a pixel with data.  STATUS_FAILED: memory cannot be allocated. */
 enum status derive_run(const struct derive_job *job, const struct derive_request *request,
                        struct error *e);
 
-/* Sums of a request whose photons and planes come from elsewhere; begins as {0}. */
+/* Sums of a request whose photons and derivative images come from other code.  Initial value:
+ * {0}. */
 struct derive_total {
     double sums[DERIVE_SUMS_MAX];
 };
 
-/* Adds `count` items of a request, from `first` on: photons[count], planes[set->count x count].
- * STATUS_INPUT as derive_run. */
+/* Adds `count` items of a request, from item `first` on: photons[count] and planes[set->count x
+ * count].  STATUS_INPUT: as derive_run. */
 enum status derive_total_add(struct derive_total *t, const struct derive_request *request,
                              size_t first, size_t count, const double *photons, const float *planes,
                              struct error *e);
 
-/* Gives the request its product and sums. */
+/* Stores the product and the sums in the request. */
 void derive_total_give(const struct derive_total *t, const struct derive_request *request);
 
 #endif

@@ -19,7 +19,7 @@ enum {
     DOTS = LANES >= 16 ? 8 : 4,  // products at a time: what registers hold
 };
 
-/* Of the items of a block, 0 where they do not count. */
+/* Factors of the items of a block; 0 for items that do not count. */
 struct factors {
     alignas(MEM_ALIGNMENT) double counts[DERIVE_BLOCK];  // 1
     double mean[DERIVE_BLOCK];                           // 1 where they do not count
@@ -36,7 +36,8 @@ static double total(const doubles parts[PARTS])
     return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
 }
 
-/* to[k] += one . others[k], of `count` <= DOTS; all of others[] are there. */
+/* Adds the scalar product of one[] and others[k] to to[k] for `count` <= DOTS vectors.  All DOTS
+ * pointers in others[] must be valid. */
 static void add_dots(const double *one, const double *const others[DOTS], int items, size_t count,
                      double *to)
 {

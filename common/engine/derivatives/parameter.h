@@ -1,26 +1,26 @@
 /*
- * Parameters that an image can be differentiated by, by name.  Units are those of the options
- * that set them: a plane is photons per such unit.
+ * Parameters that an image can be differentiated by, with their names.  Units are those of the
+ * options that set the parameters: a derivative image is in photons per such unit.
  *
- *   rot_x rot_y rot_z    rotation of all lattices at phi 0 about lab axes, deg
+ *   rot_x rot_y rot_z    rotation of all lattices at phi 0 about axes of the laboratory frame, deg
  *   cell_a .. cell_gamma edges in A and angles in deg of the one crystal
  *   ncells_a ncells_b ncells_c, fudge
- *   mosaic               relative change of the spread: recipes hold rotations alone
+ *   mosaic               relative change of the spread, because recipes contain only rotations
  *   scale                relative change of the fluence
- *   share.L              of lattice number L: its weight in the recipe
+ *   share.L              weight of lattice number L in the recipe
  *   phi0 osc             deg; slices keep their middles at even parts of the width
- *   wavelength           A, of all sources by the same part
- *   dispersion           percent, the spread of the sources' wavelengths about the beam's
- *   divergence_h _v      mrad, the spread of their directions about the beam
+ *   wavelength           A, of all sources by the same fraction
+ *   dispersion           percent, spread of the wavelengths of sources about that of the beam
+ *   divergence_h _v      mrad, spread of the directions of sources about the beam
  *   polarization         the factor K
  *   distance             mm: all panels along the beam
  *   beam_x beam_y        mm: the beam centre by the convention, all panels with the first
- *   panel.P.shift_f _s _o, panel.P.tilt_f _s _o   mm and deg along and about the panel's axes,
- *                        tilts about its middle; P counts from 0
+ *   panel.P.shift_f _s _o, panel.P.tilt_f _s _o   mm and deg along and about the axes of the panel;
+ *                        tilts are about its middle; P counts from 0
  *   thickness absorption um: sensor and its attenuation depth, all panels
  *
- * Groups: rot, cell, ncells.  `cell` takes edges and angles together that the cell has equal by
- * its symmetry (cell_ab, cell_abc, cell_angles) and leaves out right and trigonal angles.
+ * Groups: rot, cell, ncells.  `cell` changes edges and angles together if the symmetry of the cell
+ * makes them equal (cell_ab, cell_abc, cell_angles), and leaves out right and trigonal angles.
  */
 #ifndef BRAGG_ENGINE_PARAMETER_H
 #define BRAGG_ENGINE_PARAMETER_H
@@ -70,23 +70,25 @@ struct parameters {
     struct parameter items[PARAMETERS_MAX];
 };
 
-/* Reads names with commas between them, groups too.  STATUS_USAGE for a name that there is
- * not, twice the same, or too many, STATUS_INPUT for what the experiment has no derivative of:
- * faithful physics, TOPHAT, cells of several crystals, curved panels, no sensor ... */
+/* Reads names of parameters and groups, separated by commas.  STATUS_USAGE: an unknown name, the
+ * same name twice, or too many names.  STATUS_INPUT: the experiment has no derivative by a
+ * parameter: faithful physics, TOPHAT, cells of several crystals, curved panels, no sensor ... */
 enum status parameters_parse(const char *names, const struct experiment *x, struct parameters *set,
                              struct error *e);
 
 /* ---- The direct vectors of a crystal as rows a, b, c: what cell they make, and how they turn.
  * ---- */
 
-/* Rows for a cell of edges (in any unit) and angles in rad, in the frame with c along z and b in
- * the yz plane [3.1], and their derivatives by the six. */
+/* Sets rows[] to the direct vectors of a cell with edges (in any unit) and angles in rad, in the
+ * coordinate system with c along z and b in the yz plane [3.1], and by[] to their derivatives by
+ * the six numbers. */
 void direct_rows(const double cell[6], double rows[9], double by[6][9]);
 
-/* direct = rows of direct_rows(cell) times `turn`, the crystal's setting. */
+/* Splits direct vectors into a cell and the setting of the crystal: direct = rows of
+ * direct_rows(cell) times `turn`. */
 void direct_split(const double direct[9], double cell[6], double turn[9]);
 
-/* The rotation vector, rad, of a rotation matrix (row-major), and the other way. */
+/* Convert a rotation matrix (row-major) to a rotation vector in rad, and back. */
 void rotation_vector(const double m[9], double out[3]);
 void rotation_matrix(const double vector[3], double m[9]);
 

@@ -1,7 +1,7 @@
 /*
- * Derivatives of one pixel, gathered while its terms are summed: for each parameter one number,
- * however many terms there are.  Terms of a lattice leave a few sums behind (struct pull), which
- * are turned into the derivatives once a source.
+ * Derivatives of one pixel, gathered while its terms are summed: one number for each parameter,
+ * however many terms there are.  The terms of a lattice add to a few sums (struct pull), which are
+ * converted to the derivatives once a source.
  */
 #ifndef BRAGG_ENGINE_SLOPES_H
 #define BRAGG_ENGINE_SLOPES_H
@@ -13,20 +13,21 @@
 #include "model/recipe.h"
 #include "physics/detector/pixel_slopes.h"
 
-/* What a lattice adds to a parameter. */
+/* Effect of the parameters on a lattice. */
 struct slopes_lattice {
     double *turn;       // owned, nphi x 9: rotation by phi
     double *turn_axis;  // owned, ndomains x 3: rotation vector of the domain, rad
-    double *cell;       // owned, set->count x 9: change of the direct vectors for a unit, m
+    double *cell;       // owned, set->count x 9: change of the direct vectors per unit of a
+                        // parameter, m
 };
 
-/* What a source does. */
+/* Effect of the parameters on a source. */
 struct slopes_source {
-    double *ln_wave;  // owned, set->count: of its wavelength, for a unit
-    double *turned;   // owned, set->count x 3: of the unit vector of propagation
+    double *ln_wave;  // owned, set->count: change of ln wavelength per unit
+    double *turned;   // owned, set->count x 3: change of the unit vector of propagation
 };
 
-/* One frame: what all pixels share. */
+/* Data of one frame, used by all pixels. */
 struct slopes_frame {
     const struct experiment *x;
     const struct recipe *recipe;
@@ -37,25 +38,26 @@ struct slopes_frame {
     struct panel_move *moves;  // owned, npanels x set->count
 };
 
-/* STATUS_FAILED when memory is out; slopes_close frees in any case. */
+/* Prepares *f for a frame.  slopes_close frees it, also after an error.  STATUS_FAILED: memory
+ * cannot be allocated. */
 enum status slopes_open(struct slopes_frame *f, const struct experiment *x,
                         const struct recipe *recipe, const struct parameters *set, struct error *e);
 void slopes_close(struct slopes_frame *f);
 
-/* Phi step `step` and domain `domain` of lattice `index`, its direct vectors as they lie being
- * cell[], into *to. */
+/* Sets *to for phi step `step` and domain `domain` of lattice `index`.  cell[] has its rotated
+ * direct vectors. */
 void slopes_step(const struct slopes_frame *f, size_t index, size_t step, size_t domain,
                  const double cell[9], struct slopes_step *to);
 
-/* The width of what dispersion (a fraction) or divergence (rad) spreads over the sources of a
- * frame; 0 for other parameters. */
+/* Returns the width of the dispersion (a fraction) or divergence (rad) of the sources of a frame; 0
+ * for other parameters. */
 double slopes_width(const struct experiment *x, const struct recipe *r, const struct parameter *p);
 
-/* How panel number `index` moves and changes for a unit of *q, into *m, which is zeroed before. */
+/* Sets *m to the motion and change of panel number `index` per unit of *q.  *m is zeroed before. */
 void slopes_move(const struct experiment *x, const struct parameter *q, size_t index,
                  struct panel_move *m);
 
-/* Of a pixel being summed up. */
+/* The sums of the current pixel. */
 struct slopes {
     const struct slopes_frame *frame;
     const struct panel_move *moves;  // of its panel
@@ -78,24 +80,25 @@ void slopes_point(struct slopes *s, const struct panel *p, int layer, const doub
 void slopes_capture(struct slopes *s, const struct panel *p, int layer, double absorb,
                     const double diffracted[3]);
 
-/* The polarization factor was set anew for source number `source`. */
+/* Call after the polarization factor was set again for source number `source`. */
 void slopes_polarization(struct slopes *s, size_t source, const double incident[3],
                          const double diffracted[3]);
 
-/* One term of lattice `index`, F in electrons: phi step, domain, direct vectors as they lie. */
+/* Adds one term of lattice `index`: phi step, domain, rotated direct vectors, F in electrons. */
 void slopes_term(struct slopes *s, size_t index, size_t step, size_t domain, const double cell[9],
                  const double q[3], const double hkl[3], double F);
 
-/* Ends the terms of lattice `index` under a source: they count `weight`; `unweighted`: the
- * same for a lattice of weight 1. */
+/* Ends the terms of lattice `index` for a source.  `weight` is the factor on these terms, and
+ * `unweighted` the same for a lattice of weight 1. */
 void slopes_lattice(struct slopes *s, size_t index, size_t source, double weight, double unweighted,
                     const struct slopes_factors *f);
 
-/* Adds a term that no crystal has a part in. */
+/* Adds a term that does not come from a crystal. */
 void slopes_water(struct slopes *s, double term, const struct slopes_factors *f);
 
-/* Ends the pixel: derivatives in units of the parameters.  `photons` of it, `scale` from intensity
- * to photons, and the factors of the pixel, 1 where terms have their own. */
+/* Ends the pixel: sets out[] to its derivatives in units of the parameters.  `photons` are those of
+ * the pixel, `scale` converts intensity to photons, and *f has the factors of the pixel, which are
+ * 1 if terms have their own. */
 void slopes_end(const struct slopes *s, double photons, double scale, double intensity,
                 const struct slopes_factors *f, double *out);
 

@@ -1,6 +1,6 @@
 /*
- * What terms of a lattice leave behind of derivatives: a few sums for one scattering vector,
- * which become the derivative by any parameter.  For processors and for CUDA.
+ * Derivatives of a lattice: terms add to a few sums for one scattering vector, which become the
+ * derivative by any parameter.  For CPUs and for CUDA.
  */
 #ifndef BRAGG_ENGINE_SLOPES_PULL_H
 #define BRAGG_ENGINE_SLOPES_PULL_H
@@ -60,7 +60,7 @@ HD bool parameter_moves_points(enum parameter_kind kind)
     return kind >= PARAMETER_DISTANCE;
 }
 
-/* What a parameter changes beside factors of the pixel, for one unit of it. */
+/* Changes by one unit of a parameter, except for factors of the pixel. */
 struct pull_change {
     enum parameter_kind kind;
     int axis;
@@ -72,7 +72,7 @@ struct pull_change {
     double wavelength_m;
 };
 
-/* d(F^2 S) by that parameter. */
+/* Returns the derivative of F^2 S by that parameter. */
 HD double pull_slope(const struct pull *sum, const struct pull_change *by)
 {
     double slope = 0.0;

@@ -1,8 +1,8 @@
 /*
  * Squared lattice factors of SQUARE, ROUND and GAUSS and their derivatives for one term, in the
- * precision of the file that includes this (`real`: CPU_DOUBLE): see shape_slopes.h for the
- * formulas.  No branches but by shape, for processors and for CUDA.  What bounds them: arithmetic,
- * for SQUARE twelve polynomials and a division.
+ * precision of the file that includes this (`real`: CPU_DOUBLE).  shape_slopes.h has the formulas.
+ * The only branch is by shape.  For CPUs and for CUDA.  Arithmetic limits the speed: twelve
+ * polynomials and a division for SQUARE.
  */
 #ifndef BRAGG_ENGINE_SLOPES_SHAPES_H
 #define BRAGG_ENGINE_SLOPES_SHAPES_H
@@ -149,7 +149,7 @@ struct shape_of {
     real fudge;
 };
 
-/* Of SQUARE, ROUND or GAUSS. */
+/* Prepares the shape SQUARE, ROUND or GAUSS. */
 INLINE struct shape_of shape_of(enum crystal_shape shape, const double N[3], double fudge)
 {
     struct shape_of s;

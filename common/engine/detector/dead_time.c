@@ -4,7 +4,7 @@
 
 #include "physics/noise/poisson.h"
 
-/* Mean number of counts of so many photons. */
+/* Returns the mean number of counts of `photons` photons. */
 static double mean_counts(const struct dead_time *d, double photons)
 {
     const double missed = fmax(photons - 1.0, 0.0) * d->share;
@@ -79,7 +79,8 @@ static void count_expected(const struct dead_time *d, struct noise_chunk *c, int
     }
 }
 
-/* Those of so many photons that are counted: as drawn(), for its second uniform. */
+/* Returns how many of `photons` photons are counted, for the uniform number `u`: as drawn() does
+ * with its second uniform number. */
 static double left_of(const struct dead_time_table *t, int photons, double u)
 {
     const double *at_most = t->at_most[photons];

@@ -1,13 +1,14 @@
 /*
- * What a counter misses: for the dead time tau after a photon it sees no other.  Of N photons that
- * fall on a pixel evenly over the exposure T, with r = N tau/T, are counted
+ * Photons that a counter misses.  For the dead time tau after a photon, the counter sees no other
+ * photon.  If N photons fall on a pixel evenly over the exposure T, with r = N tau/T, the mean
+ * number of counts is
  *
- *     non-paralysable   N / (1 + r)    photons in the dead time change nothing
- *     paralysable       N exp(-r)      they begin it anew
- *     pulse             1              all come at once: at most one is seen
+ *     non-paralysable   N / (1 + r)    photons during the dead time change nothing
+ *     paralysable       N exp(-r)      photons during the dead time start it again
+ *     pulse             1              all photons come at once, and at most one is seen
  *
- * on average, r being without the photon itself: (N - 1) tau/T.  Counts spread about that so that
- * those of a Poisson beam have the variances known for long exposures (T far above tau),
+ * where r does not include the photon itself: (N - 1) tau/T.  Counts spread around this mean so
+ * that the counts of a Poisson beam have the variances known for long exposures (T far above tau),
  * n T/(1 + n tau)^3 and n T exp(-n tau) (1 - 2 n tau exp(-n tau)).
  */
 #ifndef BRAGG_ENGINE_DEAD_TIME_H
@@ -22,13 +23,14 @@ enum counter { COUNTER_PERFECT, COUNTER_NONPARALYSABLE, COUNTER_PARALYSABLE, COU
 
 struct dead_time {
     enum counter counter;
-    double share;  // of the exposure, tau/T, below 1
+    double share;  // fraction of the exposure, tau/T, below 1
 };
 
 enum { DEAD_TIME_ROWS = 1024, DEAD_TIME_SUMS = 16 };
 
-/* Photons, below `rows`, that are missed independently of one another: by the number of photons,
- * how many on average, and the probabilities that at most 0, 1, ... are. */
+/* Tables for numbers of photons below `rows`, where photons are missed independently of one
+ * another: for each number, the mean number of missed photons, and the probabilities that at most
+ * 0, 1, ...  photons are missed. */
 struct dead_time_table {
     int rows;
     double missed[DEAD_TIME_ROWS], at_most[DEAD_TIME_ROWS][DEAD_TIME_SUMS];
@@ -36,8 +38,9 @@ struct dead_time_table {
 
 void dead_time_tabulate(const struct dead_time *d, struct dead_time_table *table);
 
-/* Turns the photons of the first `count` pixels of *c into counts of frame `id`: whole ones that
- * are drawn, or, where the photons are `expected` ones, their mean.  Spoils c->deviate. */
+/* Converts the photons of the first `count` pixels of *c to counts of frame `id`.  If `expected` is
+ * false, the photons are whole numbers, and counts are drawn.  If `expected` is true, the photons
+ * are expected values, and the counts are mean values.  Overwrites c->deviate. */
 void dead_time_count(const struct dead_time *d, const struct dead_time_table *table,
                      const struct noise_kernels *kernels, bool expected, uint64_t seed, uint64_t id,
                      struct noise_chunk *c, int count);

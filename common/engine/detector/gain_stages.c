@@ -156,7 +156,7 @@ static double within_adc(double adu)
     return fmin(fmax(adu, 0.0), GAIN_STAGES_ADC_MAX);
 }
 
-/* Of a pixel and cell; as the files have it. */
+/* Returns the pedestal of a pixel and memory cell, rounded as the files have it. */
 static float pedestal_of(const struct memory_cells *m, int stage, int64_t pixel, double deviate)
 {
     const double adu = (double)m->stages->pedestal[stage][pixel] + m->spread_adu * deviate;

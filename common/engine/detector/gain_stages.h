@@ -1,11 +1,11 @@
 /*
- * Detectors that integrate charge and switch their gain, as the Jungfrau does: each pixel keeps
- * the most sensitive of three stages that can hold its charge, and its word tells which:
+ * Detectors that integrate charge and switch their gain, as the Jungfrau does.  Each pixel uses the
+ * most sensitive of three gain levels that can hold its charge.  Its word contains the gain level:
  *
  *     word = bits << 14 | ADC,     ADC = pedestal + gain * E + noise,    bits 0, 1, 3
  *
- * with E in keV and a gain and a pedestal of each pixel and stage.  A stage is left where the ADC
- * without noise would pass a top, or a bottom for one whose gain is negative.
+ * with E in keV.  Each pixel has a gain and a pedestal for each level.  A pixel leaves a level if
+ * the ADC without noise would pass its top or, if the gain is negative, its bottom.
  */
 #ifndef BRAGG_ENGINE_GAIN_STAGES_H
 #define BRAGG_ENGINE_GAIN_STAGES_H
@@ -19,11 +19,12 @@
 
 enum {
     GAIN_STAGES = 3,
-    GAIN_STAGES_SHIFT = 14,  // the ADC's bits
+    GAIN_STAGES_SHIFT = 14,  // number of bits of the ADC
     GAIN_STAGES_ADC_MAX = (1 << GAIN_STAGES_SHIFT) - 1,
 };
 
-/* What pixels have on average, and how much they differ (relative standard deviations). */
+/* Mean values of all pixels, and their variation from pixel to pixel (relative standard
+ * deviations). */
 struct gain_request {
     double gain_adu_keV[GAIN_STAGES], pedestal_adu[GAIN_STAGES];  // no gain is 0
     double gain_spread, pedestal_spread;
@@ -31,43 +32,44 @@ struct gain_request {
     uint64_t seed;
 };
 
-/* Of every pixel, the same in all frames. */
+/* Gains and pedestals of all pixels, the same in all frames. */
 struct gain_stages {
     float *gain[GAIN_STAGES];      // ADU/keV; owned
     float *pedestal[GAIN_STAGES];  // ADU; owned
-    double top_adu, bottom_adu;    // where a stage is left
+    double top_adu, bottom_adu;    // ADC beyond which a pixel leaves a level
 };
 
-/* Whether a pixel leaves a stage of this gain, with this ADC, for the next. */
+/* Returns true if a pixel with this ADC leaves a level of this gain for the next level. */
 static inline bool gain_stages_leaves(const struct gain_stages *g, double gain, double adc)
 {
     return gain > 0.0 ? adc > g->top_adu : adc < g->bottom_adu;
 }
 
-/* Makes them for `count` pixels; a gain keeps the sign of the average one, a pedestal fits the ADC.
- * *g is to be freed by gain_stages_free, also after an error: STATUS_FAILED when memory is out. */
+/* Draws gains and pedestals for `count` pixels.  A gain keeps the sign of the mean gain, and a
+ * pedestal fits the ADC.  gain_stages_free frees *g, also after an error.  STATUS_FAILED: memory
+ * cannot be allocated. */
 enum status gain_stages_make(struct gain_stages *g, const struct gain_request *r, int64_t count,
                              int threads, struct error *e);
 void gain_stages_free(struct gain_stages *g);
 
-/* Words of the `count` pixels in *c: value[] goes from photons of `energy_keV` to words.  deviate[]
- * is read where readout_adu > 0.  Adds to *cut those whose charge no stage holds. */
+/* Converts value[] of the `count` pixels in *c from photons of `energy_keV` to words.  deviate[] is
+ * used if readout_adu > 0.  Adds to *cut the pixels whose charge no level can hold. */
 void gain_stages_read(const struct gain_stages *g, double energy_keV, double readout_adu,
                       struct noise_chunk *c, int count, struct noise_cut *cut);
 
 /* ---- memory cells ---------------------------------------------------------------------------
  *
- * Detectors that switch their gain and keep the pulses of a train in memory cells until it has
- * passed, as the AGIPD does.  A pixel gives two numbers of 14 bits, analog and gain, in one word:
+ * Detectors that switch their gain and keep the pulses of a train in memory cells until the train
+ * has passed, as the AGIPD does.  A pixel gives two numbers of 14 bits, analog and gain, in one
+ * word:
  *
  *     word   = gain << 16 | analog,
  *     analog = pedestal + cell N1 + gain_s E + readout noise
  *     gain   = level_s + pixel N2 + cell N3 + noise N4
  *
- * with the stage s as in above.  N1 is a normal deviate of pixel, cell and
- * stage, N2 of the pixel, N3 of pixel and cell, N4 of pixel and frame.  Of these only the pixel's
- * own are kept in memory: what a cell has is a function of the seed, and computed where it is
- * needed.
+ * with the gain level s as above.  N1 is a normal deviate of pixel, cell and level, N2 of the
+ * pixel, N3 of pixel and cell, N4 of pixel and frame.  Only N2 is kept in memory.  The deviates of
+ * cells are functions of the seed and are computed where they are needed.
  */
 
 enum { MEMORY_CELLS_MAX = 352, MEMORY_CELLS_SHIFT = 16 };
@@ -76,30 +78,32 @@ struct memory_cells {
     const struct gain_stages *stages;
     const struct noise_kernels *kernels;
     uint64_t seed;
-    double spread_adu;              // of pedestals, from cell to cell: standard deviation
-    double level_adu[GAIN_STAGES];  // of the gain, ascending
-    float *shift_adu;               // of each pixel's levels: pixel N2; owned
+    double spread_adu;              // standard deviation of pedestals from cell to cell
+    double level_adu[GAIN_STAGES];  // value of the gain for each level, ascending
+    float *shift_adu;               // shift of the levels of each pixel: pixel N2; owned
 };
 
-/* Words of one frame. */
+/* The parameters of one frame. */
 struct cell_frame {
     uint64_t seed, id;
     uint64_t cell;
-    double energy_keV;  // of a photon
+    double energy_keV;  // energy of a photon
     double readout_adu;
 };
 
-/* Sets kernels, and shift_adu for `count` pixels, by `threads`; the rest of *m is set before.  To
- * be freed by memory_cells_free, also after an error: STATUS_FAILED when memory is out. */
+/* Sets `kernels`, and shift_adu for `count` pixels, with `threads` threads.  The caller has set the
+ * other members of *m.  memory_cells_free frees *m, also after an error.  STATUS_FAILED: memory
+ * cannot be allocated. */
 enum status memory_cells_make(struct memory_cells *m, int64_t count, int threads, struct error *e);
 void memory_cells_free(struct memory_cells *m);
 
-/* As gain_stages_read. */
+/* Converts photons to words, as gain_stages_read does. */
 void memory_cells_read(const struct memory_cells *m, const struct cell_frame *f,
                        struct noise_chunk *c, int count, struct noise_cut *cut);
 
-/* What a correction needs of a cell, `count` pixels each, by `threads`: pedestals of a stage, and
- * the gain above which a pixel is in `stage`, 1 or 2, or beyond. */
+/* Compute what a correction needs of a memory cell, for `count` pixels and with `threads` threads:
+ * the pedestals of a gain level, and the values of `gain` above which a pixel is in level `stage`
+ * (1 or 2) or a later one. */
 void memory_cells_pedestals(const struct memory_cells *m, int stage, uint64_t cell, float *to,
                             int64_t count, int threads);
 void memory_cells_thresholds(const struct memory_cells *m, int stage, uint64_t cell, float *to,

@@ -27,11 +27,11 @@
 #include "model/frame.h"
 #include "physics/detector/psf.h"
 
-/* A pixel that reads other than what falls on it. */
+/* A bad pixel: its value is not that of the light that falls on it. */
 struct bad_pixel {
-    int64_t pixel;  // item of the frame
+    int64_t pixel;  // index in the frame
     bool dead;      // no light reaches its counter
-    float dark;     // mean counts of its own in a frame, photons
+    float dark;     // mean number of dark counts in a frame, in photons
 };
 
 struct gain_stages;
@@ -51,43 +51,43 @@ struct noise {
     double offset_adu;      // ADU of no photons
     double readout_adu;     // standard deviation of the electronics
     double saturation_adu;  // largest value; at most 65535 for PIXEL_U16, 2^32-1 for PIXEL_U32
-    const struct gain_stages *stages;   // in place of gain, offset and saturation; NULL: none
-    const struct memory_cells *cells;   // that keep what these stages read; NULL: none
-    const struct dead_time *dead_time;  // of counters; NULL: nothing is missed
-    struct clipped *clipped;  // adds up what does not fit; outlives the plan; NULL: nobody asks
+    const struct gain_stages *stages;   // replaces gain, offset and saturation; NULL: not used
+    const struct memory_cells *cells;   // memory cells of `stages`; NULL: none
+    const struct dead_time *dead_time;  // of a counter; NULL: no photon is missed
+    struct clipped *clipped;  // counts pixels whose value does not fit; must outlive the plan;
+                              // NULL: not counted
     int threads;              // >= 1
     const char *isa;          // NULL: the best that this CPU has; else baseline, avx2, avx512
 };
 
-struct noise_plan;  // what is computed once for all frames
+struct noise_plan;  // data that is computed once for all frames
 
-/* Prepares for frames of an experiment, which must outlive the plan, as must n->bad, n->stages
- * and n->dead_time.
- * *plan is to be freed by noise_destroy; NULL after an error: STATUS_USAGE for the isa,
- * STATUS_FAILED when memory is out. */
+/* Prepares *plan for the frames of an experiment.  The experiment, n->bad, n->stages and
+ * n->dead_time must outlive the plan.  noise_destroy frees the plan.  On an error *plan is NULL.
+ * STATUS_USAGE: unknown `isa`.  STATUS_FAILED: memory cannot be allocated. */
 enum status noise_create(struct noise_plan **plan, const struct noise *n,
                          const struct experiment *x, struct error *e);
 
-/* Turns the float32 photons of frame `id` into adu->pixels (PIXEL_U16 or
- * PIXEL_U32, as many pixels as the experiment has).  `photons` is overwritten
- * where there is a point spread.  Photons that are negative or not finite are
- * STATUS_INPUT and name the first such pixel.  Without a point spread the sum of the
- * counts is formed, too, in adu->sum.  One caller at a time for a plan. */
+/* Turns the float32 photons of frame `id` into adu->pixels (PIXEL_U16 or PIXEL_U32, as many pixels
+ * as the experiment has).  If there is a point spread, overwrites `photons`; otherwise also sets
+ * adu->sum to the checksum of the counts.  A plan may serve only one caller at a time.
+ * STATUS_INPUT: photons that are negative or not finite; the text names the first such pixel. */
 enum status noise_apply(struct noise_plan *plan, uint64_t seed, uint64_t id, float *photons,
                         struct image *adu, struct error *e);
 
-/* Makes planes, derivatives of the photons that noise_apply took last, those of the photons that
- * pixels count on average: what reaches a pixel, its sensitivity, the point spread and dead pixels
- * are in them, counts that are missed are not.  Behind a point spread they are of all pixels, no
- * list.  STATUS_FAILED when memory is out. */
+/* Converts *planes, the derivative images of the photons that noise_apply received last, to
+ * derivatives of the mean counts in photons.  The fraction of the light that reaches a pixel, its
+ * sensitivity, the point spread and dead pixels are included.  Counts that are missed are not
+ * included.  If there is a point spread, the derivative images must cover all pixels, not a list.
+ * STATUS_FAILED: memory cannot be allocated. */
 enum status noise_planes(struct noise_plan *plan, struct planes *planes, struct error *e);
 
-/* The same of single pixels, but for the point spread. */
+/* Does the same for `count` values of single pixels, without the point spread. */
 void noise_pixels(const struct noise_plan *plan, const uint32_t *pixels, float *values,
                   size_t count);
 
-/* Energy of a photon in the frames to come, and the memory cell that keeps them; asked for by noise
- * with stages alone. */
+/* Sets the energy of a photon in the next frames, and the memory cell that stores them.  Only
+ * needed with `stages`. */
 void noise_set_pulse(struct noise_plan *plan, double energy_keV, uint64_t cell);
 
 /* Frees the plan and sets the pointer to NULL. */

@@ -240,7 +240,8 @@ static int tries_refused(struct tries *t, int n)
     return left;
 }
 
-/* One attempt of all; those that only the whole test can tell about move up. */
+/* Makes one attempt for all pending pixels.  Pixels that only the complete test can decide move to
+ * the front of *p. */
 static void pending_try(const struct noise_key *key, int64_t first, uint32_t attempt,
                         struct pending *p, double *value)
 {
@@ -321,8 +322,8 @@ enum {
     SIDE = GROUP_PIXELS / LANES
 };
 
-/* Of each pixel the mean that is searched for and its first probability, the row of the table, and
- * the count. */
+/* For each pixel: the mean and its first probability, the row of the table, and the count that is
+ * searched for. */
 struct search {
     float mean[SEARCH_PIXELS], p[SEARCH_PIXELS];
     uint32_t row[SEARCH_PIXELS];

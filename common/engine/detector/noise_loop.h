@@ -1,4 +1,4 @@
-/* What noise.c and the loops of noise_loop.c share. */
+/* The interface between noise.c and the loops of noise_loop.c. */
 #ifndef BRAGG_ENGINE_NOISE_LOOP_H
 #define BRAGG_ENGINE_NOISE_LOOP_H
 
@@ -12,26 +12,26 @@
 #include "model/frame.h"
 
 /*
- * Pixels share blocks of four random words.  Of every 64 pixels in a row, normal deviates
- * give one block to the pair i, i + 32.  Counts of small means draw 16 bits, each half of a word
- * of a block for the octet 4i to 4i + 3, 4i + 32 to 4i + 35: two blocks for each octet, see enum
- * noise_draw.  What a pixel draws beyond that (more digits, large means) comes from blocks of its
- * own, numbered from 1.
+ * Pixels share blocks of four random words.  Among every 64 pixels in a row, normal deviates use
+ * one block for the pair i, i + 32.  Counts of small means draw 16 bits, half of a word of a block,
+ * for the octet 4i to 4i + 3, 4i + 32 to 4i + 35: two blocks for each octet, see enum noise_draw.
+ * If a pixel needs more random numbers (more digits, large means), they come from its own blocks,
+ * numbered from 1.
  */
 enum {
     NOISE_PAIRS = 32,
     NOISE_OCTETS = 8,
     NOISE_BLOCK = 64,
-    NOISE_BATCH = 4 * NOISE_BLOCK,  // pixels that are looked at together
+    NOISE_BATCH = 4 * NOISE_BLOCK,  // number of pixels that are processed together
     NOISE_CHUNK = 8 * NOISE_BATCH,
 };
 
-/* What 16 bits are drawn for: the rest of a mean, and its whole part, see struct poisson_parts. */
+/* Purpose of 16 bits: the rest of a mean or its whole part, see struct poisson_parts. */
 enum noise_draw { NOISE_REST, NOISE_WHOLE };
 
 struct poisson_table;
 
-/* Of a frame; struct noise without what needs neighbours. */
+/* Parameters of a frame: those of struct noise that act on each pixel alone. */
 struct noise_pixels {
     double flicker, calibration;
     uint64_t calibration_seed;
@@ -39,16 +39,16 @@ struct noise_pixels {
     double gain, offset_adu, readout_adu;
     double largest_adu;  // whole
     uint64_t seed, frame;
-    const struct poisson_table *table;  // where who counts can read it
+    const struct poisson_table *table;  // in memory that the code which draws the counts can read
 };
 
-/* Which random numbers. */
+/* Selects the random numbers. */
 struct noise_key {
     uint64_t seed, frame;
     enum rng_purpose purpose;
 };
 
-/* Pixels at work: NOISE_BLOCK * blocks of them from `first`, a multiple of NOISE_BLOCK; whole
+/* The current pixels: NOISE_BLOCK * blocks pixels from `first` on, a multiple of NOISE_BLOCK; whole
  * batches. */
 struct noise_chunk {
     int64_t first;

@@ -1,7 +1,7 @@
 /*
- * What noise makes of one pixel, for threads that have one each: the operations of
- * noise_loop.c, so that the integers are those of its loops, bit for bit.  Nothing is fused
- * (see physics/noise/poisson.h).
+ * Noise of one pixel, for GPU threads that compute one pixel each.  The operations are those of
+ * noise_loop.c, so that the integers equal those of its loops, bit for bit.  No multiplication is
+ * fused with an addition (see physics/noise/poisson.h).
  */
 #ifndef BRAGG_ENGINE_NOISE_PIXEL_H
 #define BRAGG_ENGINE_NOISE_PIXEL_H
@@ -13,8 +13,8 @@
 #include "engine/detector/noise_loop.h"
 #include "physics/noise/poisson.h"
 
-/* Inverses of counts, for searches through probabilities: a table is faster than a division, on a
- * card in the memory that all threads read at once. */
+/* Inverses of counts, for searches through probabilities.  A table is faster than a division.  On a
+ * GPU the table is in the memory that all threads read at once. */
 enum { INVERSES = POISSON_NEAR_END + 8 };  // and ends of vectors
 
 /* 1/k. */
@@ -106,7 +106,9 @@ HD float inverse_of_count(int32_t k)
 #endif
 }
 
-/* Of a near mean: a search in single precision for either end of what the uniform may be. */
+/* Draws the count for a mean below POISSON_NEAR_MEAN.  Searches in single precision with both ends
+ * of the interval that contains the uniform number.  If the two counts differ, noise_rest_exactly
+ * decides. */
 HD int32_t noise_count_rest(const struct noise_key *key, uint32_t pixel, float rest)
 {
     const uint32_t bits = noise_bits(key, pixel, NOISE_REST);

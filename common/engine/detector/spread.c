@@ -19,7 +19,7 @@ struct spread {
     int64_t pairs;   // half, rounded up to whole SPREAD_PAIRS
     int64_t stride;  // of a padded row
     int64_t rows;    // of a tile
-    int64_t last;    // what spread_last tells
+    int64_t last;    // the result of spread_last
     int terms;
     double kept;    // share of the light within the square
     float *factor;  // terms rows of pairs + 1; 0 beyond half
@@ -239,7 +239,7 @@ static void spread_tile(const struct spread *s, int64_t x, int64_t y, float even
     }
 }
 
-/* Of which `sum` is the light. */
+/* Spreads an image whose pixels have the sum `sum`. */
 static enum status spread_image(struct spread *s, float *image, int64_t nx, int64_t ny,
                                 int64_t half, double sum, struct error *e)
 {

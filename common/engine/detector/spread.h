@@ -1,18 +1,18 @@
 /*
- * Point spread (physics/detector/psf.h) by passes along rows and columns.
+ * Point spread (physics/detector/psf.h) with passes along rows and columns.
  *
- * Both profiles are sums of Gaussians with positive weights (the fiber's is
- * Integral sqrt(s) exp(-s (g^2 + r^2)) ds), so the matrix share(dx, dy) is positive
- * semidefinite, and a Cholesky factorisation with pivots writes it as a short sum of
- * products c(dx) c(dy): one for a Gaussian, about ten for a fiber.  Terms are added
- * until less than SPREAD_MISPLACED of the light of a pixel is misplaced; that is the
- * error bound against the direct sum, beside single-precision rounding.  2 R terms are
- * cheaper than pi R^2 from R = 8 on, and Gaussians cost what they should.
+ * Both profiles are sums of Gaussians with positive weights; that of the fiber is Integral sqrt(s)
+ * exp(-s (g^2 + r^2)) ds.  Therefore the matrix share(dx, dy) is positive semidefinite, and a
+ * Cholesky factorisation with pivots writes it as a short sum of products c(dx) c(dy): one product
+ * for a Gaussian, about ten for a fiber.  Products are added until less than SPREAD_MISPLACED of
+ * the light of a pixel is misplaced.  This is the error bound against the direct sum, in addition
+ * to single-precision rounding.  From R = 8 on, 2 R terms are faster to compute than pi R^2, and a
+ * Gaussian needs only one product.
  *
- * Unlike psf_apply, light goes as far in all directions as a square of half width R:
- * psf.radius_px, or where the brightest pixel gives another less than SPREAD_LEAST
- * photons, and no further than the image.  What falls outside the square is given back evenly over
- * the image, what falls over an edge of the image is lost.
+ * Unlike in psf_apply, light reaches all pixels of a square of half width R.  R is psf.radius_px,
+ * or the distance at which the brightest pixel gives another pixel less than SPREAD_LEAST photons,
+ * and no more than the size of the image.  Light outside the square is given back evenly over the
+ * image.  Light that passes an edge of the image is lost.
  */
 #ifndef BRAGG_ENGINE_SPREAD_H
 #define BRAGG_ENGINE_SPREAD_H
@@ -27,27 +27,28 @@
 
 struct spread;
 
-/* Prepares; the pointer is to be freed by spread_destroy.  `isa` as in engine.h,
- * threads >= 1.  STATUS_USAGE for the isa, STATUS_FAILED when memory is out. */
+/* Prepares *spread, which spread_destroy frees.  `isa` as in engine.h, threads >= 1.  STATUS_USAGE:
+ * unknown `isa`.  STATUS_FAILED: memory cannot be allocated. */
 enum status spread_create(struct spread **spread, const struct psf *psf, const char *isa,
                           int threads, struct error *e);
 
-/* Spreads `image`, ny rows of nx pixels >= 0, in place.  Same bytes for any number of
- * threads and any instruction set.  STATUS_FAILED when memory is out. */
+/* Spreads `image`, ny rows of nx pixels >= 0, in place.  The bytes are the same for any number of
+ * threads and any instruction set.  STATUS_FAILED: memory cannot be allocated. */
 enum status spread_apply(struct spread *spread, float *image, int64_t nx, int64_t ny,
                          struct error *e);
 
-/* Spreads an image of any sign as spread_apply spreads one that gets the half width `half`. */
+/* Spreads an image, whose pixels may be negative, as spread_apply spreads an image with half width
+ * `half`. */
 enum status spread_signed(struct spread *spread, float *image, int64_t nx, int64_t ny, int64_t half,
                           struct error *e);
 
-/* Half width R that spread_apply gave to the last image. */
+/* Returns the half width R in pixels that spread_apply used for the last image. */
 int64_t spread_last(const struct spread *spread);
 
-/* Half width R that an image with this brightest pixel gets, in pixels. */
+/* Returns the half width R in pixels of an image whose brightest pixel has `brightest` photons. */
 int64_t spread_half(const struct psf *psf, double brightest, int64_t nx, int64_t ny);
 
-/* How many products the last image took. */
+/* Returns the number of products that the last image needed. */
 int spread_terms(const struct spread *spread);
 
 /* Frees and sets the pointer to NULL. */
@@ -60,14 +61,14 @@ enum {
     SPREAD_TILE = 256,  // columns of a tile
 };
 
-/* The loops, compiled for one instruction set; every one gives the same bytes. */
+/* The loops, compiled for one instruction set.  All instruction sets give the same bytes. */
 struct spread_kernels {
     /* out[i] = factor line[i] (first) or out[i] + factor line[i], i < SPREAD_TILE. */
     void (*start)(float *out, const float *line, float factor, int first);
     /* out[i] += sum over SPREAD_PAIRS of factor[k] (before[k][i] + after[k][i]). */
     void (*add)(float *out, const float *const *before, const float *const *after,
                 const float *factor);
-    /* Sum of n pixels, and the largest of them and 0. */
+    /* Sets *sum to the sum of n pixels, and *largest to the largest of them, at least 0. */
     void (*light)(const float *pixels, int64_t n, double *sum, double *largest);
 };
 

@@ -1,7 +1,7 @@
 /*
- * The loops of the point spread, compiled once per instruction set.  Nothing is fused,
- * so all give the same bytes.  What bounds them: loads from the first cache, two for
- * every addition of a pair.
+ * The loops of the point spread, compiled once per instruction set.  No multiplication is fused
+ * with an addition, so that all instruction sets give the same bytes.  Loads from the first-level
+ * cache limit the speed: two for every addition of a pair.
  */
 #include "engine/detector/spread.h"
 

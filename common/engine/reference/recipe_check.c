@@ -1,5 +1,6 @@
 /*
- * What every engine asks of a recipe before it computes, and the beam and steps of a recipe.
+ * Checks of a recipe that every engine makes before it computes, and the beam and steps of a
+ * recipe.
  */
 #include "engine/reference/recipe_check.h"
 

@@ -1,4 +1,4 @@
-/* What every engine asks of a recipe before it computes. */
+/* Checks of a recipe that every engine makes before it computes. */
 #ifndef BRAGG_ENGINE_RECIPE_CHECK_H
 #define BRAGG_ENGINE_RECIPE_CHECK_H
 
@@ -8,36 +8,36 @@
 #include "model/experiment.h"
 #include "model/recipe.h"
 
-/* STATUS_INPUT unless all lattices name a crystal of *x, have phi steps and
- * domains with finite numbers, and all sources that will be used have a finite
- * direction, a positive wavelength and a finite weight. */
+/* Returns STATUS_INPUT unless all lattices name a crystal of *x and have phi steps and domains with
+ * finite numbers, and all sources that will be used have a finite direction, a positive wavelength
+ * and a finite weight. */
 enum status recipe_check(const struct experiment *x, const struct recipe *r, struct error *e);
 
-/* True when no pixel can get a photon: no lattice, no water. */
+/* Returns true if no pixel can get a photon: no lattice, no water. */
 bool recipe_is_dark(const struct experiment *x, const struct recipe *r);
 
-/* The frame of a dark recipe: zeros; `rows` as in struct engine. */
+/* Computes the frame of a dark recipe: zeros.  `rows` as in struct engine. */
 void recipe_run_dark(const struct experiment *x, float *pixels, atomic_uint_fast64_t *rows);
 
-/* STATUS_INPUT unless the first panel of *x has the pixel of *trace. */
+/* Returns STATUS_INPUT unless the first panel of *x has the pixel of *trace. */
 enum status recipe_check_trace(const struct experiment *x, const struct pixel_trace *trace,
                                struct error *e);
 
-/* Terms of one source and subpixel from lattice `index`: phi steps times domains;
- * 1 where there is no such lattice. */
+/* Returns the number of terms of one source and subpixel from lattice `index`: phi steps times
+ * domains.  Returns 1 if there is no such lattice. */
 double recipe_lattice_steps(const struct recipe *r, size_t index);
 
-/* The steps of lattice 0 over those of lattice `index`. */
+/* Returns the number of steps of lattice 0 divided by that of lattice `index`. */
 double recipe_lattice_ratio(const struct recipe *r, size_t index);
 
-/* Factor on the terms of lattice `index` in a sum that is divided by the steps of
- * lattice 0 in the end: its weight, and the ratio of the steps. */
+/* Returns the factor on the terms of lattice `index`, in a sum that is divided by the steps of
+ * lattice 0 in the end: the weight of the lattice times the ratio of the steps. */
 double recipe_lattice_scale(const struct recipe *r, size_t index);
 
-/* STATUS_USAGE, in one line, if a faithful image depends on a quirk of nanoBragg's loop and the
- * engine of this name does not repeat it: factors on the running sum, the capture of the last
- * layer, the cell kept at phi 0, interpolation that ends at the first miss, water counted twice.
- * Physical experiments and the engine "reference" always pass. */
+/* Returns STATUS_USAGE, with one line of text, if a faithful image depends on a quirk of the loop
+ * of nanoBragg that the engine of this name does not repeat: factors on the running sum, the
+ * capture of the last layer, the cell kept at phi 0, interpolation that ends at the first miss,
+ * water counted twice.  Physical experiments and the engine "reference" always pass. */
 enum status faithful_check(const struct experiment *x, const struct recipe *r, const char *engine,
                            struct error *e);
 

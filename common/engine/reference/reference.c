@@ -58,7 +58,8 @@ static void run_row(const struct reference_scene *s, const struct panel *p, int6
     }
 }
 
-/* The shares of its pixels; false when memory is out. */
+/* Appends the shares of the pixels of a row to *list.  Returns false if memory cannot be
+ * allocated. */
 static bool share_row(const struct reference_scene *s, const struct panel *p, int64_t slow,
                       struct share_list *list)
 {

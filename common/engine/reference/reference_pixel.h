@@ -46,13 +46,15 @@ enum status reference_scene_open(struct reference_scene *s, const struct experim
                                  const struct recipe *recipe, struct error *e);
 void reference_scene_close(struct reference_scene *s);
 
-/* Photons of one pixel.  `trace`: is told every step; NULL: nobody watches.  `shares`: NULL, or an
- * empty list to which those above 0 go; false when there is no memory for them. */
+/* Sets *out to the photons of one pixel.  `trace` receives every intermediate value; NULL: no
+ * trace.  `shares` is NULL or an empty list, which gets the shares above 0.  Returns false if
+ * memory for the shares cannot be allocated. */
 bool reference_pixel(const struct reference_scene *s, const struct panel *panel, int64_t fast,
                      int64_t slow, const struct pixel_trace *trace, struct share_list *shares,
                      float *out);
 
-/* Its photons and, behind them, its derivatives by the parameters of `frame`. */
+/* Sets values[] to the photons of a pixel, followed by its derivatives by the parameters of
+ * `frame`. */
 void reference_pixel_slopes(const struct reference_scene *s, const struct slopes_frame *frame,
                             const struct panel *panel, int64_t fast, int64_t slow, double *values);
 

@@ -131,7 +131,7 @@ static void free_passes(struct footprint_panel *p)
     *p = (struct footprint_panel){0};
 }
 
-/* The passes of panel `index` for f->lit; after an error, too, free_passes frees them. */
+/* Makes the passes of panel `index` for `f->lit`.  free_passes frees them, also after an error. */
 static enum status make_passes(struct footprint *f, size_t index, struct error *e)
 {
     struct footprint_panel *p = &f->panel[index];
@@ -206,8 +206,9 @@ void footprint_destroy(struct footprint **f)
     mem_free(made);
 }
 
-/* Whether some kernel acts at all, by the largest variance of the lit part in pixels squared: as
- * seen along a ray that meets its pixel squarely, and no less elsewhere. */
+/* Returns true if any kernel has an effect.  The test uses the largest variance of the illuminated
+ * part in pixels squared, as seen along a ray that meets its pixel at a right angle.  It is not
+ * less for other rays. */
 static bool is_seen(const struct experiment *x, const double lit[9])
 {
     const double trace = lit[0] + lit[4] + lit[8];
@@ -296,8 +297,8 @@ static void apply(struct sheet *s, const struct footprint_pass *pass)
     s->to = last;
 }
 
-/* The pixels of `part` of a panel, and its margin about them; false when memory is out.  Followed
- * by sheet_close in any case. */
+/* Allocates a sheet with the pixels of `part` of a panel and the margin around it, all 0.  Call
+ * sheet_close also after an error.  Returns false if memory cannot be allocated. */
 static bool sheet_open(struct sheet *s, const struct footprint_panel *panel, const struct roi *part)
 {
     const int64_t margin = panel->margin;
@@ -368,7 +369,7 @@ static struct roi around(const struct panel *p, const struct lit_pixel *lit, siz
     return r;
 }
 
-/* Puts the lit pixels of a sheet, of those that are computed, behind *spread. */
+/* Appends to *spread the pixels of a sheet that have photons and are to be computed. */
 static bool collect_pixels(const struct sheet *s, const struct panel *p, struct lit_pixel **spread,
                            size_t *count, size_t *capacity)
 {

@@ -1,13 +1,13 @@
 /*
- * The footprint of the crystal on a frame (physics/crystal/illuminated_volume.h), behind an engine:
- * every pixel hands its photons on to the pixels around it.
+ * The footprint of the crystal on a frame (physics/crystal/illuminated_volume.h), applied after an
+ * engine: every pixel gives photons to the pixels around it.
  *
  * Each panel gets a chain of passes, one per lattice direction.  In a pass a pixel keeps the
- * share weight[0] of its photons and gives weight[n] to the pixels n steps away, both ways.
- * Kernels are known at nodes, every FOOTPRINT_NODE pixels, where the projection is evaluated;
- * between them weights are interpolated linearly along fast and slow.  What leaves the
- * panel may come back in a later pass, as far as a margin around it; what ends up outside the
- * panel, its ROI or under its mask is lost.
+ * fraction weight[0] of its photons and gives weight[n] to the pixels n steps away, in both
+ * directions.  Kernels are known at nodes, every FOOTPRINT_NODE pixels, where the projection is
+ * evaluated.  Between nodes, weights are interpolated linearly along fast and slow.  Photons that
+ * leave the panel may come back in a later pass, as far as a margin around the panel.  Photons that
+ * end outside the panel, outside its ROI or under its mask are lost.
  */
 #ifndef BRAGG_ENGINE_FOOTPRINT_H
 #define BRAGG_ENGINE_FOOTPRINT_H
@@ -22,17 +22,18 @@
 
 enum { FOOTPRINT_NODE = 32 };  // pixels from node to node
 
-/* One direction. */
+/* The pass along one direction. */
 struct footprint_pass {
     int fast, slow;  // a step, in pixels
-    int reach;       // most steps to either side
-    float *weight;   // owned: rows x columns nodes, reach + 1 each; 1, 0, 0 ... where not used
+    int reach;       // largest number of steps to either side
+    float *weight;   // owned: rows x columns nodes, reach + 1 each; 1, 0, 0 ... for nodes that are
+                     // not used
 };
 
 /* The data of a panel. */
 struct footprint_panel {
     int64_t columns, rows;  // of nodes, node (0,0) at pixel (0,0)
-    int64_t margin;         // pixels that photons go at most, along fast or slow
+    int64_t margin;         // largest distance in pixels that photons move along fast or slow
     size_t npasses;
     struct footprint_pass *pass;  // owned
 };
@@ -40,57 +41,61 @@ struct footprint_panel {
 struct footprint {
     const struct experiment *x;
     int threads;
-    bool is_seen;                   // by the recipe at hand, a hundredth of a pixel at least
-    double lit[9];                  // the lit part that the panels are made for
-    double shift_m[3];              // of the detector, likewise
+    bool is_seen;                   // the footprint of the current recipe has an effect: it is at
+                                    // least a hundredth of a pixel
+    double lit[9];                  // covariance of the illuminated part for which the panels were
+                                    // prepared
+    double shift_m[3];              // shift of the detector for which the panels were prepared
     struct footprint_panel *panel;  // owned, [x->npanels]
-    float *photons;                 // owned, [experiment_pixels()]: what an engine computes ...
+    float *photons;                 // owned, [experiment_pixels()]: photons as an engine computes
+                                    // them
 };
 
-/* *f for an experiment that outlives it; NULL where no crystal has a size.  STATUS_FAILED when
- * memory is out. */
+/* Prepares *f for an experiment, which must outlive it.  Sets *f to NULL if no crystal has a size.
+ * STATUS_FAILED: memory cannot be allocated. */
 enum status footprint_create(struct footprint **f, const struct experiment *x, int threads,
                              struct error *e);
 
-/* Where to compute the photons of this recipe, which is checked: at f->photons, or at pixels
- * themselves where f is NULL or the footprint too small to be seen.  STATUS_INPUT for one of
- * more than FOOTPRINT_WIDEST_PX, NULL then. */
+/* Returns where to compute the photons of a recipe, which recipe_check has accepted: f->photons, or
+ * `pixels` if f is NULL or the footprint is too small to be seen.  Returns NULL with STATUS_INPUT
+ * in *e if the footprint is wider than FOOTPRINT_WIDEST_PX. */
 float *footprint_begin(struct footprint *f, const struct recipe *r, float *pixels, struct error *e);
 
-/* From f->photons into pixels[experiment_pixels()], if footprint_begin said so.  Same bytes for
- * any number of threads and any `isa` (NULL: the best).  STATUS_INPUT for photons that are not
- * finite. */
+/* Spreads f->photons into pixels[experiment_pixels()], if footprint_begin returned f->photons.  The
+ * bytes are the same for any number of threads and any `isa` (NULL: the best).  STATUS_INPUT:
+ * photons that are not finite. */
 enum status footprint_end(struct footprint *f, const struct recipe *r, const char *isa,
                           float *pixels, struct error *e);
 
-/* The same in double precision, as plainly as can be: the specification. */
+/* Does the same in double precision with the simplest code.  It is the specification. */
 enum status footprint_end_plainly(struct footprint *f, const struct recipe *r, float *pixels,
                                   struct error *e);
 
-/* Photons of a pixel of the image. */
+/* A pixel of the image, and its photons. */
 struct lit_pixel {
     int64_t pixel;
     double photons;
 };
 
-/* What becomes of the photons of `count` pixels, ascending, alone, as plainly: into new memory at
- * *spread, ascending, with room for twice *nspread; the caller frees it.  The recipe's footprint
- * is_seen.  False when memory is out; *spread is NULL then. */
+/* Spreads the photons of `count` pixels alone, in double precision like footprint_end_plainly.
+ * `lit` has the pixels in ascending order.  *spread gets new memory with *nspread pixels in
+ * ascending order and with room for twice as many; the caller frees it.  The footprint of the
+ * recipe must be `is_seen`.  Returns false, and NULL in *spread, if memory cannot be allocated. */
 bool footprint_spread(const struct footprint *f, const struct lit_pixel *lit, size_t count,
                       struct lit_pixel **spread, size_t *nspread);
 
-/* Frees and sets the pointer to NULL. */
+/* Frees *f and sets the pointer to NULL. */
 void footprint_destroy(struct footprint **f);
 
-/* The number of a row or column of nodes, of `count`, that stands for `at`, which may lie beyond
- * the panel. */
+/* Returns the number of the row or column of nodes, among `count`, that is used for `at`, which may
+ * be outside the panel. */
 static inline int64_t footprint_within(int64_t at, int64_t count)
 {
     return at < 0 ? 0 : at < count ? at : count - 1;
 }
 
-/* Whether a pass hands anything on from pixels of these nodes, both ends inclusive; nodes beyond
- * the panel are like those at its edge. */
+/* Returns true if a pass moves photons from pixels of these nodes; both ends are included.  Nodes
+ * outside the panel equal those at its edge. */
 bool footprint_pass_acts(const struct footprint_panel *p, const struct footprint_pass *pass,
                          int64_t column, int64_t last_column, int64_t row, int64_t last_row);
 
@@ -106,7 +111,7 @@ struct footprint_row {
                                           // by n steps; before[0] is not used
 };
 
-/* The loop, compiled for one instruction set; every one gives the same bytes. */
+/* The loop, compiled for one instruction set.  All instruction sets give the same bytes. */
 struct footprint_kernels {
     void (*row)(const struct footprint_row *r);
 };

@@ -1,6 +1,7 @@
 /*
- * The loop of the footprint, compiled once per instruction set.  Nothing is fused, so all give
- * the same bytes.  What bounds it: loads and stores of the first cache, two and one for each sum.
+ * The loop of the footprint, compiled once per instruction set.  No multiplication is fused with an
+ * addition, so that all instruction sets give the same bytes.  The first-level cache limits the
+ * speed: two loads and one store for each sum.
  */
 #include "engine/reflections/footprint.h"
 

@@ -21,7 +21,7 @@ bool photons_add(const float *a, const float *b, size_t count, float *out, uint3
     return finite;
 }
 
-/* Of several panels, in any order of memory, the one that holds the pixel. */
+/* Returns the index of the panel that contains the pixel.  Panels may be in any order in memory. */
 static size_t panel_of(const struct experiment *x, int64_t pixel)
 {
     size_t at = 0;

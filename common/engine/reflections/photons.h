@@ -1,4 +1,4 @@
-/* What must be true of the photons of every pixel: they are finite. */
+/* The check that the photons of every pixel are finite. */
 #ifndef BRAGG_ENGINE_PHOTONS_H
 #define BRAGG_ENGINE_PHOTONS_H
 

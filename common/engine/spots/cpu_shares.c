@@ -1,4 +1,5 @@
-/* The reflections of a frame by the CPU: rows given out to threads, see cpu_shares.h. */
+/* The reflections of a frame, computed by the CPU: rows are distributed to threads, see
+ * cpu_shares.h. */
 #include "engine/spots/cpu_shares.h"
 
 #include <omp.h>

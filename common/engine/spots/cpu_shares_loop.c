@@ -1,7 +1,7 @@
 /*
- * The shares of a block of pixels, see cpu_shares.h.  Compiled once per instruction set.  What
- * bounds it: polynomials in double precision, and steps whose nearest index is another one than
- * that of the step before.
+ * The shares of a block of pixels, see cpu_shares.h.  Compiled once per instruction set.  The speed
+ * is limited by polynomials in double precision, and by steps whose nearest index differs from that
+ * of the step before.
  */
 #include <string.h>
 

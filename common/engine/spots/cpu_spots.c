@@ -219,8 +219,9 @@ static double inverse_bound(const double m[9])
     return determinant > 0.0 ? most / determinant : HUGE_VAL;
 }
 
-/* Radius in 1/m of a ball that holds all q whose offset from a lattice point makes the
- * form of the shape small enough to be lit.  HUGE_VAL when there is no bound. */
+/* Returns the radius in 1/m of a ball that contains all q for which the lattice factor is not 0:
+ * whose offset from a lattice point makes the form of the shape small enough.  Returns HUGE_VAL if
+ * there is no bound. */
 static double reach_of(const struct cpu_job *job, const struct cpu_lattice *l)
 {
     const double *m = l->form;

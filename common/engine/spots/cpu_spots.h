@@ -1,31 +1,33 @@
 /*
  * Inside the CPU engine: narrow reflections one by one.
  *
- * A GAUSS or TOPHAT lattice factor is 0 but for a small ball about every reciprocal
- * lattice point.  Where these balls fill little of reciprocal space, the engine
- * lists the points whose ball meets the Ewald sphere inside the view of the
- * detector ("spots"), and evaluates the pixels that a spot can reach, by the
- * formulas of the dense loop: the same pixels are lit, sums run in double precision.
- * A pixel's terms are always added in the order of lattice, source, step and
- * index, so that threads do not matter.
+ * A GAUSS or TOPHAT lattice factor is 0 outside a small ball around each reciprocal lattice point.
+ * If these balls fill little of reciprocal space, the engine lists the points whose ball meets the
+ * Ewald sphere inside the view of the detector ("spots"), and evaluates only the pixels that a spot
+ * can reach.  The formulas are those of the dense loop: the same pixels get photons, and sums are
+ * in double precision.  The terms of a pixel are always added in the order of lattice, source, step
+ * and index, so that the number of threads does not change the bytes.
  *
- * It is not used for SQUARE and ROUND, which are dark nowhere; for tricubic structure
- * factors; where a panel is curved or its axes are not at right angles; and where
- * the dense loop is estimated to be faster.
+ * This method is not used
+ *
+ * - for SQUARE and ROUND, whose lattice factors are nowhere 0,
+ * - for tricubic structure factors,
+ * - if a panel is curved or its axes are not at right angles,
+ * - if the dense loop is estimated to be faster.
  */
 #ifndef BRAGG_ENGINE_CPU_SPOTS_H
 #define BRAGG_ENGINE_CPU_SPOTS_H
 
 #include "engine/cpu/cpu.h"
 
-/* A lattice point that lights some direction.  A direction whose components along fast,
- * slow and normal of the panel are x, y, z has the tangents x/z and y/z. */
+/* A lattice point that scatters into some direction.  A direction whose components along fast, slow
+ * and normal of the panel are x, y, z has the tangents x/z and y/z. */
 struct cpu_spot {
-    double fast[2], slow[2];  // tangents that it reaches, least and largest
+    double fast[2], slow[2];  // smallest and largest tangent that the spot reaches
     double F_sqr;             // relative to F_max squared
     int32_t index[3];
     int32_t panel;
-    int32_t row_min, row_max;  // that it reaches from any layer and subpixel
+    int32_t row_min, row_max;  // rows that it reaches, for any layer and subpixel
     uint32_t lattice, source, step;
 };
 
@@ -45,7 +47,7 @@ struct cpu_screen {
 /* The view of the detector: a cone of directions from the sample, and the panels. */
 struct cpu_view {
     double axis[3];
-    double cosine, sine;  // of half its opening angle; -1 and 0: all directions
+    double cosine, sine;  // cosine and sine of half its opening angle; -1 and 0: all directions
     size_t nscreens;
     struct cpu_screen *screens;  // owned
 };
@@ -58,7 +60,8 @@ struct cpu_view_step {
     double reciprocal[9];   // rows a*, b*, c* in 1/m
     double inverse_sqr[3];  // of their lengths
     double per_m, wavelength_m;
-    double inner_sqr, outer_sqr;  // 1/m^2: radii of the shell that lights something
+    double inner_sqr, outer_sqr;  // squared radii in 1/m^2 of the shell of lattice points that can
+                                  // scatter into the view
     int min[3], max[3];           // indices whose ball can be seen
     int inner, outer[2];          // axis with the longest rows of points, and the others
 };
@@ -70,16 +73,17 @@ struct cpu_rows {
     int32_t end[2][CPU_BLOCK];
 };
 
-/* Sets the view of all regions of interest; false when memory is out.  Free it with
- * cpu_view_close. */
+/* Sets the view of all regions of interest; free it with cpu_view_close.  Returns false if memory
+ * cannot be allocated. */
 bool cpu_view_open(struct cpu_view *v, const struct experiment *x);
 void cpu_view_close(struct cpu_view *v);
 
-/* Whether the tangents of a direction give a pixel of each panel. */
+/* Returns true if the tangents of a direction determine a pixel of each panel. */
 bool cpu_view_is_plain(const struct experiment *x);
 
-/* Sets what a ball about `direction` on the unit sphere reaches on a panel: tangents and rows of
- * *spot, and the distances from the edge along fast in m; false for nothing. */
+/* Sets the part of a panel that a ball around `direction` on the unit sphere reaches: the tangents
+ * and rows of *spot, and in columns[] the distances from the edge along fast in m.  Returns false
+ * if the ball reaches no part of the panel. */
 bool cpu_view_reaches(const struct cpu_screen *p, const double direction[3], double radius,
                       struct cpu_spot *spot, double columns[2]);
 
@@ -100,19 +104,19 @@ CPU_DECLARE_SCATTER(baseline);
 CPU_DECLARE_SCATTER(avx2);
 CPU_DECLARE_SCATTER(avx512);
 
-/* What a step of a pixel costs where every pixel is asked, in ns of AVX2: by the dense loop and in
+/* Time of a step of a pixel in ns, with AVX2, if every pixel is evaluated: in the dense loop and in
  * double precision. */
 #define SPOTS_DENSE_NS 1.4
 #define SPOTS_DOUBLE_NS 3.0
 
-/* Decides which lattices of the job are scattered spot by spot: `scattered`, `reach_1_m`
- * and `lean` of the job; those where it pays against step_ns, or all that can be for HUGE_VAL.
- * The choice depends on that, experiment and recipe alone.  A job that was not asked about is
- * dense. */
+/* Decides which lattices of the job are scattered spot by spot, and sets `scattered`, `reach_1_m`
+ * and `lean` of the job.  These are the lattices for which spots are faster than the dense loop
+ * with `step_ns` per step, or all possible lattices if step_ns is HUGE_VAL.  The choice depends
+ * only on step_ns, experiment and recipe.  Without this call all lattices of a job are dense. */
 void cpu_spots_choose(struct cpu_job *job, double step_ns);
 
-/* Adds the scattered lattices to sums[experiment_pixels()], in photons before the factors
- * that are applied once a pixel.  STATUS_FAILED when memory is out. */
+/* Adds the scattered lattices to sums[experiment_pixels()], in photons before the factors that are
+ * applied once a pixel.  STATUS_FAILED: memory cannot be allocated. */
 enum status cpu_spots_add(const struct cpu_kernels *kernels, const struct cpu_job *job, int threads,
                           double *sums, struct error *e);
 

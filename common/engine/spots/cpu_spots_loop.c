@@ -1,9 +1,11 @@
 /*
- * Where rows of lattice points pass near the Ewald sphere, and the pixels that a spot reaches, see
- * cpu_spots.h.  Compiled once per instruction set, for fused(): the arithmetic of pixels is that of
- * cpu_block.h, pixel by pixel, in double precision.  The listing of rows has no part in the value
- * of a pixel.  The speed is limited by two roots a row, and by the latency of some hundred
- * operations a pixel, of which few are lit.
+ * The parts of rows of lattice points near the Ewald sphere, and the pixels that a spot reaches,
+ * see cpu_spots.h.
+ *
+ * The file is compiled once per instruction set, for fused().  The arithmetic of pixels is that of
+ * cpu_block.h, pixel by pixel, in double precision.  The listing of rows does not change the value
+ * of a pixel.  The speed is limited by two square roots a row, and by the latency of about a
+ * hundred operations a pixel; few of these pixels get photons.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
- * From what reflections give to pixels to the table of reflections: memory for lists of shares;
- * where a reflection is and how large, from the photons of its pixels; and the table, which is made
- * from sorted shares (shares_sort.h) by several threads.
+ * Makes the table of reflections from shares of pixels: memory for lists of shares; position and
+ * size of a reflection, from the photons of its pixels; and the table, which several threads make
+ * from sorted shares (shares_sort.h).
  */
 #include "engine/spots/shares.h"
 
@@ -193,9 +193,9 @@ static bool find_pixels(const struct lit_pixel *lit, size_t count, struct lit_pi
     return true;
 }
 
-/* The row of a reflection with these pixels, but for lattice, hkl, phi, s and F2; its
- * pixels go behind those of *table, in memory for *capacity.  `spare` has room for as many items.
- * False when memory is out. */
+/* Sets the row of a reflection with these pixels, except for lattice, hkl, phi, s and F2.  Appends
+ * the pixels to those of *table, in memory for *capacity pixels.  `spare` has room for `count`
+ * pixels.  Returns false if memory cannot be allocated. */
 static bool measure_reflection(const struct experiment *x, const struct lit_pixel *lit,
                                size_t count, struct lit_pixel *spare, struct reflection_row *row,
                                struct reflection_table *table, size_t *capacity)
@@ -319,7 +319,8 @@ static bool make_some(struct making *m)
     return good;
 }
 
-/* Their pixels behind those of others, for which there is room. */
+/* Copies the pixels of the reflections of *m into the table from pixel `first` on.  The table has
+ * room for them. */
 static void join(const struct making *m, size_t first, struct reflection_table *table)
 {
     const struct reflection_table *from = &m->table;
@@ -400,7 +401,7 @@ static bool make_rows(const struct sorting *t, const struct reflections_wanted *
 /* Sums of some pixels each, whoever adds them up. */
 static bool count_rest(const struct shares *s, struct reflection_table *table)
 {
-    enum { SUMS = 8 };  // beside each other: one waits for its last addition
+    enum { SUMS = 8 };  // partial sums side by side: a single sum would wait for its last addition
     const int64_t pixels = experiment_pixels(s->x), count = (pixels + REST - 1) / REST;
     double *sums = mem_array((size_t)count, sizeof *sums);
 #pragma omp parallel for num_threads(s->threads)

@@ -1,7 +1,7 @@
 /*
- * Which reflections gave the photons of a pixel.  A share is what one reflection gives to one
- * pixel: the sum of all terms whose nearest index is that of the reflection.  Engines list the
- * shares of a frame, and shares_table makes the table of model/frame.h from them.
+ * The reflections that gave the photons of each pixel.  A share is the photons that one reflection
+ * gives to one pixel: the sum of all terms whose nearest index is that of the reflection.  Engines
+ * list the shares of a frame, and shares_table makes the table of model/frame.h from them.
  */
 #ifndef BRAGG_ENGINE_SHARES_H
 #define BRAGG_ENGINE_SHARES_H
@@ -14,29 +14,32 @@
 struct share {
     int32_t lattice;
     int32_t hkl[3];
-    int64_t pixel;   // item of the image
+    int64_t pixel;   // index in the image
     double photons;  // above 0
-    double turn;     // the same times the rotation angle, in rad
+    double turn;     // sum of photons times rotation angle in rad
 };
 
-/* Shares of some rows of the frame, ascending pixels; each (pixel, lattice, hkl) at most once. */
+/* Shares of some rows of the frame, with ascending pixels.  Each (pixel, lattice, hkl) occurs at
+ * most once. */
 struct share_list {
     struct share *items;  // owned
     size_t count, capacity;
 };
 
-/* Appends; false when memory is out. */
+/* Appends a share.  Returns false if memory cannot be allocated. */
 bool share_add(struct share_list *list, const struct share *share);
 
-/* `count` empty lists; NULL when memory is out.  shares_free takes NULL, too. */
+/* Returns `count` empty lists, or NULL if memory cannot be allocated.  shares_free accepts NULL. */
 struct share_list *shares_open(size_t count);
 void shares_free(struct share_list *lists, size_t count);
 
-/* Room for so many more pixels, and as many pieces; false when memory is out. */
+/* Makes room for `more` further pixels and as many pieces.  Returns false if memory cannot be
+ * allocated. */
 bool share_pack_reserve(struct share_pack *p, size_t more);
 void share_pack_free(struct share_pack *p);
 
-/* Memory that stays from frame to frame: to have it anew costs as much as to sort the shares. */
+/* Memory that is kept from frame to frame, because allocating it takes as long as sorting the
+ * shares. */
 struct share_room {
     struct lit_pixel *pixels;  // owned
     size_t npixels;
@@ -44,25 +47,26 @@ struct share_room {
 
 void share_room_free(struct share_room *room);
 
-/* What a table is made from: lists or runs. */
+/* Input of a table: lists or runs. */
 struct shares {
     const struct experiment *x;
     const struct recipe *recipe;
-    const struct footprint *footprint;  // NULL, or it spreads the photons of this recipe
-    const float *pixels;                // of the frame
-    const struct share_list *lists;     // in the order of the image, whoever made them
+    const struct footprint *footprint;  // NULL, or the footprint that spreads the photons of this
+                                        // recipe
+    const float *pixels;                // photons of the frame
+    const struct share_list *lists;     // in the order of the image, for any number of threads
     size_t nlists;
-    const struct share_run *runs;  // likewise
+    const struct share_run *runs;  // in the order of the image, too
     size_t nruns;
     void (*name)(const void *context, uint32_t key, int32_t *lattice, int32_t hkl[3]);  // of runs
     const void *context;
-    bool turns;               // of runs: angles count
-    int threads;              // >= 1: that make the table
-    struct share_room *room;  // NULL: none is kept
+    bool turns;               // of runs: `turn` is set
+    int threads;              // number of threads that make the table, >= 1
+    struct share_room *room;  // memory to use; NULL: none is kept
 };
 
-/* Fills in the empty *table; STATUS_FAILED when memory is out.  The caller frees *table, after an
- * error too. */
+/* Fills in the empty *table.  The caller frees *table, also after an error.  STATUS_FAILED: memory
+ * cannot be allocated. */
 enum status shares_table(const struct shares *s, const struct reflections_wanted *wanted,
                          struct reflection_table *table, struct error *e);
 

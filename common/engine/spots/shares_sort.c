@@ -68,7 +68,8 @@ static bool grow_slots(struct sorting_part *t)
     return true;
 }
 
-/* This reflection, which is new or not; NULL when memory is out. */
+/* Returns the reflection *is in *t and adds it if it is new.  Returns NULL if memory cannot be
+ * allocated. */
 static struct lit_reflection *find(struct sorting_part *t, const struct lit_reflection *is)
 {
     if (2 * (t->nfound + 1) > t->nslots && !grow_slots(t))
@@ -275,7 +276,7 @@ static void place_part(const struct sorting *t, struct sorting_part *p)
 /* Sums of pieces are rounded; rows are held to the sum over their pixels. */
 #define NEARLY (1.0 - 1e-5)
 
-/* Those of a part that are wanted, behind those of others. */
+/* Appends the wanted reflections of a part to t->wanted. */
 static void want_part(struct sorting *t, const struct sorting_part *p, double least_photons)
 {
     for (size_t i = 0; i < p->nfound; i++) {

@@ -1,6 +1,6 @@
 /*
- * Set-up of the beam: fluence [2.1], wavelengths [2.2], sources [2.4, 2.5]; and the experiment as
- * the third harmonic of an undulator sees it.
+ * Set-up of the beam: fluence [2.1], wavelengths [2.2], sources [2.4, 2.5].  The file also makes
+ * the experiment for the third harmonic of an undulator.
  */
 #ifndef BRAGG_PHYSICS_BEAM_H
 #define BRAGG_PHYSICS_BEAM_H
@@ -13,22 +13,23 @@
 #include "physics/detector/detector.h"
 #include "physics/request.h"
 
-/* Fills *b, whose source list the caller frees with the experiment. */
+/* Fills in *b.  The caller frees its source list with the experiment. */
 enum status beam_setup(const struct beam_request *r, const struct frame_axes *axes, struct beam *b,
                        struct error *e);
 
 /* --- the third harmonic ---------------------------------------------------------- */
 
 /*
- * The third harmonic of an undulator: photons of a third of the wavelength that come with those of
- * the beam.  They scatter by themselves, so that an image is the sum of two: that of the beam, and
- * that of its harmonic.  braggpipe-physics(7), "The third harmonic", has what is a model.
+ * The third harmonic of an undulator: photons of a third of the wavelength that come with the
+ * photons of the beam.  Both scatter independently, so that an image is the sum of two images: that
+ * of the beam, and that of its harmonic.  braggpipe-physics(7), "The third harmonic", says which
+ * parts are a model.
  */
 
 #define HARMONIC_ORDER 3
 
-/* How many times more subpixels along an edge the harmonic has than the beam, because its spots are
- * a third as wide. */
+/* Ratio of the numbers of subpixels along an edge for the harmonic and for the beam.  The harmonic
+ * needs more, because its spots are a third as wide. */
 #define HARMONIC_OVERSAMPLE 2
 
 struct harmonic {
@@ -36,27 +37,29 @@ struct harmonic {
      * fluence with which the photons count as photons of the beam.  It shares arrays with the
      * experiment that harmonic_open was given, so experiment_free must not get it. */
     struct experiment x;
-    double depths;  // how much its attenuation depth grows with the beam's: 0, if it is known alone
+    double depths;  // derivative of its attenuation depth by that of the beam; 0 if its depth is
+                    // given separately
     struct source *sources;  // owned: of the current frame
     size_t room;
 };
 
-/* Sets the absorption of the harmonic in the sensors of *x.  STATUS_INPUT where this is not known.
- * */
+/* Sets the absorption of the harmonic in the sensors of *x.  STATUS_INPUT: the absorption is not
+ * known. */
 enum status harmonic_sensors(const struct detector_request *d, struct experiment *x,
                              struct error *e);
 
-/* That of an experiment whose beam has one, and which must outlive it; false when memory is out.
- * harmonic_close frees it, after an error too. */
+/* Prepares *h for an experiment whose beam has a third harmonic.  The experiment must outlive *h.
+ * harmonic_close frees *h, also after an error.  Returns false if memory cannot be allocated. */
 bool harmonic_open(struct harmonic *h, const struct experiment *of);
 void harmonic_close(struct harmonic *h);
 
-/* The sources of its photons, one for each of sources[n] of the beam, until the next call; NULL
- * when memory is out. */
+/* Returns the sources of the harmonic, one for each of sources[n] of the beam.  They are valid
+ * until the next call.  Returns NULL if memory cannot be allocated. */
 const struct source *harmonic_sources(struct harmonic *h, const struct source *sources, size_t n);
 
-/* A shallow copy of *r, of the same lattices, for h->x, until the next call of harmonic_sources;
- * never given to recipe_free.  False when memory is out. */
+/* Sets *its to a shallow copy of *r for h->x, with the same lattices.  It is valid until the next
+ * call of harmonic_sources, and recipe_free must not get it.  Returns false if memory cannot be
+ * allocated. */
 bool harmonic_recipe(struct harmonic *h, const struct recipe *r, struct recipe *its);
 
 #endif

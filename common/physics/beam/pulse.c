@@ -37,7 +37,8 @@ struct line {
     double centre_eV, fwhm_eV;
     double share;  // of the photons
     bool spiky;    // SASE within the envelope
-    double modes;  // its energy varies as Gamma with so many; 0: it does not vary
+    double modes;  // number of modes of the Gamma distribution of the pulse energy; 0: the energy
+                   // does not vary
 };
 
 /* --- the lines of a kind ------------------------------------------------------ */

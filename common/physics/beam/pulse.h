@@ -1,10 +1,10 @@
 /*
- * What differs from pulse to pulse of a free-electron laser: fluence, wavelength, direction and
- * spectrum.  They make the sources of one frame.
+ * Properties of a pulse of a free-electron laser that differ from pulse to pulse: fluence,
+ * wavelength, direction and spectrum.  They determine the sources of one frame.
  *
- * A spectrum says how the photons of a pulse are spread over energies.  It is drawn anew for every
- * frame and merged into channels, each of which becomes a source.  braggpipe-physics(7), "Spectra
- * of pulses", has the formulas.
+ * A spectrum says how the photons of a pulse are distributed over energies.  A new spectrum is
+ * drawn for every frame and merged into channels, each of which becomes a source.
+ * braggpipe-physics(7), "Spectra of pulses", has the formulas.
  */
 #ifndef BRAGG_PHYSICS_PULSE_H
 #define BRAGG_PHYSICS_PULSE_H
@@ -37,18 +37,18 @@ struct spectrum {
     int kind;                   // enum spectrum_kind
     double bandwidth_percent;   // FWHM of the envelope, of the mean energy; top hat: its full width
     double pulse_fs;            // FWHM of the pulse
-    double pedestal;            // seeded: share of the photons that is SASE
-    double separation_percent;  // two-colour: the second above the first
-    double second;              // two-colour: share of the photons in the second
-    int64_t channels;           // at most
+    double pedestal;            // seeded: fraction of the photons that is SASE
+    double separation_percent;  // two-colour: energy of the second colour above the first
+    double second;              // two-colour: fraction of the photons in the second colour
+    int64_t channels;           // largest number of channels
     struct listed_spectra listed;
 };
 
-/* Energies that the spectrum covers for a beam of `mean_eV`. */
+/* Sets *low_eV and *high_eV to the range of energies of the spectrum for a beam of `mean_eV`. */
 void spectrum_range(const struct spectrum *s, double mean_eV, double *low_eV, double *high_eV);
 
-/* Whether shots can be drawn: STATUS_USAGE for too many spikes, or for energies that are not
- * positive; STATUS_INPUT for measured spectra far from the beam's energy. */
+/* Checks that shots can be drawn.  STATUS_USAGE: too many spikes, or energies that are not
+ * positive.  STATUS_INPUT: measured spectra that are far from the energy of the beam. */
 enum status spectrum_check(const struct spectrum *s, double mean_eV, struct error *e);
 
 struct spectrum_channel {
@@ -56,35 +56,36 @@ struct spectrum_channel {
     double photons;    // relative to those of a mean pulse
 };
 
-/* The shot of frame `id`, a pure function of the arguments, in channels[*n] of rising energy,
- * s->channels at most, none of which is dark; channels[] has room for so many.  Together they
- * have 1 photon on average over frames. */
+/* Draws the shot of frame `id`, a pure function of the arguments.  Sets channels[*n] with rising
+ * energy; every channel has photons.  *n is at most s->channels, and channels[] must have room for
+ * s->channels items.  The sum of all channels is 1 photon in the mean over frames. */
 enum status spectrum_shot(const struct spectrum *s, double mean_eV, uint64_t seed, uint64_t id,
                           struct spectrum_channel *channels, size_t *n, struct error *e);
 
-/* Sources of a frame, at most. */
+/* Largest number of sources of a frame. */
 enum { PULSE_SOURCES_MAX = 100000 };
 
-/* Options; 0 leaves every frame as the beam is. */
+/* Options.  With 0 everywhere, every frame has the beam of the experiment. */
 struct pulse {
     double fluence_jitter;        // rms; log-normal, the mean is the beam's
     double wavelength_jitter;     // rms; normal, one factor for all sources
     double direction_jitter_rad;  // rms about each axis across the beam; normal
     double fluence,
-        wavelength;  // factors of a run on the values of the beam; 0: the value of the beam
+        wavelength;  // factors on the values of the beam for the whole run; 0: the value of the
+                     // beam
     struct spectrum spectrum;
 };
 
-/* Whether any option makes frames differ from the beam of the experiment. */
+/* Returns true if any option makes frames differ from the beam of the experiment. */
 bool pulse_varies(const struct pulse *p);
 
-/* Whether a beam can have the spectrum: STATUS_USAGE when its sources differ in wavelength or
- * are too many, and as spectrum_check. */
+/* Checks that a beam can have the spectrum.  STATUS_USAGE: the sources of the beam differ in
+ * wavelength, or there are too many.  Also fails as spectrum_check does. */
 enum status pulse_check(const struct pulse *p, const struct beam *beam, struct error *e);
 
-/* Gives *r sources of its own, where pulses vary: those of the beam with the fluence,
- * wavelength and direction of frame r->id, a pure function of (r->seed, r->id).  With a spectrum
- * there are its channels for each of them. */
+/* Gives *r its own sources if pulses vary: the sources of the beam with the fluence, wavelength and
+ * direction of frame r->id, a pure function of (r->seed, r->id).  With a spectrum each source is
+ * replaced by its channels. */
 enum status pulse_make(const struct pulse *p, const struct beam *beam, struct recipe *r,
                        struct error *e);
 

@@ -96,7 +96,7 @@ static enum status check_cell(const double cell_A[3], const double cell_rad[3], 
             (s = check_range(angles[i], cell_rad[i], degree, "deg", 0.1, 179.9, e)))
             return s;
     const double al = cell_rad[0], be = cell_rad[1], ga = cell_rad[2];
-    /* half the sum, and what is left of it beside each angle, lie in (0, pi) */
+    /* half the sum, and half the sum less each angle, lie in (0, pi) */
     const double half = (al + be + ga) / 2.0;
     const double margin = 1e-4;
     if (half > M_PI - margin || half - al < margin || half - be < margin || half - ga < margin)

@@ -175,7 +175,7 @@ static struct ensemble_group join(const struct ensemble_channel *channels, size_
     return g;
 }
 
-/* Appends those of a level of so many parts. */
+/* Appends the groups of the level that cuts the range into `parts` parts. */
 static void add_level(struct ensemble_waves *w, size_t parts)
 {
     const double part = w->range / (double)parts, least = w->channels[0].per_A;

@@ -1,8 +1,10 @@
 /*
  * Spots of an ensemble (physics/crystal/ensemble.h) summed over a spectrum, at several points side
- * by side: loops over lanes vectorise.  With q = k g, k the wave number, a Gaussian spot of inverse
- * moments M about c is along k a Gaussian again, about g M c / g M g with the moment 1 / g M g. Who
- * includes this defines FASTMATH_UNFUSED, so that all instruction sets give the same bytes.
+ * by side, so that loops over lanes vectorise.
+ *
+ * With q = k g and the wave number k, a Gaussian spot of inverse moments M about c is again a
+ * Gaussian along k, about g M c / g M g with the moment 1 / g M g.  A file that includes this
+ * header must define FASTMATH_UNFUSED, so that all instruction sets give the same bytes.
  */
 #ifndef BRAGG_PHYSICS_ENSEMBLE_SUM_H
 #define BRAGG_PHYSICS_ENSEMBLE_SUM_H
@@ -12,19 +14,19 @@
 #include "physics/crystal/ensemble.h"
 #include "physics/fastmath.h"
 
-/* ENSEMBLE_ONE: for who takes a point at a time, a thread of a GPU. */
+/* Define ENSEMBLE_ONE in code that computes one point at a time, such as a thread of a GPU. */
 #ifdef ENSEMBLE_ONE
 enum { ENSEMBLE_LANES = 1 };
 #else
 enum { ENSEMBLE_LANES = 8 };
 #endif
 
-/* What sums over wavelengths know of the points. */
+/* Data of the points for sums over wavelengths. */
 struct ensemble_lanes {
     double half[ENSEMBLE_LANES];     // minus half the inverse moment along the wave number
-    double nearest[ENSEMBLE_LANES];  // where along it the spot is brightest
-    double miss[ENSEMBLE_LANES];     // logarithm of how bright
-    double low, high;                // wave numbers with light at any of them
+    double nearest[ENSEMBLE_LANES];  // wave number at which the spot is brightest
+    double miss[ENSEMBLE_LANES];     // logarithm of the brightness there
+    double low, high;                // range of wave numbers with light at any of the points
 };
 
 /* Halves, then quarters, as vectors do it. */
@@ -42,7 +44,7 @@ HD double ensemble_least(const double v[ENSEMBLE_LANES])
 #endif
 }
 
-/* The first channel that is not below per_A. */
+/* Returns the number of the first channel that is not below per_A. */
 HD size_t ensemble_first(const struct ensemble_channel *channels, size_t count, double per_A)
 {
     size_t low = 0;
@@ -56,7 +58,7 @@ HD size_t ensemble_first(const struct ensemble_channel *channels, size_t count, 
     return low;
 }
 
-/* Of those channels that are not dark. */
+/* Adds the channels that are not dark to sums[]. */
 HD void ensemble_add_channels(const struct ensemble_waves *w, const struct ensemble_lanes *l,
                               double sums[ENSEMBLE_LANES])
 {

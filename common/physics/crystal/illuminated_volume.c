@@ -4,8 +4,9 @@
 
 #include "base/vec.h"
 
-/* Rows h, v and beam: unit vectors in the lab along which the beam is size_m wide,
- * beam_height_m() high, and goes.  E lies along h. */
+/* Sets the rows h, v and beam of `frame` to unit vectors in the laboratory frame: h along the width
+ * size_m of the beam, v along its height beam_height_m(), and beam along its direction.  The
+ * electric field is along h. */
 static void beam_axes(const struct beam *b, double frame[9])
 {
     vec_cross(b->direction, b->polarization, frame + 3);
@@ -54,7 +55,7 @@ static void box_face(const double edges[9], int number, struct face *f)
                           around[i][1] * edges[3 * ((out + 2) % 3) + k];
 }
 
-/* Of a body: its volume, and the integrals of the products of coordinates over it; signed. */
+/* The signed volume of a body, and the integrals of the products of coordinates over the body. */
 struct body {
     double volume, square[9];
 };
@@ -87,9 +88,9 @@ static void add_tetrahedron(const double *const corner[4], struct body *to)
     }
 }
 
-/* What lies of the box below x along axis 0 and y along axis 1, with the sign of the box's hand:
- * pyramids from a point on both planes to the faces; those that the two planes cut have no height
- * over it. */
+/* Returns the part of the box below x along axis 0 and below y along axis 1, with the sign of the
+ * handedness of the box.  The part is the sum of pyramids from a point on both planes to the faces.
+ * The faces on the two planes have no height over that point. */
 static struct body wedge(const double edges[9], double x, double y)
 {
     const double top[3] = {x, y, 0.0};
@@ -105,8 +106,9 @@ static struct body wedge(const double edges[9], double x, double y)
     return sum;
 }
 
-/* The lit part of a box in the axes of `frame`, with the sign of the box's hand, and the box there;
- * false where all of it is lit. */
+/* Sets `*lit` to the illuminated part of a box in the axes of `frame`, with the sign of the
+ * handedness of the box, and box[] to the edges in these axes.  Returns false if the whole box is
+ * illuminated. */
 static bool cut_to_beam(const struct beam *b, const double frame[9], const double edges[9],
                         double box[9], struct body *lit)
 {

@@ -1,6 +1,6 @@
 /*
- * The part of a crystal that the beam illuminates: only that scatters [3.10].  Its volume says how
- * much scatters, and its second moments how wide the spots become.
+ * The part of a crystal that the beam illuminates.  Only this part scatters [3.10].  Its volume
+ * determines how much it scatters, and its second moments how wide the spots become.
  */
 #ifndef BRAGG_PHYSICS_ILLUMINATED_VOLUME_H
 #define BRAGG_PHYSICS_ILLUMINATED_VOLUME_H
@@ -11,41 +11,44 @@
 #include "model/experiment.h"
 #include "model/recipe.h"
 
-/* Share of its volume, from 0 to 1, of a box whose edges are the rows of `edges` in m and whose
- * middle is in the middle of the uniform beam; exactly 1 where all of it, or where the beam has no
- * size. */
+/* Returns the illuminated fraction of the volume of a box, from 0 to 1.  The rows of `edges` are
+ * the edges of the box in m, and its middle is in the middle of the uniform beam.  The result is
+ * exactly 1 if the whole box is illuminated, or if the beam has no size. */
 double illuminated_share(const struct beam *b, const double edges[9]);
 
-/* Second moments in m^2, row-major in the lab, of the part of that box that is illuminated, about
- * its middle; false, and nothing in moments, where the beam does not cut the box. */
+/* Sets moments[], row-major, to the second moments in m^2 in the laboratory frame of the
+ * illuminated part of that box, about the middle of the box.  Returns false, and leaves moments[],
+ * if the beam does not cut the box. */
 bool illuminated_moments(const struct beam *b, const double edges[9], double moments[9]);
 
-/* How many blocks of the crystal are illuminated when its cell lies as the rows a, b, c of `cell`,
- * of any length; 1 for a crystal that is one block, as it was made. */
+/* Returns how many blocks of the crystal are illuminated if its cell has the rows a, b, c of
+ * `cell`, of any length.  Returns 1 for a crystal that was made as one block. */
 double illuminated_blocks(const struct crystal *c, const struct beam *b, const double cell[9]);
 
 /* --- the footprint ---------------------------------------------------------------- */
 
 /*
- * The footprint of an extended crystal: rays of one direction leave it at many points and
- * meet the panel at as many, so that a spot is the illuminated part of the crystal as seen along
- * that direction.
+ * The footprint of an extended crystal.  Rays of one direction leave the crystal at many points and
+ * meet the panel at as many points.  A spot therefore looks like the illuminated part of the
+ * crystal, seen along that direction.
  *
- * The illuminated part counts by its second moments alone, as a Gaussian.  Projected, these are a
- * covariance on the panel in pixels squared.  It is applied as a chain of one-dimensional
- * convolutions along lattice directions (fast, slow), by Selling's decomposition of a
- * quadratic form: covariance = sum over k of weight_k v_k v_k^T with three integer vectors
- * and weights >= 0 (Selling 1874; Conway and Sloane, Proc. R. Soc. A 436, 55, 1992).  The
- * kernel of a direction is q^(n^2) at n steps from the pixel, with that q which gives the
- * weight as its variance.  So flux, centroid and second moments are exact for every size,
- * below a pixel too.
+ * Only the second moments of the illuminated part are used, as if it were a Gaussian.  Projected
+ * onto the panel they are a covariance in pixels squared.  It is applied as a chain of
+ * one-dimensional convolutions along lattice directions (fast, slow).  The directions come from
+ * Selling's decomposition of a quadratic form: covariance = sum over k of weight_k v_k v_k^T, with
+ * three integer vectors and weights >= 0 (Selling 1874; Conway and Sloane, Proc. R. Soc. A 436, 55,
+ * 1992).
+ *
+ * The kernel of a direction is q^(n^2) at n steps from the pixel, where q is chosen so that the
+ * variance of the kernel is the weight.  Flux, centroid and second moments are therefore exact for
+ * every size, also below a pixel.
  */
 
-/* Of the position in a pixel: nothing narrower can be seen. */
+/* Variance of a position within a pixel.  Nothing narrower can be seen. */
 #define FOOTPRINT_PIXEL_VARIANCE (1.0 / 12.0)
 /* A footprint of less than a hundredth of a pixel (rms) is left out. */
 #define FOOTPRINT_LEAST_VARIANCE 1e-4
-#define FOOTPRINT_WIDEST_PX 100.0  // rms, beyond that it is refused
+#define FOOTPRINT_WIDEST_PX 100.0  // largest rms; a wider footprint is refused
 
 /* Limits the eigenvalues of the symmetric matrix {a, b; b, c} = m[3] to [low, high]. */
 HD void footprint_limit(double m[3], double low, double high)
@@ -62,9 +65,9 @@ HD void footprint_limit(double m[3], double low, double high)
     m[2] = 0.5 * (most + least) - scale * half;
 }
 
-/* Shift on the panel in pixels, along fast by p[0..2], along slow by p[3..5], of a ray of
- * direction s[3] for each m by which it leaves the sample off the origin.  `fast` and `slow`
- * are the edges of the pixel in m. */
+/* Sets p[] so that a ray of direction s[3] which leaves the sample at x (in m from the origin) is
+ * shifted on the panel by p[0..2].x pixels along fast and p[3..5].x pixels along slow.  `fast` and
+ * `slow` are the edges of the pixel in m. */
 HD void footprint_projection(const double fast[3], const double slow[3], const double s[3],
                              double p[6])
 {
@@ -75,9 +78,10 @@ HD void footprint_projection(const double fast[3], const double slow[3], const d
     vec_scale(p + 3, 1.0 / volume, p + 3);
 }
 
-/* Covariance on[3] = {fast fast, fast slow, slow slow} in pixels squared of a lit part with
- * the row-major covariance lit[9] in m^2.  Along its narrower axis no less than a pixel has by
- * itself, or a twelfth of the other: a line so thin would fall apart into dots. */
+/* Sets on[3] = {fast fast, fast slow, slow slow} to the covariance in pixels squared of an
+ * illuminated part with the row-major covariance `lit` in m^2.  p[6] is from footprint_projection.
+ * The variance along the narrower axis is at least that of a pixel or, if this is less, a twelfth
+ * of the variance along the other axis, because a thinner line would break into dots. */
 HD void footprint_covariance(const double lit[9], const double p[6], double on[3])
 {
     double f[3], s[3];
@@ -130,7 +134,7 @@ HD int footprint_reach(double variance)
     return variance > 0.0 ? 1 + (int)(5.5 * sqrt(variance)) : 0;
 }
 
-/* Sum and second moment of q^(n^2), and its fourth moment, each over both sides. */
+/* Sets sum[] to the sum, the second and the fourth moment of q^(n^2), each over both sides. */
 HD void footprint_moments(double q, int reach, double sum[3])
 {
     double value = 1.0, ratio = q;
@@ -145,9 +149,9 @@ HD void footprint_moments(double q, int reach, double sum[3])
     }
 }
 
-/* weight[n] of the pixels n = 0 .. reach steps away on either side, rounded to float32 in a
- * way that keeps weight[0] + 2 sum of the others at 1.  By arithmetic alone, so that all
- * machines get the same bits. */
+/* Sets weight[n] of the pixels n = 0 .. reach steps away on either side.  The weights are rounded
+ * to float32 in a way that keeps weight[0] + 2 sum of the others at 1.  The function uses only
+ * arithmetic, so that all machines get the same bits. */
 HD void footprint_kernel(double variance, int reach, float *weight)
 {
     double sum[3], value = 1.0, others = 0.0;
@@ -171,13 +175,14 @@ HD void footprint_kernel(double variance, int reach, float *weight)
     weight[0] = (float)(1.0 - 2.0 * others);
 }
 
-/* Row-major covariance lit[9] in m^2 of the part of the crystals of a recipe that the beam
- * lights: boxes with the edges of struct crystal along a, b, c as the lattices lie, in the
- * mean over rotation and, by their shares, over lattices, cut exactly by the beam.
- * False, and nothing in lit, where no crystal has a size. */
+/* Sets `lit[9]`, row-major, to the covariance in m^2 of the illuminated part of the crystals of a
+ * recipe.  The crystals are boxes with the edges of struct crystal along a, b, c of the rotated
+ * lattices, cut exactly by the beam.  The result is the mean over the rotation and over lattices,
+ * by their weights.  Returns false if no lattice has a crystal with a size; `lit[9]` then has no
+ * meaning. */
 bool illuminated_covariance(const struct experiment *x, const struct recipe *r, double lit[9]);
 
-/* Whether some crystal of *x has a size. */
+/* Returns true if any crystal of *x has a size. */
 bool footprint_is_wanted(const struct experiment *x);
 
 #endif

@@ -15,18 +15,20 @@
 #include "base/rng.h"
 #include "physics/noise/ran1.h"
 
-/* `count` rotations (count x 9) from one stream of *random, `seed` as ran1 keeps
- * it (negative); the first draws too, then becomes the identity. */
+/* Sets domains[] to `count` rotations (count x 9) from one stream of *random, with `seed` as ran1
+ * keeps it (negative).  The first rotation is drawn like the others, and is then replaced by the
+ * identity. */
 void mosaic_domains(struct ran1 *random, int64_t seed, double spread_rad, size_t count,
                     double *domains);
 
-/* Rotations about lab x, y, z in rad that, applied in that order, make `rotation`. */
+/* Sets misset_rad[] to the rotations about x, y, z of the laboratory frame in rad that, applied in
+ * this order, make `rotation`. */
 void rotation_to_misset(const double rotation[9], double misset_rad[3]);
 
-/* The matrix of those three rotations. */
+/* Sets rotation[] to the matrix of those three rotations. */
 void misset_to_rotation(const double misset_rad[3], double rotation[9]);
 
-/* nanoBragg's random misset: a rotation by at most 90 rad, as three angles. */
+/* Draws the random misset of nanoBragg: a rotation by at most 90 rad, as three angles. */
 void misset_random(struct ran1 *random, int64_t seed, double misset_rad[3]);
 
 /* --- uniform rotations ------------------------------------------------------------ */

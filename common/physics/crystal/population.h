@@ -1,7 +1,7 @@
 /*
- * What the beam meets, frame by frame: how many lattices, of which crystals, how much of each, and
- * in which states if a laser excites their molecules.  Everything is a pure function of (seed,
- * frame, lattice), so no frame depends on another one.
+ * The crystals that the beam meets in each frame: how many lattices, of which crystals and with
+ * which weights, and in which states if a laser excites their molecules.  Everything is a pure
+ * function of (seed, frame, lattice), so that no frame depends on another frame.
  */
 #ifndef BRAGG_PHYSICS_POPULATION_H
 #define BRAGG_PHYSICS_POPULATION_H
@@ -14,20 +14,22 @@
 #include "base/error.h"
 #include "model/pulse_ids.h"
 
-/* Of a frame: their matrices fit the metadata of a message. */
+/* Largest numbers of lattices of a frame and of crystals in a mixture.  The matrices of
+ * LATTICES_MAX lattices fit into the metadata of a message. */
 enum { LATTICES_MAX = 200, MIXTURE_MAX = 64 };
 
 struct population {
     /* options */
-    int64_t asked;            // lattices of a frame; 0: by the crystals
-    double mean_lattices;     // in their place; NaN: not given
-    double hit_rate;          // NaN: not given, all frames
+    int64_t asked;            // lattices of a frame; 0: one for each crystal
+    double mean_lattices;     // mean of a random number of lattices, instead of `asked`; NaN: not
+                              // given
+    double hit_rate;          // fraction of frames with lattices; NaN: not given, all frames
     double share_spread;      // rms
-    double share_beam;        // in a Gaussian beam: the least share; 0: beams are flat
-    double cell_spread[3];    // rms of a, b, c, of themselves
-    double cell_correlation;  // of their changes
+    double share_beam;        // in a Gaussian beam: the smallest weight; 0: the beam is flat
+    double cell_spread[3];    // relative rms of a, b, c
+    double cell_correlation;  // correlation of the changes of a, b, c
     const char *mixture, *shares;
-    /* from them */
+    /* derived from the options */
     int64_t lattices;
     double share[LATTICES_MAX];
     double up_to[MIXTURE_MAX];  // sums of the mixture: 1 at its last crystal
@@ -38,24 +40,25 @@ struct population {
 /* Reads the lists and refuses contradictions (STATUS_USAGE). */
 enum status population_open(struct population *p, struct error *e);
 
-/* Takes in how many crystals there are and, where nothing was said, makes a frame of one
- * lattice of each.  STATUS_USAGE when the mixture names another number, or is missing
- * where a frame cannot hold them all, or when lattices of one crystal would lie on
- * each other, because all are `turned_alike`. */
+/* Sets the number of crystals.  Without options, a frame gets one lattice of each crystal.
+ * STATUS_USAGE: the mixture has another number of crystals; the mixture is missing and a frame
+ * cannot hold them all; or lattices of one crystal would be identical, because all are
+ * `turned_alike`. */
 enum status population_begin(struct population *p, size_t ncrystals, bool turned_alike,
                              struct error *e);
 
-/* Lattices of a frame, 0 for a blank; at most LATTICES_MAX. */
+/* Returns the number of lattices of a frame, at most LATTICES_MAX; 0 for a blank frame. */
 size_t population_count(const struct population *p, uint64_t seed, uint64_t frame);
 
-/* The crystal of a lattice and its share. */
+/* Return the crystal of a lattice, and the weight of the lattice. */
 uint32_t population_crystal(const struct population *p, uint64_t seed, uint64_t frame,
                             uint32_t lattice);
 double population_share(const struct population *p, uint64_t seed, uint64_t frame,
                         uint32_t lattice);
 
-/* By how much of themselves the edges of a lattice are longer than cell_A[3] of its crystal, which
- * keeps its angles; edges of one length change alike.  False: all cells are the same. */
+/* Sets strain[] to the relative changes of the edges of a lattice from cell_A[3] of its crystal.
+ * The angles do not change, and edges of one length change alike.  Returns false if all cells are
+ * equal. */
 bool population_strain(const struct population *p, const double cell_A[3], uint64_t seed,
                        uint64_t frame, uint32_t lattice, double strain[3]);
 
@@ -63,42 +66,45 @@ bool population_strain(const struct population *p, const double cell_A[3], uint6
 
 /*
  * Pump and probe: a laser excites the molecules of some frames.  The pattern of light and dark
- * frames is in model/pulse_ids.h; here is what light does: a share of every crystal is in another
- * state, which scatters incoherently beside the rest, in the same orientation.
+ * frames is in model/pulse_ids.h.  This part has the effect of the light: a fraction of every
+ * crystal is in another state.  It has the same orientation, and its scattering adds incoherently
+ * to that of the rest.
  */
 
 struct pump {
     /* options */
     const char *pattern;  // "LIGHT:DARK", frames of each in turn; NULL: there is no laser
-    double share;         // of the molecules that light excites, mean over light frames; NaN: none
-    double spread;        // rms of the share, absolute; it stays within 0..1
-    /* from them */
+    double share;         // fraction of the molecules that light excites, mean over light frames;
+                          // NaN: none
+    double spread;        // absolute rms of that fraction, which stays within 0..1
+    /* derived from the options */
     uint64_t light, dark;
 };
 
-/* Whether light changes anything. */
+/* Returns true if light changes anything. */
 static inline bool pump_excites(const struct pump *p)
 {
     return !isnan(p->share);
 }
 
-/* A state of a lattice, and its share of it. */
+/* A state of a lattice, and the fraction of the lattice in this state. */
 struct pump_state {
     uint32_t crystal;
     double share;
 };
 
-/* Reads the pattern: STATUS_USAGE for anything but two whole numbers up to 1e6, not both 0. */
+/* Reads the pattern.  STATUS_USAGE: the pattern is not two whole numbers up to 1e6, not both 0. */
 enum status pump_open(struct pump *p, struct error *e);
 
-/* STATUS_USAGE where the states are not those of two crystals, the dark and the light one, or where
- * as many as `lattices`, or `mean` of a Poisson number, would be too many in two states. */
+/* Checks the states.  STATUS_USAGE: the number of crystals is not two (dark and light), or
+ * `lattices`, or a Poisson number with the mean `mean`, would be too many lattices in two
+ * states. */
 enum status pump_check(const struct pump *p, size_t ncrystals, int64_t lattices, double mean,
                        struct error *e);
 
-/* The states of a lattice in frame `id`, of numbers *ids: the dark one in a dark frame, else both
- * but those without a share; returns how many.  Without a share of its own the pump changes
- * nothing: the lattice is of `crystal` alone. */
+/* Sets states[] to the states of a lattice in frame `id`, which is numbered with *ids, and returns
+ * their number.  In a dark frame this is the dark state.  In a light frame these are both states,
+ * without those whose fraction is 0.  Without a pump the lattice is of `crystal` alone. */
 size_t pump_states(const struct pump *p, const struct pulse_ids *ids, uint64_t seed, uint64_t id,
                    uint32_t crystal, struct pump_state states[2]);
 

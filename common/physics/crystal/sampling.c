@@ -87,7 +87,7 @@ static double depth_m(const struct panel *p, double slant)
     return p->thickness_m > 0.0 ? fmin(p->thickness_m, stopped_m) : 0.0;
 }
 
-/* Of the panel that needs most of them. */
+/* Sets the numbers of layers for the panel that needs most layers. */
 static void check_layers(const struct experiment *x, struct sampling_report *r)
 {
     for (size_t i = 0; i < x->npanels && x->physics == PHYSICS_PHYSICAL; i++) {

@@ -1,14 +1,21 @@
 /*
- * Is the sampling fine enough?  A crystal of N cells of length a along an axis gives spots
- * 1/N wide in the index along it: lambda/(N a) in rad on the detector, d/(N a) in the rotation
- * of a reflection of spacing d.  What is sampled by discrete points (phi steps, mosaic domains,
- * subpixels) needs a point per so much of a width, by the shape of the spot, or single points
- * stand out instead of a smooth profile: SQUARE 0.7 (no ripple along the axes and a face
- * diagonal), ROUND 0.9 (none), TOPHAT 0.35 (5 %), GAUSS by the ripple that is allowed: points D
- * apart give a sum that is wrong by 2 exp(-2 pi^2 w^2 / D^2) at worst, the spot being Gaussian of
- * rms w = 0.397/N; 0.77 for 1 %.  Layers of a sensor are each sampled by all subpixels: slanted
- * rays smear a spot over as many places as there are layers, which must not be farther apart than a
- * pixel, or so much of the spot.
+ * Checks whether the sampling is fine enough.
+ *
+ * A crystal of N cells of length a along an axis gives spots that are 1/N wide in the index along
+ * it.  This is lambda/(N a) in rad on the detector, and d/(N a) in the rotation of a reflection of
+ * spacing d.  Phi steps, mosaic domains and subpixels are discrete points.  If they are too far
+ * apart, single points appear instead of a smooth profile.  The largest distance of points,
+ * relative to the width of a spot, depends on the shape of the spot:
+ *
+ *   SQUARE  0.7, no ripple along the axes and a face diagonal
+ *   ROUND   0.9, no ripple
+ *   TOPHAT  0.35, ripple of 5 %
+ *   GAUSS   from the ripple that is allowed; 0.77 for 1 %.  Points D apart give a sum with an error
+ *           of at most 2 exp(-2 pi^2 w^2 / D^2) for a Gaussian spot of rms w = 0.397/N
+ *
+ * Each layer of a sensor is sampled by all subpixels.  Slanted rays smear a spot over as many
+ * places as there are layers.  These places must not be farther apart than a pixel, or than that
+ * fraction of the spot.
  */
 #ifndef BRAGG_PHYSICS_SAMPLING_H
 #define BRAGG_PHYSICS_SAMPLING_H

@@ -93,9 +93,9 @@ HD double shape_round(const double hkl[3], const double N[3], double fudge, int 
     return N[0] * N[1] * N[2] * 0.723601254558268 * (faithful ? sinc3_faithful(x) : sinc3(x));
 }
 
-/* Squared distance from the nearest lattice point in 1/A^2, times (Na Nb Nc)^2: what
- * nanoBragg takes for GAUSS and TOPHAT in place of shape_offset_sqr.  Rows of
- * `reciprocal_A`: a*, b*, c*. */
+/* Returns the squared distance from the nearest lattice point in 1/A^2, times (Na Nb Nc)^2.
+ * nanoBragg uses it for GAUSS and TOPHAT instead of shape_offset_sqr.  The rows of `reciprocal_A`
+ * are a*, b*, c*. */
 HD double shape_distance_sqr(const double hkl[3], const double N[3], const double reciprocal_A[9])
 {
     const double dh = hkl[0] - index_nearest(hkl[0]);

@@ -20,7 +20,7 @@
  * fixed-point form, N 2^-17, has to stay small against the half turn. */
 enum { WIDE_CELLS = 1000 };
 
-/* TOPHAT is lit where its form is below. */
+/* TOPHAT is not 0 where its form is below this limit. */
 #define TOPHAT_LIMIT 1.0
 
 /* Added to fractions so that they are never 0: 0/0 becomes N. */

@@ -108,7 +108,8 @@ HD void shape_slopes_gauss(const double d[3], const double N[3], double fudge,
     out->by_fudge = -2.0 / 0.63 * offset_sqr * out->value;
 }
 
-/* Of the squared lattice factor of crystal *c, which is not TOPHAT, at indices hkl. */
+/* Sets *out to the squared lattice factor of crystal *c, which is not TOPHAT, and its derivatives
+ * at indices hkl. */
 HD void shape_slopes(const struct crystal *c, const double hkl[3], struct shape_slopes *out)
 {
     double d[3];

@@ -269,7 +269,7 @@ static enum status find_centre(const struct detector_request *d, bool faithful,
 
 /* --- the panel -------------------------------------------------------------------- */
 
-/* Tilts about the lab axes, then the two-theta arm. */
+/* Rotates about the axes of the laboratory frame, then about the two-theta axis. */
 static void turn(const struct detector_request *d, const struct frame_axes *axes, double v[3])
 {
     vec_rotate(v, d->rotation_rad);

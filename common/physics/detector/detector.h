@@ -7,7 +7,7 @@
 #include "model/experiment.h"
 #include "physics/request.h"
 
-/* What a convention fixes [1.3]; all unit vectors in its lab frame. */
+/* The axes that a convention fixes [1.3]: unit vectors in its laboratory frame. */
 struct frame_axes {
     double beam[3];  // propagation
     double fast[3], slow[3], normal[3];
@@ -17,24 +17,25 @@ struct frame_axes {
     enum pivot pivot;
 };
 
-/* The row of table 1.3 for a convention (CUSTOM: where nothing else is given). */
+/* Returns the row of table 1.3 for a convention.  For CUSTOM it has the axes to use if nothing else
+ * is given. */
 const struct frame_axes *convention_axes(enum convention convention);
 
-/* The axes to work with: the row, with the vectors given for CUSTOM in their
- * place, unitized.  STATUS_INPUT for vectors that give no direction. */
+/* Sets *axes to the row of the convention, in which vectors given for CUSTOM replace its own, and
+ * normalises all vectors.  STATUS_INPUT: vectors that give no direction. */
 enum status detector_axes(const struct request *r, struct frame_axes *axes, struct error *e);
 
-/* Builds the one panel of *r from unitized axes.  *p is cleared first.  The mask is
- * taken over from the request's pointer, not copied. */
+/* Builds the one panel of *r from unit axes.  *p is cleared first.  The mask of the request is
+ * moved, not copied. */
 enum status detector_panel(const struct request *r, const struct frame_axes *axes, struct panel *p,
                            struct error *e);
 
-/* Sets distances and centres of *p that follow from its origin, axes and normal.  `ratio`:
- * by which the shortest distance is divided to get that along the beam. */
+/* Sets the distances and centres of *p that follow from its origin, axes and normal.  The distance
+ * along the beam is the shortest distance divided by `ratio`. */
 void detector_derive(struct panel *p, const double beam[3], double ratio);
 
-/* That ratio, the cosine between beam and normal; 1 for a panel along the beam, which has
- * no distance. */
+/* Returns that ratio, the cosine of the angle between beam and normal; 1 for a panel parallel to
+ * the beam, which has no distance along the beam. */
 double detector_ratio(const struct panel *p, const double beam[3]);
 
 #endif

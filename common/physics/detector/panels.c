@@ -30,7 +30,7 @@ void panels_frame(const struct experiment *x, double frame[9])
 
 /* --- places -------------------------------------------------------------------- */
 
-/* v, given in the frame of the beam, in the lab. */
+/* Converts v from the coordinate system of the beam to the laboratory frame. */
 static void to_lab(const double frame[9], const double v[3], double out[3])
 {
     for (int i = 0; i < 3; i++)

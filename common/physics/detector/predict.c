@@ -148,7 +148,7 @@ static bool is_same(const struct reflection *x, const struct reflection *y)
            x->hkl[2] == y->hkl[2];
 }
 
-/* Of equal ones the nearest is left. */
+/* Removes duplicates: of equal reflections only the one nearest to a sphere stays. */
 static void settle(struct reflections *list)
 {
     size_t kept = 0;

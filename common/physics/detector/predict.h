@@ -1,4 +1,4 @@
-/* Predicted reflections: which lattice points the beam lights in a frame, and where they go. */
+/* Predicted reflections: the lattice points that scatter in a frame, and their directions. */
 #ifndef BRAGG_PHYSICS_PREDICT_H
 #define BRAGG_PHYSICS_PREDICT_H
 
@@ -11,9 +11,9 @@
 #include "physics/crystal/hkl.h"
 
 struct reflection {
-    size_t lattice;  // index into the recipe's
+    size_t lattice;  // index in the recipe
     int hkl[3];
-    double off;           // from the Ewald sphere, in halves of a spot's width; at most 1
+    double off;           // distance from the Ewald sphere, in half widths of a spot; at most 1
     double direction[3];  // unit vector of the diffracted beam
 };
 
@@ -23,11 +23,12 @@ struct reflections {
     struct reflection *all;  // owned
 };
 
-/* All reflections of the recipe up to resolution `dmin_m` whose lattice point is within half a
- * spot's width of the Ewald sphere of some source at some step of the rotation; each of a lattice
- * once, where it is nearest to a sphere.  The width is that of a lattice of so many cells, and the
- * spread of the mosaic domains.  Sorted by lattice, h, k, l.  *list is overwritten and freed by
- * predict_free, also after STATUS_FAILED for lack of memory. */
+/* Lists the reflections of the recipe up to resolution `dmin_m` whose lattice point is within half
+ * the width of a spot from the Ewald sphere of any source at any step of the rotation.  Each
+ * reflection of a lattice is listed once, where it is nearest to a sphere.  The width comes from
+ * the number of cells of the crystal and from the spread of the mosaic domains.  The list is sorted
+ * by lattice, h, k, l.  Overwrites *list; predict_free frees it, also after an error.
+ * STATUS_FAILED: memory cannot be allocated. */
 enum status predict(const struct experiment *x, const struct recipe *r, double dmin_m,
                     struct reflections *list, struct error *e);
 
@@ -35,7 +36,8 @@ void predict_free(struct reflections *list);
 
 /* --- the facts of a reflection other than its photons: its lattice point, and its F --- */
 
-/* Lattice point hkl in 1/m; rows of `cell`: a, b, c in m, of some volume. */
+/* Sets q[] to the lattice point hkl in 1/m.  The rows of `cell` are a, b, c in m, with a volume
+ * that is not 0. */
 HD void reflection_point(const double cell[9], const int32_t hkl[3], double q[3])
 {
     const double volume = mat_determinant(cell);
@@ -49,8 +51,8 @@ HD void reflection_point(const double cell[9], const int32_t hkl[3], double q[3]
     }
 }
 
-/* How far inside the Ewald sphere that point lies, in 1/A: negative outside.  `incident`: unit
- * vector of propagation. */
+/* Returns how far inside the Ewald sphere that point is, in 1/A; negative outside.  `incident`:
+ * unit vector of propagation. */
 HD double reflection_inside_1_A(const double cell[9], const int32_t hkl[3],
                                 const double incident[3], double wavelength_m)
 {
@@ -61,7 +63,8 @@ HD double reflection_inside_1_A(const double cell[9], const int32_t hkl[3],
     return (1.0 / wavelength_m - vec_length(exit)) * 1e-10;
 }
 
-/* F squared of whole indices, electrons^2: as the engines take it without interpolation. */
+/* Returns F squared for whole indices in electrons^2, as the engines use it without
+ * interpolation. */
 HD double reflection_F2(const struct hkl_table *t, const int32_t hkl[3])
 {
     const double at[3] = {hkl[0], hkl[1], hkl[2]};

@@ -7,7 +7,7 @@
 
 /* --- where modules stand --------------------------------------------------------- */
 
-/* v, turned by so many quarters from x to y. */
+/* Sets out[] to v, rotated by `quarters` quarter turns from x to y. */
 static void quarter_turns(size_t quarters, const double v[2], double out[2])
 {
     static const int cosine[4] = {1, 0, -1, 0}, sine[4] = {0, 1, 0, -1};

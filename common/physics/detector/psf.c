@@ -22,8 +22,8 @@ static double quadrant(const struct psf *psf, double g, double x, double y)
     return atan(x * y / (g * sqrt(g * g + x * x + y * y))) / 2.0 / M_PI;
 }
 
-/* Of a cloud of rms `sigma`, integrated twice: from where its middle is, and to where it reaches.
- * Only second differences count. */
+/* Returns the double integral of a Gaussian cloud of rms `sigma`: over the position of its middle,
+ * and over the positions that it reaches.  Only second differences of the result are used. */
 static double cloud(double x, double sigma)
 {
     return 0.5 * x * erf(x / (sigma * sqrt(2.0))) +

@@ -1,11 +1,10 @@
 /*
- * Point spread: the light of every pixel spread over its neighbours, by a
- * Gaussian or by the profile of fiber-coupled CCD cameras,
- * g / (2 pi (g^2 + r^2)^(3/2)), each integrated exactly over square pixels
- * (J. M. Holton et al., J. Synchrotron Rad. 19 (2012) 995).
+ * Point spread: the light of every pixel is spread over its neighbours, with a Gaussian or with the
+ * profile of fiber-coupled CCD cameras, g / (2 pi (g^2 + r^2)^(3/2)).  Each profile is integrated
+ * exactly over square pixels (J. M. Holton et al., J. Synchrotron Rad. 19 (2012) 995).
  *
- * Every pixel is spread up to a radius beyond which a tenth of its own counting
- * noise would fall; what lies outside is given back evenly over the image.
+ * Every pixel is spread up to a radius beyond which less than a tenth of its own counting noise
+ * would fall.  The light outside this radius is given back evenly over the image.
  */
 #ifndef BRAGG_PHYSICS_PSF_H
 #define BRAGG_PHYSICS_PSF_H
@@ -28,19 +27,19 @@ struct psf {
     bool loose_bounds;
 };
 
-/* Share of the light of a pixel that falls into the pixel (dx, dy) away from it. */
+/* Returns the fraction of the light of a pixel that falls into the pixel (dx, dy) away from it. */
 double psf_share(const struct psf *psf, double dx, double dy);
 
-/* Radius in pixels for a pixel of `photons`: that of the struct, or automatic,
- * at least 1. */
+/* Returns the radius in pixels for a pixel of `photons`: radius_px or, if this is 0, an automatic
+ * radius of at least 1. */
 int64_t psf_radius(const struct psf *psf, double photons);
 
-/* Share of the light that falls beyond `radius_px`. */
+/* Returns the fraction of the light that falls beyond `radius_px`. */
 double psf_beyond(const struct psf *psf, double radius_px);
 
-/* Spreads `image`, ny rows of nx pixels, in place.  Pixels that are
- * not positive give no light; an image without light stays as it is.  Serial, so
- * always the same bytes.  Errors: STATUS_FAILED when memory is out. */
+/* Spreads `image`, ny rows of nx pixels, in place.  Pixels that are not positive give no light, and
+ * an image without light does not change.  The function is serial, so that the bytes are always the
+ * same.  STATUS_FAILED: memory cannot be allocated. */
 enum status psf_apply(const struct psf *psf, float *image, int64_t nx, int64_t ny, struct error *e);
 
 #endif

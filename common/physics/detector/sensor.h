@@ -14,14 +14,15 @@
  * table does not have: below 1 keV and above 200 keV. */
 enum status silicon_absorption(double energy_eV, double *absorption_1_m, struct error *e);
 
-/* The same of the sensor of a panel for photons of three times the beam's energy: of silicon by the
- * table, of others a 27th of what it is at `energy_eV`, as between absorption edges.  STATUS_INPUT
- * beyond the table, across an edge, and for a material whose edges are not known. */
+/* Sets *absorption_1_m for the sensor of a panel and photons of three times the energy of the beam.
+ * Silicon is in the table.  For other materials the result is a 27th of the value at `energy_eV`,
+ * as between absorption edges.  STATUS_INPUT: an energy outside the table or beyond an absorption
+ * edge, or a material whose edges are not known. */
 enum status sensor_harmonic(const struct panel *p, double energy_eV, double *absorption_1_m,
                             struct error *e);
 
-/* Derivative of the attenuation depth of these photons by that of the photons of the beam: 27, or 0
- * where the one does not follow from the other. */
+/* Returns the derivative of the attenuation depth of these photons by that of the photons of the
+ * beam: 27, or 0 if the one does not follow from the other. */
 double sensor_harmonic_depths(const struct panel *p);
 
 /* Where all wavelengths of a frame are so near to that of the beam, relative to it, a sensor
@@ -48,7 +49,7 @@ const struct panel *sensor_of(const struct experiment *x);
 enum status sensor_ratios(const struct experiment *x, const struct source *sources, size_t n,
                           double *ratios, bool *differ, struct error *e);
 
-/* Makes the sensor of *p absorb so much, in physical mode. */
+/* Sets the absorption of the sensor of *p, in physical mode. */
 void sensor_absorb(struct panel *p, double absorption_1_m);
 
 /* The charge of a photon where it is collected: rms width in m, along each axis, of a cloud that
@@ -66,9 +67,10 @@ double sensor_slant(const struct panel *p);
 enum status sensor_setup(const struct detector_request *d, bool faithful, struct panel *p,
                          struct error *e);
 
-/* In physical mode and where the request says no number of layers: all panels of *x get so many
- * that the most slanted ray to a corner moves by a pixel at most from one layer to the next, and
- * SENSOR_LAYERS_MAX at most.  Panels must stand where they will, not yet cut. */
+/* Sets the number of layers of all panels of *x, in physical mode and if the request has no number
+ * of layers.  The most slanted ray to a corner then moves by at most one pixel from one layer to
+ * the next; there are at most SENSOR_LAYERS_MAX layers.  Call it when panels are at their places,
+ * but not yet cut. */
 void sensor_divide(const struct detector_request *d, struct experiment *x);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * The shadow of a beam stop, or of anything else: what share of the light on its way from the
- * sample passes it.  The stop is a thin plate across the beam, at some distance behind the sample;
- * a disc or rectangle may have an arm that holds it and reaches beyond the detector.  Light in air
- * behind the stop, and what its edges scatter, are left out.
+ * The shadow of a beam stop, or of anything else: the fraction of the light from the sample that
+ * passes it.  The stop is a thin plate across the beam, at some distance behind the sample.  A disc
+ * or rectangle may have an arm that holds it and reaches beyond the detector.  Light scattered by
+ * air behind the stop, or by the edges of the stop, is not included.
  */
 #ifndef BRAGG_PHYSICS_SHADOW_H
 #define BRAGG_PHYSICS_SHADOW_H
@@ -28,8 +28,9 @@ struct stop {
     double transmission;     // 0 to 1
 };
 
-/* Multiplies passes[], of all pixels of the frame, by the share of the light that passes: 1 beside
- * the shadow, the mean of SHADOW_EDGE x SHADOW_EDGE points of a pixel on its edge. */
+/* Multiplies passes[], which has an item for each pixel of the frame, by the fraction of the light
+ * that passes the stop.  The fraction is 1 outside the shadow.  For a pixel on the edge of the
+ * shadow it is the mean of SHADOW_EDGE x SHADOW_EDGE points. */
 enum { SHADOW_EDGE = 8 };
 void shadow_cast(const struct stop *stop, const struct experiment *x, float *passes);
 

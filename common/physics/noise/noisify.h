@@ -22,9 +22,9 @@
 struct noisify {
     int64_t nx, ny;
     double fluence_ph_m2;
-    double scale;        // factor on the input beside r_e^2 * fluence
+    double scale;        // factor on the input, in addition to r_e^2 * fluence
     double gain, adc;    // ADU per photon; ADU for no photon
-    double flicker;      // relative error of the beam, for every pixel anew
+    double flicker;      // relative error of the beam, drawn for every pixel
     double calibration;  // relative error of a pixel's sensitivity
     double readout;      // noise of the electronics, ADU
     struct psf psf;

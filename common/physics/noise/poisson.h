@@ -39,7 +39,8 @@ HD double poisson_floor(double x)
     return n > x ? n - 1.0 : n;
 }
 
-/* What Stirling's formula lacks of ln k! for k >= 10: the next term is below 1e-12. */
+/* Returns ln k! less Stirling's formula, for k >= 10.  The next term of the series is below
+ * 1e-12. */
 HD double poisson_stirling(double k)
 {
     const double r = 1.0 / k, r2 = r * r;
@@ -162,8 +163,8 @@ enum {
 };
 
 struct poisson_table {
-    /* Of a place: its own count << 10, the other one << 18, and the first digits of the chance of
-     * its own, 0 to POISSON_DIGITS. */
+    /* For each place: its own count << 10, the other count << 18, and the first digits of the
+     * chance of its own count, 0 to POISSON_DIGITS. */
     uint32_t entry[1 + POISSON_WHOLES][POISSON_PLACES];  // the first one's counts are 0
     double chance[1 + POISSON_WHOLES][POISSON_PLACES];   // all digits
 };

@@ -25,9 +25,9 @@ struct ran1 {
     float mean, g, sq, alxm;  // of the last Poisson mean
 };
 
-/* Uniform in (0, 1).  `*seed` is updated in place.  A seed that is not positive
- * fills the table anew from its negative (0 counts as 1); so does any seed on
- * first use, when a positive one collapses to 1.  Callers negate a user's seed. */
+/* Returns a uniform number in (0, 1) and updates *seed.  If the seed is not positive, the table is
+ * filled again from its negative (0 counts as 1).  On first use any seed fills the table, and a
+ * positive seed acts like 1.  Callers negate the seed of a user. */
 float ran1_uniform(struct ran1 *r, long *seed);
 
 /* Normal with mean 0 and variance 1, in pairs by the polar method. */
