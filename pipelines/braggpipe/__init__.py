@@ -118,7 +118,9 @@ def simulate(**options: _Any) -> Frames:
         for frame in braggpipe.simulate(detector="pilatus-300k", frames=3, random=True, water=0.1):
             ...
 
-    The pipeline is bragg-geometry | bragg-orient | bragg-intensity | bragg-background | bragg-noise.
+    The pipeline is
+
+        bragg-geometry | bragg-orient | bragg-intensity | bragg-background | bragg-noise
 
     Keywords are the options of these programs, with _ instead of -.  Values have the units of the
     options, see --help of each program: frames=100, random=True, detector="eiger-4m",

@@ -33,7 +33,7 @@ class Panel:
     shape: tuple[int, int]  #: number of pixels along slow and fast
     first_pixel: int  #: index of the first pixel of this panel in Frame.pixels
     pixel_m: float  #: edge of a pixel, m
-    origin_m: Array  #: (3,) outer corner of the first pixel, m; the crystal is at the origin
+    origin_m: Array  #: (3,) corner of the first pixel, where slow = fast = 0, m; the crystal is at 0
     fast: Array  #: (3,) unit vector along a row
     slow: Array  #: (3,) unit vector from row to row
 
@@ -97,13 +97,13 @@ class Experiment:
     wavelength_A: float  #: wavelength, A
     fluence_ph_m2: float  #: photons per square metre and frame
     beam: Array  #: (3,) unit vector along which the beam propagates
-    spindle: Array  #: (3,) unit vector of the rotation axis, right-handed; NaN: an NXmx file of stills
+    spindle: Array  #: (3,) unit vector of the rotation axis, right-handed; NaN: stills of NXmx
     lineage: str  #: identifier of how the frames were made; equal if stages and options are equal
     history: str  #: one line per stage: its name and its options
     keys: Keys  #: all keys of the experiment message, see bragg-wire(5); empty for an NXmx file
 
     def __getstate__(self) -> dict[str, Any]:
-        """Returns only the fields.  The cached properties may be large and follow from the fields."""
+        """Returns only the fields.  Cached properties may be large and follow from the fields."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     @cached_property
@@ -126,7 +126,7 @@ class Experiment:
 
     @cached_property
     def places(self) -> tuple[tuple[int, int], Array]:
-        """Layout of Frame.assembled: its shape, and for each pixel of a frame its flat index there."""
+        """Layout of Frame.assembled: its shape, and the flat index of each pixel of a frame in it."""
         first = self.panels[0]
         spots = []
         for panel in self.panels:
@@ -162,9 +162,9 @@ class Frame:
         self.experiment = experiment
         self.pixels = pixels  #: (count,) all pixels, panel after panel: float32, uint16, uint32 or int32
         self.unit = "ADU" if is_adu else "photons"  #: unit of the pixels
-        #: (rows,) structured array, one row per reflection, sorted by lattice, h, k, l.  Its columns
-        #: are described in bragg-wire(5): lattice, h, k, l, panel, fast, slow (centroid in px; pixel
-        #: i covers i to i + 1), photons, peak, pixels, phi (deg), s (1/A), F2, background.
+        #: (rows,) structured array, one row per reflection, sorted by lattice, h, k, l.  Columns, as
+        #: described in bragg-wire(5): lattice, h, k, l, panel, fast, slow (centroid in px; pixel i
+        #: covers i to i + 1), photons, peak, pixels, phi (deg), s (1/A), F2, background.
         #: None: bragg-intensity ran without --reflections
         self.reflections = reflections
         #: (pixels, values): derivatives by the structure factors |F| of .reflections.  The rows
@@ -219,7 +219,7 @@ class Frame:
 
     @property
     def gain(self) -> Array:
-        """The gain image of raw 32-bit words, which encodes the gain level: uint16, shape of .image.
+        """The gain image of raw 32-bit words, which encodes the gain level: uint16, like .analog.
 
         Raises ValueError if the pixels are not raw 32-bit words.
         """
