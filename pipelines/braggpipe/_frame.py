@@ -126,7 +126,7 @@ class Experiment:
 
     @cached_property
     def places(self) -> tuple[tuple[int, int], Array]:
-        """Layout of Frame.assembled: its shape, and the flat index of each pixel of a frame in it."""
+        """Layout of Frame.assembled: its shape, and the flat index in it of each pixel."""
         first = self.panels[0]
         spots = []
         for panel in self.panels:
@@ -162,8 +162,8 @@ class Frame:
         self.experiment = experiment
         self.pixels = pixels  #: (count,) all pixels, panel after panel: float32, uint16, uint32 or int32
         self.unit = "ADU" if is_adu else "photons"  #: unit of the pixels
-        #: (rows,) structured array, one row per reflection, sorted by lattice, h, k, l.  Columns, as
-        #: described in bragg-wire(5): lattice, h, k, l, panel, fast, slow (centroid in px; pixel i
+        #: (rows,) structured array, one row per reflection, sorted by lattice, h, k, l.  Columns
+        #: (see bragg-wire(5)): lattice, h, k, l, panel, fast, slow (centroid in px; pixel i
         #: covers i to i + 1), photons, peak, pixels, phi (deg), s (1/A), F2, background.
         #: None: bragg-intensity ran without --reflections
         self.reflections = reflections

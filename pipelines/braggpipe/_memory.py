@@ -54,8 +54,8 @@ class Slots:
     def take(self, dtype: Any, count: int, window: int) -> Array | None:
         """Returns an array in a free slot; None if no slot is free.
 
-        Large images use at most `window` + 1 slots: one for each frame in transit, and one that is
-        being returned.
+        Large images use at most `window` + 1 slots (but 3 are always allowed): one for each frame
+        in transit, and one that is being returned.
         """
         most = max(_USEFUL_SLOTS_MIN, window + 1) if self.slot_bytes > _SMALL_BYTES else SLOTS_MAX
         if len(self.free) <= max(self.kept, self.count - most):

@@ -41,7 +41,7 @@ class Child:
         return self.messages.read().decode(errors="replace").strip()
 
     def stop(self) -> None:
-        """Waits until all processes have ended.  Ends those that remain by SIGTERM, then SIGKILL."""
+        """Waits until all processes have ended.  Ends the others by SIGTERM, then by SIGKILL."""
         try:
             for number, seconds in ((0, STOP_S), (signal.SIGTERM, KILL_S), (signal.SIGKILL, KILL_S)):
                 until_s = time.monotonic() + seconds

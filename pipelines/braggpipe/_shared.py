@@ -51,7 +51,7 @@ class Pool:
         return (self.pid, self.fd) == (keys["pid"], keys["fd"])
 
     def lease(self, descriptor: Any) -> Lease:
-        """Returns a lease of the pixels of a frame.  The slot stays occupied until it is given back.
+        """Returns a lease of the pixels of a frame.  Its slot is occupied until it is given back.
 
         Raises ValueError if the descriptor does not name pixels in this pool.
         """

@@ -54,9 +54,10 @@ def _tables() -> Any:
 
 
 _TABLES, _BEHIND = _tables(), numpy.arange(_CHUNK)[::-1]
-# Multiples of the CRC-32C polynomial with few terms, as exponents: (degree, lower exponents).  One is
-# 1 + x^426 + x^1362 + x^5685, and so are its squares.  They stay multiples if x is replaced by x^64.
-# Each 64-bit word can therefore be added to words behind it instead, many words at once.
+# Multiples of the CRC-32C polynomial with few terms, as exponents: (degree, lower exponents).
+# 1 + x^426 + x^1362 + x^5685 is such a multiple, and so are its squares.  They stay multiples if x
+# is replaced by x^64.  Each 64-bit word can therefore be added to words behind it instead, many
+# words at once.
 _FOLDS = ((4 * 5685, (4 * 1362, 4 * 426, 0)), (5685, (1362, 426, 0)), (290, (136, 113, 107, 32, 0)))
 _BLOCKS = 8  # number of blocks that fit into a CPU cache
 
