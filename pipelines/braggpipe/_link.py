@@ -42,7 +42,7 @@ class Link:
         self.uuid, self.stage, self.group = keys["uuid"], keys["stage"], keys["group"]
         self.wants = IMAGES if keys["wants"] == ANYTHING else keys["wants"]
         self.durable = keys["durable"] and not keys["gives"]  # a sink that the run may wait for
-        self.blamed = (keys["gives"] or keys["durable"]) and not keys.get("order")  # its frames are reported as lost
+        self.blamed = (keys["gives"] or keys["durable"]) and not keys.get("order")  # at its end, its frames are lost
 
     def is_open(self) -> bool:
         return self.answered and not self.gone and not self.lost_s and (self.port.up or self.wants == IMAGES)
@@ -99,7 +99,7 @@ class Held:
         return not (self.network or size) or self.message.is_whole()
 
     def array(self, worker: Any) -> Array | None:
-        """Returns the pixels in shared memory; None: the pixels are in the message.
+        """Returns the pixels if they are in shared memory; None if they are in the message.
 
         If many frames of the pool are still being read, returns a copy.
         """

@@ -308,7 +308,7 @@ class Links:
                 self.credit(link, len(passed), passed)
 
     def announce(self, link: Link) -> None:
-        """Tells a neighbour on this host where our shared memory is."""
+        """Announces our shared memory to a neighbour on this host."""
         if link.port.network:
             return
         self.worker.memory.open(self.uuid, self.run, 4 * self.worker.shown.count)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-_HEAD, _LENGTH, _BATCH = struct.Struct(">QI"), struct.Struct(">I"), 64  # _BATCH: blocks per transposition
+_HEAD, _LENGTH, _BATCH = struct.Struct(">QI"), struct.Struct(">I"), 64  # _BATCH: number of blocks that are transposed at once
 _BLOCK_MAX = 1 << 24
 
 

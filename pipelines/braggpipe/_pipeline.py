@@ -14,7 +14,7 @@ import tempfile
 import time
 from typing import IO
 
-STOP_S, KILL_S = 5.0, 3.0  # time to end before SIGTERM; after SIGTERM and after SIGKILL
+STOP_S, KILL_S = 5.0, 3.0  # time to end by itself; time to end after SIGTERM or SIGKILL
 
 
 class Child:

@@ -17,7 +17,7 @@ from zmq.utils.monitor import parse_monitor_message
 
 from braggpipe._wire import End, Message
 
-Address = tuple[bytes, ...]  # of a neighbour at a bound socket; () at a connected socket
+Address = tuple[bytes, ...]  # address of a neighbour at a bound socket; () at a connected socket
 
 PART_MAX, NOTICE_MAX = 1 << 33, 1 << 20  # max bytes of a message part: with and without pixels
 COPIED = 1 << 16  # bytes from which a part is sent without a copy, and kept until it is sent

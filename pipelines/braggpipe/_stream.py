@@ -19,7 +19,10 @@ from braggpipe._links import Links
 from braggpipe._sockets import NOTICE_MAX, PART_MAX, Address, Port, Sockets, is_refused, parse_endpoint
 from braggpipe._wire import BYE, FENCE, FREE, HAVE, HEARTBEAT, HELLO, WELCOME, End, Keys, Message, ranges
 
-TICK_MS, REOPEN_S, GRACE_S, KEEP_S = 100, 0.1, 0.5, 0.01  # GRACE_S: a bye may arrive this late
+# TICK_MS: longest wait for events.  REOPEN_S: shortest time between two attempts to connect.
+# GRACE_S: how much later than the end of a pipe a bye may arrive.  KEEP_S: time between two checks of
+# the connections.
+TICK_MS, REOPEN_S, GRACE_S, KEEP_S = 100, 0.1, 0.5, 0.01
 
 
 def _write_quietly(fd: int) -> None:
@@ -227,7 +230,7 @@ class Stream(Links):
         self.line += text
         word, run, data, control, *_ = [*self.line.decode("ascii", "replace").split(), "", "", "", ""]
         if not text and not self.line:
-            raise End(1)  # it has said why
+            raise End(1)  # the previous stage has reported the reason
         if self.line.endswith(b"\n") and word == "bragg1" and control:
             port = self.pipes[True] = Port(self.sockets, data, False, True, PART_MAX)
             self.ports.append(port)
@@ -242,7 +245,7 @@ class Stream(Links):
             link = self.link_of(port) if port else None
             if now > since_s + GRACE_S and not (link and link.gone):
                 if not link:
-                    raise End(1)  # it has said why
+                    raise End(1)  # the previous stage has reported the reason
                 self.bury(link)
         for link in [link for link in self.links if link.lost_s and not link.gone]:
             if now > link.lost_s + self.patience_s:
