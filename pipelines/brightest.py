@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""A last stage of one's own: prints where the brightest pixel of each frame is.
+"""A sink written in Python: prints the position and the value of the brightest pixel of each frame.
+
+Each line contains the frame number, the slow and the fast index of the pixel, and its value.
+Example:
 
 bragg-geometry | bragg-orient --frames=5 --random | bragg-intensity | pipelines/brightest.py
 """

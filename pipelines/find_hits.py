@@ -1,13 +1,18 @@
 #!/usr/bin/python3
-"""A small live analysis: takes frames of a karabo-bridge and writes a table of hits, until none
-comes for three seconds: find_hits.py ENDPOINT TABLE"""
+"""A small live analysis: receives frames from a karabo-bridge server and writes a table of hits.
+
+    find_hits.py ENDPOINT TABLE
+
+The program ends if no frame arrives for 3 seconds (for 60 seconds before the first frame).
+"""
 import sys
 
 import msgpack
 import numpy
 import zmq
 
-BRIGHT, ENOUGH = 8, 15  # so many standard deviations above the median; so many pixels
+BRIGHT, ENOUGH = 8, 15  # pixels count if they are BRIGHT standard deviations above
+# the median; a hit has at least ENOUGH of them
 
 endpoint, table = sys.argv[1:3]
 socket = zmq.Context().socket(zmq.REQ)
@@ -33,7 +38,7 @@ with open(table, "w") as out:
             print(number, bright, int(bright >= ENOUGH), 0, sep="\t", file=out)
             hits += bright >= ENOUGH
         except (IndexError, KeyError, TypeError, ValueError):
-            damaged += 1  # a client that is to live goes on
+            damaged += 1  # a corrupt frame does not end the analysis
             if number is not None:
                 print(number, "-", 0, 1, sep="\t", file=out)
 print(f"{frames} frames, {hits} hits, {damaged} damaged")

@@ -1,11 +1,15 @@
 #!/usr/bin/python3
-"""A crystal's orientation, cell and distance, found again from a noisy frame by PyTorch.
+"""Recovers the orientation and cell of a crystal, and the detector distance, from one noisy frame.
 
-    gradient.py            simulates a frame, starts a little off and prints what it finds
-    gradient.py --check    first lets torch.autograd.gradcheck compare all derivatives with differences of images
+    gradient.py            simulates a frame, starts close to the true values, fits them with
+                           PyTorch, and prints start, result and ground truth
+    gradient.py --check    first compares all derivatives with differences between images, using
+                           torch.autograd.gradcheck
 
-The loss is the negative Poisson likelihood of the counts.  Any other function of the image does as well, a network too: its
-gradient reaches the parameters.  A set of values costs one run of the programs, a tenth of a second and more.
+The loss is the negative Poisson log-likelihood of the counts, per photon.  Any other
+differentiable function of the image can be the loss, also a neural network: its gradient is
+propagated to the parameters.  Each new set of values runs the programs once, which takes 0.1 s or
+more.
 """
 import sys
 from typing import Any
@@ -17,11 +21,14 @@ import braggpipe
 START: dict[str, Any] = dict(detpixels=96, pixel=0.8, distance=80, ncells=6, cell=(40, 50, 60, 90, 90, 90), default_F=40, fluence=1e28,
                              misset=(10, 20, 30), oversample=2, precision="double")
 STEPS = {"rot_x": 0.1, "rot_y": 0.1, "rot_z": 0.1, "cell_a": 0.1, "cell_b": 0.1, "cell_c": 0.1, "distance": 0.1}  #: deg, A, mm
-BACKGROUND = 0.5  #: photons a pixel
+BACKGROUND = 0.5  #: photons per pixel
 
 
 class Scaled:
-    """The model's image by numbers of about 1: steps away from the start."""
+    """The image of the model as a function of dimensionless offsets of about 1.
+
+    Parameter i has the value start[i] + STEPS[i] * steps[i].
+    """
 
     def __init__(self) -> None:
         model = braggpipe.Model(list(STEPS), **START)
@@ -36,14 +43,17 @@ class Scaled:
 
 
 def check(model: Scaled) -> bool:
-    """Whether autograd's derivatives are those of images, which are float32, and so no steps of 1e-6 will do."""
+    """Returns True if the derivatives agree with differences between images.
+
+    The step is 5e-3, because images are float32: differences over steps of 1e-6 would be noise.
+    """
     steps = torch.full((len(model.names),), 0.3, dtype=torch.float64, requires_grad=True)
     largest = float(model(steps).max())
     return bool(torch.autograd.gradcheck(lambda x: model(x) / largest, steps, eps=5e-3, atol=1e-5, rtol=1e-3))
 
 
 def fit(model: Scaled, counts: Any) -> Any:
-    """The values that make the counts most likely."""
+    """Returns the parameter values that maximise the Poisson likelihood of the counts."""
     steps = torch.zeros(len(model.names), dtype=torch.float64, requires_grad=True)
     search = torch.optim.LBFGS([steps], max_iter=40, line_search_fn="strong_wolfe")
 

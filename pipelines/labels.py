@@ -1,14 +1,18 @@
 #!/usr/bin/python3
-"""Images and their labels for PyTorch: an endless or counted set, computed while a network trains.
+"""A PyTorch data set of images and pixel labels, simulated while a network is trained.
 
     from labels import Labelled
     loader = torch.utils.data.DataLoader(Labelled(frames=1000, random=True, detpixels=512), batch_size=4, num_workers=2)
     for images, labels in loader:
         masks = labels > 0
 
-A label names the reflection that gives a pixel most of its light: the number of its row in `frame.reflections`, from 1, and
-0 where the crystals give less than a tenth of a photon.  It does not say whether that light can be seen in the noise.  Each
-worker process of a DataLoader computes other frames: its number is added to the seed.
+The label of a pixel identifies the reflection that contributes most photons to the pixel.  The
+label is the row number of this reflection in `frame.reflections`, counted from 1.  It is 0 where
+the crystals contribute less than 0.1 photons.  A label does not say whether the reflection is
+visible above the noise.
+
+Each worker process of a DataLoader computes different frames, because the number of the worker is
+added to the seed.
 """
 from collections.abc import Iterator
 from typing import Any
@@ -20,9 +24,14 @@ import braggpipe
 
 
 class Labelled(torch.utils.data.IterableDataset):
-    """(image, labels) of each frame: float32 and int64 tensors of the image's shape, (slow, fast) for one panel.
+    """Yields (image, labels) for each frame: a float32 and an int64 tensor of the shape of the image.
 
-    `photons`: reflections below this many in the frame label no pixel.  `options` are those of braggpipe.simulate.
+    The shape is (slow, fast) for a detector with one panel.
+
+    Arguments:
+        photons: reflections with fewer photons in the frame do not label pixels.
+        seed: the first seed; worker i of a DataLoader uses seed + i.
+        options: the keywords of braggpipe.simulate.
     """
 
     def __init__(self, photons: float = 1.0, seed: int = 1, **options: Any) -> None:
@@ -34,6 +43,6 @@ class Labelled(torch.utils.data.IterableDataset):
         worker = torch.utils.data.get_worker_info()
         seed = self.seed + (worker.id if worker else 0)
         for frame in braggpipe.simulate(seed=seed, **self.options):
-            assert frame.labels is not None  # they were asked for
+            assert frame.labels is not None  # because of the option labels=True
             labels = frame.labels.reshape(frame.image.shape)
             yield torch.from_numpy(frame.image.astype(numpy.float32)), torch.from_numpy(labels.astype(numpy.int64))

@@ -1,8 +1,16 @@
 #!/usr/bin/python3
-"""Draws what was measured beside models of it: residual.py COUNTS.rec START.rec REFINED.rec PICTURE.png
+"""Draws a measured image next to its models before and after refinement.
 
-One row: a part of the first frame's counts, the model that its refinement began with, the refined model, and what
-that leaves, in standard deviations.  See braggpipe-refine(7)."""
+    residual.py COUNTS.rec START.rec REFINED.rec PICTURE.png
+
+The picture is one row of four images, each showing the same part of the first frame:
+- the measured counts, converted to photons
+- the model from which the refinement started
+- the refined model
+- the residual of the refined model, in standard deviations
+
+See braggpipe-refine(7).
+"""
 import sys
 
 import braggpipe
@@ -12,22 +20,25 @@ import numpy
 matplotlib.use("Agg")
 import matplotlib.pyplot  # noqa: E402
 
-EDGE = 90  # pixels of the part that is shown
+EDGE = 90  # edge of the part that is shown, in pixels
 
 
 def first(source):
-    """The first frame of a recording, or of a pipeline."""
+    """Returns the first frame of a recording or of a pipeline."""
     with braggpipe.open(source) as frames:
         return next(iter(frames))
 
 
 def model(recipes):
-    """Photons of the first recipe."""
+    """Returns the expected photons of the first recipe of a recording, as a float array."""
     return first(f"bragg-replay --quiet --first=1 {recipes} | bragg-intensity --quiet").image.astype(float)
 
 
 def brightest(image):
-    """Where a square of EDGE pixels has most spots: slices along slow and fast."""
+    """Finds the square of EDGE x EDGE pixels with the most spots: returns its (slow, fast) slices.
+
+    Pixels count with at most 20 photons, so that a few bright spots do not decide.
+    """
     spots = numpy.minimum(image, 20)
     tiles = [(spots[s:s + EDGE, f:f + EDGE].sum(), s, f) for s in range(0, image.shape[0] - EDGE, 30)
              for f in range(0, image.shape[1] - EDGE, 30)]
@@ -36,7 +47,11 @@ def brightest(image):
 
 
 def between_spots(photons, spots):
-    """A curved surface through what lies between the spots of a part."""
+    """Fits the background of a part of the image.
+
+    The fit is a second-order polynomial in slow and fast, of the pixels in `photons` where the
+    model `spots` has less than 0.1 photons.  Returns the polynomial at all pixels.
+    """
     y, x = numpy.indices(photons.shape) / EDGE
     terms = numpy.stack([numpy.ones_like(x), x, y, x * y, x * x, y * y], axis=-1)
     empty = spots < 0.1

@@ -1,5 +1,7 @@
 #!/usr/bin/python3
-"""A source of one's own: photons of a ring about the beam, in place of bragg-intensity's.
+"""A stage written in Python that makes images: a ring around the beam centre.
+
+The radius grows by 1 pixel per frame.  The program is used instead of bragg-intensity.  Example:
 
 pipelines/ring.py | bragg-noise | bragg-write ring_%d.img
 """

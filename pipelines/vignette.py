@@ -1,5 +1,7 @@
 #!/usr/bin/python3
-"""A stage of one's own in the middle of a pipe: darkens the corners, as optics do.
+"""A stage written in Python that changes images: darkens the corners, as optics do.
+
+Example:
 
 bragg-geometry | bragg-orient | bragg-intensity | pipelines/vignette.py 0.5 | bragg-noise | bragg-write x_%d.img
 """

@@ -1,5 +1,10 @@
 #!/usr/bin/python3
-"""Shows what a Dectris data server sends (Stream V2), until the series ends: watch_dectris.py ENDPOINT"""
+"""Prints the type and the image number of each message of a Dectris data server (Stream V2).
+
+    watch_dectris.py ENDPOINT
+
+The program ends with the series.
+"""
 import sys
 
 import cbor2

@@ -1,11 +1,24 @@
-"""braggpipe in Python: frames in a loop, pipelines from keyword arguments, and stages of one's own.
+"""Simulates X-ray diffraction images in Python: a loop receives one frame after the other.
 
     import braggpipe
 
     for frame in braggpipe.simulate(mtz="mine.mtz", detector="eiger-4m", frames=100, random=True):
         print(frame.number, frame.image.mean(), frame.truth.lattices[0].rotation)
 
-It needs braggpipe's programs in PATH, and the packages pyzmq, msgpack and numpy.
+Frames from a pipeline:
+
+    simulate   runs a pipeline; its options are keyword arguments
+    open       reads a shell pipeline, a pipeline file, an endpoint, a recording or image files
+    Model      one image as a function of parameters, with its gradient
+
+Stages written in Python:
+
+    transform  changes images in the middle of a pipeline
+    source     makes images from recipes, instead of bragg-intensity
+    sink       receives every frame at the end of a pipeline
+    parser     the command line of a stage, to which a program adds its own options
+
+The module needs the programs of braggpipe in PATH, and the packages pyzmq, msgpack and numpy.
 """
 from __future__ import annotations
 
@@ -30,25 +43,42 @@ __version__ = "0.1.0"
 
 def open(source: str | _os.PathLike[str], *, group: str | None = None, keys: str | None = None, insecure: bool = False,
          start_timeout: float = 30.0, hold: bool = True, set: dict[str, _Any] | None = None) -> Frames:
-    """Frames for a loop, from
-
-    - a shell pipeline, as "bragg-geometry | bragg-orient --frames=3 | bragg-intensity": without a last stage;
-      "bragg-replay ..." alone is one, too;
-    - a pipeline file of bragg-run, or the name of one that ships ("lysozyme"): the loop stands in the place of its last
-      stages, no file is written; set={"orient.frames": 5} is --set;
-    - an endpoint ("ipc:///run/user/1000/frames", "tcp://host:5555", "@..." binds): a pipeline that somebody else started; it waits
-      for this loop if it is the last stage, or one of those, that the run asks for (bragg-orient --groups), and ends when that
-      leaves early; hold=False only looks on, and may leave at any time; `keys` is the folder of the keys for tcp, `insecure` does without; `group` shares the frames
-      with other loops of that name, else each gets all;
-    - a recording of bragg-tap, or an NXmx file (which needs h5py);
-    - images, SMV or CBF, also as a pattern ("lyso_*.img"): bragg-replay plays them, numbered from 0, without the truth.
-
-    What runs for the loop is stopped when it is left, by whatever way.  Frames come as they are finished.
-    A failure is raised as braggpipe.Error in the words of the program that failed; no connection within `start_timeout` (s) is
-    one.  An example:
+    """Opens a source of frames for a loop.
 
         with braggpipe.open("lysozyme") as frames:
             images = [frame.image.copy() for frame in frames]
+
+    `source` is one of:
+
+    - a shell pipeline without a sink: "bragg-geometry | bragg-orient --frames=3 | bragg-intensity".
+      A single command such as "bragg-replay photons.rec" is a pipeline, too.
+    - a pipeline file of bragg-run, or the name of a shipped one ("lysozyme").  The loop replaces
+      the sinks of the file, so no output file is written.
+    - an endpoint of a pipeline that is already running: "ipc:///run/user/1000/frames" or
+      "tcp://host:5555".  With a leading @, the loop binds the endpoint.
+    - a recording of bragg-tap, or an NXmx file of bragg-write (needs the package h5py).
+    - SMV or CBF images, also as a pattern ("lyso_*.img").  bragg-replay reads them; the frames are
+      numbered from 0 and have no ground truth.
+
+    Arguments:
+        group: loops with the same group name share the frames.  None: this loop gets all frames.
+        keys: folder of the keys for tcp endpoints, see bragg-run(1).
+        insecure: allow tcp endpoints without keys.
+        start_timeout: how long to wait for a connection, in seconds.
+        hold: only for endpoints.  True: the pipeline waits for this loop if it is a sink that the
+            run requires (bragg-orient --groups), and ends if the loop ends early.  False: the loop
+            is passive and may end at any time.
+        set: only for pipeline files.  {"orient.frames": 5} is --set=orient.frames=5 of bragg-run.
+
+    Returns Frames: an iterable that is also a context manager.  Frames arrive in the order in which
+    they are finished.  The programs that were started for the loop are stopped when the loop is
+    left, also by an exception.
+
+    Raises:
+        braggpipe.Error: a program failed, with its message, or there was no connection within
+            `start_timeout`.  The loop raises this error.
+        FileNotFoundError: `source` is none of the above, or a program is not in PATH.
+        ValueError: the file has an unknown format, or bragg-run refuses the pipeline file.
     """
     name = _os.fspath(source)
     if "|" in name or _re.match(r"\s*bragg-[a-z]+\s", name):
@@ -85,14 +115,26 @@ def _open_file(name: str) -> Frames:
 
 
 def simulate(**options: _Any) -> Frames:
-    """Frames of bragg-geometry | bragg-orient | bragg-intensity [| bragg-background] | bragg-noise, with these options.
-
-    Keywords are the names of the programs' options, with _ for -: frames=100, random=True, detector="eiger-4m",
-    cell=(60, 70, 80, 90, 90, 90), beam_size="50um"; see their --help.  What two programs have goes to the first; the name
-    of a stage with a dict is for that one: noise={"seed": 3}.  Without noise, and so in photons: noise=False.
-    There is background when one of its options is given, or background=True.
+    """Simulates frames with the options given as keywords.
 
         for frame in braggpipe.simulate(detector="pilatus-300k", frames=3, random=True, water=0.1):
             ...
+
+    The pipeline is
+
+        bragg-geometry | bragg-orient | bragg-intensity | bragg-background | bragg-noise
+
+    Keywords are the options of these programs, with _ instead of -.  Values have the units of the
+    options, see --help of each program: frames=100, random=True, detector="eiger-4m",
+    cell=(60, 70, 80, 90, 90, 90), beam_size="50um".
+
+    - If two programs have the same option, the first program gets the value.  A dict under the name
+      of a stage sets options of that stage: noise={"seed": 3}.
+    - noise=False omits bragg-noise: pixels are then expected photons, without noise.
+    - bragg-background runs only if one of its options is given, or with background=True.
+
+    Returns Frames, as braggpipe.open does.  The loop raises braggpipe.Error if a program fails.
+    Raises TypeError if no program has an option of that name, and FileNotFoundError if a program is
+    not in PATH.
     """
     return _live.shell(" | ".join(_simulate.commands(_simulate.STAGES, options)), group=None, keys=None, insecure=False, start_timeout_s=30.0)

@@ -1,4 +1,4 @@
-"""The command line of a stage in Python, and what it leaves behind when asked to."""
+"""The command line of a stage in Python, and the files of --stats and --trace."""
 from __future__ import annotations
 
 import argparse
@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from braggpipe._wire import Keys
 
-Span = tuple[str, int, int, int]  # what, frame, from and until in ns
+Span = tuple[str, int, int, int]  # name of the phase, frame number, start and end in ns
 
 
 class _Parser(argparse.ArgumentParser):
@@ -36,7 +36,20 @@ def _seconds(text: str) -> float:
 
 
 def parser(description: str | None = None) -> argparse.ArgumentParser:
-    """An argparse parser with the options of every stage; those of the function are added to it."""
+    """Returns an argparse parser with the options that all stages have.
+
+        parser = braggpipe.parser("Darkens the corners.")
+        parser.add_argument("--strength", type=float, default=0.3)
+        options = parser.parse_args([])
+
+    A program adds its own options and passes the result of parse_args() to transform, source or
+    sink.  The added options are stored in the lineage of the frames.
+
+    Arguments:
+        description: text at the start of --help; line breaks are kept.
+
+    On a wrong command line the parser prints a message and ends the process with exit status 2.
+    """
     new = _Parser(description=description, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter)
     common = new.add_argument_group("common options")
     for name, kind, text in (("in", "ENDPOINT", "receive from here instead of the pipe; @ENDPOINT binds; may be repeated"),
@@ -60,7 +73,11 @@ def parser(description: str | None = None) -> argparse.ArgumentParser:
 
 
 def check_file(path: str, what: str, begins: tuple[bytes, ...]) -> None:
-    """Before the work: a file of another kind, or a link to a file or to nothing, is neither written into nor replaced."""
+    """Raises OSError if writing to `path` would destroy something.  Call before the work.
+
+    Refused are folders, symbolic links to a file or to nothing, and files that do not begin with
+    one of `begins`.  `what` is the kind of file, for the message.
+    """
     regular = os.path.isfile(path)
     if os.path.islink(path) and (regular or not os.path.exists(path)) and not path.startswith(("/dev/", "/proc/")):
         raise OSError(f"{path}: is a symbolic link; expected the name of a file. "
@@ -76,7 +93,7 @@ def check_file(path: str, what: str, begins: tuple[bytes, ...]) -> None:
 
 
 def check_files(options: argparse.Namespace) -> None:
-    """OSError where --stats or --trace would destroy something."""
+    """Raises OSError if --stats or --trace would destroy something."""
     if options.stats and options.stats != "-":
         check_file(options.stats, "file of --stats", (b'{"stage":',))
     if options.trace:
@@ -84,7 +101,10 @@ def check_files(options: argparse.Namespace) -> None:
 
 
 def open_there(path: str, flags: int) -> int:
-    """A descriptor; OSError when nobody reads a pipe of that name within a second."""
+    """Opens `path` for writing and returns the file descriptor.
+
+    Raises OSError if `path` is a named pipe that no process reads within one second.
+    """
     until_s = time.monotonic() + 1
     while True:
         try:
@@ -100,7 +120,10 @@ def open_there(path: str, flags: int) -> int:
 
 
 def replace_file(path: str, text: str) -> None:
-    """The file appears whole, or what is there stays; a device or a pipe is written in place."""
+    """Replaces the file `path` by `text`: either the complete file appears or the old file stays.
+
+    A device or a pipe is written in place.  Raises OSError with the name of the file.
+    """
     if os.path.exists(path) and not os.path.isfile(path) or path.startswith(("/dev/", "/proc/")) and os.path.islink(path):
         try:
             with open(open_there(path, os.O_TRUNC), "w") as file:
@@ -120,7 +143,7 @@ def replace_file(path: str, text: str) -> None:
 
 
 def append_line(path: str, line: bytes) -> None:
-    """The whole line or nothing."""
+    """Appends a line to a file: the complete line or nothing.  Raises OSError on failure."""
     made = not os.path.exists(path)
     file = open_there(path, os.O_CREAT | os.O_APPEND)
     written = 0

@@ -1,4 +1,4 @@
-"""What a frame is to Python: pixels, the truth about them, and the experiment."""
+"""Frames in Python: a frame has pixels, their ground truth, and the experiment of the run."""
 from __future__ import annotations
 
 import dataclasses
@@ -16,54 +16,66 @@ Array = numpy.typing.NDArray[Any]
 _ROW: Any = {"fast": "<f8", "slow": "<f8", "photons": "<f8", "phi": "<f8", "s": "<f8", "lattice": "<i4", "h": "<i4",
              "k": "<i4", "l": "<i4", "panel": "<i4", "pixels": "<i4", "peak": "<f4", "F2": "<f4", "background": "<f4"}
 ROW = numpy.dtype({"names": list(_ROW), "formats": list(_ROW.values()), "itemsize": 80,
-                   "offsets": [*range(0, 40, 8), *range(40, 76, 4)]})  #: of Frame.reflections
+                   "offsets": [*range(0, 40, 8), *range(40, 76, 4)]})  #: type of a row of Frame.reflections
 
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """A flat part of the detector.  Pixel (slow, fast) covers origin_m + (fast..fast+1) fast + (slow..slow+1) slow."""
+    """A flat panel of the detector.
 
-    shape: tuple[int, int]  #: pixels along slow and fast
-    first_pixel: int  #: of the frame's pixels, those of this panel begin here
+    Pixel (i, j), for slow and fast, covers the points
+
+        origin_m + pixel_m * ((j..j+1) * fast + (i..i+1) * slow)
+
+    Vectors are in the laboratory frame, see Experiment.
+    """
+
+    shape: tuple[int, int]  #: number of pixels along slow and fast
+    first_pixel: int  #: index of the first pixel of this panel in Frame.pixels
     pixel_m: float  #: edge of a pixel, m
-    origin_m: Array  #: (3,) where its first pixel's corner is, m, in the lab; the crystal is at 0
+    origin_m: Array  #: (3,) corner of the first pixel, where slow = fast = 0, m; the crystal is at 0
     fast: Array  #: (3,) unit vector along a row
     slow: Array  #: (3,) unit vector from row to row
 
 
 @dataclasses.dataclass(frozen=True)
 class Crystal:
-    """One of the crystals that an experiment knows."""
+    """One of the crystal forms of an experiment."""
 
     name: str
-    cell: Array  #: (6,) a, b, c in A; alpha, beta, gamma in deg
-    ncells: Array  #: (3,) unit cells along a, b, c
+    cell: Array  #: (6,) unit cell: a, b, c in A; alpha, beta, gamma in deg
+    ncells: Array  #: (3,) number of unit cells along a, b, c
 
 
 @dataclasses.dataclass(frozen=True)
 class Lattice:
-    """A crystal as it stood in the beam.  Vectors are in the lab, see Experiment."""
+    """One crystal in the beam, with its orientation.
 
-    crystal: int  #: which of Experiment.crystals
-    name: str
-    cell: Array  #: (6,) a, b, c in A; alpha, beta, gamma in deg
-    rotation: Array  #: (3, 3) U: turns vectors of the crystal into those of the lab, before the spindle turns
-    reciprocal_A: Array  #: (3, 3) rows a*, b*, c* in 1/A, before the spindle turns: hkl @ reciprocal_A is q
+    Vectors are in the laboratory frame, see Experiment.  Orientations are those before the spindle
+    rotates.
+    """
+
+    crystal: int  #: index into Experiment.crystals
+    name: str  #: name of the crystal form
+    cell: Array  #: (6,) unit cell: a, b, c in A; alpha, beta, gamma in deg
+    rotation: Array  #: (3, 3) matrix U: rotates vectors of the crystal into the laboratory frame
+    reciprocal_A: Array  #: (3, 3) rows a*, b*, c* in 1/A: hkl @ reciprocal_A is the vector q
     weight: float  #: factor on the intensity
 
 
 @dataclasses.dataclass(frozen=True)
 class Truth:
-    """How a frame was made."""
+    """The ground truth of a frame: the parameters with which the frame was simulated."""
 
-    seed: int
-    wavelength_A: float  #: mean of what this frame's beam holds, A
-    fluence: float  #: relative to Experiment.fluence_ph_m2
-    phi_deg: float  #: where the spindle stood at the start, deg
-    osc_deg: float  #: how far it turned, deg
-    lattices: list[Lattice]  #: empty: a blank frame
-    shift_m: Array  #: (3,) how far the detector stands from where the experiment has it, in the lab
-    cell: int | None = None  #: of the memory that keeps the frame, as an AGIPD's; None: the detector has none
+    seed: int  #: seed of the random numbers of this frame
+    wavelength_A: float  #: mean wavelength of this frame, weighted with the spectrum, A
+    fluence: float  #: fluence of this frame, relative to Experiment.fluence_ph_m2
+    phi_deg: float  #: spindle angle at the start of the frame, deg
+    osc_deg: float  #: rotation of the spindle during the frame, deg
+    lattices: list[Lattice]  #: crystals in the beam; empty: a blank frame
+    shift_m: Array  #: (3,) displacement of the detector from its place in the experiment, m
+    cell: int | None = None  #: memory cell of the detector that stores the frame, as in an AGIPD;
+    #: None: the detector has no memory cells
 
 
 def _matrix(numbers: Sequence[float]) -> Array:
@@ -72,34 +84,40 @@ def _matrix(numbers: Sequence[float]) -> Array:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Experiment:
-    """What all frames of a run share.
+    """The parameters that all frames of a run have in common.
 
-    The lab is right-handed and has the crystal at its origin; which way its axes point is the convention's matter
-    (mosflm, the default: the beam travels along x, the spindle is z), so take `beam`, `spindle` and the panels' vectors.
+    The laboratory frame is a right-handed coordinate system with the crystal at the origin.  The
+    directions of its axes depend on the convention.  With mosflm, the default, the beam propagates
+    along x and the spindle is z.  Use `beam`, `spindle` and the vectors of the panels, because they
+    are right with every convention.
     """
 
     panels: list[Panel]
     crystals: list[Crystal]
-    wavelength_A: float  #: A
+    wavelength_A: float  #: wavelength, A
     fluence_ph_m2: float  #: photons per square metre and frame
-    beam: Array  #: (3,) unit vector of propagation
-    spindle: Array  #: (3,) unit vector that the crystal is turned about, right-handed
-    lineage: str  #: the same for all frames made in the same way
-    history: str  #: a line for each stage: its name and options
-    keys: Keys  #: all that bragg-wire(5) says; of a file: nothing
+    beam: Array  #: (3,) unit vector along which the beam propagates
+    spindle: Array  #: (3,) unit vector of the rotation axis, right-handed; NaN: stills of NXmx
+    lineage: str  #: identifier of how the frames were made; equal if stages and options are equal
+    history: str  #: one line per stage: its name and its options
+    keys: Keys  #: all keys of the experiment message, see bragg-wire(5); empty for an NXmx file
 
     def __getstate__(self) -> dict[str, Any]:
-        """The fields alone: what else is kept here follows from them, and may be large."""
+        """Returns only the fields.  Cached properties may be large and follow from the fields."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     @cached_property
     def count(self) -> int:
-        """Pixels of a frame."""
+        """Number of pixels of a frame."""
         return sum(panel.shape[0] * panel.shape[1] for panel in self.panels)
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """Of Frame.image: (slow, fast), (panels, slow, fast), or (count,) where panels differ."""
+        """Shape of Frame.image.
+
+        (slow, fast) for one panel, (panels, slow, fast) for several panels of equal shape, and
+        (count,) for panels of different shapes.
+        """
         shapes = {panel.shape for panel in self.panels}
         if len(shapes) > 1:
             return (self.count,)
@@ -108,7 +126,7 @@ class Experiment:
 
     @cached_property
     def places(self) -> tuple[tuple[int, int], Array]:
-        """Of Frame.assembled: its shape, and for each pixel of the frame its place in it."""
+        """Layout of Frame.assembled: its shape, and the flat index in it of each pixel."""
         first = self.panels[0]
         spots = []
         for panel in self.panels:
@@ -122,35 +140,46 @@ class Experiment:
 
 
 class Frame:
-    """A frame.
+    """One frame: its image and its ground truth.
 
-    .image is read only, and may lie in memory that the pipeline waits for: who keeps many frames copies what they need;
-    copies are made anyway when more than a few are kept.
+        for frame in braggpipe.simulate(frames=3, random=True):
+            print(frame.number, frame.image.mean(), frame.truth.lattices[0].rotation)
 
-    Frames can be pickled and copied, and so pass between processes (multiprocessing.Pool, PyTorch's DataLoader).  The copy owns
-    its pixels and holds the truth.
+    .image is read-only and may be in shared memory, which the pipeline uses again when the frame is
+    released.  A program that keeps many frames should copy the arrays that it needs.  If more than
+    a few frames are kept, the module copies the pixels of the next frames.
+
+    Frames can be pickled and copied, and therefore passed to other processes
+    (multiprocessing.Pool, PyTorch's DataLoader).  The copy has its own pixels and contains the
+    ground truth.
     """
 
     def __init__(self, number: int, experiment: Experiment, pixels: Array, recipe: Callable[[], Truth], is_adu: bool,
                  reflections: Array | None = None, labels: Array | None = None,
                  derivatives: Mapping[str, Array] | None = None, F_derivatives: tuple[Array, Array] | None = None,
                  derivative_pixels: Array | None = None) -> None:
-        self.number = number  #: its number in the run
+        self.number = number  #: number of the frame in the run
         self.experiment = experiment
         self.pixels = pixels  #: (count,) all pixels, panel after panel: float32, uint16, uint32 or int32
-        self.unit = "ADU" if is_adu else "photons"  #: of the pixels
-        #: (rows,) one a reflection, ascending by lattice, h, k, l; with the columns of bragg-wire(5): lattice, h, k, l,
-        #: panel, fast, slow (centroid, px: pixel i covers i to i + 1), photons, peak, pixels, phi (deg), s (1/A), F2,
-        #: background.  None: nobody asked bragg-intensity for --reflections
+        self.unit = "ADU" if is_adu else "photons"  #: unit of the pixels
+        #: (rows,) structured array, one row per reflection, sorted by lattice, h, k, l.  Columns
+        #: (see bragg-wire(5)): lattice, h, k, l, panel, fast, slow (centroid in px; pixel i
+        #: covers i to i + 1), photons, peak, pixels, phi (deg), s (1/A), F2, background.
+        #: None: bragg-intensity ran without --reflections
         self.reflections = reflections
-        #: (pixels, values): by the structure factors of .reflections, row after row, of as many pixels as column pixels says:
-        #: items of .pixels, uint32, and photons per electron, float32.  None without bragg-intensity --derivatives=F
+        #: (pixels, values): derivatives by the structure factors |F| of .reflections.  The rows
+        #: follow each other, each with as many entries as its column `pixels` says.  pixels: uint32
+        #: indices into .pixels; values: float32, photons per electron.
+        #: None: bragg-intensity ran without --derivatives=F
         self.F_derivatives = F_derivatives
         self._labels, self._derivatives, self._derivative_pixels = labels, derivatives, derivative_pixels
         self._recipe = recipe
 
     def __getstate__(self) -> dict[str, Any]:
-        """All that the frame is, in memory of its own: shared memory would be used again under the copy."""
+        """Returns the frame with copies of its arrays.
+
+        The pipeline would overwrite shared memory while the copy of the frame still uses it.
+        """
         derivatives = None if self._derivatives is None else {name: numpy.array(one) for name, one in self._derivatives.items()}
         arrays = {name: None if one is None else numpy.array(one) for name, one in self._arrays().items()}
         F_derivatives = None if self.F_derivatives is None else tuple(numpy.array(one) for one in self.F_derivatives)
@@ -173,17 +202,27 @@ class Frame:
 
     @property
     def image(self) -> Array:
-        """The pixels as (slow, fast); (panels, slow, fast) for several panels of one shape; (count,) for others."""
+        """The pixels as an array of the shape Experiment.shape, without a copy.
+
+        The shape is (slow, fast) for one panel, (panels, slow, fast) for several panels of equal
+        shape, and (count,) for panels of different shapes.
+        """
         return self.pixels.reshape(self.experiment.shape)
 
     @property
     def analog(self) -> Array:
-        """The analog plane of raw words of 32 bits, as bragg-noise --words=agipd makes them: uint16, of the shape of .image."""
+        """The analog image of raw 32-bit words (bragg-noise --words=agipd): uint16, shape of .image.
+
+        Raises ValueError if the pixels are not raw 32-bit words.
+        """
         return self._half(0)
 
     @property
     def gain(self) -> Array:
-        """The gain plane likewise, which tells the stage that a pixel is in."""
+        """The gain image of raw 32-bit words, which encodes the gain level: uint16, like .analog.
+
+        Raises ValueError if the pixels are not raw 32-bit words.
+        """
         return self._half(1)
 
     def _half(self, which: int) -> Array:
@@ -193,28 +232,37 @@ class Frame:
 
     @property
     def labels(self) -> Array | None:
-        """For each pixel of .image the row, from 1, of the reflection that gives it most photons, 0: none; None without
-        bragg-intensity --labels."""
+        """Row of .reflections that contributes most photons to each pixel: uint32, shape of .image.
+
+        Rows are counted from 1; 0 means no reflection.  None: bragg-intensity ran without --labels.
+        """
         return None if self._labels is None else self._labels.reshape(self.experiment.shape)
 
     @cached_property
     def derivatives(self) -> dict[str, Array] | None:
-        """Derivatives of the expected photons, as the crystals scatter them, by parameters: of the shape of .image, float32,
-        photons per unit that bragg-intensity(1) names.  None without bragg-intensity --derivatives."""
+        """Derivatives of the expected photons from the crystals, by parameter name.
+
+        Each is a float32 array of the shape of .image, in photons per unit of the parameter; the
+        units are listed in bragg-intensity(1).  None: bragg-intensity ran without --derivatives.
+        """
         if self._derivatives is None:
             return None
         return {name: self._whole(plane).reshape(self.experiment.shape) for name, plane in self._derivatives.items()}
 
     @property
     def sparse_derivatives(self) -> tuple[Array, Mapping[str, Array]] | None:
-        """(pixels, values by parameter): of bragg-intensity --near-spots, items of .pixels, uint32, and the derivatives there,
-        float32; .derivatives, which are 0 elsewhere, take as much memory as images.  None where .derivatives are of all pixels."""
+        """Derivatives of bragg-intensity --near-spots as (pixels, values by parameter name).
+
+        pixels: uint32 indices into .pixels.  values: float32 derivatives at these pixels, which are
+        0 elsewhere.  They need less memory than .derivatives, which has an image per parameter.
+        None: there are no derivatives, or they were computed for all pixels.
+        """
         if self._derivatives is None or self._derivative_pixels is None:
             return None
         return self._derivative_pixels, self._derivatives
 
     def _whole(self, values: Array) -> Array:
-        """Of all pixels."""
+        """Returns the values for all pixels: 0 where the sparse derivatives have no value."""
         if self._derivative_pixels is None:
             return values
         whole = numpy.zeros(self.experiment.count, "<f4")
@@ -223,8 +271,15 @@ class Frame:
         return whole
 
     def F_vjp(self, weights: Any) -> Array:
-        """(rows,): for each row of .reflections the sum over pixels of weights, of the shape of .image, times the derivatives
-        by its structure factor |F|: the gradient by F of a function of the image whose derivatives by pixels are the weights."""
+        """Returns the gradient by structure factors (vector-Jacobian product): (rows,), float64.
+
+        Element i is the sum over pixels of `weights` times the derivative by the |F| of row i of
+        .reflections, in units of `weights` times photons per electron.  If `weights` are the
+        derivatives of a function by the pixels, the result is the gradient of this function by |F|.
+
+        Raises ValueError without bragg-intensity --derivatives=F, or if `weights` do not have the
+        shape of .image.
+        """
         if self.F_derivatives is None or self.reflections is None:
             raise ValueError("a frame without derivatives by F: bragg-intensity --derivatives=F")
         given: Array = numpy.asarray(weights, "f8")
@@ -236,13 +291,16 @@ class Frame:
 
     @property
     def panels(self) -> list[Array]:
-        """(slow, fast) of each panel, parts of .pixels."""
+        """One array (slow, fast) per panel: views of .pixels."""
         return [self.pixels[p.first_pixel:p.first_pixel + p.shape[0] * p.shape[1]].reshape(p.shape)
                 for p in self.experiment.panels]
 
     @property
     def assembled(self) -> Array:
-        """All panels in one image (slow, fast), at the places that they have on the first one's plane; 0 between them."""
+        """All panels in one image (slow, fast), projected onto the plane of the first panel.
+
+        Pixels in the gaps between panels are 0.
+        """
         if len(self.experiment.panels) == 1:
             return self.image
         shape, places = self.experiment.places
@@ -252,7 +310,7 @@ class Frame:
 
     @cached_property
     def truth(self) -> Truth:
-        """How the frame was made."""
+        """The ground truth: the parameters with which the frame was simulated."""
         return self._recipe()
 
 
@@ -266,7 +324,7 @@ def _cell(crystal: Keys) -> Array:
 
 
 def _own_cell(cell: Array, reciprocal_A: Array) -> Array:
-    """Of a lattice: that of its crystal, unless its vectors say otherwise."""
+    """Returns the cell of a lattice: that of its crystal, unless its reciprocal vectors differ."""
     own = _cell_of(reciprocal_A)
     return cell if numpy.allclose(own, cell, rtol=1e-8, atol=0) else own
 
@@ -281,7 +339,7 @@ def _cell_of(reciprocal_A: Array) -> Array:
 
 
 def experiment_of(keys: Keys) -> Experiment:
-    """What the map of an experiment says."""
+    """Makes an Experiment from the keys of an experiment message."""
     panels = [Panel((p["slow_pixels"], p["fast_pixels"]), p["first_pixel"], p["pixel_m"], numpy.array(p["origin_m"]),
                     numpy.array(p["fast"]), numpy.array(p["slow"])) for p in keys["panels"]]
     crystals = [Crystal(c["name"], _cell(c), numpy.array(c["cells"])) for c in keys["crystals"]]
@@ -311,7 +369,7 @@ def _truth(recipe: Keys, payload: Sequence[Any], experiment: Experiment) -> Trut
 
 
 def _reflections(keys: Keys | None, payload: Sequence[Any]) -> tuple[Array | None, Array | None]:
-    """Rows and labels."""
+    """Returns the rows and the labels of a frame message; None for each that is absent."""
     if keys is None:
         return None, None
     rows, labels = (b"" if keys[name] is None else payload[keys[name]] for name in ("rows", "labels"))
@@ -319,7 +377,7 @@ def _reflections(keys: Keys | None, payload: Sequence[Any]) -> tuple[Array | Non
 
 
 def _F_derivatives(keys: Keys | None, payload: Sequence[Any]) -> tuple[Array, Array] | None:
-    """Pixels of rows, and values."""
+    """Returns (pixels, values), see Frame.F_derivatives; None without derivatives by |F|."""
     if keys is None or "slopes" not in keys:
         return None
     pixels, values = (b"" if keys[name] is None else payload[keys[name]] for name in ("pixels", "slopes"))
@@ -331,7 +389,10 @@ def _array(part: int | None, payload: Sequence[Any], dtype: str) -> Array:
 
 
 def _derivatives(keys: Keys, payload: Sequence[Any], count: int) -> tuple[dict[str, Array] | None, Array | None]:
-    """Values, and of which pixels; None: of all."""
+    """Returns the values by parameter name, and the indices of their pixels (None: all pixels).
+
+    Raises ValueError if sizes differ, a name appears twice or the indices do not ascend.
+    """
     planes, listed = keys.get("planes"), keys.get("planes_pixels")
     if planes is None:
         return None, None
@@ -346,7 +407,11 @@ def _derivatives(keys: Keys, payload: Sequence[Any], count: int) -> tuple[dict[s
 
 
 def frame_of(number: int, keys: Keys, payload: Sequence[Any], experiment: Experiment, pixels: Array | None = None) -> Frame:
-    """What a message says.  `pixels`, where they are given, lie in shared memory."""
+    """Makes a Frame from a frame message.
+
+    `pixels` are the pixels if they are in shared memory; None: they are in `payload`.
+    Raises ValueError if the number of pixels is not that of the experiment.
+    """
     image, recipe = keys["image"], keys["recipe"]
     if pixels is None and image["pixels"] is None:
         pixels = numpy.zeros(0, "<f4")
@@ -356,7 +421,7 @@ def frame_of(number: int, keys: Keys, payload: Sequence[Any], experiment: Experi
         raise ValueError(f"frame {number} has {pixels.size} pixels, must have {experiment.count}")
     pixels.flags.writeable = False
     derivatives, listed = _derivatives(keys, payload, experiment.count)
-    arrays = [None, *payload[1:]] if image["pixels"] == 0 else list(payload)  # the truth does not hold the pixels
+    arrays = [None, *payload[1:]] if image["pixels"] == 0 else list(payload)  # the ground truth must not keep the pixels alive
     return Frame(number, experiment, pixels, lambda: _truth(recipe, arrays, experiment), image["unit"] == 1,
                  *_reflections(keys.get("reflections"), payload), derivatives,
                  _F_derivatives(keys.get("reflections"), payload), listed)
@@ -366,7 +431,7 @@ def frame_of(number: int, keys: Keys, payload: Sequence[Any], experiment: Experi
 
 
 class Loop:
-    """An iterator over frames."""
+    """An iterator over frames.  It cannot be pickled."""
 
     def __init__(self, frames: Iterator[Frame]) -> None:
         self._frames = frames
@@ -383,21 +448,26 @@ class Loop:
 
 
 class Frames:
-    """Frames, one after the other: what braggpipe.open gives.
+    """A sequence of frames for a loop: the result of braggpipe.open and braggpipe.simulate.
 
-    Use it in a for loop; however the loop is left, what runs for it is stopped.  `with` and close() do the same.
+        with braggpipe.open("lysozyme") as frames:
+            for frame in frames:
+                print(frame)
+
+    The programs that were started for the loop are stopped when the loop is left, also by an
+    exception.  The end of a `with` block and close() do the same.
     """
 
     @property
     def experiment(self) -> Experiment:
-        """Of all frames; waits until it is known."""
+        """The experiment of all frames.  Waits until the experiment has arrived."""
         raise NotImplementedError
 
     def __iter__(self) -> Iterator[Frame]:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Stops what runs, and gives back what is held."""
+        """Stops the programs that were started for the loop, and releases files and memory."""
 
     def __enter__(self) -> Frames:
         return self

@@ -1,4 +1,7 @@
-"""The neighbours of a stage, and what flows between them: the data plane of bragg-wire(5)."""
+"""The data plane of bragg-wire(5): links to the neighbours of a stage, and the frames on them.
+
+Up is the direction of the source, down the direction of the sinks.
+"""
 from __future__ import annotations
 
 import argparse
@@ -13,46 +16,48 @@ from braggpipe._sockets import NOTICE_MAX, Address, Port, Sockets, is_local
 from braggpipe._wire import (ACK, BYE, CREDIT, EXPERIMENT, FRAME, HEARTBEAT, HELLO, KINDS, LOST, NOTHING, POOL, End, Keys,
                              Message, pack, ranges)
 
-GREET_S = 0.5  # how long to wait for an answer before another hello
-CREDIT_FIRST, CREDIT_MAX = 4, 1024  # frames that a link may have under way: from the start, and at most
+GREET_S = 0.5  # time to wait for an answer before another hello
+CREDIT_FIRST, CREDIT_MAX = 4, 1024  # frames in transit per link: at the start; maximum
 
 
 class Links:
+    # The links of a stage, and the messages on them.  Stream (_stream.py) completes the class.
+    # `worker` processes the frames: a Worker (_worker.py) or a _Taker (_live.py).
     sockets: Sockets
     stdout: int
     heard_s: float
     """`worker` computes, or takes: see _worker.py."""
 
     def __init__(self, name: str, options: argparse.Namespace, worker: Any) -> None:
-        self.waited: set[str] = set()  # groups of last stages that must have every frame; empty: not known
+        self.waited: set[str] = set()  # groups of sinks that must have every frame; empty: unknown
         self.name, self.options, self.worker = name, options, worker
-        self.uuid, self.run, self.former = os.urandom(16).hex(), 0, 0  # former: the run before this process began anew
-        self.control = self.told = ""  # where the source listens, and what the next stages learn of that
+        self.uuid, self.run, self.former = os.urandom(16).hex(), 0, 0  # former: the run before the restart
+        self.control = self.told = ""  # endpoint of the source: ours; as sent to stages below
         self.ports: list[Port] = []
         self.links: list[Link] = []
         self.source: Port | None = None
-        self.pipes: dict[bool, Port | None] = {}  # the ports whose neighbours are at the other ends of stdin (True) and stdout
-        self.frames: list[Held] = []
-        self.ready: list[Held] = []  # all that are here, as they came; those to be sent
-        self.buried: set[str] = set()
+        self.pipes: dict[bool, Port | None] = {}  # ports to the neighbours at stdin (True), stdout
+        self.frames: list[Held] = []  # all frames in this process, in the order of arrival
+        self.ready: list[Held] = []  # finished frames that are still to be sent
+        self.buried: set[str] = set()  # uuids of processes that the source excluded
         self.dropped, self.ticks, self.hello_due = 0, 0, False
-        self.kept_s = 0.0  # when connections were last looked after; 0: they are to be
+        self.kept_s = 0.0  # time of the last check of connections; 0: check now
         self.bytes_in = self.bytes_out = 0
-        self.seen: dict[int, int] = {}
-        self.acks: list[int] = []  # of a last stage: sums of frames that came; what the source is still to be told
+        self.seen: dict[int, int] = {}  # sink: checksums of finished frames, by frame number
+        self.acks: list[int] = []  # sink: frames that are still to be acknowledged to the source
 
     def is_last(self) -> bool:
         return bool(self.worker.gives == NOTHING)
 
     def is_durable(self) -> bool:
-        """Whether frames may have to be here before the run is over."""
+        """Returns True if this is a sink for whose frames the run may wait."""
         return self.is_last() and bool(self.worker.hold)
 
     def say(self, port: Port | None, kind: int, address: Address = (), **keys: Any) -> bool:
         return port is not None and port.send(address, pack([1, kind, self.run, 1, 0, 0, self.name, 0, 0], keys, network=port.network))
 
     def hello(self, port: Port, downstream: bool, address: Address = ()) -> bool:
-        near: Keys = {"upstreams": []}  # who is before and after this one is for the source alone
+        near: Keys = {"upstreams": []}  # only the source gets the lists of neighbours
         if port is self.source:
             near = {name: [{"uuid": link.uuid} for link in self.links if link.port.up == up]
                     for up, name in ((True, "upstreams"), (False, "downstreams"))}
@@ -62,7 +67,11 @@ class Links:
                         host=os.uname().nodename, pid=os.getpid(), stage=self.name, uuid=self.uuid, **near)
 
     def greet(self, now: float) -> None:
-        """Says hello where we connect, again when there is no answer: who was there may have died before it came."""
+        """Sends hello on connected ports, and answers the hellos of new neighbours.
+
+        Repeats a hello if no reply comes, because the peer may have died before the first one
+        arrived.
+        """
         for port in self.ports:
             link = self.link_of(port)
             if port.bound or not port.socket or not (port.up or self.run):
@@ -70,7 +79,7 @@ class Links:
             if port.greeted_s and (link and not link.lost_s or now < port.greeted_s + GREET_S):
                 continue
             if port.greeted_s and port.network:
-                self.cut(port)  # without the hellos that wait for a connection
+                self.cut(port)  # discards the hellos that wait for a connection
             elif self.hello(port, port.up):
                 port.greeted_s = now
         for link in self.links:
@@ -84,13 +93,13 @@ class Links:
 
     def meet(self, port: Port, address: Address, message: Message) -> None:
         keys = message.keys
-        nameless = port.up and not keys["downstream"] and not message.run  # who gives frames knows the run
+        nameless = port.up and not keys["downstream"] and not message.run  # a stage that sends frames knows the run
         if nameless or keys["uuid"] in self.buried or not (keys["wants"] or keys["gives"]) or message.run == self.former != 0:
             self.dropped += 1
             return
         link = self.link_of(port, address)
         if link and not port.bound and not link.lost_s:
-            self.cut(port)  # the other end asks for another connection
+            self.cut(port)  # a second hello: the peer asks for a new connection
             return
         if not link or not port.bound:
             link = Link(port, address)
@@ -98,7 +107,7 @@ class Links:
         link.meet(keys)
         self.inherit(link)
         for other in [other for other in self.links if other.port is port and other is not link]:
-            if other.uuid == link.uuid or not port.bound:  # it came back, or another took its place
+            if other.uuid == link.uuid or not port.bound:  # it connected again, or was replaced
                 self.drop(other, died=other.uuid != link.uuid)
         self.hello_due = True
         if keys["downstream"] == port.up:
@@ -107,7 +116,7 @@ class Links:
             self.meet_upstream(link, message)
 
     def inherit(self, link: Link) -> None:
-        """Shared memory goes on through another connection."""
+        """Moves the state of shared memory from previous links of the same process to this link."""
         for former in [other for other in self.links if other.uuid == link.uuid and other is not link]:
             link.reading.update(former.reading)
             if former.pool:
@@ -123,11 +132,14 @@ class Links:
         elif message.run != self.run and control != self.control:
             raise End(1, f"{link.stage} belongs to another run")
         elif message.run != self.run:
-            self.drop(link, died=False)  # the source was started again, and our turn will come
+            self.drop(link, died=False)  # the source was restarted and will inform us, too
 
     @staticmethod
     def resolve(control: str, port: Port) -> str:
-        """Where a source that listens on all interfaces is: it came with the hello of a stage there."""
+        """Returns the endpoint of the source as this host can reach it.
+
+        If the source listens on all interfaces, the host is that of the stage which sent the hello.
+        """
         host, _, number = control.rpartition(":")
         everywhere = host in ("tcp://0.0.0.0", "tcp://[::]") and port.network and not port.bound
         return f"{port.endpoint.rpartition(':')[0]}:{number}" if everywhere else control
@@ -138,14 +150,18 @@ class Links:
                 raise End(2, f"stages on other hosts, to which --out={'@' * port.bound}{port.endpoint} leads, cannot reach the "
                              f"source at {told}: give the stage that numbers the frames --control=tcp://HOST:PORT")
         self.run, self.control, self.heard_s = run, control, time.monotonic()
-        self.told = told  # as the next stages learn it
+        self.told = told  # the endpoint that downstream stages get
         self.source, self.hello_due = Port(self.sockets, control, False, True, NOTICE_MAX), True
         below = self.pipes.get(False)
         if below:
             os.write(self.stdout, f"bragg1 {run:016x} {below.endpoint} {told}\n".encode())
 
     def drop(self, link: Link, died: bool) -> None:
-        """A link ends: frames that came through it stay, those that were sent there are lost."""
+        """Removes a link.
+
+        Frames that were received through it stay in this process.  Frames that were sent through it
+        are reported to the source as lost.
+        """
         self.links.remove(link)
         for frame in self.frames:
             frame.link = None if frame.link is link else frame.link
@@ -158,10 +174,13 @@ class Links:
             raise End(1, f"{link.stage} (the stage {'before' if link.port.up else 'after'} this one) died")
         self.drop(link, died=True)
         if not link.port.bound:
-            self.cut(link.port)  # without what waits for the dead
+            self.cut(link.port)  # discards messages to the dead process
 
     def cut(self, port: Port) -> None:
-        """A connection begins anew; should it be a death, the source tells."""
+        """Closes a connection, which is then opened again.
+
+        If the neighbour has died, a message of the source (fence) says so.
+        """
         port.drop()
         self.kept_s = 0.0
         for link in self.links:
@@ -169,12 +188,15 @@ class Links:
                 link.lost_s = link.lost_s or time.monotonic()
 
     def damaged(self, link: Link | None) -> None:
-        """What was damaged may have been anything: through a network the link begins anew."""
+        """Handles a corrupt message.
+
+        Any message may have been lost, so a link through a network is connected again.
+        """
         self.dropped += 1
         if link and link.port.network and not link.port.bound:
             self.cut(link.port)
         elif link and link.port.network:
-            link.answered, self.kept_s = False, 0.0  # another hello asks the other end to connect anew
+            link.answered, self.kept_s = False, 0.0  # a second hello asks the peer to connect again
 
     # --- the data plane -------------------------------------------------------
 
@@ -208,7 +230,7 @@ class Links:
             self.damaged(link)
         elif not self.worker.lineage:
             self.worker.begin(message, any(port.network for port in self.ports))
-            self.hello_due |= self.is_last()  # what is durable from the start
+            self.hello_due |= self.is_last()  # the list of durable frames is sent after the next hello
         elif message.keys["lineage"] != self.worker.came:
             raise End(1, f"{link.stage} computes something else than the others before this stage "
                          f"(lineage {message.keys['lineage']}, not {self.worker.came})")
@@ -225,7 +247,10 @@ class Links:
             self.worker.put(frame)
 
     def take_again(self, frame: Held) -> None:
-        """A frame that a last stage has, or is at work on."""
+        """Handles a frame that this sink has already or is processing.
+
+        Raises End if the frame differs from the first one.
+        """
         if self.seen.get(frame.number, frame.message.sum) != frame.message.sum:
             raise End(1, f"frame {frame.number}: two computations differ")
         if frame.number in self.seen:
@@ -241,11 +266,15 @@ class Links:
             link.reading = {slot: pixels for slot, pixels in link.reading.items() if not slots >> slot & 1}
             for number in [number for number in link.sent if message.lists(number)]:
                 link.sent.remove(number)
-                if number in link.way:  # what was sent before it has arrived, too, or is lost
+                if number in link.way:  # earlier ones have arrived, too, or are lost
                     del link.way[:link.way.index(number) + 1]
 
     def on_answer(self, link: Link, progress: int) -> None:
-        """So many messages had come when it was asked; the source finds that nobody has the others."""
+        """Handles the answer of a neighbour: `progress` messages had arrived when it was asked.
+
+        The other messages are lost, and their credit is valid again.  The source notices that no
+        process has the lost frames.
+        """
         assert link.asked
         (messages, sent), link.asked = link.asked, None
         lost = max(0, messages - progress)
@@ -255,7 +284,7 @@ class Links:
         link.given = not lost or bool(link.sent)
 
     def pump(self) -> None:
-        """Sends what credit allows, the experiment first, and returns credit."""
+        """Sends the experiment, then frames as credit allows.  Returns credit of finished frames."""
         while not self.worker.freed.empty():
             self.worker.freed.get().give_back()
         for frame in self.worker.results():
@@ -273,13 +302,13 @@ class Links:
             self.acks = []
         while self.ready and self.pass_on(self.ready[0], [link for link in links if link.given]):
             self.passed(self.ready.pop(0))
-        for link in links:  # one message for all frames of a turn, and for slots of shared memory that are free again
+        for link in links:  # one message for all frames and all free slots of this turn
             if link.port.up and (link.passed or link.pool and link.pool.returned):
                 passed, link.passed = link.passed, []
                 self.credit(link, len(passed), passed)
 
     def announce(self, link: Link) -> None:
-        """Where our shared memory is."""
+        """Announces our shared memory to a neighbour on this host."""
         if link.port.network:
             return
         self.worker.memory.open(self.uuid, self.run, 4 * self.worker.shown.count)
@@ -301,8 +330,11 @@ class Links:
             self.ready.append(frame)
 
     def pass_on(self, frame: Held, links: list[Link]) -> bool:
-        """To one process of each group, the one with the least under way; false while some group has no credit that
-        frames wait for: of last stages those that the source names."""
+        """Sends a frame to one process of each group: the one with the fewest frames in transit.
+
+        Returns False while the frame has to wait for the credit of a group.  Frames do not wait for
+        groups of sinks that the source does not name.
+        """
         groups = {link.group for link in links}
         spare = {link.group for link in links if link.durable and self.waited and link.group not in self.waited}
         frame.groups = groups & frame.groups if frame.taken else groups
@@ -318,7 +350,7 @@ class Links:
         return frame.taken and not frame.groups - spare
 
     def send_frame(self, link: Link, frame: Held) -> bool:
-        """With its pixels, or without for who can read our shared memory."""
+        """Sends a frame: with its pixels, or without them to a process that reads our memory."""
         shared = frame.shared if link.shares else []
         is_sent = self.send(link, frame.parts, shared)
         if is_sent and shared:
@@ -330,7 +362,7 @@ class Links:
             link.messages += 1
             self.bytes_out += sum(map(len, parts))
             return True
-        link.lost_s = time.monotonic()  # its bye may still be under way
+        link.lost_s = time.monotonic()  # the bye of the neighbour may still arrive
         return False
 
     def passed(self, frame: Held) -> None:
@@ -341,7 +373,7 @@ class Links:
     def give_credit(self, frame: Held) -> None:
         if frame.lease and not frame.is_read:
             frame.lease.give_back()
-        if frame.link and frame.link.is_open():  # else its successor gets credit of its own
+        if frame.link and frame.link.is_open():  # else: the next link starts with new credit
             frame.link.passed.append(frame.number)
 
     def credit(self, link: Link, grant: int, numbers: list[int]) -> bool:

@@ -1,4 +1,4 @@
-"""Frames of a pipeline that runs: the loop is its last stage, and a thread speaks for it."""
+"""Frames of a running pipeline.  The loop is its sink; a thread exchanges the messages."""
 from __future__ import annotations
 
 import argparse
@@ -21,14 +21,17 @@ from braggpipe._wire import IMAGES, NOTHING, End, Message
 
 
 class Error(RuntimeError):
-    """A pipeline failed: in the words of the program that did."""
+    """A pipeline failed.  The text is the message of the program that failed."""
 
 
 class _Taker:
-    """Hands frames from the thread of the stream to the loop, and back: see _worker.py."""
+    """Passes frames from the thread of the stream to the loop, and finished frames back.
+
+    The class has the interface of Worker in _worker.py.
+    """
 
     wants, gives, identity, is_program = IMAGES, NOTHING, "any", False
-    hold = True  # whether frames may have to be here before the run is over
+    hold = True  # the run may wait until this loop has its frames
     wake: Callable[[], None] = staticmethod(lambda: None)
     interrupted: Callable[[], object] = staticmethod(lambda: None)
 
@@ -36,13 +39,13 @@ class _Taker:
         self.came_queue: queue.SimpleQueue[Held | End] = queue.SimpleQueue()
         self.finished: queue.SimpleQueue[Held] = queue.SimpleQueue()
         self.freed: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self.known = threading.Event()  # the experiment, or the end
+        self.known = threading.Event()  # set when the experiment has arrived or the stream has ended
         self.experiment: Experiment | None = None
         self.lineage, self.former = "", 0
         self.have: list[int] = []
-        self.over: list[Held] = []  # came in a run that is over
+        self.over: list[Held] = []  # frames received in a run that is over
         self.start_ns, self.frames, self.count = time.monotonic_ns(), 0, 0
-        self.is_waiting = False  # the loop, for a frame
+        self.is_waiting = False  # the loop is waiting for a frame
 
     def take(self) -> Held | End:
         self.is_waiting = True
@@ -73,7 +76,7 @@ class _Taker:
                 yield held
 
     def steps(self) -> int:
-        """A loop takes as long as it takes."""
+        """Counts up with every call: the loop may take any time and never counts as hung."""
         self.count += 1
         return self.count
 
@@ -84,7 +87,7 @@ class _Taker:
 
 
 class _Stay:
-    """The thread of the stream, and what it ends with."""
+    """Runs the stream in a thread, and passes the result of the stream to the loop."""
 
     def __init__(self, taker: _Taker, options: argparse.Namespace, child: Child | None, clean: Callable[[], None]) -> None:
         self.taker, self.options, self.child, self.clean = taker, options, child, clean
@@ -104,14 +107,17 @@ class _Stay:
                 end = stream.main()
             except Anew:
                 continue
-            except BaseException as error:  # whatever it was, the loop must not wait for ever
+            except BaseException as error:  # without an end, the loop would wait for ever
                 end = End(1, f"{type(error).__name__}: {error}")
             break
         self.taker.came_queue.put(end)
         self.taker.known.set()
 
     def close(self) -> None:
-        """Stops the pipeline that runs for the loop; leaves any other.  A forked process has only a copy of all this."""
+        """Stops the pipeline if it was started for this loop.  Leaves any other pipeline.
+
+        Does nothing in a forked process, because the thread does not exist there.
+        """
         if self.pid != os.getpid():
             return
         with self.lock:
@@ -129,7 +135,7 @@ class _Stay:
 
 
 class Live(Frames):
-    """A loop as the last stage of a pipeline: see braggpipe.open."""
+    """The frames of a running pipeline, for a loop: see braggpipe.open."""
 
     def __init__(self, options: argparse.Namespace, child: Child | None, clean: Callable[[], None]) -> None:
         self._taker = _Taker()
@@ -142,7 +148,10 @@ class Live(Frames):
                         "in the other process (with the same group= the frames are shared out), or pickle the frames")
 
     def _check_process(self) -> None:
-        """The thread of the stream does not exist in a forked process: a loop there would wait for ever."""
+        """Raises Error in a forked process.
+
+        The thread of the stream does not exist there, so a loop would wait for ever.
+        """
         if self._stay.pid != os.getpid():
             raise Error(f"this stream of frames was opened in process {self._stay.pid}, which this process, {os.getpid()}, was forked "
                         "from: call braggpipe.open in this process, or pass it the frames")
@@ -154,7 +163,7 @@ class Live(Frames):
         self._taker.known.wait()
         if not self._taker.experiment:
             end = self._taker.came_queue.get()
-            self._taker.came_queue.put(end)  # for who asks again
+            self._taker.came_queue.put(end)  # for the next call
             assert isinstance(end, End)
             self.close()
             raise self._error(end)
@@ -194,7 +203,7 @@ class Live(Frames):
                 taker.finished.put(held)
                 held = None
                 taker.wake()
-            taker.came_queue.put(held)  # for another loop
+            taker.came_queue.put(held)  # for another loop over these frames
             self.close()
             if held.status:
                 raise self._error(held)
@@ -207,6 +216,8 @@ class Live(Frames):
 
 def live(endpoints: list[str], group: str | None, keys: str | None, insecure: bool, start_timeout_s: float,
          child: Child | None = None, clean: Callable[[], None] = lambda: None, hold: bool = True) -> Live:
+    # Receives frames from these endpoints; without endpoints, from the output of `child`.
+    # `clean` is called after the end.  The other arguments are those of braggpipe.open.
     group = group or f"python-{uuid.uuid4().hex[:12]}"
     options = argparse.Namespace(ins=endpoints, outs=[], group=group, keys=keys, insecure=insecure, quiet=True, verbose=False,
                                  start_timeout=start_timeout_s, source_timeout=None, hold=hold)
@@ -214,12 +225,15 @@ def live(endpoints: list[str], group: str | None, keys: str | None, insecure: bo
 
 
 def shell(script: str, **options: Any) -> Live:
-    """The frames of a shell pipeline, which gives them at its end."""
+    """Starts a shell pipeline and returns the frames that its last program outputs."""
     return live([], child=Child(script, tempfile.TemporaryFile()), **options)
 
 
 def pipeline_file(path: str, run_options: list[str], **options: Any) -> Live:
-    """The frames of a pipeline file, in place of its last stages."""
+    """Starts a pipeline file without its sinks and returns the frames that the sinks would get.
+
+    `run_options` are options of bragg-run, such as --set=STAGE.OPTION=VALUE.
+    """
     pipeline = FilePipeline(path, run_options)
     child = Child(pipeline.script, tempfile.TemporaryFile())
     return live(pipeline.endpoints, child=child, clean=pipeline.remove, **options)

@@ -1,4 +1,4 @@
-"""Where images are made: in shared memory that the next stages read, as bragg-wire(5) says, or in that of this process."""
+"""Memory in which images are made: private, or shared with downstream stages (bragg-wire(5))."""
 from __future__ import annotations
 
 import collections
@@ -14,21 +14,24 @@ import numpy
 from braggpipe._frame import Array
 from braggpipe._shared import GENERATIONS, HEADER, MAGIC, PAGE, SLOTS_MAX
 
-_ADD_SEALS, _SEALS, _SEAL_FUTURE_WRITE = 1033, 1 | 2 | 4, 16  # F_ADD_SEALS; against seals, shrinking and growing
+_ADD_SEALS, _SEALS, _SEAL_FUTURE_WRITE = 1033, 1 | 2 | 4, 16  # F_ADD_SEALS; no more seals, shrinking, growing
 _WORTH_BYTES, _SMALL_BYTES, _POOL_BYTES = 1 << 16, 1 << 20, 1 << 30
 _SLOTS_MIN, _USEFUL_SLOTS_MIN, _KEPT_MAX = 6, 3, 1
 
 
 class Slots:
-    """The pool of this process.  OSError when the system has no such memory.
+    """The shared memory of this process, divided into slots of one image each.
 
-    One thread takes.  A slot is free again when its array is gone: whoever reads it holds that, for another process its link."""
+    Only one thread may take slots.  A slot becomes free when its array is deleted.  Each reader
+    holds the array; for another process, the link to this process holds it.
+    Raises OSError if the system does not provide such memory.
+    """
 
     def __init__(self, uuid: str, run: int, image_bytes: int) -> None:
         self.slot_bytes = -(-image_bytes // PAGE) * PAGE
         self.count = max(_SLOTS_MIN, min(SLOTS_MAX, _POOL_BYTES // self.slot_bytes))
-        self.free = [*reversed(range(self.count))]  # those that have no memory yet lie at the bottom
-        self.ready = self.kept = 0  # slots that have; free ones that get none
+        self.free = [*reversed(range(self.count))]  # slots without memory are at the start
+        self.ready = self.kept = 0  # slots that have memory; free slots that cannot get any
         size = PAGE + self.count * self.slot_bytes
         self.fd = os.memfd_create("bragg", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         try:
@@ -40,7 +43,7 @@ class Slots:
                     fcntl.fcntl(self.fd, _ADD_SEALS, seals)
                 except OSError:
                     if seals == _SEALS:
-                        raise  # the other is there since Linux 5.1, and nobody needs it
+                        raise  # F_SEAL_FUTURE_WRITE exists since Linux 5.1 and is optional
         except BaseException:
             os.close(self.fd)
             raise
@@ -49,26 +52,30 @@ class Slots:
         self.address = self.generations.ctypes.data - GENERATIONS
 
     def take(self, dtype: Any, count: int, window: int) -> Array | None:
-        """An array in a free slot, of large images one for each frame under way and one whose return is; None when there is none."""
+        """Returns an array in a free slot; None if no slot is free.
+
+        Large images use at most `window` + 1 slots (but 3 are always allowed): one for each frame
+        in transit, and one that is being returned.
+        """
         most = max(_USEFUL_SLOTS_MIN, window + 1) if self.slot_bytes > _SMALL_BYTES else SLOTS_MAX
         if len(self.free) <= max(self.kept, self.count - most):
             return None
         slot = self.free.pop()
         offset = PAGE + slot * self.slot_bytes
         if slot >= self.ready:
-            try:  # later, when there is none, writing to it would kill
+            try:  # without memory now, writing to the slot later would end the process with SIGBUS
                 os.posix_fallocate(self.fd, offset, self.slot_bytes)
             except OSError:
                 self.kept = len(self.free)
                 return None
             self.ready = slot + 1
-        self.generations[slot] += 1  # before anything is written to it
+        self.generations[slot] += 1  # before the slot is written, so that old readers notice
         array = numpy.frombuffer(self.memory, dtype, count, offset)
         weakref.finalize(array, self.free.append, slot).atexit = False
         return array
 
     def find(self, image: Array) -> tuple[int, bytes] | None:
-        """The slot that an image lies in, and its descriptor."""
+        """Returns the slot that contains an image, and the descriptor of the image; or None."""
         offset = image.ctypes.data - self.address
         if not PAGE <= offset < PAGE + self.count * self.slot_bytes:
             return None
@@ -77,16 +84,22 @@ class Slots:
 
 
 class Memory:
-    """Copies of images, made where copies were that nobody reads any more: new pages cost more than to copy."""
+    """Makes copies of images in memory that is used again.
+
+    Memory of earlier copies is used again because new pages cost more time than the copy itself.
+    """
 
     def __init__(self) -> None:
         self.free: collections.deque[bytearray] = collections.deque(maxlen=4)
         self.slots: Slots | None = None
-        self.window = SLOTS_MAX  # frames under way at most
-        self.kept = 0  # images that were lent and not given back
+        self.window = SLOTS_MAX  # maximum number of frames in transit
+        self.kept = 0  # number of lent images that the function kept
 
     def open(self, uuid: str, run: int, image_bytes: int) -> None:
-        """Results are made in shared memory from now on, if they are large enough and the system has it."""
+        """Makes results in shared memory from now on.
+
+        Does nothing if images are small or if the system does not provide shared memory.
+        """
         if not self.slots and image_bytes >= _WORTH_BYTES:
             try:
                 self.slots = Slots(uuid, run, image_bytes)
@@ -98,18 +111,21 @@ class Memory:
         if len(memory) != count * dtype.itemsize:
             memory = bytearray(count * dtype.itemsize)
         array = numpy.frombuffer(memory, dtype)
-        weakref.finalize(array, self.free.append, memory).atexit = False  # views hold it
+        weakref.finalize(array, self.free.append, memory).atexit = False  # views of the array keep the memory
         return array
 
     def lend(self, image: Array) -> Array:
-        """A copy for a function to change, all in one row; others may read it there, if nobody keeps it."""
+        """Returns a flat copy of the image that a function may change.
+
+        The copy is in shared memory if possible, unless functions kept several of such copies.
+        """
         shared = self.slots.take(image.dtype, image.size, self.window) if self.slots and self.kept <= _KEPT_MAX else None
         copy = self._own(image.dtype, image.size) if shared is None else shared
         numpy.copyto(copy, image.ravel())
         return copy
 
     def result(self, image: Array, dtype: Any) -> Array:
-        """A copy that other processes read, with pixels of another type."""
+        """Returns a flat copy of the image with pixels of type `dtype`, for other processes."""
         shared = self.slots.take(dtype, image.size, self.window) if self.slots else None
         copy = self._own(dtype, image.size) if shared is None else shared
         with numpy.errstate(over="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""One image as a function of parameters, with its gradient."""
+"""Model: one image as a function of parameters, with its gradient."""
 from __future__ import annotations
 
 import importlib
@@ -12,34 +12,55 @@ import numpy
 from braggpipe._frame import Array, Frame
 
 _EDGES, _ANGLES, _ROTATIONS = ["a", "b", "c"], ["alpha", "beta", "gamma"], ["rot_x", "rot_y", "rot_z"]
-#: what of a cell a parameter sets
+#: indices into the unit cell (a, b, c, alpha, beta, gamma) that each cell parameter sets
 _CELL = {**{f"cell_{name}": [at] for at, name in enumerate([*_EDGES, *_ANGLES])}, "cell_ab": [0, 1], "cell_abc": [0, 1, 2],
          "cell_angles": [3, 4, 5]}
 _PLAIN = ["wavelength", "distance", "polarization", "thickness", "absorption", "phi0", "osc", "dispersion", "divergence_h",
-          "divergence_v", "fudge", "mosaic"]  #: options by the same name
-_INSTEAD = {"wavelength": ["energy"], "distance": ["close_distance"], "scale": ["flux", "exposure"]}  #: options that say the same
+          "divergence_v", "fudge", "mosaic"]  #: parameters that have the name of an option
+_INSTEAD = {"wavelength": ["energy"], "distance": ["close_distance"], "scale": ["flux", "exposure"]}  #: options that set the same quantity; a parameter replaces them
 
 
 class Model:
-    """The expected photons of one frame as a function of parameters, with derivatives: for PyTorch, NumPy and SciPy.
+    """The expected photons of one frame as a function of parameters, with derivatives.
 
-        model = braggpipe.Model("rot,cell,distance", detpixels=256, pixel=0.4, ncells=10, misset=(10, 20, 30), distance=100)
+    Use it to fit parameters to an image with PyTorch, NumPy or SciPy.
+
+        model = braggpipe.Model("rot,cell,distance", detpixels=256, pixel=0.4, ncells=10,
+                                misset=(10, 20, 30), distance=100)
         image = model(model.start)                        # float64, of the shape of Frame.image
         gradient = model.vjp(model.start, image - data)   # of 0.5 * ((image - data) ** 2).sum()
         function = model.torch()                          # tensors in, tensors out, for autograd
 
-    `names` are those of bragg-intensity --derivatives that an option sets, or groups of them: rot, cell, scale, mosaic,
-    share.L, beam_x, beam_y, wavelength, distance, polarization, thickness, absorption, phi0, osc, dispersion,
-    divergence_h, divergence_v, fudge.  All else is as `options`, those of braggpipe.simulate, say; what programs choose by
-    the start, as --oversample, stays.
+    Arguments:
+        names: parameters, as a list or separated by commas.  They are names or groups of
+            bragg-intensity --derivatives that an option can set: rot, cell, scale, mosaic, share.L,
+            beam_x, beam_y, wavelength, distance, polarization, thickness, absorption, phi0, osc,
+            dispersion, divergence_h, divergence_v, fudge.
+        options: options of braggpipe.simulate, which give the start values and the quantities that
+            are not parameters.  They must give exactly one frame.  Values that the programs choose
+            from the options at the start, such as --oversample, stay fixed.
 
-    F is not of the values, as there are thousands of them: F_vjp has the gradient by structure factors.
+    Values of parameters have the units of the options: A, deg, mm, um.  Three kinds differ:
 
-    Values are those of the options, in their units: A, deg, mm, um.  Three differ: rot_x, rot_y, rot_z are a rotation vector
-    in deg, about axes of the lab, by which the lattices turn from the start, where it is 0; scale and mosaic are factors on
-    fluence and spread, 1 at the start.
+    - rot_x, rot_y, rot_z: rotation vector of all lattices relative to the start, in deg, about the
+      axes of the laboratory frame; 0 at the start.
+    - scale: factor on the fluence, 1 at the start.
+    - mosaic: factor on the mosaic spread, 1 at the start.
 
-    Each new set of values runs the programs once; the last image and its derivatives are kept.  `images` counts.
+    Structure factors F cannot be parameters, because there are thousands of them.  With F among
+    the names, F_vjp computes the gradient by structure factors.
+
+    Attributes:
+        names: names of the parameters, in the order of the values.
+        start: (parameters,) values that belong to the options.
+        experiment: the Experiment of the frame.
+        images: number of images that the programs have computed.
+
+    Each new set of values runs the programs once.  The last image and its derivatives are stored,
+    so that calls with equal values cost no time.
+
+    Raises ValueError for a parameter that no option sets, and if the options give another number of
+    frames than one.  The errors of braggpipe.simulate can also occur.
     """
 
     def __init__(self, names: str | Sequence[str], **options: Any) -> None:
@@ -48,17 +69,17 @@ class Model:
         self._simulate = simulate
         words = names.split(",") if isinstance(names, str) else list(names)
         self._asked = ",".join(dict.fromkeys("rot" if word in _ROTATIONS else word for word in words))
-        self._frame: Frame | None = None  #: of the last values
+        self._frame: Frame | None = None  #: frame computed with the last values
         self._options: dict[str, Any] = {**options, "noise": False}
-        self.images = 0  #: that the programs have computed
+        self.images = 0  #: number of images that the programs have computed
         self._values = self._image = self._jacobian = numpy.zeros(0)
         first = self._run(self._options)
         self.experiment = first.experiment
         self._truth, self._keys = first.truth, first.experiment.keys
         found = list(first.derivatives or {})
-        self.names = [name for name in found if name not in _ROTATIONS or name in words or "rot" in words]  #: of the values
+        self.names = [name for name in found if name not in _ROTATIONS or name in words or "rot" in words]  #: names of the parameters
         self._freeze()
-        self.start: Array = numpy.array([self._start(name) for name in self.names])  #: where the options are
+        self.start: Array = numpy.array([self._start(name) for name in self.names])  #: values at the start
 
     def _run(self, options: dict[str, Any]) -> Frame:
         frames = list(self._simulate(**options, derivatives=self._asked))
@@ -68,14 +89,14 @@ class Model:
         return frames[0]
 
     def _freeze(self) -> None:
-        """What the programs choose by other options stays as it is."""
+        """Fixes the values that the programs derive from other options, at those of the start."""
         panel = self._keys["panels"][0]
         self._options["oversample"] = self._keys["sampling"]["oversample"]
         if panel["absorption_1_m"] and panel["thickness_m"]:
             self._options["absorption"] = 1e6 / panel["absorption_1_m"]
 
     def _start(self, name: str) -> float:
-        """The value that the first image had."""
+        """Returns the value that a parameter had in the first image."""
         panel, beam = self._keys["panels"][0], self._keys["beam"]
         if name in _CELL:
             return float(self.experiment.crystals[0].cell[_CELL[name][0]])
@@ -92,13 +113,13 @@ class Model:
         return float(value)
 
     def _shares(self) -> list[float]:
-        """Of all lattices, as --shares has them: the last holds for the rest."""
+        """Returns the weights of all lattices.  As in --shares, the last holds for the rest."""
         given = self._options.get("shares", 1.0)
         shares = [float(one) for one in (given if numpy.iterable(given) else [given])]
         return [shares[min(at, len(shares) - 1)] for at in range(len(self._truth.lattices))]
 
     def _set(self, values: Array, folder: str) -> dict[str, Any]:
-        """The options of these values; files go into the folder."""
+        """Returns the options for these values.  Files that they need are written into `folder`."""
         at = dict(zip(self.names, map(float, values)))
         replaced = {old for name in at for old in _INSTEAD.get(name, [])}
         options: dict[str, Any] = {key: one for key, one in self._options.items() if key not in replaced}
@@ -143,17 +164,24 @@ class Model:
         self._image, self._values = frame.image.astype("f8"), new
 
     def __call__(self, values: Any) -> Array:
-        """The image, float64: expected photons."""
+        """Returns the image at these values: expected photons, float64, shape of Frame.image."""
         self._compute(values)
         return self._image.copy()
 
     def jacobian(self, values: Any) -> Array:
-        """(parameters, *shape of the image): its derivatives, float64."""
+        """Returns the derivatives of the image: float64, shape (parameters, *shape of the image).
+
+        They are in photons per unit of each parameter.
+        """
         self._compute(values)
         return self._jacobian.copy()
 
     def vjp(self, values: Any, weights: Any) -> Array:
-        """(parameters,): the sum over pixels of weights, of the shape of the image, times derivatives."""
+        """Returns the vector-Jacobian product: (parameters,), float64.
+
+        Element i is the sum over pixels of `weights` times the derivative by parameter i.
+        Raises ValueError if `weights` do not have the shape of the image.
+        """
         self._compute(values)
         given: Array = numpy.asarray(weights, "f8")
         if given.shape != self._image.shape:
@@ -161,17 +189,28 @@ class Model:
         return numpy.tensordot(self._jacobian, given, given.ndim)
 
     def F_vjp(self, values: Any, weights: Any) -> tuple[Array, Array]:
-        """(reflections, (reflections,)): Frame.reflections at these values, with lattice, h, k, l, F2, and for each the sum over
-        pixels of weights times derivatives by its structure factor |F|, per electron.  With F among the names.
+        """Returns (reflections, gradient): the gradient by structure factors.
 
-        Reflections have more than a photon (options: reflections=PHOTONS), and the pixels that hold 99 % of theirs."""
+        reflections: Frame.reflections at these values, with lattice, h, k, l, F2.
+        gradient: (rows,), one element per reflection: the sum over pixels of `weights` times the
+        derivative by its structure factor |F|, in units of `weights` times photons per electron.
+
+        Only reflections with more than one photon are listed (option: reflections=PHOTONS).  Each
+        is described by the pixels that contain 99 % of its photons.
+
+        Raises ValueError if F is not among the names.
+        """
         self._compute(values)
         if self._frame is None or self._frame.reflections is None:
             raise ValueError("a model without derivatives by F: it is not among the names")
         return self._frame.reflections, self._frame.F_vjp(weights)
 
     def torch(self) -> Callable[[Any], Any]:
-        """The model as a function of PyTorch: from a tensor of values to one of the image, with vjp as its gradient."""
+        """Returns the model as a PyTorch function, which autograd can differentiate.
+
+        The function takes a tensor of values (parameters,) and returns the image as a tensor of the
+        same type and device.  Its gradient is vjp; it can be differentiated only once.
+        """
         torch: Any = importlib.import_module("torch")
 
         def forward(context: Any, values: Any) -> Any:
@@ -194,14 +233,18 @@ def _cross(vector: Any) -> Array:
 
 
 def _rotation(vector: Any) -> Array:
-    """By a rotation vector, rad."""
+    """Returns the rotation matrix (3, 3) of a rotation vector in rad."""
     angle, cross = float(numpy.linalg.norm(vector)), _cross(vector)
     turn: Array = numpy.eye(3) + numpy.sinc(angle / numpy.pi) * cross + 0.5 * numpy.sinc(angle / 2 / numpy.pi) ** 2 * cross @ cross
     return turn
 
 
 def _bend(vector: Any) -> Array:
-    """(3, 3): from a change of a rotation vector to the small rotation that it adds, both about axes of the lab."""
+    """Returns the Jacobian (3, 3) of the rotation by its rotation vector, in rad.
+
+    It converts a small change of the rotation vector into the small rotation that the change adds.
+    Both are about axes of the laboratory frame.
+    """
     angle, cross = float(numpy.linalg.norm(vector)), _cross(vector)
     third = (angle - numpy.sin(angle)) / angle ** 3 if angle > 1e-2 else 1 / 6 - angle ** 2 / 120
     bend: Array = numpy.eye(3) + 0.5 * numpy.sinc(angle / 2 / numpy.pi) ** 2 * cross + third * cross @ cross

@@ -1,4 +1,4 @@
-"""NXmx files of bragg-write: the only place that needs h5py."""
+"""Reads NXmx files of bragg-write.  Only this module needs h5py."""
 from __future__ import annotations
 
 import errno
@@ -25,7 +25,7 @@ def _length_m(axis: Any, offset: bool = False) -> float:
 
 
 def _place_m(file: Any, path: str) -> Array:
-    """(3,) where a chain of transformations leads from the origin, m."""
+    """Returns the point (3,), m, to which the chain of transformations at `path` moves the origin."""
     point = numpy.zeros(3)
     while path != ".":
         axis = file[path]
@@ -42,7 +42,10 @@ def _place_m(file: Any, path: str) -> Array:
 
 
 def _require_sources(file: Any, path: str, data: Any) -> None:
-    """HDF5 fills a virtual data set with zeros where a file is missing: raises an exception that names the file."""
+    """Raises an exception that names the file if a data file is missing or unreadable.
+
+    HDF5 itself would fill the missing frames of a virtual data set with zeros.
+    """
     if not data.is_virtual:
         return
     for name in dict.fromkeys(source.file_name for source in data.virtual_sources()):
@@ -62,16 +65,20 @@ def _require_sources(file: Any, path: str, data: Any) -> None:
 
 
 class NXmx(Frames):
-    """Frames in the order of the file, with the truth that bragg-write keeps in /entry/braggpipe, in the lab of the pipeline.
+    """The frames of an NXmx file, in the order of the file.
 
-    Fluences are absolute: relative to 1 photon per square metre.
+    The ground truth is read from /entry/braggpipe, which bragg-write stores.  Vectors are converted
+    to the laboratory frame of the pipeline.  Truth.fluence is in photons per square metre, because
+    Experiment.fluence_ph_m2 is 1.
+
+    Raises ImportError without h5py, and ValueError if the file has no frames of bragg-write.
     """
 
     def __init__(self, path: str) -> None:
         try:
             import h5py
             try:
-                import hdf5plugin  # noqa: F401  (the filters, where Debian's hdf5-filter-plugin is not)
+                import hdf5plugin  # noqa: F401  (provides the filters without Debian's hdf5-filter-plugin)
             except ImportError:
                 pass
         except ImportError as error:
@@ -84,18 +91,18 @@ class NXmx(Frames):
         self.to_lab = numpy.linalg.inv(self.own["lab_to_nexus"][()])
         numbers = self.own["frames"]["number"].tolist()
         moves = self.own["detector_shift"][()] if "detector_shift" in self.own else numpy.zeros((len(numbers), 3))
-        self.shift_m = dict(zip(numbers, moves @ self.to_lab.T))  # by frame
-        self.cell = dict(zip(numbers, self.own["cellId"][()].tolist())) if "cellId" in self.own else {}  # of the memory
+        self.shift_m = dict(zip(numbers, moves @ self.to_lab.T))  # by frame number
+        self.cell = dict(zip(numbers, self.own["cellId"][()].tolist())) if "cellId" in self.own else {}  # memory cell, by frame number
         self.first_m = numpy.array(self.shift_m[numbers[0]] if numbers else numpy.zeros(3))
         self._experiment = self._read_experiment()
 
     def __reduce__(self) -> Any:
-        """Another process opens the file itself."""
+        """Pickles only the path: the other process opens the file again."""
         return NXmx, (os.path.abspath(self.path),)
 
     @functools.cached_property
     def _lattices(self) -> Any:
-        """Read once: frames outlive the file."""
+        """The table of lattices, read once: frames need it after the file is closed."""
         return self.own["lattices"][()]
 
     @property
@@ -103,7 +110,7 @@ class NXmx(Frames):
         return self._experiment
 
     def _panel(self, module: Any) -> Panel:
-        """A module; they lie below each other in the image."""
+        """Returns the panel of a module.  The image contains the modules below each other."""
         fast, slow = module["fast_pixel_direction"], module["slow_pixel_direction"]
         corner_m = _place_m(self.file, _text(fast.attrs["depends_on"]))
         (row, _), (rows, columns) = module["data_origin"][()].tolist(), module["data_size"][()].tolist()
@@ -111,13 +118,13 @@ class NXmx(Frames):
         return Panel((rows, columns), row * columns, _length_m(fast), self.to_lab @ corner_m - self.first_m, *vectors)
 
     def _spindle(self) -> Array:
-        """(3,) of a rotation series; not a number for stills."""
+        """Returns the spindle (3,) of a rotation series; NaN for stills."""
         path = _text(self.file["entry/sample/depends_on"][()])
         if path == ".":
             return numpy.full(3, numpy.nan)
         axis = numpy.array(self.file[path].attrs["vector"], "f8")
         step = numpy.ravel(self.file[f"{path}_increment_set"][()])[0] if f"{path}_increment_set" in self.file else 0.0
-        if step * self.own["frames"]["rotation_width"][0] < 0:  # bragg-write has inverted the axis of a rotation backwards
+        if step * self.own["frames"]["rotation_width"][0] < 0:  # bragg-write inverts the axis of a backward rotation
             axis = -axis
         return numpy.array(self.to_lab @ axis)
 
@@ -147,7 +154,7 @@ class NXmx(Frames):
                      self.shift_m[int(row["number"])], self.cell.get(int(row["number"])))
 
     def _reflections(self) -> Iterator[Array | None]:
-        """Those of one frame after the other."""
+        """Yields the reflections of one frame after the other; None for each if there are none."""
         if "reflections" not in self.own:
             while True:
                 yield None
@@ -161,7 +168,7 @@ class NXmx(Frames):
             yield rows
 
     def _derivatives(self, index: int) -> dict[str, Array] | None:
-        """Those of the frame at an index."""
+        """Returns the derivatives of the frame at an index of the file; None if there are none."""
         if "derivatives" not in self.own:
             return None
         names = _text(self.own["derivatives"][()]).split(",")
@@ -181,7 +188,7 @@ class NXmx(Frames):
         return Loop(self._loop())
 
     def _loop(self) -> Iterator[Frame]:
-        self._lattices  # before the file may be closed
+        self._lattices  # read before the file can be closed
         data = self.file["entry/data/data"]
         for index, (row, reflections) in enumerate(zip(self.own["frames"][()], self._reflections())):
             pixels = data[index].reshape(-1)

@@ -1,4 +1,4 @@
-"""Pixels that travel packed, by bitshuffle and LZ4, as bragg-wire(5) says."""
+"""Decompresses pixels that are sent with bitshuffle and LZ4, as bragg-wire(5) describes."""
 from __future__ import annotations
 
 import ctypes
@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy
 
-_HEAD, _LENGTH, _BATCH = struct.Struct(">QI"), struct.Struct(">I"), 64  # blocks that are transposed at a time
+_HEAD, _LENGTH, _BATCH = struct.Struct(">QI"), struct.Struct(">I"), 64  # _BATCH: number of blocks that are transposed at once
 _BLOCK_MAX = 1 << 24
 
 
 def _load() -> Any:
-    """LZ4's function, which braggpipe's programs use, too; None where it is not installed."""
+    """Returns the decompressor of LZ4, which the programs use as well; None: not installed."""
     try:
         function = ctypes.CDLL("liblz4.so.1").LZ4_decompress_safe
     except (OSError, AttributeError):
@@ -25,13 +25,13 @@ _DECOMPRESS = _load()
 
 
 def is_able() -> bool:
-    """Whether this process can unpack."""
+    """Returns True if this process can decompress pixels."""
     return _DECOMPRESS is not None
 
 
 def _transpose(bits: Any, size: int) -> Any:
-    """Items, as bytes, from the rows of their bits: one row of `bits` for each block."""
-    planes = bits.reshape(len(bits), size, 8, -1).transpose(0, 3, 1, 2)  # 8 bytes that hold one byte of 8 items
+    """Returns the items, as bytes, from their transposed bits: one row of `bits` per block."""
+    planes = bits.reshape(len(bits), size, 8, -1).transpose(0, 3, 1, 2)  # 8 bytes with one byte of 8 items
     words = numpy.ascontiguousarray(planes).view("<u8")[..., 0]
     for shift, mask in ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0)):
         swap = (words ^ words >> numpy.uint64(shift)) & numpy.uint64(mask)
@@ -41,7 +41,7 @@ def _transpose(bits: Any, size: int) -> Any:
 
 
 def _open_block(chunk: Any, at: int, bits: Any) -> int:
-    """One block into `bits`; where the next one begins."""
+    """Decompresses the block at `at` into `bits`.  Returns where the next block begins."""
     end = at + _LENGTH.size
     length = _LENGTH.unpack(chunk[at:end])[0] if end <= len(chunk) else len(chunk)
     if length > len(chunk) - end or _DECOMPRESS(chunk.ctypes.data + end, bits.ctypes.data, length, len(bits)) != len(bits):
@@ -50,8 +50,11 @@ def _open_block(chunk: Any, at: int, bits: Any) -> int:
 
 
 def unpack(data: Any, count: int, size: int) -> Any:
-    """`count` items of `size` bytes, as an array of bytes.  ValueError for what is damaged or of another size, found before
-    anything is made."""
+    """Returns `count` items of `size` bytes as an array of bytes.
+
+    Raises ValueError if the data are corrupt or of another size.  The size is checked before memory
+    is allocated.
+    """
     chunk = numpy.frombuffer(data, "u1")
     total, block = _HEAD.unpack(bytes(chunk[:_HEAD.size])) if len(chunk) >= _HEAD.size else (-1, 0)
     if total != count * size or not 0 < block <= _BLOCK_MAX or block % (8 * size):

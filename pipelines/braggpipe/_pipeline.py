@@ -1,4 +1,7 @@
-"""Pipelines that Python starts: commands for a shell, in a session of their own, and nothing of them left behind."""
+"""Starts and stops pipelines of shell commands.
+
+Each pipeline runs in its own session, so that all its processes can be stopped together.
+"""
 from __future__ import annotations
 
 import os
@@ -11,15 +14,19 @@ import tempfile
 import time
 from typing import IO
 
-STOP_S, KILL_S = 5.0, 3.0  # how long a pipeline may take to end after it was told; after SIGTERM
+STOP_S, KILL_S = 5.0, 3.0  # time to end by itself; time to end after SIGTERM or SIGKILL
 
 
 class Child:
-    """A shell at work on a script.  What its programs say is in .said(), unless stderr=None lets them say it here."""
+    """A shell that runs a script.
+
+    `stderr` is a file for the messages of the programs, which said() returns.  None: the programs
+    write to the stderr of this process.
+    """
 
     def __init__(self, script: str, stderr: IO[bytes] | None) -> None:
         self.messages = stderr
-        # what stages of bragg-run tell a terminal is not for .said()
+        # stages of bragg-run write extra messages for a terminal, which said() must not contain
         environment = {key: value for key, value in os.environ.items() if stderr is None or key != "BRAGG_TERMINAL"}
         self.process = subprocess.Popen(["/bin/sh", "-c", script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=stderr, start_new_session=True, env=environment)
@@ -27,21 +34,21 @@ class Child:
         self.stdout = self.process.stdout.fileno()
 
     def said(self) -> str:
-        """All lines, without those that only repeat that a neighbour ended."""
+        """Returns all messages of the programs so far; "" if they are not collected."""
         if not self.messages or self.messages.closed:
             return ""
         self.messages.seek(0)
         return self.messages.read().decode(errors="replace").strip()
 
     def stop(self) -> None:
-        """Waits until all has ended, and ends what has not by force."""
+        """Waits until all processes have ended.  Ends the others by SIGTERM, then by SIGKILL."""
         try:
             for number, seconds in ((0, STOP_S), (signal.SIGTERM, KILL_S), (signal.SIGKILL, KILL_S)):
                 until_s = time.monotonic() + seconds
                 os.killpg(self.process.pid, number)
                 while time.monotonic() < until_s:
                     self.process.poll()
-                    os.killpg(self.process.pid, 0)  # until nobody is left
+                    os.killpg(self.process.pid, 0)  # raises ProcessLookupError when no process is left
                     time.sleep(0.01)
         except ProcessLookupError:
             pass
@@ -54,7 +61,12 @@ class Child:
 
 
 class FilePipeline:
-    """What bragg-run would start of a pipeline file, without its last stages: the loop stands in their place."""
+    """The script with which bragg-run would start a pipeline file, without the sinks.
+
+    The loop replaces the sinks.  `endpoints` are the endpoints from which the sinks would receive.
+    Raises ValueError with the message of bragg-run if bragg-run refuses the file, or if no stage
+    sends frames.
+    """
 
     def __init__(self, path: str, options: list[str]) -> None:
         run = shutil.which("bragg-run")
@@ -69,7 +81,7 @@ class FilePipeline:
             if line.startswith("dir="):
                 lines.append(f"dir={shlex.quote(self.folder)}")
             elif " & source=" in line:
-                lines.append(re.sub(r' "?--groups=[^ ]*', "", line))  # only the loop is waited for
+                lines.append(re.sub(r' "?--groups=[^ ]*', "", line))  # the run waits only for the loop
             elif not line.endswith(" &") or '"--out=' in line:
                 lines.append(line)
             else:

@@ -1,4 +1,7 @@
-"""Programs that are stages: each of these runs until the stream ends, and ends the process."""
+"""Stages written in Python: transform, source and sink run until the stream ends.
+
+Each of the three functions ends the process with the exit status of the stage.
+"""
 from __future__ import annotations
 
 import argparse
@@ -23,7 +26,7 @@ def _run(worker: Worker, options: argparse.Namespace, stdin: int = 0) -> NoRetur
         print(f"{name}: {error}", file=sys.stderr, flush=True)
         sys.exit(1)
     end = Stream(name, options, worker, stdin).main()
-    text, status = "", end.status  # what is in `end` has been said
+    text, status = "", end.status  # the message in `end` has been printed
     try:
         if options.stats:
             write_stats(options.stats, name, worker.work(0, 0))
@@ -36,29 +39,56 @@ def _run(worker: Worker, options: argparse.Namespace, stdin: int = 0) -> NoRetur
     sys.stdout.flush()
     sys.stderr.flush()
     if worker.at_work:
-        os._exit(status)  # nobody waits for a function that stands still
+        os._exit(status)  # does not wait for a function that hangs
     sys.exit(status)
 
 
 def transform(name: str, function: Callable[[Array, Frame], Any], options: argparse.Namespace | None = None) -> NoReturn:
-    """A stage in the middle: function(image, frame) gives the image that goes on.
+    """Runs a stage that changes images: function(image, frame) returns the new image.
 
-    `image` is a copy of frame.image that may be changed: float32 photons, or whole numbers in detector units.  To change
-    it in place and give it back is fastest.  What is given has as many pixels, all finite; whole numbers that are no uint16, uint32 or int32 become int32, others float32.
-    What the function raises ends the run.
+        import braggpipe
 
-    `options` are what parser().parse_args() gave; those that were added to the parser enter the lineage of the frames.
+        braggpipe.transform("double", lambda image, frame: 2 * image)
+
+    Arguments:
+        name: name of the stage in messages and in the history of the frames.
+        function: called for each frame.  `image` is a copy of frame.image that may be changed:
+            float32 photons, or integers in detector units (ADU).  The returned image must have the
+            same number of pixels, and all must be finite.  Integers other than uint16, uint32 and
+            int32 become int32; floating-point numbers become float32.  It is fastest to change
+            `image` in place and to return it.
+        options: result of parser().parse_args().  Options that a program added to the parser are
+            stored in the lineage of the frames.  None: parse the command line.
+
+    Does not return.  An exception in the function ends the run with exit status 1.
     """
     options = options or parser().parse_args()
     _run(Worker(name, function, options), options)
 
 
 def source(name: str, function: Callable[[Frame], Any], options: argparse.Namespace | None = None, **settings: Any) -> NoReturn:
-    """A stage that makes images: function(frame) gives photons of shape frame.experiment.shape.
+    """Runs a stage that makes images from recipes: function(frame) returns the image.
 
-    It stands where bragg-intensity does, behind bragg-orient, which numbers the frames.  At the start of a pipe it starts
-    bragg-geometry and bragg-orient itself, with the options that are given here by their names, as in
-    source("ring", function, frames=100, detector="eiger-4m").  frame.truth says what orientations and seed were drawn.
+        import braggpipe
+        import numpy
+
+        def flat(frame):
+            return numpy.full(frame.experiment.shape, 10.0)
+
+        braggpipe.source("flat", flat, frames=100, detector="eiger-4m")
+
+    The stage takes the place of bragg-intensity, after bragg-orient, which numbers the frames.  As
+    the first program of a pipe, it starts bragg-geometry and bragg-orient itself.
+
+    Arguments:
+        name: name of the stage in messages and in the history of the frames.
+        function: called for each frame.  It returns photons in the shape frame.experiment.shape.
+            frame.truth contains the orientations and the seed that bragg-orient drew.
+        options: as for transform.
+        settings: options of bragg-geometry and bragg-orient, as for simulate.  They are used only
+            if the stage starts these programs.
+
+    Does not return.  An exception in the function ends the run with exit status 1.
     """
     from braggpipe._pipeline import Child
     from braggpipe._simulate import commands
@@ -69,7 +99,7 @@ def source(name: str, function: Callable[[Frame], Any], options: argparse.Namesp
     if options.ins or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
         _run(worker, options)
     child = Child("trap : INT; " + " | ".join(commands(["geometry", "orient"], settings)), stderr=None)
-    worker.interrupted = lambda: os.killpg(child.process.pid, signal.SIGINT)  # it is in a session of its own
+    worker.interrupted = lambda: os.killpg(child.process.pid, signal.SIGINT)  # the child does not get Ctrl-C: it has its own session
     try:
         _run(worker, options, child.stdout)
     finally:
@@ -77,9 +107,21 @@ def source(name: str, function: Callable[[Frame], Any], options: argparse.Namesp
 
 
 def sink(name: str, function: Callable[[Frame], object], options: argparse.Namespace | None = None) -> NoReturn:
-    """A last stage: function(frame) is called for every frame, once it returns the frame counts as kept for good.
+    """Runs a sink: function(frame) is called for every frame.
 
-    Frames come as they are finished, not in the order of their numbers.  What the function raises ends the run.
+        import braggpipe
+
+        braggpipe.sink("mean", lambda frame: print(frame.number, frame.image.mean(), flush=True))
+
+    When the function returns, the frame counts as durable: the run does not send the frame again.
+    Frames arrive in the order in which they are finished, not in the order of their numbers.
+
+    Arguments:
+        name: name of the stage in messages.
+        function: called for each frame; its result is ignored.
+        options: as for transform.
+
+    Does not return.  An exception in the function ends the run with exit status 1.
     """
     options = options or parser().parse_args()
     _run(Eater(name, function, options), options)

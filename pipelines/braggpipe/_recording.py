@@ -1,4 +1,4 @@
-"""Recordings of bragg-tap, read as they lie in the file: bragg-recording(5)."""
+"""Reads recordings of bragg-tap without copying their pixels.  Format: bragg-recording(5)."""
 from __future__ import annotations
 
 import os
@@ -15,7 +15,11 @@ MAGIC = b"\x89bragg\r\n"
 
 
 class Recording(Frames):
-    """Frames in the order in which they were recorded.  Pixels stay in the file until they are read."""
+    """The frames of a recording, in the order in which they were recorded.
+
+    Pixels stay in the file, which is mapped into memory, until a program reads them.
+    Raises ValueError if the file is not a recording, or if a frame is corrupt.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -26,7 +30,7 @@ class Recording(Frames):
         self._experiment = experiment_of(first.keys)
 
     def __reduce__(self) -> Any:
-        """Another process opens the file itself."""
+        """Pickles only the path: the other process opens the file again."""
         return Recording, (os.path.abspath(self.path),)
 
     @property
@@ -41,7 +45,7 @@ class Recording(Frames):
             if head[:8] != b"braggrec" or kind == 0:
                 return
             if length < 64 or at + length > len(data):
-                return  # cut off
+                return  # the recording is truncated: its complete frames remain
             parts: list[Any] = []
             begin = at + (64 + 8 * count + 63) // 64 * 64
             for (size,) in struct.iter_unpack("<Q", data[at + 64:at + 64 + 8 * count]):

@@ -1,4 +1,7 @@
-"""Pixels that stay where they are: the shared memory of the stage before, as bragg-wire(5) says.  Ours: _memory.py."""
+"""Reads pixels in place in the shared memory of an upstream stage, see bragg-wire(5).
+
+The shared memory of this process is in _memory.py.
+"""
 from __future__ import annotations
 
 import fcntl
@@ -21,11 +24,14 @@ _GET_SEALS, _NEEDED_SEALS = 1034, 2 | 4  # F_GET_SEALS; against shrinking and gr
 
 
 class Pool:
-    """The pool that a neighbour has named.  OSError or ValueError when it cannot be read, or is none."""
+    """The shared memory that a neighbour announced.
+
+    Raises OSError if it cannot be opened, and ValueError if it is not a pool of this neighbour.
+    """
 
     def __init__(self, keys: Keys, uuid: str, run: int, incarnation: int) -> None:
         self.pid, self.fd = keys["pid"], keys["fd"]
-        self.returned = self.leased = 0  # bits of slots: to be told; still read
+        self.returned = self.leased = 0  # bit masks of slots: to be reported as free; being read
         path = f"/proc/{int(self.pid)}/fd/{int(self.fd)}"
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
         try:
@@ -45,7 +51,10 @@ class Pool:
         return (self.pid, self.fd) == (keys["pid"], keys["fd"])
 
     def lease(self, descriptor: Any) -> Lease:
-        """The pixels of a frame, until the lease is given back."""
+        """Returns a lease of the pixels of a frame.  Its slot is occupied until it is given back.
+
+        Raises ValueError if the descriptor does not name pixels in this pool.
+        """
         pid, fd, slot, offset, length, generation = msgpack.unpackb(descriptor)
         first = PAGE + slot * self.slot_bytes
         if ((pid, fd) != (self.pid, self.fd) or not 0 <= slot < self.slots or offset < first or (offset - first) % 64 or
@@ -55,30 +64,30 @@ class Pool:
         return Lease(self, slot, generation, self.memory[offset:offset + length])
 
     def take_returned(self) -> int:
-        """Bits of the slots that are read no more since this was last asked."""
+        """Returns the bit mask of the slots that became free since the previous call."""
         returned, self.returned = self.returned, 0
         return returned
 
     def cut(self) -> None:
-        """Through a new link all that is not read is told again."""
+        """Reports all free slots again, because the link was replaced by a new one."""
         self.returned |= ~self.leased & (1 << self.slots) - 1
 
 
 class Lease:
-    """Pixels in a slot.  Given back once, by the thread of the stream."""
+    """The pixels in a slot.  The thread of the stream gives the lease back, once."""
 
     def __init__(self, pool: Pool, slot: int, generation: int, pixels: memoryview) -> None:
         self.pool, self.slot, self.generation, self.pixels = pool, slot, generation, pixels
         self.is_back = False
 
     def array(self, dtype: str, free: Callable[[], object]) -> Any:
-        """The pixels as an array; free() is called when nobody reads it any more, or a part of it."""
+        """Returns the pixels as an array.  Calls free() when the array and all its views are gone."""
         array = numpy.frombuffer(self.pixels, dtype)
         weakref.finalize(array, free).atexit = False
         return array
 
     def is_intact(self) -> bool:
-        """Whether nobody has taken the slot for another image since: asked after reading."""
+        """Returns True if the slot still contains this image.  Call after reading the pixels."""
         at = GENERATIONS + 8 * self.slot
         return int.from_bytes(self.pool.memory[at:at + 8], "little") == self.generation
 

@@ -1,4 +1,4 @@
-"""Pipelines from keyword arguments: which options there are the programs say themselves."""
+"""Builds pipelines from keyword arguments.  The options are read from --help of the programs."""
 from __future__ import annotations
 
 import difflib
@@ -17,7 +17,10 @@ STAGES = ["geometry", "orient", "intensity", "background", "noise"]
 
 @functools.lru_cache(maxsize=None)
 def _options(program: str) -> dict[str, bool]:
-    """The options of a program by what they do, not those common to all; whether one may be repeated."""
+    """Returns the options of a program, and for each whether it may be repeated.
+
+    Options that all programs have in common are left out.
+    """
     path = shutil.which(program)
     if not path:
         raise FileNotFoundError(f"{program} is not in PATH: build or install braggpipe's programs")
@@ -51,7 +54,10 @@ def _unknown(name: str, names: Sequence[str], where: str) -> TypeError:
 
 
 def commands(stages: Sequence[str], settings: Mapping[str, Any]) -> list[str]:
-    """A command for each stage that is wanted.  TypeError for an option that no stage has, naming the nearest."""
+    """Returns one shell command for each stage that the settings require.
+
+    Raises TypeError for an option that no stage has, and names the most similar option.
+    """
     known = {stage: _options(f"bragg-{stage}") for stage in stages}
     words: dict[str, list[str]] = {stage: [] for stage in stages}
     absent = {"background"}

@@ -1,4 +1,4 @@
-"""Sockets: endpoints, keys, and connections that come back."""
+"""ZeroMQ sockets: endpoints, encryption keys, and connections that are restored after a cut."""
 from __future__ import annotations
 
 import os
@@ -17,13 +17,13 @@ from zmq.utils.monitor import parse_monitor_message
 
 from braggpipe._wire import End, Message
 
-Address = tuple[bytes, ...]  # of a neighbour behind a bound socket; empty behind one that connects
+Address = tuple[bytes, ...]  # address of a neighbour at a bound socket; () at a connected socket
 
-PART_MAX, NOTICE_MAX = 1 << 33, 1 << 20  # bytes of a part: from the stage before; where no pixels come
-COPIED = 1 << 16  # bytes of a part that stays where it is when it is sent, and is held until then
-LINGER_MS = 500  # that a last word may take
+PART_MAX, NOTICE_MAX = 1 << 33, 1 << 20  # max bytes of a message part: with and without pixels
+COPIED = 1 << 16  # bytes from which a part is sent without a copy, and kept until it is sent
+LINGER_MS = 500  # time to send the last messages after the end
 WATCHED = zmq.EVENT_CONNECTED | zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_FAILED_AUTH
-_DONTWAIT, _SNDMORE, _POLLIN = int(zmq.DONTWAIT), int(zmq.SNDMORE), int(zmq.POLLIN)  # to join enums costs more than to send
+_DONTWAIT, _SNDMORE, _POLLIN = int(zmq.DONTWAIT), int(zmq.SNDMORE), int(zmq.POLLIN)  # ints: combining enums is slower than sending
 
 # --- endpoints ----------------------------------------------------------------
 
@@ -33,12 +33,15 @@ def is_network(endpoint: str) -> bool:
 
 
 def is_local(endpoint: str) -> bool:
-    """Whether only this host reaches it."""
+    """Returns True if only processes of this host can reach the endpoint."""
     return not is_network(endpoint) or endpoint[6:].startswith(("127.", "localhost:", "[::1]:"))
 
 
 def is_refused(endpoint: str) -> bool:
-    """Whether nobody has bound it, as far as a second tells."""
+    """Returns True if no process has bound the endpoint.
+
+    Returns False if this is unknown, for example if a connection takes longer than one second.
+    """
     try:
         if not is_network(endpoint):
             with socket.socket(socket.AF_UNIX) as probe:
@@ -54,7 +57,10 @@ def is_refused(endpoint: str) -> bool:
 
 
 def parse_endpoint(text: str) -> tuple[bool, str]:
-    """(whether it is to be bound, the endpoint without its @)."""
+    """Returns whether the endpoint is to be bound, and the endpoint without its @.
+
+    Raises End with status 2 if the endpoint is malformed.
+    """
     bound, name = text.startswith("@"), text.removeprefix("@")
     path, (host, _, port) = name.removeprefix("ipc://"), name.removeprefix("tcp://").rpartition(":")
     if name.startswith("ipc://"):
@@ -68,14 +74,17 @@ def parse_endpoint(text: str) -> tuple[bool, str]:
 
 
 def _check_user(endpoint: str, owner: int) -> None:
-    """Refuses a socket of another user than this one and root: frames from there would be that user's."""
+    """Raises End if the socket belongs neither to this user nor to root.
+
+    Otherwise another user could send frames to this process.
+    """
     if owner not in (os.geteuid(), 0):
         raise End(1, f"{endpoint}: the socket belongs to user {owner}; expected your own (user {os.geteuid()}) or root's. "
                      "Use a folder that only you can write to, such as $XDG_RUNTIME_DIR")
 
 
 def _peer_user(fd: int) -> int | None:
-    """The user of the process at the other end of a local connection; None if nothing says so."""
+    """Returns the user id of the process at the other end of a local connection; None: unknown."""
     try:
         with socket.socket(fileno=os.dup(fd)) as peer:
             return int(struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1])
@@ -84,7 +93,11 @@ def _peer_user(fd: int) -> int | None:
 
 
 def _clear(path: str) -> None:
-    """ZeroMQ would replace whatever is there: a socket that nobody listens at is removed, nothing else."""
+    """Removes the socket at `path` if no process listens at it.
+
+    ZeroMQ would replace any file there.  Raises End with status 2 if the file is not a socket, or
+    if a process uses the socket.
+    """
     if not os.path.lexists(path):
         return
     if not stat.S_ISSOCK(os.lstat(path).st_mode):
@@ -98,7 +111,10 @@ def _clear(path: str) -> None:
 
 
 class Sockets:
-    """All sockets of this process, and who may connect to those of tcp: nobody without a key (ZeroMQ RFC 27)."""
+    """The ZeroMQ context of this process, and the access control of its tcp sockets.
+
+    With `folder`, only clients with a listed key may connect (ZeroMQ RFC 27).
+    """
 
     def __init__(self, folder: str | None, insecure: bool, warn: Callable[[str], None]) -> None:
         self.folder, self.insecure, self.warn = folder, insecure, warn
@@ -109,7 +125,11 @@ class Sockets:
         self.context.destroy()
 
     def load(self, name: str) -> tuple[bytes, bytes | None]:
-        """The pair in a file of the folder; who else can read a secret, or change a file, could take part."""
+        """Returns the (public, secret) keys of a file in the folder of the keys.
+
+        Raises End if another user could read a secret key or change a file, because that user could
+        then take part in the run.
+        """
         assert self.folder
         path = os.path.join(self.folder, name)
         try:
@@ -142,7 +162,7 @@ class Sockets:
             self.warn = lambda text: None
 
     def guard(self) -> None:
-        """From now on the gate is asked about all who connect."""
+        """Starts the access control: from now on libzmq asks the gate about every client."""
         if self.gate:
             return
         assert self.folder
@@ -152,7 +172,7 @@ class Sockets:
         self.gate.bind("inproc://zeromq.zap.01")
 
     def judge(self) -> None:
-        """Answers one question of libzmq about somebody who connects."""
+        """Answers one question of libzmq: whether the key of a client is admitted."""
         assert self.gate
         version, number, _, _, _, mechanism, *key = self.gate.recv_multipart()
         user = self.users.get(zmq.utils.z85.encode(key[0])) if mechanism == b"CURVE" else None  # type: ignore[no-untyped-call]
@@ -162,7 +182,11 @@ class Sockets:
 
 
 class Port:
-    """Bound: for any number of neighbours.  Connected: to one, through connections that come back when they are cut."""
+    """One endpoint of this process, --in (`up`) or --out.
+
+    A bound port serves any number of neighbours.  A connected port leads to one neighbour, and its
+    connection is restored after a cut.
+    """
 
     def __init__(self, sockets: Sockets, endpoint: str, bound: bool, up: bool, part_max: int) -> None:
         self.sockets, self.endpoint, self.bound, self.up, self.part_max = sockets, endpoint, bound, up, part_max
@@ -184,7 +208,7 @@ class Port:
                 new.router_mandatory = 1
                 if not self.network:
                     _clear(self.endpoint[len("ipc://"):])
-                    for user in (os.geteuid(), 0) if self.up else ():  # frames come from these: the kernel says who connects
+                    for user in (os.geteuid(), 0) if self.up else ():  # only these users may send frames; the kernel checks
                         new.setsockopt(zmq.IPC_FILTER_UID, user)
                 new.bind(self.endpoint)
                 self.endpoint = str(new.get_string(zmq.LAST_ENDPOINT)).rstrip("\0")
@@ -197,7 +221,7 @@ class Port:
             raise End(1, f"cannot {'bind' if self.bound else 'connect to'} {self.endpoint}: {error.strerror}") from error
 
     def reopen(self, now: float, pause_s: float) -> bool:
-        """Connects anew after drop, at most so often; true when it did."""
+        """Connects again after drop, at most once per `pause_s`.  Returns True if it did."""
         anew = not self.socket and now > self.opened_s + pause_s
         if anew:
             self.open()
@@ -208,14 +232,14 @@ class Port:
             self.socket.linger = ms
 
     def drop(self) -> None:
-        """Ends a connection, with all that is on its way."""
+        """Closes the connection and discards the messages that are not sent yet."""
         if self.watch:
             self.socket.disable_monitor()
         self.socket.close(0)
         self.socket = self.watch = None
 
     def send(self, address: Address, parts: list[Any]) -> bool:
-        """False when nobody is there."""
+        """Sends a message.  Returns False if no neighbour is connected at this address."""
         if not self.socket:
             return False
         whole: list[Any] = [*address, *parts]
@@ -229,15 +253,15 @@ class Port:
         return True
 
     def receive(self) -> Iterator[tuple[Address, Message | None]]:
-        """(address, message or None for a damaged one) for each that is there."""
+        """Yields (address, message) for each arrived message; a corrupt message is None."""
         while self.socket and self.socket.get(zmq.EVENTS) & _POLLIN:
             parts = [self.socket.recv(copy=False)]
             while parts[-1].more:
                 parts.append(self.socket.recv(copy=False))
             if self.bound and self.network and self.sockets.folder and parts[-1].get("User-Id") != "client":
-                continue  # a watcher has no business where frames flow
+                continue  # clients with the key `watcher` may not exchange frames
             if not self.bound and not self.network:
-                self.ended = self.was_cut()  # an event that comes before says whose process sent it
+                self.ended = self.was_cut()  # earlier events say which user's process sent it
             address = (parts.pop(0).bytes,) if self.bound else ()
             try:
                 yield address, Message([part.buffer for part in parts], self.network)
@@ -245,7 +269,10 @@ class Port:
                 yield address, None
 
     def was_cut(self) -> bool:
-        """Whether its connection ended since this was last asked: where the watch has something to read."""
+        """Returns True if the connection ended since the previous call.
+
+        Raises End if the other end refuses the keys, or belongs to another user.
+        """
         cut, self.ended = self.ended, False
         while self.watch and self.watch.events & zmq.POLLIN:
             what = parse_monitor_message(self.watch.recv_multipart())

@@ -1,4 +1,4 @@
-"""How a process takes part in a stream: bragg-wire(5), from the hello to the bye."""
+"""Stream: the part of one process in a run, from the first hello to the bye (bragg-wire(5))."""
 from __future__ import annotations
 
 import argparse
@@ -19,22 +19,29 @@ from braggpipe._links import Links
 from braggpipe._sockets import NOTICE_MAX, PART_MAX, Address, Port, Sockets, is_refused, parse_endpoint
 from braggpipe._wire import BYE, FENCE, FREE, HAVE, HEARTBEAT, HELLO, WELCOME, End, Keys, Message, ranges
 
-TICK_MS, REOPEN_S, GRACE_S, KEEP_S = 100, 0.1, 0.5, 0.01  # GRACE_S: how long a bye may lag behind a closed pipe
+# TICK_MS: longest wait for events.  REOPEN_S: shortest time between two attempts to connect.
+# GRACE_S: how much later than the end of a pipe a bye may arrive.  KEEP_S: time between two checks of
+# the connections.
+TICK_MS, REOPEN_S, GRACE_S, KEEP_S = 100, 0.1, 0.5, 0.01
 
 
 def _write_quietly(fd: int) -> None:
     try:
         os.write(fd, b"\0")
     except BlockingIOError:
-        pass  # it is awake
+        pass  # the thread is already about to wake up
 
 
 class Anew(Exception):
-    """The source was started again: this process is to take part from the start."""
+    """The source was restarted: this process must take part in the new run from the beginning."""
 
 
 class Stream(Links):
-    """One stay in one run.  `stdin` is the pipe from the stage before, unless --in names endpoints."""
+    """The part of this process in one run.
+
+    `stdin` is the file descriptor of the pipe from the previous stage.  It is not used if --in
+    names endpoints.
+    """
 
     def __init__(self, name: str, options: argparse.Namespace, worker: Any, stdin: int = 0) -> None:
         super().__init__(name, options, worker)
@@ -46,7 +53,7 @@ class Stream(Links):
         self.own_fds: list[int] = []
         self.closed_s: dict[bool, float] = {}
         self.folder: Popen[bytes] | None = None
-        self.line = b""  # of stdin so far
+        self.line = b""  # text from stdin so far
         self.start_s = self.heard_s = time.monotonic()
         self.beat_s, self.patience_s, self.welcomed, self.interrupts = 0.0, 5.0, False, 0
 
@@ -55,7 +62,7 @@ class Stream(Links):
             print(f"{self.name}: warning: {text}", file=sys.stderr, flush=True)
 
     def main(self) -> End:
-        """Takes part until the end; returns it."""
+        """Takes part in the run until the end.  Returns the End; raises Anew after a restart."""
         try:
             self.open()
             while True:
@@ -67,11 +74,11 @@ class Stream(Links):
             self.close_pipes()
             raise
         said = 0 if end.freed else end.status
-        if self.worker.is_program and end.text:  # before the others hear of it, and end for it
+        if self.worker.is_program and end.text:  # before the bye, which ends other processes
             print(f"{self.name}: {end.text}", file=sys.stderr, flush=True)
         self.bye(said)
         if said == 0:
-            for port in self.ports:  # nobody waits for what is still on its way to who has left
+            for port in self.ports:  # messages to processes that have left need not be sent
                 port.linger(50)
         self.sockets.close()
         if self.sockets.refused:
@@ -82,7 +89,7 @@ class Stream(Links):
         return end
 
     def leave(self, status: int) -> None:
-        """Ends the stay soon; may be called by any thread."""
+        """Ends the stream soon, with this exit status.  May be called by any thread."""
         self.leaving = status
         self.worker.wake()
 
@@ -95,10 +102,10 @@ class Stream(Links):
                 os.close(fd)
             self.own_fds = []
 
-    # --- what is said ---------------------------------------------------------
+    # --- messages that are sent -----------------------------------------------
 
     def bye(self, status: int) -> None:
-        """To all neighbours, to who got our hello and has not answered yet, and to the source."""
+        """Says bye to the source and all neighbours, also to those that have not answered yet."""
         for link in self.links:
             if link.answered and not link.gone:
                 self.say(link.port, BYE, link.address, reason="", said=True, status=status)
@@ -111,7 +118,7 @@ class Stream(Links):
 
     def beat(self) -> None:
         if all(frame.is_done() for frame in self.frames):
-            self.ticks += 1  # who waits for others does not stand still
+            self.ticks += 1  # a process that waits for others does not hang
         ids = {frame.number for frame in self.frames}.union(*(link.way for link in self.links))
         self.say(self.source, HEARTBEAT, ids=ranges(sorted(ids)), progress=self.ticks + self.worker.steps(),
                  work=self.worker.work(self.bytes_in, self.bytes_out))
@@ -124,12 +131,12 @@ class Stream(Links):
 
     def hear(self, port: Port, address: Address, message: Message | None) -> None:
         if not message or message.kind == HELLO:
-            self.hello_due = True  # whatever it was, the source repeats what matters
+            self.hello_due = True  # the source answers a hello by repeating what matters
         if message and message.run == self.run:
             self.heard_s = time.monotonic()
             self.obey(message.kind, message.keys)
         elif message and message.kind == WELCOME and not message.run:
-            self.heard_s = time.monotonic()  # a source that was started again, and has no experiment yet
+            self.heard_s = time.monotonic()  # a restarted source without an experiment
         elif message and message.kind == WELCOME and not self.pipes:
             self.worker.begin_anew(self)
 
@@ -143,7 +150,7 @@ class Stream(Links):
         elif kind == FREE:
             raise End(keys["status"] if keys["status"] in (0, 130) else 1, freed=True)
         elif kind == FENCE and keys["uuid"] == self.uuid:
-            self.links, self.source = [], None  # nobody is told
+            self.links, self.source = [], None  # no process gets a bye
             reason = keys["reason"]
             raise End(1, f"the source {f'excluded this process: {reason}' if reason else 'presumed this process dead'}")
         elif kind == FENCE:
@@ -188,7 +195,7 @@ class Stream(Links):
                 if signal.getsignal(number) != signal.SIG_IGN:
                     signal.signal(number, lambda *_: None)
         if not self.is_last():
-            self.stdout = os.dup(1)  # what the function prints must not go there
+            self.stdout = os.dup(1)  # output of print() must not go into the pipe
             sys.stdout = sys.stderr
         for up, texts in ((False, self.options.outs), (True, self.options.ins)):
             if self.is_last() and not up:
@@ -205,13 +212,16 @@ class Stream(Links):
                          f"or name an endpoint with --{'in' if up else 'out'}=ENDPOINT")
         self.pipes[up] = None
         if not up:
-            path = tempfile.mkdtemp(prefix="bragg-")  # a shell removes it, however this process ends
+            path = tempfile.mkdtemp(prefix="bragg-")  # a shell removes it, even if this process is killed
             self.folder = Popen(["sh", "-c", 'cat; rm -r "$0"', path], stdin=PIPE, stdout=2, start_new_session=True)
             port = self.pipes[up] = Port(self.sockets, f"ipc://{path}/data", True, up, NOTICE_MAX)
             self.ports.append(port)
 
     def read_pipe(self, now: float) -> None:
-        """The stage before says where it is; the end of the pipe is its own."""
+        """Reads the endpoints of the previous stage from the pipe.
+
+        The end of the pipe means that the previous stage has ended.
+        """
         text = os.read(self.stdin, 4096)
         if not text:
             self.closed_s[True] = now
@@ -220,7 +230,7 @@ class Stream(Links):
         self.line += text
         word, run, data, control, *_ = [*self.line.decode("ascii", "replace").split(), "", "", "", ""]
         if not text and not self.line:
-            raise End(1)  # it has said why
+            raise End(1)  # the previous stage has reported the reason
         if self.line.endswith(b"\n") and word == "bragg1" and control:
             port = self.pipes[True] = Port(self.sockets, data, False, True, PART_MAX)
             self.ports.append(port)
@@ -229,13 +239,13 @@ class Stream(Links):
             raise End(2, f"stdin is no pipe from a stage: it begins with {self.line[:40].decode('ascii', 'replace')!r}")
 
     def check(self, now: float) -> None:
-        """Who died without a word, and who never came."""
+        """Detects neighbours that died without a bye, and an input that never connects."""
         for up, since_s in self.closed_s.items():
             port = self.pipes[up]
             link = self.link_of(port) if port else None
             if now > since_s + GRACE_S and not (link and link.gone):
                 if not link:
-                    raise End(1)  # it has said why
+                    raise End(1)  # the previous stage has reported the reason
                 self.bury(link)
         for link in [link for link in self.links if link.lost_s and not link.gone]:
             if now > link.lost_s + self.patience_s:
@@ -252,7 +262,7 @@ class Stream(Links):
         if number in (signal.SIGTERM, signal.SIGHUP):
             raise End(1, f"ended by signal {number} ({signal.Signals(number).name})")
         if self.interrupts > 1 or self.interrupts and not self.welcomed:
-            raise End(130)  # after the first the source ends the stream
+            raise End(130)  # the first Ctrl-C makes the source end the stream
         if number == signal.SIGINT:
             self.worker.interrupted()
 
@@ -271,7 +281,7 @@ class Stream(Links):
                 self.cut(port)
 
     def wait(self) -> dict[Any, int]:
-        """What has happened, as zmq.Poller tells."""
+        """Waits at most TICK_MS for events.  Returns them by socket, as zmq.Poller does."""
         sockets = [self.sockets.gate, *(s for port in [*self.ports, self.source] if port for s in (port.socket, port.watch))]
         items = [(readable, zmq.POLLIN) for readable in (*sockets, self.wake) if readable is not None]
         items += [(self.stdin if up else self.stdout, zmq.POLLIN if up else zmq.POLLERR)
@@ -294,7 +304,7 @@ class Stream(Links):
             self.listen(port, events, self.take)
         if self.source:
             self.listen(self.source, events, self.hear)
-        if self.hello_due or now > self.kept_s + KEEP_S:  # not for every frame
+        if self.hello_due or now > self.kept_s + KEEP_S:  # not for every frame: this is slow
             self.kept_s = now
             self.check(now)
             for port in self.ports:

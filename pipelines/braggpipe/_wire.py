@@ -1,4 +1,4 @@
-"""What this module needs of bragg-wire(5): messages and their sums."""
+"""Messages of bragg-wire(5) and their checksums, as far as the Python module needs them."""
 from __future__ import annotations
 
 import ctypes
@@ -10,33 +10,40 @@ import msgpack
 import numpy
 
 (HELLO, EXPERIMENT, FRAME, CREDIT, BYE, WELCOME, POOL, HEARTBEAT, ACK, FENCE, FREE, LOST, HAVE, STATUS, ORDER) = range(1, 16)
-NOTHING, RECIPES, IMAGES, ANYTHING = 0, 2, 3, 4  # the kinds that flow
+NOTHING, RECIPES, IMAGES, ANYTHING = 0, 2, 3, 4  # kinds of data that stages exchange
 KINDS = ["nothing", "experiment", "recipe", "image", "anything"]
-SHARED = 4  # the flag of a route whose pixels lie in shared memory
-PACKED = {8: 2, 16: 4}  # of those whose pixels are packed: bytes of each
-TYPES = ["<f4", "<u2", "<u4", "<i4"]  # of pixels
+SHARED = 4  # flag of a route: the pixels are in shared memory
+PACKED = {8: 2, 16: 4}  # flag of a route: the pixels are compressed; value: bytes per pixel
+TYPES = ["<f4", "<u2", "<u4", "<i4"]  # types of pixels, by their numbers in messages
 
 Keys = dict[str, Any]
 
 
 class End(Exception):
-    """This process ends: with a status, and a line that says why unless another process has said it.
+    """Ends this process.
 
-    Who was freed answers bye with status 0, whatever the stream ends with."""
+    status: exit status.
+    text: message with the reason; "" if another process has already reported the reason.
+    freed: the source released this process, which then says bye with status 0, whatever the status
+        of the stream is.
+    """
 
     def __init__(self, status: int, text: str = "", freed: bool = False) -> None:
         super().__init__(text)
         self.status, self.text, self.freed = status, text, freed
 
 
-# --- sums ---------------------------------------------------------------------
+# --- checksums ----------------------------------------------------------------
 
 
-_CHUNK = 512  # bytes that are looked up at once
+_CHUNK = 512  # number of bytes that are processed in one table lookup
 
 
 def _tables() -> Any:
-    """(_CHUNK, 256): what a byte adds to the register when so many others are behind it."""
+    """Returns table[n, b]: the effect on the register of a byte b that n other bytes follow.
+
+    Shape (_CHUNK, 256), uint32.
+    """
     tables = numpy.empty((_CHUNK, 256), numpy.uint32)
     tables[0] = numpy.arange(256)
     for _ in range(8):
@@ -47,20 +54,25 @@ def _tables() -> Any:
 
 
 _TABLES, _BEHIND = _tables(), numpy.arange(_CHUNK)[::-1]
-# Multiples of the polynomial of CRC-32C with few terms, as exponents: 1 + x^426 + x^1362 + x^5685 is one, and its squares.
-# With x^64 for x they are so, too: each word of 64 bits may be added to those behind it instead, many words at once.
+# Multiples of the CRC-32C polynomial with few terms, as exponents: (degree, lower exponents).
+# 1 + x^426 + x^1362 + x^5685 is such a multiple, and so are its squares.  They stay multiples if x
+# is replaced by x^64.  Each 64-bit word can therefore be added to words behind it instead, many
+# words at once.
 _FOLDS = ((4 * 5685, (4 * 1362, 4 * 426, 0)), (5685, (1362, 426, 0)), (290, (136, 113, 107, 32, 0)))
-_BLOCKS = 8  # that a cache holds
+_BLOCKS = 8  # number of blocks that fit into a CPU cache
 
 
 def _fold(words: Any, register: int, degree: int, lower: Sequence[int]) -> tuple[Any, int]:
-    """A shorter array of words, and a register, with the same sum."""
+    """Returns a shorter array of words, and a register, that have the same checksum.
+
+    `degree` and `lower` are an entry of _FOLDS.
+    """
     delays = [degree - exponent for exponent in lower]
     step = delays[0]
     folded = max(0, len(words) - degree) // step * step
     if not folded:
         return words, register
-    past, end = numpy.zeros(degree + _BLOCKS * step, "<u8"), degree  # words after adding, as far as they are needed
+    past, end = numpy.zeros(degree + _BLOCKS * step, "<u8"), degree  # sums, as far back as needed
     for at in range(0, folded, step):
         if end == len(past):
             past[:degree], end = past[-degree:].copy(), degree
@@ -77,14 +89,17 @@ def _fold(words: Any, register: int, degree: int, lower: Sequence[int]) -> tuple
 
 
 def _add(register: int, data: Any) -> int:
-    """The register after an array of at most _CHUNK bytes."""
+    """Returns the register after an array of at most _CHUNK bytes."""
     mixed, length = data.copy(), len(data)
     mixed[:4] ^= numpy.frombuffer(register.to_bytes(4, "little"), "u1")[:length]
     return int(numpy.bitwise_xor.reduce(_TABLES[_BEHIND[_CHUNK - length:], mixed])) ^ register >> 8 * length
 
 
 def _load() -> Any:
-    """ISA-L's function for this sum, which is five times as fast; None where Debian's libisal2 is not installed."""
+    """Returns the CRC-32C function of ISA-L, which is five times as fast.
+
+    None: the library is not installed (Debian: libisal2).
+    """
     try:
         function = ctypes.CDLL("libisal.so.2").crc32_iscsi
     except (OSError, AttributeError):
@@ -94,11 +109,11 @@ def _load() -> Any:
 
 
 _FAST = _load()
-_FAST_MAX = 1 << 30  # bytes at a time
+_FAST_MAX = 1 << 30  # bytes per call, because the length is a C int
 
 
 def crc32c(data: Any, crc: int = 0) -> int:
-    """CRC-32C of bytes, continuing `crc`."""
+    """Returns the CRC-32C of bytes.  `crc` is the checksum of the bytes before them."""
     rest, register = numpy.frombuffer(data, "u1"), crc ^ 0xFFFFFFFF
     if _FAST:
         for at in range(0, len(rest), _FAST_MAX):
@@ -116,12 +131,12 @@ def crc32c(data: Any, crc: int = 0) -> int:
 
 
 def sum_parts(parts: Iterable[Any]) -> int:
-    """CRC-32C over all payload parts, one after the other."""
+    """Returns the CRC-32C of all payload parts, one after the other."""
     return functools.reduce(lambda crc, part: crc32c(part, crc), parts, 0)
 
 
 def _head_sum(route: Any, metadata: Any) -> int:
-    """The last item of a route: never 0, which means none."""
+    """Returns the checksum of a message head, the last item of a route.  Never 0: 0 means none."""
     return crc32c(b"".join((route, metadata))) or 1
 
 
@@ -129,7 +144,11 @@ def _head_sum(route: Any, metadata: Any) -> int:
 
 
 class Message:
-    """A message that came: .payload are buffers.  ValueError when it is none; through a network its sums count."""
+    """A received message.  `payload` are buffers.
+
+    `network`: the message came through a network, so the checksum of its head is checked.
+    Raises ValueError if the parts are not a message or if this checksum is wrong.
+    """
 
     def __init__(self, parts: Sequence[Any], network: bool = True) -> None:
         head, metadata, *self.payload = parts
@@ -147,16 +166,16 @@ class Message:
         return sum(map(len, self.payload))
 
     def is_whole(self) -> bool:
-        """False when the payload was damaged on its way."""
+        """Returns False if the payload does not match its checksum."""
         return bool(sum_parts(self.payload) == self.sum)
 
     def lists(self, number: int) -> bool:
-        """Whether a frame is among the ids."""
+        """Returns True if the frame `number` is among the ids."""
         return any(r["first"] <= number <= r["last"] for r in self.keys["ids"])
 
 
 def ranges(numbers: Iterable[int]) -> list[dict[str, int]]:
-    """Numbers as the ids of a message, in their order."""
+    """Returns frame numbers as the ids of a message: ranges, in the order of the numbers."""
     ids: list[dict[str, int]] = []
     for n in numbers:
         if ids and n == ids[-1]["last"] + 1:
@@ -167,7 +186,11 @@ def ranges(numbers: Iterable[int]) -> list[dict[str, int]]:
 
 
 def pack(route: Sequence[Any], keys: Keys, payload: Sequence[Any] = (), network: bool = False) -> list[Any]:
-    """The parts of a message: `route` lacks the count of parts and the last sum, which only a network needs."""
+    """Returns the parts of a message.
+
+    `route` does not contain the number of payload parts and the checksum of the head: pack adds
+    both.  Only a network needs this checksum.
+    """
     metadata = msgpack.packb(dict(sorted(keys.items())))
     head = msgpack.packb([*route[:8], len(payload), *route[8:], 0])
     if network:

@@ -1,4 +1,7 @@
-"""A function at work on one frame after the other, in a thread of its own, so that heartbeats go on meanwhile."""
+"""Workers call the function of a stage for one frame after the other.
+
+They run in their own thread, so that the stream can send heartbeats while the function computes.
+"""
 from __future__ import annotations
 
 import argparse
@@ -24,16 +27,16 @@ if TYPE_CHECKING:
     from braggpipe._stream import Stream
 
 HISTORY_MAX, CPU_STEP_NS = 16383, 10_000_000
-FORMER_RUN = "BRAGG_FORMER_RUN"  # what this process took part in before it began anew
-_PAYLOADS = ("cells_m", "domains", "phi_rad")  # of a lattice, by their numbers
+FORMER_RUN = "BRAGG_FORMER_RUN"  # environment variable: the run before the restart
+_PAYLOADS = ("cells_m", "domains", "phi_rad")  # keys of a lattice that are numbers of payload parts
 
 
 class Wrong(Exception):
-    """What came, or what the function gave, is not as it must be; says why."""
+    """The received frame, or the result of the function, is invalid.  The text says why."""
 
 
 def as_row(result: Any, count: int) -> Array:
-    """What the function gave, as `count` numbers in a row."""
+    """Returns the result of the function as a flat array of `count` numbers.  Raises Wrong."""
     if result is None:
         raise Wrong("the function gave nothing: it must return an image")
     given: Array = numpy.ascontiguousarray(result).ravel()
@@ -45,7 +48,11 @@ def as_row(result: Any, count: int) -> Array:
 
 
 def as_image(given: Array, memory: Memory) -> Array:
-    """A copy, as the function may change its own meanwhile, in one of the types that an image may have."""
+    """Returns a copy of the result in a type that images can have.
+
+    A copy is necessary because the function may change its own array later.  Raises Wrong if a
+    pixel is not finite or does not fit.
+    """
     kind, is_ready = given.dtype.kind, given.dtype.str in TYPES
     image = memory.result(given, given.dtype if is_ready else numpy.dtype("<f4" if kind == "f" else "<i4"))
     if kind == "f":
@@ -56,7 +63,11 @@ def as_image(given: Array, memory: Memory) -> Array:
 
 
 def check_finite(image: Array, given: Array) -> None:
-    """Of whole numbers all are.  One that is not makes a sum that is not; so may many that are."""
+    """Raises Wrong if a pixel is not finite.
+
+    The sum is tested first, because it is fast: one infinite pixel or NaN makes the sum infinite or
+    NaN.  If the sum overflows, all pixels are tested.  Integers are always finite.
+    """
     with numpy.errstate(over="ignore", invalid="ignore"):
         is_finite = image.dtype.kind != "f" or numpy.isfinite(numpy.einsum("i->", image)) or numpy.isfinite(image).all()
     if not is_finite:
@@ -69,13 +80,17 @@ def _wrong(given: Array, wrong: Array) -> Wrong:
 
 
 class Worker(threading.Thread):
-    """Calls function(...) for each frame; all else is called by the thread of the stream."""
+    """Calls function(image, frame) for each frame and sends on the result.
+
+    run() and the methods that it calls run in the thread of the worker.  The thread of the stream
+    calls all other methods.
+    """
 
     wants: ClassVar[int] = IMAGES
     gives: ClassVar[int] = IMAGES
     identity, is_program, hold = "python", True, True
     wake: Callable[[], None]
-    interrupted: Callable[[], object] = staticmethod(lambda: None)  # Ctrl-C: tells the source, if it does not get that
+    interrupted: Callable[[], object] = staticmethod(lambda: None)  # on Ctrl-C: informs a source that gets no signal
 
     def __init__(self, name: str, function: Callable[..., Any], options: argparse.Namespace) -> None:
         super().__init__(daemon=True)
@@ -83,7 +98,7 @@ class Worker(threading.Thread):
         self.options = {key: value for key, value in sorted(vars(options).items()) if key not in options.common}
         self.tasks: queue.SimpleQueue[Held] = queue.SimpleQueue()
         self.finished: queue.SimpleQueue[Held] = queue.SimpleQueue()
-        self.freed: queue.SimpleQueue[Any] = queue.SimpleQueue()  # leases of pixels that nobody reads any more
+        self.freed: queue.SimpleQueue[Any] = queue.SimpleQueue()  # leases of pixels that are no longer read
         self.memory, self.lineage = Memory(), ""
         self.at_work: Held | None = None
         self.is_waiting = False
@@ -93,7 +108,10 @@ class Worker(threading.Thread):
         self.spans: list[Span] | None = [] if options.trace else None
 
     def begin(self, message: Message, network: bool) -> None:
-        """Takes the experiment; .experiment is what the next stages get."""
+        """Receives the experiment and starts the thread.
+
+        `experiment` is then the experiment message for downstream stages, with the new lineage.
+        """
         self.shown = experiment_of(message.keys)
         keys, self.network = dict(message.keys), network
         self.came, history = keys["lineage"], keys["history"]
@@ -106,7 +124,7 @@ class Worker(threading.Thread):
         self.start()
 
     def begin_anew(self, stream: Stream) -> None:
-        """The source was started again and opened another run: so does this process, from the start."""
+        """Restarts this program, because the source was restarted and has opened a new run."""
         os.environ[FORMER_RUN] = f"{stream.run:016x}"
         stream.sockets.close()
         os.execv(sys.executable, sys.orig_argv)
@@ -123,11 +141,11 @@ class Worker(threading.Thread):
             yield self.finished.get()
 
     def steps(self) -> int:
-        """Counts up while the function uses the CPU."""
+        """Returns a counter that rises while the function uses the CPU."""
         return time.clock_gettime_ns(time.pthread_getcpuclockid(self.ident)) // CPU_STEP_NS if self.ident else 0
 
     def work(self, bytes_in: int, bytes_out: int) -> dict[str, int]:
-        """What the heartbeats say about the time since the start."""
+        """Returns the statistics since the start, for heartbeats and --stats."""
         time_ns = time.monotonic_ns() - self.start_ns
         return {"bytes_in": bytes_in, "bytes_out": bytes_out, "codec_ns": self.codec_ns, "compute_ns": self.compute_ns,
                 "cpu_ns": time.process_time_ns(), "frames": self.frames, "time_ns": time_ns,
@@ -171,11 +189,15 @@ class Worker(threading.Thread):
                            ("encode", held.number, encode_ns, end_ns)]
 
     def lend(self, frame: Frame) -> list[Array]:
-        """Copies of the image, which the function may change."""
+        """Returns copies of the image that the function may change: none or one."""
         return [self.memory.lend(frame.image)]
 
     def call(self, lent: list[Array], frame: Frame) -> Any:
-        """The image that goes on: what was lent, if that is given back and nobody keeps a part of it, else a copy."""
+        """Calls the function and returns the image to send on.
+
+        This is the lent image itself if the function returned it and keeps no reference to it.
+        Otherwise it is a copy of the result.
+        """
         image = lent.pop()
         holders, address = sys.getrefcount(image), image.ctypes.data
         given = as_row(self.function(image.reshape(frame.image.shape), frame), image.size)
@@ -188,11 +210,11 @@ class Worker(threading.Thread):
             check_finite(image, image)
             return image
         given = image if is_back else given
-        del image  # its memory serves again
+        del image  # its memory can be used again
         return as_image(given, self.memory)
 
     def finish(self, held: Held, result: Any) -> None:
-        """Packs what the function gave."""
+        """Replaces the image of the frame by the result, and packs the messages."""
         keys, image, payload = held.message.keys, held.message.keys["image"], held.message.payload
         image["type"], payload[image["pixels"]] = TYPES.index(result.dtype.str), memoryview(result.view(numpy.uint8))
         self.send(held, keys, payload, result)
@@ -206,7 +228,7 @@ class Worker(threading.Thread):
             held.shared = self.pack(FRAME, held.message, keys, [descriptor, *payload[1:]], crc, SHARED)
 
     def describe(self, error: BaseException) -> str:
-        """One line: what was raised, and where."""
+        """Returns one line with the exception and its place in the program."""
         if isinstance(error, Wrong):
             return str(error)
         if self.verbose:
@@ -216,7 +238,7 @@ class Worker(threading.Thread):
 
 
 class Painter(Worker):
-    """Makes the image of each recipe."""
+    """Worker of source(): calls function(frame), which makes the image of each recipe."""
 
     wants = RECIPES
 
@@ -231,12 +253,12 @@ class Painter(Worker):
         keys["image"] = {"count": self.shown.count, "pixels": 0, "type": TYPES.index(result.dtype.str), "unit": 0}
         for owner, names in [(recipe, ("sources",)), *((lattice, _PAYLOADS) for lattice in recipe["lattices"])]:
             for name in names:
-                owner[name] = None if owner[name] is None else owner[name] + 1  # behind the pixels
+                owner[name] = None if owner[name] is None else owner[name] + 1  # the pixels are now the first part
         self.send(held, keys, [memoryview(result.view(numpy.uint8)), *held.message.payload], result)
 
 
 class Eater(Worker):
-    """Keeps each frame: when the function returns it is durable."""
+    """Worker of sink(): calls function(frame).  The frame is durable when the function returns."""
 
     gives = NOTHING
 
