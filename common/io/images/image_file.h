@@ -15,7 +15,7 @@
 /* --- pixels ------------------------------------------------------------------- */
 
 struct image_file {
-    int64_t fast, slow;  // pixels; 0 when a raw file does not tell
+    int64_t fast, slow;  // pixels; 0: not known, because a raw file has no header
     struct image image;  // owned; freed by image_free
 };
 
