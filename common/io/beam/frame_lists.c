@@ -189,7 +189,8 @@ static const double LOSS_MAX = 0.1;
 /* So little is not worth a word where the median was taken away, which leaves noise below 0. */
 static const double LOSS_TOLD = 1e-3;
 
-/* Weights below 0, and the shot that has most of them beside its light. */
+/* Negative weights that were clipped: their number, and the shot in which they are the largest
+ * part of the positive weights. */
 struct loss {
     size_t count, shot;
     double part;

@@ -1,9 +1,9 @@
 /*
- * CrystFEL geometry files: where the panels of a detector stand.
+ * Reads and writes CrystFEL geometry files, which hold the positions of the panels of a detector.
  *
- * CrystFEL's lab has z along the beam, y up and x such that x, y, z are right-handed; it is
- * taken as the frame of the beam of struct place, whose x is the fast axis of the axis
- * convention.
+ * CrystFEL's laboratory frame has z along the beam, y up, and x such that x, y, z are right-handed.
+ * It is identified with the beam's coordinate system of struct place, whose x is the fast axis of
+ * the axis convention.
  */
 #ifndef BRAGG_IO_GEOM_H
 #define BRAGG_IO_GEOM_H
@@ -16,18 +16,19 @@
 #include "base/error.h"
 #include "model/experiment.h"
 
-/* Bad regions of a file; bytes of the name of a panel, with the terminator. */
+/* Largest number of bad regions in a file; bytes of the name of a panel, with the terminator. */
 enum { GEOM_BAD_MAX = 100000, GEOM_NAME_SIZE = 64 };
 
-/* A panel as a file has it, in the file's order; lengths in m in CrystFEL's lab, or as said. */
+/* A panel of a file.  Panels keep the order of the file.  Lengths are in m, and vectors are in
+ * CrystFEL's laboratory frame, unless the reader of another format says otherwise. */
 struct geom_panel {
-    char name[GEOM_NAME_SIZE];  // "": it has none
+    char name[GEOM_NAME_SIZE];  // "": the panel has no name
     int64_t first[2];           // min_fs, min_ss: pixel (0,0) in the array of the data
     int64_t fast_pixels, slow_pixels;
     double pixel_m;
     double fast[3], slow[3];  // unit vectors
     double corner_m[3];       // outer corner of pixel (0,0)
-    uint8_t *mask;            // owned; 0 in bad regions; NULL: there are none
+    uint8_t *mask;            // owned; 0 in bad regions; NULL: no bad regions
     uint8_t *reasons;         // owned; enum mask_reason of each pixel; NULL: not known
 };
 
@@ -35,48 +36,54 @@ struct geom {
     size_t npanels;
     struct geom_panel *panels;    // owned
     double wavelength_m;          // 0: not in the file
-    char wavelength_unread[256];  // what is wrong with the line that should say it, as in errors;
-                                  // "": nothing is
+    char wavelength_unread[256];  // error text of the line that should give the wavelength;
+                                  // "": the line is good or does not exist
     double adu_per_photon;        // of panel 0; 0: not in the file
-    double adu_per_eV;            // in its place; 0: not in the file
-    bool gains_differ;            // other panels have others
-    double max_adu;               // largest value that is not saturated, the least of all panels;
-                                  // INFINITY: not in the file
-    char unused[256];             // settings without effect here, parted by commas
+    double adu_per_eV;            // alternative to adu_per_photon; 0: not in the file
+    bool gains_differ;            // the panels have different gains
+    double max_adu;               // largest value that is not saturated: the smallest max_adu of
+                                  // all panels; INFINITY: not in the file
+    char unused[256];             // settings without effect here, separated by commas
     char hidden[160];             // "NAME and NAME": two panels, one behind the other; "": none
 };
 
-/* Reads `path`: panels with corner_x, corner_y, fs, ss, min_ and max_fs and ss, res, coffset;
- * clen or, if `distance_m` is not 0, that; photon_energy or wavelength where it is a number with
- * a unit, else `wavelength_unread` says why it is not taken; adu_per_photon or adu_per_eV;
- * max_adu; bad regions, in data or lab coordinates; mask_edge_pixels.  Rigid groups,
- * data locations and the peak list say nothing about the detector and are passed over;
- * what else has no effect is listed in `unused`.  A setting of a panel that stands there twice with
- * two values, and panels that share pixels of the data, are refused; panels that hide others are
- * listed in `hidden`.  Errors carry "FILE:LINE: ":
- * STATUS_INPUT, STATUS_FAILED when the file cannot be read.  geom_free frees *g, also
- * after an error. */
+/* Reads the geometry file `path` into *g:
+ *   - panels with corner_x, corner_y, fs, ss, min_fs, max_fs, min_ss, max_ss, res and coffset;
+ *   - clen, or `distance_m` instead if it is not 0;
+ *   - photon_energy or wavelength, if it is a number with a unit; otherwise `wavelength_unread`
+ *     says why it is not used;
+ *   - adu_per_photon or adu_per_eV, and max_adu;
+ *   - bad regions, in coordinates of the data or of the laboratory frame; mask_edge_pixels.
+ *
+ * Rigid groups, data locations and the peak list do not describe the detector and are skipped.  All
+ * other settings without effect are listed in `unused`.  Panels that hide others are listed in
+ * `hidden`.
+ *
+ * STATUS_INPUT, with "FILE:LINE: ": a setting that is wrong, a setting that a panel has twice with
+ * different values, or panels that share pixels of the data.  STATUS_FAILED: the file cannot be
+ * read.  geom_free frees *g, also after an error. */
 enum status geom_read(const char *path, double distance_m, struct geom *g, struct error *e);
 
-/* The same for `length` bytes that stand in another file from line `line` on. */
+/* Parses a geometry that is part of another file: `length` bytes, from line `line` of `path`.
+ * Otherwise like geom_read. */
 enum status geom_parse(const char *path, long line, const char *bytes, size_t length,
                        double distance_m, struct geom *g, struct error *e);
 
 void geom_free(struct geom *g);
 
-/* ADU of a photon of `wavelength_m`: 1 where the file does not say it. */
+/* Returns the ADU per photon of `wavelength_m`; 1 if the file does not give it. */
 double geom_gain(const struct geom *g, double wavelength_m);
 
-/* How the frames that a geometry file is for are stored. */
+/* How the frames are stored for which a geometry file is written. */
 struct geom_style {
     const char *data;  // key of the array; panels are slabs of it, one after the other along slow
     bool live;  // an array for each frame, with beam_energy in eV and detector_distance in mm; else
                 // one for all, [frame, slow, fast], as in NXmx
-    bool peaks;  // and a peak_list
+    bool peaks;  // the file also names a peak_list
 };
 
-/* Warns of what the beam of *x has and a geometry file `path` cannot say: several wavelengths, a
- * divergence, a harmonic. */
+/* Warns about properties of the beam of *x that the geometry file `path` cannot hold: several
+ * wavelengths, a divergence, a harmonic. */
 void geom_warn_of_unsaid(const char *path, const struct experiment *x);
 
 /* Writes the geometry of *x: what is never computed as bad regions, max_adu, above which values

@@ -1,7 +1,7 @@
 /*
  * Reads geometry files of CrystFEL.  Every line is a setting of the whole file, of a panel or of a
- * bad region; settings of a panel that stand without its name hold for the panels that are named
- * later.  After the last line make_panels checks what was read and makes panels and masks of it.
+ * bad region.  A panel setting without the name of a panel is the default of all panels that are
+ * named later.  After the last line, make_panels checks the settings and makes panels and masks.
  */
 #include "io/crystfel/geom.h"
 
@@ -51,9 +51,9 @@ struct geom_reader {
     struct geom_entry *panels;  // owned
     struct geom_bad *bad;       // owned
     size_t npanels, nbad, panels_room, bad_room;
-    double clen_m;      // in place of what the file says; 0: none
+    double clen_m;      // used instead of the file's clen; 0: use the file's
     double shift_m[2];  // of all panels along x and y
-    char late[32];      // the first setting of panels that stands behind the last one
+    char late[32];      // first default of panels after the last panel, where it has no effect
     struct error *e;
 };
 
@@ -262,7 +262,7 @@ static enum status set_own(struct geom_reader *r, struct geom_entry *p, const ch
     return s;
 }
 
-/* Of two lines that say it, the second one must agree with the first. */
+/* Stores the wavelength.  If two lines give it, the second must agree with the first. */
 static enum status set_wavelength(struct geom_reader *r, const char *key, const char *value,
                                   double wavelength_m)
 {
@@ -509,9 +509,10 @@ static enum status check_bad(const struct geom_reader *r, const struct geom_bad 
                 : STATUS_OK;
 }
 
-/* Clears the pixels of a row of n whose two coordinates, `at` for the first pixel and `step`
- * from one to the next, lie within the region; what lies on its border counts in the data and does
- * not in the lab. */
+/* Clears those of the n pixels of a row that are inside a bad region.  Both coordinates of a pixel
+ * must be in the region.  They are `at` for the first pixel and grow by `step` from pixel to pixel.
+ * A pixel on the border is inside if the region is in data coordinates, and outside if it is in the
+ * laboratory frame. */
 static void clear_region(const struct geom_bad *b, const double at[2], const double step[2],
                          int64_t n, uint8_t *row)
 {
@@ -532,8 +533,8 @@ static void clear_region(const struct geom_bad *b, const double at[2], const dou
         memset(row + (int64_t)first, 0, (size_t)(last - first) + 1);
 }
 
-/* Row s of the mask of a panel with n pixels along fast: bad regions and edges.  In the lab a
- * pixel is where its corner is, as CrystFEL has it. */
+/* Fills row s of the mask of a panel with n pixels along fast: bad regions and edges.  In the
+ * laboratory frame, the position of a pixel is that of its corner, as in CrystFEL. */
 static void mask_row(const struct geom_reader *r, const struct geom_entry *p, int64_t s, int64_t n,
                      uint8_t *row)
 {
@@ -599,7 +600,7 @@ static enum status make_panel(const struct geom_reader *r, const struct geom_ent
     return make_mask(r, p, out);
 }
 
-/* --- panels beside one another -------------------------------------------------------- */
+/* --- panels side by side -------------------------------------------------------------- */
 
 /* Whether two panels are stored in the same pixels of the same array. */
 static bool shares_data(const struct geom_entry *a, const struct geom_entry *b)
@@ -675,8 +676,8 @@ static void take_gain(struct geom_reader *r)
             g->gains_differ = true;
 }
 
-/* The panels of r->geom, with masks, of all that was read.  STATUS_INPUT where a panel lacks a
- * setting. */
+/* Makes the panels of r->geom, with masks, from the settings that were read.  STATUS_INPUT: a panel
+ * does not have all settings. */
 static enum status make_panels(struct geom_reader *r)
 {
     struct geom *g = r->geom;

@@ -1,6 +1,7 @@
 /*
- * Panels that lie on the grid of one plane as one image, for files and clients that know no
- * more: every pixel in its place, 0 and masked in between.
+ * Assembles panels into one image, for files and clients that support a single panel only.  The
+ * panels must be in one plane and share a grid of pixels.  Every pixel keeps its place.  Pixels
+ * between the panels are 0 and masked.
  */
 #ifndef BRAGG_IO_ASSEMBLY_H
 #define BRAGG_IO_ASSEMBLY_H
@@ -10,27 +11,28 @@
 #include "model/frame.h"
 
 struct assembly {
-    struct experiment whole;  // with one panel; all but that is borrowed
-    struct panel panel;       // its mask is owned
-    const struct experiment *of;
-    struct image image;   // owned; see assembly_image
-    bool gaps_are_blank;  // since assembly_blank, which nothing changes
+    struct experiment whole;  // the experiment with `panel` as its only panel; the rest is borrowed
+    struct panel panel;       // the assembled panel; its mask is owned
+    const struct experiment *of;  // the experiment with all panels, borrowed
+    struct image image;           // owned; see assembly_image
+    bool gaps_are_blank;          // assembly_blank has filled the gaps, which then stay filled
 };
 
-/* Prepares for frames of *x, which must last.  STATUS_INPUT when the panels do not lie on one
- * grid.  Free it with assembly_free, also after an error. */
+/* Prepares *a for frames of *x, which must stay valid.  STATUS_INPUT: the panels do not share one
+ * grid.  assembly_free frees *a, also after an error. */
 enum status assembly_open(struct assembly *a, const struct experiment *x, struct error *e);
 
-/* Whether some pixel of the frames of *x is never computed: a gap, masked, outside of the ROI. */
+/* Returns true if the frames of *x have pixels that are never computed: pixels in a gap, masked
+ * pixels, or pixels outside the ROI. */
 bool assembly_is_partial(const struct experiment *x);
 
-/* Makes a->image, of the size of the whole, from the pixels of a frame; the next call uses its
- * memory again.  Between panels it holds 0, or what assembly_blank has put there.  STATUS_INPUT
- * for another number of pixels, STATUS_FAILED when memory is out. */
+/* Makes a->image, which has the size of the assembled panel, from the pixels of a frame.  The next
+ * call reuses the memory of a->image.  Pixels between panels are 0, or the values of
+ * assembly_blank.  STATUS_INPUT: another number of pixels.  STATUS_FAILED: out of memory. */
 enum status assembly_image(struct assembly *a, const struct image *from, struct error *e);
 
-/* Gives pixels of a->image that are never computed the largest value of their type, which is
- * unsigned: "no data". */
+/* Sets the pixels of a->image that are never computed to the largest value of their type, which
+ * must be unsigned.  That value means "no data". */
 void assembly_blank(struct assembly *a);
 
 void assembly_free(struct assembly *a);

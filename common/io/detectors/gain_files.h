@@ -1,8 +1,9 @@
 /*
- * Calibration of detectors that switch their gain, written as HDF5 files.
+ * Writes the calibration of detectors that switch their gain, as HDF5 files.
  *
- * Without memory cells, as jungfrau_utils and other corrections read it (gain_files_write): float32
- * data sets [4][rows][fast], the stages 0, 1, 2 and again 0 instead of one of high gain.
+ * Detectors without memory cells (gain_files_write): the files that jungfrau_utils and other
+ * correction programs read.  Data sets are float32 [4][rows][fast], for the gain levels 0, 1, 2
+ * and 0 again, in the place of the high gain level.
  *
  *     PREFIX_gains.h5       /gains       ADU/keV
  *     PREFIX_pedestals.h5   /gains       pedestals, ADU
@@ -10,18 +11,20 @@
  *
  * E in keV is (ADC - pedestal) / gain.
  *
- * With memory cells, as Cheetah and other corrections of the AGIPD read it (cell_files):
- * PREFIX_agipd.h5 with data sets [3][cells][rows][fast], by stage and cell.
+ * Detectors with memory cells (cell_files): the file PREFIX_agipd.h5 that Cheetah and other
+ * correction programs of the AGIPD read.  Data sets are [3][cells][rows][fast], for each gain
+ * level and memory cell.
  *
  *     /AnalogOffset      float32  pedestals, ADU
- *     /RelativeGain      float32  mean gain of stage 0 / gain: the same for all cells
- *     /DigitalGainLevel  float32  gain above which a pixel is in this stage or beyond; of stage 0
- *                                 that is 0
- *     /Badpixel          uint8    0 where a pixel is good: the same for all stages and cells
- *     /adu_per_keV       float64  mean gain of stage 0
+ *     /RelativeGain      float32  mean gain of level 0 / gain: the same for all cells
+ *     /DigitalGainLevel  float32  threshold of the digital gain signal: above it, a pixel is in
+ *                                 this gain level or a higher one; 0 for level 0
+ *     /Badpixel          uint8    0 where a pixel is good: the same for all gain levels and cells
+ *     /adu_per_keV       float64  mean gain of level 0
  *
- * E in keV is (analog - AnalogOffset) RelativeGain / adu_per_keV.  What is the same for all cells
- * is there once, in /stage/gain and /stage/bad [3][rows][fast], and a view of these (virtual).
+ * E in keV is (analog - AnalogOffset) RelativeGain / adu_per_keV.  Data that are the same for all
+ * cells are stored once, in /stage/gain and /stage/bad [3][rows][fast].  /RelativeGain and
+ * /Badpixel are virtual data sets that show them.
  */
 #ifndef BRAGG_IO_GAIN_FILES_H
 #define BRAGG_IO_GAIN_FILES_H
@@ -34,9 +37,9 @@
 
 enum { GAIN_FILES_STAGES = 3 };
 
-/* Writes PREFIX_gains.h5 and PREFIX_pedestals.h5 for the frames of *x, whose panels are equally
- * wide (else STATUS_INPUT); arrays as frames are.  STATUS_FAILED, also when a file is there that
- * says something else. */
+/* Writes PREFIX_gains.h5 and PREFIX_pedestals.h5 for the frames of *x.  The arrays have the pixels
+ * of a frame, in the same order.  STATUS_INPUT: the panels have different widths.  STATUS_FAILED:
+ * writing failed, or a file exists that has other contents. */
 enum status gain_files_write(const char *prefix, const struct experiment *x,
                              float *const gain[GAIN_FILES_STAGES],
                              float *const pedestal[GAIN_FILES_STAGES], struct error *e);
@@ -48,22 +51,22 @@ struct cell_files {
     hid_t offsets, levels, gains;
 };
 
-/* Begins the file for the frames of *x, whose panels are equally wide (else STATUS_INPUT). Followed
- * by cell_files_commit. */
+/* Begins the file for the frames of *x.  STATUS_INPUT: the panels have different widths.  The
+ * caller calls cell_files_commit at the end. */
 enum status cell_files_open(struct cell_files *f, const char *prefix, const struct experiment *x,
                             uint64_t cells, struct error *e);
 
-/* Write a plane, which is as frames are: of each stage and cell the pedestals, and of stages 1 and
- * 2 the levels. */
+/* Write the pedestals of a gain level and cell, or the thresholds of gain level 1 or 2.  `plane`
+ * has the pixels of a frame, in the same order.  Every gain level and cell needs its own call. */
 void cell_files_offsets(struct cell_files *f, int stage, uint64_t cell, const float *plane);
 void cell_files_levels(struct cell_files *f, int stage, uint64_t cell, const float *plane);
 
-/* Writes the gains of a stage; `room` for as many numbers is spoilt. */
+/* Writes the gains of a gain level.  `room` has space for as many numbers and is overwritten. */
 void cell_files_gains(struct cell_files *f, int stage, double mean_adu_keV, const float *gain,
                       float *room);
 
-/* Adds the mask of *x and ends.  STATUS_FAILED, also when a file is there that says something
- * else. */
+/* Adds the mask of *x and finishes the file.  STATUS_FAILED: writing failed, or a file exists that
+ * has other contents. */
 enum status cell_files_commit(struct cell_files *f, const struct experiment *x, struct error *e);
 
 #endif

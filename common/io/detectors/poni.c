@@ -324,9 +324,9 @@ static void to_beam(const struct poni *p, const double own[3], double out[3])
     out[2] = lab[2];
 }
 
-/* An orientation says in which order the pixels of one and the same detector are stored: rows and
- * columns count backwards, and nothing moves.  pyFAI of 2023.12 to 2026.5 moved the axes of the
- * lab as well (silx-kit/pyFAI#2090); the releases after 2026.5 do not. */
+/* An orientation is the order in which the pixels of a detector are stored: rows or columns may
+ * count backwards, but the detector stays in its place.  pyFAI 2023.12 to 2026.5 also moved the
+ * axes of the laboratory frame (silx-kit/pyFAI#2090); later releases do not. */
 void poni_panel(const struct poni *p, struct geom_panel *panel)
 {
     const bool flip[2] = {p->orientation <= 2, p->orientation == 1 || p->orientation == 4};

@@ -59,7 +59,7 @@ static void write_template(const struct sets *s)
     const struct template *t = s->images.files;
     const size_t own = folder_of(t->text);
     write_folder(s);
-    if (!template_is_numbered(t)) {  // start and end tell nothing then
+    if (!template_is_numbered(t)) {  // start and end are undefined then
         write_text(s->out, t->text + own, strlen(t->text + own));
         return;
     }

@@ -1,4 +1,4 @@
-/* Frames as tables of DIALS need them: packed, and put together to sweeps again. */
+/* Packs the data of frames that DIALS' files need, and joins frames to sweeps. */
 #include "io/dials/dials.h"
 
 #include <inttypes.h>
@@ -176,7 +176,8 @@ struct walk {
     struct spots open, next;   // those of the last frame, which may go on, and of this one
 };
 
-/* Nobody turns a crystal by more than this part of an image between two. */
+/* Two frames are consecutive images of a sweep if the gap between them is at most this fraction of
+ * the width of an image. */
 #define PHI_TOLERANCE 1e-6
 
 static size_t head_size(const struct dials_frame *f)
@@ -197,7 +198,7 @@ static bool continues(const struct dials_sweep *s, const struct dials_frame *f)
            memcmp(start + 1, f + 1, head_size(f) - sizeof *f) == 0;
 }
 
-/* Of one lattice, by h, k, l. */
+/* Compares two reflections by lattice, then by h, k, l. */
 static int compare_spots(const struct dials_spot *a, const struct dials_spot *b)
 {
     if (a->id != b->id)

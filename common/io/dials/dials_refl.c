@@ -20,7 +20,7 @@ struct column {
     bool scaled;  // of scaled intensities
 };
 
-/* Of DIALS: predicted, observed, indexed, strong; integrated by summation, scaled. */
+/* Flags of DIALS.  SEEN: predicted, observed, indexed and strong.  INTEGRATED: by summation. */
 enum { SEEN = 1 | 2 | 4 | 32, INTEGRATED = 256, SCALED = 1 << 26 };
 
 static void put_real(void *to, double value)
@@ -99,7 +99,8 @@ static void put_mm(const struct experiment *x, const struct dials_spot *s, void 
     put_vector(to, s->fast * pixel_mm, s->slow * pixel_mm, s->phi_rad);
 }
 
-/* Of the centroid: that of so many photons spread over so many pixels of an image. */
+/* Returns the variance in px^2 of the centroid along fast and along slow: that of s->photons
+ * photons spread evenly over the pixels of the reflection on each of its images. */
 static double variance_px(const struct dials_spot *s)
 {
     return s->pixels / (12.0 * s->photons * (s->box[5] - s->box[4]));
@@ -158,7 +159,7 @@ static double lp_of(const struct experiment *x, const struct dials_spot *s)
     return (s->osc_rad != 0.0 ? fabs(vec_dot(at, across)) : 1.0) / polarization;
 }
 
-/* The share of photons that the sensor stops; 1 where nobody knows. */
+/* Returns the fraction of photons that the sensor absorbs; 1 if the sensor is not known. */
 static double qe_of(const struct experiment *x, const struct dials_spot *s)
 {
     const struct panel *p = &x->panels[s->panel];

@@ -124,7 +124,7 @@ static enum status first_of(const struct json_at *list, double min, double max, 
     return s ? s : json_at_real(&item, min, max, out, e);
 }
 
-/* In s, where the scan tells it. */
+/* Reads the exposure time in s if the scan has one. */
 static enum status read_exposure(const struct expt_json *l, double *exposure_s, struct error *e)
 {
     struct json_at scan, properties, times;
@@ -638,7 +638,8 @@ static enum status read_items(struct expt_json *l, struct expt_list *list, struc
     return s;
 }
 
-/* What grew while it was read stands still now. */
+/* Sets the pointers into list->indices and list->points.  These arrays may move while they grow, so
+ * this is called after the last experiment was read. */
 static void place_arrays(struct expt_list *list)
 {
     size_t index = 0, point = 0;

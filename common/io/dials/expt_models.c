@@ -293,14 +293,14 @@ static const double ORIGIN_MAX_MM = 1e7, TRUSTED_MAX = 1e300;
 /* A sensor must be given a thickness by formats that know of none; it catches everything. */
 static const double THIN_M = 1e-6;
 
-/* Where a group or a panel stands, in the lab of DIALS. */
+/* Position and axes of a group or a panel, in the laboratory frame of DIALS. */
 struct stand {
     double fast[3], slow[3], origin_mm[3];
 };
 
 static const struct stand lab = {{1, 0, 0}, {0, 1, 0}, {0, 0, 0}};
 
-/* v in the axes of *on. */
+/* Transforms v from the axes of *on to the laboratory frame. */
 static void within(const struct stand *on, const double v[3], double out[3])
 {
     double normal[3];

@@ -12,14 +12,16 @@
 #include "io/hdf5/sandbox.h"
 
 enum { COMPONENTS_MAX = 100 };
-/* A chunk may be larger than its data set, which may grow; but not by more than that. */
+/* A chunk may be larger than its data set, because the data set may grow.  A chunk of more than
+ * CHUNK_BYTES must not be larger than twice the data set. */
 static const uint64_t CHUNK_BYTES = (uint64_t)64 << 20;
-/* A table of so many bytes, or of so many for each of the file. */
+/* Limits of a table: TABLE_BYTES, or TABLE_RATIO times the bytes of the file if that is more. */
 static const uint64_t TABLE_BYTES = (uint64_t)64 << 20, TABLE_RATIO = 4;
 
 /* --- other files ----------------------------------------------------------------------- */
 
-/* In the trial: the first thing that must not be read, whether or not the file can do without. */
+/* In the trial process: the first error about a file that must not be opened.  It is an error even
+ * if the data could be read without that file. */
 static struct error refused;
 
 static void refuse(const char *file, const char *what)
@@ -60,7 +62,7 @@ static enum place find_part(const char *from, const char *name, char path[PATH_M
         {end ? real : "", end ? folder_of(real) : 0, *name == '/' ? last : name},
         {"", 0, last},
     };
-    /* a relative name is looked for beside the file first */
+    /* a relative name is first searched in the folder of the file */
     for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
         const size_t i = *name == '/' || k > 1 ? k : 1 - k;
         if (snprintf(path, PATH_MAX, "%.*s%s", (int)places[i].length, places[i].folder,
@@ -399,7 +401,7 @@ static H5Z_filter_t find_foreign_filter(hid_t data)
     return foreign;
 }
 
-/* Of the filters that Python's h5py and hdf5plugin know. */
+/* Returns the name of a filter that Python's h5py and hdf5plugin support. */
 static const char *name_filter(H5Z_filter_t filter)
 {
     static const struct {

@@ -136,14 +136,15 @@ const char *confined_close(struct confined *c, bool good)
     return WIFSIGNALED(status) ? "reading it crashes" : "its content makes no sense";
 }
 
-/* Of each file; memory beyond what the process has already.  A tick ends an open() that waits. */
+/* Limits for each file of a trial: CPU time, ticks of the timer, and memory on top of what the
+ * process already has.  A tick interrupts an open() that waits. */
 enum { CPU_S = 5, TICKS_MAX = 600, TICK_US = 100000, PATH_BYTES = 300 };
 static const rlim_t BYTES = (rlim_t)4 << 30;
 
 /* What parent and child have in common. */
 struct shared {
-    char path[PATH_BYTES];  // of the file that is read
-    bool ended;             // status and error say how
+    char path[PATH_BYTES];  // of the file that is being read
+    bool ended;             // the child has set status and error
     enum status status;
     struct error error;
 };

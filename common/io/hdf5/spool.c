@@ -16,16 +16,18 @@
 
 #define HEADER_MAGIC "braggspl"
 
+/* Header of the file. */
 struct header {
     char magic[8];
     char lineage[24];
-    uint64_t run;  // that wrote to it last
+    uint64_t run;  // number of the run that wrote to the file last
 };
 
+/* Head of a record. */
 struct head {
-    uint64_t id, size;  // of what follows, bytes
-    uint32_t crc;       // of what follows
-    uint32_t check;     // of all before
+    uint64_t id, size;  // number of the frame; bytes of the content, which follows the head
+    uint32_t crc;       // checksum of the content
+    uint32_t check;     // checksum of the members above
 };
 
 char *spool_name(const char *path)
@@ -94,7 +96,7 @@ static bool read_head(const struct spool *s, uint64_t offset, struct head *h)
            h->check == crc32c(0, h, offsetof(struct head, check));
 }
 
-/* What others have appended meanwhile, up to the last whole record. */
+/* Reads which records other processes have appended, up to the last complete one. */
 static enum status scan(struct spool *s, struct error *e)
 {
     struct stat st;
@@ -119,13 +121,13 @@ static enum status scan(struct spool *s, struct error *e)
 
 /* --- opening --------------------------------------------------------------- */
 
-/* Locks the file that has the name then: another process may just have removed it. */
+/* Opens and locks the file.  Tries again if another process has removed the file in between. */
 static enum status open_locked(struct spool *s, struct error *e)
 {
     while (true) {
         struct stat st;
         s->file = steady_open(s->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-        if (s->file < 0 && errno == ELOOP)  // what it leads to is somebody else's
+        if (s->file < 0 && errno == ELOOP)  // a link may lead to a file of another program
             return error_set(e, STATUS_FAILED, "%s: is a link, must be a file", s->path);
         if (s->file < 0 || fstat(s->file, &st) != 0)
             return failed(s, "open", e);
@@ -156,8 +158,9 @@ static bool is_whole(const struct spool *s, size_t i)
     return good && crc == h.crc;
 }
 
-/* A loss of power may keep the head of the last one without all of its bytes: nobody was told that
- * it is there.  For the first process of a run: later a record counts. */
+/* Removes the last record if it is incomplete.  After a power failure, the file may have the head
+ * of the last record without all of its bytes.  Such a record was never acknowledged, so that it
+ * may be removed.  Only the first process of a run may do this: later, all records count. */
 static bool drop_torn(struct spool *s)
 {
     if (!s->count || is_whole(s, s->count - 1))
@@ -166,7 +169,7 @@ static bool drop_torn(struct spool *s)
     return steady_truncate(s->file, (off_t)s->end) == 0;
 }
 
-/* Nothing of a new one stays when its header cannot be written. */
+/* Writes the header.  If that fails, removes the file of a new spool. */
 static enum status begin_header(struct spool *s, const struct header *ours, bool goes_on,
                                 struct error *e)
 {

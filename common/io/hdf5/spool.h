@@ -1,9 +1,10 @@
 /*
- * A spool: a file that keeps what frames contribute to one output file until all of them are there.
+ * A spool is a file that stores the data of frames until all frames of one output file have
+ * arrived.
  *
- * Frames come in any order.  Their records are appended to PATH.part and are put together in PATH
- * at the end.  Processes of a run may share the spool; each appends while it holds a lock.  After a
- * process was killed, all records up to the last whole one can still be read.
+ * Frames arrive in any order.  Their records are appended to PATH.part.  At the end they are
+ * written to PATH in order.  Processes of a run may share the spool; each appends while it holds a
+ * lock.  If a process is killed, all complete records can still be read.
  */
 #ifndef BRAGG_IO_HDF5_SPOOL_H
 #define BRAGG_IO_HDF5_SPOOL_H
@@ -16,8 +17,8 @@
 #include "base/error.h"
 #include "base/idset.h"
 
-/* Packed frames, in the order of their ids, to be put together in one file.  They can be read
- * several times; *bytes, aligned for any type, is borrowed until the next. */
+/* Packed frames for one output file, in the order of their ids.  `read` gets record i and may be
+ * called several times.  *bytes is aligned for any type, and is borrowed until the next call. */
 struct records {
     void *state;
     size_t count;
@@ -30,63 +31,65 @@ struct spool_entry {
 };
 
 struct spool {
-    char *path;                   // owned: its name; NULL: not open
+    char *path;                   // owned: name of the spool; NULL: not open
     int file;                     // descriptor
-    uint64_t run;                 // it is of this run
-    uint64_t end;                 // bytes of the records that are known
-    size_t count, room;           // frames of these records; 16 bytes each
+    uint64_t run;                 // number of the run
+    uint64_t end;                 // offset after the last record that this process has seen
+    size_t count, room;           // number of records seen, and room in `entries`
     struct spool_entry *entries;  // owned; in the order of the file, or sorted
-    char *record;                 // owned: what was read last
+    char *record;                 // owned: the record that was read last
     size_t record_room;           // bytes
 };
 
 struct spool_settings {
     const char *lineage;
     uint64_t run;
-    bool resume;   // what is there is continued
-    bool replace;  // also if it is of another lineage, or no spool
+    bool resume;   // continue an existing spool
+    bool replace;  // overwrite an existing file that has another lineage or is not a spool
 };
 
-/* The name of the spool of a file; the caller frees it.  NULL when memory is out. */
+/* Returns the name of the spool of a file.  The caller frees it.  NULL: out of memory. */
 char *spool_name(const char *path);
 
-/* Opens that of the file `path`.  What was there goes unless it is to be continued or is of the
- * same run.  STATUS_FAILED when it cannot be opened, is of another lineage or no spool, or a
- * process of another run has it open.  Followed by spool_close, which leaves it where it is, or
- * spool_remove. */
+/* Opens the spool of the file `path`.  Existing records are kept if the spool has the same lineage
+ * and is to be continued or belongs to the same run; otherwise they are removed.  The caller calls
+ * spool_close, which keeps the file, or spool_remove.
+ * STATUS_FAILED: the file cannot be opened, a process of another run has it open, or, without
+ * `replace`, the file has another lineage or is not a spool. */
 enum status spool_open(struct spool *s, const char *path, const struct spool_settings *settings,
                        struct error *e);
 
-/* Holds it, for this process, until it is released or closed, and finds what others have appended.
- * *gone: it has been removed, and what is appended would be lost.  STATUS_FAILED when it was cut
- * short. */
+/* Locks the spool for this process until it is released or closed, and reads which records other
+ * processes have appended.  *gone: the file was removed, so that appended records would be lost.
+ * STATUS_FAILED: the file was truncated. */
 enum status spool_hold(struct spool *s, bool *gone, struct error *e);
 void spool_release(struct spool *s);
 
-/* While it is held: appends the record of a frame, of so many pieces, which then survives this
- * process, with `sync` a loss of power, too.  STATUS_FAILED when it cannot be written: then it is
- * as it was. */
+/* Appends the record of a frame, which consists of `count` pieces.  The spool must be held.  On
+ * return the record survives a crash of this process, and with `sync` also a power failure.
+ * STATUS_FAILED: the record cannot be written; the spool is unchanged. */
 enum status spool_append(struct spool *s, uint64_t id, const struct iovec *pieces, int count,
                          bool sync, struct error *e);
 
-/* The same with a record of one piece, and holds and releases it; STATUS_FAILED when it is gone. */
+/* Holds the spool, appends a record of one piece, and releases the spool.  STATUS_FAILED: the file
+ * was removed, or the record cannot be written. */
 enum status spool_add(struct spool *s, uint64_t id, void *bytes, size_t size, bool sync,
                       struct error *e);
 
-/* Finds all that is there, by ids, of several records of a frame the last, and holds the spool
- * until it is closed.  *last: no other process of this run has it open. */
+/* Holds the spool until it is closed, and sorts its records by frame.  If a frame has several
+ * records, the last one is kept.  *last: no other process of this run has the spool open. */
 enum status spool_gather(struct spool *s, bool *last, struct error *e);
 
-/* The records that are known, which last as long as the spool.  Reading is STATUS_FAILED where one
- * is damaged. */
+/* Returns the records that this process has seen.  They are valid while the spool is open.  Reading
+ * a corrupt record is STATUS_FAILED. */
 struct records spool_records(struct spool *s);
 
-/* Reads `size` bytes of record number i from `offset` on, which must be right by a sum of their
- * own.  STATUS_FAILED when it has not so many. */
+/* Reads `size` bytes of record number i from `offset` on.  Does not verify the checksum of the
+ * record: these bytes need a checksum of their own.  STATUS_FAILED: the record is shorter. */
 enum status spool_peek(const struct spool *s, size_t i, uint64_t offset, void *to, size_t size,
                        struct error *e);
 
-/* What is said of a record that is not right. */
+/* Sets *e to the error about a corrupt record.  Returns STATUS_FAILED. */
 enum status spool_damaged(const struct spool *s, struct error *e);
 
 /* Adds the frames of these records to *ids. */

@@ -1,9 +1,11 @@
 /*
  * Byte-offset encoders, compiled once per instruction set (ISA = baseline, avx2, avx512).
- * Sixteen differences are formed and narrowed to bytes at once; where one of them needs
- * more, those before it are kept, it is written alone, and the next sixteen begin behind
- * it.  What bounds them: on empty frames the memory, on noisy ones the branches that the
- * processor cannot foresee, two to a lone bright pixel.
+ * The loop computes sixteen differences at once and narrows them to bytes.  If a difference does
+ * not fit a byte, the differences before it are kept, this one is written alone, and the next
+ * sixteen begin after it.
+ *
+ * The speed is limited by memory on empty frames, and by mispredicted branches on noisy frames: two
+ * for each isolated bright pixel.
  */
 #include "io/images/byte_offset.h"
 

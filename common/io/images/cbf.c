@@ -16,11 +16,13 @@
 #include "io/images/byte_offset.h"
 #include "model/beam.h"
 
-/* Of the header in front of the binary part's: fabio looks no further than 8 KiB for the pixels. */
+/* Largest header before that of the binary part: fabio searches the pixels in the first 8 KiB only.
+ */
 enum { CONTENTS_BYTES = 7680 };
 enum { TIME_SIZE = 32, SECONDS_MAX = 2000000000 };
-/* Without that line dxtbx takes an Eiger for 0.45 mm thick, and a Pilatus for no detector that
- * counts photons; with a thickness it corrects for a parallax that must be there. */
+/* Thickness for a sensor without depth.  Without the line of the thickness, dxtbx assumes 0.45 mm
+ * for an Eiger, and assumes that a Pilatus does not count photons.  With a thickness, dxtbx
+ * corrects for parallax, which the image must then have. */
 static const double THIN_M = 1e-9;
 
 /* --- makers -------------------------------------------------------------- */

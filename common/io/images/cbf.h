@@ -1,15 +1,16 @@
 /*
- * Mini-CBF: a text header, then one image of int32 as byte offsets (byte_offset.h).
+ * Writes and reads mini-CBF files: a text header, then one int32 image in byte-offset compression
+ * (byte_offset.h).
  *
  * The header describes one flat panel across the beam, with rows along +x and columns along -y of
- * the laboratory.  It holds neither the time of day, so that the same frame gives the same bytes,
- * nor a Content-MD5: MD5 takes three times as long as the encoding, readers do not need it, and the
- * index of bragg-write has the CRC-32C of the pixels.
+ * the laboratory frame.  It does not have the time of day, so that equal frames give equal bytes.
+ * It does not have a Content-MD5 either: MD5 takes three times as long as the encoding, readers do
+ * not need it, and the index of bragg-write has the CRC-32C of the pixels.
  *
- * A header of the generic kind is for detectors of any size.  The header of a maker makes programs
- * treat the frame as one of that detector: with its gaps, and with a sensor in which photons are
- * absorbed at different depths.  So only frames of the true sizes of such a detector may have it.
- * The thickness of the sensor is given as it appears, see panel_depth_m.
+ * A generic header is for detectors of any size.  With the header of a detector maker, programs
+ * treat the frame as an image of that detector: with its gaps, and with a sensor in which photons
+ * are absorbed at different depths.  Therefore only frames that have the size of such a detector
+ * may have it.  The thickness of the sensor is the apparent one, see panel_depth_m.
  */
 #ifndef BRAGG_IO_IMAGES_CBF_H
 #define BRAGG_IO_IMAGES_CBF_H
@@ -26,20 +27,20 @@
 enum cbf_header { CBF_GENERIC, CBF_PILATUS, CBF_EIGER };
 #define CBF_HEADERS "generic|pilatus|eiger"  // in that order
 
-/* Whether the maker has a detector with as many pixels, of the same size, as the one panel of *x;
- * STATUS_INPUT if not. */
+/* Checks that the maker has a detector with the number and size of pixels of the only panel of *x.
+ * STATUS_INPUT: there is no such detector. */
 enum status cbf_header_check(enum cbf_header kind, const struct experiment *x, struct error *e);
 
-/* What kind the header of a file is of, by what it says: `text` is its beginning. */
+/* Returns the kind of a header from its text.  `text` is the beginning of the file. */
 enum cbf_header cbf_header_kind(const char *text);
 
-/* Puts all that comes before the `bytes` bytes of the encoded image of a frame into *h; `kind` is
- * one that cbf_header_check allows. */
+/* Makes the part of the file before the encoded image, which has `bytes` bytes.  cbf_header_check
+ * must allow `kind`. */
 void cbf_header_make(struct header_text *h, enum cbf_header kind, const struct experiment *x,
                      const struct frame *f, size_t bytes);
 
-/* Where the encoded image lies before it is written; kept for the next one, so that its
- * pages need not be made again.  Starts as zeros; cbf_scratch_free frees it. */
+/* Buffer for the encoded image.  It is reused for the next image, so that memory need not be
+ * allocated again.  The caller sets it to zero at first; cbf_scratch_free frees it. */
 struct cbf_scratch {
     uint8_t *bytes;
     size_t size;
@@ -49,15 +50,15 @@ void cbf_scratch_free(struct cbf_scratch *scratch);
 
 enum { CBF_MASKED = -2 };  // pixels that the mask of the panel excludes
 
-/* Writes a frame whose pixels are whole numbers; those that the mask of the panel
- * excludes become CBF_MASKED.  STATUS_INPUT for float32 pixels, for one above
- * 2147483647, for an image of another size, for more than one panel, and where
- * cbf_header_check says so; STATUS_FAILED when a write fails. */
+/* Writes a frame whose pixels are whole numbers.  Pixels that the mask of the panel excludes become
+ * CBF_MASKED.  STATUS_INPUT: float32 pixels, a pixel above 2147483647, an image of another size,
+ * more than one panel, or an error of cbf_header_check.  STATUS_FAILED: writing failed. */
 enum status cbf_write(FILE *out, const struct experiment *x, const struct frame *f,
                       enum cbf_header kind, struct cbf_scratch *scratch, struct error *e);
 
-/* Reads an image of byte offsets from `in`, which is at its start and has `size` bytes; `path`
- * is for messages.  STATUS_INPUT when it is not such a file, or damaged. */
+/* Reads an image in byte-offset compression from `in`, which is at its start and has `size` bytes.
+ * `path` is the name of the file in errors.  STATUS_INPUT: the file is not of this format, or is
+ * corrupt. */
 enum status cbf_read(FILE *in, const char *path, size_t size, struct image_file *f,
                      struct error *e);
 

@@ -88,7 +88,7 @@ static void append_beam(const struct writer *w, const struct incident *b)
                   m_to_angstrom(b->mean_m), m_to_angstrom(b->longest_m), w->style->behind);
 }
 
-/* Kahn's factor and the direction of the E field in the lab. */
+/* Appends Kahn's factor and the direction of the E field in the laboratory frame. */
 static void append_polarization(const struct writer *w, const struct beam *b)
 {
     const double values[] = {b->kahn, b->polarization[0], b->polarization[1], b->polarization[2]};
@@ -117,7 +117,7 @@ static void append_pulse(const struct writer *w, const struct experiment *x, uin
     header_append(w->h, "%s", w->style->behind);
 }
 
-/* How far the detector is displaced from its place, in the lab. */
+/* Appends the shift of the detector, in the laboratory frame. */
 static void append_shift(const struct writer *w, const struct recipe *r)
 {
     const double mm[] = {m_to_mm(r->shift_m[0]), m_to_mm(r->shift_m[1]), m_to_mm(r->shift_m[2])};

@@ -1,6 +1,5 @@
 /*
- * Text headers of image files, written line by line, and the truth about a frame that
- * they carry.
+ * Writes text headers of image files, line by line, and the ground truth of a frame in them.
  */
 #ifndef BRAGG_IO_HEADER_TEXT_H
 #define BRAGG_IO_HEADER_TEXT_H
@@ -10,9 +9,9 @@
 #include "model/experiment.h"
 #include "model/recipe.h"
 
-/* A header; `length` counts all bytes to write.  It has room for all that an
- * experiment tells of its stages, and the truth about as many lattices as a message holds, each of
- * up to 560 bytes; text beyond that is cut off. */
+/* A header.  `length` is the number of bytes to write.  There is room for the history of the
+ * stages, and for the ground truth of the largest number of lattices in a message, with up to 560
+ * bytes each.  Longer text is cut off. */
 struct header_text {
     size_t length;
     char text[131072 + EXPERIMENT_HISTORY_SIZE];
@@ -26,13 +25,16 @@ struct header_style {
     const char *before, *between, *behind;
 };
 
-/* Frame, seed, numbers of the pulse if it has any (each after its name), lineage, gain, photons
- * per m^2, spectrum (number of sources; shortest, mean and longest wavelength) and number of
- * lattices; STAGE_1, _2, ...: how the stages were told to make the frame (history_brief, with ~ for
- * =); then crystal, cell as asked for, share where it is not 1, and orientation at phi 0 of each
- * lattice.  All names begin with BRAGG_: angstroms, degrees, row-major matrices, numbers parted by
- * spaces.  Keys of the first lattice are bare, those of lattice 1 end with _1 and so on.  The
- * header grows to `most` bytes: what stages or last lattices would go beyond that is left out. */
+/* Appends the ground truth of a frame.  All keys begin with BRAGG_:
+ *   - frame, seed, numbers of the pulse if it has any (each after its name), lineage, gain, photons
+ *     per m^2, spectrum (number of sources; shortest, mean and longest wavelength), number of
+ *     lattices;
+ *   - STAGE_1, STAGE_2, ...: the options of the stages (history_brief, with ~ for =);
+ *   - for each lattice: crystal, cell as given by the user, weight (share) if it is not 1, and
+ *     orientation at phi 0.
+ * Lengths are in A, angles in degrees.  Matrices are row-major.  Numbers are separated by spaces.
+ * Keys of lattice 0 have no suffix, those of lattice 1 end with _1 and so on.  The header grows to
+ * at most `most` bytes: stages and last lattices that do not fit are left out. */
 void header_append_truth(struct header_text *h, const struct experiment *x, const struct recipe *r,
                          size_t most, const struct header_style *style);
 

@@ -389,7 +389,7 @@ static enum status read_smv(FILE *in, const char *path, size_t size, struct imag
     return s;
 }
 
-/* Pixels are hardly ever text: bytes that are printable from the first one on. */
+/* Returns true if the first bytes are text: all of them are printable.  Pixels almost never are. */
 static bool is_text(const char *first, size_t n)
 {
     enum { LEAST = 16 };

@@ -15,25 +15,27 @@
 /* --- pixels ------------------------------------------------------------------- */
 
 struct image_file {
-    int64_t fast, slow;  // pixels; 0 when a raw file does not tell
+    int64_t fast, slow;  // pixels; 0: not known, because a raw file has no header
     struct image image;  // owned; freed by image_free
 };
 
-/* Reads `path`: SMV when it begins with '{' and HEADER_BYTES, mini-CBF (byte offsets) when with
- * "###CBF", else raw float32 (little-endian).  The type of SMV pixels is that of TYPE or
- * Data_type, unsigned_short where neither is said, and the file must be exactly as long as that
- * makes it.  *f is overwritten.  STATUS_INPUT for everything that cannot be read, for a file that
- * contradicts itself, and for known formats and text that are none of the three. */
+/* Reads `path` into *f, which is overwritten.  A file that begins with '{' and HEADER_BYTES is SMV.
+ * A file that begins with "###CBF" is mini-CBF (byte offsets).  Any other file is raw float32
+ * (little-endian).  The type of SMV pixels is that of TYPE or Data_type; the default is
+ * unsigned_short.  The length of an SMV file must match its header exactly.
+ * STATUS_INPUT: the file cannot be read, contradicts itself, or is text or of another known
+ * format. */
 enum status image_file_read(const char *path, struct image_file *f, struct error *e);
 
 /* --- headers: SMV and mini-CBF ------------------------------------------------ */
 
-/* What a header says of detector and beam.  0 for what it does not say, where 0 is no value. */
+/* Detector and beam in a header.  A number that the header does not have is 0, if 0 is not a
+ * possible value. */
 struct image_header {
     int64_t fast, slow;  // pixels
     double pixel_m, distance_m, wavelength_m;
-    bool has_beam;  // where the beam hits, from the outer corner of the first pixel, is said:
-    double beam_fast_m, beam_slow_m;
+    bool has_beam;                    // the header gives the beam position
+    double beam_fast_m, beam_slow_m;  // from the outer corner of the first pixel
     double phi_rad, osc_rad;
     double twotheta_rad;
     double adc_offset;  // value of a pixel without photons
@@ -47,9 +49,8 @@ struct image_header {
  * along slow and Y along fast, as in files of ADSC detectors.  In files with BEAMLINE=fake
  * (nonBragg, noisify) X goes along fast, and Y from the far edge against slow.
  *
- * STATUS_INPUT for a file that is neither SMV nor mini-CBF, for
- * values that are no numbers with a known unit, for keys with two values, and for numbers that
- * cannot be; STATUS_FAILED when it cannot be opened. */
+ * STATUS_INPUT: the file is neither SMV nor mini-CBF, a value is not a number with a known unit, a
+ * key has two values, or a number is not possible.  STATUS_FAILED: the file cannot be opened. */
 enum status image_header_read(const char *path, struct image_header *h, struct error *e);
 
 /* --- raw pixels --------------------------------------------------------------- */

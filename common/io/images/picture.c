@@ -67,7 +67,7 @@ static double black_of_few(float *pixels, size_t n, double white)
     return percentile(pixels, kept, 50.0);
 }
 
-/* Of values that may be put in another order. */
+/* Finds the values of white and black.  May change the order of `pixels`. */
 static struct scale find_scale(float *pixels, size_t n, bool logarithmic)
 {
     if (!n)

@@ -1,7 +1,7 @@
 /*
- * The loops of pictures, compiled once per instruction set (ISA = baseline, avx2, avx512): the
- * largest of some rows, pixel by pixel, then of some neighbours in that row.  What bounds
- * them: reading the image from memory.
+ * The loops of pictures, compiled once per instruction set (ISA = baseline, avx2, avx512).  They
+ * find the largest pixel of each block: first the maximum over some rows for each column, then the
+ * maximum over neighbouring columns.  The speed is limited by reading the image from memory.
  */
 #include "io/images/picture.h"
 

@@ -59,8 +59,8 @@ enum status smv_compare_pixel(const char *name, double said_m, double pixel_m, s
  * *value untouched, when there is none.  Units are those of the file. */
 bool smv_value(const struct smv *smv, const char *key, double *value);
 
-/* *mask gets 1 for every pixel but those of value 0; freed with mem_free.  STATUS_FAILED when
- * memory is out. */
+/* Makes a mask of the pixels: 0 where the pixel is 0, else 1.  The caller frees *mask with
+ * mem_free.  STATUS_FAILED: out of memory. */
 enum status smv_mask(const struct smv *smv, uint8_t **mask, struct error *e);
 
 void smv_free(struct smv *smv);

@@ -1,6 +1,6 @@
 /*
- * What any NeXus file says, read from the HDF5 of whoever wrote it: groups by their class, numbers
- * with units, and where things stand (NXtransformations).  For the files of this folder.
+ * Reads NeXus files of any program: groups by their class, numbers with units, and positions as
+ * chains of transformations (NXtransformations).
  */
 #ifndef BRAGG_IO_NEXUS_H
 #define BRAGG_IO_NEXUS_H
@@ -18,7 +18,7 @@ struct nexus {
     const char *path;  // borrowed
 };
 
-/* What a number is, and so its units: m, rad, eV, or none. */
+/* The quantity of a number, which decides its unit after reading: m, rad, eV, or none. */
 enum nexus_kind { NEXUS_LENGTH, NEXUS_ANGLE, NEXUS_ENERGY, NEXUS_COUNT };
 
 /* A motion: x becomes turn x + shift_m. */
@@ -27,45 +27,48 @@ struct nexus_pose {
     double shift_m[3];
 };
 
-/* *child: path of the next child, by name, of group `of` that has the class (NULL: any), by
- * whatever links; *at is where to look, from 0, and then behind it.  False where there is none
- * among the first thousands. */
+/* Finds the next child of group `of` that has the class (NULL: any), in the order of names.
+ * Follows all links.  `child` gets the path.  *at is the place from which to search, at first 0,
+ * and is moved after the child.  Returns false if there is no further child.  Only the first 5000
+ * children are searched. */
 bool nexus_child(const struct nexus *n, const char *of, const char *nx_class, hsize_t *at,
                  char child[NEXUS_PATH]);
 
-/* The first child of group `of` whose name contains `word`, that is a link and leads nowhere:
- * says which in `reason`.  False where all lead somewhere. */
+/* Finds the first child of group `of` that is a broken link and whose name contains `word`.
+ * `reason` gets the name of the link.  Returns false if there is no such link. */
 bool nexus_broken(const struct nexus *n, const char *of, const char *word,
                   char reason[HDF5_REASON]);
 
-/* *path = parent/name; false where no such data set is, or the name is too long. */
+/* Sets `path` to parent/name.  Returns false if there is no such data set, or the name is too long.
+ */
 bool nexus_has(const struct nexus *n, const char *parent, const char *name, char path[NEXUS_PATH]);
 
-/* Whether a name is there, but leads to nothing that can be read: STATUS_INPUT says why. */
+/* STATUS_INPUT: the name exists, but cannot be read; *e says why. */
 enum status nexus_check(const struct nexus *n, const char *path, struct error *e);
 
-/* STATUS_INPUT: the group has no such data set, or a link in its place that leads nowhere. */
+/* Sets *e to the error that the group has no such data set, or only a broken link of that name.
+ * Returns STATUS_INPUT. */
 enum status nexus_lacks(const struct nexus *n, const char *group, const char *name,
                         struct error *e);
 
-/* A text data set or, with `attribute`, an attribute of the object, without blanks at its end;
- * false where there is none. */
+/* Reads a text data set or, with `attribute`, an attribute of the object, without trailing blanks.
+ * Returns false if there is none. */
 bool nexus_text(const struct nexus *n, const char *path, const char *attribute,
                 char text[NEXUS_TEXT]);
 
-/* What the unit in an attribute (`units` or the like) of the object at a path is in m, rad or eV:
- * all readers of HDF5 take units from here, and so know the same ones.  STATUS_INPUT for units that
- * are missing, unknown, or of another kind. */
+/* Sets *factor to the size, in m, rad or eV, of the unit that an attribute (such as `units`) of the
+ * object at `path` names.  All readers of HDF5 use this function and therefore support the same
+ * units.  STATUS_INPUT: the unit is missing, unknown, or of another kind. */
 enum status nexus_unit(const struct nexus *n, const char *path, const char *attribute,
                        enum nexus_kind kind, double *factor, struct error *e);
 
-/* The number of a data set in m, rad or eV, or as it stands.  A data set of several, one for each
- * frame, must hold one number again and again.  STATUS_INPUT where there is none, for units that
- * are unknown or missing, and for what is not finite. */
+/* Reads the number of a data set, in m, rad or eV; NEXUS_COUNT is not converted.  If the data set
+ * has a number for each frame, all numbers must be equal.  STATUS_INPUT: there is no number, it is
+ * not finite, or its unit is unknown or missing. */
 enum status nexus_real(const struct nexus *n, const char *path, enum nexus_kind kind, double *value,
                        struct error *e);
 
-/* The first, the least and the largest number of a data set in the same way. */
+/* The first, the smallest and the largest number of a data set, with the units of nexus_real. */
 struct nexus_range {
     size_t count;
     double first, least, most;
@@ -73,32 +76,33 @@ struct nexus_range {
 enum status nexus_reals(const struct nexus *n, const char *path, enum nexus_kind kind,
                         struct nexus_range *range, struct error *e);
 
-/* All whole numbers of a data set of `most` at most; *count says how many. */
+/* Reads the whole numbers of a data set, which has at most `most`.  *count gets their number. */
 enum status nexus_wholes(const struct nexus *n, const char *path, size_t most, int64_t *values,
                          size_t *count, struct error *e);
 
-/* The unit vector of a transformation, and the length of what stands there, which should be 1 and
- * is a factor of translations.  STATUS_INPUT where it has none. */
+/* Reads the direction of a transformation as a unit vector v.  *length gets the length of the
+ * vector in the file.  It should be 1; otherwise it is a factor on translations.  STATUS_INPUT: the
+ * transformation has no direction. */
 enum status nexus_vector(const struct nexus *n, const char *path, double v[3], double *length,
                          struct error *e);
 
-/* The pose that a chain of depends_on makes, from the transformation `path` to the lab; with
- * `first`, values of the first frame where they differ from frame to frame.
- * STATUS_INPUT for chains that lead nowhere, or to themselves. */
+/* Computes the pose of a chain of depends_on, from the transformation `path` to the laboratory
+ * frame.  `first`: if values differ from frame to frame, use those of the first frame.
+ * STATUS_INPUT: the chain is broken or has a loop. */
 enum status nexus_pose(const struct nexus *n, const char *path, bool first, struct nexus_pose *pose,
                        struct error *e);
 
-/* The transformation that the one at `path` depends on; "" at the end of a chain.  STATUS_INPUT
- * where it leads nowhere. */
+/* Sets `next` to the transformation on which the one at `path` depends; "" at the end of a chain.
+ * STATUS_INPUT: there is no such transformation. */
 enum status nexus_next(const struct nexus *n, const char *path, char next[NEXUS_PATH],
                        struct error *e);
 
-/* The path that a name means which stands in an object of group `folder`; "" where nothing is
- * there, or it is too long. */
+/* Resolves a name that is stored in an object of group `folder`.  `path` gets the absolute path; ""
+ * if there is no such object, or if the path is too long. */
 void nexus_resolve(const struct nexus *n, const char *folder, const char *name,
                    char path[NEXUS_PATH]);
 
-/* STATUS_INPUT with "FILE: PATH: " and the text. */
+/* Sets *e to "FILE: PATH: " and the formatted text.  Returns STATUS_INPUT. */
 enum status nexus_error(const struct nexus *n, const char *path, struct error *e,
                         const char *format, ...) __attribute__((format(printf, 4, 5)));
 

@@ -147,7 +147,7 @@ static bool is_of_lineage(struct hdf5_file *f, const char *lineage)
            strcmp(found, lineage) == 0;
 }
 
-/* True when the chunks and frames of the file may stand beside those of this kind. */
+/* Returns true if the chunks and frames of the file can be part of a file of this kind. */
 static bool is_of_kind(struct nxmx_file *file, const struct nxmx_kind *kind, struct nxmx_rows *rows)
 {
     char compression[16];

@@ -1,19 +1,21 @@
 /*
- * NXmx, the NeXus definition for diffraction images in HDF5: files of some frames, each
- * complete in itself, and a master file in which all of them are one series.
+ * Writes and reads single files of NXmx, the NeXus definition for diffraction images in HDF5.  A
+ * *data file* holds some frames and is complete in itself.  A *master file* makes all data files
+ * one series.
  *
  *     /entry NXentry            definition, times, data, sample, instrument, source
- *     /entry/data/data          [frame, slow, fast]: packed, a chunk a frame; in the master a
- *                               virtual data set over the others
+ *     /entry/data/data          [frame, slow, fast]: compressed, one chunk per frame; in the
+ *                               master a virtual data set over those of the data files
  *     /entry/sample             transformations/omega of a rotation series
  *     /entry/instrument         beam; detector with pixel_mask and a module for each panel
- *     /entry/derivatives        likewise, a plane each, and /entry/braggpipe/labels; see
- *                               nxmx_layout.h
- *     /entry/reflections        where frames bring them along, see nxmx_layout.h
- *     /entry/braggpipe          what a real experiment does not know, see nxmx_rows.h
+ *     /entry/derivatives        stored like /entry/data/data, one data set for each derivative
+ *                               image; also /entry/braggpipe/labels; see nxmx_layout.h
+ *     /entry/reflections        if frames carry reflections; see nxmx_layout.h
+ *     /entry/braggpipe          ground truth, which a real experiment does not have; see
+ *                               nxmx_rows.h
  *
- * bragg-write(1) describes it.  Panels stand one below the other in an image and must
- * have the same width.
+ * bragg-write(1) describes the files.  In an image the panels are one below the other, and they
+ * must have the same width.
  */
 #ifndef BRAGG_IO_NXMX_NXMX_H
 #define BRAGG_IO_NXMX_NXMX_H
@@ -29,35 +31,36 @@
 
 /* --- packed images: chunks of a file, one image each, as its filter stores them --- */
 
-/* Names in this order: NXMX_COMPRESSIONS. */
+/* Compressions.  NXMX_COMPRESSIONS lists their names in this order. */
 enum nxmx_compression { NXMX_BSLZ4, NXMX_LZ4, NXMX_GZIP, NXMX_NONE };
 #define NXMX_COMPRESSIONS "bslz4|lz4|gzip|none"
 const char *nxmx_compression_name(enum nxmx_compression compression);
 bool nxmx_compression_of(const char *name, enum nxmx_compression *compression);
 
-/* The packed image of the last call; frees with nxmx_chunk_free, all zero is empty. */
+/* A packed image, valid until the next call that fills the chunk.  All zero is an empty chunk.
+ * nxmx_chunk_free frees it. */
 struct nxmx_chunk {
     size_t length, room;  // bytes
     uint8_t *bytes;       // owned
 };
 
-/* Packs an image with pixels into *chunk, whose memory is used again.
+/* Packs an image that has pixels into *chunk, whose memory is reused.
  *
  *     bslz4  HDF5 filter 32008, see bslz4.h
  *     lz4    filter 32004, see bslz4.h
  *     gzip   HDF5's own deflate, level 1
  *     none   the pixels
  *
- * STATUS_FAILED when memory is out, STATUS_INPUT for an image of 2 GB or more. */
+ * STATUS_FAILED: out of memory.  STATUS_INPUT: an image of 2 GB or more. */
 enum status nxmx_pack(enum nxmx_compression compression, const struct image *image,
                       struct nxmx_chunk *chunk, struct error *e);
 
-/* Unpacks a chunk into the pixels of *image, whose type and count say what it must hold.
- * STATUS_INPUT when it holds anything else. */
+/* Unpacks a chunk into the pixels of *image.  The chunk must hold pixels of the type and number of
+ * *image.  STATUS_INPUT: the chunk holds anything else. */
 enum status nxmx_unpack(enum nxmx_compression compression, const struct nxmx_chunk *chunk,
                         struct image *image, struct error *e);
 
-/* Room for `length` bytes; false when memory is out.  What was there is lost. */
+/* Makes room for `length` bytes.  The previous content is lost.  Returns false if out of memory. */
 bool nxmx_chunk_reserve(struct nxmx_chunk *chunk, size_t length);
 
 void nxmx_chunk_free(struct nxmx_chunk *chunk);
@@ -66,66 +69,67 @@ void nxmx_chunk_free(struct nxmx_chunk *chunk);
 
 enum { NXMX_LAYERS_MAX = 2 + PLANES_MAX };
 
-/* What all files of a series have in common. */
+/* Properties that all files of a series share. */
 struct nxmx_kind {
     const struct experiment *experiment;  // borrowed
     enum pixel_type type;
     enum nxmx_compression compression;
     char lineage[17];  // 16 hex digits
-    uint64_t begin_s;  // when frame 0 does, see base/clock.h; each takes 1 s
+    uint64_t begin_s;  // time at which frame 0 begins, see base/clock.h; each frame takes 1 s
     size_t nplanes;    // derivative images of each frame
     struct nxmx_plane {
         char name[PLANE_NAME_SIZE], unit[PLANE_UNIT_SIZE];
     } planes[PLANES_MAX];
-    bool labels;   // each frame brings them along
+    bool labels;   // each frame carries labels of reflections
     bool sync;     // wait for the disk
-    bool guarded;  // a file that is there stays, see replace.h
+    bool guarded;  // existing files are kept, see replace.h
 };
 
-/* STATUS_INPUT when NXmx cannot hold such images. */
+/* STATUS_INPUT: NXmx cannot hold such images. */
 enum status nxmx_check(const struct experiment *x, const struct image *image, struct error *e);
 
-/* Gives the packed images of frame number `frame` of a file, see above: its own, then its
- * planes, then its labels, borrowed until the next call; and its reflections, with their pixels,
- * for which *t has room. */
+/* Callback of nxmx_write: gets the packed images of frame `frame` of a file: the image, then the
+ * derivative images, then the labels.  They are borrowed until the next call.  Also gets the
+ * reflections with their pixels, for which *t has room. */
 typedef enum status nxmx_source(void *owner, uint64_t frame, struct nxmx_chunk *chunks,
                                 struct reflection_table *t, struct error *e);
 
-/* A file that is written and has no name yet. */
+/* A file that is written, but does not have its final name yet. */
 struct nxmx_written;
 
-/* Writes a file of the frames of `rows`, with the images that `source` gives.  Followed by
+/* Writes a file of the frames of `rows`.  `source` provides their images.  The caller calls
  * nxmx_give_name or nxmx_drop. */
 enum status nxmx_write(const char *path, const struct nxmx_kind *kind, const struct nxmx_rows *rows,
                        nxmx_source *source, void *owner, struct nxmx_written **file,
                        struct error *e);
 
-/* It is at `path` then, as its kind allows; or it is removed, as after any error. */
+/* nxmx_give_name gives the file its final name, `path`, if kind.guarded allows that.  nxmx_drop
+ * removes the file.  The file is also removed after any error. */
 enum status nxmx_give_name(struct nxmx_written *file, struct error *e);
 void nxmx_drop(struct nxmx_written *file);
 
-/* Writes a master file of all frames of `rows`, of which each data file holds those that are said
- * to be in it, and no other; *name gives the name of a data file, as seen from the folder of the
- * master. */
+/* Writes a master file of all frames of `rows`.  Each data file must hold exactly those frames
+ * whose `file` is its number.  `name` is a callback that gets the name of a data file, relative to
+ * the folder of the master. */
 typedef void nxmx_name(const void *owner, uint64_t file, char *name, size_t size);
 enum status nxmx_write_master(const char *path, const struct nxmx_kind *kind,
                               const struct nxmx_rows *rows, nxmx_name *name, const void *owner,
                               struct error *e);
 
-/* A file that was written by these functions, open to read. */
+/* A file that was written by these functions and is open for reading. */
 struct nxmx_file;
 
-/* Opens one of the same kind: its rows go into *rows.  *file is NULL when there is none;
- * STATUS_FAILED for another kind of file.  Followed by nxmx_close. */
+/* Opens a file of the same kind and reads its rows into *rows.  *file is NULL if there is no file.
+ * The caller calls nxmx_close.  STATUS_FAILED: the file is of another kind. */
 enum status nxmx_open(const char *path, const struct nxmx_kind *kind, struct nxmx_file **file,
                       struct nxmx_rows *rows, struct error *e);
 
-/* Takes in what a file that is to be continued says of its frames; false when there is none
- * of this lineage. */
+/* Reads the rows of a file that is to be continued.  Returns false if there is no file of this
+ * lineage. */
 bool nxmx_read_rows(const char *path, const char *lineage, struct nxmx_rows *rows);
 
-/* Reads the packed images of a frame that `rows` of the file has, in the order of nxmx_source, into
- * memory of chunks[] that is used again; STATUS_FAILED when that cannot be. */
+/* Reads the packed images of a frame, in the order of nxmx_source, into chunks[], whose memory is
+ * reused.  `rows` are those of the file and must have the frame.  STATUS_FAILED: reading failed. */
 enum status nxmx_read(struct nxmx_file *file, const struct nxmx_rows *rows, uint64_t frame,
                       struct nxmx_chunk *chunks, struct reflection_table *t, struct error *e);
 void nxmx_close(struct nxmx_file *file);

@@ -44,7 +44,7 @@ static size_t place_of(const struct nxmx_existing *k, uint64_t number)
     return low;
 }
 
-/* The entry of a file, made if there is none; NULL when memory is out. */
+/* Returns the entry of a file, and makes it if there is none.  NULL: out of memory. */
 static struct nxmx_seen *entry_of(struct nxmx_existing *k, uint64_t number)
 {
     const size_t at = place_of(k, number);

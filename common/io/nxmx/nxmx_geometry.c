@@ -416,8 +416,9 @@ static enum status read_sensor(const struct nexus *n, const char *detector, stru
 
 /* --- wavelength ------------------------------------------------------------------------ */
 
-/* Of one data set, a wavelength or an energy: one for all frames, or one for each.  The first data
- * set that says one counts; another that does not agree with it is kept for an error. */
+/* Reads a wavelength or an energy from one data set, which has one number for all frames or one per
+ * frame.  The first data set that has a wavelength is used.  If a later one differs, its value is
+ * stored in other_wavelength_m. */
 static enum status take_wavelength(const struct nexus *n, const char *path, bool energy, bool ours,
                                    struct nxmx_geometry *g, struct error *e)
 {
@@ -447,7 +448,8 @@ static enum status take_wavelength(const struct nexus *n, const char *path, bool
     return STATUS_OK;
 }
 
-/* Of the beam of the instrument, or else of the sample, or else of the monochromator. */
+/* Reads the wavelength of the beam of the instrument, of the beam of the sample, and of the
+ * monochromator, in this order. */
 static enum status read_wavelength(const struct nexus *n, const struct chosen *from,
                                    struct nxmx_geometry *g, struct error *e)
 {

@@ -267,7 +267,7 @@ static enum pixel_type type_of(const struct nxmx_kind *kind, size_t layer)
     return layer == 0 ? kind->type : is_labels(kind, layer) ? PIXEL_U32 : PIXEL_F32;
 }
 
-/* The names of all planes, parted by commas. */
+/* Lists the names of all derivative images, separated by commas. */
 static void list_names(const struct nxmx_kind *kind, char names[NAMES_BYTES])
 {
     size_t used = 0;

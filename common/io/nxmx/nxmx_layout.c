@@ -213,7 +213,8 @@ static void put_beam_size(struct hdf5_file *f, double width_m, double height_m,
                 width_m * height_m, "Hz");
 }
 
-/* A row for each frame.  NXmx has changed its mind about how that is spelled. */
+/* Writes the Stokes vector of the beam, one row for each frame.  NXmx has changed the spelling of
+ * the name; both spellings are written. */
 static void put_polarization(struct hdf5_file *f, const struct experiment *x, size_t nframes)
 {
     const hsize_t dims[2] = {nframes, 4};
@@ -249,7 +250,7 @@ static void put_beam(struct hdf5_file *f, const struct experiment *x, const stru
 #define DETECTOR NXMX_INSTRUMENT "/detector"
 #define SHIFT DETECTOR "/transformations/shift_"
 
-/* Of a sensor without depth: dxtbx wants more than 0. */
+/* Thickness that is written for a sensor without depth, because dxtbx requires more than 0. */
 static const double THIN_M = 1e-9;
 
 /* A translation by `length_m` along the unit vector v. */
@@ -486,7 +487,8 @@ static void put_root(struct hdf5_file *f, const struct nxmx_kind *kind)
     hdf5_note_text(f, "/", "creator_version", BRAGG_VERSION);
 }
 
-/* Of the frames in this file: frame i takes the second that begins i seconds after begin_s. */
+/* Writes the start and end time of the frames in this file.  Frame i begins i seconds after begin_s
+ * and takes one second. */
 static void put_times(struct hdf5_file *f, uint64_t begin_s, const struct nxmx_rows *rows)
 {
     char begin[UTC_SIZE], end[UTC_SIZE];

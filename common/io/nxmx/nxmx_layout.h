@@ -1,13 +1,13 @@
 /*
- * The parts of NXmx files, for the modules of this folder; nxmx.h says where each part is in a
- * file.
+ * Writes and reads the parts of NXmx files, for the modules of this folder.  nxmx.h lists the place
+ * of each part in a file.
  *
  *     nxmx_layout.c       everything but images, tables and reflections
  *     nxmx_images.c       images, packed, and the virtual data sets of a master
  *     nxmx_rows.c         tables of frames and lattices
  *     nxmx_reflections.c  reflections
  *
- * A step that fails is remembered by the file (hdf5_good) and reported when it is closed.
+ * If a step fails, the file stores the failure (hdf5_good), and closing the file reports it.
  */
 #ifndef BRAGG_IO_NXMX_NXMX_LAYOUT_H
 #define BRAGG_IO_NXMX_NXMX_LAYOUT_H
@@ -26,32 +26,32 @@
 #define NXMX_TRUTH "/entry/braggpipe"
 #define NXMX_SPECTRUM NXMX_INSTRUMENT "/beam/incident_wavelength_spectrum"
 
-/* Everything but /entry/data/data. */
+/* Writes everything except /entry/data/data. */
 void nxmx_layout(struct hdf5_file *f, const struct nxmx_kind *kind, const struct nxmx_rows *rows);
 
 /* --- tables ---------------------------------------------------------------- */
 
-/* The tables: written, with shifts where the detector `moves`, and read back (false when that
- * cannot be). */
+/* Write and read the tables.  `moves`: the detector moves, so that its shifts are written, too.
+ * nxmx_get_rows returns false if reading fails. */
 void nxmx_put_rows(struct hdf5_file *f, const struct nxmx_rows *rows, bool moves);
 bool nxmx_get_rows(struct hdf5_file *f, struct nxmx_rows *rows);
 
-/* Reads the spectra of frames that have their own into rows that were read from the same file;
- * false when that cannot be. */
+/* Reads the spectra of frames that have a spectrum of their own.  *rows must have been read from
+ * the same file.  Returns false if reading fails. */
 bool nxmx_get_spectra(struct hdf5_file *f, struct nxmx_rows *rows);
 
 /*
  * --- virtual data sets ------------------------------------------------------
  *
- * How the virtual data sets of a master are made up of those of its files.  Each file holds exactly
- * the frames that the master says are in it, in ascending order; files of writers that shared a run
- * take turns from frame to frame.
+ * A virtual data set of a master is made of the data sets of its data files.  Each data file holds
+ * exactly the frames that the master lists for it, in ascending order.  Consecutive frames may be
+ * in different files if several writers shared a run.
  */
 
-/* What is numbered along the first axis of a data set. */
+/* The items along the first axis of a data set. */
 enum nxmx_axis { NXMX_FRAMES, NXMX_REFLECTIONS, NXMX_PIXELS, NXMX_AXES };
 
-/* Frames of the master that follow one another and are in one file. */
+/* Consecutive frames of the master that are in one file. */
 struct nxmx_run {
     uint64_t file;
     uint64_t first[NXMX_AXES], count[NXMX_AXES];  // items of the master
@@ -65,12 +65,13 @@ struct nxmx_map {
     const void *owner;
 };
 
-/* That of a master of all `rows`; false when memory is out.  Freed by nxmx_map_free. */
+/* Makes the map of a master of all `rows`.  Returns false if out of memory.  nxmx_map_free frees
+ * *m. */
 bool nxmx_map_make(struct nxmx_map *m, const struct nxmx_rows *rows, nxmx_name *name,
                    const void *owner);
 
-/* Maps the data set at `path` into a creation list: the first axis has the items of `axis`, and
- * `inner` the sizes of the `ninner` others, of which there are up to 2. */
+/* Adds the map of the data set at `path` to the creation property list `made`.  The first axis has
+ * the items of `axis`.  `inner` has the sizes of the other axes; there are `ninner`, at most 2. */
 void nxmx_map_put(const struct nxmx_map *m, struct hdf5_file *f, hid_t made, enum nxmx_axis axis,
                   int ninner, const hsize_t *inner, const char *path);
 
@@ -79,92 +80,98 @@ void nxmx_map_free(struct nxmx_map *m);
 /*
  * --- images ------------------------------------------------------------------
  *
- * The images of NXmx files: data sets [frame, slow, fast], packed, a chunk for each frame; in a
- * master virtual ones over those of the other files.  Layer 0 is /entry/data/data, the others are
- * /entry/derivatives/NAME, in float32, one for each derivative image of the frames, whose names
- * are in /entry/braggpipe/derivatives, and /entry/braggpipe/labels, in uint32.
+ * Images are data sets [frame, slow, fast], compressed, with one chunk per frame.  In a master they
+ * are virtual data sets over those of the data files.  Each data set is a *layer*:
+ *   - layer 0 is /entry/data/data;
+ *   - one layer for each derivative image is /entry/derivatives/NAME, float32; the names are in
+ *     /entry/braggpipe/derivatives;
+ *   - the last layer, if frames have labels, is /entry/braggpipe/labels, uint32.
  */
 
-/* Slow and fast pixels of an image. */
+/* Sets size[] to the number of slow and fast pixels of an image. */
 void nxmx_image_size(const struct experiment *x, hsize_t size[2]);
 
-/* A type of HDF5 that need not be closed. */
+/* Returns the HDF5 type of pixels.  The caller must not close it. */
 hid_t nxmx_pixel_type(enum pixel_type type);
 
-/* Layers of a kind. */
+/* Returns the number of layers of files of that kind. */
 size_t nxmx_layers_count(const struct nxmx_kind *kind);
 
-/* The data sets of a file that is written, or read. */
+/* The open layers of a file that is written or read. */
 struct nxmx_layers {
     size_t count;
     hid_t data[NXMX_LAYERS_MAX];
 };
 
-/* Creates the layers, empty, for `frames` frames; a step that fails is remembered by *f.  Followed
- * by nxmx_layers_close. */
+/* Creates the empty layers for `frames` frames.  *f stores a failure.  The caller calls
+ * nxmx_layers_close. */
 void nxmx_layers_create(struct nxmx_layers *l, struct hdf5_file *f, const struct nxmx_kind *kind,
                         size_t frames);
 
-/* Puts the chunks of frame number i of the file, one for each layer. */
+/* Writes the chunks of frame number i of the file, one for each layer. */
 void nxmx_layers_put(struct nxmx_layers *l, struct hdf5_file *f, size_t i,
                      const struct nxmx_chunk *chunks);
 
-/* Says in *kind which planes and labels a file has; false when it is damaged. */
+/* Sets the derivative images and labels in *kind to those of a file.  Returns false if the file is
+ * corrupt. */
 bool nxmx_layers_find(struct hdf5_file *f, struct nxmx_kind *kind);
 
-/* Opens those of a file of that kind; false when it has others.  Followed by nxmx_layers_close. */
+/* Opens the layers of a file of that kind.  Returns false if the file has other layers.  The caller
+ * calls nxmx_layers_close. */
 bool nxmx_layers_open(struct nxmx_layers *l, struct hdf5_file *f, const struct nxmx_kind *kind);
 
-/* Reads the chunks at a place, one for each layer; false when that cannot be. */
+/* Reads the chunks at index `place`, one for each layer.  Returns false if reading fails. */
 bool nxmx_layers_get(const struct nxmx_layers *l, size_t place, struct nxmx_chunk *chunks);
 
 void nxmx_layers_close(struct nxmx_layers *l);
 
-/* Creates those of a master. */
+/* Creates the layers of a master. */
 void nxmx_layers_map(struct hdf5_file *f, const struct nxmx_kind *kind, const struct nxmx_map *map);
 
-/* Reads the packed image at a place; false when that cannot be. */
+/* Reads the packed image at index `place`.  Returns false if reading fails. */
 bool nxmx_get_chunk(hid_t data, size_t place, struct nxmx_chunk *chunk);
 
 /*
  * --- reflections ---------------------------------------------------------------
  *
- * Reflections in NXmx files: /entry/reflections, an NXdata with a data set for each column and a
- * row for each reflection, in ascending order of frames; in the master virtual data sets over
- * those of the other files.  How many rows a frame has is in /entry/braggpipe/reflections, and
- * the pixels of their rows, where these are listed, in /entry/braggpipe/reflection_pixels.
+ * Reflections are in /entry/reflections, an NXdata with a data set for each column and a row for
+ * each reflection, in ascending order of frames.  In the master these are virtual data sets over
+ * those of the data files.  /entry/braggpipe/reflections has the number of rows of each frame.
+ * /entry/braggpipe/reflection_pixels has the pixels of the rows, if pixels are listed.
  */
 
 enum { NXMX_COLUMNS = 15 };
 
-/* The data sets of a file that is written, or read. */
+/* The open columns of a file that is written or read. */
 struct nxmx_columns {
     hid_t data[NXMX_COLUMNS], pixels;
-    uint64_t next, next_pixel;  // to be written next
-    void *values;               // owned: of a column, of so many rows ...
-    size_t room;
+    uint64_t next, next_pixel;  // row and pixel to be written next
+    void *values;               // owned: buffer for the values of one column
+    size_t room;                // number of rows that `values` has room for
 };
 
-/* Creates the columns, empty, for all rows that the frames of `rows` have; a step that fails is
- * remembered by *f.  Followed by nxmx_columns_close. */
+/* Creates the empty columns for all rows of the frames of `rows`.  *f stores a failure.  The caller
+ * calls nxmx_columns_close. */
 void nxmx_columns_create(struct nxmx_columns *c, struct hdf5_file *f, const struct nxmx_rows *rows);
 
-/* Puts the rows of the next frame, and their pixels, in their place. */
+/* Writes the rows of the next frame and their pixels. */
 void nxmx_columns_put(struct nxmx_columns *c, struct hdf5_file *f, uint64_t frame,
                       const struct reflection_table *t);
 
-/* Reads `count` rows from number `first` on into rows[]; false when they are not there. */
+/* Reads `count` rows into rows[], from row `first` on.  Returns false if the file does not have
+ * them. */
 bool nxmx_columns_get(struct hdf5_file *f, uint64_t first, size_t count,
                       struct reflection_row *rows);
 
-/* Visits all that says where the values of the columns are. */
+/* Reads the chunk indexes of the columns.  Used in the trial process. */
 void nxmx_columns_touch(struct hdf5_file *f);
 
-/* Makes room in the empty *t for what was told of a frame; false when memory is out. */
+/* Makes room in the empty *t for the rows and pixels of a frame with this summary.  Returns false
+ * if out of memory. */
 bool nxmx_table_reserve(struct reflection_table *t, const struct nxmx_told *told);
 
-/* Reads the rows and pixels of the frame at a place of `rows` into *t, which has room for them;
- * false when they are not there. */
+/* Reads the rows and pixels of the frame at index `place` of `rows` into *t, which has room for
+ * them.  Returns false if the file does not have them. */
 bool nxmx_table_get(struct hdf5_file *f, const struct nxmx_rows *rows, size_t place,
                     struct reflection_table *t);
 

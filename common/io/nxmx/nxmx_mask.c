@@ -153,8 +153,9 @@ static bool read_values(const struct array *a, const struct nxmx_slab *slab, uin
                                           : read_slab(a, slab, values);
 }
 
-/* As experiment_mask_word the other way, for words of others, too: pixels that answer too little
- * are dead (bit 2), those that answer too much noisy (bit 3); other bits say nothing known here. */
+/* Returns the reasons of a mask word of NXmx; the inverse of experiment_mask_word.  Also handles
+ * words of third-party programs: under-responding pixels (bit 2) count as dead, over-responding
+ * pixels (bit 3) as noisy.  Other bits are ignored. */
 static uint8_t reasons_of(uint32_t word)
 {
     return (uint8_t)((word & (1u << 1 | 1u << 2) ? REASON_DEAD : 0) |
@@ -264,7 +265,9 @@ static enum answer compare(const struct nxmx_shape *s, const int64_t size[NXMX_R
                : ANSWER_OTHER;
 }
 
-/* *best becomes what the data set says, unless something better was said. */
+/* Compares the shape with a data set, and sets *best if the answer is better than the previous
+ * ones.
+ */
 static void ask(const struct nexus *n, const char *path, const struct nxmx_shape *s,
                 enum answer *best, struct other *other)
 {
@@ -281,7 +284,8 @@ static void ask(const struct nexus *n, const char *path, const struct nxmx_shape
         *best = answer;
 }
 
-/* Of the images of an NXdata group, or of a detector: data, data_000001, and so on. */
+/* Compares the shape with the images of an NXdata group or of a detector: data, data_000001, and so
+ * on. */
 static void ask_group(const struct nexus *n, const char *group, const struct nxmx_shape *s,
                       enum answer *best, struct other *other)
 {
@@ -294,7 +298,7 @@ static void ask_group(const struct nexus *n, const char *group, const struct nxm
     }
 }
 
-/* Of the detector itself, as DECTRIS' files say. */
+/* Compares the shape with the size of the detector that DECTRIS' files store. */
 static enum answer ask_detector(const struct nexus *n, const char *detector,
                                 const struct nxmx_shape *s)
 {
@@ -311,7 +315,8 @@ static enum answer ask_detector(const struct nexus *n, const char *detector,
     return compare(s, size);
 }
 
-/* Without images and mask there is nothing but the detector's own word to compare with. */
+/* Compares the shape with the size of the detector only, because there are no images and no
+ * mask. */
 static enum status ask_alone(const struct nexus *n, const char *detector, struct nxmx_shape *s,
                              struct error *e)
 {

@@ -1,6 +1,5 @@
 /*
- * What arrays of an NXmx detector say of its modules: which pixels are masked, and whether modules
- * have the size of the images.
+ * Reads the mask of an NXmx detector, and checks whether its modules have the size of the images.
  */
 #ifndef BRAGG_IO_NXMX_NXMX_MASK_H
 #define BRAGG_IO_NXMX_NXMX_MASK_H
@@ -20,23 +19,24 @@ struct nxmx_slab {
     int64_t origin[NXMX_RANK], size[NXMX_RANK];
 };
 
-/* p->mask of a module, a byte for each pixel, 0 where the data set at `path` is not 0; NULL where
- * it masks nothing.  p->reasons: why, where it says more than that of any pixel.  The caller frees
- * both.  *unread: it is packed in a way that is not known here.  STATUS_INPUT for an array of
- * another shape. */
+/* Reads the mask of a module from the data set at `path`.  p->mask gets a byte for each pixel,
+ * which is 0 if the number in the file is not 0; NULL if no pixel is masked.  p->reasons gets the
+ * reasons; NULL if the file gives no reason for any pixel.  The caller frees both.  *unread: the
+ * compression of the data set is not supported.  STATUS_INPUT: an array of another shape. */
 enum status nxmx_mask_read(const struct nexus *n, const char *path, const struct nxmx_slab *slab,
                            struct geom_panel *p, bool *unread, struct error *e);
 
-/* What modules reach over: their size, slowest first. */
+/* Size of the array that the modules cover, slowest axis first. */
 struct nxmx_shape {
     size_t rank;
     int64_t size[NXMX_RANK];
-    bool may_swap;  // the last two may stand in the other order ...
-    bool swapped;   // ... as images, mask or detector say
+    bool may_swap;  // the last two axes may be in the other order
+    bool swapped;   // they are, according to the images, the mask or the detector
 };
 
-/* STATUS_INPUT when all images of the entry, or the mask, have another size.  Images in files that
- * are not here have none. */
+/* Compares *shape with the images of the entry, the mask and the detector, and sets
+ * shape->swapped.  STATUS_INPUT: all images, or the mask, have another size.  Images in files that
+ * are missing are ignored. */
 enum status nxmx_shape_compare(const struct nexus *n, const char *entry, const char *detector,
                                struct nxmx_shape *shape, struct error *e);
 

@@ -163,8 +163,8 @@ static bool selects(hid_t images, hsize_t place)
            H5Sget_select_npoints(images) > 0;
 }
 
-/* The data file, beside the master, that holds the image at a place of the virtual data set
- * `made`. */
+/* Finds the data file, in the folder of the master, that holds the image at index `place` of the
+ * virtual data set with the creation list `made`. */
 static bool find_file(hid_t made, const char *master, size_t place, char path[PATH_BYTES])
 {
     const char *slash = strrchr(master, '/');
@@ -289,7 +289,7 @@ void nxmx_one_free(struct nxmx_one *one)
     *one = (struct nxmx_one){0};
 }
 
-/* What bragg-score reads beside tables. */
+/* Reads the spindle, which bragg-score needs in addition to the tables. */
 static void read_spindle(struct hdf5_file *f)
 {
     const struct nexus n = {f->id, ""};

@@ -189,8 +189,9 @@ void nxmx_columns_close(struct nxmx_columns *c)
 
 /* ---- reading -------------------------------------------------------------- */
 
-/* Whether a data set holds values as they are in memory, so many from `first` on.  The library
- * reads beyond damaged types that it has to convert. */
+/* Returns true if a data set has `count` values from `first` on, of the same type as in memory.
+ * Other types are not accepted, because the library reads out of bounds when it converts values of
+ * a corrupt type. */
 static bool holds(hid_t data, hid_t type, uint64_t first, size_t count)
 {
     const hid_t stored = H5Dget_type(data), space = H5Dget_space(data);

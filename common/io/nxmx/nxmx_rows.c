@@ -492,7 +492,8 @@ static bool get_table(struct hdf5_file *f, const char *path, hid_t type, size_t 
     return good;
 }
 
-/* Each frame has its lattices, in the same order: what the searches in the tables rely on. */
+/* Returns true if each frame has its lattices, in the same order.  Searches in the tables rely on
+ * this. */
 static bool is_consistent(const struct nxmx_rows *rows)
 {
     size_t at = 0;
@@ -507,7 +508,8 @@ static bool is_consistent(const struct nxmx_rows *rows)
     return at == rows->nlattices;
 }
 
-/* Files of before tell only how many rows each frame has. */
+/* Reads the number of rows of each frame from a file of a previous version, which stores nothing
+ * else about reflections. */
 static bool get_counts(struct hdf5_file *f, struct nxmx_rows *rows, size_t *count)
 {
     uint64_t *counts = NULL;
@@ -520,7 +522,7 @@ static bool get_counts(struct hdf5_file *f, struct nxmx_rows *rows, size_t *coun
     return good;
 }
 
-/* What frames tell of reflections: nothing where the file does not. */
+/* Reads the reflection counts of the frames, if the file has them. */
 static bool get_reflections(struct hdf5_file *f, struct nxmx_rows *rows)
 {
     size_t count = rows->nframes;
@@ -546,7 +548,7 @@ static bool get_frames(struct hdf5_file *f, struct nxmx_rows *rows)
     return rows->frames;
 }
 
-/* Of files of a detector that moves. */
+/* Reads the shifts of the detector, which only files of a detector that moves have. */
 static bool get_shifts(struct hdf5_file *f, struct nxmx_rows *rows)
 {
     double *shifts_m = NULL;

@@ -476,7 +476,8 @@ static enum status end_file(struct nxmx_series *s, uint64_t file, struct error *
     return status;
 }
 
-/* What was kept and is not with another process is in the files. */
+/* Verifies that the frames that this process stored are in the files.  Frames in spools that
+ * another process has open were removed from s->given before. */
 static enum status check_given(struct nxmx_series *s, struct error *e)
 {
     char path[TEMPLATE_PATH_MAX];

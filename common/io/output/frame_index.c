@@ -121,13 +121,13 @@ enum status frame_index_check(const struct frame_index *x, uint64_t id, uint32_t
 
 /* --- lines --------------------------------------------------------------- */
 
-/* The column that tells hits from blanks. */
+/* Values of the column HIT: a frame with lattices, and one without. */
 #define INDEX_HIT "hit\t"
 #define INDEX_BLANK "blank\t"
 #define TITLE "bragg-index 3 "
 #define TITLE_2 "bragg-index 2 "
 
-/* The first lines of a new index; the caller frees them.  NULL when memory is out. */
+/* Returns the first lines of a new index.  The caller frees them.  NULL: out of memory. */
 static char *index_head(const struct frame_index_settings *settings)
 {
     char *head = NULL;
@@ -282,7 +282,7 @@ static enum status index_file_open(struct frame_index *x, struct error *e)
     struct stat st;
     while (true) {
         x->file = steady_open(x->path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-        if (x->file < 0 && errno == ELOOP)  // what it leads to is somebody else's
+        if (x->file < 0 && errno == ELOOP)  // a link may lead to a file of another program
             return error_set(e, STATUS_FAILED, "%s: is a link, must be a file", x->path);
         if (x->file < 0 || fstat(x->file, &st))
             return error_errno(e, STATUS_FAILED, "%s: cannot open", x->path);
@@ -490,7 +490,7 @@ static enum status take_in(struct frame_index *x, struct error *e)
     return s;
 }
 
-/* Begins anew, and keeps what was there until a frame is added. */
+/* Begins the index again.  Keeps the previous content in memory until a frame is added. */
 static enum status start_over(struct frame_index *x, struct error *e)
 {
     tdestroy(x->entries, free);
@@ -578,7 +578,8 @@ static void transfer_entry(const void *node, VISIT visit, void *transfer)
     t->count++;
 }
 
-/* Reads what is at the path, or begins it, and enters what it lacks. */
+/* Reads the index at the path, or begins a new one, and adds the frames of this process that are
+ * missing in it. */
 static enum status write_again(struct frame_index *x, struct error *e)
 {
     struct frame_index now = *x;

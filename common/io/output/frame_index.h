@@ -1,23 +1,22 @@
 /*
- * The index of finished frames: a text file beside them.  Its first line is
+ * The index of finished frames: a text file in the folder of the frames.  It has these lines:
  *
  *     bragg-index 3 LINEAGE
+ *     # ...                                     options of the stages (base/history.h)
+ *     NUMBER CRC32C BYTES HIT NAME [NAME...]    one line for each frame that is complete on disk
  *
- * then come lines that begin with "# " and say what made the frames (base/history.h), and
- * each further one names a frame that is complete on disk:
+ * Lines of frames are in the order in which the frames were finished.  Their items are separated by
+ * tabs.  CRC32C is the checksum of the pixels, as 8 hex digits.  BYTES is the size of all files of
+ * the frame.  HIT is "hit" for a frame with lattices, else "blank".  An index of version 2 has no
+ * HIT; lines that are added to it have none either.
  *
- *     NUMBER CRC32C BYTES HIT NAME [NAME...]
+ * A line is appended in one piece, after the files have got their final names: a file that is not
+ * in the index is not finished.  If a frame has several lines, the last one counts.
  *
- * in the order in which they were finished, separated by tabs; CRC32C is that of
- * the pixels, as 8 hex digits, BYTES the size of all its files, HIT "hit" for a frame that
- * holds lattices, else "blank"; one of version 2 has no HIT, also in what is added to it.
- * Lines are appended in one piece, after the files have got their names: a file that is not in the
- * index is not finished.  Of several lines of a frame the last one holds.
- *
- * A process that writes frames has begun the index before, and registers its run in it
- * (io/output/writer_lock.h): several processes of one run may share it, another run is refused
- * while one of them lives. An index that is removed or cut short meanwhile is written again, for
- * each process knows what it read and entered.
+ * A process opens the index before it writes frames, and registers its run in it
+ * (io/output/writer_lock.h).  Several processes of one run may share the index.  Another run is
+ * refused while one of them is alive.  If the index is removed or truncated during the run, it is
+ * written again, because each process stores the lines that it has read and added.
  */
 #ifndef BRAGG_IO_OUTPUT_FRAME_INDEX_H
 #define BRAGG_IO_OUTPUT_FRAME_INDEX_H
@@ -33,10 +32,10 @@
 
 struct frame_index_settings {
     const char *lineage, *history;
-    uint64_t run;    // all processes of it have the same number
-    bool resume;     // continue one of the same lineage even when told to overwrite; wait for
+    uint64_t run;    // number of the run, equal in all its processes
+    bool resume;     // continue an index of the same lineage, even with `overwrite`; wait for
                      // another run that may be about to end
-    bool overwrite;  // begin anew
+    bool overwrite;  // begin a new index
     bool sync;       // wait for the disk after each line
 };
 
@@ -46,18 +45,18 @@ struct frame_index {
     char *head;                            // owned; the first lines
     int file;                              // descriptor, -1: none
     bool begun;                            // this process is registered as a writer
-    bool special;                          // a device: nobody else is there
-    bool no_hits;                          // of version 2
+    bool special;                          // a device, which no other process shares
+    bool no_hits;                          // version 2: lines have no HIT
     bool fresh;                            // no process of this lineage has begun it before
-    bool used;     // set by the caller: a file has got its name, so it stays
-    bool fellows;  // others of this run had begun it
-    off_t size;    // bytes of the file when it was last seen
-    char *former;  // owned: what is to be replaced, while no frame is added
+    bool used;     // set by the caller: a file has got its final name, so the index is kept
+    bool fellows;  // other processes of this run had begun it
+    off_t size;    // bytes of the file when this process last read or wrote it
+    char *former;  // owned: previous content, kept until a frame is added
     size_t former_size;
-    void *entries;  // what it says of each frame
+    void *entries;  // entries of the frames, a tree of tsearch
 };
 
-/* What a line says of a frame. */
+/* A line of a frame. */
 struct index_entry {
     uint64_t id;
     uint32_t crc;
@@ -66,75 +65,81 @@ struct index_entry {
     const char *names;  // separated by tabs
 };
 
-/* Begins an index at `path`, or takes one of the same lineage in and continues it (an unfinished
- * last line is removed).  Another lineage that has frames is refused, with what differs
- * (STATUS_INPUT with `resume`, else STATUS_FAILED), and so is other text
- * (STATUS_FAILED), unless `overwrite`; and any that a process of another run has
- * begun.  Always followed by frame_index_close. */
+/* Begins an index at `path`, or reads and continues an index of the same lineage.  An incomplete
+ * last line is removed.  The caller always calls frame_index_close.
+ *
+ * Without `overwrite`, an index of another lineage that has frames is an error that names the
+ * difference: STATUS_INPUT with `resume`, else STATUS_FAILED.  Without `overwrite`, a file that is
+ * not an index is STATUS_FAILED.  An index that a process of another run has open is always an
+ * error. */
 enum status frame_index_open(struct frame_index *x, const char *path,
                              const struct frame_index_settings *settings, struct error *e);
 
-/* Adds the frames that it names to *ids. */
+/* Adds the frames of the index to *ids. */
 enum status frame_index_ids(const struct frame_index *x, struct id_set *ids, struct error *e);
 
-/* What it says of frame `id`, borrowed until the next call that may fail; NULL for nothing. */
+/* Returns the entry of frame `id`, borrowed until the next call that may fail.  NULL: none. */
 const struct index_entry *frame_index_find(const struct frame_index *x, uint64_t id);
 
-/* True when it names frame `id` with these names, separated by tabs, and this size. */
+/* Returns true if the index has frame `id` with these names, separated by tabs, and this size. */
 bool frame_index_has(const struct frame_index *x, uint64_t id, const char *names, uint64_t bytes);
 
-/* A path as the index at `index` gives it: without the folder if that is the index's own. */
+/* Returns a path as the index at `index` stores it: without the folder if the file is in the folder
+ * of the index.  The result is a part of `path`. */
 const char *frame_index_name(const char *index, const char *path);
 
-/* True when it names the file at `path` for frame `id`. */
+/* Returns true if the index lists the file at `path` for frame `id`. */
 bool frame_index_lists(const struct frame_index *x, uint64_t id, const char *path);
 
-/* STATUS_FAILED when frame `id` is in the index with another checksum: the same
- * recipe must give the same bytes. */
+/* STATUS_FAILED: frame `id` is in the index with another checksum.  Equal recipes must give equal
+ * bytes. */
 enum status frame_index_check(const struct frame_index *x, uint64_t id, uint32_t crc,
                               struct error *e);
 
-/* Before a file gets its name: the index is at its path and as it was; else it is written again.
- * STATUS_FAILED when that cannot be, as when another run has begun one there. */
+/* Checks that the index is unchanged at its path, and writes it again if it is not.  Call before a
+ * file gets its final name.  STATUS_FAILED: it cannot be written, for example because another run
+ * has begun an index there. */
 enum status frame_index_hold(struct frame_index *x, struct error *e);
 
-/* Checks likewise and appends a line, unless the last one of this frame names the same files
- * with the same size. */
+/* Calls frame_index_check and frame_index_hold, and appends a line.  Appends nothing if the last
+ * line of this frame has the same files and the same size. */
 enum status frame_index_add(struct frame_index *x, const struct index_entry *entry,
                             struct error *e);
 
-/* Whether no process of the run has entered a frame yet; of a device: not this one. */
+/* Returns true if no process of the run has added a frame yet.  For a device, only this process
+ * counts. */
 bool frame_index_is_empty(const struct frame_index *x);
 
-/* At the end: reads it, and enters again what this process knows and it does not. */
+/* Ends the index: reads it, and adds again those frames of this process that are missing in it. */
 enum status frame_index_finish(struct frame_index *x, struct error *e);
 
-/* Removes one that was not used and holds no frame, or puts back what it was to replace. */
+/* Closes the index and frees *x.  If the index is unused and has no frame, removes it or restores
+ * the previous content. */
 void frame_index_close(struct frame_index *x);
 
 /* --- lines --------------------------------------------------------------- */
 
-/* The lines of an index that is read, one after the other; also for tests of the parser. */
+/* State of reading an index line by line.  Public for the tests of the parser. */
 struct index_lines {
     FILE *in;
     const char *path;  // for messages
     char *line;        // owned, from malloc
     size_t room;
     long number;
-    bool torn;     // the last line has no end
-    bool no_hits;  // of version 2
-    bool ours;     // it has begun as an index of this lineage
+    bool torn;     // the last line is incomplete
+    bool no_hits;  // version 2: lines have no HIT
+    bool ours;     // the first lines are those of an index of this lineage
 };
 
-/* Takes the first lines in, and the line after them if *more.  Another lineage that has frames, or
- * no index, is refused as frame_index_open says. */
+/* Reads the first lines, and the line after them if there is one (*more).  Errors about another
+ * lineage, or a file that is not an index, are those of frame_index_open. */
 enum status index_begin(struct index_lines *l, const struct frame_index_settings *settings,
                         bool *more, struct error *e);
 
-/* Reads the frame of the line at hand; its names are borrowed from the line. */
+/* Parses the current line into *entry, whose names are borrowed from the line. */
 enum status index_parse(const struct index_lines *l, struct index_entry *entry, struct error *e);
 
-/* Takes the next line in; false when there is none that is whole. */
+/* Reads the next line.  Returns false if there is no further complete line. */
 bool index_advance(struct index_lines *l);
 
 #endif

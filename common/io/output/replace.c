@@ -54,7 +54,7 @@ static int make_temporary(struct replace *r)
     }
 }
 
-/* A new file beside the final one, with the permissions an ordinary file gets. */
+/* Opens a new file in the folder of the final one, with the permissions of a regular file. */
 static FILE *open_temporary(struct replace *r)
 {
     int file = make_temporary(r);
@@ -116,13 +116,14 @@ static enum status cannot_write(const struct replace *r, struct error *e)
 enum status replace_flush(struct replace *r, struct error *e)
 {
     errno = 0;
-    /* After a failed write, flushing fails again and tells why. */
+    /* After a failed write, flushing fails again and sets errno. */
     r->flushed = fflush(r->stream) == 0 && !ferror(r->stream) &&
                  (!r->sync || !r->temporary || steady_sync(r->file) == 0);
     return r->flushed ? STATUS_OK : cannot_write(r, e);
 }
 
-/* Nothing is lost with the file that is there: the new one begins as it does. */
+/* Returns true if the existing file can be replaced without loss: the new file begins with the
+ * whole content of the existing one. */
 static bool loses_nothing(const struct replace *r)
 {
     FILE *old = fopen(r->path, "rbe"), *new = fopen(r->temporary, "rbe");
@@ -192,8 +193,8 @@ void replace_abort(struct replace *r)
 
 /* --- temporary files that killed processes left --------------------------- */
 
-/* True when `name`, in the folder of the template, is one of its names, or that of a plane beside
- * it, with a temporary end. */
+/* Returns true if `name`, a file in the folder of the template, is a temporary name of a numbered
+ * file, or of a derivative image that is written with it. */
 static bool is_temporary(const struct template *t, const char *name)
 {
     const size_t length = strlen(name), end = strlen(REPLACE_SUFFIX);

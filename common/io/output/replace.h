@@ -16,34 +16,36 @@
 struct template;
 
 struct replace {
-    FILE *stream;     // to write to
-    int file;         // below it
+    FILE *stream;     // the caller writes to this stream
+    int file;         // descriptor of the stream
     char *path;       // final name, owned
     char *temporary;  // name until then, owned; NULL: written in place
     bool sync;        // may be set after replace_open: wait for the disk
-    bool guarded;     // likewise: a file of that name is replaced only when nothing of it is lost,
-                      // for the new one begins with all that it holds
-    bool flushed;     // replace_flush has done its part
+    bool guarded;     // may be set after replace_open: an existing file is replaced only if the
+                      // new file begins with its whole content, so that nothing is lost
+    bool flushed;     // replace_flush has succeeded
 };
 
-/* Opens a stream for the future content of `path`.  STATUS_FAILED when that
- * cannot be.  Always followed by replace_commit or replace_abort. */
+/* Opens a stream for the future content of `path`.  The caller always calls replace_commit or
+ * replace_abort.  STATUS_FAILED: the file cannot be opened. */
 enum status replace_open(struct replace *r, const char *path, struct error *e);
 
-/* Does all of replace_commit that may take long or fail for want of room.  Optional. */
+/* Does the part of replace_commit that may take long or may fail because the disk is full.
+ * Optional. */
 enum status replace_flush(struct replace *r, struct error *e);
 
 /* Flushes, closes and renames; checks every step, so that a full disk is an
  * error and leaves nothing.  Frees *r in any case. */
 enum status replace_commit(struct replace *r, struct error *e);
 
-/* Waits until the folder of `path` knows its new name; false with errno when that fails. */
+/* Waits until the new name of `path` is on the disk.  Returns false, with errno, if that fails. */
 bool replace_sync_folder(const char *path);
 
-/* STATUS_FAILED: a file is in the way of a guarded one. */
+/* Sets *e to the error that an existing file is in the way of a guarded one.  Returns
+ * STATUS_FAILED. */
 enum status replace_refuse(const char *path, struct error *e);
 
-/* Drops what was written.  Frees *r. */
+/* Discards the new content.  Frees *r. */
 void replace_abort(struct replace *r);
 
 /* Removes the temporary files of replace_open for files of this template that no living

@@ -37,7 +37,7 @@ static int64_t find(int file, int64_t start, int64_t length)
     return fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? lock.l_start : 0;
 }
 
-/* --- who holds a lock ----------------------------------------------------- */
+/* --- the process that holds a lock ---------------------------------------- */
 
 /* Whether a process has this very file open. */
 static bool has_open(const char *process, const struct stat *file)
@@ -56,8 +56,8 @@ static bool has_open(const char *process, const struct stat *file)
     return found;
 }
 
-/* Locks of descriptors do not tell their process: the first other one of this user that has the
- * file open; 0 when there is none. */
+/* Returns the first other process of this user that has the file open; 0: none.  Locks of
+ * descriptors do not give the process that holds them. */
 static long find_user_of(int file)
 {
     struct stat st;

@@ -18,28 +18,28 @@
 #include "base/error.h"
 
 enum writer_lock {
-    WRITER_LOCKED,    // no other process is at work on the file
-    WRITER_UNLOCKED,  // nothing can be locked on this file system, or by the whole file only
+    WRITER_LOCKED,    // this process has the lock; no other process changes the file
+    WRITER_UNLOCKED,  // the file system has no locks, or only locks of whole files
     WRITER_BUSY,      // another process has held its lock for too long
 };
 
-/* Waits until no other process is at work on the file: for half a minute, but only for three
- * seconds where the other process holds a lock for reading, as processes of a run never do.  `what`
- * is the name of the file for *e, which is set, with status 1, when the answer is WRITER_BUSY. */
+/* Locks the file.  Waits up to half a minute until no other process changes it.  If the other
+ * process holds a read lock, waits only three seconds, because processes of a run hold no read
+ * locks.  `what` is the name of the file in errors.  With WRITER_BUSY, *e is set, with status 1. */
 enum writer_lock writer_lock(int file, const char *what, struct error *e);
 void writer_unlock(int file);
 
-/* As writer_lock, for the lock of flock() on a file or a folder.  STATUS_OK, too, where there are
- * no locks. */
+/* Locks a file or a folder with flock(), and waits like writer_lock.  Also returns STATUS_OK if the
+ * file system has no locks. */
 enum status writer_lock_whole(int file, const char *what, struct error *e);
 
 /* Registers this process as a writer of a run, until the descriptor is closed. */
 void writer_join_run(int file, uint64_t run);
 
-/* The process id, on its own host, of a writer of another run; 0 for none. */
+/* Returns the process id, on its own host, of a writer of another run; 0: there is none. */
 long writer_of_other_run(int file, uint64_t run);
 
-/* Whether another descriptor is registered for this run. */
+/* Returns true if another descriptor is registered for this run. */
 bool writer_has_fellow(int file, uint64_t run);
 
 #endif

@@ -253,7 +253,7 @@ static size_t count_lines(const char *bytes)
     return lines;
 }
 
-/* Cuts lines at tabs; columns that a line lacks are empty. */
+/* Splits lines at tabs.  Columns that are missing in a line are empty. */
 static enum status cut_fields(struct gemmi_table *t, const char *what, struct error *e)
 {
     static const char nothing[] = "";

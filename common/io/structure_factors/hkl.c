@@ -155,7 +155,7 @@ enum status hkl_expand(const struct reflection *reflections, size_t n, const int
     for (int fill = 0; fill < 2; fill++) {
         if (fill && (s = hkl_reserve(t, min, max, default_F, path, e)))
             return s;
-        /* what is there itself comes over what mates say */
+        /* reflections of the list are placed after those of their mates and overwrite them */
         if (mates == HKL_MATES_OWN)
             place(reflections, n, operators, nops, -1, -1, fill ? t : NULL, min, max);
         place(reflections, n, operators, nops, 1, mates == HKL_MATES_ALIKE ? -1 : 1,

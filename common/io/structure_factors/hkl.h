@@ -1,9 +1,10 @@
 /*
- * Structure factors: nanoBragg's `h k l F` text, its Fdump.bin, those of lysozyme, and the
- * expansion of a unique set of reflections by symmetry.  All fill the dense
- * box of model/experiment.h; F in electrons.  Amorphous matter has tables of F against
- * the angle instead.  Section numbers in brackets are
- * those of braggpipe-physics(7).
+ * Reads structure factors: nanoBragg's `h k l F` text, its Fdump.bin, and those of lysozyme.
+ * Expands a unique set of reflections by symmetry.  All functions fill the dense box of
+ * model/experiment.h, with F in electrons.  For amorphous matter, reads tables of F against the
+ * scattering angle.
+ *
+ * Numbers in square brackets are sections of braggpipe-physics(7).
  */
 #ifndef BRAGG_IO_HKL_H
 #define BRAGG_IO_HKL_H
@@ -17,46 +18,46 @@
 
 enum {
     HKL_INDEX_MAX = 100000,   // |h|, |k|, |l|
-    HKL_CELLS_MAX = 1 << 26,  // of the box: 512 MiB, as for 400 x 400 x 400 indices
+    HKL_CELLS_MAX = 1 << 26,  // cells of the box: 512 MiB, as for 400 x 400 x 400 indices
 };
 
 struct reflection {
     int hkl[3];
-    int row;  // where it stands in its file, from 1
+    int row;  // number of the reflection in its file, from 1
     double F;
 };
 
 #define HKL_F_MAX 1e9  // |F|, electrons
 
-/* Allocates *t (overwritten) for the indices min[i]..max[i], all default_F.
- * `path` names the culprit when the box is too large (STATUS_INPUT).
- * hkl_free frees it. */
+/* Allocates *t, which is overwritten, for the indices min[i]..max[i], and sets all F to default_F.
+ * hkl_free frees it.  STATUS_INPUT, with `path`: the box is too large. */
 enum status hkl_reserve(struct hkl_table *t, const int min[3], const int max[3], double default_F,
                         const char *path, struct error *e);
 
 /* Frees F and empties the box; default_F stays. */
 void hkl_free(struct hkl_table *t);
 
-/* Where F of these indices is kept; NULL outside the box. */
+/* Returns the place of F of these indices; NULL: outside the box. */
 double *hkl_find(const struct hkl_table *t, const int hkl[3]);
 
-/* What a reflection h says about its mate -h. */
+/* How F of a reflection h applies to its Friedel mate -h. */
 enum hkl_mates {
-    HKL_MATES_APART,  // nothing
-    HKL_MATES_ALIKE,  // Friedel's law: it is the same
-    HKL_MATES_OWN,    // the same, unless the mate is there itself
+    HKL_MATES_APART,  // not at all
+    HKL_MATES_ALIKE,  // Friedel's law: both have the same F
+    HKL_MATES_OWN,    // both have the same F, unless the list has the mate itself
 };
 
-/* Fills *t (overwritten) from n reflections: each goes to h R for all `nops`
- * integer matrices R (row-major; h a row vector, so R is the rotation part of
- * the operator x' = R x + t) and, as `mates` says, to -h R;
- * default_F where there is none.  A reflection that stands there twice, itself or as an
- * equivalent, must have the same F to a thousandth.  `path` names the culprit. */
+/* Fills *t, which is overwritten, from n reflections.  Each reflection h is stored at h R for all
+ * `nops` integer matrices R and, according to `mates`, at -h R.  h is a row vector; R is row-major,
+ * the rotation part of the operator x' = R x + t.  Other indices get default_F.
+ * STATUS_INPUT, with `path`: a reflection is listed twice, itself or as an equivalent, with F that
+ * differ by more than a thousandth. */
 enum status hkl_expand(const struct reflection *reflections, size_t n, const int (*operators)[9],
                        size_t nops, enum hkl_mates mates, double default_F, struct hkl_table *t,
                        const char *path, struct error *e);
 
-/* Whether one of the operators turns h into -h: then both have the same F whatever scatters. */
+/* Returns true if an operator turns h into -h.  Such a reflection is centric: F of h and -h are
+ * equal, also with anomalous scattering. */
 bool hkl_is_centric(const int hkl[3], const int (*operators)[9], size_t nops);
 
 struct symmetry;
@@ -81,8 +82,8 @@ struct text_file;
 enum status hkl_read(const char *path, enum physics physics, const struct symmetry *y,
                      enum hkl_mates mates, double default_F, struct hkl_table *t, struct error *e);
 
-/* Whether the table looks like half of reciprocal space or less: of 50 reflections or more that
- * differ from default_F, not one in twenty has its mate -h. */
+/* Returns true if the table seems to hold half of reciprocal space or less: it has 50 reflections
+ * or more that differ from default_F, and fewer than one in twenty has its mate -h. */
 bool hkl_is_unique_part(const struct hkl_table *t);
 
 /* Writes nanoBragg's Fdump [3.8]: `hmin hmax kmin kmax lmin lmax`, bytes 0A 0C, then
@@ -95,7 +96,7 @@ enum status hkl_read_dump(const char *path, double default_F, struct hkl_table *
 
 /* --- F against the scattering angle ------------------------------------------------ */
 
-/* What the first column holds, in 1/A. */
+/* The quantity in the first column, in 1/A. */
 enum stol_unit {
     STOL_STOL,   // sin(theta)/lambda
     STOL_4STOL,  // 4 sin(theta)/lambda
@@ -108,11 +109,16 @@ struct stol_table {
     double *F;         // owned; electrons
 };
 
-/* Reads a table of two columns of text; # begins a comment outside faithful mode.  Faithful: pairs
- * of numbers up to the first text that is none, wherever the lines end.  Else every line must be
- * two numbers within range, and the first column must increase, or "FILE:LINE: " tells, and
- * comments before the numbers must not name another first column.  An empty table is STATUS_INPUT.
- * stol_free frees it, also after an error. */
+/* Reads a text table of two columns.  stol_free frees it, also after an error.
+ *
+ * Faithful: the table consists of pairs of numbers, up to the first text that is not a number.
+ * Line ends do not matter.
+ * Otherwise: `#` begins a comment.  Every line must have two numbers within range, and the first
+ * column must increase.  Comments before the numbers must not name another quantity as the first
+ * column.
+ *
+ * STATUS_INPUT, with "FILE:LINE: " for a wrong line: one of these rules is broken, or the table is
+ * empty. */
 enum status stol_read(const char *path, enum stol_unit unit, bool faithful,
                       struct stol_table *table, struct error *e);
 

@@ -6,8 +6,8 @@
 
 #include "base/alloc.h"
 
-/* |F| in electrons, float32 of little-endian bytes, as they lie beside this file, put into the
- * program by the assembler: the reflections of is_listed, h slowest, l fastest. */
+/* |F| in electrons of the reflections of is_listed, h slowest, l fastest.  The assembler includes
+ * the file lysozyme.f32 (float32, little-endian) of this folder into the program. */
 __asm__(".pushsection .rodata\n"
         ".global lysozyme_F_begin, lysozyme_F_end\n"
         ".hidden lysozyme_F_begin, lysozyme_F_end\n"

@@ -368,7 +368,7 @@ static void take_tensors(struct molecule_reader *r, const struct gemmi_table *at
     }
 }
 
-/* Of what gemmi convert wrote to `from`. */
+/* Reads the mmCIF file that gemmi convert wrote to `from`. */
 static enum status read_converted(struct molecule_reader *r, const char *from, int keep,
                                   struct error *e)
 {

@@ -1,10 +1,11 @@
 /*
- * Models of atoms, as PDB, mmCIF and the CIF files of small molecules hold them.
+ * Reads models of atoms from PDB, mmCIF and the CIF files of small molecules.
  *
- * The program gemmi reads them: `gemmi convert`, `gemmi grep` and `gemmi sg`.  What gemmi would
- * guess, or pass over, is an error here: a space group that is missing, unknown, or contradicts the
- * cell or the operators of the file; coordinates that are not numbers, or far from the cell;
- * several structures in a file.
+ * The program gemmi reads the files: `gemmi convert`, `gemmi grep` and `gemmi sg`.  Where gemmi
+ * would guess or skip, this module fails:
+ *   - a space group that is missing, unknown, or contradicts the cell or the operators of the file;
+ *   - coordinates that are not numbers, or are far from the cell;
+ *   - several structures in a file.
  */
 #ifndef BRAGG_IO_MOLECULE_H
 #define BRAGG_IO_MOLECULE_H
@@ -19,7 +20,7 @@ enum { MOLECULE_SYMBOL_SIZE = 8 };
 
 struct molecule_atom {
     char symbol[MOLECULE_SYMBOL_SIZE];  // of the element, as gemmi writes it ("SE")
-    double at[3];                       // macromolecule: A, orthogonal; small: of the cell's edges
+    double at[3];                       // macromolecule: A, orthogonal; small: fractional
     double occupancy;                   // of each image under the operators
     double B_A2;
     bool anisotropic;
@@ -30,20 +31,21 @@ struct molecule_atom {
 struct molecule {
     bool small;
     double cell_A[3], cell_rad[3];
-    double fraction[12];  // rows of M, v: x = M at + v are of the cell's edges
-    bool own_axes;        // M is not that of a along x and b in the plane of x and y
+    double fraction[12];  // rows of M, v: x = M at + v is fractional
+    bool own_axes;        // M is not that of the usual axes: a along x, b in the plane of x and y
     struct operators operators;
     size_t count, room;
     struct molecule_atom *atoms;  // owned
 };
 
-/* STATUS_INPUT for a file that makes no sense, STATUS_FAILED when it cannot be opened or gemmi
- * cannot be run, STATUS_INTERRUPTED.  molecule_free frees, after an error too.  Missing B factors
- * and occupancies, and a model of hydrogen alone, are warned of. */
+/* Reads a model.  Warns about missing B factors and occupancies, and about a model that has only
+ * hydrogen.  molecule_free frees *m, also after an error.  STATUS_INPUT: the content of the file
+ * makes no sense.  STATUS_FAILED: the file cannot be opened, or gemmi cannot be run.
+ * STATUS_INTERRUPTED: the user ended it. */
 enum status molecule_read(const char *path, struct molecule *m, struct error *e);
 void molecule_free(struct molecule *m);
 
-/* Of a small molecule or not: x, of the cell's edges. */
+/* Computes the fractional coordinates x of an atom, of a macromolecule or a small molecule. */
 void molecule_position(const struct molecule *m, const struct molecule_atom *a, double x[3]);
 
 #endif

@@ -250,8 +250,8 @@ static enum status compare_operators(const struct molecule_reader *r, const char
                      r->path, symbol);
 }
 
-/* Of a CIF file of a small molecule: operators hold, which a name must not contradict; a name alone
- * must leave nothing open. */
+/* Finds the space group of a CIF file of a small molecule.  The operators of the file are used, and
+ * the name must not contradict them.  A name without operators must be unambiguous. */
 enum status space_group_find(struct molecule_reader *r, struct error *e)
 {
     static const char *const symbols[] = {
@@ -274,7 +274,7 @@ enum status space_group_find(struct molecule_reader *r, struct error *e)
                                  &cause)
                 : STATUS_OK;
     if (s == STATUS_INPUT && listed.count && !m->operators.count)
-        s = STATUS_OK;  // gemmi does not know the name, and nobody needs it
+        s = STATUS_OK;  // gemmi does not know the name, and the operators suffice
     if (s)
         return error_set(e, s, "%s", cause.text);
     if (listed.count && m->operators.count &&

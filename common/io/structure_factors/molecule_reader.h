@@ -1,6 +1,8 @@
-/* A model of atoms while it is read (see molecule.h): values, atoms and the space group of any kind
- * of file, which molecule.c and macromolecule.c take from there. Functions return STATUS_INPUT,
- * with the path in front, for a file that makes no sense. */
+/*
+ * Shared functions of molecule.c and macromolecule.c, which read models of atoms (see molecule.h):
+ * values, atoms and the space group of all kinds of files.  Functions return STATUS_INPUT, with the
+ * path in front, if the content of the file makes no sense.
+ */
 #ifndef BRAGG_IO_MOLECULE_READER_H
 #define BRAGG_IO_MOLECULE_READER_H
 
@@ -33,7 +35,7 @@ enum status molecule_refuse_atom(const struct molecule_reader *r, size_t row, co
 enum status molecule_read_tags(const struct molecule_reader *r, const char *const *tags,
                                const char *from, int keep, struct gemmi_table *t, struct error *e);
 
-/* The first of the tags that says something, in text[]; empty where none does. */
+/* Reads the first of the tags that has a value into text[]; empty if none has. */
 enum status molecule_find_tag(const struct molecule_reader *r, const char *const *names,
                               const char *from, int keep, char *text, size_t size, struct error *e);
 
@@ -55,11 +57,11 @@ enum status molecule_take_position(const struct molecule_reader *r, const struct
 enum status molecule_add(struct molecule_reader *r, const struct molecule_atom *atom,
                          struct error *e);
 
-/* The square, in A^2, of a vector d of the cell's edges. */
+/* Returns the squared length, in A^2, of a vector d in fractional coordinates. */
 double molecule_square_A2(const struct molecule *m, const double d[3]);
 
-/* Of a CIF file of a small molecule: its operators hold, which a name must not contradict; a name
- * alone must leave nothing open. */
+/* Finds the space group of a CIF file of a small molecule.  The operators of the file are used, and
+ * the name must not contradict them.  A name without operators must be unambiguous. */
 enum status space_group_find(struct molecule_reader *r, struct error *e);
 
 /* Compares the number of the International Tables, where the file `from` gives one, with that of

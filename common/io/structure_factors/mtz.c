@@ -374,7 +374,8 @@ static enum status split_label(const char *path, const char *label, const char *
     return STATUS_OK;
 }
 
-/* Two values of each row, from `first` on; NULL when memory is out. */
+/* Returns two values of each row, from number `first` on.  The caller frees them.  NULL: out of
+ * memory. */
 static double (*pairs_of(const struct mtz_rows *rows, int first))[HANDS]
 {
     double(*F)[HANDS] = mem_array(rows->count, sizeof *F);

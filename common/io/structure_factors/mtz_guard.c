@@ -473,7 +473,7 @@ static enum status choose_cell(struct guard *g, struct error *e)
     return STATUS_OK;
 }
 
-/* What only the whole header can tell. */
+/* Checks that need the whole header: required records and counts. */
 static enum status check_counts(struct guard *g, int64_t data_words, struct error *e)
 {
     const struct mtz_layout *m = g->m;

@@ -297,7 +297,7 @@ static enum status run_sfcalc(const struct job *j, char *model, int file, const 
     if (j->small)
         argv[FIRST_OF_SOLVENT] = NULL;
     const enum status s = tool_run(argv, file, said, sizeof said, &cause);
-    char *options = strstr(said, ". Add --");  // of gemmi, which nobody can give here
+    char *options = strstr(said, ". Add --");  // advice on options of gemmi, useless to our users
     if (options)
         *options = '\0';
     const char *why = strncmp(said, "ERROR: ", 7) == 0 ? said + 7 : said;

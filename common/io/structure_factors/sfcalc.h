@@ -1,16 +1,16 @@
 /*
- * Structure factors of a model of atoms, which the program `gemmi sfcalc` computes.
+ * Computes structure factors of a model of atoms with the program `gemmi sfcalc`.
  *
- * Scattering factors of neutral atoms from the International Tables without f' and f'', B factors
- * as in the model, bulk solvent of a macromolecule as a flat mask with k = 0.35 e/A^3 and
- * B = 46 A^2; electrons and degrees.  io/structure_factors/molecule.h reads the model, so that
- * gemmi sees one model with all its atoms, and in P 1 where it would leave out reflections
- * otherwise.
+ * Scattering factors are those of neutral atoms from the International Tables, without f' and f''.
+ * B factors are those of the model.  The bulk solvent of a macromolecule is a flat mask with
+ * k = 0.35 e/A^3 and B = 46 A^2.  Results are in electrons and degrees.
+ * io/structure_factors/molecule.h reads the model.  gemmi therefore gets one model with all atoms,
+ * and in P 1 if gemmi would otherwise leave out reflections.
  *
- * What it wrote is kept in $XDG_CACHE_HOME/braggpipe (or ~/.cache/braggpipe), named after a hash
- * of the version of gemmi, its arguments and the atoms that it got.  A file there appears
- * complete or not at all; what cannot be read is computed again, and where nothing can be written
- * nothing is kept.
+ * The output of gemmi is cached in $XDG_CACHE_HOME/braggpipe (or ~/.cache/braggpipe).  Its name is
+ * a hash of the version of gemmi, its arguments and the atoms.  A cached file appears complete or
+ * not at all.  If it cannot be read, the structure factors are computed again.  If the folder
+ * cannot be written to, nothing is cached.
  */
 #ifndef BRAGG_IO_SFCALC_H
 #define BRAGG_IO_SFCALC_H
@@ -19,19 +19,20 @@
 #include "io/structure_factors/mtz.h"
 #include "model/experiment.h"
 
-/* Reads amplitudes and phases to the resolution grid_A from a file of a model into *rows, those of
- * the asymmetric unit, with the operators of the model.  The mask of the solvent is on a grid for
- * grid_A; the list must be complete to dmin_A, grid_A or more.
+/* Computes amplitudes and phases of a model to the resolution grid_A.  *rows gets the asymmetric
+ * unit, with the operators of the model.  The grid of the solvent mask is that for grid_A.  The
+ * list must be complete to dmin_A, which is grid_A or larger.  mtz_rows_free frees *rows, also
+ * after an error.
  *
- * STATUS_INPUT for another kind of file, where molecule_read or gemmi gives up, and where gemmi
- * leaves out reflections; STATUS_FAILED when the model cannot be opened or gemmi cannot be run,
- * STATUS_INTERRUPTED.  mtz_rows_free frees, after an error too. */
+ * STATUS_INPUT: another kind of file, an error of molecule_read or gemmi, or reflections that gemmi
+ * leaves out.  STATUS_FAILED: the model cannot be opened, or gemmi cannot be run.
+ * STATUS_INTERRUPTED: the user ended it. */
 enum status sfcalc_rows(const char *path, double grid_A, double dmin_A, struct mtz_rows *rows,
                         struct error *e);
 
-/* The same, expanded to P 1 as mtz_read does; further reflections get default_F.  *t is
- * overwritten; hkl_free frees it.  The cell of the model goes to cell_A (edges, A) and cell_rad
- * (angles, rad). */
+/* Computes amplitudes like sfcalc_rows, and expands them to P 1 like mtz_read.  Other reflections
+ * get default_F.  *t is overwritten; hkl_free frees it.  cell_A gets the edges of the cell of the
+ * model (A), cell_rad its angles (rad). */
 enum status sfcalc_read(const char *path, double grid_A, double dmin_A, double default_F,
                         struct hkl_table *t, double cell_A[3], double cell_rad[3], struct error *e);
 

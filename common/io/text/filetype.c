@@ -82,7 +82,7 @@ static enum filetype by_braces(const char *bytes, size_t n)
                                                                       : FILETYPE_OTHER;
 }
 
-/* Of text, by what stands anywhere in it. */
+/* Returns the type of a text file from words anywhere in its first bytes. */
 static enum filetype by_words(const char *bytes, size_t n)
 {
     if (begins(bytes, n, '{', '"') && has(bytes, n, "\"ExperimentList\""))

@@ -1,6 +1,6 @@
 /*
- * What a file is, by how it begins: who gives a file of the wrong kind is told what it is and
- * what to do with it.
+ * Recognizes the type of a file from its first bytes.  If a user gives a file of the wrong type,
+ * the error says what the file is and how it can be used.
  */
 #ifndef BRAGG_IO_FILETYPE_H
 #define BRAGG_IO_FILETYPE_H
@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 
-/* A line per type: symbol, what it is called, what can be done with it where another is wanted.
- * Lists of numbers, pipelines and pixels are wanted, but never recognized. */
+/* One line per type: symbol, name in errors, and a hint how to use such a file if another type is
+ * expected.  Lists of numbers, pipelines and pixels can be expected, but are never recognized. */
 #define FILETYPE_MAP(X)                                                                       \
     X(OTHER, "", "")                                                                          \
     X(HKL, "lines of h k l F", "")                                                            \
@@ -60,22 +60,24 @@ enum filetype {
 #undef X
 };
 
-/* Of a file that begins with these bytes; the first 16 KiB tell.  FILETYPE_OTHER where they tell
- * nothing. */
+/* Returns the type of a file that begins with these bytes.  Only the first 16 KiB are used.
+ * FILETYPE_OTHER: not recognized. */
 enum filetype filetype_of(const char *bytes, size_t n);
 
-/* The same of a file that can be read anew from its beginning; where it stands changes. */
+/* Returns the type of an open file, which must be seekable.  Changes the file position. */
 enum filetype filetype_of_file(FILE *in);
 
-/* STATUS_INPUT with "PATH: what it is, must be what is wanted; what to do" when the type is known
- * and another than `wanted`. */
+/* STATUS_INPUT, with "PATH: what it is, must be what is wanted; what to do": the type is recognized
+ * and is not `wanted`. */
 enum status filetype_check(const char *path, enum filetype type, enum filetype wanted,
                            struct error *e);
 
-/* The same of an ordinary file that can be opened; what is none is for its reader to tell. */
+/* Recognizes the type of the file `path` and calls filetype_check.  Returns STATUS_OK if `path` is
+ * not a regular file or cannot be opened: the reader of the file reports that. */
 enum status filetype_check_file(const char *path, enum filetype wanted, struct error *e);
 
-/* Whether `path` is an ordinary file that can be opened and begins with these n <= 64 bytes. */
+/* Returns true if `path` is a regular file that can be opened and begins with these n <= 64
+ * bytes. */
 bool filetype_begins(const char *path, const void *bytes, size_t n);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Small text files of numbers: read whole, then taken apart line by line or
- * token by token.  Errors carry "FILE:LINE: ".
+ * Reads small text files of numbers: first the whole file, then line by line or token by token.
+ * Errors begin with "FILE:LINE: ".
  *
  *     struct text_file t;
  *     s = text_open(&t, path, FILETYPE_HKL, TEXT_BYTES_MAX, e);
@@ -21,7 +21,7 @@
 enum {
     TEXT_LINE_MAX = 4096,       // bytes of a line
     TEXT_WORDS_MAX = 16,        // words of a line that are kept
-    TEXT_BYTES_MAX = 16 << 20,  // of a file, where nothing else is said
+    TEXT_BYTES_MAX = 16 << 20,  // usual limit for the bytes of a file
 };
 
 #define TEXT_SPACE " \t\r\v\f"
@@ -36,56 +36,57 @@ struct text_file {
     char *word[TEXT_WORDS_MAX];  // point into bytes
 };
 
-/* Reads all of `path` (kept, not copied), without a byte order mark.  STATUS_FAILED when it cannot
- * be read; STATUS_INPUT when it is known to be of another type than `wanted`, is longer than
- * `max_bytes` or has a zero byte.  Always followed by text_close. */
+/* Reads the whole file `path` into *t, without a byte order mark.  `path` is kept, not copied.  The
+ * caller always calls text_close.  STATUS_FAILED: the file cannot be read.  STATUS_INPUT: the file
+ * is recognized as another type than `wanted`, is longer than `max_bytes`, or has a zero byte. */
 enum status text_open(struct text_file *t, const char *path, enum filetype wanted, size_t max_bytes,
                       struct error *e);
 
-/* The same for text in memory: copies `length` bytes, calls them `name` in errors. */
+/* Makes *t from text in memory: copies `length` bytes.  `name` is the name of the file in
+ * errors. */
 enum status text_copy(struct text_file *t, const char *name, const char *bytes, size_t length,
                       struct error *e);
 
 /* Splits the next line that has words; t->nwords = 0 at the end of the file.
- * Words are parted by any number of `separators`, characters below 64 in ASCII; what
- * follows `comment` is skipped (0: there are no comments).  A line of TEXT_LINE_MAX bytes
- * or more is STATUS_INPUT.  Overwrites separators in t->bytes. */
+ * Words are separated by any number of `separators`, which are characters below 64 in ASCII.  Text
+ * after the character `comment` is skipped (0: there are no comments).  Overwrites separators in
+ * t->bytes.  STATUS_INPUT: a line of TEXT_LINE_MAX bytes or more. */
 enum status text_line(struct text_file *t, const char *separators, char comment, struct error *e);
 
-/* STATUS_INPUT where a line that has not been split yet has several words between white space or
- * one of `;:!`, and one of them is digits, one comma and digits: a number with a decimal comma. For
- * lists in which commas separate words, too. */
+/* Checks lines that have not been split yet for decimal commas.  For lists in which commas also
+ * separate words.  STATUS_INPUT: a line has several words, separated by white space or one of
+ * `;:!`, and one of the words consists of digits, one comma and digits. */
 enum status text_check_commas(const struct text_file *t, char comment, struct error *e);
 
-/* The first place of a word in the comments and empty lines before the first line of numbers, of a
- * text of which no line has been split yet; NULL: it is not there.  Upper and lower case are the
- * same, and a part of a longer word of letters does not count.  Such comments name units. */
+/* Finds a word in the comments before the first line of numbers, for example a unit.  No line may
+ * have been split yet.  Returns the first place; NULL: not found.  Upper and lower case are
+ * equivalent.  A part of a longer word of letters does not count. */
 const char *text_find_in_head(const struct text_file *t, char comment, const char *word);
 
-/* Word number i (from 0, must be there) as a finite number within [min, max],
- * called `what` in errors. */
+/* Reads word number i (from 0, which must exist) as a finite number within [min, max].  `what` is
+ * the name of the number in errors. */
 enum status text_real(const struct text_file *t, int i, const char *what, double min, double max,
                       double *value, struct error *e);
 
-/* The same for a whole number. */
+/* Reads a word as a whole number, like text_real. */
 enum status text_int(const struct text_file *t, int i, const char *what, int64_t min, int64_t max,
                      int64_t *value, struct error *e);
 
-/* STATUS_INPUT with "FILE:LINE: " and the formatted text. */
+/* Sets *e to "FILE:LINE: " and the formatted text.  Returns STATUS_INPUT. */
 enum status text_error(const struct text_file *t, struct error *e, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 void text_close(struct text_file *t);
 
-/* Number of the line, from 1, that holds the byte before `at`. */
+/* Returns the number, from 1, of the line that holds the byte before `at`. */
 long text_line_of(const struct text_file *t, const char *at);
 
-/* `text` without TEXT_SPACE at both ends; it is overwritten. */
+/* Returns `text` without TEXT_SPACE at both ends.  Overwrites `text`. */
 char *text_trim(char *text);
 
-/* As the C library's scanf reads them (nanoBragg's way): skips white space and
- * takes the longest prefix that is a number.  *at moves behind it.  False, with
- * *value untouched, when there is none, or a whole number does not fit. */
+/* Read a number like scanf of the C library, as nanoBragg does: skip white space and use the
+ * longest prefix that is a number.  *at moves to the end of the number.  Return false, and leave
+ * *value unchanged, if there is no number or a whole number does not fit. */
 bool text_scan_real(const char **at, double *value);
 bool text_scan_int(const char **at, int *value);
 
