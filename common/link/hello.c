@@ -173,7 +173,7 @@ static void accept_upstream(struct links *ls, struct link *l, const struct route
         ls->changed = true;
     } else if (has_our_source(ls, l)) {
         ls->run
-            ->dropped++;  // the peer joined the source that was started again; this process will, too
+            ->dropped++;  // the peer has joined the source that started again; we will join it soon
         link_drop(ls, l, false);
     } else {
         run_stop(ls->run, STATUS_FAILED, "%s belongs to another run", l->peer.stage);
