@@ -55,8 +55,8 @@ struct allowance {
     uint64_t since_ns;  // when `used` was last updated; 0: never
 };
 
-/* Counts one more message.  Returns false if the message exceeds both `burst` messages at once and
- * `per_s` messages per second. */
+/* Counts one more message.  A process may send `burst` messages at once, and after that `per_s`
+ * messages per second.  Returns false if the message exceeds this limit. */
 bool allowance_use(struct allowance *a, double burst, double per_s, uint64_t now_ns);
 
 /* The standing of a peer in the run. */
