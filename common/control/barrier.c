@@ -18,7 +18,7 @@ static int by_uuid(const void *a, const void *b)
     return strcmp(((const struct neighbour *)a)->uuid, ((const struct neighbour *)b)->uuid);
 }
 
-/* True if a process lists `uuid` among the processes before it. */
+/* Returns true if a process lists `uuid` among the processes before it. */
 static bool names_upstream(const struct peer *p, const char *uuid)
 {
     for (size_t i = 0; i < p->hello.nupstreams; i++)
@@ -27,8 +27,9 @@ static bool names_upstream(const struct peer *p, const char *uuid)
     return false;
 }
 
-/* The distance of a process from the source through `uuid`, which the process lists as one before
- * it.  0 unless frames reach `uuid`, and it lists the process as well, if it lists any. */
+/* Returns the distance of process *p from the source on the path through `uuid`, which *p lists as
+ * a process before it.  Returns 0 if frames do not reach `uuid`, or if `uuid` lists the processes
+ * after it and *p is not among them. */
 static uint32_t hops_through(const struct stream *s, const char *uuid, const struct peer *p)
 {
     const struct peer *up = roster_find(&s->roster, uuid);
@@ -69,8 +70,8 @@ static void find_reached(struct stream *s)
     }
 }
 
-/* Warns of a group that --groups does not ask for: it gets frames, but the run does not wait until
- * it has them. */
+/* Warns of a group that --groups does not ask for.  The group gets frames, but the run does not
+ * wait until the group has them. */
 static void say_spare(struct stream *s, const char *group)
 {
     for (size_t i = 0; i < s->nspare; i++)
@@ -83,7 +84,7 @@ static void say_spare(struct stream *s, const char *group)
              s->run->settings.groups ? s->run->settings.groups : "1");
 }
 
-/* The bit of a group; 0 if --groups does not ask for it. */
+/* Returns the bit of a group; 0 if --groups does not ask for the group. */
 static uint64_t group_bit(struct stream *s, const char *group)
 {
     size_t i = 0;
@@ -94,13 +95,13 @@ static uint64_t group_bit(struct stream *s, const char *group)
     return i < s->ndurable ? UINT64_C(1) << i : 0;
 }
 
-/* Gives durable processes the bits of their groups.  Until frames flow this is done from scratch
- * each time, and groups that have listed their frames come first. */
+/* Gives durable processes the bits of their groups.  Until frames flow, each call assigns all bits
+ * again, and groups that have listed their frames get a bit first. */
 static void settle_groups(struct stream *s)
 {
     s->ndurable = s->open_ns ? s->ndurable : 0;
     for (struct peer *p = s->roster.first; p && !s->open_ns; p = p->next)
-        p->durable = 0;  // the bit of a process out of reach may go to another group
+        p->durable = 0;  // another group may get the bit of a process that frames do not reach
     for (int round = 0; round < 2; round++)
         for (struct peer *p = s->roster.first; p; p = p->next)
             if (p->hops && p->hello.durable && (round || p->announced)) {
@@ -131,7 +132,7 @@ uint64_t barrier_reach(struct stream *s)
     return s->reach = durable;
 }
 
-/* True if some process lists this one as the one before it. */
+/* Returns true if a process lists `uuid` among the processes before it. */
 static bool has_downstream(const struct stream *s, const char *uuid)
 {
     const struct peer *p = s->roster.first;
@@ -158,7 +159,8 @@ static void name_missing(struct stream *s)
         run_stop(s->run, STATUS_FAILED, "no stage is connected to my output");
 }
 
-/* Removes from the ids those that the processes of a group have. */
+/* Removes from *ids the frames that the processes of a group have.  Returns false if there is not
+ * enough memory. */
 static bool take_off(const struct stream *s, uint64_t group, struct id_set *ids)
 {
     bool good = true;
@@ -168,7 +170,8 @@ static bool take_off(const struct stream *s, uint64_t group, struct id_set *ids)
     return good;
 }
 
-/* Removes from the list the frames that all groups have. */
+/* Removes the frames that all groups have from the list.  Returns false if there is not enough
+ * memory. */
 static bool skip_durable(struct stream *s)
 {
     const struct id_set *list = &s->links->exchange.list;

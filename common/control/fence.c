@@ -1,7 +1,7 @@
 /*
- * Processes that are excluded from the run: dead ones, ones that hang, and ones that broke the
- * rules. All processes learn of it, drop their links to the excluded process, and ignore it.  If it
- * still lives, it ends.
+ * Excludes processes from the run: processes that are dead, that hang, or that violated the
+ * protocol.  All processes are informed.  They drop their links to the excluded process, and ignore
+ * its messages.  If the excluded process is still alive, it ends.
  */
 #include "control/stream.h"
 
@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-enum { NAMED_MAX = 16 };  // processes that broke the rules; further ones are counted
+enum { NAMED_MAX = 16 };  // number of processes that messages name; further ones are only counted
 
 const char fence_still[] = "hangs";
 
@@ -26,8 +26,8 @@ const struct fenced *fence_find(const struct stream *s, const char *uuid)
     return NULL;
 }
 
-/* True if a process was killed from outside: bragg-run, which sees how its processes end, lists
- * such processes in a file, with a line "PID HOST" for each. */
+/* Returns true if a process was killed from outside.  bragg-run sees how its processes end, and
+ * lists the killed ones in a file, with one line "PID HOST" for each. */
 static bool was_killed(const struct hello *h)
 {
     const char *path = getenv("BRAGG_KILLED");
@@ -42,8 +42,9 @@ static bool was_killed(const struct hello *h)
     return found;
 }
 
-/* Notes an excluded process.  The frame that it was processing is to blame if the process hangs or
- * died by itself, but not if it is frozen or was killed from outside. */
+/* Notes an excluded process.  The frame that the process was processing is to blame if the process
+ * hangs or crashed.  The frame is not to blame if the process is frozen or was killed from
+ * outside. */
 static void note_fenced(struct stream *s, const struct peer *p, const char *how)
 {
     struct fenced *f = &s->fenced[s->nfenced++ % STATUS_FENCED_MAX];
@@ -55,7 +56,7 @@ static void note_fenced(struct stream *s, const struct peer *p, const char *how)
     (void)snprintf(f->told.reason, sizeof f->told.reason, "%.31s", how);
 }
 
-/* Tells a process, or all for NULL, which process is excluded. */
+/* Informs a process, or all if `to` is NULL, that the process `uuid` is excluded. */
 static void send_fence(struct stream *s, struct peer *to, const char *uuid, const char *reason)
 {
     struct notice n = {0};
@@ -72,7 +73,7 @@ void fence_unheard(struct stream *s, const char *uuid)
 
 void fence_out(struct stream *s, struct peer *p, const char *how, const char *reason)
 {
-    if (p->standing != PEER_IN) {  // other processes do not know it
+    if (p->standing != PEER_IN) {  // other processes need not be informed
         send_fence(s, p, p->hello.uuid, reason);
         roster_remove(&s->roster, p);
         return;

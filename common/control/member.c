@@ -1,6 +1,7 @@
 /*
- * A process other than the source: what it reports to the source, and what it does when the source
- * asks.  It reports that it lives, which frames it holds, which are durable, and which were lost.
+ * A process of the run other than the source: its reports to the source, and its reactions to the
+ * messages of the source.  The process reports that it is alive, which frames it holds, which
+ * frames are durable, and which frames were lost.
  */
 #include "control/member.h"
 
@@ -9,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
-enum { HAVE_AT_ONCE = 1024 };  // ranges that a message has room for
+enum { HAVE_AT_ONCE = 1024 };  // largest number of ranges of ids in one message
 
 static const struct address source = {0};
 
@@ -84,7 +85,8 @@ static void on_notice(struct member *me, const struct route *r, const struct not
     }
 }
 
-/* True if another source answers where ours was.  Stages in a pipe cannot reach its stages. */
+/* Returns true if another source answers at the endpoint of our source.  Returns false in a pipe,
+ * because a stage in a pipe cannot reach the stages of the new source. */
 static bool is_new_source(const struct member *me, const struct route *r)
 {
     return r->type == MESSAGE_WELCOME && me->run->id && r->run && r->run != me->run->id &&
@@ -105,14 +107,14 @@ bool member_receive(struct member *me)
         const bool damaged = got != PORT_MESSAGE || route_open(&r, &m, NULL) != STATUS_OK;
         if (damaged || r.type == MESSAGE_HELLO)
             me->links->changed =
-                true;  // it may have been anything: a hello makes the source repeat what matters
+                true;  // send a hello: the source then repeats all messages that matter
         if (!damaged && run_is_ours(me->run, &r) &&
             (r.type == MESSAGE_HELLO || control_notice_decode(r.type, &n, &m, NULL) == STATUS_OK)) {
             me->heard_ns = clock_ns();
             on_notice(me, &r, &n);
         } else if (!damaged && is_new_source(me, &r)) {
             restart(me);
-        } else if (!damaged && r.type == MESSAGE_WELCOME && !r.run) {  // started again, no run yet
+        } else if (!damaged && r.type == MESSAGE_WELCOME && !r.run) {  // new source without a run
             me->heard_ns = clock_ns();
         } else {
             me->run->dropped++;
@@ -131,7 +133,7 @@ static void connect_source(struct member *me, uint64_t now_ns)
     me->links->changed = true;
 }
 
-/* Lists for the source the frames that are durable from the start. */
+/* Sends the source the list of frames that were durable at the start. */
 static void announce(struct member *me)
 {
     const struct id_set *have = &me->links->exchange.have;
@@ -146,7 +148,7 @@ static void announce(struct member *me)
     } while (told < have->count);
 }
 
-/* Says hello to the source if that is due. */
+/* Sends a hello to the source if that is due.  A sink then lists its durable frames. */
 static void greet_source(struct member *me)
 {
     const bool sink = role_is_sink(&me->run->role);
@@ -180,9 +182,9 @@ static void send_heartbeat(struct member *me, uint64_t now_ns)
     me->beat_ns = now_ns;
     me->worked = work.frames > 0;
     const struct exchange_view view = exchange_look(&me->links->exchange);
-    me->links->ticks += view.waiting;  // a process that waits for others does not hang
+    me->links->ticks += view.waiting;  // a process that waits for other processes does not hang
     struct id_set ids = credit_ids(me->links);
-    /* Rows show progress best; without them, CPU time does. */
+    /* The counter of finished rows shows progress best.  Without it, CPU time shows progress. */
     const uint64_t within = view.rows ? atomic_load(view.rows) : meter_cpu_steps(&me->links->meter);
     struct notice n = {
         .progress = me->links->ticks + within, .work = work, .nids = ids.count, .ids = ids.ranges};
@@ -190,7 +192,8 @@ static void send_heartbeat(struct member *me, uint64_t now_ns)
     id_set_clear(&ids);
 }
 
-/* How long the source may be silent; if it has died, it may be started again. */
+/* Returns how long the source may be silent.  This is long, because a source that has died may be
+ * started again. */
 static uint64_t source_patience(const struct member *me)
 {
     const struct settings *o = &me->run->settings;
@@ -200,7 +203,7 @@ static uint64_t source_patience(const struct member *me)
                                    : 2 * me->run->patience_ns;
 }
 
-/* Reports to the source the frames that were at the ends of links which ended. */
+/* Reports the frames that were lost with links to the source. */
 static void send_lost(struct member *me)
 {
     for (struct lost *l; (l = links_take_lost(me->links));) {
@@ -212,7 +215,7 @@ static void send_lost(struct member *me)
     }
 }
 
-/* True if the connection seems to lead nowhere: a host that vanishes does not end its connections.
+/* Returns true if the host of the source seems to have vanished, which does not end a connection.
  * A new connection finds a source that was started again. */
 static bool is_half_open(const struct member *me, uint64_t now_ns)
 {
@@ -232,7 +235,7 @@ void member_pump(struct member *me, uint64_t now_ns)
     send_lost(me);
     const bool cut = reconnect_is_cut(me->links, control, now_ns);
     if (control->socket && (cut || is_half_open(me, now_ns))) {
-        (void)member_receive(me);  // what had come before
+        (void)member_receive(me);  // messages that came before the cut
         port_drop(control);
     }
     if (!run->stopping && !control->socket &&

@@ -1,46 +1,48 @@
-/* A process other than the source: its connection to the source.  See member.c. */
+/* A *member*: a process of the run other than the source, and its connection to the source. */
 #ifndef BRAGG_CONTROL_MEMBER_H
 #define BRAGG_CONTROL_MEMBER_H
 
 #include "link/links.h"
 
-enum { ACK_MS = 10 };  // acknowledgements wait for each other so long at most
+enum { ACK_MS = 10 };  // longest time for which an acknowledgement waits for further ones
 
 struct member {
     struct run *run;
     struct links *links;
-    size_t nwords;      // options and operands in the command line
-    bool identified;    // the source knows our identity class
-    bool welcomed;      // by the source
-    bool worked;        // the source knows that a frame was finished here
-    uint64_t heard_ns;  // when a message of the source came last
-    uint64_t beat_ns;   // when the last heartbeat was sent
-    uint64_t made;      // sink: how many frames it has made durable
-    uint64_t acked_ns;  // sink: when it was last acknowledged, 0 for never
+    size_t nwords;      // number of options and operands in the command line
+    bool identified;    // the experiment is known, so that hellos state the identity class
+    bool welcomed;      // the source has sent its welcome
+    bool worked;        // a heartbeat has reported that a frame was finished here
+    uint64_t heard_ns;  // when the latest message of the source came
+    uint64_t beat_ns;   // when the latest heartbeat was sent
+    uint64_t made;      // sink: number of frames that it has made durable
+    uint64_t acked_ns;  // sink: when the latest acknowledgement was sent; 0: never
 };
 
-/* Takes all messages of the source; false when there were none. */
+/* Processes all messages of the source.  Returns false if there were none. */
 bool member_receive(struct member *me);
 
-/* Sink: acknowledges frames that have become durable, if that is due. */
+/* Sinks: acknowledges frames that have become durable, if that is due. */
 void member_settle(struct member *me, uint64_t now_ns);
 
-/* The turn of the member: connects to the source, says hello, sends the reports that are due. */
+/* One turn of the member: connects to the source, sends a hello, and sends the reports that are
+ * due. */
 void member_pump(struct member *me, uint64_t now_ns);
 
-/* Says bye to the source. */
+/* Sends a bye with `status` to the source. */
 void member_say_bye(struct member *me, enum status status);
 
 /* --- restart.c: a source that was started again opens another run -------------- */
 
-/* Executes the program of this process again; returns only after an error, which ends it. */
+/* Executes the program of this process again.  Returns only after an error, which ends this
+ * process. */
 void restart(struct member *me);
 
-/* The run of this process before it executed its program again; 0 for none. */
+/* Returns the run of this process before it executed its program again; 0: there is none. */
 uint64_t restart_former_run(void);
 
-/* Adds the ids of the frames that this process had acknowledged before.  STATUS_INPUT if they were
- * of another lineage. */
+/* Adds to *ids the frames that this process acknowledged before it executed its program again.
+ * STATUS_INPUT: these frames have another lineage.  STATUS_FAILED: not enough memory. */
 enum status restart_remember(const char *lineage, struct id_set *ids, struct error *e);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * What the source does with the messages of the other processes, the peers.  Every message is
- * checked against what its sender may send, and how often, before it changes anything.
+ * Processes the messages that the source gets from the other processes, the peers.  Each message is
+ * checked before it changes anything: its sender must be allowed to send it, and must not send too
+ * many messages.
  */
 #include "control/stream.h"
 
@@ -11,8 +12,8 @@
 #include "base/log.h"
 
 enum { RECEIVE_AT_ONCE = 256 };
-/* How many messages a process outside the run may send, and how many hellos any process: at once,
- * and per second. */
+/* Limits on the messages of a process that frames do not reach, on the hellos of any process, and
+ * on the answers to processes outside the run: number at once, and number per second. */
 static const double BURST = 4096, PER_S = 50;
 
 bool allowance_use(struct allowance *a, double burst, double per_s, uint64_t now_ns)
@@ -26,7 +27,7 @@ bool allowance_use(struct allowance *a, double burst, double per_s, uint64_t now
     return true;
 }
 
-/* True if a process that is no peer may get an answer now. */
+/* Returns true if a process that is not a peer may get an answer now. */
 static bool may_answer(struct stream *s)
 {
     return allowance_use(&s->answers, BURST, PER_S, clock_ns());
@@ -39,7 +40,7 @@ static void send_fence(struct stream *s, const struct address *to, const char *u
     (void)send_notice(s->run, &s->run->control, to, MESSAGE_FENCE, &out);
 }
 
-/* Tells a process which of its neighbours are excluded: it may have missed that. */
+/* Informs a process which of its neighbours are excluded, because it may have missed this. */
 static void repeat_fences(struct stream *s, const struct peer *p, const struct neighbour *list,
                           size_t count)
 {
@@ -48,15 +49,15 @@ static void repeat_fences(struct stream *s, const struct peer *p, const struct n
             send_fence(s, &p->address, list[i].uuid);
 }
 
-/* True if two hellos come from the same process. */
+/* Returns true if two hellos come from the same process. */
 static bool is_same(const struct hello *a, const struct hello *b)
 {
     return a->pid == b->pid && strcmp(a->host, b->host) == 0 && a->durable == b->durable &&
            strcmp(a->stage, b->stage) == 0 && strcmp(a->group, b->group) == 0;
 }
 
-/* The process that says hello; it is added to the list if it is new, and may come through a new
- * connection if the former one was cut.  NULL if it is refused. */
+/* Returns the peer that sent a hello.  A new peer is added to the list.  A known peer may come
+ * through a new connection, if its former connection was cut.  NULL: the peer is refused. */
 static struct peer *get_peer(struct stream *s, const struct address *from, const struct hello *h)
 {
     struct roster *r = &s->roster;
@@ -78,7 +79,8 @@ static struct peer *get_peer(struct stream *s, const struct address *from, const
     return p;
 }
 
-/* Takes over the contents of *h, and welcomes the process. */
+/* Adds or updates the peer that sent the hello *h, and sends it a welcome.  Takes ownership of the
+ * contents of *h. */
 static void enter(struct stream *s, const struct address *from, struct hello *h)
 {
     struct peer *p = get_peer(s, from, h);
@@ -96,7 +98,7 @@ static void enter(struct stream *s, const struct address *from, struct hello *h)
     p->heard_ns = p->named_ns = clock_ns();
     s->ordered |= p->hello.order;
     if (p->standing == PEER_IN)
-        s->window.changed |= p->hello.order;  // it may have missed what is to come
+        s->window.changed |= p->hello.order;  // the peer may have missed the list of frames to come
     s->links->changed = true;
     peer_welcome(s, p);
     repeat_fences(s, p, p->hello.upstreams, p->hello.nupstreams);
@@ -105,8 +107,8 @@ static void enter(struct stream *s, const struct address *from, struct hello *h)
         peer_send_free(s, p);
 }
 
-/* Takes a hello.  A process that neither takes nor gives frames is an observer, and need not know
- * the run.  False if the hello is dropped. */
+/* Processes a hello.  A process without input and output is an observer, which need not know the
+ * run.  Returns false if the hello is dropped. */
 static bool on_hello(struct stream *s, const struct address *from, const struct route *r,
                      const struct message *m)
 {
@@ -129,7 +131,7 @@ static bool on_hello(struct stream *s, const struct address *from, const struct 
     return good;
 }
 
-/* Says how a process ended, unless the process has said so itself. */
+/* Logs how a process ended, unless the process has printed its own message. */
 static void say_end(const struct peer *p, const struct notice *n, enum log_level level)
 {
     if (!n->said)
@@ -175,7 +177,7 @@ static void hear(struct stream *s, struct peer *p, const struct route *r, const 
         claims_receive(s, p, r->type, n);
 }
 
-/* True if a message of a process may be read; expels a process that sends too many. */
+/* Returns true if a message of a peer may be processed.  Excludes a peer that sends too many. */
 static bool is_heard(struct stream *s, struct peer *p, enum message_type type)
 {
     if ((p->standing == PEER_NEW || type == MESSAGE_HELLO) &&
@@ -194,19 +196,19 @@ static void answer(struct stream *s, const struct address *from, const struct ro
     if (from->watches || !r->run || !may_answer(s))
         return;
     if (r->run != s->run->id)
-        rejoin_answer(s, from, r, m);  // with run 0 while ours is not known
-    else                               // its hello was lost, or it has missed that it is excluded
+        rejoin_answer(s, from, r, m);  // the answer has run 0 while our run is not known
+    else                               // its hello was lost, or it missed that it was excluded
         (void)send_hello(s->links, &s->run->control, from);
 }
 
-/* False when it is dropped. */
+/* Processes one message.  Returns false if the message is dropped. */
 static bool dispatch(struct stream *s, const struct address *from, const struct message *m)
 {
     struct route r;
     struct notice n;
     struct peer *p = roster_at(&s->roster, from);
     if (p && !peer_is_here(p)) {
-        p->heard_ns = clock_ns();  // it stays excluded while it sends messages
+        p->heard_ns = clock_ns();  // the peer stays in the list while it sends messages
         return false;
     }
     const bool damaged = route_open(&r, m, NULL) != STATUS_OK;
@@ -214,11 +216,11 @@ static bool dispatch(struct stream *s, const struct address *from, const struct 
         return false;
     if (damaged) {
         if (p)
-            (void)send_hello(s->links, &s->run->control, from);  // it may have been one
+            (void)send_hello(s->links, &s->run->control, from);  // it may have sent a hello
         return false;
     }
     const bool ours = run_is_ours(s->run, &r);
-    if (r.type == MESSAGE_HELLO && (ours || !r.run))  // of run 0: a watcher
+    if (r.type == MESSAGE_HELLO && (ours || !r.run))  // run 0: an observer
         return on_hello(s, from, &r, m);
     if (!ours || !p) {
         answer(s, from, &r, m);

@@ -1,10 +1,10 @@
 /*
- * What processes report of frames.
+ * Processes the reports that processes send about frames.
  *
- * A sink acknowledges frames that it has made durable, and a process whose neighbour died reports
- * the frames that were lost with it.  A report is accepted only for frames that were issued and
- * that can reach the process: a process that reports others is expelled.  A lost frame is issued
- * again, until too many processes have died while they were processing it.
+ * A sink acknowledges the frames that it has made durable.  A process whose neighbour died reports
+ * the frames that were lost with the neighbour.  A report is accepted only for frames that were
+ * issued and that can reach the process.  A process that reports other frames is excluded.  A lost
+ * frame is issued again, until too many processes have died while they were processing it.
  */
 #include "control/stream.h"
 
@@ -42,8 +42,9 @@ static void lose(struct stream *s, uint64_t place, bool at_work, const struct fe
         run_stop(s->run, STATUS_FAILED, "out of memory for frames to issue again");
 }
 
-/* Frames, in the order in which they were sent, got lost at the process `uuid`: with the process,
- * which was processing the first of them when it died, or with a connection. */
+/* Processes a report of lost frames, which are in the order of sending.  `died`: the process `uuid`
+ * died and was processing the first of the frames.  Otherwise the frames were lost with a
+ * connection to that process. */
 static void report_lost(struct stream *s, const char *uuid, bool died, const struct id_range *ids,
                         size_t nids)
 {
@@ -69,7 +70,7 @@ void lost_collect(struct stream *s)
     }
 }
 
-/* Notes the frames that sinks of a group hold: they need not be issued again for the group. */
+/* Notes the frames that sinks of a group hold.  They need not be issued again for that group. */
 static void note_held(struct window *w, const struct id_set *ids, uint64_t group)
 {
     for (size_t i = 0; i < ids->count; i++) {
@@ -82,7 +83,7 @@ static void note_held(struct window *w, const struct id_set *ids, uint64_t group
 void lost_unlisted(struct stream *s, uint64_t now_ns)
 {
     struct window *w = &s->window;
-    uint64_t rounds_ns = now_ns;  // since then every process has listed its frames twice
+    uint64_t rounds_ns = now_ns;  // since this time every process has listed its frames twice
     for (const struct peer *p = s->roster.first; p; p = p->next) {
         if (p->standing != PEER_IN)
             continue;
@@ -105,11 +106,12 @@ void lost_unlisted(struct stream *s, uint64_t now_ns)
 
 /* --- claims: what a process reports before and after its frames are known -------- */
 
-/* Ranges of ids that all processes together may claim to have, and to have had before frames could
- * reach them. */
+/* Largest number of ranges of ids that all processes together may report: durable frames, and
+ * acknowledgements of processes that frames do not reach yet. */
 enum { CLAIMS_MAX = 1 << 20 };
 
-/* True if all ids of a notice were issued; else its sender is expelled, for what it `did`. */
+/* Returns true if all ids of a notice were issued.  Otherwise excludes its sender.  `did`: the verb
+ * of the message: "acknowledged" or "lost". */
 static bool is_of_issued(struct stream *s, struct peer *p, const struct notice *n, const char *did)
 {
     const uint64_t places = holdings_issued(s);
@@ -124,8 +126,9 @@ static bool is_of_issued(struct stream *s, struct peer *p, const struct notice *
     return true;
 }
 
-/* True if there is room for `more` ranges of a process.  If there is not, the process with the most
- * ranges among those that frames do not reach is expelled, or else this one. */
+/* Returns true if there is room for `more` ranges of a process.  If there is not, excludes the
+ * process with the most ranges among those that frames do not reach, or this process if there are
+ * none. */
 static bool has_room(struct stream *s, struct peer *p, size_t more)
 {
     size_t largest = 0;
@@ -163,7 +166,8 @@ static void hear_ack(struct stream *s, struct peer *p, const struct notice *n)
         (void)has_room(s, p, p->acked.count - before);
 }
 
-/* The ids come in ascending order, so that the set grows fast; the whole list may come again. */
+/* Processes a list of durable frames.  Its ids must be in ascending order, so that they can be
+ * added fast.  The process may send the whole list again. */
 static void hear_have(struct stream *s, struct peer *p, const struct notice *n)
 {
     const struct id_set *have = &p->have;
@@ -185,7 +189,8 @@ static void hear_have(struct stream *s, struct peer *p, const struct notice *n)
         holdings_count(s, p, have->ranges, have->count);
 }
 
-/* A frame that was lost on its way to an unknown process is found because no process lists it. */
+/* Processes a report of lost frames.  Only reports of peers that frames can reach count.  Other
+ * lost frames are found because no process lists them. */
 static void hear_lost(struct stream *s, struct peer *p, const struct notice *n)
 {
     if (is_of_issued(s, p, n, "lost") && p->standing == PEER_IN)
@@ -203,10 +208,12 @@ void claims_receive(struct stream *s, struct peer *p, enum message_type type,
         hear_lost(s, p, n);
 }
 
-/* While the run is broken frames reach no process.  The break is noticed one patience after the
- * frames came, so that the time begins again then, and is twice as long.  The end of the run does
- * not cut it short: a process that got a frame from a worker which died unnoticed may be on its
- * way. */
+/* A process is excluded if it acknowledges frames for longer than twice the patience, and no frame
+ * can reach it.
+ *
+ * The time begins again while the path of the frames is broken.  The time is twice the patience,
+ * because a break is noticed one patience later.  The time is the same at the end of the run: a
+ * process that got a frame from a worker which died unnoticed may still connect. */
 void claims_check(struct stream *s, struct peer *p, uint64_t now_ns)
 {
     if (p->standing != PEER_NEW || !p->acked.count)

@@ -1,9 +1,12 @@
 /*
- * A source that was started again opens another run.  The processes of the
- * run before begin anew as well: each executes its own program again, with its own
- * command line, so that nothing of the former run is left in it.  Frames under way
- * are computed again; a last stage gets --resume and says what it has.  One that cannot
- * tell from its output inherits what it has acknowledged, in a file without a name.
+ * Starts a process again after its source was started again.
+ *
+ * A source that was started again opens another run.  The processes of the previous run start again
+ * as well: each executes its own program again, with its own command line, so that no state of the
+ * previous run is left in the process.  Frames that were under way are computed again.
+ *
+ * A sink gets --resume, and reports the frames that it has.  A sink that cannot find these frames
+ * in its output inherits the ids of the frames that it has acknowledged, in a file without a name.
  */
 #include "control/member.h"
 
@@ -21,15 +24,15 @@
 
 enum {
     READ_AT_ONCE = 1 << 12,  // bytes
-    AT_HAND_S = 1,           // how long to wait for the frame at hand
+    AT_HAND_S = 1,           // how long to wait for the current frame, in seconds
 };
 
 static const char former_run[] = "BRAGG_FORMER_RUN";
 static const char acknowledged[] = "BRAGG_ACKNOWLEDGED";  // descriptor of the file
 
-/* What the file begins with; ranges of ids follow. */
+/* The first bytes of the file.  Ranges of ids follow. */
 struct memory {
-    uint64_t run;  // that began with it
+    uint64_t run;  // the run before this process executed its program again
     char lineage[LINEAGE_SIZE];
 };
 
@@ -39,7 +42,8 @@ uint64_t restart_former_run(void)
     return text ? strtoull(text, NULL, 16) : 0;
 }
 
-/* /proc/self/cmdline, with a NUL behind its *size bytes; NULL when it cannot be read. */
+/* Returns the text of /proc/self/cmdline, with a NUL after its *size bytes; NULL: it cannot be
+ * read.  The caller frees the text. */
 static char *read_command_line(size_t *size)
 {
     const int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
@@ -60,9 +64,9 @@ static char *read_command_line(size_t *size)
     return NULL;
 }
 
-/* The words of this process's command line, ended by NULL, with `extra` (unless NULL)
- * before the last `behind` ones.  The first word is the text of all; the caller frees
- * both. */
+/* Returns the words of this process's command line, with a NULL at the end.  Inserts `extra` (NULL:
+ * nothing) before the last `behind` words.  The first word is the start of the text of all words.
+ * The caller frees the first word and the array. */
 static char **command_line(char *extra, size_t behind)
 {
     size_t size, n = 0, count = 0;
@@ -81,7 +85,8 @@ static char **command_line(char *extra, size_t behind)
     return words;
 }
 
-/* The descriptor of the memory that this process began with, or -1. */
+/* Returns the descriptor of the file that this process has inherited, and reads its first bytes to
+ * *m.  -1: there is no such file. */
 static int inherited(struct memory *m)
 {
     const char *text = getenv(acknowledged);
@@ -109,7 +114,9 @@ enum status restart_remember(const char *lineage, struct id_set *ids, struct err
     return STATUS_OK;
 }
 
-/* All that has arrived but is not in the hands of this process any more. */
+/* Changes links->seen.ids from the frames that have arrived to the frames that are durable: removes
+ * the frames that this process holds, and adds those that became durable just now.  Returns false
+ * if there is not enough memory. */
 static bool find_acknowledged(struct member *me)
 {
     struct id_set *ids = &me->links->seen.ids;
@@ -130,7 +137,8 @@ static bool write_memory(struct member *me, int file, const struct memory *m)
     return !size || write(file, me->links->seen.ids.ranges, size) == (ssize_t)size;
 }
 
-/* For the process that this one becomes; false when that is not possible. */
+/* Passes the ids of the acknowledged frames to the program that this process executes next, if the
+ * stage is a sink that cannot find them in its output.  Returns false after an error. */
 static bool hand_over(struct member *me)
 {
     char text[16];
@@ -138,11 +146,11 @@ static bool hand_over(struct member *me)
     if (!role_is_sink(&me->run->role) || role_is_watcher(&me->run->role) ||
         me->run->role.finds_durable || me->run->role.in_memory)
         return true;
-    int file = inherited(&m);  // kept as it is when this process has not begun
+    int file = inherited(&m);  // passed on unchanged if this process has not begun its frames
     m.run = me->run->id;
     if (me->identified) {
         exchange_end(&me->links->exchange,
-                     false);  // no further frame; the one at hand may be done soon
+                     false);  // no further frame is begun; the current one may be done soon
         if (!exchange_await_main(&me->links->exchange, AT_HAND_S))
             log_line(LOG_INFO, "the frame at hand is cut short: it comes again");
         memcpy(m.lineage, me->links->exchange.lineage, sizeof m.lineage);
@@ -172,6 +180,6 @@ void restart(struct member *me)
         run_stop(me->run, STATUS_FAILED, "cannot start again: %s", strerror(errno));
     }
     if (words)
-        mem_free(words[0]);  // the text of all
+        mem_free(words[0]);  // the text of all words
     mem_free(words);
 }

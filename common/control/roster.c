@@ -1,10 +1,10 @@
 /*
- * The other processes of the run, the peers: the list of those that take part, messages to them,
- * and the frames that they have.
+ * The other processes of the run, the peers: the list of the peers, messages to peers, and the
+ * frames that peers have.
  *
- * Peers are found by address and by uuid.  Frames that a process reports count as far as they were
- * issued and frames can reach that process.  A frame that only one process has, in its memory, is
- * in doubt until that process is known to live.
+ * Peers are found by address and by uuid.  A frame that a process reports counts if the frame was
+ * issued and if frames can reach that process.  A frame that exists only in the memory of one
+ * process is in doubt at the end, until that process has shown that it is alive.
  */
 #include "control/stream.h"
 
@@ -117,7 +117,7 @@ void peer_send(struct stream *s, struct peer *one, enum message_type type, struc
     for (struct peer *p = one ? one : s->roster.first; p; p = one ? NULL : p->next)
         if (peer_is_here(p) && !(made && port_send(&s->run->control, &p->address, &m, NULL)) &&
             !p->lost_ns)
-            p->lost_ns = clock_ns();  // its bye may still be under way
+            p->lost_ns = clock_ns();  // the bye of the peer may still arrive
     message_free(&m);
 }
 
@@ -232,7 +232,7 @@ bool holdings_are_in_doubt(struct stream *s, uint64_t now_ns)
     if (asks)
         s->asked_ns = now_ns;
     for (const struct peer *p = s->roster.first; p; p = p->next) {
-        if (asks && p->hello.in_memory && peer_is_here(p))  // frames may reach it while we wait
+        if (asks && p->hello.in_memory && peer_is_here(p))  // also peers that frames reach later
             (void)send_hello(s->links, &s->run->control, &p->address);
         doubt |= holdings_owe_answer(s, p);
     }

@@ -1,10 +1,12 @@
 /*
  * The source: the process that numbers the frames of a run, issues them and ends the run.
  *
- * source_open to source_close is its life.  The other parts are about its peers: silent ones,
- * which are presumed dead after a while, those of a previous run, which a source that was
- * started again waits for before it ends, and those that take frames in order, which have to know
- * the frames that are still to come.
+ * The last section is the life of the source, from source_open to source_close.  The other sections
+ * are about other processes:
+ *   - peers that are silent, which are presumed dead after a while;
+ *   - peers of a previous run, for which a source that was started again waits before it ends;
+ *   - peers that take frames in order, which must know the frames that are still to come;
+ *   - observers, which get the status of the run.
  */
 #include "control/stream.h"
 
@@ -19,7 +21,7 @@
 
 /* --- peers that are silent -------------------------------------------------------- */
 
-static const uint64_t WARN_NS = SECOND;  // waiting for less than this is not worth a line
+static const uint64_t WARN_NS = SECOND;  // a shorter wait for a process is not logged
 
 void recover_beat(struct stream *s, struct peer *p, const struct notice *n, uint64_t now_ns)
 {
@@ -44,7 +46,7 @@ void recover_beat(struct stream *s, struct peer *p, const struct notice *n, uint
 
 void recover_check(struct stream *s, uint64_t now_ns)
 {
-    const bool returns = endpoint_is_network(s->run->control.endpoint);  // who was cut off
+    const bool returns = endpoint_is_network(s->run->control.endpoint);  // a peer after a cut
     const uint64_t hang_ns = (uint64_t)(s->run->settings.hang_s * 1e9);
     for (struct peer *p = s->roster.first, *next; p && !s->run->stopping && !s->free_ns; p = next) {
         next = p->next;
@@ -61,7 +63,7 @@ void recover_check(struct stream *s, uint64_t now_ns)
                  run_is_silent(s->run, s->asked_ns, 2 * s->run->patience_ns, now_ns))
             fence_out(s, p, "does not say hello again", "");
         else if (run_is_silent(s->run, p->progress_ns, hang_ns, p->beats_ns[0]))
-            fence_out(s, p, fence_still, "");  // as it said last
+            fence_out(s, p, fence_still, "");  // according to its latest heartbeat
         else
             claims_check(s, p, now_ns);
     }
@@ -75,8 +77,8 @@ static void check_named(struct stream *s, const struct neighbour *list, size_t c
             fence_unheard(s, list[i].uuid);
 }
 
-/* Excludes processes that have met their neighbours and vanished with their host before they spoke
- * to the source: the neighbours would keep connections that lead nowhere. */
+/* Excludes processes that connected to their neighbours and then vanished with their host before
+ * they sent a message to the source.  Otherwise the neighbours would keep the dead connections. */
 static void check_unheard(struct stream *s, uint64_t now_ns)
 {
     for (const struct peer *p = s->roster.first; p; p = p->next) {
@@ -88,7 +90,8 @@ static void check_unheard(struct stream *s, uint64_t now_ns)
     }
 }
 
-/* True when frames may be issued; else the run waits for a process that replaces a dead one. */
+/* Returns true if frames reach all groups and may be issued.  Otherwise the run waits for a process
+ * that replaces a dead one, and ends if none comes in time. */
 static bool recover_is_whole(struct stream *s, uint64_t now_ns)
 {
     if ((barrier_reach(s) & s->window.required) == s->window.required) {
@@ -110,13 +113,13 @@ static bool recover_is_whole(struct stream *s, uint64_t now_ns)
 }
 
 /* --- peers of a previous run ---------------------------------------------------------
- * The run does not end before the processes of the previous run are back: they would find no source
- * that tells them that the run was good.  If no frame was durable at the start, they come back
- * while frames flow. */
+ * The run does not end before the processes of the previous run have come back.  Otherwise they
+ * would find no source that reports the end of the run to them.  If no frame was durable at the
+ * start, they come back while frames flow. */
 
-static const uint64_t NOTICE_NS = 3 * SECOND;   // so long after the start they have found it
-static const uint64_t RETURN_NS = 10 * SECOND;  // one that takes longer has died instead
-static const uint64_t SETTLE_NS = SECOND;       // how long after one another may still come
+static const uint64_t NOTICE_NS = 3 * SECOND;   // time from the start in which they find the source
+static const uint64_t RETURN_NS = 10 * SECOND;  // a process that takes longer is presumed dead
+static const uint64_t SETTLE_NS = SECOND;       // time after one process in which another may come
 
 static void note(struct stream *s, const struct hello *h)
 {
@@ -127,7 +130,7 @@ static void note(struct stream *s, const struct hello *h)
                             ? NULL
                             : mem_grow(s->away, s->naway, 1, sizeof *away, &s->away_capacity);
     if (!away)
-        return;  // the end does not wait for it
+        return;  // the end of the run does not wait for this process
     s->away = away;
     s->away[s->naway].pid = h->pid;
     memcpy(s->away[s->naway].host, h->host, sizeof h->host);
@@ -139,7 +142,7 @@ void rejoin_answer(struct stream *s, const struct address *from, const struct ro
 {
     struct notice welcome = {0};
     struct hello h;
-    if (s->run->id && r->type != MESSAGE_HELLO) {  // it must say who it is
+    if (s->run->id && r->type != MESSAGE_HELLO) {  // makes the process send a hello
         (void)send_hello(s->links, &s->run->control, from);
         return;
     }
@@ -161,7 +164,7 @@ void rejoin_note_arrival(struct stream *s, const struct hello *h)
         s->away[i] = s->away[--s->naway];
 }
 
-/* True while the end must wait for processes of the previous run. */
+/* Returns true while the end of the run must wait for processes of the previous run. */
 static bool rejoin_is_awaited(const struct stream *s, uint64_t now_ns)
 {
     return s->told_ns && now_ns < s->told_ns + (s->naway && s->resumed ? RETURN_NS : SETTLE_NS);
@@ -169,7 +172,7 @@ static bool rejoin_is_awaited(const struct stream *s, uint64_t now_ns)
 
 /* --- the order of frames ------------------------------------------------------- */
 
-enum { RANGES_MAX = 2000 };  // so that a message stays below 64 KiB
+enum { RANGES_MAX = 2000 };  // keeps a message below 64 KiB
 
 /* Sends a process the ids of the frames that are still to come. */
 static void send_order(struct stream *s, struct peer *p)
@@ -186,7 +189,8 @@ static void send_order(struct stream *s, struct peer *p)
     id_set_clear(&ids);
 }
 
-/* Some process hands out frames to both, who share them. */
+/* Returns true if two processes share frames: they are of one group, and a process before them
+ * sends frames to both. */
 static bool share_frames(const struct hello *a, const struct hello *b)
 {
     for (size_t i = 0; i < a->nupstreams; i++)
@@ -196,10 +200,10 @@ static bool share_frames(const struct hello *a, const struct hello *b)
     return false;
 }
 
-/* Returns a process that came later, takes frames of the same group in order, and has sent
- * something since both have been here for the patience of the run; NULL if there is none.  The wait
- * is needed because a process that replaces a dead one arrives before the death of the other is
- * noticed. */
+/* Returns a process that came later than *p and also takes the frames of its group in order; NULL:
+ * there is none.  Both processes must have sent a message later than the patience of the run after
+ * both had come.  This wait is needed because a process that replaces a dead one arrives before the
+ * death of the other is noticed. */
 static struct peer *find_rival(const struct stream *s, const struct peer *p)
 {
     for (struct peer *q = p->next; q; q = q->next) {
@@ -213,8 +217,8 @@ static struct peer *find_rival(const struct stream *s, const struct peer *p)
     return NULL;
 }
 
-/* Two processes that take frames in order would wait for each other.  The later one is expelled;
- * the frames that it has made durable count. */
+/* Excludes the later of two processes that take the frames of one group in order, because the two
+ * would wait for each other.  The frames that the process has made durable count. */
 static void refuse_rival(struct stream *s, struct peer *p)
 {
     static const char reason[] = "another process takes frames in order, must be one";
@@ -224,7 +228,7 @@ static void refuse_rival(struct stream *s, struct peer *p)
 }
 
 /* Sends the ids of the frames to come, if they have changed, to the processes that take frames in
- * order.  Expels such a process if it comes beside another one. */
+ * order.  Excludes such a process if another one takes the frames of its group in order. */
 static void announce_order(struct stream *s)
 {
     const bool changed = s->window.changed;
@@ -243,7 +247,7 @@ static void announce_order(struct stream *s)
 
 /* --- the status, for observers ----------------------------------------------------------- */
 
-enum { STRANGERS_MAX = 16 };  // processes that frames never reached
+enum { STRANGERS_MAX = 16 };  // listed processes that frames have never reached
 
 static struct process_status own_status(struct stream *s)
 {
@@ -269,7 +273,8 @@ static struct process_status status_of(const struct peer *peer)
     return p;
 }
 
-/* Peers in the order of the stream, those of one stage together, as they came. */
+/* Inserts a peer into the list of the status.  The list is in the order of the stream, and the
+ * processes of one group are together. */
 static void insert(struct run_status *r, const struct process_status *p)
 {
     if (r->nprocesses == STATUS_PROCESSES_MAX) {
@@ -364,7 +369,7 @@ void status_answer(struct stream *s, const struct address *from)
 
 /* --- the life of the source -------------------------------------------------------------- */
 
-static const uint64_t FREE_NS = 2 * SECOND;  // how long to wait for byes at the end
+static const uint64_t FREE_NS = 2 * SECOND;  // how long the source waits for byes at the end
 
 struct stream *source_open(struct run *run, struct links *links, struct error *e)
 {
@@ -416,8 +421,8 @@ static void beat(struct stream *s, uint64_t now_ns)
     peer_send(s, NULL, MESSAGE_HEARTBEAT, &n);
 }
 
-/* True once all peers have left.  A peer that a network has cut off comes back to learn that it may
- * end.  Processes that frames never reached are not waited for. */
+/* Returns true once all peers have left.  A peer that was cut off by a network comes back and gets
+ * the message that it may end.  Peers that frames never reached do not count. */
 static bool all_gone(const struct stream *s)
 {
     for (const struct peer *p = s->roster.first; p; p = p->next)
@@ -427,7 +432,7 @@ static bool all_gone(const struct stream *s)
     return true;
 }
 
-/* Every frame is durable: lets all processes end, and ends after them. */
+/* Ends the run, because every frame is durable: lets all processes end, and ends after them. */
 static void end(struct stream *s, uint64_t now_ns)
 {
     if (!s->free_ns) {

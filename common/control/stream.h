@@ -1,9 +1,17 @@
 /*
- * The stream as its source sees it: the processes of the run, the window of frames, and the end. It
- * belongs to the I/O thread.
+ * The state of the source: the processes of the run, the window of frames, and the end of the run.
+ * It belongs to the I/O thread.
  *
- * First comes what stage/turn.c and stage/runtime.c call, then what the files of the source do for
- * each other, file by file.
+ * After the structs come the functions that stage/turn.c and stage/runtime.c call.  The functions
+ * that the files of the source call in each other follow, file by file.
+ *
+ * Terms:
+ *   peer     a process of the run other than the source
+ *   group    processes that share the frames: each frame goes to one process of each group
+ *   durable  stored so that a crash cannot lose it; a durable group is one of sinks that are not
+ *            passive
+ *   place    index of a frame in the source's list of ids
+ *   window   the frames that are under way
  */
 #ifndef BRAGG_CONTROL_STREAM_H
 #define BRAGG_CONTROL_STREAM_H
@@ -16,101 +24,104 @@
 #include "base/idset.h"
 #include "link/links.h"
 
-/* What is known about a frame in the window. */
+/* The state of a frame in the window. */
 struct frame_state {
-    uint64_t acked;      // a bit per group that has acknowledged it
-    uint64_t listed_ns;  // when a live process that passes it on last said that it holds it
-    uint32_t attempt;    // how often it was issued again
-    uint32_t deaths;     // processes that died at work on it
-    uint64_t held;       // a bit per group whose last stages hold it, while lost_unlisted looks
-    bool out;            // it has left the source
-    bool given_up;       // too many processes died: it counts as acknowledged
+    uint64_t acked;      // one bit per group that has acknowledged the frame
+    uint64_t listed_ns;  // when a live process that passes frames on last listed the frame
+    uint32_t attempt;    // number of times that the frame was issued again
+    uint32_t deaths;     // number of processes that died while they were processing the frame
+    uint64_t held;       // one bit per group whose sinks hold the frame; used by lost_unlisted
+    bool out;            // the frame has left the source
+    bool given_up;       // too many processes died; the frame counts as acknowledged
 };
 
-/* The frames that are under way: places in the source's list of ids, from the first place that is
- * not acknowledged. */
+/* The frames that are under way.  The window begins at the first place whose frame is not
+ * acknowledged by all groups. */
 struct window {
-    uint64_t size;               // frames under way at most
-    uint64_t lowest;             // the first place that is not acknowledged by all
-    uint32_t attempts;           // deaths of processes after which a frame is given up
-    uint64_t required;           // bits of the groups that must acknowledge
-    struct frame_state *frames;  // by place modulo size
-    const struct id_set *list;   // borrowed; empty until window_take_list
-    struct id_set places;        // by range of the list: its places, which touch those of the next
-    uint64_t total;              // places before which frames are issued: usually all of the list
-    bool changed;                // the frames to come have changed, or who must know them
+    uint64_t size;               // largest number of frames under way
+    uint64_t lowest;             // first place whose frame is not acknowledged by all groups
+    uint32_t attempts;           // number of deaths after which a frame is given up
+    uint64_t required;           // one bit per group that must acknowledge every frame
+    struct frame_state *frames;  // index: place modulo size
+    const struct id_set *list;   // ids of the frames; borrowed; empty until window_take_list
+    struct id_set places;        // for each range of `list`, the range of its places
+    uint64_t total;              // frames at places below `total` are issued; usually all frames
+    bool changed;                // the frames to come, or the processes to inform, have changed
 };
 
-/* How many messages a process may send: a burst at once, then so many per second. */
+/* Limits how many messages a process may send: a burst at once, and then a number per second. */
 struct allowance {
-    double used;
-    uint64_t since_ns;
+    double used;        // number of messages of the burst that are used up
+    uint64_t since_ns;  // when `used` was last updated; 0: never
 };
 
-/* Counts one more message; false if that exceeds `burst` at once and `per_s` per second. */
+/* Counts one more message.  A process may send `burst` messages at once, and after that `per_s`
+ * messages per second.  Returns false if the message exceeds this limit. */
 bool allowance_use(struct allowance *a, double burst, double per_s, uint64_t now_ns);
 
+/* The standing of a peer in the run. */
 enum standing {
-    PEER_NEW,   // frames could not reach it so far: what it reports of them does not count yet
-    PEER_IN,    // frames could reach it at some time
-    PEER_OUT,   // it was new and broke the rules: its messages are ignored
-    PEER_GONE,  // it was in, and said bye
+    PEER_NEW,   // no frame could reach the peer so far; its reports of frames do not count yet
+    PEER_IN,    // frames can reach the peer, or could reach it at some time
+    PEER_OUT,   // the peer was new and violated the protocol; its messages are ignored
+    PEER_GONE,  // the peer was PEER_IN and said bye
 };
 
-/* A process after the source. */
+/* A process of the run other than the source. */
 struct peer {
     enum standing standing;
     struct peer *next, *next_by_address, *next_by_uuid;
     struct address address;
     struct hello hello;
-    uint64_t came_ns;        // when it first said hello
-    uint64_t named_ns;       // when it last said hello, which lists its neighbours
-    uint64_t heard_ns;       // when it said something last
-    uint64_t lost_ns;        // when nothing could be sent to it any more, 0 for never
-    uint64_t beats_ns[2];    // its last two heartbeats, the later one first
-    uint64_t progress;       // the count of its latest heartbeat
-    uint64_t progress_ns;    // when that count last changed, or it began to hold a frame
-    uint64_t held;           // how many ids it listed last
-    struct id_set holds[2];  // of a sink: the ids in its last two heartbeats
-    struct work work;        // what it said last
-    uint64_t durable;        // bit of its group among those that are waited for, 0 for none
-    bool announced;          // durable: it has said which frames it has
-    uint64_t order_from;     // it gets the frames to come from this place of the list on
-    uint32_t hops;           // distance from the source; 0: frames cannot reach it
-    struct allowance allowance;
-    struct id_set have;   // durable from the start
-    struct id_set acked;  // acknowledged, except those
-    uint64_t early_ns;    // new: when it began to acknowledge
+    uint64_t came_ns;            // time of its first hello
+    uint64_t named_ns;           // time of its latest hello, which lists its neighbours
+    uint64_t heard_ns;           // time of its latest message of any type
+    uint64_t lost_ns;            // since when messages to it cannot be delivered; 0: they can
+    uint64_t beats_ns[2];        // times of its last two heartbeats, latest first
+    uint64_t progress;           // progress counter in its latest heartbeat
+    uint64_t progress_ns;        // when `progress` last changed, or when it began to hold a frame
+    uint64_t held;               // number of frames listed in its latest heartbeat
+    struct id_set holds[2];      // sinks: frames listed in its last two heartbeats, latest first
+    struct work work;            // statistics in its latest heartbeat
+    uint64_t durable;            // bit of its group, if the run waits for that group; else 0
+    bool announced;              // only if durable: it has listed the frames that it has
+    uint64_t order_from;         // with --order: first place of the list that is sent to it
+    uint32_t hops;               // distance from the source; 0: frames cannot reach it
+    struct allowance allowance;  // limits the messages that it may send
+    struct id_set have;          // frames that were durable when it started
+    struct id_set acked;         // frames that it has acknowledged
+    uint64_t early_ns;           // PEER_NEW: since when it acknowledges frames, although none can
+                                 // reach it
 };
 
-/* True for a process whose messages count, and which gets messages. */
+/* Returns true for a peer whose messages are processed, and which gets messages. */
 static inline bool peer_is_here(const struct peer *p)
 {
     return p->standing == PEER_NEW || p->standing == PEER_IN;
 }
 
-/* All peers, in the order in which they came. */
+/* The list of all peers, in the order in which they came. */
 enum { ROSTER_MAX = 16384, ROSTER_BUCKETS = 1024 };
 
 struct roster {
     size_t count;
-    struct peer *first, **end;  // where the next one goes
+    struct peer *first, **end;  // first peer; address at which the next new peer is linked
     struct peer *by_address[ROSTER_BUCKETS], *by_uuid[ROSTER_BUCKETS];
 };
 
-/* A process of the previous run, which was asked to start again. */
+/* A process of the previous run that was asked to start again. */
 struct away {
-    char uuid[UUID_SIZE];  // before it starts again
-    int64_t pid;           // stays the same
-    char host[HOST_SIZE];  // stays the same
+    char uuid[UUID_SIZE];  // its uuid in the previous run
+    int64_t pid;           // stays the same when it starts again
+    char host[HOST_SIZE];  // stays the same when it starts again
 };
 
 /* A process that was excluded from the run. */
 struct fenced {
     char uuid[UUID_SIZE];
-    bool blames;  // its death is held against the frame that it was processing
-    uint64_t fenced_ns;
-    struct fenced_status told;  // for observers, except the time
+    bool blames;                // its death counts against the frame that it was processing
+    uint64_t fenced_ns;         // when it was excluded
+    struct fenced_status told;  // description for observers, without the time
 };
 
 enum { WATCHERS_MAX = 16, SPARE_MAX = 16 };
@@ -119,176 +130,195 @@ struct stream {
     struct run *run;
     struct links *links;
     struct roster roster;
-    size_t nclaims;   // ranges of ids that peers have reported, also those of peers that have left
-    size_t ndurable;  // groups that are waited for
+    size_t nclaims;   // number of ranges of ids that peers have reported; includes peers that left
+    size_t ndurable;  // number of groups for which the run waits
     struct group_name durable[GROUPS_MAX];
-    size_t nspare;  // durable groups that --groups does not ask for
+    size_t nspare;  // number of durable groups that --groups does not ask for
     struct group_name spare[SPARE_MAX];
     struct window window;
-    bool ordered;                         // some process takes frames in order
-    uint64_t reach;                       // bits of the durable groups that frames can reach
-    bool awaited;                         // a durable process in reach has not listed its frames
-    uint64_t ready_ns, open_ns, free_ns;  // when the total was known, frames could flow, and
-                                          // all processes could end; 0 before
-    uint64_t asked_ns;  // when sinks with frames in memory were asked whether they live, 0: not yet
-    uint64_t beat_ns;
-    uint64_t broken_ns;   // since when no path leads to some durable group, 0: all are reached
-    char broken_by[128];  // the process that died last
+    bool ordered;    // at least one process takes frames in order
+    uint64_t reach;  // one bit per durable group that frames can reach
+    bool awaited;    // a durable process that frames can reach has not listed its frames yet
+    uint64_t ready_ns, open_ns, free_ns;  // when the total became known, when frames could begin to
+                                          // flow, and when all processes could end; 0: not yet
+    uint64_t asked_ns;    // when sinks with frames in memory were asked to say hello; 0: not yet
+    uint64_t beat_ns;     // when the latest heartbeat was sent
+    uint64_t broken_ns;   // since when frames cannot reach some durable group; 0: they reach all
+    char broken_by[128];  // for messages: the process that died last, and how
     bool warned;          // a warning has said that the run waits
-    size_t nfenced;       // excluded so far
-    struct fenced fenced[STATUS_FENCED_MAX];  // the latest ones, as a ring
+    size_t nfenced;       // number of processes excluded so far
+    struct fenced fenced[STATUS_FENCED_MAX];  // the latest of them, as a ring
     struct given_up given_up;                 // the first frame that was given up
-    bool failed;   // a last stage acknowledged more frames than it made durable
-    bool resumed;  // some frames were there at the start
+    bool failed;   // a sink acknowledged more frames than it made durable
+    bool resumed;  // some frames were durable at the start
     size_t naway, away_capacity;
-    struct away *away;  // processes that are not back yet
-    uint64_t told_ns;   // when a process was last asked to start again, 0 for never
-    size_t nwatchers;   // observers that asked for the status so far
-    struct address watchers[WATCHERS_MAX];  // the latest ones, as a ring
-    struct allowance answers;               // to processes that are no peers
-    uint64_t nout, nrefused;  // processes that broke the rules; hellos that had no room
-    struct id_set unsafe;     // acknowledged by excluded processes alone, within their groups
-    uint64_t unsafe_in;       // bits of those groups
-    struct id_set earlier;    // ids issued before the list became `unsafe`
+    struct away *away;  // processes that have not come back yet
+    uint64_t told_ns;   // when a process was last asked to start again; 0: never
+    size_t nwatchers;   // number of observers that have asked for the status
+    struct address watchers[WATCHERS_MAX];  // the latest of them, as a ring
+    struct allowance answers;               // limits the answers to processes that are not peers
+    uint64_t nout, nrefused;  // peers that violated the protocol; hellos that were refused
+    struct id_set unsafe;     // frames that, in their group, only excluded processes acknowledged
+    uint64_t unsafe_in;       // one bit per such group
+    struct id_set earlier;    // frames that were issued before `unsafe` became the list
 };
 
 /* --- source.c: the life of the source ---------------------------------------------------- */
 
-/* Makes the stream of a run whose settings are known; NULL after an error.  Freed by source_close,
- * which also takes NULL. */
+/* Makes the state of the source of a run.  run->settings must be set.  Returns NULL after an error.
+ * Freed by source_close. */
 struct stream *source_open(struct run *run, struct links *links, struct error *e);
+
+/* Frees the state of the source.  NULL is allowed. */
 void source_close(struct stream *s);
 
-/* The turn of the source: collects facts, excludes dead processes, issues frames, ends the stream.
- */
+/* One turn of the source: collects facts, excludes dead processes, issues frames, and ends the
+ * stream. */
 void source_pump(struct stream *s, const struct exchange_view *view, uint64_t now_ns);
 
-/* Takes some messages that have come from other processes; false when there were none. */
+/* Processes some of the messages that have come from other processes.  Returns false if there were
+ * none. */
 bool peers_receive(struct stream *s);
 
-/* The first Ctrl-C: no more frames are issued. */
+/* Stops issuing frames, because the user pressed Ctrl-C for the first time. */
 void source_interrupt(struct stream *s);
 
-/* Tells all peers and observers `status` when the run ends before the stream does. */
+/* Sends `status` to all peers and observers.  Called if the run ends before the stream is
+ * complete. */
 void source_say_end(struct stream *s, enum status status);
 
 /* --- roster.c: the list of peers ----------------------------------------------- */
 
-/* The peer with an address, with a uuid; NULL when there is none. */
+/* Returns the peer with an address; NULL if there is none. */
 struct peer *roster_at(const struct roster *r, const struct address *address);
+
+/* Returns the peer with a uuid; NULL if there is none. */
 struct peer *roster_find(const struct roster *r, const char *uuid);
 
-/* Adds a peer whose address and uuid are new; NULL when there is no room. */
+/* Adds a peer whose address and uuid are new, and returns it.  NULL: there are ROSTER_MAX peers, or
+ * there is not enough memory. */
 struct peer *roster_add(struct roster *r, const struct address *address, const char *uuid);
 
-/* A peer has another address from now on. */
+/* Changes the address of a peer. */
 void roster_move(struct roster *r, struct peer *p, const struct address *address);
 
-/* Removes and frees one peer, or all. */
+/* Removes a peer and frees it. */
 void roster_remove(struct roster *r, struct peer *p);
+
+/* Removes and frees all peers. */
 void roster_clear(struct roster *r);
 
 /* --- roster.c: messages to peers ---------------------------------------------- */
 
-/* Sends a notice to a peer, or to all peers for NULL, unless it has left or is excluded. */
+/* Sends a notice to a peer, or to all peers if `p` is NULL.  Skips peers that have left or are
+ * excluded. */
 void peer_send(struct stream *s, struct peer *p, enum message_type type, struct notice *n);
 
-/* Tells one peer, or all, how long the stream is and which groups must have every frame. */
+/* Sends the welcome to one peer, or to all if `p` is NULL.  Once frames flow, the welcome contains
+ * the number of frames and the groups that must have every frame. */
 void peer_welcome(struct stream *s, struct peer *p);
 
-/* The status with which the stream would end now. */
+/* Returns the status with which the stream would end now. */
 enum status peer_end_status(const struct stream *s);
 
-/* Tells one peer, or all, that every frame is durable. */
+/* Informs one peer, or all if `p` is NULL, that every frame is durable and that it may end. */
 void peer_send_free(struct stream *s, struct peer *p);
 
-/* --- barrier.c: whom frames reach, and when they begin to flow -------------- */
+/* --- barrier.c: which processes frames reach, and when frames begin to flow -- */
 
-/* Bits of the durable groups that frames can reach now. */
+/* Returns the durable groups that frames can reach now, one bit per group. */
 uint64_t barrier_reach(struct stream *s);
 
-/* Sorts the neighbours in a hello, so that they are found quickly. */
+/* Sorts the neighbours in a hello by uuid, for a fast search. */
 void barrier_sort(struct hello *h);
 
-/* Before frames flow: lets them flow if all processes are there, or ends the run when that takes
+/* Before frames flow: lets them flow if all processes are connected.  Ends the run if this takes
  * too long. */
 void barrier_try(struct stream *s, uint64_t now_ns);
 
 /* --- reports.c: what processes report of frames ----------------------------- */
 
-/* Takes a report of frames; afterwards *p may be gone. */
+/* Processes a report of frames.  May free *p. */
 void claims_receive(struct stream *s, struct peer *p, enum message_type type,
                     const struct notice *n);
 
-/* Excludes a process that reports frames although none have reached it for too long; afterwards *p
- * may be gone. */
+/* Excludes a process that has acknowledged frames although, for too long, no frame could reach it.
+ * May free *p. */
 void claims_check(struct stream *s, struct peer *p, uint64_t now_ns);
 
 /* --- roster.c: which frames peers have, as far as their reports count ------- */
 
-/* How many frames of the list were issued. */
+/* Returns the number of frames of the list that were issued. */
 uint64_t holdings_issued(struct stream *s);
 
-/* Counts the frames of a process that frames can reach, those that were issued. */
+/* Marks frames as acknowledged by the group of a peer.  Frames that were not issued are skipped.
+ * Call only for a peer that frames can reach. */
 void holdings_count(struct stream *s, const struct peer *p, const struct id_range *ids,
                     size_t nids);
 
-/* Frames can reach a process now: what it reported before counts. */
+/* Changes a new peer to PEER_IN, because frames can reach it now.  Its earlier reports now
+ * count. */
 void holdings_take(struct stream *s, struct peer *p);
 
-/* At the end: compares how many frames a sink made durable with those that it acknowledged. */
+/* At the end: compares the number of frames that a sink made durable with the number of frames that
+ * it acknowledged. */
 void holdings_compare(struct stream *s, const struct peer *p, const struct notice *bye);
 
-/* The frames that only this process has acknowledged are not safe any more. */
+/* Adds the frames that, in their group, only this process has acknowledged to `unsafe`. */
 void holdings_void(struct stream *s, struct peer *p);
 
-/* Issues the frames that are not safe again; false if there are none. */
+/* Issues the frames in `unsafe` again.  Returns false if there are none. */
 bool holdings_begin_again(struct stream *s);
 
-/* True while a process that was asked whether it lives has not answered. */
+/* Returns true while a process that was asked whether it lives has not answered. */
 bool holdings_owe_answer(const struct stream *s, const struct peer *p);
 
-/* At the end a process that has frames in its memory may be dead: asks all of them, which answer
- * with a hello.  True while an answer is missing. */
+/* At the end: asks all processes that have frames in their memory whether they live, because such a
+ * process may have died unnoticed.  They answer with a hello.  Returns true while an answer is
+ * missing. */
 bool holdings_are_in_doubt(struct stream *s, uint64_t now_ns);
 
-/* Ends the run unless `good`: memory was out for the frames of processes. */
+/* Ends the run unless `good`.  `good` is false if there was not enough memory for the frames of
+ * processes. */
 void holdings_check(struct stream *s, bool good);
 
 /* --- reports.c: frames lost on their way are issued again, or given up ------ */
 
-/* Takes over the facts that the source's own links have left: what has passed, what is lost. */
+/* Processes the facts that the source's own links have left: frames that have left the source, and
+ * frames that are lost. */
 void lost_collect(struct stream *s);
 
 /* Issues the frames again that no process lists. */
 void lost_unlisted(struct stream *s, uint64_t now_ns);
 
-/* --- fence.c: who is taken out of the run ----------------------------------- */
+/* --- fence.c: processes that are excluded from the run ----------------------- */
 
-/* `how` of a process that hangs: the frame that it was processing is to blame. */
+/* The argument `how` of fence_out for a process that hangs: the frame that it was processing is to
+ * blame. */
 extern const char fence_still[];
 
-/* Excludes a process, and tells all processes, itself included, with the reason.  `how` is the end
- * of a line about it.  Afterwards *p is gone. */
+/* Excludes a process from the run.  Informs the process, in case it is still alive, and all other
+ * processes of the reason.  `how` ends the log line about the process: "died".  Frees *p. */
 void fence_out(struct stream *s, struct peer *p, const char *how, const char *reason);
 
-/* Excludes a process that others list as their neighbour, and that never spoke to the source. */
+/* Excludes a process that others list as their neighbour, but that never sent a message to the
+ * source. */
 void fence_unheard(struct stream *s, const char *uuid);
 
-/* Excludes a process that broke the rules; a line names it, with the reason.  Afterwards *p may be
- * gone. */
+/* Excludes a process that violated the protocol.  The formatted text says what the process did; the
+ * process and the log get it.  May free *p. */
 void outlaw(struct stream *s, struct peer *p, const char *text, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Says at the end how many processes broke the rules. */
+/* At the end: logs the number of processes that violated the protocol. */
 void outlaw_count(const struct stream *s);
 
-/* An excluded process; NULL if it was excluded long ago or never. */
+/* Returns an excluded process; NULL if it was excluded long ago or never. */
 const struct fenced *fence_find(const struct stream *s, const char *uuid);
 
 /* --- source.c: peers that are silent or hang --------------------------------- */
 
-/* Takes a heartbeat: progress, and the frames that the process holds. */
+/* Processes a heartbeat: progress, and the frames that the process holds. */
 void recover_beat(struct stream *s, struct peer *p, const struct notice *n, uint64_t now_ns);
 
 /* Excludes processes that are silent or hang. */
@@ -296,71 +326,77 @@ void recover_check(struct stream *s, uint64_t now_ns);
 
 /* --- source.c: processes of a previous run, which start again --------------- */
 
-/* Answers a message of another run. */
+/* Answers a message of a process of another run.  The process then starts again and joins this
+ * run. */
 void rejoin_answer(struct stream *s, const struct address *from, const struct route *r,
                    const struct message *m);
 
-/* A process has come: notes if it was asked to start again. */
+/* Notes that a new process has come.  If it was asked to start again, it is no longer awaited. */
 void rejoin_note_arrival(struct stream *s, const struct hello *h);
 
-/* --- source.c: how far the stream is, for observers -------------------------- */
+/* --- source.c: the status of the run, for observers --------------------------- */
 
-/* Sends the status to an observer, which gets the end of the run, too, when that comes. */
+/* Sends the status to an observer.  The observer will also get the end of the run when it comes. */
 void status_answer(struct stream *s, const struct address *from);
 
 /* --- window.c: which frames are under way ------------------------------------------------ */
 
+/* Makes a window without a list.  size: largest number of frames under way.  attempts: number of
+ * deaths after which a frame is given up.  STATUS_FAILED: not enough memory. */
 enum status window_open(struct window *w, uint64_t size, uint32_t attempts, struct error *e);
 void window_close(struct window *w);
 
-/* Sets the list, which must stay as it is until window_close or another one, and begins before its
- * first place; false when memory is out. */
+/* Sets the list of ids, and moves the window to its first place.  The list must not change until
+ * window_close or until another list is set.  Returns false if there is not enough memory. */
 bool window_take_list(struct window *w, const struct id_set *list);
 
-/* The id at a place of the list. */
+/* Returns the id at a place of the list. */
 uint64_t window_id(const struct window *w, uint64_t place);
 
-/* The place behind the last one in the window. */
+/* Returns the place after the last place in the window. */
 uint64_t window_end(const struct window *w);
 
-/* The state of a frame at a place in the window. */
+/* Returns the state of the frame at a place in the window. */
 struct frame_state *window_at(const struct window *w, uint64_t place);
 
-/* The places in the window of a range of ids; the first is behind the last when there are none. */
+/* Returns the places in the window that belong to a range of ids.  If there are none, `first` of
+ * the result is greater than `last`. */
 struct id_range window_clip(const struct window *w, struct id_range range);
 
-/* True when the first `places` ids of the list hold the whole range; *other is else the first id
- * of it that they do not. */
+/* Returns true if the whole range is among the first `places` ids of the list.  Otherwise sets
+ * *other to the first id of the range that is not. */
 bool window_covers(const struct window *w, struct id_range range, uint64_t places, uint64_t *other);
 
-/* Notes that groups, by bits, have acknowledged the ids of a range that are among the first
- * `places` of the list. */
+/* Notes that groups have acknowledged the ids of a range.  groups: one bit per group.  Ids that are
+ * not among the first `places` of the list are skipped. */
 void window_ack(struct window *w, struct id_range range, uint64_t groups, uint64_t places);
 
-/* Takes an acknowledgement back. */
+/* Removes the acknowledgement of the ids of a range by groups. */
 void window_retract(struct window *w, struct id_range range, uint64_t groups);
 
-/* Notes that a process that passes frames on holds them, or that they have just `left` the source.
- */
+/* Notes that a process that passes frames on holds the ids of a range, or that they have just
+ * `left` the source. */
 void window_listed(struct window *w, struct id_range range, bool left, uint64_t now_ns);
 
-/* Moves the window over all frames that are done. */
+/* Moves the window over all frames that are done: acknowledged by all groups that must have
+ * them. */
 void window_advance(struct window *w);
 
-/* How many frames are done. */
+/* Returns the number of frames that are done. */
 uint64_t window_count_done(const struct window *w);
 
-/* Adds to the set the ids in the window, at places from `from` on, for which a process may wait:
- * those that are not done, except those that its group (a bit, or 0 for none) has acknowledged. The
- * set gets at most `ranges_max` ranges and is complete for ids below *until.  False when memory is
- * out. */
+/* Adds to *ids the ids in the window, from place `from` on, for which a process may wait.  These
+ * are the frames that are not done, except those that its group has acknowledged.  group: bit of
+ * the group, or 0.  Adds at most `ranges_max` ranges; *ids is complete for ids below *until.
+ * Returns false if there is not enough memory. */
 bool window_to_come(const struct window *w, uint64_t group, uint64_t from, size_t ranges_max,
                     struct id_set *ids, uint64_t *until);
 
-/* A copy of the frame at a place was lost, `at_work` if its process died while it was processing
- * it. Returns its state if it must be issued again, with the attempt counted up, or is given up; a
- * frame is not given up at its first issue, because credit that came late may have named the wrong
- * frame. NULL if there is nothing to do: it is acknowledged, or has not left the source yet. */
+/* Notes that a copy of the frame at a place was lost.  at_work: its process died while it was
+ * processing the frame.  Returns the state of the frame if the frame must be issued again (its
+ * attempt is then counted up), or is given up.  NULL: nothing is to be done, because the frame is
+ * acknowledged or has not left the source yet.  A frame is not given up at its first issue, because
+ * credit that came late may have blamed the wrong frame. */
 const struct frame_state *window_lose(struct window *w, uint64_t place, bool at_work);
 
 #endif

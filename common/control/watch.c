@@ -60,7 +60,7 @@ bool watch_is_refused(struct watch *w, const char **why)
     return w->port.trial.nobody;
 }
 
-/* WATCH_NOTHING for what is no answer. */
+/* Decodes an answer of the source.  WATCH_NOTHING: the message is not an answer. */
 static enum watch_got decode(const struct message *m, struct run_status *r, enum status *ended)
 {
     struct route route;

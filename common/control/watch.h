@@ -1,4 +1,4 @@
-/* A watcher of a running stream: asks its source how far it is. */
+/* An *observer* of a run: a process that asks the source for the status of the run. */
 #ifndef BRAGG_CONTROL_WATCH_H
 #define BRAGG_CONTROL_WATCH_H
 
@@ -8,36 +8,36 @@
 #include "link/port.h"
 
 struct watch {
-    void *context;  // of ZeroMQ
+    void *context;  // ZeroMQ context
     struct curve curve;
     struct port port;
 };
 
-/* Connects to the control endpoint of a source, good by endpoint_parse, whether or not
- * somebody is there; with the watcher's keys of the folder `keys` (NULL: none), without any by tcp
- * only when it may be `insecure`.
- * Always followed by watch_close. */
+/* Connects to the control endpoint of a source, whether or not the source is running.  `endpoint`
+ * has passed endpoint_parse.  `keys`: folder with the keys of a watcher; NULL: none.  `insecure`:
+ * tcp without keys is allowed.  Always call watch_close afterwards, also after an error. */
 enum status watch_open(struct watch *w, const char *endpoint, const char *keys, bool insecure,
                        struct error *e);
 void watch_close(struct watch *w);
 
-/* Asks for a status; the answer comes later. */
+/* Asks the source for the status.  The answer comes later, see watch_receive. */
 void watch_ask(struct watch *w);
 
-/* Waits for an answer, for input on `fd` (-1: none), or for `ms` milliseconds. */
+/* Waits for an answer, for input on `fd` (-1: none), or for `ms` milliseconds at most. */
 void watch_wait(struct watch *w, int fd, int ms);
 
 enum watch_got {
     WATCH_NOTHING,
-    WATCH_STATUS,  // *r is filled and the caller's to free
-    WATCH_END,     // the run has ended, with *ended
+    WATCH_STATUS,  // *r is the status; the caller frees it
+    WATCH_END,     // the run has ended with the status *ended
 };
 
-/* True once nobody was there to take the connection; it is tried again.  *why becomes other than
- * NULL when there is no hope: the keys are not good. */
+/* Returns true once no process has accepted a connection; ZeroMQ tries again.  Sets *why to the
+ * reason if no connection can be established, for example because the source does not accept the
+ * keys; else to NULL. */
 bool watch_is_refused(struct watch *w, const char **why);
 
-/* Takes the next answer, without waiting. */
+/* Returns the next answer of the source, without waiting. */
 enum watch_got watch_receive(struct watch *w, struct run_status *r, enum status *ended);
 
 #endif

@@ -42,7 +42,7 @@ uint64_t window_id(const struct window *w, uint64_t place)
     return w->list->ranges[at].first + (place - w->places.ranges[at].first);
 }
 
-/* How many ids of the list are below `id`. */
+/* Returns the number of ids of the list that are below `id`. */
 static uint64_t place_of(const struct window *w, uint64_t id)
 {
     const size_t at = id_set_find(w->list, id);
@@ -62,7 +62,7 @@ bool window_covers(const struct window *w, struct id_range range, uint64_t place
     const uint64_t place = w->places.ranges[at].first + (range.first - in.first);
     if (place >= places)
         return false;
-    const uint64_t issued = places - place;  // from there on
+    const uint64_t issued = places - place;  // ids from range.first on
     const uint64_t last = in.last - range.first < issued ? in.last : range.first + (issued - 1);
     *other = last + 1;
     return range.last <= last;
@@ -78,7 +78,7 @@ struct frame_state *window_at(const struct window *w, uint64_t place)
     return &w->frames[place % w->size];
 }
 
-/* All groups that must have acknowledged it. */
+/* Returns true if all groups that must have a frame have acknowledged it. */
 static bool is_done(const struct window *w, const struct frame_state *f)
 {
     return (f->acked & w->required) == w->required;
@@ -125,7 +125,7 @@ void window_listed(struct window *w, struct id_range range, bool left, uint64_t 
 void window_advance(struct window *w)
 {
     while (w->lowest < w->total && is_done(w, window_at(w, w->lowest)))
-        *window_at(w, w->lowest++) = (struct frame_state){0};  // the change was noted
+        *window_at(w, w->lowest++) = (struct frame_state){0};  // window_ack has set `changed`
 }
 
 uint64_t window_count_done(const struct window *w)

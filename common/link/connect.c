@@ -1,13 +1,13 @@
 /*
- * Connections to neighbours: how they begin, and how they begin again.
+ * Connects a process to its neighbours, and connects it again after a failure.
  *
- * A connection that was cut is opened again, and so is one through which a corrupt message came,
- * because nobody knows what that message was.  In both cases the link begins again with a hello,
- * and what was sent and not confirmed is issued again.
+ * A connection that was cut is opened again.  A connection through which a corrupt message came is
+ * closed and opened again, because the content of that message is unknown.  In both cases the link
+ * begins again with a hello, and frames that were sent and not confirmed are issued again.
  *
- * Stages that a shell connects by pipes send one line of text through the pipe: the run, and the
- * endpoints at which frames and reports are taken.  Then the pipe serves only to see that the
- * neighbour ends.  A process to which no neighbour connects in time ends.
+ * Stages that a shell connects with pipes send one line of text through the pipe: the id of the
+ * run, the endpoint for frames, and the endpoint at which the source takes reports.  After that,
+ * the pipe only shows when the neighbour ends.  A process ends if no neighbour connects in time.
  */
 #include "link/links.h"
 
@@ -26,7 +26,8 @@ void reconnect_open(struct links *ls, struct port *p, int64_t part_max, uint64_t
         run_stop(ls->run, s, "%s", e.text);
 }
 
-/* A neighbour that said bye closes its connection: that is not a cut. */
+/* Returns true if the connection of a port need not be opened again: the neighbour said bye before
+ * it closed the connection, or this process ends. */
 static bool is_done(const struct links *ls, const struct port *p)
 {
     const struct link *l = link_of_port(ls, p);
@@ -66,7 +67,7 @@ void reconnect_check(struct links *ls, uint64_t now_ns)
             continue;
         if (reconnect_is_cut(ls, p, now_ns) && !ls->run->stopping) {
             while (receive_from(ls, p))
-                continue;  // what had come before
+                continue;  // the messages that came before the cut
             if (!is_done(ls, p))
                 link_cut(ls, p);
         }
@@ -75,14 +76,14 @@ void reconnect_check(struct links *ls, uint64_t now_ns)
     }
 }
 
-/* Drops a frame as if it had never come.  On this host its credit returns, because nothing else
- * would return it.  With --order the frame was not noted as seen; another copy, which is here, may
- * have been. */
+/* Drops a corrupt frame as if it had never come.  If the frame came from a process on this host,
+ * its credit is returned here, because no other event would return it.  With --order a corrupt
+ * frame was not noted as seen, and the note of an intact copy of the frame must stay. */
 static void forget_frame(struct links *ls, uint64_t id)
 {
     ls->run->dropped++;
     if (!ls->run->settings.order)
-        (void)id_set_remove(&ls->seen.ids, id);  // it is new when it comes again
+        (void)id_set_remove(&ls->seen.ids, id);  // the frame is new when it comes again
     for (size_t i = 0; i < ls->nheld; i++) {
         if (ls->held[i].id != id)
             continue;
@@ -113,7 +114,7 @@ void reconnect_forget(struct links *ls)
 
 /* --- pipes, and neighbours that do not come ---------------------------------------------- */
 
-/* Connects to what the line in stdin names. */
+/* Connects to the endpoint in the line that was read from stdin, and stores the run. */
 static void on_line(struct links *ls, uint64_t now_ns)
 {
     struct pipe_line line;
@@ -159,16 +160,16 @@ void pipe_write(struct links *ls)
         return;
     struct pipe_line line = {.run = ls->run->id};
     char text[PIPE_LINE_SIZE];
-    ls->out.port = &ls->ports[0];  // runtime_open put it first
+    ls->out.port = &ls->ports[0];  // runtime_open opens the port of the pipe first
     memcpy(line.data, ls->out.port->endpoint, sizeof line.data);
     memcpy(line.control, ls->run->control_told, sizeof line.control);
     pipe_line_format(&line, text);
     const size_t size = strlen(text);
     if (write(STDOUT_FILENO, text, size) != (ssize_t)size)
-        run_stop(ls->run, STATUS_FAILED, NULL);  // the reader is gone and has said why
+        run_stop(ls->run, STATUS_FAILED, NULL);  // the reader has ended and has printed the reason
 }
 
-/* A neighbour that closed the pipe without a bye has died. */
+/* Ends this process if a neighbour closed the pipe and sent no bye in time: it has died. */
 static void check_pipe(struct links *ls, const struct pipe_end *p, const char *where,
                        uint64_t now_ns)
 {
@@ -192,7 +193,8 @@ const char *pipe_unbound(const struct links *ls, bool up)
     return NULL;
 }
 
-/* Nobody is there: says why, where that is known. */
+/* Ends this process because no neighbour has connected.  The message states the reason, if it is
+ * known. */
 static void stop_alone(struct links *ls, bool up)
 {
     for (size_t i = 0; i < ls->nports; i++) {

@@ -15,8 +15,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-static const uint64_t OWED_NS = SECOND / 20;  // credit is returned at the first look after this
-enum { BEGIN = 2, WORK = 12 };                // times --dead-after: to begin, to do one frame
+static const uint64_t OWED_NS = SECOND / 20;  // longest time for which credit waits for more credit
+enum { BEGIN = 2, WORK = 12 };  // multiples of --dead-after: time to begin, time for one frame
 
 static bool is_last(const struct link *l)
 {
@@ -46,7 +46,8 @@ bool credit_is_optional(const struct link *l)
     return is_last(l) && (l->spare || !l->peer.durable);
 }
 
-/* True while frames wait for a link that has no credit. */
+/* Returns true while frames must wait for a link that has no credit.  They do not wait for an
+ * optional sink that takes no frames for too long.  Warns of a link that takes no frames. */
 static bool is_waited_for(const struct links *ls, struct link *l)
 {
     const uint64_t patience_ns = ls->run->patience_ns * (l->nsent ? WORK : BEGIN);
@@ -60,7 +61,8 @@ static bool is_waited_for(const struct links *ls, struct link *l)
     return !watches;
 }
 
-/* Frames that one link may have under way: 8 up to 1 MiB each, 2 from 64 MiB on. */
+/* Returns the number of frames that one link may have under way: 8 for frames of less than 2 MiB,
+ * fewer for larger frames, and 2 from 64 MiB on. */
 static uint32_t credit_of(size_t frame_bytes)
 {
     uint32_t credit = 8;
@@ -77,11 +79,12 @@ static bool send_down(struct links *ls, struct link *l, struct item *item)
         l->nmessages++;
         return true;
     }
-    link_lose(ls, l, clock_ns());  // its bye may still be under way
+    link_lose(ls, l, clock_ns());  // the bye of the peer may still arrive
     return false;
 }
 
-/* The link of a group with credit and the least under way. */
+/* Returns the link of a group that has credit and the fewest frames under way; NULL: no link has
+ * credit. */
 static struct link *choose(const struct links *ls, unsigned group)
 {
     const struct group *g = &ls->groups[group];
@@ -91,7 +94,8 @@ static struct link *choose(const struct links *ls, unsigned group)
     return g->by_sent[i];
 }
 
-/* Groups by bits: those that hold a frame up until they have it, and those with credit. */
+/* Sets of groups, one bit per group.  `open`: groups that must have a frame before the next frame
+ * is sent.  `ready`: groups with credit. */
 struct group_bits {
     uint64_t open, ready;
 };
@@ -120,13 +124,13 @@ static bool note_sent(struct link *l, uint64_t id)
     return true;
 }
 
-/* Sends to one process of a group; false if none has credit. */
+/* Sends a frame to one process of a group.  Returns false if no process of the group has credit. */
 static bool send_to_group(struct links *ls, struct item *item, unsigned group)
 {
     struct link *l;
     while ((l = choose(ls, group))) {
         if (!send_down(ls, l, item))
-            continue;  // that one is gone
+            continue;  // that process cannot be reached any more
         l->starved = false;
         if (!--l->credit)
             l->spent_ns = ls->now_ns;
@@ -138,8 +142,9 @@ static bool send_to_group(struct links *ls, struct item *item, unsigned group)
     return false;
 }
 
-/* Sends one frame to every group; false if some group has no credit.  A group that has vanished is
- * skipped: the source knows whether it must have the frame. */
+/* Sends one frame to every group that does not have it yet.  Returns false if a group that must
+ * have the frame has no credit.  A group without processes is skipped: the source knows whether the
+ * group must have the frame. */
 static bool send_frame(struct links *ls, struct item *item)
 {
     const struct group_bits groups = find_groups(ls);
@@ -189,7 +194,7 @@ static void return_to(struct links *ls, struct link *l, uint64_t id)
     (void)id_set_add(&l->returned, id);
 }
 
-/* If a frame is held several times, the copy that came last is dropped. */
+/* If this process holds several copies of the frame, the copy that came last leaves the list. */
 void credit_passed(struct links *ls, uint64_t id)
 {
     ls->ticks++;
@@ -222,10 +227,14 @@ static bool holds_again(const struct links *ls, const struct link *l)
     return false;
 }
 
-/* Credit for recipes and small images is returned, with their slots, for several frames at once;
- * large images would come in bursts that fill memory.  If this process dies, the oldest frame whose
- * credit is not back is presumed to have killed it.  So if a frame that killed a process may be
- * among them, credit returns at once (`prompt`), lest a frame that was passed on is blamed. */
+/* Returns true if credit or slots are to be returned through a link now.
+ *
+ * Credit for recipes and small images is returned, with their slots, for several frames at once.
+ * Credit for large images is returned at once, because they would come in bursts that fill memory.
+ *
+ * If this process dies, the source presumes that the oldest frame whose credit is not back has
+ * killed it.  Therefore, if a frame that was lost before has come, all credit returns at once
+ * (`prompt`).  Otherwise a frame that was passed on already could be blamed. */
 static bool is_due(const struct links *ls, struct link *l, size_t image_bytes, uint64_t now_ns)
 {
     const bool small = ls->wants == KIND_RECIPE || image_bytes <= POOL_SMALL_BYTES;
@@ -275,7 +284,8 @@ void credit_pump(struct links *ls, const struct exchange_view *view, uint64_t no
     ls->now_ns = now_ns;
     shared_look(ls);
     send_items(ls);
-    /* Until credit comes nothing can leave. */
+    /* If a group that must have the next frame has no credit, nothing can leave until credit
+     * comes. */
     const struct group_bits g = find_groups(ls);
     exchange_set_stuck(&ls->exchange, ls->experiment.nparts && g.open & ~g.ready);
     return_credit(ls, view, now_ns);
@@ -288,7 +298,7 @@ void credit_look(struct links *ls, uint64_t now_ns)
         send_experiment(ls);
     for (size_t i = 0; i < ls->ngroups; i++)
         for (struct link *l = ls->groups[i].dry; l; l = l->next_ready)
-            (void)is_waited_for(ls, l);  // which says who takes no frames
+            (void)is_waited_for(ls, l);  // called for its warning
 }
 
 struct id_set credit_ids(const struct links *ls)

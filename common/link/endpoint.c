@@ -23,7 +23,8 @@ static const char *ipc_path(const char *endpoint)
     return strncmp(endpoint, "ipc://", 6) == 0 ? endpoint + 6 : NULL;
 }
 
-/* "127.0.0.1:PORT", "localhost:PORT" or "[::1]:PORT": an address that only this host has. */
+/* Returns true for an address that only this host can reach: "127.0.0.1:PORT", "localhost:PORT" or
+ * "[::1]:PORT". */
 static bool is_loopback(const char *host)
 {
     const size_t digits = strspn(host, "0123456789.");
@@ -53,7 +54,8 @@ void endpoint_resolve(char endpoint[ENDPOINT_SIZE], const char *via)
         memcpy(endpoint, resolved, sizeof resolved);
 }
 
-/* libzmq takes any number modulo 65536. */
+/* Returns true if the port of a tcp endpoint is valid.  libzmq does not check this: it uses any
+ * number modulo 65536. */
 static bool port_is_good(const char *name, bool bind)
 {
     const char *port = strrchr(name, ':') + 1;
@@ -112,7 +114,7 @@ enum status endpoint_parse(const char *text, bool tcp, bool *bind, char endpoint
     return s;
 }
 
-/* What comes of a connection to this address, at once or within a second: 0 or an errno. */
+/* Tries to connect to an address for at most one second.  Returns 0 or an errno. */
 static int try_to_connect(const struct sockaddr *address, socklen_t size)
 {
     enum { PATIENCE_MS = 1000 };
@@ -212,8 +214,9 @@ void endpoint_remove(const char *endpoint)
         (void)unlink(path);
 }
 
-/* Becomes a small process that waits until the pipe ends, because the process at
- * its other end did, however that happened.  Signals of the terminal are blocked. */
+/* Turns the calling process into a small shell that waits until the pipe `fd` is closed, and then
+ * removes the folder `path` with its sockets.  The pipe is closed when the stage ends, even if it
+ * was killed.  Signals of the terminal are blocked. */
 static void watch(const char *path, int fd)
 {
     sigset_t all;
@@ -227,7 +230,7 @@ static void watch(const char *path, int fd)
     _exit(1);
 }
 
-/* A name that nobody can guess. */
+/* Makes a path for the folder with a random name, which no other user can guess. */
 static enum status choose_path(char path[ENDPOINT_SIZE], struct error *e)
 {
     const char *base = getenv("XDG_RUNTIME_DIR");
@@ -251,7 +254,8 @@ enum status folder_open(struct folder *f, struct error *e)
         f->path[0] = 0;
         return error_errno(e, STATUS_FAILED, "cannot make a pipe");
     }
-    /* The watcher is there first: a folder without one could stay behind. */
+    /* The watcher is started before the folder is made: a folder without a watcher could stay
+     * behind. */
     f->watched = fd[1];
     f->watcher = fork();
     if (f->watcher == 0)
@@ -260,7 +264,8 @@ enum status folder_open(struct folder *f, struct error *e)
     if (f->watcher < 0)
         return error_errno(e, STATUS_FAILED, "cannot start a process that watches the folder %s",
                            f->path);
-    /* What kills the group of the stage leaves it alone; it does the same, whoever is first. */
+    /* The watcher gets a process group of its own, so that a signal to the group of the stage does
+     * not kill it.  The watcher calls setpgid as well, because either process may run first. */
     (void)setpgid(f->watcher, 0);
     if (mkdir(f->path, 0700) != 0)
         return error_errno(e, STATUS_FAILED, "cannot make the folder %s", f->path);
@@ -271,10 +276,10 @@ void folder_close(struct folder *f)
 {
     if (!f->path[0])
         return;
-    (void)close(f->watched);  // the watcher wakes up and removes what is there
+    (void)close(f->watched);  // the watcher wakes up and removes the folder
     while (f->watcher > 0 && waitpid(f->watcher, NULL, 0) < 0 && errno == EINTR)
         continue;
-    (void)rmdir(f->path);  // when there was none
+    (void)rmdir(f->path);  // if there was no watcher
     *f = (struct folder){0};
 }
 
@@ -284,7 +289,7 @@ void pipe_line_format(const struct pipe_line *line, char text[PIPE_LINE_SIZE])
                    line->control[0] ? line->control : "-");
 }
 
-/* Checks and copies one endpoint of the line. */
+/* Checks one endpoint of the line and copies it.  Returns false if it is not valid. */
 static bool copy_endpoint(const char *word, char endpoint[ENDPOINT_SIZE])
 {
     bool bind;

@@ -1,4 +1,10 @@
-/* Endpoints: their syntax, what may be bound, the private folder, the line in the pipe. */
+/*
+ * Endpoints: the addresses at which processes connect, such as ipc:///tmp/x and tcp://HOST:PORT.
+ *
+ * This file checks the syntax of endpoints and whether they are safe to use.  It also makes the
+ * private folder for the sockets of a process, and the line of text through which two stages in a
+ * shell pipe find each other.
+ */
 #ifndef BRAGG_LINK_ENDPOINT_H
 #define BRAGG_LINK_ENDPOINT_H
 
@@ -9,76 +15,90 @@
 #include "base/error.h"
 #include "wire/control.h"
 
-/* An endpoint without a leading @: only ipc:// and tcp:// are known, and tcp:// is refused unless
- * it is guarded by keys, or meant to be open: `tcp`.  STATUS_USAGE. */
+/* Checks an endpoint `name` without a leading @.  It must begin with ipc:// or tcp://.  `bind`: the
+ * process binds it, so that a free port (`:*`) is allowed.  `tcp`: tcp:// is allowed, because keys
+ * guard it or --insecure is given.  STATUS_USAGE: the endpoint is not allowed. */
 enum status endpoint_check(const char *name, bool bind, bool tcp, struct error *e);
 
-/* One endpoint as typed: true in *bind for @ENDPOINT.  Checked as by endpoint_check. */
+/* Parses an endpoint as the user typed it.  Sets *bind to true if `text` is @ENDPOINT, and copies
+ * ENDPOINT to `endpoint`.  Checks ENDPOINT as endpoint_check does. */
 enum status endpoint_parse(const char *text, bool tcp, bool *bind, char endpoint[ENDPOINT_SIZE],
                            struct error *e);
 
-/* One where foreign clients connect: beyond this host only with keys or when meant to be open:
- * `anywhere`.  STATUS_USAGE. */
+/* Checks an endpoint that a stage binds for clients that are not stages.  `anywhere`: clients on
+ * other hosts are allowed, because keys guard the endpoint or --insecure is given.  STATUS_USAGE:
+ * the endpoint is not allowed. */
 enum status endpoint_check_clients(const char *name, bool anywhere, struct error *e);
 
-/* Before an ipc endpoint is bound: refuses a path that is no socket or that
- * answers, removes a dead socket.  Other transports pass. */
+/* Prepares the path of an ipc endpoint that is to be bound: removes a socket at which no process
+ * accepts connections.  Does nothing for other transports.  STATUS_USAGE: the path is not a socket,
+ * or another process uses it.  STATUS_FAILED: the socket cannot be removed. */
 enum status endpoint_clear(const char *endpoint, struct error *e);
 
-/* False for an ipc endpoint at which nobody accepts connections. */
+/* Returns false for an ipc endpoint at which no process accepts connections.  Returns true for
+ * every other endpoint. */
 bool endpoint_answers(const char *endpoint);
 
-/* True for a tcp endpoint where connections are refused, or an ipc endpoint where nobody accepts
- * them.  May take a second. */
+/* Returns true for a tcp endpoint that refuses connections, and for an ipc endpoint at which no
+ * process accepts them.  May take a second. */
 bool endpoint_is_refused(const char *endpoint);
 
-/* A control endpoint on all interfaces (host 0.0.0.0 or [::]) gets the host of `via`,
- * the data endpoint through which it was learned. */
+/* Replaces the host in a control endpoint that is bound on all interfaces (host 0.0.0.0 or [::]).
+ * The new host is that of `via`, the data endpoint through which the control endpoint was received.
+ * Does nothing to other endpoints. */
 void endpoint_resolve(char endpoint[ENDPOINT_SIZE], const char *via);
 
-/* STATUS_FAILED for an ipc endpoint whose socket belongs to another user, who is not root: frames
- * from there would be that user's.  One that is not there yet passes, as do other transports. */
+/* Checks the owner of the socket file of an ipc endpoint.  STATUS_FAILED: the file belongs to
+ * another user than this one and root, so that frames from it would be forged.  A file that does
+ * not exist yet and other transports are accepted. */
 enum status endpoint_check_owner(const char *endpoint, struct error *e);
 
-/* Likewise for the process at the other end of a connected socket; what cannot be told passes. */
+/* Checks the user of the process at the other end of the connected ipc socket `fd`, as
+ * endpoint_check_owner checks the owner of a file.  Accepts the process if the system does not
+ * report its user. */
 enum status endpoint_check_peer(const char *endpoint, int fd, struct error *e);
 
-/* True for an endpoint that only this host can reach. */
+/* Returns true for an endpoint that only this host can reach. */
 bool endpoint_is_local(const char *endpoint);
 
-/* True when connections through it can be cut or damaged, and come back. */
+/* Returns true for a tcp endpoint.  Its connections can be cut and opened again, and messages
+ * through it may be corrupt. */
 bool endpoint_is_network(const char *endpoint);
 
-/* Removes the socket file of a bound ipc endpoint. */
+/* Removes the socket file of a bound ipc endpoint.  Does nothing for other transports. */
 void endpoint_remove(const char *endpoint);
 
-/* A private folder for the sockets "data" and "control", and the process that
- * removes it when this one is killed. */
+/* A private folder for the sockets "data" and "control", and a small process that removes the
+ * folder if this process is killed. */
 struct folder {
-    char path[ENDPOINT_SIZE];  // "" for none
-    int watched;               // as long as this is open the folder stays
-    pid_t watcher;
+    char path[ENDPOINT_SIZE];  // "": there is no folder
+    int watched;               // write end of a pipe; the folder is removed when it is closed
+    pid_t watcher;             // the process that removes the folder
 };
 
-/* Makes one (mode 0700) in XDG_RUNTIME_DIR or /tmp. */
+/* Makes the folder (mode 0700) in XDG_RUNTIME_DIR or /tmp, under a random name, and starts the
+ * process that removes it.  STATUS_FAILED: one of the two is not possible. */
 enum status folder_open(struct folder *f, struct error *e);
 
-/* Removes it with its sockets; nothing happens where there is none. */
+/* Removes the folder with its sockets, and clears *f.  Does nothing if there is no folder. */
 void folder_close(struct folder *f);
 
-/* The line of text that passes through a pipe: "bragg1 RUN DATA CONTROL". */
+/* The line of text that passes through a shell pipe: "bragg1 RUN DATA CONTROL".  RUN is the id of
+ * the run in hexadecimal digits, DATA and CONTROL are endpoints. */
 #define PIPE_WORD "bragg1"
 
 struct pipe_line {
-    uint64_t run;
-    char data[ENDPOINT_SIZE];
-    char control[ENDPOINT_SIZE];  // "" before the source
+    uint64_t run;                 // id of the run
+    char data[ENDPOINT_SIZE];     // where the next stage gets experiment and frames
+    char control[ENDPOINT_SIZE];  // where the source listens; "" in the stages before the source
 };
 
 enum { PIPE_LINE_SIZE = 2 * ENDPOINT_SIZE + 32 };
 
-/* Formats with the newline; reads without it. */
+/* Formats the line, with the newline at its end. */
 void pipe_line_format(const struct pipe_line *line, char text[PIPE_LINE_SIZE]);
+
+/* Parses a line without the newline.  STATUS_USAGE: the text is not such a line. */
 enum status pipe_line_parse(const char *text, struct pipe_line *line, struct error *e);
 
 #endif

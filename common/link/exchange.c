@@ -18,7 +18,8 @@ static void wake_io(struct exchange *x)
         return;  // the counter is full: the I/O thread is awake anyway
 }
 
-/* The main thread, after it gave something. */
+/* Main thread, after it has handed over a frame: sends the frame in this thread if that is
+ * possible, or wakes the I/O thread. */
 static void hand_over(struct exchange *x)
 {
     if (!x->leave || !x->leave(x->context))
@@ -35,14 +36,15 @@ static void unlock(struct exchange *x)
     (void)pthread_mutex_unlock(&x->mutex);
 }
 
-/* Likewise, and lets the other thread see what changed, which finds the mutex free. */
+/* Unlocks the mutex, and then wakes the threads that wait for a change.  They find the mutex
+ * free. */
 static void publish(struct exchange *x)
 {
     unlock(x);
     (void)pthread_cond_broadcast(&x->changed);
 }
 
-/* The main thread only. */
+/* Main thread: waits for a condition, and notes that it waits. */
 static void await(struct exchange *x, pthread_cond_t *what)
 {
     x->now.waiting = true;
@@ -239,7 +241,7 @@ void exchange_pop(struct exchange *x)
 
 void exchange_set_stuck(struct exchange *x, bool stuck)
 {
-    if (x->stuck == stuck)  // nobody else changes it
+    if (x->stuck == stuck)  // read without the lock: no other thread changes it
         return;
     lock(x);
     const bool untold = x->stuck && !stuck && x->out;
@@ -300,7 +302,7 @@ bool exchange_await_main(struct exchange *x, int seconds)
     return done;
 }
 
-/* The next id of the list. */
+/* Returns the next id of the list, and advances the place in the list. */
 static uint64_t issue(struct exchange *x)
 {
     const struct id_range *range = &x->list.ranges[x->range];
@@ -354,12 +356,12 @@ void exchange_set_list(struct exchange *x, const struct id_set *list)
     x->limit = x->now.issued = x->range = x->offset = 0;
     publish(x);
     if (first)
-        wake_io(x);  // which changes it from then on
+        wake_io(x);  // from now on only the I/O thread changes the list
 }
 
 void exchange_set_limit(struct exchange *x, uint64_t limit)
 {
-    if (x->limit == limit)  // nobody else changes it
+    if (x->limit == limit)  // read without the lock: no other thread changes it
         return;
     lock(x);
     x->limit = limit;
@@ -427,7 +429,7 @@ void meter_switch(struct meter *m, enum activity next, uint64_t id)
     static const char *const names[] = {NULL,    "wait",    "decode", "copy",
                                         "begin", "compute", "encode", "send"};
     const uint64_t now_ns = clock_ns();
-    const enum activity before = m->now;  // of the calling thread alone
+    const enum activity before = m->now;  // read without the lock: only this thread changes it
     const uint64_t cpu_ns = is_computing(before) || is_computing(next) ? thread_cpu_ns(m) : 0;
     (void)pthread_mutex_lock(&m->mutex);
     const uint64_t since_ns = m->since_ns;

@@ -1,10 +1,10 @@
 /*
- * How links begin and end well.
+ * Begins links with a hello, and ends links with a bye.
  *
- * The process that connects says hello first, and the other end answers with a hello.  Both compare
- * what the stages want and give, and a stage learns from the one before it which run this is and
- * where the source listens.  A bye ends a link when the process at its end has nothing more to send
- * or to take.
+ * The process that connects sends a hello first, and the other process answers with a hello.  Both
+ * check that the output of one stage is the input of the other.  A stage gets the id of the run and
+ * the endpoint of the source from the stage before it.  A process that has no more frames to send
+ * or to receive ends its links with a bye.
  */
 #include "link/links.h"
 
@@ -16,16 +16,16 @@
 #include "base/alloc.h"
 #include "base/log.h"
 
-enum { HELLOS_MAX = 1024 };                   // on one connection
+enum { HELLOS_MAX = 1024 };                   // largest number of hellos on one connection
 static const uint64_t GREET_NS = SECOND / 2;  // how long to wait for an answer before another hello
 
-/* A text, or as much of it as there is room for, into what is zero. */
+/* Copies a text to `to`, which has `size` bytes and is zero.  Cuts a text that is too long. */
 static void copy_text(char *to, size_t size, const char *text)
 {
     memcpy(to, text, strnlen(text, size - 1));
 }
 
-/* Lists the processes before (`up`) or after this one; returns how many. */
+/* Lists the neighbours before (`up`) or after this process.  Returns their number. */
 static size_t list_neighbours(const struct links *ls, bool up, struct neighbour *list)
 {
     size_t n = 0;
@@ -35,7 +35,8 @@ static size_t list_neighbours(const struct links *ls, bool up, struct neighbour 
     return n;
 }
 
-/* Only the source gets the list of neighbours: another process could pretend to be one of them. */
+/* Encodes a hello.  Only a hello to the source lists the neighbours: another process that knew
+ * their uuids could pretend to be one of them. */
 static enum status encode_hello(const struct links *ls, const struct port *port, struct hello *h,
                                 struct message *m)
 {
@@ -81,7 +82,8 @@ bool send_hello(struct links *ls, struct port *port, const struct address *to)
     return send_message(ls->run, port, to, MESSAGE_HELLO, &m, s);
 }
 
-/* Index of a group by name; the last one takes what is too many. */
+/* Returns the index of a group, which is added if it is new.  If there are too many groups, further
+ * ones share the last index. */
 static unsigned group_index(struct links *ls, const char *name)
 {
     unsigned i = 0;
@@ -92,7 +94,8 @@ static unsigned group_index(struct links *ls, const char *name)
     return i < GROUPS_MAX ? i : GROUPS_MAX - 1;
 }
 
-/* True for a process of another run whose source listens at the same endpoint as ours. */
+/* Returns true for a peer whose source listens at the same endpoint as ours.  Called for a peer of
+ * another run. */
 static bool has_our_source(const struct links *ls, const struct link *l)
 {
     char control[ENDPOINT_SIZE];
@@ -145,8 +148,8 @@ void hello_learn_run(struct links *ls, uint64_t id, const char *control, const s
     memcpy(run->control.endpoint, control, strlen(control) + 1);
     if (!via->bound)
         endpoint_resolve(run->control.endpoint, via->endpoint);
-    /* If the source listens on all interfaces of this host, the next stages replace the host by the
-     * one through which they reach this process. */
+    /* If the source is on this host and listens on all interfaces, the next stages get the endpoint
+     * as it is.  They replace its host with the host through which they reach this process. */
     const char *told =
         control[0] && endpoint_is_local(run->control.endpoint) ? control : run->control.endpoint;
     memcpy(run->control_told, told, strlen(told) + 1);
@@ -154,7 +157,8 @@ void hello_learn_run(struct links *ls, uint64_t id, const char *control, const s
         run_stop(run, e.status, "%s", e.text);
 }
 
-/* A hello from the stage before this one: its kind must be what this one wants. */
+/* Processes a hello from the stage before this one.  The output of that stage must be the input of
+ * this stage. */
 static void accept_upstream(struct links *ls, struct link *l, const struct route *r)
 {
     const enum kind gives = (enum kind)l->peer.gives;
@@ -169,15 +173,16 @@ static void accept_upstream(struct links *ls, struct link *l, const struct route
         ls->changed = true;
     } else if (has_our_source(ls, l)) {
         ls->run
-            ->dropped++;  // it has joined the source that was started again; this process will, too
+            ->dropped++;  // the peer has joined the source that started again; we will join it soon
         link_drop(ls, l, false);
     } else {
         run_stop(ls->run, STATUS_FAILED, "%s belongs to another run", l->peer.stage);
     }
 }
 
-/* A process that comes back through another connection loses the former one, which was cut.  A port
- * that connects has one link at a time: if another process answers, the former one is dead. */
+/* Drops links that a new link replaces.  If a process has come back through another connection, its
+ * former connection was cut.  A port that connects has one link at a time: if another process
+ * answers, the former process is dead. */
 static void drop_former(struct links *ls, struct link *l)
 {
     for (struct link *other = ls->first, *next; other; other = next) {
@@ -192,7 +197,7 @@ static void drop_former(struct links *ls, struct link *l)
     }
 }
 
-/* True for a process that sends too many hellos: they are ignored. */
+/* Returns true if a peer has sent too many hellos; the caller ignores the hello. */
 static bool floods(struct link *l)
 {
     if (!l || ++l->nhellos <= HELLOS_MAX)
@@ -203,7 +208,8 @@ static bool floods(struct link *l)
     return true;
 }
 
-/* True for an observer at a data endpoint: it has to ask the source. */
+/* Returns true for a hello of an observer, which must connect to the control endpoint of the source
+ * instead of to an endpoint for frames. */
 static bool is_lost(const struct links *ls, const struct port *port, const struct hello *h)
 {
     const bool lost = h->wants == KIND_NONE && h->gives == KIND_NONE;
@@ -213,16 +219,17 @@ static bool is_lost(const struct links *ls, const struct port *port, const struc
     return lost;
 }
 
-/* True for a hello from no run, although the stage before must know the run, and for a hello from
- * the run that this process has left. */
+/* Returns true for a hello without a run from the stage before this one, which must know the run.
+ * Also returns true for a hello from the run that this process has left. */
 static bool is_of_no_run(const struct links *ls, const struct port *port, const struct route *r,
                          const struct hello *h)
 {
     return r->run ? r->run == ls->run->former : port->up && !h->downstream;
 }
 
-/* True for a process that is connected to the wrong end.  Once frames flow that may be a process
- * which does not belong to the run: then only its link is dropped. */
+/* Returns true for a peer that is connected to the wrong end, and ends this process.  Once the
+ * experiment is known, the peer may be a process that does not belong to the run.  Then only the
+ * link of that process is dropped. */
 static bool is_wrong_end(struct links *ls, struct link *l)
 {
     const struct hello *h = &l->peer;
@@ -252,7 +259,7 @@ void hello_receive(struct links *ls, struct port *port, const struct address *fr
         hello_free(&h);
         return;
     }
-    if (l && !port->bound && !l->lost_ns) {  // the other end asks for another connection
+    if (l && !port->bound && !l->lost_ns) {  // the peer asks for another connection
         hello_free(&h);
         link_cut(ls, port);
         return;
@@ -279,8 +286,8 @@ void hello_receive(struct links *ls, struct port *port, const struct address *fr
     ls->changed = true;
 }
 
-/* Says hello on the sockets that connect, and again if no answer comes, because the process at the
- * other end may have died before the hello came. */
+/* Sends a hello on each port that connects.  Repeats the hello if no answer comes, because the
+ * process at the other end may have died before the first hello arrived. */
 void hello_send_due(struct links *ls, uint64_t now_ns)
 {
     const struct address nobody = {0};
@@ -293,7 +300,7 @@ void hello_send_due(struct links *ls, uint64_t now_ns)
         if (p->greeted_ns && l && !l->lost_ns)
             continue;
         if (p->greeted_ns && endpoint_is_network(p->endpoint))
-            link_cut(ls, p);  // without the hellos that wait for a connection
+            link_cut(ls, p);  // drops the hellos that wait for a connection
         else if (send_hello(ls, p, &nobody))
             p->greeted_ns = now_ns;
     }
@@ -311,7 +318,7 @@ void bye_send(struct links *ls, enum status status)
     for (struct link *l = ls->first; l; l = l->next)
         if (l->answered && !l->gone)
             (void)send_notice(ls->run, l->port, &l->address, MESSAGE_BYE, &n);
-    /* A process that got our hello and has not answered yet must not presume us dead. */
+    /* A process that got our hello and has not answered yet must not presume this process dead. */
     for (size_t i = 0; i < ls->nports; i++)
         if (ls->ports[i].greeted_ns && !link_of_port(ls, &ls->ports[i]))
             (void)send_notice(ls->run, &ls->ports[i], &nobody, MESSAGE_BYE, &n);
@@ -330,7 +337,7 @@ bool bye_is_due(const struct links *ls)
     return any;
 }
 
-/* True while frames are on their way through a link. */
+/* Returns true while frames are on their way through a link. */
 static bool is_at_work(const struct link *l)
 {
     if (l->gone || l->lost_ns)

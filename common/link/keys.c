@@ -1,4 +1,4 @@
-/* The keys of a run: their files, and the sockets that they guard. */
+/* Reads and makes the key files of a run, and guards ZeroMQ sockets with the keys. */
 #include "link/keys.h"
 
 #include <dirent.h>
@@ -23,7 +23,8 @@ enum {
     KEY_PATH_SIZE = PATH_MAX + 32,  // folders have shorter names
 };
 
-/* A folder or file of ours; `forbidden` are permissions that nobody may have. */
+/* Checks that a folder or file belongs to this user, and that none of the `forbidden` permissions
+ * is set. */
 static enum status check_access(const struct stat *what, const char *path, mode_t forbidden,
                                 struct error *e)
 {
@@ -37,7 +38,8 @@ static enum status check_access(const struct stat *what, const char *path, mode_
     return STATUS_OK;
 }
 
-/* The text of a file of at most FILE_MAX - 1 bytes. */
+/* Reads the text of a file of at most FILE_MAX - 1 bytes.  `secret`: other users must not have
+ * access to the file; else they must not be able to write to it. */
 static enum status read_text(const char *path, bool secret, char text[FILE_MAX], struct error *e)
 {
     struct stat what;
@@ -59,7 +61,7 @@ static enum status read_text(const char *path, bool secret, char text[FILE_MAX],
     return s;
 }
 
-/* The value of a line `NAME = "VALUE"`. */
+/* Finds the line `NAME = "KEY"` in the text of a file, and copies the key. */
 static enum status take_key(const char *text, const char *name, const char *path,
                             char key[KEY_SIZE], struct error *e)
 {
@@ -82,7 +84,7 @@ static enum status take_key(const char *text, const char *name, const char *path
                      path, name);
 }
 
-/* FOLDER/NAME.key or .key_secret. */
+/* Makes the path of a key file: FOLDER/NAME.key, or FOLDER/NAME.key_secret if `secret`. */
 static void name_file(char path[KEY_PATH_SIZE], const char *folder, const char *name, bool secret)
 {
     (void)snprintf(path, KEY_PATH_SIZE, "%s/%s.key%s", folder, name, secret ? "_secret" : "");
@@ -95,7 +97,7 @@ static bool is_missing(const char *folder, const char *name, bool secret)
     return access(path, F_OK) != 0 && errno == ENOENT;
 }
 
-/* A public key, or both, which must be a pair. */
+/* Reads a public key, and the secret key as well if `secret`.  The two must be a pair. */
 static enum status read_pair(const char *folder, const char *name, bool secret,
                              struct key_pair *pair, struct error *e)
 {
@@ -114,7 +116,7 @@ static enum status read_pair(const char *folder, const char *name, bool secret,
     return s;
 }
 
-/* Likewise for a public key; nothing happens when there is no such file. */
+/* Reads a public key.  Leaves `key` unchanged if the file does not exist. */
 static enum status read_public(const char *folder, const char *name, char key[KEY_SIZE],
                                struct error *e)
 {
@@ -201,7 +203,8 @@ static bool is_empty(DIR *folder)
     return true;
 }
 
-/* Makes the folder, or takes an empty one. */
+/* Makes the folder, or checks that an existing folder is empty.  Sets *made if the folder is
+ * new. */
 static enum status open_folder(const char *path, bool *made, struct error *e)
 {
     *made = mkdir(path, 0700) == 0;
@@ -239,7 +242,7 @@ enum status keys_make(const char *folder, struct error *e)
     if (!zmq_has("curve"))
         return error_set(e, STATUS_FAILED, "the ZeroMQ library of this machine has no keys");
     (void)sigfillset(&all);
-    (void)sigprocmask(SIG_SETMASK, &all, &before);  // no half of it is left behind
+    (void)sigprocmask(SIG_SETMASK, &all, &before);  // a signal must not leave half of the files
     enum status s = open_folder(folder, &made, e);
     if (s == STATUS_OK) {
         for (size_t i = 0; i < NAMES && s == STATUS_OK; i++)
@@ -253,7 +256,9 @@ enum status keys_make(const char *folder, struct error *e)
 
 /* --- sockets that the keys guard --------------------------------------------------------- */
 
-/* A network may spoil a connection, and a relay take one for somebody who is not there. */
+/* How many connections must fail, and for how long, until the keys are to blame (curve_verdict).  A
+ * single failure may have another cause: a network can cut a connection, and a relay can accept one
+ * although the process behind it does not run. */
 enum { FOREIGN_MIN = 3, FAILURES_MIN = 5 };
 static const uint64_t FOREIGN_NS = UINT64_C(1000000000), FAILURES_NS = UINT64_C(10000000000);
 static const uint64_t SETTLED_NS = UINT64_C(500000000);
@@ -325,7 +330,7 @@ enum status curve_guard(const struct curve *c, void *socket, bool bind, const ch
                      zmq_strerror(errno));
 }
 
-/* Parts of a question. */
+/* The parts of a question of libzmq, in their order (ZeroMQ RFC 27). */
 enum { VERSION, REQUEST, DOMAIN, ADDRESS, IDENTITY, MECHANISM, KEY, PARTS };
 
 struct question {
@@ -336,7 +341,8 @@ struct question {
     } parts[PARTS];
 };
 
-/* False when the context ends.  A part that is too long is cut. */
+/* Waits for a question of libzmq.  Cuts a part that is too long.  Returns false if the context
+ * ends. */
 static bool receive(void *socket, struct question *q)
 {
     int more = 1;
@@ -360,7 +366,7 @@ static bool is_text(const struct question *q, size_t part, const char *text)
            memcmp(q->parts[part].bytes, text, strlen(text)) == 0;
 }
 
-/* The name of who asks; NULL for one that is not taken. */
+/* Returns the name for the key in a question; NULL: the key is not accepted. */
 static const char *find_user(const struct zap *z, const struct question *q)
 {
     enum { KEY_BYTES = 32 };
@@ -394,7 +400,7 @@ static void *run(void *zap)
     return NULL;
 }
 
-/* Signals are for others. */
+/* Starts the thread with all signals blocked, because other threads handle signals. */
 static enum status start_thread(struct zap *z, struct error *e)
 {
     sigset_t all, before;
@@ -467,8 +473,9 @@ const char *curve_verdict(const struct curve *c, struct trial *t, uint64_t now_n
     return sure ? curve_suspicion(c, t) : NULL;
 }
 
-/* Libzmq does not tell which ones fail: it is the least number that is open at any moment of a
- * while, as a handshake takes a moment only. */
+/* libzmq does not report which handshakes of a bound socket fail.  A handshake takes a moment only.
+ * Therefore the smallest number of connections that were open without a successful handshake,
+ * during SETTLED_NS, is the number of connections without an accepted key. */
 unsigned curve_refused(struct trial *t, uint64_t now_ns)
 {
     const unsigned open = t->accepted - t->admitted - t->refused;

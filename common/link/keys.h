@@ -1,19 +1,19 @@
 /*
- * The keys of a run, and how they guard tcp endpoints.
+ * The keys of a run, which guard its tcp endpoints.
  *
- * Keys are files that ZeroMQ's own tools read, in a private folder:
+ * Keys are files in a private folder.  ZeroMQ's own tools can read them:
  *
- *     server.key_secret, server.key      who binds
- *     client.key_secret, client.key      who connects, to take part
- *     watcher.key_secret, watcher.key    who connects to see how far the run is
+ *     server.key_secret, server.key      for processes that bind
+ *     client.key_secret, client.key      for processes that connect and take part in the run
+ *     watcher.key_secret, watcher.key    for processes that connect to see the progress of the run
  *
  * Each is text with the lines `public-key = "..."` and, in a .key_secret, `secret-key = "..."`:
  * 40 characters of Z85.
  *
- * A socket that is guarded uses ZeroMQ's CURVE.  A process that connects knows from the server's
- * key that it has reached the right process.  A process that binds takes only the keys of clients
- * and watchers: a thread answers libzmq, which asks about each key (RFC 27,
- * inproc://zeromq.zap.01).
+ * A guarded socket uses the CURVE encryption of ZeroMQ.  A process that connects verifies with the
+ * server's key that it has reached the right process.  A process that binds accepts only the keys
+ * of clients and watchers.  For each new connection libzmq asks whether its key is accepted, and a
+ * thread of this process answers (ZeroMQ RFC 27, endpoint inproc://zeromq.zap.01).
  */
 #ifndef BRAGG_LINK_KEYS_H
 #define BRAGG_LINK_KEYS_H
@@ -31,95 +31,107 @@ struct key_pair {
 };
 
 struct keys {
-    struct key_pair server;                    // secret: of who may bind
-    struct key_pair own;                       // of who connects
-    char client[KEY_SIZE], watcher[KEY_SIZE];  // public: whom a bound socket takes; "": nobody
+    struct key_pair server;                    // key of the process that binds.  The secret key is
+                                               // known only to a process that may bind
+    struct key_pair own;                       // key of this process when it connects
+    char client[KEY_SIZE], watcher[KEY_SIZE];  // public keys that a bound socket accepts; "": none
 };
 
-/* What they are read for. */
+/* The purpose for which keys are read. */
 enum keys_role {
-    KEYS_STAGE,  // takes part; without server.key_secret it can only connect
-    KEYS_WATCH,  // watches: server.key and watcher.key_secret are enough
-    KEYS_SERVE,  // binds for clients: server.key_secret and client.key
+    KEYS_STAGE,  // takes part in the run; without server.key_secret the process can only connect
+    KEYS_WATCH,  // observes the run; needs server.key and watcher.key_secret
+    KEYS_SERVE,  // binds an endpoint for clients; needs server.key_secret and client.key
 };
 
-/* Reads the keys of a folder.  STATUS_USAGE when others can reach the folder or a secret or can
- * write a file, or when one belongs to somebody else; STATUS_INPUT for what is no key;
- * STATUS_FAILED when a file cannot be opened. */
+/* Reads the keys in a folder.  STATUS_USAGE: other users have access to the folder or to a secret
+ * key, other users can write to a file, or a file belongs to another user.  STATUS_INPUT: a file is
+ * not a key.  STATUS_FAILED: a file cannot be read, or ZeroMQ was built without CURVE.  After an
+ * error *k is zero. */
 enum status keys_read(struct keys *k, const char *folder, enum keys_role role, struct error *e);
 
-/* Makes three new pairs in `folder`, which is made (mode 0700), or is there and empty.  Leaves
- * nothing behind after an error.  STATUS_USAGE when something is in it. */
+/* Makes three new pairs of keys in `folder`.  Makes the folder (mode 0700) if it does not exist; an
+ * existing folder must be empty.  Leaves no file behind after an error.  STATUS_USAGE: the folder
+ * is not empty.  STATUS_FAILED: any other failure. */
 enum status keys_make(const char *folder, struct error *e);
 
 /* --- sockets that the keys guard --------------------------------------------------------- */
 
 struct curve {
-    bool keyed;     // keys are there
-    bool insecure;  // tcp without keys is allowed
-    struct keys keys;
+    bool keyed;        // the process has keys
+    bool insecure;     // tcp without keys is allowed
+    struct keys keys;  // only if `keyed`
 };
 
-/* Reads the keys of `folder` (NULL: none) as keys_read does. */
+/* Reads the keys in `folder` as keys_read does.  NULL: there are no keys. */
 enum status curve_open(struct curve *c, const char *folder, bool insecure, enum keys_role role,
                        struct error *e);
 
-/* Forgets the keys. */
+/* Overwrites the keys in memory. */
 void curve_close(struct curve *c);
 
-/* Before a socket of ZeroMQ binds or connects: gives it its keys where that is tcp.  STATUS_USAGE
- * for tcp without keys, unless that is allowed, which is said once. */
+/* Sets the keys of a ZeroMQ socket before it binds or connects to `endpoint`, if that is a tcp
+ * endpoint.  STATUS_USAGE: tcp without keys is not allowed, or the process is to bind and does not
+ * have the secret key of the server.  If tcp without keys is allowed, one warning says so. */
 enum status curve_guard(const struct curve *c, void *socket, bool bind, const char *endpoint,
                         struct error *e);
 
-/* Before a socket of ZeroMQ binds: takes only who knows the public key of the server whose secret
- * key, in Z85, this is, and whom zap_open lets in: without that libzmq takes all of these.  False,
- * with errno, when that cannot be. */
+/* Makes a ZeroMQ socket accept only clients that know the server's public key and whose own key
+ * zap_open accepts.  Call before the socket binds.  secret: the server's secret key in Z85.
+ * Without zap_open, libzmq accepts every client that knows the server's public key.  Returns false
+ * and sets errno if the socket cannot be guarded. */
 bool curve_serve(void *socket, const char *secret);
 
-/* Who may connect, under these names. */
+/* Names under which libzmq reports the key of an accepted connection. */
 #define ZAP_CLIENT "client"
 #define ZAP_WATCHER "watcher"
 
+/* The thread that decides for libzmq which keys are accepted. */
 struct zap {
     bool runs;
     pthread_t thread;
-    void *socket;                              // of the thread
-    char client[KEY_SIZE], watcher[KEY_SIZE];  // "": nobody
+    void *socket;                              // used only by the thread
+    char client[KEY_SIZE], watcher[KEY_SIZE];  // accepted public keys; "": none
 };
 
-/* Starts it in a context, before anything binds there; *z stays where it is. */
+/* Starts the thread in a ZeroMQ context.  Call before any socket of the context binds.  *z must
+ * stay at its address until zap_close. */
 enum status zap_open(struct zap *z, void *context, const struct keys *keys, struct error *e);
 
-/* Likewise in a context of its own, for somebody who ends that with zmq_ctx_term; NULL after an
- * error. */
+/* Makes a ZeroMQ context and starts the thread in it.  The caller ends the context with
+ * zmq_ctx_term and then calls zap_close.  Returns NULL after an error. */
 void *zap_open_context(struct zap *z, const struct keys *keys, struct error *e);
 
-/* After zmq_ctx_term, which ends it; nothing happens where there is none. */
+/* Waits for the end of the thread.  Call after zmq_ctx_term, which ends the thread.  Does nothing
+ * if there is no thread. */
 void zap_close(struct zap *z);
 
-/* What has happened to the connections of a socket. */
+/* Events of the connections of a socket.  "Bound" and "connecting" name the sockets that use a
+ * member. */
 struct trial {
-    unsigned accepted, admitted;  // bound: taken; both: established
-    unsigned failed;              // ended before that, since one was established last; of these ...
-    unsigned broken;              // ... so many without a reason that the other end gave
-    uint64_t failing_ns;          // since when, 0: not noted yet
-    bool denied;                  // connecting: the keys of this process are not on the list
-    bool nobody;                  // connecting: nobody took a connection
-    bool established;             // connecting: the latest was
-    unsigned open, refused;       // bound: see curve_refused ...
-    uint64_t settled_ns;          // ... likewise
+    unsigned accepted, admitted;  // bound: accepted connections; both: successful handshakes
+    unsigned failed;              // connections that ended before their handshake succeeded,
+                                  // since the last success
+    unsigned broken;              // those of `failed` for which the peer gave no reason
+    uint64_t failing_ns;          // since when connections fail; 0: not noted yet
+    bool denied;                  // connecting: the peer does not accept the keys of this process
+    bool nobody;                  // connecting: a process that accepts connections was not found
+    bool established;             // connecting: the handshake of the latest connection succeeded
+    unsigned open, refused;       // bound: counts of curve_refused
+    uint64_t settled_ns;          // bound: when curve_refused last updated its counts
 };
 
-/* Why no connection has come about so far, as far as that can be told, as the end of a sentence
- * that begins with the endpoint; NULL when none has failed. */
+/* Returns the likely reason why no connection has been established so far.  The text is the end of
+ * a sentence that begins with the endpoint.  NULL: no connection has failed, or the reason is
+ * unknown. */
 const char *curve_suspicion(const struct curve *c, const struct trial *t);
 
-/* Likewise, once there is no hope that one comes about; NULL as long as there is. */
+/* Returns the reason, as curve_suspicion does, once it is certain that no connection can be
+ * established.  NULL: a connection may still be established. */
 const char *curve_verdict(const struct curve *c, struct trial *t, uint64_t now_ns);
 
-/* Of a bound socket, to be asked often: how many connections more have turned out to be without a
- * good key. */
+/* Bound sockets: returns the number of connections that were found to have no accepted key since
+ * the last call.  Call often. */
 unsigned curve_refused(struct trial *t, uint64_t now_ns);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The list of links, by port, by address and by the work that they need: links that can take a
- * frame, and links to which credit may be returned.
+ * The list of links.  Links are found by port and by address.  Two further lists contain links that
+ * can take a frame, and links to which credit may be returned.
  */
 #include "link/links.h"
 
@@ -10,8 +10,8 @@
 #include "base/log.h"
 
 enum {
-    LINKS_MAX = 16384,          // of one process
-    RECIPE_PART_MAX = 1 << 28,  // bytes of orientations and mosaic domains, and some more
+    LINKS_MAX = 16384,          // largest number of links of one process
+    RECIPE_PART_MAX = 1 << 28,  // bytes; enough for orientations and mosaic domains of a frame
 };
 
 size_t links_bucket(const void *key, size_t size)
@@ -54,7 +54,7 @@ struct link *link_add(struct links *ls, struct port *port, const struct address 
     ls->nlinks++;
     ls->stirred = true;
     if (port->up)
-        link_owe(ls, l);  // its first credit
+        link_owe(ls, l);  // the peer gets its first credit
     return ls->first = l;
 }
 
@@ -184,7 +184,7 @@ void link_damaged(struct links *ls, struct port *p, struct link *l)
     if (!p->bound) {
         link_cut(ls, p);
     } else if (l) {
-        l->answered = false;  // another hello asks the other end to connect anew
+        l->answered = false;  // this process sends another hello, and the peer then connects again
         link_settle(ls, l);
     }
 }

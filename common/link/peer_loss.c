@@ -1,13 +1,13 @@
 /*
- * Neighbours that die, and messages that get lost.
+ * Finds neighbours that have died, and messages that were lost.
  *
- * A neighbour that vanishes without a bye is dead after a while, and its link ends.  Frames that it
- * had not passed on are noted for the source.
+ * A neighbour that vanishes without a bye is presumed dead after a while, and its link ends.  The
+ * frames that it had not passed on are noted for the source.
  *
- * A message that vanishes on a working link leaves no trace: its sender takes it for under way, so
- * that nobody misses it.  Hence the upper end of a link asks now and then how many experiments and
- * frames have come, and the lower end answers.  Links keep the order of messages, so that the
- * difference is lost.
+ * A message that vanishes on a working link leaves no trace: its sender presumes that it is under
+ * way, and no process misses it.  Therefore the sender regularly asks the process at the lower end
+ * of the link how many experiments and frames it has received.  Links keep the order of messages,
+ * so that the difference between the sent and the received messages is lost.
  */
 #include "link/links.h"
 
@@ -19,7 +19,8 @@
 
 /* --- dead neighbours ------------------------------------------------------------------- */
 
-/* The place of a process in the list of excluded ones, or the place where it would be. */
+/* Returns the place of a process in the table of excluded processes, or the place where it would
+ * be. */
 static struct dead_peer **find_buried(struct links *ls, const char *uuid)
 {
     struct dead_peer **at = &ls->buried[links_bucket(uuid, strlen(uuid))];
@@ -33,7 +34,8 @@ bool loss_is_excluded(struct links *ls, const char *uuid)
     return *find_buried(ls, uuid);
 }
 
-/* Adds a process to the excluded ones, for ever; false when memory is out. */
+/* Adds a process to the excluded processes; it is never removed.  Returns false if there is not
+ * enough memory. */
 static bool note_excluded(struct links *ls, const char *uuid)
 {
     struct dead_peer **at = find_buried(ls, uuid);
@@ -42,9 +44,11 @@ static bool note_excluded(struct links *ls, const char *uuid)
     return *at;
 }
 
-/* Notes for the source which frames were at the other end, in the order of sending.  A process that
- * takes frames in the order of the list may have been processing any of them, or one whose credit
- * has returned.  So no frame is to blame, and the source finds that no process lists them. */
+/* Notes for the source which frames the peer of a link had, in the order of sending.
+ *
+ * Nothing is noted for a peer with --order.  That peer may have been processing any of the frames,
+ * or a frame whose credit has returned, so that no frame can be blamed for its death.  The source
+ * finds the lost frames because no process lists them. */
 static void note_lost(struct links *ls, const struct link *l, bool died)
 {
     const bool watches = l->peer.gives == (int)KIND_NONE && !l->peer.durable;
@@ -67,7 +71,7 @@ void link_drop(struct links *ls, struct link *l, bool died)
 {
     for (size_t i = 0; i < ls->nheld; i++)
         if (ls->held[i].from == l)
-            ls->held[i].from = NULL;  // it stays a frame of ours
+            ls->held[i].from = NULL;  // the frame stays in this process
     ls->changed = true;
     note_lost(ls, l, died);
     shared_release(ls, l, UINT64_MAX);
@@ -100,7 +104,8 @@ void loss_exclude(struct links *ls, const char *uuid)
     }
 }
 
-/* A neighbour ended before it gave or took the experiment; it may be started again. */
+/* Drops a neighbour that ended before it sent or received the experiment.  It may be started again,
+ * so that the wait for a neighbour begins again. */
 static void wait_for_another(struct links *ls, struct link *l, uint64_t now_ns)
 {
     *(l->port->up ? &ls->met_up : &ls->met_down) = false;
@@ -108,7 +113,7 @@ static void wait_for_another(struct links *ls, struct link *l, uint64_t now_ns)
     drop_dead(ls, l);
 }
 
-/* True when the other end is to give the experiment, and has not. */
+/* Returns true if the peer is to send the experiment and nothing else, and has not sent it. */
 static bool lacks_experiment(const struct links *ls, const struct link *l)
 {
     return l->port->up && ls->wants == KIND_EXPERIMENT && !ls->given;
@@ -118,8 +123,8 @@ void loss_check_peers(struct links *ls, uint64_t now_ns)
 {
     for (struct link *l = ls->first, *next; l && !ls->run->stopping; l = next) {
         next = l->next;
-        /* The source reports deaths.  It does not report the stages before it, nor a process that
-         * never spoke to it. */
+        /* The source reports deaths.  It does not report the death of a stage before it, nor of a
+         * process that never sent a message to it. */
         const bool lacks = lacks_experiment(ls, l);
         const bool early = lacks || ls->run->role.gives == KIND_EXPERIMENT;
         const uint64_t patience_ns =
@@ -152,8 +157,9 @@ static bool ask_count(struct links *ls, struct link *l)
     return l->asking = true;
 }
 
-/* Sends a credit for no frame.  If that fails, the neighbour that is to give the experiment, or to
- * answer, has gone: it may have died before it spoke to the source. */
+/* Sends a notice of credit for no frame.  If that fails, the neighbour that is to send the
+ * experiment, or an answer, cannot be reached: it may have died before it sent a message to the
+ * source. */
 static bool send_empty_credit(struct links *ls, struct link *l)
 {
     struct notice nothing = {0};
@@ -162,11 +168,11 @@ static bool send_empty_credit(struct links *ls, struct link *l)
 
 void loss_pump(struct links *ls, uint64_t now_ns)
 {
-    /* A stage that only hands the experiment over hears of no deaths from a source: it asks again.
-     */
+    /* No source reports deaths to a stage that only sends the experiment.  Such a stage repeats the
+     * question. */
     const bool early = ls->run->role.gives == KIND_EXPERIMENT;
     for (struct link *l = ls->first; l; l = l->next) {
-        if (l->port->up && l->to_answer && !l->lost_ns)  // else hello is the first word
+        if (l->port->up && l->to_answer && !l->lost_ns)  // after a cut, hello must come first
             (void)send_count(ls, l);
         l->to_answer = false;
         if (l->gone || l->lost_ns || now_ns <= l->asked_ns + run_beat_ns(ls->run))

@@ -14,12 +14,12 @@
 #include "base/alloc.h"
 #include "base/log.h"
 
-/* What the owner of an image in a slot is. */
+/* A slot of a pool; the `owner` of an image in the slot. */
 struct slot {
     struct pool *pool;
-    unsigned references;
-    bool ready;  // has its memory
-    void *card;  // its twin; NULL: none yet
+    unsigned references;  // 0: the slot is free
+    bool ready;           // the slot has its memory
+    void *card;           // twin of the slot in GPU memory; NULL: none yet
     struct card_handle handle;
 };
 
@@ -30,9 +30,9 @@ struct pool {
     void (*freed)(void *context);
     void *context;
     pthread_mutex_t mutex;
-    unsigned limit;  // slots that can be had
+    unsigned limit;  // number of slots that can be used
     const struct card *card;
-    unsigned on_card;  // slots that can have a twin there
+    unsigned on_card;  // number of slots that can have a twin on the GPU
     struct slot slots[POOL_SLOTS_MAX];
 };
 
@@ -60,12 +60,14 @@ static void write_header(struct pool *p, const struct pool_owner *owner)
     h->slots = p->limit;
 }
 
-/* The memfd with its final size and its seals, mapped; false with errno. */
+/* Makes the memfd with its final size and its seals, and maps it.  Returns false and sets errno
+ * after an error. */
 static bool map_memory(struct pool *p)
 {
     const int seals = F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
     p->fd = memfd_create("bragg", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    /* the size may be beyond RLIMIT_FSIZE: stages ignore SIGXFSZ */
+    /* The size may exceed RLIMIT_FSIZE.  Then ftruncate fails, and does not kill the process,
+     * because stages ignore SIGXFSZ. */
     if (p->fd < 0 || ftruncate(p->fd, (off_t)p->mapped) != 0 ||
         fallocate(p->fd, 0, 0, POOL_HEADER_SIZE) != 0)
         return false;
@@ -73,7 +75,7 @@ static bool map_memory(struct pool *p)
     if (memory == MAP_FAILED)
         return false;
     p->header = memory;
-    (void)fcntl(p->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);  // since Linux 5.1; nobody needs it
+    (void)fcntl(p->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);  // since Linux 5.1; optional
     return fcntl(p->fd, F_ADD_SEALS, seals) == 0;
 }
 
@@ -137,7 +139,7 @@ static char *slot_memory(const struct pool *p, unsigned slot)
     return (char *)p->header + POOL_HEADER_SIZE + slot * p->slot_bytes;
 }
 
-/* Reserves the lowest free slot of the first `most`; false when there is none. */
+/* Reserves the lowest free slot of the first `most` slots.  Returns false if there is none. */
 static bool reserve(struct pool *p, uint64_t most, unsigned *slot)
 {
     unsigned i = 0;
@@ -152,8 +154,9 @@ static bool reserve(struct pool *p, uint64_t most, unsigned *slot)
     return found;
 }
 
-/* Gives a reserved slot its memory now: later, when there is none, writing to it would
- * kill.  False when there is none; the slots that are there must do then. */
+/* Gives a reserved slot its memory now.  If the system had no memory later, writing to the slot
+ * would kill the process.  Returns false if there is no memory; the pool then uses only the slots
+ * below this one, or none if they are too few. */
 static bool prepare(struct pool *p, unsigned slot)
 {
     const off_t offset = slot_memory(p, slot) - (char *)p->header;
@@ -180,7 +183,7 @@ enum pool_got pool_take(struct pool *p, size_t bytes, uint64_t most, struct imag
         !prepare(p, i))
         return p->limit ? POOL_BUSY : POOL_WITHOUT;
     atomic_fetch_add(&p->header->generation[i], 1);
-    atomic_thread_fence(memory_order_seq_cst);  // before anything is written to it
+    atomic_thread_fence(memory_order_seq_cst);  // before anything is written to the slot
     image->pixels = slot_memory(p, i);
     image->release = release_slot;
     image->owner = &p->slots[i];
@@ -247,9 +250,9 @@ void pool_release(struct pool *p, unsigned slot)
 
 /* --- the pool of another process --------------------------------------------------------- */
 
-/* The twin of a slot. */
+/* The twin of a slot of another process's pool. */
 struct twin {
-    void *memory;  // NULL: not open
+    void *memory;  // NULL: the twin is not open
     struct card_handle handle;
 };
 
@@ -259,19 +262,20 @@ struct mapping {
     uint64_t slot_bytes;
     uint32_t slots, fd;
     int64_t pid;
-    atomic_uint references;
-    atomic_uint_fast64_t leased, released;  // bits of slots
-    const struct card *card;                // of the twins that are open
+    atomic_uint references;                 // the mapping itself and its leases
+    atomic_uint_fast64_t leased, released;  // one bit per slot
+    const struct card *card;                // GPU of the twins that are open
     struct twin twins[POOL_SLOTS_MAX];
 };
 
-/* The owner of leased bytes. */
+/* The `owner` of leased bytes. */
 struct lease {
     struct mapping *mapping;
     struct descriptor d;
 };
 
-/* The header is read once: it may change under the reader's eyes. */
+/* Checks the header of a pool, and stores its numbers in *m.  Reads the header only once, because
+ * the other process may change it at any time. */
 static bool header_is_good(struct mapping *m, const struct pool_owner *owner)
 {
     struct pool_header h;
@@ -286,7 +290,7 @@ static bool header_is_good(struct mapping *m, const struct pool_owner *owner)
            !__builtin_add_overflow(bytes, (uint64_t)POOL_HEADER_SIZE, &bytes) && bytes == m->mapped;
 }
 
-/* Maps what is behind `file`, if that can be a pool at all. */
+/* Maps an open file, if it can be the file of a pool. */
 static enum status map_file(struct mapping *m, int file, struct error *e)
 {
     struct stat what;
@@ -360,7 +364,7 @@ static void release_lease(void *owner)
     struct lease *lease = owner;
     struct mapping *m = lease->mapping;
     atomic_fetch_or(&m->released, UINT64_C(1) << lease->d.slot);
-    atomic_fetch_and(&m->leased, ~(UINT64_C(1) << lease->d.slot));  // later: see mapping_cut
+    atomic_fetch_and(&m->leased, ~(UINT64_C(1) << lease->d.slot));  // last, because of mapping_cut
     release_mapping(m);
     mem_free(lease);
 }
@@ -416,7 +420,7 @@ bool mapping_is_lease(void (*release)(void *owner))
 bool mapping_is_intact(const void *owner)
 {
     const struct lease *lease = owner;
-    atomic_thread_fence(memory_order_acquire);  // after all that was read
+    atomic_thread_fence(memory_order_acquire);  // after the pixels were read
     return atomic_load(&lease->mapping->header->generation[lease->d.slot]) == lease->d.generation;
 }
 

@@ -12,11 +12,11 @@
 #include "wire/control.h"
 
 enum { LINGER_MS = 500, RECONNECT_MS = 20, RECONNECT_MAX_MS = 500 };
-/* A connection is closed when it is silent for so long (a part must not take longer), or
- * not established after so long. */
+/* A connection is closed if it is silent for SILENCE_MS, so that no part of a message may take
+ * longer, or if its handshake takes longer than HANDSHAKE_MS. */
 enum { PING_MS = 1000, SILENCE_MS = 20000, HANDSHAKE_MS = 5000 };
-enum { COPIED_MAX = 1024 };    // bytes of a part that is copied rather than shared
-enum { WORDS_AT_ONCE = 256 };  // messages of one connection that wait to be read
+enum { COPIED_MAX = 1024 };    // bytes; smaller parts are copied, larger ones are shared
+enum { WORDS_AT_ONCE = 256 };  // number of messages of one connection that may wait to be read
 
 bool address_equal(const struct address *a, const struct address *b)
 {
@@ -28,10 +28,12 @@ static void set_int(void *socket, int option, int value)
     (void)zmq_setsockopt(socket, option, &value, sizeof value);
 }
 
-/* Lets a socket tell of its connections, before it connects or binds: without a limit, at which
- * libzmq would stand still, and without ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL: while that is told
- * errno changes, libzmq 4.3.4 takes a damaged message for a full queue, and aborts later
- * (!_io_error).  NULL when there are no more sockets. */
+/* Makes a socket report the events of its connections, and returns the socket that receives these
+ * reports.  NULL: there are no more sockets.  Call before the socket connects or binds.
+ *
+ * The queue of reports has no limit, because libzmq would hang at the limit.  The event
+ * ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL is not reported: the report changes errno, and libzmq 4.3.4
+ * then mistakes a corrupt message for a full queue, and aborts later (!_io_error). */
 static void *watch_socket(void *context, void *socket, bool bound)
 {
     static const int events = ZMQ_EVENT_CONNECTED | ZMQ_EVENT_DISCONNECTED |
@@ -55,8 +57,9 @@ static void *watch_socket(void *context, void *socket, bool bound)
     return NULL;
 }
 
-/* Frames come from this user and root only: libzmq asks the kernel whose process connects.  Who
- * gets frames is up to the permissions of the socket's file. */
+/* Makes an ipc socket accept connections of this user and of root only, so that only they can send
+ * frames.  libzmq asks the kernel for the user of the process that connects.  The permissions of
+ * the socket's file decide which users can get frames. */
 static void admit_user(void *socket)
 {
     set_int(socket, ZMQ_IPC_FILTER_UID, (int)geteuid());
@@ -104,7 +107,7 @@ enum status port_open(struct port *p, void *context, const struct curve *c, int6
     return STATUS_OK;
 }
 
-/* True when a connection ended. */
+/* Counts an event of a connection.  Returns true if a connection has ended. */
 static bool note_event(struct port *p, unsigned event, int fd)
 {
     struct trial *t = &p->trial;
@@ -139,7 +142,8 @@ static bool note_event(struct port *p, unsigned event, int fd)
     return false;
 }
 
-/* Each event is two parts: what and which, then the endpoint. */
+/* Receives all events that have happened so far.  Each event has two parts: its type and value, and
+ * the endpoint. */
 static void take_events(struct port *p)
 {
     char part[ENDPOINT_SIZE];
@@ -165,8 +169,8 @@ bool port_happened(struct port *p)
     return cut;
 }
 
-/* Whether what comes from a port is another user's.  That a connection was made is told before what
- * comes through it. */
+/* Returns true if the messages of a port come from a process of another user.  libzmq reports a new
+ * connection before the first message that comes through it. */
 static bool is_foreign(struct port *p)
 {
     if (!p->bound && !endpoint_is_network(p->endpoint))
@@ -181,7 +185,7 @@ void port_set_linger(struct port *p, int ms)
 
 void port_close(struct port *p)
 {
-    if (p->watch)  // first: libzmq would wait for ever for somebody who takes its last event
+    if (p->watch)  // first: libzmq would wait for ever until its last event is received
         (void)zmq_socket_monitor(p->socket, NULL, 0);
     if (p->socket)
         (void)zmq_close(p->socket);
@@ -214,14 +218,14 @@ void port_drop(struct port *p)
 #define TAKE_OVER(memory) (void)(memory)
 #endif
 
-/* Shared parts are owned by a zmq_msg_t on the heap. */
+/* Releases a shared part, whose owner is a zmq_msg_t on the heap. */
 static void release_shared(void *owner)
 {
     (void)zmq_msg_close(owner);
     mem_free(owner);
 }
 
-/* The owner of a part that zmq releases: it remembers who to call. */
+/* The former owner of a part that libzmq releases now, and the function that releases it. */
 struct deferred {
     void (*release)(void *owner);
     void *owner;
@@ -237,7 +241,8 @@ static void release_deferred(void *data, void *hint)
         d.release(d.owner);
 }
 
-/* What is small is copied whenever it is sent: that costs less. */
+/* Makes a part shareable.  A small part stays as it is and is copied each time it is sent, because
+ * that is faster. */
 static bool share_part(struct part *part)
 {
     if (part->release == release_shared || part->size <= COPIED_MAX)
@@ -306,14 +311,16 @@ bool port_has_messages(const struct port *p)
     return zmq_getsockopt(p->socket, ZMQ_EVENTS, &events, &size) != 0 || events & ZMQ_POLLIN;
 }
 
-/* With keys libzmq knows who sent it. */
+/* Returns true if the first part of a message came from a peer with the watcher's key.  With keys,
+ * libzmq stores the name of the peer's key in each message. */
 static bool is_watcher(const zmq_msg_t *part)
 {
     const char *user = zmq_msg_gets(part, "User-Id");
     return user && strcmp(user, ZAP_WATCHER) == 0;
 }
 
-/* One part into *m; `good` turns false when it exceeds what a message may have. */
+/* Receives one part and adds it to *m.  Sets *good to false if the part exceeds the limits of a
+ * message, and then drops this part and all further ones.  Returns false if there is no part. */
 static bool receive_part(void *socket, struct message *m, bool *good, bool *more,
                          struct address *from)
 {

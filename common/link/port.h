@@ -1,4 +1,9 @@
-/* Messages through ZeroMQ sockets, without copying payload. */
+/*
+ * Sends and receives messages through ZeroMQ sockets, without a copy of large parts.
+ *
+ * A *port* is one socket.  A bound port is a ROUTER, which any number of peers connect to.  A port
+ * that connects is a DEALER with one peer.
+ */
 #ifndef BRAGG_LINK_PORT_H
 #define BRAGG_LINK_PORT_H
 
@@ -10,79 +15,88 @@
 #include "wire/control.h"
 #include "wire/message.h"
 
-/* The routing id of a peer on a ROUTER; size 0 on a DEALER. */
+/* The routing id of a peer of a bound port; size 0 for the peer of a port that connects. */
 struct address {
     uint8_t size;
     uint8_t bytes[255];
-    bool watches;  // it came with the watcher's key
+    bool watches;  // the message came from a peer with the watcher's key
 };
 
-/* A socket with what is known of it. */
+/* A socket and its state. */
 struct port {
-    void *socket;          // NULL while it is to connect anew
-    bool bound;            // ROUTER with any number of peers; else DEALER with one
-    bool up;               // data plane: towards the source
-    uint64_t greeted_ns;   // data plane, connecting: when hello was sent, 0 for never
-    void *watch;           // tells what happens to its connections; NULL: nothing does
-    struct trial trial;    // how they went
-    uint64_t opened_ns;    // connecting: when it did so last, 0 for never
-    bool stirred;          // may have messages of which its descriptor does not tell
-    bool cut;              // a connection ended since port_happened was asked last
-    struct error foreign;  // it led to a process of another user: status and reason; else 0
+    void *socket;          // NULL: the port has no connection, and is to connect again
+    bool bound;            // true: ROUTER, any number of peers; false: DEALER, one peer
+    bool up;               // for experiment and frames: the port leads towards the source
+    uint64_t greeted_ns;   // for experiment and frames, connecting: when the last hello was sent;
+                           // 0: never
+    void *watch;           // socket that reports events of the connections; NULL: none
+    struct trial trial;    // counts of these events
+    uint64_t opened_ns;    // connecting: when the port last began to connect; 0: never
+    bool stirred;          // the socket may have messages that its descriptor does not show
+    bool cut;              // a connection has ended since the last port_happened
+    struct error foreign;  // status and reason if the port led to a process of another user; else 0
     char endpoint[ENDPOINT_SIZE];
 };
 
+/* Returns true if both are the same routing id. */
 bool address_equal(const struct address *a, const struct address *b);
 
-/* Bytes of a part: the largest there are, of an image with as many pixels as a frame may have;
- * and where neither images nor experiments come. */
+/* Limits on the size of a message part in bytes.  PORT_PART_MAX holds an image with the largest
+ * number of pixels of a frame.  PORT_WORDS_MAX is for ports that receive neither images nor
+ * experiments. */
 #define PORT_PART_MAX (INT64_C(1) << 33)
 #define PORT_WORDS_MAX ((int64_t)MESSAGE_METADATA_MAX)
 
-/* What sockets belong to; NULL when memory is out.  Ended, for which its sockets must be closed, it
- * has sent what they still had to. */
+/* Makes a ZeroMQ context, to which sockets belong.  NULL: not enough memory. */
 void *port_context_open(void);
+
+/* Ends a context.  All its sockets must be closed.  Waits until their last messages were sent. */
 void port_context_close(void *context);
 
-/* Binds p->endpoint or connects to it, as p->bound says, guarded as *c says.  When the number of a
- * port was left open, p->endpoint gets the real one.  Who sends a part of more than `part_max`
- * bytes is cut off.  Of ipc, frames come from processes of this user or root only; STATUS_FAILED
- * where the socket to connect to is another user's.  Closed by port_close also after an error. */
+/* Binds p->endpoint (if p->bound) or connects to it, guarded as *c requires.  If a free port number
+ * was asked for, p->endpoint gets the actual number.  A peer that sends a part of more than
+ * `part_max` bytes is disconnected.  Through ipc, frames are accepted only from processes of this
+ * user or root.  STATUS_FAILED: the socket cannot be made, bound or connected, or the ipc socket
+ * belongs to another user.  STATUS_USAGE: see curve_guard.  Call port_close also after an error. */
 enum status port_open(struct port *p, void *context, const struct curve *c, int64_t part_max,
                       struct error *e);
 
-/* Adds what has happened to its connections since the last question to p->trial and p->foreign,
- * nothing where that is not watched; true when one ended. */
+/* Adds the events of the connections since the last call to p->trial and p->foreign.  Returns true
+ * if a connection has ended.  Returns false if p->watch is NULL. */
 bool port_happened(struct port *p);
 
-/* What is still to be sent keeps a socket for so long at most when it is closed (500 ms). */
+/* Sets for how long a closed socket may still send its last messages.  Default: 500 ms. */
 void port_set_linger(struct port *p, int ms);
 
-/* Closes the socket, if there is one; likewise, without what is still to be sent. */
+/* Closes the socket, if there is one, and sends its last messages. */
 void port_close(struct port *p);
+
+/* Closes the socket, if there is one, and drops messages that are not yet sent. */
 void port_drop(struct port *p);
 
-/* Makes the parts shareable: port_send can then send them any number of times
- * without a copy, and the memory is released after the last. */
+/* Makes the parts shareable: port_send can then send them any number of times without a copy.  The
+ * memory is released when the last copy of the message was sent and freed. */
 enum status port_share(struct message *m, struct error *e);
 
-/* Sends all parts; the message stays the caller's.  `instead`, when not NULL, are two
- * parts that go in place of parts 0 and 2.  False when the peer is gone. */
+/* Sends all parts of *m, which stays the caller's.  `instead`: two parts that are sent instead of
+ * parts 0 and 2; NULL: none.  Returns false if the peer cannot be reached. */
 bool port_send(struct port *p, const struct address *to, const struct message *m,
                const struct part *instead);
 
-/* Becomes readable when something happens to the socket, and is silent again after the next
- * call that looks: after a send, too, even when there are messages.  -1 without a socket. */
+/* Returns a file descriptor that becomes readable when something happens to the socket; -1: there
+ * is no socket.  The descriptor is not readable any more after the next call that uses the socket,
+ * such as a send, even if there are messages. */
 int port_descriptor(const struct port *p);
 
 enum port_got { PORT_NOTHING, PORT_MESSAGE, PORT_DAMAGED };
 
-/* True when port_receive would find something, and when nobody can tell. */
+/* Returns true if port_receive would return a message, or if the socket cannot report this. */
 bool port_has_messages(const struct port *p);
 
-/* Receives without waiting.  Stops to keep parts beyond the limits of a message,
- * which is then PORT_DAMAGED (and *m empty).  Messages of another user are dropped: PORT_NOTHING,
- * and p->foreign says whose they were. */
+/* Receives a message without waiting.  PORT_MESSAGE: *m is the message, which the caller frees.
+ * PORT_DAMAGED: the message exceeds the limits of a message or was cut off; *m is empty.
+ * PORT_NOTHING: there is no message, or it came from another user and was dropped; p->foreign then
+ * names that user. */
 enum port_got port_receive(struct port *p, struct address *from, struct message *m);
 
 #endif

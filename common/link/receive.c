@@ -1,10 +1,12 @@
 /*
- * What comes through a link.
+ * Processes the messages that come through links.
  *
- * A message is checked against what its sender may send, then goes on: a hello to hello.c, credit
- * and other notices to the link, experiment and frames to the main thread.  A frame is held until
- * it has left this process, so that its credit can return; a sink drops a frame that came before.
- * With --order a frame waits until all frames before it in the list of the source have arrived.
+ * Each message is checked: its sender must be allowed to send it.  A hello then goes to hello.c,
+ * credit and other notices go to the link, and experiment and frames go to the main thread.
+ *
+ * The id of a frame is noted until the frame has left this process, so that its credit can be
+ * returned.  A sink drops a frame that has come before.  With --order a frame waits until all
+ * frames before it in the list of the source have arrived.
  */
 #include "link/links.h"
 
@@ -32,7 +34,7 @@ bool order_set_awaited(struct order *o, const struct id_range *to_come, size_t n
         good = id_set_add_range(&o->awaited, to_come[i]);
     o->until = until;
     const uint64_t lowest = o->awaited.count ? o->awaited.ranges[0].first : until;
-    if (good && lowest)  // the source's window only moves upwards
+    if (good && lowest)  // the source lists no lower id any more
         good = id_set_remove_range(&o->arrived, (struct id_range){0, lowest - 1});
     return good && id_set_remove_set(&o->awaited, &o->arrived);
 }
@@ -87,7 +89,8 @@ static void no_memory(struct links *ls)
     run_stop(ls->run, STATUS_FAILED, "out of memory for the order of frames");
 }
 
-/* Hands on the frames whose turn has come, if `good`: else memory was out. */
+/* Hands the frames whose turn has come to the main thread.  If `good` is false there was not enough
+ * memory, and the process ends. */
 static void hand_on(struct links *ls, bool good)
 {
     if (!good)
@@ -99,19 +102,19 @@ static void hand_on(struct links *ls, bool good)
 void order_update(struct links *ls, const struct notice *n)
 {
     struct order *o = &ls->order;
-    /* A sink may have frames from an earlier time. */
+    /* A sink may have received or stored some of the frames before. */
     hand_on(ls, order_set_awaited(o, n->ids, n->nids, n->until) &&
                     id_set_remove_set(&o->awaited, &ls->seen.ids));
 }
 
-/* An id need not be waited for. */
+/* Notes that an id is no longer awaited, and hands on the frames whose turn has come. */
 static void order_skip(struct links *ls, uint64_t id)
 {
     hand_on(ls, order_arrived(&ls->order, id));
 }
 
-/* Copies the pixels of a frame that waits out of shared memory, which returns at once: the frames
- * for which it waits may need that memory to get through. */
+/* Copies the pixels of a waiting frame out of shared memory, and releases that memory at once.  The
+ * frames for which this frame waits may need that memory to arrive. */
 static void make_private(struct links *ls, struct message *m)
 {
     for (size_t i = 0; i < m->nparts; i++) {
@@ -131,7 +134,8 @@ static void make_private(struct links *ls, struct message *m)
     }
 }
 
-/* Takes a frame, which is held, and hands on the frames whose turn has come. */
+/* Adds a frame to those that wait, and hands on the frames whose turn has come.  If the frame must
+ * wait, its shared memory is released and its credit returns. */
 static void order_receive(struct links *ls, struct item *item)
 {
     const uint64_t id = item->route.frame;
@@ -153,7 +157,7 @@ static void note_size(struct links *ls, const struct message *m)
             ls->largest_part = m->parts[i].size;
 }
 
-/* Hands a message to the main thread; `in_order`: when its turn comes. */
+/* Hands a message to the main thread, now or, if `in_order`, when its turn comes. */
 static void deliver(struct links *ls, struct link *l, const struct route *r, struct message *m,
                     bool in_order)
 {
@@ -172,7 +176,7 @@ static void deliver(struct links *ls, struct link *l, const struct route *r, str
     item->route = *r;
     item->message = *m;
     item->network = endpoint_is_network(l->port->endpoint);
-    if (r->flags & ROUTE_SHARED)  // the pixels are in their place
+    if (r->flags & ROUTE_SHARED)  // the pixels have replaced their descriptor
         item->route.flags &= (uint32_t)ROUTE_KIND_MASK;
     *m = (struct message){0};
     if (in_order)
@@ -182,12 +186,13 @@ static void deliver(struct links *ls, struct link *l, const struct route *r, str
     ls->given |= r->type == MESSAGE_EXPERIMENT;
     if (r->type == MESSAGE_EXPERIMENT && ls->wants == KIND_EXPERIMENT) {
         struct notice bye = {0};
-        l->gone = true;  // upwards
+        l->gone = true;  // this process needs nothing more from the peer
         (void)send_notice(ls->run, l->port, &l->address, MESSAGE_BYE, &bye);
     }
 }
 
-/* Notes where the credit of a frame goes; false when it is to be dropped. */
+/* Notes the frame and the link to which its credit returns.  Returns false if the frame came
+ * without credit, or if there is not enough memory. */
 static bool hold(struct links *ls, struct link *l, const struct route *r)
 {
     size_t from_here = 0;
@@ -226,8 +231,8 @@ enum seen_result seen_add(struct seen *s, uint64_t id, uint32_t sum)
     return SEEN_NEW;
 }
 
-/* True for a frame that a sink has not got.  Drops it otherwise, and ends the run if the two copies
- * differ. */
+/* Sinks: returns true for a frame that has not come before.  Otherwise returns its credit, and ends
+ * the run if the two copies differ. */
 static bool is_new(struct links *ls, const struct route *r, const struct message *m)
 {
     const uint32_t sum = crc32c(r->payload_crc, m->parts[1].data, m->parts[1].size);
@@ -243,13 +248,13 @@ static bool is_new(struct links *ls, const struct route *r, const struct message
     }
     ls->duplicates++;
     if (copies_held(ls, r->frame) ==
-        1)  // the first copy is durable, and the source does not know it
+        1)  // the first copy is durable, and the source may have missed its acknowledgement
         (void)id_set_add(&ls->acks, r->frame);
     credit_passed(ls, r->frame);
     return false;
 }
 
-/* True if the payload was corrupted on a network.  The checksum stays with the message. */
+/* Returns true if the payload was corrupted on a network.  Stores the checksum in the message. */
 static bool is_damaged(struct links *ls, const struct link *l, struct route *r, struct message *m)
 {
     if (!endpoint_is_network(l->port->endpoint))
@@ -274,7 +279,8 @@ static void on_frame(struct links *ls, struct link *l, struct route *r, struct m
         return;
     }
     const bool order = ls->run->settings.order;
-    /* A corrupt frame has not arrived: the main thread drops it, and later frames wait. */
+    /* A corrupt frame does not count as arrived: the main thread drops it, and later frames
+     * wait. */
     const bool damaged = order && !id_set_has(&ls->seen.ids, r->frame) && is_damaged(ls, l, r, m);
     if (role_is_sink(&ls->run->role) && !damaged && !is_new(ls, r, m)) {
         if (order && !ls->run->stopping)
@@ -298,8 +304,9 @@ static bool is_listed(const struct notice *n, uint64_t id)
     return false;
 }
 
-/* If a frame has arrived, the frames that were sent before it have arrived, too, or are lost: the
- * receiver lists those that arrived. */
+/* Processes a notice of credit, which lists the frames whose credit returns.  If one of them has
+ * arrived at the peer, all frames that were sent before it have arrived as well or are lost.  The
+ * peer lists those that arrived in its heartbeats. */
 static void on_credit(struct links *ls, struct link *l, const struct notice *n)
 {
     shared_credit(ls, l, n);
@@ -320,7 +327,7 @@ static void on_credit(struct links *ls, struct link *l, const struct notice *n)
     link_settle(ls, l);
 }
 
-/* The process at the other end has finished all that it got. */
+/* Notes that the peer has ended and has finished all frames that it got. */
 static void leave(struct links *ls, struct link *l)
 {
     l->gone = true;
@@ -329,7 +336,8 @@ static void leave(struct links *ls, struct link *l)
     shared_release(ls, l, UINT64_MAX);
 }
 
-/* The process at the other end has failed.  The run goes on if it does not need that process. */
+/* Handles the failure of a peer.  The run goes on if it does not need the peer; else this process
+ * ends. */
 static void fail(struct links *ls, struct link *l, const struct notice *n)
 {
     const bool needed = l->port->up || !credit_is_optional(l);
@@ -365,8 +373,9 @@ static void on_notice(struct links *ls, struct link *l, const struct route *r,
     notice_free(&n);
 }
 
-/* Asks a process of the run that has no link to connect again: its hello may have come before the
- * hello of a connection that it gave up, which then took its place. */
+/* Asks a process of the run that has no link here to send another hello, at most once per
+ * REOPEN_NS. The process may have had two connections, one of which it gave up.  If the hello of
+ * the abandoned connection came last, the link of the other connection was dropped. */
 static void ask_who(struct links *ls, struct port *port, const struct address *from)
 {
     const uint64_t now_ns = clock_ns();
@@ -394,7 +403,7 @@ static void dispatch(struct links *ls, struct port *port, const struct address *
         return;
     }
     struct link *l = link_find(ls, port, from);
-    const bool early_bye = r.type == MESSAGE_BYE && !r.run;  // it never learned the run
+    const bool early_bye = r.type == MESSAGE_BYE && !r.run;  // the peer never got the id of the run
     if (!l || !(early_bye || run_is_ours(ls->run, &r))) {
         ls->run->dropped++;
         if (!l && run_is_ours(ls->run, &r))

@@ -1,6 +1,6 @@
 /*
- * The end of a process in the run, and the messages other than frames that it sends: each is sealed
- * with the identity of the run.
+ * Ends a process of the run, and sends its messages other than frames.  Each message is sealed with
+ * the id and the incarnation of the run.
  */
 #include "link/run.h"
 

@@ -1,9 +1,10 @@
 /*
- * Frames whose pixels stay where they are: in memory that the next process maps, or on a GPU.
+ * Sends frames whose pixels stay in place: in memory that the next process maps, or on a GPU.
  *
- * The two ends of a link agree with an announcement of the pool and with each notice of credit.  A
- * frame then contains a descriptor of its pixels instead of the pixels.  A slot of the pool is free
- * again when every process to which it was sent has released it.
+ * A process announces its pool to the next process.  The next process reports in each notice of
+ * credit whether it can read images there.  If it can, a frame contains a descriptor of its pixels
+ * instead of the pixels.  A slot of the pool is free again when every process that got the slot has
+ * released it.
  */
 #include "link/links.h"
 
@@ -15,7 +16,7 @@
 
 void shared_announce(struct links *ls, struct link *l)
 {
-    /* A network may be cut under a process that lives on and still reads its slots. */
+    /* Only for ipc: a network connection may be cut while the peer lives on and reads its slots. */
     if (!ls->pool || strncmp(l->port->endpoint, "ipc:", 4) != 0)
         return;
     struct notice n = {.pid = getpid(), .fd = (uint32_t)pool_fd(ls->pool)};
@@ -114,7 +115,7 @@ static enum status leave_card(struct links *ls, struct item *item, struct error 
     return s ? s : shared_describe(ls->pool, item, e);
 }
 
-/* The message that replaces parts 0 and 2 on this link, or NULL. */
+/* Returns the message whose parts replace parts 0 and 2 of the item on this link; NULL: none. */
 static const struct message *instead_of(const struct link *l, const struct item *item)
 {
     if (item->shared.nparts && l->shared)

@@ -1,4 +1,4 @@
-/* The kinds of what travels between stages, and the groups of sinks. */
+/* The kinds of input and output of stages, and the groups of sinks. */
 #include "link/stage_kind.h"
 
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static bool is_listed(const char *text, const char *name, size_t size)
     }
 }
 
-/* Names separated by commas, all of them different. */
+/* Returns true for a list of names that are separated by commas and all different. */
 static bool are_names(const char *text)
 {
     for (;; text++) {

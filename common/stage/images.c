@@ -1,9 +1,9 @@
 /*
  * The memory of images in the main thread.
  *
- * Images that leave get a slot of the pool, which the next process maps.  Images that came may lie
- * in another process's pool: they are borrowed, and their checksum and their slot tell whether they
- * were replaced or corrupted before they went back.
+ * Images that leave get a slot of the pool, which the next process maps.  Images that came may be
+ * in another process's pool: they are borrowed.  Their checksum shows whether they are corrupt, and
+ * the generation of their slot shows whether they were replaced before they were returned.
  */
 #include "stage/worker.h"
 
@@ -21,9 +21,9 @@ struct request {
     enum pool_got got;
 };
 
-/* How many slots to use: one for each frame that can be under way, and one whose return is under
- * way. With more a process would hold more memory than its stream needs.  Small images may use all,
- * because their slots return several at once. */
+/* Returns the number of slots to use: one for each frame that can be under way, and one whose
+ * return is under way.  More slots would take more memory than the stream needs.  Small images may
+ * use all slots, because their slots are returned several at once. */
 static uint64_t slots_for(const struct images *m, size_t bytes)
 {
     const uint64_t window = bytes > POOL_SMALL_BYTES ? atomic_load(&m->links->run->window) : 0;
@@ -37,7 +37,7 @@ static bool try_to_take(void *context)
     return r->got != POOL_BUSY;
 }
 
-/* Waiting for a free slot counts as waiting for later stages, not as computing. */
+/* Waits for a free slot.  The time counts as waiting for later stages, not as computing. */
 static bool await_slot(struct images *m, struct request *r)
 {
     struct meter *meter = &m->links->meter;
@@ -48,7 +48,8 @@ static bool await_slot(struct images *m, struct request *r)
     return more;
 }
 
-/* Waits for a free slot; at the end of the stream none will come, and the heap does. */
+/* Gives an image a slot, and waits until one is free.  Returns false if the heap must be used: for
+ * a small image, without memory for slots, or at the end of the stream. */
 static bool take(struct image_memory *memory, size_t bytes, struct image *image)
 {
     struct images *m = (struct images *)memory;  // its first member

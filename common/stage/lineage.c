@@ -15,7 +15,7 @@
 #include "stage/stage.h"
 #include "stage/worker.h"
 
-/* Bytes of the text that the lineage is the hash of, and of its last lines. */
+/* Size in bytes of the text whose hash is the lineage, and of its last lines. */
 enum { LINEAGE_TEXT = 16384, LINEAGE_MORE = 256 };
 
 const char *stage_identity(const struct stage *stage, void *state)
@@ -23,7 +23,7 @@ const char *stage_identity(const struct stage *stage, void *state)
     return stage->identity ? stage->identity(state) : "any";
 }
 
-/* Hash of all that a first stage has made. */
+/* Adds the content of the experiment that a first stage has made to *hash. */
 static enum status hash_contents(struct experiment *x, uint64_t *hash, struct error *e)
 {
     struct message m = {0};

@@ -1,4 +1,4 @@
-/* A stage as a program: options, the life of its callbacks, the exit status. */
+/* Runs a stage as a program: parses its options, calls its callbacks, returns its exit status. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static enum status run_connected(struct worker *w, struct error *e)
     return s;
 }
 
-/* Says what went wrong, unless the I/O thread has spoken already. */
+/* Prints the error, unless the I/O thread has printed one already. */
 static void report(struct worker *w, enum status s, const struct error *e)
 {
     if (!atomic_exchange(&w->rt.run.spoken, true) && e->text[0])
@@ -75,7 +75,7 @@ static enum status write_stats(const struct worker *w, const struct work *work, 
                : error_errno(e, STATUS_FAILED, "stderr: cannot write the statistics");
 }
 
-/* The stage is open: connects, runs and disconnects. */
+/* Connects a stage that is open, runs it and disconnects it.  Returns the exit status. */
 static int run_open(struct worker *w)
 {
     struct error e = {0};
@@ -147,7 +147,7 @@ static enum status parse(struct worker *w, int argc, char **argv, struct error *
     return s ? s : options_guard(stage, w->state, &w->rt.run, e);
 }
 
-/* Options are good: opens the stage, runs it, closes it. */
+/* Opens a stage whose options have been parsed, runs it and closes it.  Returns the exit status. */
 static int run_parsed(struct worker *w)
 {
     struct stage *stage = &w->stage;

@@ -1,4 +1,4 @@
-/* What a sink shows of its frames: a line on a terminal, and the sum at the end. */
+/* Shows the progress of a sink: a line on a terminal, and the totals at the end. */
 #include "stage/worker.h"
 
 #include <inttypes.h>
@@ -57,7 +57,8 @@ static void plan(struct worker *w, uint64_t frames, uint64_t total)
                  total, all, fits ? "" : "only ", room);
 }
 
-/* ", 12.3/s", once that can be told; returns frames/s, 0 before. */
+/* Writes ", 12.3/s" to `text`, and returns the number of frames per second.  Writes "" and returns
+ * 0 while the rate is not known. */
 static double rate(const struct progress *p, uint64_t frames, char text[READABLE_SIZE])
 {
     const double s = (double)(p->last_ns - p->start_ns) / 1e9,
@@ -101,7 +102,7 @@ void progress_show(struct worker *w, const struct image *image)
         draw(p, frames, &view);
 }
 
-/* ", brightest pixel 2311 ADU, 4.3e+05 photons a frame" */
+/* Writes a text such as ", brightest pixel 2311 ADU, 4.3e+05 photons a frame". */
 static void say_light(const struct progress *p, const struct experiment *x, char *text, size_t size)
 {
     const bool counts = p->unit == UNIT_ADU && x->gain > 0;

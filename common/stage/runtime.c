@@ -51,11 +51,11 @@ static enum status start_port(struct runtime *rt, struct port *p, const char *te
     if (s == STATUS_OK)
         s = port_open(p, rt->run.context, &rt->run.curve, part_max, e);
     if (s)
-        p->bound = false;  // what is not ours is not removed
+        p->bound = false;  // the socket file is not ours and must not be removed
     return s;
 }
 
-/* One more of the data plane. */
+/* Opens a further port for experiment and frames. */
 static enum status add_port(struct runtime *rt, const char *text, bool up, struct error *e)
 {
     struct port *p = &rt->links.ports[rt->links.nports];
@@ -65,7 +65,7 @@ static enum status add_port(struct runtime *rt, const char *text, bool up, struc
     return s;
 }
 
-/* One in a folder of this process. */
+/* Makes the text of an endpoint in the private folder of this process. */
 static enum status private_endpoint(struct runtime *rt, const char *name, char text[TYPED_SIZE],
                                     struct error *e)
 {
@@ -75,8 +75,8 @@ static enum status private_endpoint(struct runtime *rt, const char *name, char t
     return s;
 }
 
-/* Where the source listens: as asked; on the interface of a tcp output, better one that other
- * hosts reach; or privately. */
+/* Chooses the endpoint at which the source listens: the value of --control, else the interface of a
+ * tcp output (one that other hosts reach is preferred), else a socket in the private folder. */
 static enum status choose_control(struct runtime *rt, char text[TYPED_SIZE], struct error *e)
 {
     const struct port *first = NULL;
@@ -141,8 +141,8 @@ static enum status open_endpoints(struct runtime *rt, struct error *e)
     return s == STATUS_OK && role_is_source(role) ? open_control(rt, e) : s;
 }
 
-/* From here on signals arrive at the I/O thread only; those that the process was
- * started to ignore (nohup, a background job) stay ignored. */
+/* Makes signals arrive only at the I/O thread.  Signals that were ignored when the process started
+ * (nohup, a background job) stay ignored. */
 static enum status take_signals(struct runtime *rt, struct error *e)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, LEAVE_SIGNAL};
@@ -158,7 +158,8 @@ static enum status take_signals(struct runtime *rt, struct error *e)
     return rt->signals < 0 ? error_errno(e, STATUS_FAILED, "cannot receive signals") : STATUS_OK;
 }
 
-/* libzmq aborts when it gets no more file descriptors: as many as the system allows. */
+/* Allows this process as many file descriptors as the system permits, because libzmq aborts when it
+ * gets no more of them. */
 static enum status take_descriptors(struct error *e)
 {
     struct rlimit files;
@@ -174,8 +175,8 @@ static enum status take_descriptors(struct error *e)
 
 enum { MAIN_GRACE_S = 2 };
 
-/* The signal to leave: a worker leaves; a sink that the source has not welcomed came too late, and
- * ends. */
+/* Handles the signal to leave: a worker leaves the run.  A sink that the source has not welcomed
+ * came too late, and ends. */
 static void on_leave(struct runtime *rt)
 {
     const struct role *role = &rt->run.role;
@@ -185,7 +186,8 @@ static void on_leave(struct runtime *rt)
         rt->run.leaving = role->wants != KIND_NONE && role->gives != KIND_NONE && !rt->source;
 }
 
-/* The first Ctrl-C ends the stream, the second the process; others abort. */
+/* Handles signals: the first Ctrl-C ends the stream, the second Ctrl-C ends the process, and other
+ * signals abort the run. */
 static void on_signal(struct runtime *rt)
 {
     struct signalfd_siginfo info;
@@ -283,7 +285,7 @@ static void *run_loop(void *runtime)
     (void)pthread_mutex_unlock(&rt->turn);
     if (atomic_load(&rt->run.status) != STATUS_OK && rt->stage->cancel)
         rt->stage->cancel(rt->state);
-    /* A callback may take minutes; after a failure nobody waits for it. */
+    /* A callback may take minutes.  After a failure this process does not wait for the callback. */
     if (atomic_load(&rt->run.status) != STATUS_OK &&
         !exchange_await_main(&rt->links.exchange, MAIN_GRACE_S))
         _exit(atomic_load(&rt->run.status));

@@ -1,7 +1,9 @@
 /*
- * The inside of a running stage: its parts, each with an owner (common/README.md), and what the
- * two threads share.  The main one computes (worker.h); the I/O one owns the rest, and lends it to
- * the main one for moments in which it waits (turn_lend).
+ * The parts of a running stage, and the state that its two threads share.
+ *
+ * The main thread computes (worker.h).  The I/O thread owns the parts: the links, and the source or
+ * the member.  While the I/O thread waits, it lends the parts to the main thread for a moment
+ * (turn_lend).  common/README.md lists the owner of each part.
  */
 #ifndef BRAGG_STAGE_RUNTIME_H
 #define BRAGG_STAGE_RUNTIME_H
@@ -19,59 +21,59 @@
 
 struct runtime {
     const struct stage *stage;
-    void *state;  // of the stage, for what the I/O thread may call
+    void *state;  // state of the stage, for the callbacks that the I/O thread calls
     struct run run;
     struct links links;
     struct member member;
-    struct stream *source;  // NULL but in the source
+    struct stream *source;  // NULL: this process is not the source
     struct zap zap;         // decides which processes may connect to the tcp endpoints
-    struct folder folder;   // private, for sockets
+    struct folder folder;   // private folder for sockets
     int signals;            // signalfd
 
     pthread_t thread;
     bool started;  // the I/O thread runs
     pthread_mutex_t
         turn;             // held by the thread that uses the parts: the I/O thread, unless it waits
-    uint64_t turned_ns;   // when the I/O thread began its latest turn, 0 for never
-    bool io_waits;        // it waits ...
-    int wait_ms;          // ... for so long at most
-    atomic_int failure;   // status with which the main thread failed, or 0
+    uint64_t turned_ns;   // when the I/O thread began its latest turn; 0: never
+    bool io_waits;        // the I/O thread waits
+    int wait_ms;          // longest time for which the I/O thread waits, if `io_waits`
+    atomic_int failure;   // status with which the main thread failed; 0: it has not failed
     atomic_bool outcast;  // the main thread found that this process was presumed dead
 };
 
 /* --- its life: runtime.c, turn.c --------------------------------------------- */
 
-/* After everything else is checked and open: sockets, signals, the I/O thread.  Followed by
- * runtime_close also after an error. */
+/* Opens sockets and signals, and starts the I/O thread.  Call after all checks, when the stage is
+ * open.  Call runtime_close afterwards, also after an error. */
 enum status runtime_open(struct runtime *rt, struct error *e);
 
-/* The I/O thread: closes sockets, removes their files and the folder. */
+/* I/O thread: closes the sockets, and removes their files and the private folder. */
 void runtime_disconnect(struct runtime *rt);
 
-/* The main thread, which is done: waits for the I/O thread, and frees the rest. */
+/* Main thread, at its end: waits for the end of the I/O thread, and frees the parts. */
 void runtime_close(struct runtime *rt);
 
 /* --- what the I/O thread does between two waits, without waiting: turn.c ------ */
 
-/* Takes messages from the sockets that may have some (`stirred`); false when there were none:
- * only then do their descriptors tell of the next one. */
+/* Processes messages of the sockets that may have some (`stirred`).  Returns false if there were
+ * none.  Only then do the descriptors of the sockets show the next message. */
 bool turn_receive(struct runtime *rt);
 
-/* One turn of the links and of the source or the member at `now_ns` (of clock_ns), then takes
- * messages that came meanwhile; true if there were any.  May end the run, see run.stopping. */
+/* One turn of the links and of the source or the member at `now_ns`, a time of clock_ns.  Then
+ * processes messages that came meanwhile, and returns true if there were any.  May end the run, see
+ * run.stopping. */
 bool turn_take(struct runtime *rt, uint64_t now_ns);
 
-/* How long to wait for something to happen until the next turn, in ms: while a sink acknowledges
- * more may be due soon. */
+/* Returns how long to wait for an event until the next turn, in ms.  The time is short while a sink
+ * acknowledges frames, because the next acknowledgement may be due soon. */
 int turn_wait_ms(const struct runtime *rt, uint64_t now_ns);
 
-/* For the main thread, which has given a message: while the I/O thread only waits, the main thread
- * sends the message in its place, so that it leaves at once.  False if the I/O thread must be
- * woken.
- */
+/* Main thread, after it has handed over a message: sends the message instead of the I/O thread,
+ * while the I/O thread only waits.  So the message leaves at once.  Returns false if the I/O thread
+ * must be woken. */
 bool turn_lend(void *runtime);
 
-/* After the last turn: says bye to neighbours and to the source or the peers. */
+/* Sends a bye to the neighbours, and to the source or the peers.  Call after the last turn. */
 void turn_say_goodbye(struct runtime *rt);
 
 #endif

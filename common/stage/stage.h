@@ -1,11 +1,20 @@
 /*
- * A stage is a table of callbacks and one line of main:
+ * The interface of a stage: a program that takes frames from the previous stage, works on them, and
+ * passes them to the next one.
+ *
+ * To write a stage, fill in a `struct stage` and call stage_main:
  *
  *     int main(int argc, char **argv) { return stage_main(&stage, argc, argv); }
  *
- * It declares its options, what it consumes and what it produces, and never
- * sees a socket.  The runtime owns sockets, credit, acknowledgement,
- * heartbeats, signals, statistics and the end of the stream.
+ * The stage declares its options, its input and its output.  The runtime does everything else:
+ * sockets, flow control, acknowledgements, heartbeats, signals, statistics and the end of the
+ * stream.
+ *
+ * Terms:
+ *   source   the stage that numbers the frames and sends them (bragg-orient, bragg-replay)
+ *   sink     a stage without output, such as bragg-write
+ *   passive  a sink that the run does not wait for; it may leave at any time
+ *   durable  stored so that a crash cannot lose it
  */
 #ifndef BRAGG_STAGE_STAGE_H
 #define BRAGG_STAGE_STAGE_H
@@ -23,183 +32,202 @@
 #include "model/frame.h"
 #include "wire/message.h"
 
-enum { MADE_SIZE = 4096 };
+enum { MADE_SIZE = 4096 };  // bytes of a text in struct made, with the terminator
 
-/* How a stage was started. */
+/* How the stage was started. */
 struct start {
-    bool piped;   // input comes through stdin
-    bool resume;  // a sink continues existing output (--resume)
+    bool piped;   // frames arrive through stdin, not through --in
+    bool resume;  // sinks: continue the output of a previous run (--resume)
 };
 
-/* The files of a sink, for messages. */
+/* The files of a sink.  The progress messages show them to the user. */
 struct made {
-    uint64_t frames;          // set by the caller: frames of the run, 0 if all_heads is not wanted
-    uint64_t bytes;           // of the files so far
-    double heads, all_heads;  // bytes that do not grow with frames: of these files, of all files
-    bool replaces;            // existing files are replaced, which frees their room
-    char folder[MADE_SIZE];   // of the first file, as this process opens it
-    char names[MADE_SIZE];    // of the files, for the user
+    uint64_t frames;          // set by the caller: number of frames of the run; 0: leave all_heads
+    uint64_t bytes;           // size of all files so far
+    double heads, all_heads;  // part of `bytes` that does not grow with the number of frames in a
+                              // file, such as headers: so far, and for all `frames` frames
+    bool replaces;            // existing files are replaced, so that their disk space is reused
+    char folder[MADE_SIZE];   // folder of the first file, as this process opens it
+    char names[MADE_SIZE];    // names of the files, as the user knows them
 };
 
 struct fused_stage;
 
 /*
- * What a stage is, and its callbacks in the order in which they are called.  Each gets the state,
- * and may be NULL.  A failure ends the run.  A failure that leaves *e as it was ends it without a
- * message: the reader of the stage's output has left, as `head` does.  A passive sink then ends
+ * Properties and callbacks of a stage.  The callbacks are listed in the order in which the runtime
+ * calls them.  Each callback gets the state of the stage, and may be NULL.
+ *
+ * A callback that fails ends the run.  If the callback leaves *e unchanged, no message is printed.
+ * Use this if the reader of stdout has closed its pipe, as `head` does.  A passive sink then exits
  * with status 0.
  */
 struct stage {
-    struct role role;  // its place in the stream
+    struct role role;  // name, input and output
 
-    /* --- for people --- */
+    /* --- help texts --- */
     const char *summary;   // one line for --help
-    const char *operands;  // for --help, e.g. "TEMPLATE"; NULL for none
+    const char *operands;  // arguments in the usage line, such as "TEMPLATE"; NULL: none
     int min_operands, max_operands;
-    const char *details;        // more for --help; NULL for none
-    const char *examples;       // lines that end --help; NULL for none
-    const struct opt *options;  // the stage's own; the runtime adds --in, --out, ...
+    const char *details;        // paragraph after the options in --help; NULL: none
+    const char *examples;       // last lines of --help; NULL: none
+    const struct opt *options;  // options of this stage; the runtime adds --in, --out and so on
 
-    /* --- what it does with frames --- */
-    bool reads_only;    // `frame` never writes to the pixels that came, see there
-    bool takes_fits;    // frames without images may come with results of a fit
-    bool verbatim;      // passes on what others computed: adds nothing to the lineage
-    bool speaks;        // a sink that writes to stdout: shows no progress
-    size_t state_size;  // bytes of the state, zeroed; the options struct comes first in it
+    /* --- properties --- */
+    bool reads_only;    // `frame` does not write to the pixels that it receives; see `frame`
+    bool takes_fits;    // accepts frames that carry fit results instead of images
+    bool verbatim;      // sends the work of other stages unchanged; adds nothing to the lineage
+    bool speaks;        // sink that prints results to stdout; the runtime shows no progress
+    size_t state_size;  // bytes of the state; the runtime clears it.  Options come first in it
 
-    /* --- before anything is connected --- */
+    /* --- before the stage is connected --- */
 
-    /* An endpoint of the stage's own for foreign clients, as typed, or NULL: `open` binds it.
-     * *keyed becomes true when they need keys.  Which ones are allowed is checked before. */
+    /* Returns the endpoint at which the stage serves clients of its own, as the user typed it;
+     * NULL: none.  Sets *keyed to true if these clients need keys.  Called before `open`, which
+     * binds the endpoint.  The runtime checks whether the endpoint is allowed before it calls
+     * `open`. */
     const char *(*binds)(void *state, bool *keyed);
 
-    /* After parsing: checks options and reads files. */
+    /* Checks options and reads files.  The options have been parsed. */
     enum status (*open)(void *state, const char **operands, int noperands, struct error *e);
 
-    /* Settles what the options, a file or the start decide, in the runtime's copy of
-     * this table: role, speaks, verbatim, have, due_ns. */
+    /* Changes *self, the runtime's copy of this table, if options, files or *start decide about
+     * role, speaks, verbatim, have or due_ns. */
     enum status (*settle)(void *state, const struct start *start, struct stage *self,
                           struct error *e);
 
-    /* Called once, before begin, except in the source: the source of the run listens at `control`,
-     * also for observers. */
+    /* Passes the endpoint at which the source answers status requests of observers.  Called once,
+     * before `begin`, in stages that get the experiment from another stage, except in the
+     * source. */
     void (*meet)(void *state, const char *control);
 
     /* --- the experiment --- */
 
-    /* wants KIND_NONE: makes the experiment.  Otherwise the experiment of the
-     * stage before has arrived: *x may be changed in place for the stages after.
-     * Called once; *x lives, unchanged, until close. */
+    /* Called once.  A stage without input (KIND_NONE) makes the experiment in *x.  Any other stage
+     * finds the experiment of the previous stage in *x, and may change it for the stages that
+     * follow.  *x stays valid and unchanged until `close`. */
     enum status (*begin)(void *state, struct experiment *x, struct error *e);
 
-    /* Identity class for the hello and lineage, after begin; NULL: "any". */
+    /* Returns the identity class of the stage: two processes of one class make the same bytes.
+     * Sent to the neighbours and stored in the lineage.  Called after `begin`.  NULL: "any". */
     const char *(*identity)(void *state);
 
-    /* Stages whose work this process does as well, on every frame after its own, in that order. The
-     * lineage and the history list them as if they came after it.  Called after begin; returns how
-     * many there are, and points *fused at them; the stage keeps them.  NULL: none. */
+    /* Returns the number of stages whose work this process does as well, and points *fused at them.
+     * They process each frame after this stage, in their order.  The lineage and the history list
+     * them as if they were separate stages after this one.  The stage keeps them.  Called after
+     * `begin`.  NULL: none. */
     size_t (*fused)(void *state, const struct fused_stage **fused);
 
-    /* With --resume, asked once, after begin: adds to the empty *ids the frames that
-     * are durable already.  What all last stages have is not computed again.  Without it
-     * frames are done for good once `frame` has returned. */
+    /* Sinks with --resume: adds the frames that are durable already to *ids, which is empty.
+     * Frames that all sinks have are not computed again.  Called once, after `begin`.  NULL: a
+     * frame is durable once `frame` has returned. */
     enum status (*have)(void *state, struct id_set *ids, struct error *e);
 
-    /* The source: adds to the empty *ids the frames that there are; asked once, after begin.
-     * They are issued in ascending order.  NULL: none. */
+    /* Source: adds the ids of all frames of the run to *ids, which is empty.  The frames are issued
+     * in ascending order.  Called once, after `begin`.  NULL: there are no frames. */
     enum status (*list)(void *state, struct id_set *ids, struct error *e);
 
     /* --- frames --- */
 
-    /* The source: when a frame is due, in ns on a clock of its own; the first one leaves
-     * at once, others that much later.  Asked once for each, as they are issued; never
-     * runs backwards.  NULL: as soon as the window allows. */
+    /* Source: returns the time at which a frame is due, in ns on a clock of the stage's own.  The
+     * first frame leaves at once and sets the offset of that clock.  Called once per frame, in the
+     * order of issue; the result must not decrease.  NULL: each frame leaves as soon as the window
+     * allows. */
     uint64_t (*due_ns)(void *state, uint64_t id);
 
-    /* What came, as it travelled and with good sums: the experiment before begin, borrowed
-     * for this call; each frame before the frame callback, borrowed until that returns. */
+    /* Passes a message as it was received, with verified checksums: the experiment before `begin`,
+     * and each frame before `frame`.  *m stays valid during this call, and for a frame until
+     * `frame` returns. */
     enum status (*message)(void *state, const struct route *r, const struct message *m,
                            struct error *e);
 
-    /* A sink, before its first frame: how many frames the source issues in this run. */
+    /* Sinks: passes the number of frames that the source issues in this run.  Called before the
+     * first frame. */
     void (*expect)(void *state, uint64_t frames);
 
-    /* The card that images of this stage may lie on, asked once, after begin, but with
-     * --transport=inline and of last stages; it lives until close.  NULL: none.  Frames may then
-     * come with image.card set, and leave so (see image_reserve_on_card); from stages without a
-     * card they never do. */
+    /* Returns the GPU whose memory may hold the images of this stage; NULL: none.  The GPU must
+     * stay valid until `close`.  Called once, after `begin`.  Not called for sinks or with
+     * --transport=inline.  If a GPU is given, frames may arrive with `image.card` set, and may
+     * leave with it set (see image_reserve_on_card).  Otherwise images are always in main
+     * memory. */
     const struct card *(*card)(void *state);
 
-    /* One frame.  The source fills *f for f->recipe.id; others change *f in
-     * place; a sink makes it durable before it returns (then it is
-     * acknowledged); it is told the sum of the pixels.  Must depend on nothing but options,
-     * experiment and *f.
-     * New pixels come from image_reserve(&f->image, ...), or, while the old ones
-     * are read, from a second image with the same `memory`: then they need no copy.
-     * With reads_only the pixels that come may lie in memory of the process
-     * before; a sink then asks image_is_intact, which also compares the sum of
-     * the pixels with that of their maker, when it has read them and before it gives a file
-     * its name.  Without, they are the stage's own, at the price of a copy. */
+    /* Processes one frame:
+     *   - the source fills in *f for the frame number f->recipe.id;
+     *   - a middle stage changes *f in place;
+     *   - a sink makes the frame durable before it returns, because the frame is acknowledged
+     *     then.  f->image.sum is the checksum of the pixels.
+     * The result may depend only on options, experiment and *f.
+     *
+     * Call image_reserve(&f->image, ...) for new pixels.  If the old pixels are still needed,
+     * reserve a second image with the same `memory` instead; this avoids a copy.
+     *
+     * Without reads_only the pixels are a private copy.  With reads_only they may be in the memory
+     * of the previous process, and must not be written to.  A sink then calls image_is_intact after
+     * it has read the pixels and before it gives a file its final name.  image_is_intact also
+     * compares the checksum of the pixels with the checksum that their producer formed. */
     enum status (*frame)(void *state, struct frame *f, struct error *e);
 
-    /* A last stage that makes files: fills in what they are, after some frame.  NULL: it makes
-     * none. */
+    /* Sinks that write files: describes the files in *made.  Called after some of the frames.
+     * NULL: the stage writes no files. */
     void (*made)(void *state, struct made *made);
 
-    /* Finished rows of the frame at hand, for progress; NULL: none. */
+    /* Returns the counter of finished rows of the current frame, which shows progress; NULL:
+     * none. */
     atomic_uint_fast64_t *(*progress)(void *state);
 
-    /* A sink: the first Ctrl-C came, and only frames that are on their way will come.  Comes from
-     * another thread, between open and report. */
+    /* Sinks: the user pressed Ctrl-C for the first time.  Only frames that are already under way
+     * will arrive.  Called from another thread, at any time between `open` and `report`. */
     void (*interrupt)(void *state);
 
-    /* The run was ended from outside while `frame` may be running, or waiting: it should return
-     * soon.  Comes from another thread, between begin and
-     * end of the stream. */
+    /* The run was ended from outside.  `frame` may be running or waiting, and should return soon.
+     * Called from another thread, between `begin` and the end of the stream. */
     void (*cancel)(void *state);
 
     /* --- the end --- */
 
-    /* A source or a last stage: the stream ended well, also early on request. */
+    /* Source and sinks: the stream ended without an error, perhaps early at the user's request. */
     enum status (*end)(void *state, struct error *e);
 
-    /* The stream is over, well or not: ends background work, and frees the memory of images.
-     * Returns more members for the line of --stats,
-     * `"dropped":3`, or NULL. */
+    /* Ends all background work and frees the memory of images.  Called when the stream is over,
+     * also after an error.  Returns further members for the line of --stats, such as `"dropped":3`;
+     * NULL: none. */
     const char *(*report)(void *state);
 
-    /* Always called once if open was called; frees what the state holds. */
+    /* Frees everything that the state holds.  Called exactly once if `open` was called. */
     void (*close)(void *state);
 };
 
 /*
- * A stage that runs in the process of another one (bragg-intensity --fuse), which calls its
- * callbacks, gives it its options as words of one text, and names it by its callback `fused`.  It
- * turns frames into frames: of its table only `begin`, `frame` and what comes before them are used,
- * and its identity class is "any".
+ * A fused stage: a stage that runs in the process of another stage (bragg-intensity --fuse).
+ *
+ * The other stage calls its callbacks, passes it its options as words of one text, and lists it in
+ * the callback `fused`.  A fused stage turns frames into frames.  Only `begin`, `frame`, `close`
+ * and the members before `begin` of its table are used, and its identity class is "any".
  */
 struct fused_stage {
     const struct stage *stage;
     void *state;  // owned
-    char *text;   // owned: words that options may point to
-    char *words;  // owned: the options that decide what frames hold; NULL: too many
-    bool opened;
+    char *text;   // owned: text of the words, to which options may point
+    char *words;  // owned: the options that decide what frames hold; NULL: they are too long
+    bool opened;  // `close` must be called
 };
 
-/* Opens a stage with options as on its command line: words separated by blanks, with quotes as in
- * base/text.h.  `threads` is the default of an option of that name.  Always followed by
- * fused_stage_close, also after an error; the error names the stage. */
+/* Opens a fused stage.  options: the options as on the command line of the stage, words separated
+ * by blanks, with quotes as in base/text.h.  threads: default of the option `threads`, if the stage
+ * has it.  An error names the stage.  Call fused_stage_close afterwards, also after an error. */
 enum status fused_stage_open(struct fused_stage *g, const struct stage *stage, const char *options,
                              int64_t threads, struct error *e);
 
-/* Calls its callback for the experiment, and for a frame.  An error names the stage. */
+/* Calls the callback `begin` of the fused stage.  An error names the stage. */
 enum status fused_stage_begin(struct fused_stage *g, struct experiment *x, struct error *e);
+
+/* Calls the callback `frame` of the fused stage.  An error names the stage. */
 enum status fused_stage_frame(struct fused_stage *g, struct frame *f, struct error *e);
 
-/* Closes the stage and frees what *g holds. */
+/* Closes the fused stage and frees what *g holds. */
 void fused_stage_close(struct fused_stage *g);
 
-/* Runs the stage as a program; returns the exit status. */
+/* Runs the stage as a program.  Returns its exit status. */
 int stage_main(const struct stage *stage, int argc, char **argv);
 
 #endif

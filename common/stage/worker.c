@@ -19,7 +19,7 @@
 
 enum { DAMAGED_MAX = 100 };
 
-/* Whether pixels are to leave packed, as they do through a network. */
+/* Returns true if pixels must be compressed, because --compress is given and an output is tcp. */
 static bool compresses(const struct settings *o)
 {
     for (size_t i = 0; i < o->out.count && o->compress; i++)
@@ -28,7 +28,8 @@ static bool compresses(const struct settings *o)
     return false;
 }
 
-/* Pixels on a card are summed up where they leave it; until then the sum is of the rest. */
+/* Seals a message.  The checksum of pixels on a GPU is formed when they leave the GPU; until then
+ * the checksum covers only the other parts. */
 static enum status seal(struct route *r, struct message *m, bool on_card, struct error *e)
 {
     if (on_card) {
@@ -171,7 +172,7 @@ static enum status receive_experiment(struct worker *w, bool *more, struct error
     return s;
 }
 
-/* The source: asks the stage which frames there are. */
+/* Source: asks the stage for the ids of all frames. */
 static enum status list_frames(struct worker *w, struct error *e)
 {
     struct id_set ids = {0};
@@ -183,8 +184,8 @@ static enum status list_frames(struct worker *w, struct error *e)
     return s;
 }
 
-/* Where the images lie that this stage makes, unless they are to go into messages: in memory that
- * others map, and on the card that the stage names. */
+/* Opens the memory of the images that this stage makes: memory that other processes map, and the
+ * GPU that the stage names.  With --transport=inline images go into messages instead. */
 static void open_images(struct worker *w)
 {
     const struct stage *stage = &w->stage;
@@ -205,7 +206,7 @@ static void open_images(struct worker *w)
                 shares ? (size_t)experiment_pixels(&w->experiment) * sizeof(float) : 0);
 }
 
-/* A last stage: asks it which frames it has. */
+/* Sinks with --resume: finds the frames that are durable already. */
 static enum status find_durable(struct worker *w, struct error *e)
 {
     struct id_set ids = {0};
@@ -213,7 +214,7 @@ static enum status find_durable(struct worker *w, struct error *e)
         return STATUS_OK;
     const enum status s = w->stage.have ? w->stage.have(w->state, &ids, e)
                                         : restart_remember(w->experiment.lineage, &ids, e);
-    exchange_set_have(&w->rt.links.exchange, &ids);  // after an error nobody asks for them
+    exchange_set_have(&w->rt.links.exchange, &ids);  // also after an error: it takes ownership
     return s;
 }
 
@@ -271,7 +272,8 @@ static enum status return_pixels(struct worker *w, enum status s, struct error *
     }
 }
 
-/* The callback, from pixels that it may use as it does to pixels that may be sent. */
+/* Calls the callback `frame`.  Before, copies the pixels if the stage may write to them.
+ * Afterwards, copies the pixels if they cannot be sent from where they are. */
 static enum status compute(struct worker *w, struct frame *f, struct error *e)
 {
     const struct stage *stage = &w->stage;
@@ -294,7 +296,7 @@ static enum status compute(struct worker *w, struct frame *f, struct error *e)
     return return_pixels(w, s, e);
 }
 
-/* One frame, then on to the next stage or into the list of durable frames. */
+/* Processes one frame.  Sends it to the next stage, or reports it as durable if this is a sink. */
 static enum status process(struct worker *w, struct frame *f, struct ticket t, bool *more,
                            struct error *e)
 {
@@ -346,7 +348,7 @@ enum status worker_run_source(struct worker *w, struct error *e)
     return s;
 }
 
-/* A further stage before this one brings its experiment: it must be the same. */
+/* Checks the experiment of a further stage before this one: its lineage must be the same. */
 static enum status compare_experiment(struct worker *w, const struct item *item, struct error *e)
 {
     struct experiment other = {0};
@@ -364,8 +366,8 @@ static enum status compare_experiment(struct worker *w, const struct item *item,
     return s;
 }
 
-/* On one host images are summed up once, where they leave the stream; recipes end here.  Sinks
- * ask whether borrowed pixels are intact when they have read them. */
+/* Returns true if the checksum of a frame is verified later.  On one host only the sink verifies
+ * the checksum of an image.  It does so when it has read the borrowed pixels. */
 static bool sum_later(struct worker *w, const struct item *item)
 {
     if (!role_is_sink(&w->stage.role) || w->stage.message || !w->images.lease.release)
@@ -384,7 +386,7 @@ static enum status receive_frame(struct worker *w, struct item *item, struct fra
         return s;
     s = packed_open(&item->route, &item->message, w->expected.pixels, e);
     if (s == STATUS_INPUT)
-        s = STATUS_OK;  // still packed: what has no good sum
+        s = STATUS_OK;  // the pixels stay compressed, so that check_sum finds the message corrupt
     if (s == STATUS_OK && !sum_later(w, item) &&
         (item->network || packed_is(&item->route) || w->wants == KIND_RECIPE ||
          role_is_sink(&w->stage.role)))

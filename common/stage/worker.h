@@ -1,8 +1,12 @@
 /*
- * The main thread of a stage, which computes: its state, and what its files do for each other.
- * worker.c calls the callbacks of the stage for the experiment and for each frame; images.c gives
- * images their memory; lineage.c records what affects the bytes of the output; main.c is the
- * program around them, and what a sink shows on a terminal.
+ * The main thread of a stage, which computes: its state, and the functions that its files call in
+ * each other.
+ *
+ *   worker.c    calls the callbacks of the stage for the experiment and for each frame
+ *   images.c    gives images their memory
+ *   lineage.c   records everything that affects the bytes of the output
+ *   progress.c  shows the progress of a sink on a terminal
+ *   main.c      is the program around them
  */
 #ifndef BRAGG_STAGE_WORKER_H
 #define BRAGG_STAGE_WORKER_H
@@ -13,112 +17,121 @@
 #include "wire/codec.h"
 #include "wire/payload.h"
 
-/* Images of the main thread: where images that leave get their memory, and whether images that came
- * may be written to. */
+/* The memory of images in the main thread: memory for images that leave, and the pixels of the
+ * current frame if another process lent them. */
 struct images {
     struct image_memory memory;  // for image_reserve
     bool given_up;               // the system had no memory for slots
-    struct part lease;           // pixels at hand that lie in memory of another process
-    void *leased_card;           // where these pixels lie on the GPU, or NULL
-    bool expects;                // their sum is to be formed, and compared with this one
-    uint32_t expected, sum;      // the latter of the first summed_bytes
+    struct part lease;           // borrowed pixels of the current frame, in another process's pool
+    void *leased_card;           // address of these pixels on the GPU; NULL: they are not there
+    bool expects;                // the checksum of these pixels must be `expected`
+    uint32_t expected, sum;      // `sum` is the checksum of the first summed_bytes bytes
     size_t summed_bytes;
-    struct links *links;  // those of the process, with the pool; without one the heap does
+    struct links *links;  // links of the process, with its pool.  Without a pool, the heap is used
 };
 
 /* What a sink shows of its frames, unless it writes to stdout itself. */
 struct progress {
-    bool draws, tells;  // the line is drawn; lines say what is made, see LOG_TELL
-    bool planned;       // a line has said how large all files will be
-    uint64_t start_ns, last_ns, drawn_ns;  // first and last frame, the line
-    uint64_t images;
-    double brightest, sum;  // pixel, and of all pixels, of all images
+    bool draws, tells;  // draw the progress line; log what is made, see LOG_TELL
+    bool planned;       // the size of all files was compared with the room on the disk
+    uint64_t start_ns, last_ns, drawn_ns;  // time of the first frame, the last frame and the line
+    uint64_t images;                       // number of images
+    double brightest, sum;                 // brightest pixel, and sum of all pixels, of all images
     enum pixel_unit unit;
 };
 
+/* The state of the main thread. */
 struct worker {
-    struct stage stage;  // as it has settled, once it is open
-    void *state;         // owned, like the next two
-    const char **operands;
-    char *words;  // as of stage_words
+    struct stage stage;     // copy of the table, as the callback `settle` has changed it
+    void *state;            // owned
+    const char **operands;  // owned
+    char *words;            // owned; see stage_words
     int noperands;
-    enum kind wants;  // of the stage, or what came to one that wants KIND_ANY
+    enum kind wants;  // input of the stage; for KIND_ANY the kind that the previous stage gives
     struct runtime rt;
     struct experiment experiment;
-    struct codec_expected expected;  // of frames that arrive
+    struct codec_expected expected;  // properties that every received frame must have
     struct images images;
     struct packer packer;
     struct progress progress;
-    unsigned damaged;  // corrupt or unreadable messages one after the other
+    unsigned damaged;  // number of corrupt or unreadable messages, one after the other
     uint32_t
-        first_sum;  // of the first payload part of the message at hand, formed or from its route
-    const struct route *route;  // of the frame at hand; NULL in a source
+        first_sum;  // checksum of the first payload part of the message; formed or from its route
+    const struct route *route;  // route of the current frame; NULL in a source
 };
 
 /* --- worker.c, lineage.c, progress.c --------------------------------------------------------- */
 
-/* Identity class of a stage. */
+/* Returns the identity class of a stage. */
 const char *stage_identity(const struct stage *stage, void *state);
 
-/* The options that decide what frames hold, as words that give them again, for the history; NULL:
- * they find no room.  The caller frees them with mem_free. */
+/* Returns the options that decide what frames hold, as words of a command line, for the history.
+ * NULL: the words are too long, or there is not enough memory.  The caller frees the text with
+ * mem_free. */
 char *stage_words(const struct stage *stage, const void *state);
 
-/* Adds this stage to the lineage: its name, version, options and identity class; for a first stage
- * also the experiment that it made.  Fused stages follow. */
+/* Adds this stage to the lineage: its name, physics version, options and identity class.  A stage
+ * without input also adds the experiment that it made.  Fused stages follow. */
 enum status worker_extend_lineage(struct worker *w, struct error *e);
 
-/* Draws nothing at all unless stderr is a terminal. */
+/* Decides what the sink shows.  The progress line is drawn only if stderr is a terminal. */
 void progress_open(struct worker *w);
 
-/* Shows progress after a frame, whose pixels are still there: rewrites the line a few times a
- * second.  After the first frame compares the size of all files with the room on the disk, and
- * warns if there is not enough. */
+/* Shows progress after a frame, whose pixels must still be valid.  Draws the line a few times per
+ * second.  After the first frame, compares the size that all files will have with the room on the
+ * disk, and warns if there is not enough. */
 void progress_show(struct worker *w, const struct image *image);
 
-/* Ends the line: how many frames there are, how bright, and where.  `whole`: these are all. */
+/* Shows the totals at the end: the number of frames, the brightness, and the files.  `whole`: all
+ * frames of the stream are done. */
 void progress_end(struct worker *w, bool whole);
 
-/* Everything before the first frame; false in *more if the stream ends before it. */
+/* Does everything that comes before the first frame.  Sets *more to false if the stream ends before
+ * the first frame. */
 enum status worker_begin(struct worker *w, bool *more, struct error *e);
 
-/* Makes all frames; receives and processes all frames. */
+/* Source: makes all frames. */
 enum status worker_run_source(struct worker *w, struct error *e);
+
+/* Stages with input: receives and processes all frames. */
 enum status worker_run_frames(struct worker *w, struct error *e);
 
 /* --- images.c ---------------------------------------------------------------------------- */
 
-/* From here on images of up to image_bytes come from a pool, that of *links, if that is worth it
- * and the system has one; else one line says so.  Images of the heap do as well, then.  They may
- * lie on the card of *links, too. */
+/* Makes a pool for images of up to image_bytes bytes, and stores it in links->pool.  Makes none for
+ * small images, which the heap holds.  If the system has no memory for a pool, a warning says so
+ * and the heap is used.  If *links has a GPU, the images may also be in the memory of that GPU. */
 void images_open(struct images *m, struct links *links, size_t image_bytes);
 
-/* What image_reserve is to use; NULL: the heap. */
+/* Returns the memory that image_reserve must use; NULL: the heap. */
 struct image_memory *images_memory(struct images *m);
 
-/* Copies the pixels of *image into memory that may be written to and sent, unless they lie
- * in such: in the pool, or on the heap while there is none.  Those on a card come from there,
- * unless it is the pool's.  STATUS_FAILED when memory is out or the pixels were replaced
- * meanwhile. */
+/* Copies the pixels of *image into memory that may be written to and sent.  Does nothing if they
+ * are there already: in the pool, or on the heap if there is no pool.  Pixels in the GPU memory of
+ * another process are copied from the GPU.  STATUS_FAILED: not enough memory, or the pixels were
+ * replaced while they were copied. */
 enum status images_make_own(struct images *m, struct image *image, struct error *e);
 
-/* Takes the pixels of a frame's message out of it if another process lent them, before
- * anything reads them; the frame that is decoded from it must then be marked. */
+/* If another process lent the pixels of a frame's message, takes ownership of them.  Call before
+ * the pixels are read.  After the frame is decoded, call images_mark. */
 void images_borrow(struct images *m, struct message *message);
+
+/* Marks the image of a frame whose pixels were borrowed, so that image_is_intact checks them. */
 void images_mark(struct images *m, struct image *image);
 
-/* Between the two: where on the card they lie, if they do.  STATUS_FAILED when they do and cannot
- * be read. */
+/* Finds the address of borrowed pixels on the GPU, if they are there.  Call between images_borrow
+ * and images_mark.  STATUS_FAILED: the pixels are on the GPU and cannot be read. */
 enum status images_find_on_card(struct images *m, struct error *e);
 
-/* Borrowed pixels are intact only with this sum, which is formed when somebody asks, or says
- * that they have been read: then they may lie in the caches. */
+/* Sets the checksum that borrowed pixels must have.  Their checksum is formed when a caller asks
+ * whether they are intact, or reports that they have been read: then they may still be in the
+ * caches of the CPU. */
 void images_expect(struct images *m, uint32_t sum);
 
-/* How borrowed pixels were until they went back. */
+/* The state of borrowed pixels when they are returned. */
 enum images_were { IMAGES_INTACT, IMAGES_REPLACED, IMAGES_DAMAGED };
 
-/* Gives borrowed pixels, if there are any, back. */
+/* Returns borrowed pixels, if there are any, to their owner. */
 enum images_were images_return(struct images *m);
 
 #endif
