@@ -102,7 +102,7 @@ enum { PLANE_NAME_SIZE = 32, PLANE_UNIT_SIZE = 16, PLANES_MAX = 64 };
 
 struct plane {
     char name[PLANE_NAME_SIZE];  // name of the parameter
-    char unit[PLANE_UNIT_SIZE];  // its unit: values are photons per unit; "": the parameter is a number
+    char unit[PLANE_UNIT_SIZE];  // its unit: values are photons per unit; "": it has no unit
     size_t count;                // pixels of the image, or of the list
     float *values;               // owned: [count], in the order of the pixels
 };

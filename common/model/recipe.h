@@ -17,7 +17,7 @@ struct lattice {
     uint32_t crystal;        // index into experiment.crystals
     double weight;           // factor on the intensity of one block: weight of the lattice times
                              // blocks in the beam; lattices add incoherently
-    double rotation[9];      // row-major U, crystal to laboratory at phi 0 (ground truth in headers)
+    double rotation[9];      // row-major U, crystal to laboratory at phi 0; for headers
     double reciprocal_A[9];  // rows a*, b*, c* in 1/A with the misset, phi 0 (GAUSS, TOPHAT)
     size_t nphi;
     double *phi_rad;  // owned, nphi: middle of each slice; faithful mode: start of each slice, and
