@@ -51,7 +51,7 @@ void image_values(const struct image *image, size_t first, size_t count, double 
     }
 }
 
-/* Eight pixels at a time, of which vector instructions take care. */
+/* Compares and adds eight pixels at a time, so that the compiler can use vector instructions. */
 struct image_range image_range(const struct image *image)
 {
     enum { LANES = 8 };

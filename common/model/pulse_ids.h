@@ -1,19 +1,18 @@
 /*
- * How facilities number the pulses of their free-electron lasers: pure functions of the number of
- * a frame, each frame taking one pulse.
+ * Pulse numbers of free-electron lasers.  Each frame takes one pulse, and its numbers are pure
+ * functions of the frame number:
  *
- *     EuXFEL    trainId of ten trains a second, and pulseId, the place in the train in slots of
+ *     EuXFEL    trainId counts ten trains a second; pulseId is the place in the train, in slots of
  *               4.5 MHz
- *     LCLS      seconds and nanoseconds, and fiducial, which counts the 360 Hz of the mains and
- *               begins anew at PULSE_FIDUCIALS
- *     SwissFEL  pulse_id, which counts 100 Hz
- *     SACLA     tag, which counts 60 Hz
+ *     LCLS      seconds and nanoseconds; fiducial counts the 360 Hz of the mains and starts again
+ *               at 0 after PULSE_FIDUCIALS
+ *     SwissFEL  pulse_id counts 100 Hz
+ *     SACLA     tag counts 60 Hz
  *
- * Where a detector keeps the pulses of a train in memory cells, cellId is the place of the frame's
- * pulse among them, counted from 0: 0 where there are no trains.
+ * A detector may store the pulses of a train in memory cells.  cellId then is the place of the
+ * frame's pulse in its train, counted from 0.  It is 0 if there are no trains.
  *
- * With a pump laser, laser is 1 for pump_light frames and 0 for the next pump_dark frames, and so
- * on.
+ * With a pump laser, `laser` is 1 for pump_light frames, then 0 for pump_dark frames, and so on.
  */
 #ifndef BRAGG_MODEL_PULSE_IDS_H
 #define BRAGG_MODEL_PULSE_IDS_H
@@ -39,28 +38,28 @@ enum {
 struct pulse_ids {
     enum facility facility;
     uint64_t first;         // trainId, fiducial, pulse_id or tag of frame 0
-    uint64_t step;          // ticks from one pulse to the next, of a train or of all
-    uint64_t train_pulses;  // EuXFEL: that a train has; 0 counts as 1
+    uint64_t step;          // ticks from one pulse to the next: of a train, or of the machine
+    uint64_t train_pulses;  // EuXFEL: pulses in a train; 0 means 1
     uint64_t start_s;       // LCLS: Unix time of frame 0
     bool has_cells;         // the detector has memory cells
     bool has_pump;          // a pump laser is used
-    uint64_t pump_light;    // frames in a row with its light ...
-    uint64_t pump_dark;     // ... and then without
+    uint64_t pump_light;    // number of consecutive frames with laser light
+    uint64_t pump_dark;     // number of consecutive frames without it, which follow
 };
 
 struct pulse_number {
-    const char *name;  // as the facility calls it, or cellId, or laser
+    const char *name;  // name that the facility uses, or cellId, or laser
     uint64_t value;
 };
 
-/* The place of a frame's pulse in its train, from 0. */
+/* Returns the place of the frame's pulse in its train, counted from 0. */
 uint64_t pulse_place(const struct pulse_ids *p, uint64_t frame);
 
-/* Whether the laser lights in a frame. */
+/* Returns true if the pump laser illuminates the frame. */
 bool pulse_lit(const struct pulse_ids *p, uint64_t frame);
 
-/* The numbers of a frame, in the order of the list above; returns how many: of the facility none
- * for FACILITY_NONE. */
+/* Stores the numbers of a frame in list[], in the order of the table above.  Returns how many there
+ * are.  FACILITY_NONE has no numbers of a facility. */
 size_t pulse_numbers(const struct pulse_ids *p, uint64_t frame,
                      struct pulse_number list[PULSE_NUMBERS_MAX]);
 

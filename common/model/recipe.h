@@ -1,6 +1,6 @@
 /*
- * The recipe: what makes one frame differ from the next.  A frame is a pure function of experiment
- * and recipe.  A recipe owns its arrays.
+ * The recipe: the parameters of one frame.  A frame is a pure function of experiment and recipe.  A
+ * recipe owns its arrays.
  */
 #ifndef BRAGG_MODEL_RECIPE_H
 #define BRAGG_MODEL_RECIPE_H
@@ -11,72 +11,74 @@
 
 #include "model/experiment.h"
 
-/* One crystal lattice in the beam, turned through `nphi` steps and spread over
- * `ndomains` mosaic domains.  Everything transcendental is computed already. */
+/* One crystal lattice in the beam.  It is rotated through `nphi` steps, and has `ndomains` mosaic
+ * domains.  All sines and cosines are evaluated already. */
 struct lattice {
     uint32_t crystal;        // index into experiment.crystals
-    double weight;           // factor on the intensity of one block: its share times the blocks in
-                             // the beam; lattices add incoherently
-    double rotation[9];      // row-major U: crystal to lab at phi 0 (truth, for headers)
-    double reciprocal_A[9];  // rows a*, b*, c* in 1/A, missetted, phi 0 (GAUSS, TOPHAT)
+    double weight;           // factor on the intensity of one block: weight of the lattice times
+                             // blocks in the beam; lattices add incoherently
+    double rotation[9];      // row-major U, crystal to laboratory at phi 0; for headers
+    double reciprocal_A[9];  // rows a*, b*, c* in 1/A with the misset, phi 0 (GAUSS, TOPHAT)
     size_t nphi;
-    double *phi_rad;  // owned, nphi: middle of each slice; faithful: its start, where exactly
-                      // 0.0 matters
+    double *phi_rad;  // owned, nphi: middle of each slice; faithful mode: start of each slice, and
+                      // a phi of exactly 0.0 means no rotation
     double *cells_m;  // owned, nphi x 9: rows a, b, c in m, rotated by phi
     size_t ndomains;
-    bool mosaic;      // false: the one domain is the identity and is not applied
+    bool mosaic;      // false: the only domain is the identity and is not applied
     double *domains;  // owned, ndomains x 9: row-major rotation applied after phi
 };
 
 struct recipe {
     uint64_t id;               // frame number
-    uint64_t seed;             // of all randomness of this frame, with id and purpose
+    uint64_t seed;             // of all random numbers of this frame, with id and purpose
     double phi_rad;            // start of the rotation (for headers)
-    double osc_rad;            // its width, 0 for a still
-    bool has_shift;            // all panels stand elsewhere in this frame: as the experiment says,
-    double shift_m[3];         // and so far from there, in the lab
+    double osc_rad;            // width of the rotation; 0: a still
+    bool has_shift;            // all panels are displaced in this frame, from their place in
+    double shift_m[3];         // the experiment by this vector in the laboratory frame
     size_t nlattices;          // 0: a blank frame, the beam met no crystal
     struct lattice *lattices;  // owned
-    size_t nsources;           // 0: the beam's own list is used
-    struct source *sources;    // owned; replaces beam.sources for this frame, the mean of their
-                               // weights being the fluence relative to the beam's
+    size_t nsources;           // 0: the sources of the beam are used
+    struct source *sources;    // owned; replaces beam.sources for this frame.  The mean weight
+                               // is the fluence relative to that of the beam
 };
 
 /* Frees the arrays and clears *r. */
 void recipe_free(struct recipe *r);
 
-/* A deep copy into *to (overwritten, not freed); false when memory is out.  The caller frees it
- * either way. */
+/* Makes a deep copy in *to, whose old content is overwritten and not freed.  Returns false if there
+ * is no memory.  The caller frees *to in both cases. */
 bool recipe_copy(struct recipe *to, const struct recipe *from);
 
-/* Edges in A and angles in deg of a lattice whose crystal is there: those of the crystal, unless
- * its reciprocal vectors are of another cell (by more than 1e-8; never in faithful mode, nor where
- * the crystal's cell is not known). */
+/* Stores edges in A and angles in deg of a lattice in cell[].  They are those of its crystal, which
+ * must exist, unless the reciprocal vectors of the lattice differ from that cell by more than 1e-8.
+ * In faithful mode, or if the cell of the crystal is not known, they are always those of the
+ * crystal. */
 void lattice_cell(const struct experiment *x, const struct lattice *l, double cell[6]);
 
-/* Gives lattice *l arrays for nphi steps and ndomains domains (zeroed; freed by
- * recipe_free); false when memory is out. */
+/* Allocates the arrays of *l for nphi steps and ndomains domains, all zero.  recipe_free frees the
+ * arrays.  Returns false if there is no memory. */
 bool lattice_reserve(struct lattice *l, size_t nphi, size_t ndomains);
 
-/* --- where the detector stood -------------------------------------------- */
+/* --- position of the detector in a frame --------------------------------- */
 
-/* An experiment that follows the recipes of its frames: a shallow copy with panels of its own,
- * which stand where the detector stood in a frame.  What it shares must outlive it. */
+/* An experiment that follows the recipes of its frames.  It is a shallow copy with its own panels,
+ * which are at the position of the detector in a frame.  Shared arrays must outlive it. */
 struct moved {
-    const struct experiment *of;  // as it stands in frames without a shift
-    struct experiment x;          // as in the frame at hand; never given to experiment_free
+    const struct experiment *of;  // the experiment, for frames without a shift
+    struct experiment x;          // experiment of the current frame; do not call experiment_free
     double by_m[3];
 };
 
-/* As *of is; false when memory is out.  moved_close frees it, after an error too. */
+/* Begins as a copy of *of.  Returns false if there is no memory.  The caller calls moved_close,
+ * also after an error. */
 bool moved_open(struct moved *m, const struct experiment *of);
 void moved_close(struct moved *m);
 
-/* The experiment as the frame of *r saw it, &m->x, until the next call.  Panels of equal shifts
- * have equal bytes, whatever was before. */
+/* Returns &m->x, the experiment with the detector at its position in the frame of *r.  It is valid
+ * until the next call.  Equal shifts give equal bytes, whatever the previous calls were. */
 const struct experiment *moved_to(struct moved *m, const struct recipe *r);
 
-/* Moves a panel of *x, with all that is said of where it is. */
+/* Displaces a panel of *x, with all members that depend on its position. */
 void panel_shift(const struct experiment *x, struct panel *p, const double by_m[3]);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * Encodes and decodes the model: an experiment and a frame.  Each struct has a table of its
  * members, in the order of their names, from which wire/fields.h makes the map and the parts of a
- * message. What the tables cannot say, such as panels that tile the frame, is checked after
- * decoding.
+ * message.  Rules that the tables cannot express are checked after decoding: for example, panels
+ * must tile the frame.
  */
 #include "wire/codec.h"
 
@@ -13,11 +13,11 @@
 #include "base/alloc.h"
 #include "wire/fields.h"
 
-/* A source list is payload: each source is five float64, as in memory. */
+/* A source list is payload: each source is five float64, with the layout of struct source. */
 _Static_assert(sizeof(struct source) == 5 * sizeof(double),
                "a source travels as it lies in memory");
 
-/* Bytes of a list of `count` sources, SIZE_MAX when they overflow. */
+/* Returns the bytes of a list of `count` sources; SIZE_MAX: overflow. */
 static size_t source_bytes(size_t count)
 {
     size_t bytes;
@@ -26,7 +26,7 @@ static size_t source_bytes(size_t count)
 
 /* --- the experiment ------------------------------------------------------ */
 
-/* Absent unless the bool `has` is set. */
+/* A member that is missing in the map unless the bool `has` is set. */
 #define GIVEN(name, n, has)                               \
     MEMBER(name, REAL, .count = n, .flags = FIELD_ABSENT, \
            .present_offset = offsetof(struct OBJECT, has))
@@ -221,13 +221,14 @@ static const struct field experiment_fields[] = {
 TABLE(experiment);
 #undef OBJECT
 
-/* A place on a plane whose pixels can be counted in 32 bits. */
+/* Returns true if the place is on a plane whose pixels can be counted in 32 bits. */
 static bool on_grid(int64_t first, int64_t pixels)
 {
     return first >= 0 && first <= INT32_MAX && pixels <= INT32_MAX - first;
 }
 
-/* Panels tile the frame's pixels without a gap; ROIs lie within their panels. */
+/* STATUS_INPUT unless panels tile the frame's pixels without a gap, and ROIs are in their panels.
+ */
 static enum status check_panels(const struct experiment *x, struct error *e)
 {
     int64_t pixels = 0;
@@ -261,7 +262,7 @@ enum status codec_experiment_decode(struct experiment *x, const struct message *
 
 /* --- the frame ----------------------------------------------------------- */
 
-/* What part 1 of a frame describes. */
+/* The content of part 1 of a frame. */
 struct envelope {
     struct frame frame;
     char lineage[17];
@@ -459,7 +460,7 @@ enum status codec_frame_encode(struct frame *f, const char *lineage, struct mess
     memset(f, 0, sizeof *f);
     memccpy(envelope.lineage, lineage, 0, sizeof envelope.lineage - 1);
     const enum status s = fields_encode(&envelope_table, &envelope, true, m, e);
-    if (s == STATUS_OK && image.count) {  // pixels come first: "image" is the first key
+    if (s == STATUS_OK && image.count) {  // pixels come first, because "image" is the first key
         m->parts[2].release = image.release;
         m->parts[2].owner = image.owner;
         m->has_sum = image.has_sum;
@@ -480,7 +481,7 @@ struct codec_expected codec_expect(const struct experiment *x)
     return expected;
 }
 
-/* Rows are of lattices of the frame, and their pixels and labels within it. */
+/* Returns true if rows have lattices of the frame, and pixels and labels are inside the frame. */
 static bool are_consistent(const struct reflection_table *t, const struct recipe *r,
                            const struct codec_expected *expected)
 {
@@ -547,7 +548,7 @@ static enum status check_frame(const struct envelope *n, const struct codec_expe
     return STATUS_OK;
 }
 
-/* Moves the pixels from their part to the frame; unaligned ones are copied. */
+/* Moves the pixels from their part to the frame.  Unaligned pixels are copied. */
 static enum status take_pixels(struct image *image, struct message *m, struct error *e)
 {
     void *data = image->pixels;

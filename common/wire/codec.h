@@ -9,31 +9,31 @@
 #include "model/frame.h"
 #include "wire/message.h"
 
-/* Parts 1 and more of *m (empty before) from *x.  The parts borrow the arrays of
- * *x, which must outlive the message. */
+/* Encodes *x into parts 1 and above of *m, which must be empty.  The parts borrow the arrays of *x,
+ * which must outlive the message. */
 enum status codec_experiment_encode(struct experiment *x, struct message *m, struct error *e);
 
-/* *x from a message whose route was opened.  STATUS_INPUT for what contradicts
- * itself: sizes, indices, ROIs.  The caller frees *x, after an error too. */
+/* Decodes *x from a message whose route was read with route_open.  STATUS_INPUT: sizes, indices or
+ * ROIs contradict each other.  The caller frees *x, after an error too. */
 enum status codec_experiment_decode(struct experiment *x, const struct message *m, struct error *e);
 
-/* Parts 1 and more of *m (empty before) from *f, whose arrays and pixels move
- * into the message: *f is empty afterwards, whatever the result. */
+/* Encodes *f into parts 1 and above of *m, which must be empty.  Arrays and pixels move into the
+ * message: *f is empty on return, also after an error. */
 enum status codec_frame_encode(struct frame *f, const char *lineage, struct message *m,
                                struct error *e);
 
-/* What the frames of an experiment must agree with. */
+/* Properties of an experiment that its frames must agree with. */
 struct codec_expected {
     char lineage[17];
     size_t pixels, panels, crystals;
     bool detector_moves;
 };
 
-/* Taken from the experiment as it arrived, before the stage changes it. */
+/* Returns these properties.  Call it before the stage changes the received experiment. */
 struct codec_expected codec_expect(const struct experiment *x);
 
-/* *f from a message.  Pixels move from the message to the frame without a copy.
- * The caller frees *f, after an error too. */
+/* Decodes *f from a message.  Pixels move from the message to the frame without a copy.  The caller
+ * frees *f, after an error too. */
 enum status codec_frame_decode(struct frame *f, const struct codec_expected *expected,
                                struct message *m, struct error *e);
 

@@ -154,10 +154,11 @@ static const struct field notice_fields[] = {
 };
 #undef OBJECT
 
-/* Which fields a type has, by bits; none for what is no notice. */
+/* Returns the fields that notices of a type contain, as bits; 0 if the type is not that of a
+ * notice. */
 static uint64_t fields_of(enum message_type type)
 {
-    static atomic_uint_fast64_t known[MESSAGE_LAST + 1];  // 0: not yet; who looks finds the same
+    static atomic_uint_fast64_t known[MESSAGE_LAST + 1];  // 0: not known; all threads find the same
     if ((unsigned)type > MESSAGE_LAST)
         return 0;
     uint64_t has = atomic_load_explicit(&known[type], memory_order_relaxed);
@@ -169,7 +170,7 @@ static uint64_t fields_of(enum message_type type)
     return has;
 }
 
-/* The table of those of a type. */
+/* Returns the table with the fields of a type. */
 static struct table notice_table(enum message_type type)
 {
     return (struct table){message_type_name(type), sizeof(struct notice), COUNT(notice_fields),

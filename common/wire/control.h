@@ -1,6 +1,6 @@
 /*
- * Messages without payload: who somebody is (hello), and everything that the
- * two planes tell each other beside experiments and frames (notice).
+ * Messages without payload.  A hello identifies a process.  A notice carries everything else that
+ * processes exchange on the data plane and the control plane, except experiments and frames.
  */
 #ifndef BRAGG_WIRE_CONTROL_H
 #define BRAGG_WIRE_CONTROL_H
@@ -25,67 +25,68 @@ struct group_name {
     char name[GROUP_SIZE];
 };
 
-/* Says hello on a link, and to the source. */
+/* A hello: a process sends it on each link, and to the source. */
 struct hello {
-    char uuid[UUID_SIZE];         // of the process: 32 hex digits
-    char stage[STAGE_NAME_SIZE];  // program
+    char uuid[UUID_SIZE];         // name of the process: 32 hex digits
+    char stage[STAGE_NAME_SIZE];  // name of the program
     int wants, gives;             // 0 nothing, 1 experiment, 2 recipes, 3 images; wants: 4 any
-    char group[GROUP_SIZE];       // frames are shared out within, every group gets all
-    char identity[GROUP_SIZE];    // identity class, "any" for none
-    char control[ENDPOINT_SIZE];  // where the source listens, "" before it is known
-    bool downstream;              // data plane: I receive frames on this link
-    bool durable;                 // its acknowledgements mean: on disk
-    bool in_memory;               // until the end: they are gone when it dies
+    char group[GROUP_SIZE];       // consumer group; each group gets all frames and distributes them
+    char identity[GROUP_SIZE];    // bit-compatibility class, "any" for none
+    char control[ENDPOINT_SIZE];  // endpoint of the source for the control plane; "": not known yet
+    bool downstream;              // data plane: the sender receives frames on this link
+    bool durable;                 // its acknowledged frames are on the disk
+    bool in_memory;               // its results are in memory until the end, and lost if it dies
     bool order;                   // it takes frames in the order of the list
     int64_t pid;
-    char host[HOST_SIZE];           // on which it has that number, "" for who does not tell
+    char host[HOST_SIZE];           // host on which it has this pid; "": not reported
     size_t nupstreams;              // the processes before it
     struct neighbour *upstreams;    // owned
-    bool names_downstreams;         // to the source: those after it follow; who never says it is
-    size_t ndownstreams;            // not asked
+    bool names_downstreams;         // to the source: the processes after it follow.  If this is
+    size_t ndownstreams;            // always false, the source does not ask for them
     struct neighbour *downstreams;  // owned
 };
 
-/* What a process has done so far.  All zero: it does not tell. */
+/* Statistics of a process.  All zero: it sends no statistics. */
 struct work {
-    uint64_t frames;               // passed on or made durable
-    uint64_t bytes_in, bytes_out;  // messages
-    uint64_t time_ns;              // since it began; what follows is a part of that ...
+    uint64_t frames;               // frames passed on or made durable
+    uint64_t bytes_in, bytes_out;  // bytes of messages
+    uint64_t time_ns;              // time since the process began; it contains the next four
     uint64_t compute_ns, codec_ns, wait_in_ns, wait_out_ns;
-    uint64_t refused;         // connections that came without a good key
-    uint64_t cpu_ns;          // ... but this: CPU time of all its threads,
-    uint64_t compute_cpu_ns;  // and this, which is not sent: of the main thread in the callback
+    uint64_t refused;         // connections without a valid key
+    uint64_t cpu_ns;          // CPU time of all threads of the process; not a part of time_ns
+    uint64_t compute_cpu_ns;  // CPU time of the main thread in the callback; it is not sent
 };
 
-/* Which members travel depends on the type of the message. */
+/* A notice.  The type of the message decides which members it contains. */
 struct notice {
-    double dead_after_s;        // WELCOME: who is silent for longer is dead
-    uint64_t window;            // WELCOME: frames under way at most, 0: not known
-    bool known;                 // WELCOME: the total is known; HAVE: these were the last
-    uint64_t total;             // WELCOME: frames of the stream
-    uint32_t grant;             // CREDIT: how many frames more may be sent
-    bool packed;                // CREDIT: I can read packed pixels
-    bool shared;                // CREDIT: I can read your shared memory
-    char card[UUID_SIZE];       // CREDIT: and images on this card, in hexadecimal digits; "": none
-    uint64_t slots;             // CREDIT: bit i is set: slot i of it is not read any more
+    double dead_after_s;        // WELCOME: a process that is silent for longer is dead
+    uint64_t window;            // WELCOME: largest number of frames in flight; 0: not known
+    bool known;                 // WELCOME: the total is known; HAVE: these ids are the last
+    uint64_t total;             // WELCOME: number of frames of the stream
+    uint32_t grant;             // CREDIT: how many more frames may be sent
+    bool packed;                // CREDIT: the sender can read packed pixels
+    bool shared;                // CREDIT: the sender can read shared memory of the receiver
+    char card[UUID_SIZE];       // CREDIT: ... and images on this GPU, in hex digits; "": none
+    uint64_t slots;             // CREDIT: bit i is set: the sender does not read slot i any more
     int64_t pid;                // POOL: the process with the shared memory ...
-    uint32_t fd;                // POOL: ... and its descriptor there
-    uint64_t progress;          // HEARTBEAT: counts up while work goes on
-    struct work work;           // HEARTBEAT
-    uint64_t until;             // ORDER: of the ids below this, no others than these will come
-    int status;                 // BYE, FREE: exit status; LOST: 1 with a process, 0 with a
-                                // connection; 0 when all is well
-    char reason[256];           // BYE, FENCE: why; "" for no more words
-    bool said;                  // BYE: somebody has told the user why already
-    bool leaves;                // BYE: it has done all that it took, and the run goes on without it
-    bool counts_durable;        // BYE: it says ...
-    uint64_t durable;           // ... how many different frames it has made durable since it began
-    char uuid[UUID_SIZE];       // FENCE: the process that is out; LOST: likewise, or ""
-    size_t ngroups;             // WELCOME: groups of last stages that must have every frame
+    uint32_t fd;                // POOL: ... and its file descriptor in that process
+    uint64_t progress;          // HEARTBEAT: a counter that grows while the process works
+    struct work work;           // HEARTBEAT: statistics
+    uint64_t until;             // ORDER: below this id, no ids except the listed ones will come
+    int status;                 // BYE, FREE: exit status.  LOST: 1 after the loss of a process,
+                                // 0 after that of a connection.  0 also means success
+    char reason[256];           // BYE, FENCE: the reason; "": none
+    bool said;                  // BYE: the user has already been informed of the reason
+    bool leaves;                // BYE: it has finished all its frames, and the run continues
+    bool counts_durable;        // BYE: `durable` is valid: ...
+    uint64_t durable;           // ... the number of different frames that it made durable
+    char uuid[UUID_SIZE];       // FENCE: the excluded process; LOST: the lost process, or ""
+    size_t ngroups;             // WELCOME: consumer groups of sinks that must get every frame
     struct group_name *groups;  // owned
     size_t nids;
-    /* Owned; CREDIT: passed on; HEARTBEAT: held; ACK, HAVE: durable; LOST: in the order
-     * in which they were sent; ORDER: still to come, ascending. */
+    /* Owned.  CREDIT: frames passed on.  HEARTBEAT: frames held.  ACK, HAVE: frames that are
+     * durable.  LOST: lost frames in the order in which they were sent.  ORDER: frames still to
+     * come, ascending. */
     struct id_range *ids;
 };
 
@@ -95,50 +96,51 @@ enum { STATUS_PROCESSES_MAX = 192, STATUS_FENCED_MAX = 64 };
 struct process_status {
     char stage[STAGE_NAME_SIZE], group[GROUP_SIZE];
     int64_t pid;
-    char host[HOST_SIZE];  // on which it has that number, "": it does not tell
-    uint32_t hops;         // from the source, which is 0
-    uint64_t held;         // ids of frames that it has, or sent on without their credit back
+    char host[HOST_SIZE];  // host on which it has this pid; "": not reported
+    uint32_t hops;         // distance from the source, which has 0
+    uint64_t held;         // frames that it has, or has sent on without their credit back
     bool durable;
     struct work work;
 };
 
-/* One that the source took out of the run. */
+/* A process that the source excluded from the run. */
 struct fenced_status {
     int64_t pid;
-    char host[HOST_SIZE];          // likewise
+    char host[HOST_SIZE];          // host on which it had this pid; "": not reported
     char reason[STAGE_NAME_SIZE];  // "died", "hangs", "does not answer any more"
-    uint64_t frames;               // as in its last work
-    uint64_t ago_ns;               // how long ago
+    uint64_t frames;               // its number of frames in its last statistics
+    uint64_t ago_ns;               // time since it was excluded
 };
 
-/* A frame that is not computed any more, as processes died at work on it. */
+/* A frame that is not computed any more, because processes died while they were processing it. */
 struct given_up {
     uint64_t frame;
     uint64_t deaths;
-    int64_t pid;           // of the last of them, 0 when that is not known ...
-    char host[HOST_SIZE];  // ... and its host
+    int64_t pid;           // pid of the last process that died; 0: not known
+    char host[HOST_SIZE];  // host of that process
 };
 
-/* How far a stream is, in frames of the source's list. */
+/* Progress of a stream, in frames of the source's list. */
 struct run_status {
-    bool known;  // the total is
+    bool known;  // the total is known
     uint64_t total, issued, acknowledged;
-    uint64_t window;      // frames under way at most
-    uint64_t elapsed_ns;  // since the first frame could flow; 0 before
-    uint64_t unlisted;    // processes beyond STATUS_PROCESSES_MAX
+    uint64_t window;      // largest number of frames in flight
+    uint64_t elapsed_ns;  // time since the first frame could flow; 0 before that
+    uint64_t unlisted;    // number of processes beyond STATUS_PROCESSES_MAX
     size_t nprocesses;
-    struct process_status *processes;  // owned; from the source on downwards
+    struct process_status *processes;  // owned; in the order of the stream, from the source on
     size_t nfenced;
-    struct fenced_status *fenced;  // owned; the latest of them
-    struct given_up given_up;      // the first; no deaths: none was
+    struct fenced_status *fenced;  // owned; the latest ones
+    struct given_up given_up;      // the first frame that was given up; no deaths: none was
 };
 
-/* A whole message but for its route. */
+/* Encode a message, except its route, into *m.  STATUS_FAILED: out of memory. */
 enum status control_hello_encode(struct hello *h, struct message *m, struct error *e);
 enum status control_notice_encode(enum message_type type, struct notice *n, struct message *m,
                                   struct error *e);
 
-/* The other way; the ..._free also after an error. */
+/* Decode a message.  STATUS_INPUT: the message is wrong.  Call the ..._free function also after an
+ * error. */
 enum status control_hello_decode(struct hello *h, const struct message *m, struct error *e);
 enum status control_notice_decode(enum message_type type, struct notice *n, const struct message *m,
                                   struct error *e);

@@ -1,8 +1,8 @@
 /*
- * Structs as msgpack maps, by tables of fields (fields.h): one row tells name, type, place in the
- * struct and limits of a member.  The encoder and the decoder walk the same rows, so that a new
- * member of a message is one more row.  The decoder refuses what is outside the limits, and skips
- * members that it does not know, which a later version may have added.
+ * Structs as MessagePack maps, from tables of fields (fields.h).  One row has the name, type, place
+ * and limits of a member.  The encoder and the decoder use the same rows, so a new member of a
+ * message is one more row.  The decoder refuses values outside the limits.  It skips members that
+ * it does not know, because a later version may have added them.
  */
 #include "wire/fields.h"
 
@@ -42,7 +42,7 @@ static void encode_ints(struct encoder *n, const struct field *f, const int *x)
         writer_int(&n->out, x[i]);
 }
 
-/* What most messages hold most of. */
+/* Writes a struct of two uint64_t.  Most messages consist mainly of such pairs. */
 static void encode_pair(struct encoder *n, const struct table *t, const char *object)
 {
     writer_map(&n->out, 2);
@@ -167,7 +167,7 @@ static enum status encode_map(struct encoder *n, const struct table *t, char *ob
     return STATUS_OK;
 }
 
-/* Moves what was packed into part 1. */
+/* Moves the written map into part 1. */
 static enum status place(struct encoder *n)
 {
     const size_t size = n->out.size;
@@ -215,8 +215,8 @@ static enum status refuse(struct decoder *d, const struct table *t, const char *
     return error_set(d->e, STATUS_INPUT, "a message whose %s.%s %s", t->name, name, what);
 }
 
-/* The least bytes that a map of this table can take: bounds a claimed count
- * before an array of structs is allocated for it. */
+/* Returns the smallest size of a map of this table.  It limits a claimed count before an array of
+ * structs is allocated. */
 static size_t least_bytes(const struct table *t)
 {
     size_t bytes = 1;
@@ -228,7 +228,7 @@ static size_t least_bytes(const struct table *t)
     return bytes;
 }
 
-/* True when a scalar, or an array of exactly f->count, comes next. */
+/* Returns true if a scalar, or an array of exactly f->count items, comes next. */
 static bool open_items(struct decoder *d, const struct field *f)
 {
     uint32_t count;
@@ -270,14 +270,15 @@ static bool decode_unsigned(struct decoder *d, uint64_t max, void *member, size_
     return true;
 }
 
-/* Number of a payload part, or -1 for nil. */
+/* Reads the number of a payload part; -1 for nil. */
 static bool decode_part(struct decoder *d, int64_t *part)
 {
     *part = -1;
     return reader_nil(&d->in) || reader_int(&d->in, 0, (int64_t)d->m->nparts - 3, part);
 }
 
-/* As encode_pair wrote it; false when it is not, and nothing is read. */
+/* Reads a pair that encode_pair wrote.  Returns false, and reads nothing, if it is something
+ * else. */
 static bool decode_pair(struct decoder *d, const struct table *t, char *object)
 {
     struct reader in = d->in, key;
@@ -316,7 +317,7 @@ static enum status decode_list(struct decoder *d, const struct table *t, const s
     return STATUS_OK;
 }
 
-/* Everything but lists, maps and payload. */
+/* Reads any field except lists, maps and payload. */
 static bool decode_scalar(struct decoder *d, const struct field *f, void *member)
 {
     switch (f->type) {
@@ -353,7 +354,7 @@ static enum status decode_field(struct decoder *d, const struct table *t, const 
     return good ? STATUS_OK : refuse(d, t, f->name, "has a wrong type or an impossible value");
 }
 
-/* Points the member at its part, or copies it. */
+/* Points the member at its part, or copies the part. */
 static enum status place_data(struct decoder *d, const struct table *t, const struct field *f,
                               char *object, int64_t number)
 {
@@ -375,13 +376,13 @@ static enum status place_data(struct decoder *d, const struct table *t, const st
     return STATUS_OK;
 }
 
-/* Where a reader is within the keys of a map, and the key that it read last. */
+/* The position in the keys of a map, and the last key that was read. */
 struct keys {
     uint32_t left;
     struct reader last;
 };
 
-/* As strcmp. */
+/* Compares like strcmp. */
 static int compare(const struct reader *a, const void *text, size_t size)
 {
     const size_t length = (size_t)(a->end - a->at);
@@ -389,12 +390,12 @@ static int compare(const struct reader *a, const void *text, size_t size)
     return order ? order : (length > size) - (length < size);
 }
 
-/* Reads keys until the one wanted; false when it does not come. */
+/* Reads keys up to the wanted one.  Returns false if the map does not have it. */
 static bool find_key(struct decoder *d, const struct field *wanted, struct keys *keys)
 {
     struct reader name;
     if (keys->left && reader_key_is(&d->in, wanted->name, wanted->length, &keys->last)) {
-        keys->left--;  // as mostly
+        keys->left--;  // the usual case
         return true;
     }
     while (keys->left && !reader_key_is_after(&d->in, wanted->name)) {
@@ -412,7 +413,7 @@ static bool find_key(struct decoder *d, const struct field *wanted, struct keys 
     return false;
 }
 
-/* Likewise for a key that may be absent, which reads nothing when it is. */
+/* Like find_key, for a key that may be missing: reads nothing then. */
 static bool find_key_or_stay(struct decoder *d, const struct field *wanted, struct keys *keys)
 {
     const struct reader in = d->in;
@@ -424,7 +425,7 @@ static bool find_key_or_stay(struct decoder *d, const struct field *wanted, stru
     return false;
 }
 
-/* Passes over what a newer writer added at the end of a map. */
+/* Skips the keys that a newer version added at the end of a map. */
 static bool skip_rest(struct decoder *d, uint32_t left)
 {
     for (; left; left--)

@@ -69,7 +69,8 @@ const char *message_type_name(enum message_type type)
     return "?";
 }
 
-/* The first payload part's sum is kept: it is that of the pixels, if there are any. */
+/* Returns the checksum of the payload.  *first is that of its first part: of the pixels, if there
+ * are any. */
 static uint32_t payload_sum(const struct message *m, uint32_t *first)
 {
     *first = m->has_sum ? m->sum : 0;
@@ -117,7 +118,7 @@ static void write_route(const struct route *r, struct writer *w)
     writer_uint(w, r->payload_crc);
 }
 
-/* The sum over part 0, as far as its last item, and part 1; never 0, which means none. */
+/* Returns the checksum of part 0, without its last item, and part 1.  Never 0, which means none. */
 static uint32_t head_sum(const void *items, size_t size, const struct part *metadata)
 {
     const uint32_t sum = crc32c(crc32c(0, items, size), metadata->data, metadata->size);

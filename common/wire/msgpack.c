@@ -7,7 +7,7 @@
 
 /* --- writer -------------------------------------------------------------- */
 
-enum { ROOM = 128 };  // bytes that are made at once
+enum { ROOM = 128 };  // bytes that are allocated at once
 
 bool writer_grow(struct writer *w, size_t more)
 {
@@ -17,7 +17,7 @@ bool writer_grow(struct writer *w, size_t more)
     return grown;
 }
 
-/* What msgpack-c has made of an item; not 0 when memory was out. */
+/* Callback of msgpack-c: appends the bytes of an item.  Returns non-zero if there is no memory. */
 static int append(void *writer, const char *bytes, size_t size)
 {
     struct writer *w = writer;
@@ -83,12 +83,12 @@ bool reader_done(const struct reader *r)
     return r->at == r->end;
 }
 
-/* Big-endian number of `size` bytes at offset 1 of the item; false when cut off. */
+/* Reads a big-endian number of `size` bytes at offset 1 of the item.  False if it is cut off. */
 static bool number(const struct reader *r, size_t size, uint64_t *value)
 {
     if (left(r) < 1 + size)
         return false;
-    if (left(r) > 8) {  // as mostly
+    if (left(r) > 8) {  // the usual case
         memcpy(value, r->at + 1, 8);
         *value = size ? be64toh(*value) >> (64 - 8 * size) : 0;
         return true;
@@ -99,7 +99,7 @@ static bool number(const struct reader *r, size_t size, uint64_t *value)
     return true;
 }
 
-/* The one byte `tag` and nothing else. */
+/* Reads the byte `tag`; false if the next byte is another one. */
 static bool take(struct reader *r, uint8_t tag)
 {
     if (!left(r) || *r->at != tag)
@@ -124,8 +124,8 @@ bool reader_bool(struct reader *r, bool *value)
     return true;
 }
 
-/* Any integer as sign and 64 bits (two's complement when negative); returns the
- * bytes of the item, 0 when it is none. */
+/* Reads any integer as sign and 64 bits (two's complement if negative).  Returns the bytes of the
+ * item; 0 if it is not an integer. */
 static size_t integer(const struct reader *r, bool *negative, uint64_t *value)
 {
     if (!left(r))
@@ -191,14 +191,13 @@ bool reader_real(struct reader *r, double *value)
     return true;
 }
 
-/* How an item is laid out: `head` bytes, then `body` bytes of its own, then
- * `items` further items. */
+/* The layout of an item: `head` bytes, then `body` bytes of its own, then `items` further items. */
 struct layout {
     size_t head, body, items;
 };
 
-/* Tags 0xc4 to 0xdf, by their low five bits: bytes of the length field, of a
- * fixed body, and what the length counts. */
+/* The layout of tags 0xc4 to 0xdf.  The table is indexed by the low five bits of the tag: bytes of
+ * the length field, bytes of a fixed body, and what the length counts. */
 static bool layout_tagged(const struct reader *r, struct layout *l)
 {
     static const struct {
@@ -225,7 +224,7 @@ static bool layout_tagged(const struct reader *r, struct layout *l)
     return true;
 }
 
-/* Looks at the next item; false when it is cut off or claims more than is left. */
+/* Finds the layout of the next item.  False if it is cut off or claims more bytes than are left. */
 static bool layout(const struct reader *r, struct layout *l)
 {
     if (!left(r))
@@ -250,12 +249,12 @@ static bool is_tag(const struct reader *r, uint8_t fixed, uint8_t mask, uint8_t 
     return left(r) && ((*r->at & mask) == fixed || (*r->at >= first && *r->at <= last));
 }
 
-/* Text of at most `max` bytes without NUL. */
+/* Reads text of at most `max` bytes without NUL. */
 static bool text_bytes(struct reader *r, size_t max, struct reader *bytes)
 {
     struct layout l;
     const size_t few = left(r) ? *r->at ^ 0xa0u : UINT8_MAX;
-    if (few < 32 && few < left(r) && few <= max && !memchr(r->at + 1, 0, few)) {  // as mostly
+    if (few < 32 && few < left(r) && few <= max && !memchr(r->at + 1, 0, few)) {  // the usual case
         *bytes = reader_over(r->at + 1, few);
         r->at = bytes->end;
         return true;
@@ -308,7 +307,7 @@ bool reader_skip(struct reader *r)
 {
     const struct reader start = *r;
     struct layout l;
-    size_t pending = 1;  // each needs at least one byte, so a bomb is seen at once
+    size_t pending = 1;  // each item needs at least one byte, so a false count is found at once
     do {
         if (pending > left(r) || !layout(r, &l)) {
             *r = start;

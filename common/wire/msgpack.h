@@ -1,6 +1,6 @@
 /*
- * MessagePack.  The writer puts items into memory that grows, each as short as it can be, so that a
- * value has one encoding.  The reader is a cursor over bytes of a stranger.
+ * MessagePack.  The writer appends items to a buffer that grows.  It uses the shortest form of each
+ * item, so that a value has one encoding.  The reader is a cursor over untrusted bytes.
  */
 #ifndef BRAGG_WIRE_MSGPACK_H
 #define BRAGG_WIRE_MSGPACK_H
@@ -20,10 +20,10 @@
 struct writer {
     uint8_t *bytes;  // owned, to be freed by mem_free
     size_t size, capacity;
-    bool full;  // memory was out: something is missing
+    bool full;  // out of memory: some items are missing
 };
 
-/* Makes room for so many bytes more; false when memory is out. */
+/* Makes room for `more` bytes.  Returns false if there is no memory. */
 bool writer_grow(struct writer *w, size_t more);
 
 static inline bool writer_has_room(struct writer *w, size_t more)
@@ -33,7 +33,7 @@ static inline bool writer_has_room(struct writer *w, size_t more)
 
 void writer_int(struct writer *w, int64_t value);
 void writer_real(struct writer *w, double value);
-void writer_text(struct writer *w, const char *text);  // without a NUL
+void writer_text(struct writer *w, const char *text);  // the NUL is not written
 
 static inline void writer_byte(struct writer *w, uint8_t byte)
 {
@@ -54,13 +54,14 @@ static inline void writer_bool(struct writer *w, bool value)
 void writer_uint_of_any_width(struct writer *w, uint64_t value);
 static inline void writer_uint(struct writer *w, uint64_t value)
 {
-    if (value < 128)  // as mostly
+    if (value < 128)  // the usual case
         writer_byte(w, (uint8_t)value);
     else
         writer_uint_of_any_width(w, value);
 }
 
-/* A name of `length` bytes, fewer than WRITER_KEY_SIZE, in memory of so many. */
+/* Writes a name of `length` bytes, fewer than WRITER_KEY_SIZE.  WRITER_KEY_SIZE bytes from `name`
+ * on must be readable. */
 enum { WRITER_KEY_SIZE = 32 };
 static inline void writer_key(struct writer *w, const char *name, size_t length)
 {
@@ -71,7 +72,7 @@ static inline void writer_key(struct writer *w, const char *name, size_t length)
     w->size += 1 + length;
 }
 
-/* Heads, of so many items, or pairs of a key and an item. */
+/* Write the head of an array of `count` items, or of a map of `count` pairs of key and item. */
 void writer_large_array(struct writer *w, size_t count);
 static inline void writer_array(struct writer *w, size_t count)
 {
@@ -90,7 +91,7 @@ static inline void writer_map(struct writer *w, size_t count)
         writer_large_map(w, count);
 }
 
-/* A part that owns what was written. */
+/* Returns a part that owns the written bytes. */
 static inline struct part part_written(const struct writer *w)
 {
     return (struct part){.data = w->bytes, .size = w->size, .release = mem_free, .owner = w->bytes};
@@ -98,14 +99,14 @@ static inline struct part part_written(const struct writer *w)
 
 /* --- reader -------------------------------------------------------------- */
 
-/* A reader never allocates and never recurses; every claimed length and count is checked against
- * the bytes that are left before it is believed.  All functions return false, and leave the cursor
- * where it was, when the next item is not what was asked for. */
+/* A reader never allocates and never recurses.  It compares every claimed length and count with the
+ * number of bytes that are left.  If the next item is not of the requested kind, a function returns
+ * false and leaves the cursor unchanged. */
 struct reader {
     const uint8_t *at, *end;
 };
 
-/* A reader over `size` bytes, which must outlive it. */
+/* Returns a reader of `size` bytes, which must outlive the reader. */
 static inline struct reader reader_over(const void *data, size_t size)
 {
     const uint8_t *bytes = data;
@@ -115,7 +116,7 @@ static inline struct reader reader_over(const void *data, size_t size)
 bool reader_nil(struct reader *r);
 bool reader_bool(struct reader *r, bool *value);
 
-/* An integer of any width within [min, max]. */
+/* Read an integer of any width within [min, max]. */
 bool reader_int(struct reader *r, int64_t min, int64_t max, int64_t *value);
 bool reader_uint_of_any_width(struct reader *r, uint64_t max, uint64_t *value);
 static inline bool reader_uint(struct reader *r, uint64_t max, uint64_t *value)
@@ -123,23 +124,23 @@ static inline bool reader_uint(struct reader *r, uint64_t max, uint64_t *value)
     const uint8_t tag = r->at == r->end ? 0xff : *r->at;
     if (tag >= 0x80 || tag > max)
         return reader_uint_of_any_width(r, max, value);
-    *value = tag;  // as mostly
+    *value = tag;  // the usual case
     r->at++;
     return true;
 }
 
-/* A float64; NaN and infinity are refused. */
+/* Reads a float64.  Refuses NaN and infinity. */
 bool reader_real(struct reader *r, double *value);
 
-/* Text of at most size - 1 bytes without NUL, into `text` with a NUL at the end. */
+/* Reads text of at most size - 1 bytes without NUL into `text`, and adds a NUL. */
 bool reader_text(struct reader *r, char *text, size_t size);
 
-/* Text of at most READER_KEY_MAX bytes without NUL: *key reads no further than it reaches. */
+/* Reads text of at most READER_KEY_MAX bytes without NUL.  *key is a reader of its bytes. */
 enum { READER_KEY_MAX = 63 };
 bool reader_key(struct reader *r, struct reader *key);
 
-/* Likewise, if it is this one of `size` bytes, as the writer has it: 1 to 31, in memory of 8 or
- * more. */
+/* Does the same, but only if the key is `text`, of `size` bytes, in the writer's encoding.  `size`
+ * is 1 to 31, and `text` is in memory of 8 bytes or more. */
 static inline bool reader_key_is(struct reader *r, const char *text, size_t size,
                                  struct reader *key)
 {
@@ -147,7 +148,7 @@ static inline bool reader_key_is(struct reader *r, const char *text, size_t size
     const size_t left = (size_t)(r->end - r->at);
     if (left <= size || *r->at != (0xa0 | size))
         return false;
-    if (size <= sizeof a && left > sizeof a) {  // as mostly
+    if (size <= sizeof a && left > sizeof a) {  // the usual case
         memcpy(&a, r->at + 1, sizeof a);
         memcpy(&b, text, sizeof b);
         if (be64toh(a ^ b) >> 8 * (sizeof a - size))
@@ -160,8 +161,8 @@ static inline bool reader_key_is(struct reader *r, const char *text, size_t size
     return true;
 }
 
-/* True for a key that comes after this one, as far as their first bytes tell; reads nothing. `text`
- * is in memory of 8 or more, zero behind its end. */
+/* Returns true if the next key comes after `text`, judged by the first eight bytes; reads nothing.
+ * `text` is in memory of 8 bytes or more, with zeros after its end. */
 static inline bool reader_key_is_after(const struct reader *r, const char *text)
 {
     uint64_t a, b;
@@ -176,14 +177,14 @@ static inline bool reader_key_is_after(const struct reader *r, const char *text)
     return a > be64toh(b);
 }
 
-/* Headers; the count is at most `max` and at most what the bytes left could hold. */
+/* Read heads.  The count is at most `max`, and at most what the remaining bytes can contain. */
 bool reader_array(struct reader *r, uint32_t max, uint32_t *count);
 bool reader_map(struct reader *r, uint32_t max, uint32_t *count);
 
-/* Passes over one item of any type with all that it contains. */
+/* Skips one item of any type with everything that it contains. */
 bool reader_skip(struct reader *r);
 
-/* True when nothing is left. */
+/* Returns true if no bytes are left. */
 bool reader_done(const struct reader *r);
 
 #endif

@@ -32,7 +32,8 @@ static bool reserve(struct packer *p, size_t bytes)
     return p->room != NULL;
 }
 
-/* The pixels of a part as a chunk of its own; with no data where it would not be shorter. */
+/* Packs the pixels of a part into *chunk.  chunk->data is NULL if the chunk would not be shorter.
+ */
 static enum status make_chunk(struct packer *p, const struct part *pixels, size_t size,
                               struct part *chunk, struct error *e)
 {

@@ -1,4 +1,4 @@
-/* Bytes of a recording, for the files recording_*.c: see bragg-recording(5). */
+/* The layout of a recording, for the files recording_*.c; bragg-recording(5) specifies it. */
 #ifndef BRAGG_WIRE_RECORDING_LAYOUT_H
 #define BRAGG_WIRE_RECORDING_LAYOUT_H
 
@@ -25,20 +25,20 @@ struct layout_header {
     uint32_t version, kind;
     int64_t begun;  // ns since 1970
     uint8_t zero[36];
-    uint32_t crc;  // of all before
+    uint32_t crc;  // checksum of all members above
 };
 
-/* Before each record. */
+/* The head of a record. */
 struct layout_head {
     char magic[8];
     uint64_t length;    // bytes of the record with this head, a multiple of LAYOUT_UNIT
-    uint64_t time_ns;   // after `begun`
-    uint64_t id;        // of the frame; index: number of entries
-    uint32_t type;      // of the message; INDEX_TYPE
-    uint32_t nparts;    // index: 0
-    uint32_t crc_meta;  // of the sizes of the parts and parts 0 and 1; of the index's entries
+    uint64_t time_ns;   // time after `begun`
+    uint64_t id;        // frame number; index: number of entries
+    uint32_t type;      // type of the message; INDEX_TYPE
+    uint32_t nparts;    // number of parts; index: 0
+    uint32_t crc_meta;  // of part sizes and parts 0 and 1; index: of its entries
     uint8_t zero[16];
-    uint32_t crc;  // of all before
+    uint32_t crc;  // checksum of all members above
 };
 
 /* The last bytes of a file that is complete. */
@@ -46,7 +46,7 @@ struct layout_end {
     char magic[8];
     uint64_t index;  // offset of the index's head
     uint8_t zero[44];
-    uint32_t crc;  // of all before
+    uint32_t crc;  // checksum of all members above
 };
 
 _Static_assert(sizeof(struct layout_header) == LAYOUT_UNIT, "a header is one unit");
@@ -54,7 +54,7 @@ _Static_assert(sizeof(struct layout_head) == LAYOUT_UNIT, "a head is one unit");
 _Static_assert(sizeof(struct layout_end) == LAYOUT_UNIT, "an end is one unit");
 _Static_assert(sizeof(struct recording_entry) == 24, "an entry is three numbers");
 
-/* Each of the three: all but its last four bytes are summed there. */
+/* Returns the checksum of a header, head or end: of all bytes but the last four. */
 static inline uint32_t layout_sum(const void *unit)
 {
     return crc32c(0, unit, LAYOUT_UNIT - sizeof(uint32_t));
@@ -67,7 +67,7 @@ static inline bool layout_is_good(const void *unit, const char *magic)
     return memcmp(unit, magic, 8) == 0 && crc == layout_sum(unit);
 }
 
-/* Up to the next multiple of LAYOUT_UNIT; `size` at most UINT64_MAX / 2. */
+/* Rounds up to a multiple of LAYOUT_UNIT.  `size` is at most UINT64_MAX / 2. */
 static inline uint64_t layout_round(uint64_t size)
 {
     return (size + LAYOUT_UNIT - 1) / LAYOUT_UNIT * LAYOUT_UNIT;

@@ -15,7 +15,8 @@
 
 /* --- bytes --------------------------------------------------------------- */
 
-/* False, with errno 0 at the end of the file, when not all of it can be read. */
+/* Reads `size` bytes.  Returns false, with errno 0 at the end of the file, if some cannot be
+ * read. */
 static bool read_at(const struct recording *r, void *data, size_t size, uint64_t offset)
 {
     const ssize_t n = steady_read_at(r->file, data, size, (off_t)offset);
@@ -32,7 +33,7 @@ static enum status cannot_read(const struct recording *r, struct error *e)
     return error_set(e, STATUS_INPUT, "%s: became shorter while it was read", r->path);
 }
 
-/* A record that lies within the file. */
+/* Returns true if a record is inside the file. */
 static bool head_fits(const struct recording *r, const struct layout_head *head, uint64_t offset)
 {
     return head->length >= LAYOUT_UNIT && head->length % LAYOUT_UNIT == 0 &&
@@ -71,7 +72,7 @@ static enum status read_header(struct recording *r, struct error *e)
     return STATUS_OK;
 }
 
-/* Takes the index in; false when there is none, or no good one. */
+/* Reads the index.  Returns false if there is no valid index. */
 static bool read_index(struct recording *r)
 {
     struct layout_end end;
@@ -114,7 +115,7 @@ static enum status sort_entries(struct recording *r, struct error *e)
     return STATUS_OK;
 }
 
-/* Goes from head to head up to the index, or to the first record that is cut off. */
+/* Reads all heads, up to the index or the first incomplete record. */
 static enum status scan(struct recording *r, struct error *e)
 {
     uint64_t offset = LAYOUT_UNIT;
@@ -168,7 +169,7 @@ void recording_close(struct recording *r)
 
 /* --- records ------------------------------------------------------------- */
 
-/* The sizes fill the record, and parts 0 and 1 are as small as they must be. */
+/* Returns true if the sizes add up to the record, and parts 0 and 1 are below their limits. */
 static bool sizes_fit(const struct layout_head *head, const uint64_t *sizes)
 {
     uint64_t at = layout_round(sizeof *head + head->nparts * sizeof *sizes);
@@ -180,7 +181,7 @@ static bool sizes_fit(const struct layout_head *head, const uint64_t *sizes)
     return at == head->length && sizes[0] <= MESSAGE_ROUTE_MAX && sizes[1] <= MESSAGE_METADATA_MAX;
 }
 
-/* Reads one part behind the others; moves *at behind it. */
+/* Appends one part to the message, and moves *at to the end of the part. */
 static enum status read_part(const struct recording *r, uint64_t size, uint64_t *at,
                              struct message *m, struct error *e)
 {
@@ -220,7 +221,7 @@ static enum status read_record(const struct recording *r, uint64_t offset,
     return s;
 }
 
-/* The message at `offset`, which must be of that type and number. */
+/* Reads the message at `offset`, which must have that type and that number. */
 static enum status read_message(const struct recording *r, uint64_t offset, enum message_type type,
                                 uint64_t id, struct route *route, struct message *m,
                                 struct error *e)

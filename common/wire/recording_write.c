@@ -119,7 +119,7 @@ static int64_t wall_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Header and experiment of a new file. */
+/* Writes header and experiment of a new file. */
 static enum status begin(struct recorder *r, const struct route *route,
                          const struct message *experiment, struct error *e)
 {
@@ -141,7 +141,8 @@ static bool same_part(const struct part *a, const struct part *b)
     return a->size == b->size && memcmp(a->data, b->data, a->size) == 0;
 }
 
-/* Whether two experiments are of one lineage; says what made them differ, as far as they tell. */
+/* Returns true if two experiments have the same lineage.  Writes their first difference, as far as
+ * their histories contain it, to `text`. */
 static bool same_lineage(const struct message *was, const struct message *is,
                          char text[HISTORY_DIFFERENCE_SIZE])
 {
@@ -156,7 +157,7 @@ static bool same_lineage(const struct message *was, const struct message *is,
     return same;
 }
 
-/* STATUS_FAILED when the file that is there began with another experiment. */
+/* STATUS_FAILED if the existing file begins with another experiment. */
 static enum status compare_experiment(const struct recorder *r, const struct route *route,
                                       const struct message *experiment, struct error *e)
 {
@@ -176,7 +177,7 @@ static enum status compare_experiment(const struct recorder *r, const struct rou
     return s;
 }
 
-/* Goes on behind the last whole record of the file that is there. */
+/* Continues the existing file after its last whole record. */
 static enum status resume(struct recorder *r, const struct route *route,
                           const struct message *experiment, struct error *e)
 {
@@ -203,7 +204,7 @@ static enum status resume(struct recorder *r, const struct route *route,
     return STATUS_OK;
 }
 
-/* PATH.part, locked, so that no two processes write into it. */
+/* Opens PATH.part and locks it, so that no two processes write to it. */
 static enum status open_temporary(struct recorder *r, enum recorder_mode mode, struct error *e)
 {
     if (asprintf(&r->temporary, "%s.part", r->path) < 0) {
@@ -212,7 +213,7 @@ static enum status open_temporary(struct recorder *r, enum recorder_mode mode, s
     }
     r->renamed = mode == RECORDER_RESUME && access(r->temporary, F_OK) != 0 &&
                  steady_rename(r->path, r->temporary) == 0;
-    /* nobody typed this name: what another user puts there must not lead to a file of ours */
+    /* The user did not type this name.  A link that another user put there must not be followed. */
     const int follow = r->renamed ? 0 : O_NOFOLLOW;
     const int file =
         steady_open(r->temporary, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | follow, 0666);
@@ -274,7 +275,7 @@ enum status recorder_open(struct recorder *r, const char *path, enum recorder_mo
 
 /* --- frames -------------------------------------------------------------- */
 
-/* A frame that an earlier process has recorded. */
+/* STATUS_FAILED if the payload of a frame differs from that in an earlier record. */
 static enum status compare(const struct recorder *r, const struct recording_entry *entry,
                            const struct route *route, struct error *e)
 {
@@ -290,8 +291,8 @@ static enum status compare(const struct recorder *r, const struct recording_entr
     return s;
 }
 
-/* Writes a frame with flags that tell more than the kind, of how it travelled here, which is
- * nothing to keep: with a route that says the kind only. */
+/* Records a frame whose flags have bits besides the kind.  These bits describe how the frame was
+ * transported, so they are removed from the recorded route. */
 static enum status add_plain(struct recorder *r, const struct route *route,
                              const struct message *frame, struct error *e)
 {
@@ -339,7 +340,7 @@ void recorder_withdraw(struct recorder *r, size_t count)
     r->frames.count = count;
     if (r->temporary &&
         (fseeko(r->stream, (off_t)r->size, SEEK_SET) || steady_truncate(r->file, (off_t)r->size)))
-        errno = 0;  // recorder_close cuts it, too
+        errno = 0;  // recorder_close cuts this record off, too
 }
 
 /* --- the end ------------------------------------------------------------- */
@@ -365,11 +366,11 @@ bool recorder_close(struct recorder *r)
     const bool unfinished = r->stream && r->temporary && r->ours;
     const bool kept = unfinished && r->frames.count;
     if (r->stream)
-        (void)fclose(r->stream);  // may flush a part of a record that did not fit
+        (void)fclose(r->stream);  // may write a part of a record that did not fit
     if (r->renamed && !r->ours && steady_rename(r->temporary, r->path))
-        errno = 0;  // it can be read by either name
+        errno = 0;  // the file can be read by either name
     if (unfinished && (kept ? truncate(r->temporary, (off_t)r->size) : unlink(r->temporary)))
-        errno = 0;  // the reader drops what is too much
+        errno = 0;  // readers ignore the excess bytes
     recording_close(&r->before);
     recording_list_clear(&r->frames);
     free(r->temporary);
