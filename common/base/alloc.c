@@ -7,11 +7,12 @@
 
 enum {
     GROW_MIN = 4,             // items
-    LARGE_BYTES = 1 << 20,    // what is larger than this ...
-    RESERVE_BYTES = 4 << 20,  // ... leaves so much
+    LARGE_BYTES = 1 << 20,    // bytes: an allocation above this size ...
+    RESERVE_BYTES = 4 << 20,  // ... must leave this number of bytes free
 };
 
-/* Libraries that abort when memory is out, as libzmq does, find some for what is small. */
+/* Returns true if a large allocation leaves a reserve for small ones.  Libraries such as libzmq
+ * abort if a small allocation fails. */
 static bool leaves_reserve(void)
 {
     void *reserve = mmap(NULL, RESERVE_BYTES, PROT_READ | PROT_WRITE,

@@ -1,7 +1,7 @@
 /*
- * Time: intervals by a clock of this host, and the time of day that files show.  A simulation has
- * no time of day, because the same recipe must make the same bytes: its clock begins where it is
- * told.
+ * Time: intervals on a clock of this host, and the time of day in files.  A simulation does not use
+ * the real time of day, because the same recipe must give the same bytes.  Its clock begins at a
+ * time that the environment sets.
  */
 #ifndef BRAGG_BASE_CLOCK_H
 #define BRAGG_BASE_CLOCK_H
@@ -10,19 +10,20 @@
 
 #include "base/error.h"
 
-/* Nanoseconds since an arbitrary start, the same for all processes of a host. */
+/* Returns nanoseconds since an arbitrary start, which is the same for all processes of a host. */
 uint64_t clock_ns(void);
 
-/* CPU time of the calling process so far, in nanoseconds. */
+/* Returns the CPU time that the calling process has used, in nanoseconds. */
 uint64_t clock_cpu_ns(void);
 
 enum { UTC_SIZE = 21 };  // bytes of "1970-01-01T00:00:00Z"
 
-/* When a simulation begins, in seconds since 1970, UTC: what SOURCE_DATE_EPOCH in the environment
- * says, else 0.  STATUS_USAGE unless that is a whole number up to the end of the year 9999. */
+/* Sets *begin_s to the time at which a simulation begins, in seconds since 1970, UTC: the value of
+ * SOURCE_DATE_EPOCH in the environment, or 0.  STATUS_USAGE: the value is not a whole number up to
+ * the end of the year 9999. */
 enum status utc_begin(uint64_t *begin_s, struct error *e);
 
-/* The time `later_s` seconds after begin_s as ISO 8601 has it; the last second of 9999 at most. */
+/* Writes the time `later_s` seconds after begin_s in ISO 8601; at most the last second of 9999. */
 void utc_text(uint64_t begin_s, uint64_t later_s, char text[UTC_SIZE]);
 
 #endif

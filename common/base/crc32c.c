@@ -21,8 +21,8 @@ static uint32_t crc32c_portable(uint32_t crc, const void *data, size_t size)
     return ~crc;
 }
 
-/* Sums are polynomials over GF(2) with the bits reversed: the highest bit stands for 1.
- * Product of two of them modulo Castagnoli's. */
+/* Checksums are polynomials over GF(2) with reversed bits: the highest bit is the coefficient of 1.
+ * Returns the product of two polynomials modulo that of Castagnoli. */
 static uint32_t multiply(uint32_t a, uint32_t b)
 {
     uint32_t product = 0;
@@ -33,7 +33,7 @@ static uint32_t multiply(uint32_t a, uint32_t b)
     return product;
 }
 
-/* x^8 and x^-8: what a sum is multiplied by when a byte follows, and when the last is taken off. */
+/* x^8 and x^-8: factors that add a zero byte to a checksum and remove it again. */
 static const uint32_t BYTE_MORE = 0x00800000, BYTE_LESS = 0xfde39562;
 
 static uint32_t power(uint32_t square, size_t exponent)
@@ -92,11 +92,11 @@ __attribute__((target("sse4.2"))) static uint32_t crc32c_sse42(uint32_t crc, con
     return ~(uint32_t)sum;
 }
 
-enum { STREAM = 1024 };  // bytes summed side by side with two more such pieces
+enum { STREAM = 1024 };  // bytes of each of the three pieces that are summed in parallel
 
-/* The register `sum` after as many zero bytes as `power` stands for: x^(8 n - 33) modulo
- * the polynomial, bits reversed.  The instruction multiplies by x^32, the product of
- * reversed operands lacks one x. */
+/* Returns the register `sum` after n zero bytes.  `power` is x^(8 n - 33) modulo the polynomial,
+ * with reversed bits.  The exponent has -33 because the instruction multiplies by x^32, and because
+ * the product of reversed operands has one factor x less. */
 __attribute__((target("sse4.2,pclmul"))) static uint64_t shifted(uint64_t sum, uint32_t power)
 {
     const __m128i product =
@@ -104,7 +104,7 @@ __attribute__((target("sse4.2,pclmul"))) static uint64_t shifted(uint64_t sum, u
     return (uint64_t)_mm_cvtsi128_si64(product);
 }
 
-/* The instruction takes three cycles, and three can be under way: three pieces at once. */
+/* The instruction takes three cycles, and three can run at the same time: three pieces at once. */
 __attribute__((target("sse4.2,pclmul"))) static uint32_t
 crc32c_streams(uint32_t crc, const void *data, size_t size)
 {

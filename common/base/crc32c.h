@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Continues `crc` (0 to begin) over `size` bytes, in the fastest way that the CPU has. */
+/* Continues `crc` (0 to begin) over `size` bytes, in the fastest way that the CPU supports. */
 uint32_t crc32c(uint32_t crc, const void *data, size_t size);
 
-/* The ways, slowest first: by table, by the instruction of SSE4.2, three of these side by side
- * (with PCLMUL), by folding (AVX-512 with VPCLMUL). */
+/* Ways to compute the checksum, slowest first: with a table, with the instruction of SSE4.2, with
+ * three such instructions in parallel (and PCLMUL), by folding (AVX-512 with VPCLMUL). */
 enum crc32c_way {
     CRC32C_PORTABLE,
     CRC32C_SSE42,
@@ -19,20 +19,22 @@ enum crc32c_way {
     CRC32C_FASTEST = CRC32C_FOLDED
 };
 
-/* True when the CPU has what it needs; and the same sum in one way that it has, for comparison. */
+/* crc32c_has returns true if the CPU supports a way.  crc32c_by computes the same checksum in that
+ * way, for comparison. */
 bool crc32c_has(enum crc32c_way way);
 uint32_t crc32c_by(enum crc32c_way way, uint32_t crc, const void *data, size_t size);
 
-/* Bytes that were summed up on their own, from 0. */
+/* A piece of data with a checksum of its own, which begins with 0. */
 struct crc32c_piece {
     uint32_t sum;
     size_t bytes;
 };
 
-/* The sum of all pieces, one after the other. */
+/* Returns the checksum of all pieces, one after the other. */
 uint32_t crc32c_join(const struct crc32c_piece *pieces, size_t count);
 
-/* The sum of what comes before the piece `last` in bytes whose sum is `whole`. */
+/* Returns the checksum of the bytes before the piece `last`; all bytes have the checksum `whole`.
+ */
 uint32_t crc32c_before(uint32_t whole, struct crc32c_piece last);
 
 #endif

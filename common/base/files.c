@@ -27,7 +27,8 @@ int steady_open(const char *path, int flags, mode_t mode)
     return file;
 }
 
-/* A failed try leaves a name in the template: the next one must begin as the first did. */
+/* A failed attempt leaves a name in the template, so the template is restored before the next one.
+ */
 int steady_make(char *template)
 {
     static const char end[] = "XXXXXX";
@@ -104,7 +105,7 @@ ssize_t steady_read_at(int file, void *to, size_t size, off_t offset)
 
 /* --- streams --------------------------------------------------------------- */
 
-/* The number of a file stands in the pointer itself: nothing is to be freed. */
+/* The pointer contains the file descriptor itself, so there is nothing to free. */
 static int file_of(void *cookie)
 {
     return (int)(intptr_t)cookie;
@@ -118,7 +119,7 @@ static ssize_t stream_read(void *cookie, char *to, size_t size)
     return n;
 }
 
-/* Such a function says 0 for an error. */
+/* The C library expects 0 for an error. */
 static ssize_t stream_write(void *cookie, const char *bytes, size_t size)
 {
     const ssize_t n = steady_write(file_of(cookie), bytes, size);
@@ -131,7 +132,7 @@ static int stream_seek(void *cookie, off64_t *offset, int whence)
     return *offset < 0 ? -1 : 0;
 }
 
-/* An interrupted close has closed the file. */
+/* A close that was interrupted has closed the file. */
 static int stream_close(void *cookie)
 {
     return close(file_of(cookie)) < 0 && errno != EINTR ? -1 : 0;
@@ -148,16 +149,16 @@ FILE *steady_stream(int file, const char *mode)
 
 enum { PATIENCE_MS = 1000 };
 
-/* A path that was put together. */
+/* A path that join has made. */
 struct made {
     struct made *next;
-    size_t given_at;  // where the name begins in it
+    size_t given_at;  // where the given name begins in the path
     char path[];
 };
 
 static _Thread_local struct made *all;
 
-/* FOLDER/GIVEN; NULL when memory is out. */
+/* Returns FOLDER/GIVEN; NULL: there is no memory. */
 static const char *join(const char *folder, const char *given)
 {
     const size_t size = strlen(folder) + strlen(given) + 2;
@@ -203,7 +204,7 @@ void input_seen(const char *path, char *text, size_t size)
         (void)snprintf(text, size, "%s/%s", here, path);
 }
 
-/* Whether something can be read, or the writer has left, within that time; -1: for ever. */
+/* Returns true if the file can be read, or its writer has closed it, within `ms`; -1: no limit. */
 static bool await(int file, int ms)
 {
     struct pollfd p = {.fd = file, .events = POLLIN};
@@ -214,13 +215,13 @@ static bool await(int file, int ms)
     return n != 0;
 }
 
-/* Waits until a pipe has something.  Returns its first byte if that had to be read, else -1. */
+/* Waits until a pipe has data.  Returns its first byte if that had to be read, else -1. */
 static int await_writer(int file, const char *path)
 {
     unsigned char byte;
     if (await(file, PATIENCE_MS))
         return -1;
-    /* without any writer a pipe is at its end; one that is slow has nothing yet */
+    /* A pipe without a writer is at its end.  A pipe with a slow writer has no data yet. */
     ssize_t n;
     while ((n = read(file, &byte, 1)) < 0 && errno == EINTR)
         continue;
@@ -324,7 +325,7 @@ enum status target_check_kind(const char *path, const char *what, const char *co
                             what);
 }
 
-/* A named pipe without a reader. */
+/* Returns true for a named pipe that no process reads. */
 static bool is_unread(const char *path)
 {
     struct stat st;
@@ -350,7 +351,7 @@ static enum status cannot_write(const char *path, struct error *e)
     return error_errno(e, STATUS_FAILED, "%s: cannot write", path);
 }
 
-/* Writes all and closes; -1 with errno when that fails. */
+/* Writes all bytes and closes the file.  Returns -1, with errno, on failure. */
 static int write_and_close(int file, const void *bytes, size_t length)
 {
     const bool written = steady_write(file, bytes, length) == (ssize_t)length;
@@ -401,8 +402,8 @@ enum status target_replace(const char *path, const void *bytes, size_t length, s
     return STATUS_FAILED;
 }
 
-/* Takes the `part` of a line away that is the end of the file, unless somebody has written since;
- * and the file with it, if this process made it for the line. */
+/* Removes the `part` bytes of a line at the end of the file, unless another process has written
+ * since.  Also removes the file, if this process made it for the line. */
 static void take_away(int file, const char *path, off_t part, bool made)
 {
     struct stat st;

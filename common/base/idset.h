@@ -15,31 +15,31 @@ struct id_set {
     struct id_range *ranges;  // owned; ascending, neither touching nor overlapping
 };
 
-/* Index of the first range that ends at or after `id`, `count` when there is none. */
+/* Returns the index of the first range that ends at or after `id`; `count` if there is none. */
 size_t id_set_find(const struct id_set *set, uint64_t id);
 
 bool id_set_has(const struct id_set *set, uint64_t id);
 
-/* True when it holds all ids of a range. */
+/* Returns true if the set contains all ids of a range. */
 bool id_set_covers(const struct id_set *set, struct id_range range);
 
-/* Adds or removes one id; false when memory is out. */
+/* Add or remove one id.  Return false if there is no memory. */
 bool id_set_add(struct id_set *set, uint64_t id);
 bool id_set_remove(struct id_set *set, uint64_t id);
 
-/* Adds or removes all ids of a range, however large the range is; false likewise. */
+/* Add or remove all ids of a range, however large.  Return false if there is no memory. */
 bool id_set_add_range(struct id_set *set, struct id_range range);
 bool id_set_remove_range(struct id_set *set, struct id_range range);
 
-/* Adds or removes what is in another set; false likewise.  Of one that is removed only the part
- * costs time that lies between the ends of the first. */
+/* Add or remove the ids of another set.  Return false if there is no memory.  id_set_remove_set
+ * only visits the ranges of `other` between the ends of `set`. */
 bool id_set_add_set(struct id_set *set, const struct id_set *other);
 bool id_set_remove_set(struct id_set *set, const struct id_set *other);
 
-/* How many ids it holds; ids 0 .. UINT64_MAX together are too many to count. */
+/* Returns the number of ids; the set of all 2^64 ids is too large to count. */
 uint64_t id_set_size(const struct id_set *set);
 
-/* Frees the memory and leaves an empty set; leaves one, and keeps the memory. */
+/* Both leave an empty set.  id_set_clear frees the memory, id_set_empty keeps it. */
 void id_set_clear(struct id_set *set);
 static inline void id_set_empty(struct id_set *set)
 {

@@ -8,27 +8,27 @@
 
 enum isa { ISA_BASELINE, ISA_AVX2, ISA_AVX512, ISA_COUNT };
 
-/* Whether this processor has what the Makefile compiles for it with. */
+/* Returns true if this CPU has the instructions that the Makefile enables for `isa`. */
 bool isa_present(enum isa isa);
 
-/* The best that is present. */
+/* Returns the best instruction set of this CPU. */
 enum isa isa_best(void);
 
-/* That called `name`, or the best for NULL; STATUS_USAGE where the name is unknown or this
- * processor lacks the instructions. */
+/* Finds the instruction set called `name`; NULL: the best one.  STATUS_USAGE: the name is unknown,
+ * or this CPU does not have the instructions. */
 enum status isa_choose(enum isa *isa, const char *name, struct error *e);
 
-/* What a hot loop calls its own of the instruction set it is compiled for: NAME(stem, ISA). */
+/* Name of a function of a hot loop, which is compiled once per instruction set: NAME(stem, ISA). */
 #define NAME(stem, isa) NAME_PASTED(stem, isa)
 #define NAME_PASTED(a, b) a##b
 
-/* The initialiser of a table by instruction set of what STEMbaseline, ... are. */
+/* Initialiser of a table with one entry per instruction set: STEMbaseline, STEMavx2, ... */
 #define ISA_TABLE(stem)                              \
     {                                                \
         &stem##baseline, &stem##avx2, &stem##avx512, \
     }
 
-/* "baseline", "avx2", "avx512". */
+/* Returns "baseline", "avx2" or "avx512". */
 const char *isa_name(enum isa isa);
 
 #endif

@@ -119,20 +119,20 @@ bool opt_given(const struct opt *table, const void *options, const char *names);
 /* Sets the bit of an option in opt_marks, where the table has them. */
 void opt_mark(const struct opt *o, void *options, bool given);
 
-/* Checks `excludes` and `needs` of the options that were given, for `rows` of the table up to one
- * with OPT_KEYS.  An option that is needed must not be 0 either.  STATUS_USAGE names the first two
- * that exclude each other, else the first that lacks another. */
+/* Checks `excludes` and `needs` of the given options, for `rows` of the table up to one with
+ * OPT_KEYS.  The value of a needed option must not be 0.  STATUS_USAGE names the first two options
+ * that exclude each other, or else the first option that needs another one that is missing. */
 enum status opt_check(const struct opt *table, const struct opt *rows, const void *options,
                       struct error *e);
 
-/* The same for a single option, `name`, and what it excludes. */
+/* The same check for a single option `name`, with these `excludes`. */
 enum status opt_exclude(const struct opt *table, const void *options, const char *name,
                         const char *excludes, struct error *e);
 
-/* The option whose name is the first `length` bytes of `name`; NULL when there is none. */
+/* Returns the option whose name is the first `length` bytes of `name`; NULL: there is none. */
 const struct opt *opt_find(const struct opt *table, const char *name, size_t length);
 
-/* The end of the table of a row. */
+/* Returns the last row of the table of an option. */
 const struct opt *opt_end(const struct opt *o);
 
 /* Writes the lines "name=value\n" of all OPT_BYTES options for the lineage, in the order of the
@@ -152,15 +152,15 @@ bool opt_words(const struct opt *table, const void *options, char *text, size_t 
 enum status opt_restrict(const struct opt *table, const char *also, int argc, char *const *argv,
                          struct error *e);
 
-/* The number parsers for what no person typed.  The whole text must be one finite number within
- * [min, max]; `what` names it in the error, e.g. "--distance".  A whole number of which none may
- * be negative is a count: it has no sign. */
+/* Parsers of numbers that do not come from options.  The whole text must be one finite number
+ * within [min, max].  `what` names the number in the error, e.g. "--distance".  A whole number with
+ * min >= 0 must not have a sign. */
 enum status parse_real(const char *text, double min, double max, const char *what, double *value,
                        struct error *e);
 enum status parse_int(const char *text, int64_t min, int64_t max, const char *what, int64_t *value,
                       struct error *e);
 
-/* One to `most` numbers within [min, max], parted by commas; *count says how many. */
+/* Parses 1 to `most` numbers within [min, max], separated by commas; *count is their number. */
 enum status parse_list(const char *text, int most, double min, double max, const char *what,
                        double *values, int *count, struct error *e);
 

@@ -1,4 +1,4 @@
-/* Which options decide what frames hold: as lines for the lineage, as words to give them again. */
+/* The options that decide about the bytes of frames: as lines for the lineage, and as words. */
 #include "base/opt.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 #include "base/files.h"
 #include "base/text.h"
 
-/* The shortest decimal, of what is typed, that reads back as the same number. */
+/* Writes the shortest decimal number, in the typed unit, that reads back as the same value. */
 static void lineage_real(FILE *out, enum si si, double value)
 {
     const double near = from_si(si, value);
@@ -31,7 +31,7 @@ static void lineage_choice(FILE *out, const char *choices, int choice)
     fprintf(out, "%.*s", (int)strcspn(choices, "|"), choices);
 }
 
-/* Lines and words of the lineage end at control characters. */
+/* Control characters end lines and words of the lineage, so a text is escaped. */
 static void lineage_text(FILE *out, const char *text)
 {
     for (; text && *text; text++)
@@ -83,8 +83,8 @@ static void lineage_value(FILE *out, const struct opt *o, const char *value)
     }
 }
 
-/* Whether the lineage shows the value; an option that was not given has none that means anything.
- */
+/* Returns true if the lineage contains the value.  The value of an option that was not given has no
+ * meaning. */
 static bool is_told(const struct opt *o, const void *options)
 {
     return o->always || o->type == OPT_FLAG || opt_end(o)->type != OPT_MARKS ||

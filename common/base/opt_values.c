@@ -1,8 +1,8 @@
 /*
- * Values of options.  The first part turns the text of an option into a value in the program's
- * struct of options: numbers with units, lists of numbers, choices and texts.  Every refusal names
- * the option, what is wrong with the text and what is allowed.  The second part tells which options
- * were given, and judges which of them exclude or need each other, by the columns of their tables.
+ * Values of options.  The first part converts the text of an option to a value in the program's
+ * struct of options: numbers with units, lists of numbers, choices and texts.  Every error names
+ * the option, what is wrong with the text, and what is allowed.  The second part finds the options
+ * that were given, and checks which of them exclude or need each other.
  */
 #include "base/opt.h"
 
@@ -431,7 +431,7 @@ const struct opt *opt_find(const struct opt *table, const char *name, size_t len
     return NULL;
 }
 
-/* False for what stands where nothing is said: 0, off, no text. */
+/* Returns false for the value of an option that is not given: 0, off, no text. */
 static bool has_value(const struct opt *o, const void *options)
 {
     const void *value = (const char *)options + o->offset;
@@ -507,8 +507,9 @@ void opt_mark(const struct opt *o, void *options, bool given)
         *marks = given ? *marks | bit : *marks & ~bit;
 }
 
-/* Whether one of the items of `word`, parted by |, is an option that was given, or NAME=VALUE that
- * holds; one that is `needed` must have a value too.  `names` gets them all, parted by `joint`. */
+/* Returns true if one of the items of `word`, which | separates, is an option that was given, or
+ * NAME=VALUE with the value of that option.  A `needed` option must have a value, too.  `names`
+ * gets all items, separated by `joint`. */
 static bool any_given(const struct opt *table, const void *options, const char *word, bool needed,
                       const char *joint, char *names, size_t size)
 {

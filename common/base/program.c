@@ -18,8 +18,8 @@ void program_open(const char *name)
 {
     struct rlimit stack;
     log_open(name);
-    (void)prctl(PR_SET_NAME, program_invocation_short_name);  // "exe" in one that began anew
-    (void)signal(SIGCHLD, SIG_DFL);  // where it is ignored no child tells how it ended
+    (void)prctl(PR_SET_NAME, program_invocation_short_name);  // else "exe" after a restart
+    (void)signal(SIGCHLD, SIG_DFL);  // if ignored, no child has an exit status
     if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= PROGRAM_STACK_KIB * 1024)
         return;
     log_line(LOG_ERROR, "only %d KiB of stack are allowed (ulimit -s), must be %d",
@@ -64,7 +64,7 @@ void program_sleeps(char *const *argv)
         (void)execv("/proc/self/exe", argv);
 }
 
-/* Sanitizers have a pthread_create of their own. */
+/* Sanitizers define pthread_create themselves. */
 #ifndef __has_feature
 #define __has_feature(x) 0
 #endif
@@ -88,7 +88,7 @@ int program_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     return create(thread, attributes, run, argument);
 }
 
-/* That of the executable comes before that of the C library, for libraries too. */
+/* The executable's pthread_create has precedence over that of the C library, in libraries, too. */
 int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes,
                    void *(*run)(void *), void *restrict argument)
 {

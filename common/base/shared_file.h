@@ -1,6 +1,6 @@
 /*
- * Memory of this host that other processes open by its name: files in memory.  It stays as long as
- * anybody has it; its name is good as long as the process that made it has it.
+ * Memory of this host that other processes open by name: files in memory.  The memory exists as
+ * long as any process maps it.  Its name is valid as long as the process that made it maps it.
  */
 #ifndef BRAGG_BASE_SHARED_FILE_H
 #define BRAGG_BASE_SHARED_FILE_H
@@ -14,17 +14,18 @@ struct shared_file_name {
     unsigned char bytes[SHARED_FILE_NAME_SIZE];
 };
 
-/* Zeros, from a page on; NULL when there is none. */
+/* Allocates zeroed memory, aligned to a page, and sets *name.  NULL: there is no memory. */
 void *shared_file_make(size_t bytes, struct shared_file_name *name);
 
-/* Whether this process made it. */
+/* Returns true if this process made the memory of that name. */
 bool shared_file_is_own(const struct shared_file_name *name);
 
-/* The same memory, to be read, NULL when there is nothing of that name, or less than `bytes`; sets
- * *has to what it has. */
+/* Maps that memory for reading, and sets *has to its size.  NULL: there is no memory of that name,
+ * or it is smaller than `bytes`. */
 void *shared_file_open(const struct shared_file_name *name, size_t bytes, size_t *has);
 
-/* In the process that made it, and in others; NULL does nothing. */
+/* Release the memory: _free in the process that made it, _close in other processes.  NULL does
+ * nothing. */
 void shared_file_free(void *memory);
 void shared_file_close(void *memory);
 

@@ -99,7 +99,7 @@ intmax_t number_whole(const char *text, const char **end)
 
 /* --- words of a command line --- */
 
-/* Characters that need no quotes, beside letters and digits; and those that need \xHH. */
+/* Characters besides letters and digits that need no quotes, and characters that need \xHH. */
 static const char plain[] = "_@%+=:,./-", hard[] = "'\\;{}~";
 
 static bool is_plain(unsigned char c)

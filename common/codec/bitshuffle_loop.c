@@ -36,7 +36,7 @@ INLINE void split_u32(const uint32_t *restrict items, size_t count, uint8_t *res
     }
 }
 
-/* Bits of 8 bytes, one to each row of `stride` bytes. */
+/* Writes the bits of 8 bytes, one to each row of `stride` bytes. */
 INLINE void put_group(const uint8_t *from, uint8_t *out, size_t stride)
 {
     uint64_t bits;
@@ -81,7 +81,7 @@ typedef uint8_t bits;
 #define put_vector put_group
 #endif
 
-/* Counts leave most planes empty. */
+/* Returns true if a plane is zero: small counts leave most planes empty. */
 INLINE bool is_zero(const uint8_t *plane, size_t count)
 {
     uint8_t any = 0;
@@ -90,7 +90,7 @@ INLINE bool is_zero(const uint8_t *plane, size_t count)
     return any == 0;
 }
 
-/* One plane: 8 rows of count / 8 bytes. */
+/* Writes one plane: 8 rows of count / 8 bytes. */
 INLINE void put_plane(const uint8_t *restrict plane, size_t count, uint8_t *restrict out)
 {
     const size_t stride = count / 8;
@@ -119,7 +119,7 @@ void NAME(bitshuffle_, ISA)(const void *items, size_t count, size_t size, uint8_
 
 /* --- back ---------------------------------------------------------------- */
 
-/* 8 rows of count / 8 bytes become one plane. */
+/* Reads one plane from 8 rows of count / 8 bytes. */
 INLINE void get_plane(const uint8_t *restrict rows, size_t count, uint8_t *restrict plane)
 {
     const size_t stride = count / 8;

@@ -110,7 +110,7 @@ static enum status cut_off(size_t left, struct error *e)
                      left);
 }
 
-/* Blocks from chunk[at]; `bits` holds two of them. */
+/* Unpacks blocks from chunk[at] on.  `bits` has room for two blocks. */
 static enum status read_blocks(const uint8_t *chunk, size_t at, size_t length, size_t block,
                                uint8_t *to, size_t left, size_t size, uint8_t *bits,
                                struct error *e)
@@ -179,7 +179,7 @@ size_t lz4_blocks_bound(size_t bytes)
     return CHUNK_HEAD + nblocks * (LENGTH + LZ4_COMPRESSBOUND(LZ4_BLOCKS_BLOCK));
 }
 
-/* One block, without its length. */
+/* Packs one block, without its length. */
 static size_t put_block(const uint8_t *from, size_t bytes, uint8_t *out)
 {
     const int length = LZ4_compress_default((const char *)from, (char *)out, (int)bytes,
@@ -207,7 +207,7 @@ size_t lz4_blocks_compress(const void *data, size_t bytes, uint8_t *out)
     return (size_t)(out - start);
 }
 
-/* The next block, of `bytes` bytes, from chunk[*at]; false when it is cut off or damaged. */
+/* Unpacks the next block, of `bytes` bytes, from chunk[*at].  False if it is cut off or corrupt. */
 static bool get_block(const uint8_t *chunk, size_t *at, size_t length, uint8_t *to, size_t bytes)
 {
     const size_t packed = length - *at >= LENGTH ? read_be32(chunk + *at) : SIZE_MAX;

@@ -117,9 +117,9 @@ struct crystal {
     bool has_blocks;         // it consists of blocks of `cells`, which scatter incoherently:
     double blocks;           // number of blocks, at least 1
     enum crystal_shape shape;
-    double fudge;       // width factor of ROUND, GAUSS and TOPHAT
-    bool interpolate;   // tricubic F between the indices
-    bool has_ensemble;  // GAUSS: mean over very many domains (physics/crystal/ensemble.h):
+    double fudge;               // width factor of ROUND, GAUSS and TOPHAT
+    bool interpolate;           // tricubic F between the indices
+    bool has_ensemble;          // GAUSS: mean over very many domains (physics/crystal/ensemble.h):
     double mosaic_rms_rad[3];   // rms of their rotations about a, c* x a and c*
     double strain_rms[3];       // relative rms of their edges a, b, c
     double divergence_rms_rad;  // rms of the beam directions, about each axis across the beam

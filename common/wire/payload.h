@@ -58,13 +58,13 @@ enum {
 /* Messages contain these members as a MessagePack array, in this order.  The handle is included
  * only for GPU memory, as little-endian numbers of 8 bytes each. */
 struct descriptor {
-    int64_t pid;          // process that owns the pool
-    uint32_t fd;          // file descriptor of the pool in that process
-    uint32_t slot;        // number of the slot
-    uint64_t offset;      // offset of the first byte, from the start of the pool
-    uint64_t length;      // bytes
-    uint64_t generation;  // generation of the slot, which counts its uses
-    bool on_card;         // the bytes are in GPU memory, and the slot has no valid content
+    int64_t pid;                // process that owns the pool
+    uint32_t fd;                // file descriptor of the pool in that process
+    uint32_t slot;              // number of the slot
+    uint64_t offset;            // offset of the first byte, from the start of the pool
+    uint64_t length;            // bytes
+    uint64_t generation;        // generation of the slot, which counts its uses
+    bool on_card;               // the bytes are in GPU memory, and the slot has no valid content
     struct card_handle handle;  // name of the GPU memory; `offset` is from its start
 };
 

@@ -331,7 +331,7 @@ static enum status set_file(const struct geometry_options *given, struct request
     return nxmx ? set_nxmx(given, r, p, e) : set_poni(given, r, p, e);
 }
 
-/* --detector: a built-in detector, or a file of pyFAI or NXmx, which its content tells apart. */
+/* --detector: a built-in detector, or a file of pyFAI or NXmx; its content shows which. */
 static enum status geometry_detector(const struct geometry_options *given, struct request *r,
                                      struct geometry_panels *p, struct error *e)
 {

@@ -1,7 +1,7 @@
 /*
  * One output of bragg-write: chooses the format of a file, converts pixels for --scale, and writes
- * the file of a frame with the files of its derivative images.  It also tells, for --resume,
- * whether an existing file is the one that the index lists.
+ * the file of a frame with the files of its derivative images.  For --resume it also checks whether
+ * an existing file is the one that the index lists.
  */
 #include "output.h"
 
