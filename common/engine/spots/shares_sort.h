@@ -16,8 +16,7 @@ struct lit_reflection {
     size_t first;          // index of its first pixel in sorting.pixels; SIZE_MAX: not wanted
 };
 
-enum { SORTING_LAST = 4096 };  // size of a table; neighbouring rows mostly have the same
-                               // reflections
+enum { SORTING_LAST = 4096 };  // table size; rows that follow each other share reflections
 
 /* Some of the reflections, which one thread selects from all shares.  The shares of each reflection
  * are in the order of the image, for any number of threads. */

@@ -14,8 +14,7 @@
 #include "physics/detector/detector.h"
 #include "physics/request.h"
 
-#define LIMIT_PANELS 1000  // largest number of panels of a detector; with masks they fit into a
-                           // message
+#define LIMIT_PANELS 1000  // of a detector; with masks they fit into a message
 
 /* Sets the rows of `frame` to the axes x, y, z of the coordinate system of the beam (see struct
  * place), in the laboratory frame.  z is along the beam.  x is the component across the beam of the
