@@ -29,7 +29,7 @@ static enum status reserve(const struct card *card, size_t bytes, void **memory,
     *memory = bytes > gpu_host_memory ? NULL : shared_file_make(bytes, &name);
     if (*memory)
         memcpy(handle, &name, sizeof name);
-    return *memory ? STATUS_OK : error_memory(e, "the card");
+    return *memory ? STATUS_OK : error_memory(e, "the GPU");
 }
 
 static void release(const struct card *card, void *memory)
@@ -180,7 +180,7 @@ static enum status host_reserve(void *context, size_t bytes, void **memory, stru
                          bytes >> 20);
     unsigned char *block = mem_array(bytes + HEADER, 1);
     if (!block)
-        return error_memory(e, "the card");
+        return error_memory(e, "the GPU");
     memcpy(block, &bytes, sizeof bytes);
     h->used += bytes;
     *memory = block + HEADER;

@@ -321,9 +321,11 @@ enum status curve_guard(const struct curve *c, void *socket, bool bind, const ch
         return s;
     }
     if (bind && !c->keys.server.secret_key[0])
-        return error_set(e, STATUS_USAGE,
-                         "%s: who binds needs server.key_secret among its --keys, else connect",
-                         endpoint);
+        return error_set(
+            e, STATUS_USAGE,
+            "%s: a process that binds needs server.key_secret in the folder of --keys; "
+            "without this file, connect instead",
+            endpoint);
     if (bind ? curve_serve(socket, c->keys.server.secret_key) : guard_client(&c->keys, socket))
         return STATUS_OK;
     return error_set(e, STATUS_FAILED, "%s: cannot use the keys: %s", endpoint,

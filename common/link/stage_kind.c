@@ -73,7 +73,7 @@ enum status groups_check(const char *text, struct error *e)
         return STATUS_OK;
     return error_set(e, STATUS_USAGE,
                      "--groups: '%.60s' is neither a number from 1 to %d nor different names of "
-                     "1 to %d characters parted by commas",
+                     "1 to %d characters, separated by commas",
                      text, GROUPS_MAX, GROUP_SIZE - 1);
 }
 

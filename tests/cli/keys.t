@@ -61,7 +61,7 @@ rm bad/client.key_secret
 refused 1 'client.key_secret: No such file' teststage first --out=@$in --keys=bad
 cp keys/client.key_secret bad
 rm bad/server.key_secret
-refused 2 'who binds needs server.key_secret' teststage first --out=@$at:0 --keys=bad
+refused 2 'a process that binds needs server.key_secret' teststage first --out=@$at:0 --keys=bad
 if [ "$(id -u)" = 0 ]; then
 	cp -r keys foreign
 	chown 1 foreign/client.key_secret
