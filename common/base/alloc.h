@@ -14,17 +14,22 @@ enum {
 bool size_multiply(size_t a, size_t b, size_t *product);
 
 /* Returns a zeroed array of `count` items of `size` bytes.  From MEM_ALIGNED bytes on it is aligned
- * to MEM_ALIGNMENT.  NULL: the product overflows, or there is no memory; a large array also needs
- * a reserve.  A count of 0 gives a valid pointer.  The caller frees the array with mem_free. */
+ * to MEM_ALIGNMENT.  A count of 0 gives a valid pointer.  The caller frees the array with mem_free.
+ *
+ * NULL: count x size is too large for a size_t, or memory runs out.  An array above 1 MiB is also
+ * refused if less than 4 MiB would be left, because libraries end the process if a small
+ * allocation fails. */
 void *mem_array(size_t count, size_t size);
 
-/* Returns a copy of `count` items of `size` bytes.  NULL: `count` is 0, or there is no memory. */
+/* Returns a copy of `count` items of `size` bytes, which the caller frees with mem_free.  NULL:
+ * `count` is 0, or memory runs out. */
 void *mem_copy(const void *items, size_t count, size_t size);
 
-/* Returns the array with room for `more` items after the `count` items that it holds: the same
- * array, or a larger one if it is full; the old one is freed then.  *capacity is the number of
- * items that fit; begin with 0 and items NULL.  NULL, with the array unchanged: there is no memory.
- */
+/* Makes room for `more` items after the `count` items of an array, and returns the array.  If the
+ * array is too small, this is a larger copy, and the old array is freed.  *capacity is the number
+ * of items that fit into the array.  An array begins as NULL with a capacity of 0.
+ *
+ * NULL: memory runs out; the old array is unchanged and still valid. */
 void *mem_grow(void *items, size_t count, size_t more, size_t size, size_t *capacity);
 
 /* Frees memory of the functions above.  NULL does nothing. */

@@ -158,7 +158,7 @@ struct made {
 
 static _Thread_local struct made *all;
 
-/* Returns FOLDER/GIVEN; NULL: there is no memory. */
+/* Returns FOLDER/GIVEN; NULL: out of memory. */
 static const char *join(const char *folder, const char *given)
 {
     const size_t size = strlen(folder) + strlen(given) + 2;

@@ -36,7 +36,7 @@ ssize_t steady_read_at(int file, void *to, size_t size, off_t offset);
 
 /* Returns a stream of an open file, with the modes of fdopen; fclose also closes the file.  A
  * stream of the C library loses buffered bytes if a write is interrupted; this one does not.
- * fileno() does not work on it.  NULL, with the file still open: there is no memory. */
+ * fileno() does not work on it.  NULL, with the file still open: out of memory. */
 FILE *steady_stream(int file, const char *mode);
 
 /* --- files that are read --------------------------------------------------
@@ -49,7 +49,8 @@ FILE *steady_stream(int file, const char *mode);
 #define INPUT_FROM "BRAGG_FROM"
 #define INPUT_BESIDE "BRAGG_BESIDE"
 
-/* Returns the path to open for a name.  It is valid until the process ends.  NULL: no memory. */
+/* Returns the path to open for a name.  It is valid until the process ends.  NULL: out of memory.
+ */
 const char *input_path(const char *given);
 
 /* Returns the name that was given for a path of input_path, in the same thread. */

@@ -23,15 +23,15 @@ bool id_set_has(const struct id_set *set, uint64_t id);
 /* Returns true if the set contains all ids of a range. */
 bool id_set_covers(const struct id_set *set, struct id_range range);
 
-/* Add or remove one id.  Return false if there is no memory. */
+/* Add or remove one id.  Return false if memory runs out. */
 bool id_set_add(struct id_set *set, uint64_t id);
 bool id_set_remove(struct id_set *set, uint64_t id);
 
-/* Add or remove all ids of a range, however large.  Return false if there is no memory. */
+/* Add or remove all ids of a range, however large.  Return false if memory runs out. */
 bool id_set_add_range(struct id_set *set, struct id_range range);
 bool id_set_remove_range(struct id_set *set, struct id_range range);
 
-/* Add or remove the ids of another set.  Return false if there is no memory.  id_set_remove_set
+/* Add or remove the ids of another set.  Return false if memory runs out.  id_set_remove_set
  * only visits the ranges of `other` between the ends of `set`. */
 bool id_set_add_set(struct id_set *set, const struct id_set *other);
 bool id_set_remove_set(struct id_set *set, const struct id_set *other);

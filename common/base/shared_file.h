@@ -14,7 +14,7 @@ struct shared_file_name {
     unsigned char bytes[SHARED_FILE_NAME_SIZE];
 };
 
-/* Allocates zeroed memory, aligned to a page, and sets *name.  NULL: there is no memory. */
+/* Allocates zeroed memory, aligned to a page, and sets *name.  NULL: out of memory. */
 void *shared_file_make(size_t bytes, struct shared_file_name *name);
 
 /* Returns true if this process made the memory of that name. */

@@ -1,6 +1,6 @@
 /*
- * Text that people type and files hold: decimal numbers, words of a command line with their quotes,
- * and the names that were probably meant.
+ * Text that people type and that files contain: decimal numbers, the words of a command line, and
+ * suggestions for misspelt names.
  */
 #ifndef BRAGG_BASE_TEXT_H
 #define BRAGG_BASE_TEXT_H
@@ -12,38 +12,40 @@
 
 /* --- numbers --- */
 
-/* Reads the longest beginning of `text` that is a number and returns its value, that of strtod in
- * the C locale bit for bit, in less time: after white space, perhaps hexadecimal, infinite or NaN.
- * *end is what follows the number, or `text` when there is none (the value is 0 then).  errno is
- * set, to ERANGE, where strtod sets it. */
+/* Reads the number at the beginning of `text`, after white space, and returns the same double as
+ * strtod in the C locale, in less time.  Hexadecimal numbers, infinities and NaN are numbers, too.
+ * *end is the text after the number.  If there is no number, *end is `text` and the result is 0.
+ * errno is ERANGE for numbers that are too large or too small, and otherwise unchanged. */
 double number_real(const char *text, const char **end);
 
-/* Reads a whole number of base 10 in the same way, as strtoimax does. */
+/* Reads a whole number of base 10, as strtoimax does.  *end and errno are as in number_real. */
 intmax_t number_whole(const char *text, const char **end);
 
-/* --- words of a command line --- */
+/* --- words of a command line ---
+ *
+ * A command line is stored as one line of text, in which words are separated by one blank.  A shell
+ * reads this text as the same words.  A plain word is bare, and another one is quoted as 'WORD'. It
+ * is quoted as $'WORD' if it contains characters that would end a line, a header or the quotes:
+ * these are written as \xHH.  So is ~, because ~ replaces = in headers. */
 
-/* A command line in one line of text, as a shell reads it: plain words bare, others as 'WORD', and
- * as
- * $'WORD' with \xHH for what would end a line, a header or the quotes, and for ~, which stands for
- * = in headers. */
-
-/* Appends a word behind what `text` of `size` bytes holds, after a blank if that is not
- * empty; false, with `text` as it was, when there is no room. */
+/* Appends a word to `text` of `size` bytes, after a blank unless `text` is empty.  Returns false,
+ * with `text` unchanged, if the word does not fit. */
 bool words_append(char *text, size_t size, const char *word);
 
-/* Writes a word as any shell takes it: bare where it is plain, else as 'WORD'. */
+/* Writes a word so that any shell reads it: bare if it is plain, and otherwise as 'WORD'. */
 void words_print(const char *word, FILE *out);
 
-/* Takes `text` apart in place: the words become NUL-ended, words[0..*count-1].  False when
- * it is not of this form, or holds more than `most` words. */
+/* Splits `text` into its words: words[0] to words[*count - 1] point to NUL-terminated strings in
+ * `text`, which is changed.  Returns false if `text` does not have the form above, or has more than
+ * `most` words. */
 bool words_split(char *text, char **words, size_t most, size_t *count);
 
-/* --- names that were probably meant --- */
+/* --- suggestions for misspelt names --- */
 
-/* Returns whether `name` is a better guess than those before of what `typed` was meant to be: at
- * most a third of its letters are wrong, it begins with `typed`, or it is a part of `typed` (pixel
- * of pixel-size).  *best is the distance of the best guess so far, 99 at first, and is lowered. */
+/* Returns non-zero if `name` is a better guess for `typed` than all names before it.  A guess has
+ * at most a third of its letters wrong, begins with `typed`, or is a part of `typed` (as pixel of
+ * pixel-size).  *best is the distance of the best guess so far; it must be 99 before the first
+ * call, and is lowered by a better guess. */
 int suggest_name(const char *typed, const char *name, int *best);
 
 #endif

@@ -155,7 +155,7 @@ static bool reserve(struct pool *p, uint64_t most, unsigned *slot)
 }
 
 /* Gives a reserved slot its memory now.  If the system had no memory later, writing to the slot
- * would kill the process.  Returns false if there is no memory; the pool then uses only the slots
+ * would kill the process.  Returns false if memory runs out; the pool then uses only the slots
  * below this one, or none if they are too few. */
 static bool prepare(struct pool *p, unsigned slot)
 {

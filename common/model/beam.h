@@ -1,5 +1,5 @@
-/* The beam, as files and clients want to know it: what one frame saw of it, how it is polarized,
- * and spectra that were measured. */
+/* The beam of a frame as files and clients describe it: wavelengths, polarization as Stokes
+ * parameters, and measured spectra. */
 #ifndef BRAGG_MODEL_BEAM_H
 #define BRAGG_MODEL_BEAM_H
 
@@ -8,7 +8,7 @@
 #include "model/experiment.h"
 #include "model/recipe.h"
 
-/* The beam that one frame saw. */
+/* The beam of one frame. */
 struct incident {
     size_t sources;                        // 0: an experiment without any
     double shortest_m, mean_m, longest_m;  // wavelengths; the mean is weighted
@@ -16,22 +16,24 @@ struct incident {
     double fluence_ph_m2;                  // photons per m^2
 };
 
-/* Returns the beam of a frame: of the sources of its recipe, of which `share` is the mean weight;
- * or, where the recipe has none, the beam of the experiment, with its wavelength for the mean and a
- * share of 1. */
+/* Returns the beam of a frame.  If its recipe has sources, they give the wavelengths, and `share`
+ * is their mean weight.  Otherwise the beam is that of the experiment: its wavelength is the mean,
+ * and `share` is 1. */
 struct incident incident_beam(const struct experiment *x, const struct recipe *r);
 
-/* Stokes parameters I, Q, U, V of a beam of intensity 1 as seen from the axes `horizontal` and
- * `vertical`, unit vectors across the beam: Q is 1 for an E field along the first, U for one
- * between both.  Its length is Kahn's factor; nothing is circular. */
+/* Computes the Stokes parameters I, Q, U, V of a beam of intensity 1.  `horizontal` and `vertical`
+ * are unit vectors perpendicular to the beam.  Q is 1 if the E field is along `horizontal`, and U
+ * is 1 if it is halfway between both.  The length of (Q, U) is Kahn's factor.  V is 0: no beam is
+ * polarized circularly. */
 void beam_stokes(const struct beam *b, const double horizontal[3], const double vertical[3],
                  double stokes[4]);
 
-/* Share of the photons whose E field swings along `horizontal`, (1 + Q)/2: 0.5 for an unpolarized
- * beam.  `horizontal` counts as far as it is across the beam, not all along it. */
+/* Returns the fraction of photons whose E field is along `horizontal`: (1 + Q)/2, or 0.5 for an
+ * unpolarized beam.  Only the component of `horizontal` perpendicular to the beam counts.  Without
+ * such a component the result is 0.5. */
 double beam_fraction_along(const struct beam *b, const double horizontal[3]);
 
-/* Spectra that were measured: points of every shot, by rising energy. */
+/* Measured spectra: the points of each shot, in the order of rising energy. */
 struct listed_spectra {
     size_t shots, points;
     double *energy_eV;  // owned, shots x points

@@ -24,7 +24,7 @@ struct card {
     unsigned char uuid[CARD_UUID];  // the same in all processes that use this GPU
 
     /* Allocates `bytes` bytes, and sets *handle to the name that other processes open.
-     * STATUS_FAILED, with *memory NULL: there is no memory. */
+     * STATUS_FAILED, with *memory NULL: out of memory. */
     enum status (*reserve)(const struct card *card, size_t bytes, void **memory,
                            struct card_handle *handle, struct error *e);
     void (*release)(const struct card *card, void *memory);

@@ -55,7 +55,7 @@ struct image {
 size_t pixel_size(enum pixel_type type);
 
 /* Gives *image a new buffer of `count` pixels from image->memory, and releases the old buffer.  The
- * new pixels are undefined.  Returns false, with *image unchanged, if there is no memory. */
+ * new pixels are undefined.  Returns false, with *image unchanged, if memory runs out. */
 bool image_reserve(struct image *image, enum pixel_type type, enum pixel_unit unit, size_t count);
 
 /* Like image_reserve, but in GPU memory.  Returns false, with *image unchanged, if image_reserve

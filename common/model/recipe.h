@@ -56,7 +56,7 @@ bool recipe_copy(struct recipe *to, const struct recipe *from);
 void lattice_cell(const struct experiment *x, const struct lattice *l, double cell[6]);
 
 /* Allocates the arrays of *l for nphi steps and ndomains domains, all zero.  recipe_free frees the
- * arrays.  Returns false if there is no memory. */
+ * arrays.  Returns false if memory runs out. */
 bool lattice_reserve(struct lattice *l, size_t nphi, size_t ndomains);
 
 /* --- position of the detector in a frame --------------------------------- */
@@ -69,7 +69,7 @@ struct moved {
     double by_m[3];
 };
 
-/* Begins as a copy of *of.  Returns false if there is no memory.  The caller calls moved_close,
+/* Begins as a copy of *of.  Returns false if memory runs out.  The caller calls moved_close,
  * also after an error. */
 bool moved_open(struct moved *m, const struct experiment *of);
 void moved_close(struct moved *m);

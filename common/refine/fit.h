@@ -70,7 +70,7 @@ struct fit_room;
 /* Runs a fit.  `total`: sum of the steps of previous fits; NULL: zeros.  *room must be NULL before
  * the first call.  Results are valid until the next fit with the same room.
  *
- * STATUS_FAILED: there is no memory.  Other statuses: those of `evaluate`. */
+ * STATUS_FAILED: out of memory.  Other statuses: those of `evaluate`. */
 enum status fit_run(const struct fit *f, struct fit_room **room, const double *total,
                     struct fit_result *result, struct error *e);
 

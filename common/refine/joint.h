@@ -48,7 +48,7 @@ enum status joint_meet(const struct joint *j, struct fit_sums *sums, const doubl
 
 /* Runs the fit.  The caller must call joint_free, also after an error.
  *
- *   STATUS_FAILED  there is no memory
+ *   STATUS_FAILED  out of memory
  *   STATUS_INPUT   all frames together do not determine the shared parameters */
 enum status joint_run(const struct joint *j, struct joint_result *result, struct error *e);
 void joint_free(struct joint_result *result);

@@ -85,7 +85,7 @@ struct answer_lattice *answer_add_lattice(struct answer *a);
 struct answer_reflection *answer_add_reflection(struct answer *a);
 
 /* Joins lattices that are equal (lattices_are_one) and adds up the intensities of their
- * reflections.  Also joins spots at the same place.  Returns false if there is no memory. */
+ * reflections.  Also joins spots at the same place.  Returns false if memory runs out. */
 bool answer_join(struct answer *a);
 
 void answer_free(struct answer *a);
@@ -114,7 +114,7 @@ struct spots {
  *   panel_of  panel of the key for each panel of the analysis
  *   partner   [nfound], set to the row that is paired with found spot i, or -1
  *
- * STATUS_FAILED: there is no memory. */
+ * STATUS_FAILED: out of memory. */
 enum status spots_match(struct spots *s, const struct reflection_row *rows, size_t nrows,
                         const struct answer_spot *found, size_t nfound, const int32_t *panel_of,
                         int64_t *partner, struct error *e);

@@ -83,7 +83,7 @@ void key_part_forget(struct key_part *k);
 /* ==== building a key in memory ================================================ */
 
 /* Appends a frame with its lattices, oriented as in the middle of the frame, and their reflections.
- * Reflections without photons are left out.  STATUS_FAILED: there is no memory. */
+ * Reflections without photons are left out.  STATUS_FAILED: out of memory. */
 enum status key_add_frame(struct key_part *k, uint64_t number, const struct answer *a,
                           struct error *e);
 

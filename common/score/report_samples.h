@@ -57,7 +57,7 @@ struct shown_judged {
     size_t lattices_missed, lattice_faults;  // number of faults that each missed lattice counts as
 };
 
-/* Keeps the frame if it is one of the worst so far.  Returns false if there is no memory. */
+/* Keeps the frame if it is one of the worst so far.  Returns false if memory runs out. */
 bool shown_judge(struct shown *s, const struct shown_judged *j);
 
 void shown_free(struct shown *s);

@@ -22,7 +22,7 @@ static bool ends_with(const char *path, const char *ending)
 }
 
 /* Returns the same name with another extension of five characters, which the caller must free.
- * Returns NULL if there is no memory. */
+ * Returns NULL if memory runs out. */
 static char *sibling(const char *path, const char *ending)
 {
     char *name = strdup(path);

@@ -92,7 +92,7 @@ struct score {
  * score_end, also after an error.
  *
  *   STATUS_INPUT   the key cannot be read, or has too many crystals
- *   STATUS_FAILED  there is no memory */
+ *   STATUS_FAILED  out of memory */
 enum status score_begin(struct score *s, const struct score_settings *settings, struct key *key,
                         struct error *e);
 
@@ -181,7 +181,7 @@ enum status score_lattices(struct score *s, const struct key_frame *f, const str
  *   f        its metrics
  *   results  names of the `nresults` files of results
  *
- * The caller checks `out` for write errors.  STATUS_FAILED: there is no memory. */
+ * The caller checks `out` for write errors.  STATUS_FAILED: out of memory. */
 enum status report_write(FILE *out, struct score *s, const struct figures *f,
                          const char *const results[], size_t nresults, struct error *e);
 

@@ -28,7 +28,7 @@ struct values {
  * stored.  The result depends only on the arguments. */
 size_t sample_place(size_t n, size_t kept);
 
-/* Adds a number.  Returns false if there is no memory. */
+/* Adds a number.  Returns false if memory runs out. */
 bool values_add(struct values *x, double value);
 
 /* Returns how many numbers are stored in v[]. */
@@ -105,7 +105,7 @@ struct roc {
     struct values of[2];
 };
 
-/* Adds the number of an item that is right or wrong.  Returns false if there is no memory. */
+/* Adds the number of an item that is right or wrong.  Returns false if memory runs out. */
 bool roc_add(struct roc *r, bool right, double value);
 
 /* Returns the area under the curve: the probability that a right item has the greater number.
@@ -134,7 +134,7 @@ struct intensities {
     struct values chi2s;   // ((measured - photons) / sigma)^2
 };
 
-/* Adds a reflection. sigma = 0: not given.  Returns false if there is no memory. */
+/* Adds a reflection. sigma = 0: not given.  Returns false if memory runs out. */
 bool intensities_add(struct intensities *i, double photons, double measured, double sigma);
 
 /* Returns the median of chi2s divided by the median that a normal distribution gives.  It is 1 if

@@ -17,7 +17,7 @@ bool writer_grow(struct writer *w, size_t more)
     return grown;
 }
 
-/* Callback of msgpack-c: appends the bytes of an item.  Returns non-zero if there is no memory. */
+/* Callback of msgpack-c: appends the bytes of an item.  Returns non-zero if memory runs out. */
 static int append(void *writer, const char *bytes, size_t size)
 {
     struct writer *w = writer;

@@ -23,7 +23,7 @@ struct writer {
     bool full;  // out of memory: some items are missing
 };
 
-/* Makes room for `more` bytes.  Returns false if there is no memory. */
+/* Makes room for `more` bytes.  Returns false if memory runs out. */
 bool writer_grow(struct writer *w, size_t more);
 
 static inline bool writer_has_room(struct writer *w, size_t more)

@@ -25,7 +25,7 @@ struct recording_list {
     struct recording_entry *entries;  // owned
 };
 
-/* Appends an entry.  Returns false if there is no memory. */
+/* Appends an entry.  Returns false if memory runs out. */
 bool recording_list_add(struct recording_list *l, struct recording_entry entry);
 
 /* recording_list_sort sorts by id.  recording_list_find returns the entry of a frame in a sorted

@@ -222,7 +222,7 @@ static bool take_setting(const struct experiment *x, struct recipe *from,
  *
  * The axes of a found lattice may have other names than those of the pattern.  If its edges differ
  * by more than 5 %, the lattice is left out.  *start may therefore have no lattice.  The caller
- * must free *start in any case.  STATUS_FAILED: there is no memory. */
+ * must free *start in any case.  STATUS_FAILED: out of memory. */
 static enum status indexed_start(const struct experiment *x, const struct recipe *pattern,
                                  const struct indexed_lattice *found, size_t count,
                                  struct recipe *start, struct error *e)

@@ -176,7 +176,7 @@ void refine_result_free(struct refine_result *r);
 
 /* --- places (refine_model.c) -------------------------------------------------------- */
 
-/* Copies a recipe.  STATUS_FAILED: there is no memory. */
+/* Copies a recipe.  STATUS_FAILED: out of memory. */
 enum status refine_copy(struct recipe *to, const struct recipe *from, struct error *e);
 
 /* refine_own gives a place its own copy of an experiment. refine_plan then makes a plan for it. */
@@ -309,7 +309,7 @@ enum status refine_write_covariance(const struct refine *f, FILE *out, struct er
 
 /* --- recipes (refine_output.c) ---------------------------------------------------- */
 
-/* Copies the present model, with blocks of whole cells.  Returns false if there is no memory. */
+/* Copies the present model, with blocks of whole cells.  Returns false if memory runs out. */
 bool refine_copy_model(const struct refine *f, struct experiment *x);
 
 /* Moves the recipe of the last frame to *r.  Only the verdict is still counted in *f. */

@@ -136,7 +136,7 @@ static void find_near(struct refine_spread *s, const struct refine_list *list)
 
 /* --- the model --------------------------------------------------------------- */
 
-/* Allocates `count` slopes.  Returns false if there is no memory. */
+/* Allocates `count` slopes.  Returns false if memory runs out. */
 static bool reserve(struct refine_spread *s, size_t count)
 {
     if (count > s->room) {

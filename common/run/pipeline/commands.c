@@ -34,7 +34,8 @@ static void argv_add(struct argv *w, char *word)
     w->list[w->count++] = word;
 }
 
-/* Returns the concatenation of four texts; the caller frees it with mem_free.  NULL: no memory. */
+/* Returns the concatenation of four texts; the caller frees it with mem_free.  NULL: out of memory.
+ */
 static char *argv_join(const char *a, const char *b, const char *c, const char *d)
 {
     const size_t size = strlen(a) + strlen(b) + strlen(c) + strlen(d) + 1;
