@@ -94,6 +94,8 @@ def run(file):
         process.returncode = code = os.waitstatus_to_exitcode(status)
         said.seek(0)
         text = said.read(1 << 16).decode(errors="replace")
+    # A sanitizer also tells when it refuses a program so much memory.  The program must then say what is wrong.
+    text = "".join(line for line in text.splitlines(True) if "WARNING: AddressSanitizer failed to allocate" not in line)
     lines = [line for line in text.splitlines() if ": warning: " not in line]
     if "Sanitizer" in text or "runtime error:" in text or code == 99:
         return "a sanitizer reports: " + next((line for line in lines if "rror" in line), "")
