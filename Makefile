@@ -109,7 +109,7 @@ NVCC        ?= $(shell command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/nul
 CUDA        ?= $(if $(NVCC),$(if $(shell command -v $(NVCC) 2>/dev/null),1,0),0)
 CUDA_ARCH   ?= $(if $(filter install deb,$(MAKECMDGOALS))$(wildcard /dev/nvidiactl),all-major,sm_75)
 NVCCFLAGS   := -std=c++17 -O3 -fmad=false -arch=$(CUDA_ARCH) --threads=0 -Xcompiler=-ffp-contract=off,-fno-exceptions,-fno-threadsafe-statics
-CUDA_PARTS  := device card run batch
+CUDA_PARTS  := device run batch
 GPU_SOURCES := $(filter-out gpu/cuda_%.c gpu/%_loop.c,$(wildcard gpu/*.c)) $(patsubst %,gpu/cuda_%.c,$(if $(filter 1,$(CUDA)),$(CUDA_PARTS),absent))
 GPU_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(GPU_SOURCES)) $(foreach loop,host slopes slopes_double,$(BUILD)/obj/gpu/$(loop)_loop.baseline.o $(BUILD)/obj/gpu/$(loop)_loop.avx2.o)
 # CC and SANITIZE have no part in the kernels: builds may share those of another.

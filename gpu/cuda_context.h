@@ -1,5 +1,5 @@
 /* The state of an open GPU, for the files of the CUDA runtime: cuda_device.c opens the GPU,
- * cuda_run.c and cuda_batch.c compute with it, cuda_card.c shares its memory. */
+ * cuda_run.c and cuda_batch.c compute with it, cuda_device.c also shares its memory. */
 #ifndef BRAGG_GPU_CUDA_CONTEXT_H
 #define BRAGG_GPU_CUDA_CONTEXT_H
 

@@ -12,9 +12,7 @@
 
 #include "base/log.h"
 #include "base/program.h"
-#include "base/program_list.h"
 #include "base/text.h"
-#include "base/version.h"
 
 /* --- other programs, for a hint about an unknown option ------------------------ */
 

@@ -1,6 +1,6 @@
 /*
  * The process: the start of every program, the folder of its executable, the name of its host, and
- * the creation of threads.
+ * the creation of threads.  The version of all programs, and the table of them.
  */
 #ifndef BRAGG_BASE_PROGRAM_H
 #define BRAGG_BASE_PROGRAM_H
@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 enum { HOST_SIZE = 65 };  // bytes of the name of a host, with the terminator
 
@@ -40,5 +41,29 @@ void program_sleeps(char *const *argv);
  * the program with one line and status 1. */
 int program_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
                    void *argument);
+
+/* The version of all programs, and of the physics.  A change of PHYSICS_VERSION says that the same
+ * recipe may now give other bytes: it is part of the lineage. */
+#define BRAGG_VERSION "0.1.0"
+#define PHYSICS_VERSION 7
+
+/* A program of braggpipe.  There is one table of programs for `braggpipe list`, for hints about
+ * unknown options, and for the programs that bragg-replay --recompute may start. */
+struct listed_program {
+    const char *name;     // as in `braggpipe NAME`; the executable is bragg-NAME
+    const char *summary;  // one line of `braggpipe list`
+    /* An unknown option of another program gets the hint that this program has it.  The first
+     * program in the table is named, so the table has the order of a pipe. */
+    bool hints;
+    /* bragg-replay --recompute may start the program for a file from an unknown source.  With
+     * --restrict the program cannot start others or write files. */
+    bool recomputes;
+};
+
+extern const struct listed_program program_list[];
+extern const size_t program_list_length;
+
+/* Finds the row of an executable such as "bragg-orient".  NULL: the table has no such program. */
+const struct listed_program *program_list_find(const char *executable);
 
 #endif

@@ -10,8 +10,8 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/history.h"
+#include "base/program.h"
 #include "base/text.h"
-#include "base/version.h"
 #include "stage/stage.h"
 #include "stage/worker.h"
 

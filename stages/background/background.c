@@ -32,7 +32,7 @@
 #include "physics/background/background_pixel.h"
 #include "physics/beam/beam.h"
 #include "stage/stage.h"
-#include "stages/shared/gpu_postprocess.h"
+#include "stages/shared/engines.h"
 
 enum { MATERIALS_MAX = 4 };
 

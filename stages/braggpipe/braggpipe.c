@@ -11,9 +11,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/program.h"
-#include "base/program_list.h"
 #include "base/text.h"
-#include "base/version.h"
 #include "run/pipeline/find_program.h"
 
 /* Commands that are not programs, in `braggpipe list` after these. */

@@ -23,7 +23,7 @@
 #include "physics/noise/noisify.h"
 #include "point_spread.h"
 #include "stage/stage.h"
-#include "stages/shared/gpu_postprocess.h"
+#include "stages/shared/engines.h"
 
 enum generator { GENERATOR_PHILOX, GENERATOR_NANOBRAGG };
 

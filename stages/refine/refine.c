@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/vec.h"
-#include "engine/derivatives/parameter_step.h"
+#include "engine/derivatives/parameter.h"
 #include "io/nxmx/nxmx_read.h"
 #include "physics/detector/panels.h"
 #include "score/lattices.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "engine/derivatives/parameter_step.h"
+#include "engine/derivatives/parameter.h"
 #include "refine.h"
 #include "refine/symmetric.h"
 

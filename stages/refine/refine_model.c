@@ -9,7 +9,6 @@
 #include "base/vec.h"
 #include "engine/derivatives/derive.h"
 #include "engine/derivatives/parameter.h"
-#include "engine/derivatives/parameter_step.h"
 #include "engine/detector/spread.h"
 #include "refine.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/history.h"
-#include "engine/derivatives/parameter_step.h"
+#include "engine/derivatives/parameter.h"
 #include "refine.h"
 
 /* --- agreement of the single fits -------------------------------------------- */

@@ -30,7 +30,6 @@
 #include "model/frame.h"
 #include "model/recipe.h"
 #include "provenance.h"
-#include "rerun_stages.h"
 #include "stages/write/output.h"
 #include "wire/codec.h"
 

@@ -1,5 +1,5 @@
 /* Runs the stages of a history again, for one frame. */
-#include "rerun_stages.h"
+#include "recompute.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,9 +15,8 @@
 #include <unistd.h>
 
 #include "base/history.h"
-#include "base/program_list.h"
+#include "base/program.h"
 #include "base/text.h"
-#include "base/version.h"
 #include "model/experiment.h"
 
 enum { STAGES_MAX = 16, WORDS_MAX = 256, NAME_MAX_BYTES = 40 };

@@ -25,7 +25,6 @@
 #include "page/document.h"
 #include "run/display/report.h"
 #include "run/hosts/hosts.h"
-#include "run/hosts/hosts_check.h"
 #include "run/hosts/launch.h"
 #include "run/hosts/slurm.h"
 #include "run/local/cleanup_guard.h"

@@ -1,4 +1,4 @@
-/* The list of engines, and the choice of a GPU. */
+/* The list of engines, the choice of a GPU, and work on images that are in its memory. */
 #include "engines.h"
 
 #include <inttypes.h>
@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/log.h"
 #include "gpu/gpu.h"
 
@@ -55,4 +56,110 @@ int engine_figures(const struct engine *engine, const struct plan *plan, char *t
         at += snprintf(text + at, size - (size_t)at, ",\"%.32s\":%" PRIu64, counts[i].name,
                        counts[i].count);
     return at;
+}
+
+/* Offers the work of *after to the engine.  Sets *all to true if the engine does all of it. */
+static enum status offer_work(struct gpu_postprocess *w, const struct engine_after *after,
+                              bool *all, struct error *e)
+{
+    struct engine_after left = *after;
+    const enum status s = w->its->prepare(w->plan, &left, e);
+    *all = (after->nmaterials || after->noise) && !left.nmaterials && !left.noise;
+    return s;
+}
+
+enum status gpu_postprocess_begin(struct gpu_postprocess *w, const struct experiment *x,
+                                  const struct engine_after *after, int64_t threads,
+                                  const char *left, struct error *e)
+{
+    struct engine_options how = {.threads = (int)threads, .after = true};
+    bool all = false;
+    if (w->engine != GPU_POSTPROCESS_CUDA)
+        return STATUS_OK;
+    w->its = &engine_cuda;
+    w->type = after->noise ? after->type : PIXEL_F32;
+    w->unit = after->noise ? UNIT_ADU : UNIT_PHOTONS;
+    enum status s = engine_choose_device(w->device, &how, e);
+    if (!s)
+        s = w->its->create(&w->plan, x, &how, e);
+    if (!s)
+        s = offer_work(w, after, &all, e);
+    if (s)
+        return s;
+    if (all) {
+        log_line(LOG_INFO, "engine cuda: %s", w->its->describe(w->plan));
+    } else {
+        w->its->destroy(&w->plan);
+        log_line(
+            LOG_WARNING,
+            "--engine=cuda: this stage uses the CPU, because the GPU engine does not support %s",
+            left);
+    }
+    return STATUS_OK;
+}
+
+const struct card *gpu_postprocess_card(const struct gpu_postprocess *w)
+{
+    return w->plan ? w->its->card(w->plan) : NULL;
+}
+
+enum status gpu_postprocess_frame(struct gpu_postprocess *w, struct frame *f, uint64_t seed,
+                                  struct error *e)
+{
+    struct image to = {.memory = f->image.memory};
+    const size_t count = f->image.count;
+    if (!image_reserve_on_card(&to, w->type, w->unit, count)) {
+        if (!image_reserve(&to, w->type, w->unit, count))
+            return error_memory(e, "the image");
+        engine_pin(&w->pins, w->its, w->plan, &to);
+    }
+    const enum status s = w->its->go_on(w->plan, &f->recipe, seed, &f->image, &to, e);
+    if (s) {
+        image_free(&to);
+        return s;
+    }
+    w->taken += f->image.card != NULL;
+    w->given += to.card != NULL;
+    image_free(&f->image);
+    f->image = to;
+    return STATUS_OK;
+}
+
+enum status gpu_postprocess_fetch(struct gpu_postprocess *w, struct image *image, struct error *e)
+{
+    const struct card *card = gpu_postprocess_card(w);
+    struct image here = {.memory = image->memory};
+    if (!image->card)
+        return STATUS_OK;
+    if (!image_reserve(&here, image->type, image->unit, image->count))
+        return error_memory(e, "the image");
+    const enum status s =
+        card->fetch(card, here.pixels, image->card, image->count * pixel_size(image->type), e);
+    if (s) {
+        image_free(&here);
+        return s;
+    }
+    w->fetched++;
+    image_free(image);
+    *image = here;
+    return STATUS_OK;
+}
+
+const char *gpu_postprocess_report(struct gpu_postprocess *w)
+{
+    if (!w->plan)
+        return NULL;
+    const int at = snprintf(w->figures, sizeof w->figures,
+                            "\"card_images_taken\":%" PRIu64 ",\"card_images_given\":%" PRIu64
+                            ",\"card_images_fetched\":%" PRIu64,
+                            w->taken, w->given, w->fetched);
+    (void)engine_figures(w->its, w->plan, w->figures + at, sizeof w->figures - (size_t)at);
+    w->its->unpin(w->plan);
+    return w->figures;
+}
+
+void gpu_postprocess_close(struct gpu_postprocess *w)
+{
+    if (w->plan)
+        w->its->destroy(&w->plan);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/opt.h"
-#include "engine/derivatives/parameter_step.h"
+#include "engine/derivatives/parameter.h"
 
 static const char BACKGROUND[] = "background";
 enum { NAMES_SIZE = 2048 };

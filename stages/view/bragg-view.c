@@ -28,7 +28,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/version.h"
+#include "base/program.h"
 #include "model/beam.h"
 #include "model/experiment.h"
 #include "model/frame.h"

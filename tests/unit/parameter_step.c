@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "engine/derivatives/derive.h"
-#include "engine/derivatives/parameter_step.h"
+#include "engine/derivatives/parameter.h"
 #include "engine/engine.h"
 
 enum { EDGE = 4, PIXELS = EDGE * EDGE };

@@ -10,7 +10,7 @@
 
 #include "base/isa.h"
 #include "base/vec.h"
-#include "engine/derivatives/parameter_step.h"
+#include "engine/derivatives/parameter.h"
 #include "engine/reference/recipe_check.h"
 #include "engine/reflections/photons.h"
 #include "physics/beam/polarization.h"

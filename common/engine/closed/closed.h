@@ -151,7 +151,7 @@ bool closed_bounds(const struct panel *p, const struct ensemble_spot *spot,
 #define CLOSED_STEP 0.06
 
 /* Does the work of `derive` of struct engine, for an experiment whose panels are where the recipe
- * has them.  STATUS_INPUT: a parameter that cannot be changed in steps (parameter_step.h). */
+ * has them.  STATUS_INPUT: a parameter that cannot be changed in steps, see parameter.h. */
 enum status closed_derive(const struct closed_kernels *kernels, const struct experiment *x,
                           struct footprint *f, int threads, const struct recipe *r,
                           const struct derive_request *request, struct error *e);

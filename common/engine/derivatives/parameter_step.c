@@ -1,11 +1,10 @@
-#include "engine/derivatives/parameter_step.h"
+#include "engine/derivatives/parameter.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/vec.h"
-#include "engine/derivatives/parameter.h"
 #include "engine/derivatives/slopes.h"
 #include "model/beam.h"
 #include "model/recipe.h"

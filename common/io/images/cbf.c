@@ -11,8 +11,8 @@
 
 #include "base/alloc.h"
 #include "base/isa.h"
+#include "base/program.h"
 #include "base/units.h"
-#include "base/version.h"
 #include "io/images/byte_offset.h"
 #include "model/beam.h"
 

@@ -6,9 +6,9 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/program.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "base/version.h"
 #include "model/beam.h"
 #include "model/pulse_ids.h"
 

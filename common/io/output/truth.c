@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/program.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "base/version.h"
 #include "io/crystfel/crystfel.h"
 #include "io/crystfel/geom.h"
 #include "model/beam.h"

@@ -39,4 +39,13 @@ void hosts_close(struct hosts *h);
 /* Returns the index of the host of process number i of a stage. */
 size_t hosts_place(const struct hosts *h, const struct pipeline_stage *s, int64_t i);
 
+/* Checks all hosts before a run begins, and asks all of them at the same time.  Each host must be
+ * reachable, have this version of all programs, and see `folder`, in which a file is made for this
+ * test.  Stores the addresses of the hosts, and as many free ports as their processes bind. SIGINT,
+ * SIGTERM and SIGHUP are caught meanwhile, so that the caller can remove what it made.
+ * STATUS_INTERRUPTED: after SIGINT.  STATUS_FAILED: after SIGTERM or SIGHUP, or if a host does not
+ * meet this; the error names the first such host. */
+enum status hosts_check(struct hosts *h, const struct pipeline *p, const char *folder,
+                        struct error *e);
+
 #endif

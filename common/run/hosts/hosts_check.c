@@ -1,5 +1,5 @@
 /* Checks all hosts at the same time, through bragg-run --remote on each. */
-#include "run/hosts/hosts_check.h"
+#include "run/hosts/hosts.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/version.h"
+#include "base/program.h"
 #include "run/hosts/launch.h"
 #include "run/pipeline/commands.h"
 

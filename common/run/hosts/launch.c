@@ -26,7 +26,6 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/program.h"
-#include "base/version.h"
 #include "run/pipeline/cpu_affinity.h"
 #include "run/pipeline/find_program.h"
 
