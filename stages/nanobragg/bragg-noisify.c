@@ -18,7 +18,7 @@
 #include "base/units.h"
 #include "io/images/nanobragg_files.h"
 #include "io/images/smv.h"
-#include "legacy_options.h"
+#include "legacy.h"
 #include "physics/constants.h"
 #include "physics/noise/noisify.h"
 #include "physics/request.h"

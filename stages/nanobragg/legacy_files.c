@@ -1,4 +1,4 @@
-#include "legacy_files.h"
+#include "legacy.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "legacy_options.h"
+#include "legacy.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -10,8 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "legacy_files.h"
-#include "legacy_options.h"
+#include "legacy.h"
 #include "model/recipe.h"
 #include "physics/request.h"
 

@@ -2,7 +2,7 @@
  * bragg-replay: plays a recording of bragg-tap, or image files.
  *
  * The frames of a recording keep their numbers, bytes and lineage.  Image files get a lineage of
- * their own.  With --recompute the program plays nothing; see recompute.h.
+ * their own.  With --recompute the program plays nothing; see replay.h.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -20,8 +20,7 @@
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/program.h"
-#include "recompute.h"
-#include "replay_images.h"
+#include "replay.h"
 #include "stage/stage.h"
 #include "wire/codec.h"
 #include "wire/recording.h"

@@ -1,5 +1,5 @@
 /* Reads, from a file of any format, how a frame was made. */
-#include "provenance.h"
+#include "replay.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  * by message.  A frame in files is written once more, in the format of each file, and the files are
  * compared byte by byte; in NXmx, the compressed image and the metadata.
  */
-#include "recompute.h"
+#include "replay.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -29,7 +29,6 @@
 #include "model/experiment.h"
 #include "model/frame.h"
 #include "model/recipe.h"
-#include "provenance.h"
 #include "stages/write/output.h"
 #include "wire/codec.h"
 

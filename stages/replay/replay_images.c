@@ -4,7 +4,7 @@
  * The experiment comes from the header of the first file: its detector, beam and crystals.  Entries
  * that are missing get plain values and a warning.  All other files must have the same detector.
  */
-#include "replay_images.h"
+#include "replay.h"
 
 #include <inttypes.h>
 #include <math.h>

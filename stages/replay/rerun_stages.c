@@ -1,5 +1,5 @@
 /* Runs the stages of a history again, for one frame. */
-#include "recompute.h"
+#include "replay.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -33,7 +33,7 @@
 #include "run/pipeline/pipeline.h"
 #include "score/crystfel_stream.h"
 #include "score/peak_table.h"
-#include "stages/replay/provenance.h"
+#include "stages/replay/replay.h"
 
 /* --- files ----------------------------------------------------------------- */
 

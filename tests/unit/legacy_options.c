@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "../../stages/nanobragg/legacy_options.h"
+#include "../../stages/nanobragg/legacy.h"
 
 enum { CELL = 1, MISSET, COUNT, NAME, QUIET };
 

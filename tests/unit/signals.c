@@ -10,7 +10,7 @@
 #include "io/hdf5/sandbox.h"
 #include "io/structure_factors/gemmi.h"
 #include "scratch.h"
-#include "stages/replay/recompute.h"
+#include "stages/replay/replay.h"
 
 static void of_the_caller(int number)
 {

@@ -1,3 +1,32 @@
+/* What the programs of the nanoBragg family share: their command lines and their files. */
+#ifndef BRAGG_STAGES_NANOBRAGG_LEGACY_H
+#define BRAGG_STAGES_NANOBRAGG_LEGACY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/opt.h"
+#include "io/images/smv.h"
+#include "model/experiment.h"
+#include "physics/noise/ran1.h"
+
+/* The files of nanoBragg and nonBragg. */
+struct legacy_files {
+    const char *float_path, *int_path, *pgm_path, *noise_path;  // NULL: not written
+    double scale, pgm_scale;  // scale of the ideal image and of the preview; <= 0: automatic
+    double adc;               // ADU of a pixel without photons
+    long seed;                // seed of the noise: the seed of the user, negated
+};
+
+/* Writes the four files, then prints one line of statistics of the float image to stdout.  This is
+ * the last step of nanoBragg and nonBragg.  The image has one panel of fast_pixels * slow_pixels
+ * floats. `random` is the generator of the whole run: misset and mosaic domains have already drawn
+ * numbers from it. */
+enum status legacy_files_write(const struct legacy_files *files, const struct panel *p,
+                               const float *pixels, const struct header_text *header,
+                               struct ran1 *random, struct error *e);
+
 /*
  * Parses command lines of the nanoBragg family.  Flags have a single dash and a fixed or variable
  * number of values.  They may be repeated, and act in the order in which they are given.  Each
@@ -11,14 +40,6 @@
  *
  * Arguments that begin with "--" are skipped here; legacy_split collects them for opt_parse.
  */
-#ifndef BRAGG_STAGES_LEGACY_OPTIONS_H
-#define BRAGG_STAGES_LEGACY_OPTIONS_H
-
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/error.h"
-#include "base/opt.h"
 
 enum legacy_type { LEGACY_NONE, LEGACY_REAL, LEGACY_INT, LEGACY_TEXT };
 
