@@ -43,9 +43,10 @@ static kernel *choose(struct gpu_kind kind)
     {                                                                   \
         gpu_pixels<shape, false, false>, gpu_pixels<shape, true, false> \
     }
-    static kernel *const of_one_shape[4][2] = {BOTH(SHAPE_SQUARE), BOTH(SHAPE_ROUND),
-                                               BOTH(SHAPE_GAUSS), BOTH(SHAPE_TOPHAT)};
+#define BOTH_OF_SHAPE(shape) BOTH(shape),
+    static kernel *const of_one_shape[][2] = {CRYSTAL_SHAPES(BOTH_OF_SHAPE)};
     static kernel *const of_any[2] = BOTH(GPU_ANY_SHAPE);
+#undef BOTH_OF_SHAPE
 #undef BOTH
     if (kind.cubic)
         return kind.precise ? gpu_pixels<GPU_ANY_SHAPE, true, true>

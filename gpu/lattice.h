@@ -86,7 +86,7 @@ INLINE double gpu_offset(double scaled, int32_t *nearest)
 INLINE float gpu_shape(const struct cpu_lattice *l, const struct cpu_table *t,
                        enum crystal_shape shape, bool wide, struct gpu_indices at, int32_t *slot)
 {
-    if (shape == SHAPE_SQUARE) {
+    if (shape_is_grating(shape)) {
         const struct index_split h = gpu_split(at.h), k = gpu_split(at.k), m = gpu_split(at.l);
         *slot =
             table_slot(t, index_split_nearest(h), index_split_nearest(k), index_split_nearest(m));
@@ -201,7 +201,7 @@ INLINE void gpu_add_shape(const struct cpu_lattice *l, enum crystal_shape shape,
 {
     if (kind.precise)
         gpu_add_double(l, shape, kind.cubic, q, factor, total);
-    else if (shape == SHAPE_SQUARE && l->wide)
+    else if (shape_is_grating(shape) && l->wide)
         gpu_add_mixed(l, shape, true, kind.cubic, q, factor, total);
     else
         gpu_add_mixed(l, shape, false, kind.cubic, q, factor, total);
@@ -217,20 +217,14 @@ INLINE enum crystal_shape gpu_shape_of(const struct cpu_lattice *l, struct gpu_k
 INLINE void gpu_add_lattice(const struct cpu_lattice *l, struct gpu_kind kind, struct point q,
                             double factor, double *total)
 {
+#define ADD_SHAPE(shape)                                 \
+    case shape:                                          \
+        gpu_add_shape(l, shape, kind, q, factor, total); \
+        break;
     switch (gpu_shape_of(l, kind)) {
-    case SHAPE_SQUARE:
-        gpu_add_shape(l, SHAPE_SQUARE, kind, q, factor, total);
-        break;
-    case SHAPE_ROUND:
-        gpu_add_shape(l, SHAPE_ROUND, kind, q, factor, total);
-        break;
-    case SHAPE_GAUSS:
-        gpu_add_shape(l, SHAPE_GAUSS, kind, q, factor, total);
-        break;
-    case SHAPE_TOPHAT:
-        gpu_add_shape(l, SHAPE_TOPHAT, kind, q, factor, total);
-        break;
+        CRYSTAL_SHAPES(ADD_SHAPE)
     }
+#undef ADD_SHAPE
 }
 
 #endif

@@ -99,7 +99,7 @@ INLINE void gpu_share_lattice(const struct cpu_lattice *lattice, const struct gp
     const struct cpu_table t = *l.table;
     const float most = 20.0f;
     const enum crystal_shape shape = gpu_shape_of(&l, kind);
-    const bool few = shape == SHAPE_SQUARE && l.N[0] <= most && l.N[1] <= most && l.N[2] <= most;
+    const bool few = shape_is_grating(shape) && l.N[0] <= most && l.N[1] <= most && l.N[2] <= most;
     const struct gpu_running none = {GPU_NO_KEY, 0.0, 0.0};
     s->one = s->two = none;
     for (size_t i = 0; i < l.nsteps; i++) {

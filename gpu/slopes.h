@@ -20,12 +20,7 @@ INLINE void gpu_add_term(const struct gpu_slopes_lattice *l, const struct shape_
     for (int i = 0; i < 3; i++)
         d[i] = (real)gpu_nearest(index_along(step->cell + 3 * i, q[0], q[1], q[2]), &whole[i]);
     const real F = F_SQR(t)[table_slot(t, whole[0], whole[1], whole[2])];
-    if (l->shape == SHAPE_SQUARE)
-        square_term(of, d, F, true, by_index, sums);
-    else if (l->shape == SHAPE_ROUND)
-        round_term(of, d, F, true, by_index, sums);
-    else
-        gauss_term(of, d, F, true, by_index, sums);
+    shape_term(l->shape, of, d, F, true, by_index, sums);
     const double g[3] = {by_index[0], by_index[1], by_index[2]};
     pull_add(pull, step, q, g);
 }

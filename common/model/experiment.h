@@ -6,6 +6,7 @@
 #ifndef BRAGG_MODEL_EXPERIMENT_H
 #define BRAGG_MODEL_EXPERIMENT_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -94,7 +95,23 @@ struct beam {
     struct source *sources;  // owned; every pair of direction and wavelength
 };
 
-enum crystal_shape { SHAPE_SQUARE, SHAPE_ROUND, SHAPE_GAUSS, SHAPE_TOPHAT };
+/* The shapes of crystals.  CRYSTAL_SHAPES(EACH) expands EACH for every shape: for a switch or a
+ * table that has a line for each shape.  physics/crystal/shape.h defines the properties of shapes.
+ */
+#define CRYSTAL_SHAPES(EACH) \
+    EACH(SHAPE_SQUARE)       \
+    EACH(SHAPE_ROUND)        \
+    EACH(SHAPE_GAUSS)        \
+    EACH(SHAPE_TOPHAT)
+#define CRYSTAL_SHAPE_NAME(shape) shape,
+#define CRYSTAL_SHAPE_ONE(shape) +1
+enum crystal_shape { CRYSTAL_SHAPES(CRYSTAL_SHAPE_NAME) };
+enum { CRYSTAL_SHAPES_COUNT = CRYSTAL_SHAPES(CRYSTAL_SHAPE_ONE) };
+
+/* Stands where formulas of single shapes are chosen by properties.  A new shape does not compile
+ * until each of these places has its formula. */
+#define CRYSTAL_SHAPES_ARE(number) \
+    static_assert(CRYSTAL_SHAPES_COUNT == (number), "a new crystal shape needs its formula here")
 
 /* |F| on a dense box of indices, and default_F outside.  F(h,k,l) is
  * F[((h-min[0])*count[1] + (k-min[1]))*count[2] + (l-min[2])]. */

@@ -143,7 +143,7 @@ static const struct field crystal_fields[] = {
     GIVEN(mosaic_rms_rad, 3, has_ensemble),
     MEMBER_TEXT(name),
     MEMBER(reciprocal_A, REAL, .count = 9),
-    MEMBER(shape, ENUM, .limit = SHAPE_TOPHAT),
+    MEMBER(shape, ENUM, .limit = CRYSTAL_SHAPES_COUNT - 1),
     GIVEN(size_m, 3, has_size),
     GIVEN(strain_rms, 3, has_ensemble),
     MEMBER(table, MAP, .table = &hkl_map),

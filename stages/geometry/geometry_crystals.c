@@ -21,6 +21,7 @@
 #include "io/structure_factors/symmetry.h"
 #include "io/text/filetype.h"
 #include "physics/crystal/cell.h"
+#include "physics/crystal/shape.h"
 #include "physics/detector/detector.h"
 #include "physics/detector/pixel.h"
 
@@ -213,7 +214,7 @@ enum status geometry_crystal(const struct geometry_options *o, struct crystal_re
     }
     if (c->has_cell && (s = check_angles(o->cell + 3, e)))
         return s;
-    if (c->gauss && c->shape != SHAPE_GAUSS)
+    if (c->gauss && !shape_is_gaussian(c->shape))
         return error_set(e, STATUS_USAGE, "--mosaic-model=gauss needs --shape=gauss");
     return STATUS_OK;
 }

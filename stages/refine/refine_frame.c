@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "engine/derivatives/parameter.h"
+#include "physics/crystal/shape.h"
 #include "refine.h"
 #include "refine/symmetric.h"
 
@@ -187,7 +188,7 @@ static enum status reshape(struct refine *f, bool smooth, struct error *e)
     enum status s = refine_own(&f->here, was.x, e);
     for (size_t i = 0; i < f->model.ncrystals && !s; i++) {
         const enum crystal_shape shape = f->model.crystals[i].shape;
-        f->here.x->crystals[i].shape = smooth && shape == SHAPE_SQUARE ? SHAPE_GAUSS : shape;
+        f->here.x->crystals[i].shape = smooth ? shape_without_lobes(shape) : shape;
     }
     s = s ? s : refine_plan(f, &f->here, e);
     was.recipe = (struct recipe){0};
@@ -218,7 +219,7 @@ static bool has_lobes(const struct experiment *x)
 {
     bool square = false;
     for (size_t i = 0; i < x->ncrystals; i++)
-        square = square || x->crystals[i].shape == SHAPE_SQUARE;
+        square = square || shape_is_grating(x->crystals[i].shape);
     return square;
 }
 

@@ -16,6 +16,7 @@
 #include "physics/beam/polarization.h"
 #include "physics/constants.h"
 #include "physics/crystal/sampling.h"
+#include "physics/crystal/shape.h"
 #include "physics/detector/sensor.h"
 
 /* ---- frames --------------------------------------------------------------------------------- */
@@ -62,7 +63,7 @@ enum status closed_check(const struct experiment *x, struct error *e)
         const struct crystal *c = &x->crystals[i];
         if (!c->has_ensemble)
             return refuse(e, "must be that of all crystals or of none");
-        if (c->shape != SHAPE_GAUSS)
+        if (!shape_is_gaussian(c->shape))
             return refuse(e, "must be with --shape=gauss: the spots of other shapes are no "
                              "Gaussians");
         if (c->interpolate)

@@ -151,22 +151,6 @@ static double largest_index(const struct cpu_job *job, const struct cpu_lattice 
     return cell * per_m;
 }
 
-/* By what the kernels divide the square of a shape, so that it fits single precision. */
-static double shape_unit(const struct cpu_lattice *l, double cells)
-{
-    switch (l->shape) {
-    case SHAPE_SQUARE:
-        return 1.0 / ((double)l->start * (double)l->start);
-    case SHAPE_ROUND:
-        return cells * cells * 0.723601254558268 * 0.723601254558268;
-    case SHAPE_GAUSS:
-        return ldexp(cells * cells, -EXP2_BIAS);
-    case SHAPE_TOPHAT:
-        break;
-    }
-    return cells * cells;
-}
-
 /* Sets what the four shapes need in addition to the cell. */
 static enum status shape_open(struct cpu_lattice *to, const struct lattice *l, bool faithful,
                               struct error *e)
@@ -185,7 +169,7 @@ static enum status shape_open(struct cpu_lattice *to, const struct lattice *l, b
     }
     (void)frexp(cells, &exponent);
     to->start = ldexpf(1.0f, -exponent);
-    to->shape_unit = shape_unit(to, cells);
+    to->shape_unit = shape_square_unit(to->shape, cells, (double)to->start);
     to->scale *= to->shape_unit;
     shape_form(c, l->reciprocal_A, faithful, to->form);
     return STATUS_OK;

@@ -52,23 +52,26 @@ INLINE void offset_shape(const struct cpu_lattice *lattice, const double *step,
     }
 }
 
-/* One constant combination per line, so that each becomes a loop of its own. */
+INLINE void shapes_of(const struct cpu_lattice *l, const double *step, enum crystal_shape shape,
+                      int n, struct cpu_scratch *s)
+{
+    if (shape_is_grating(shape))
+        square_shapes(l, step, n, s);
+    else
+        offset_shape(l, step, shape, n, s);
+}
+
+/* Each line has a constant shape, so that each shape becomes a loop of its own. */
 static void shapes(const struct cpu_lattice *l, const double *step, int n, struct cpu_scratch *s)
 {
+#define SHAPES_OF(shape)                 \
+    case shape:                          \
+        shapes_of(l, step, shape, n, s); \
+        break;
     switch (l->shape) {
-    case SHAPE_SQUARE:
-        square_shapes(l, step, n, s);
-        break;
-    case SHAPE_ROUND:
-        offset_shape(l, step, SHAPE_ROUND, n, s);
-        break;
-    case SHAPE_GAUSS:
-        offset_shape(l, step, SHAPE_GAUSS, n, s);
-        break;
-    case SHAPE_TOPHAT:
-        offset_shape(l, step, SHAPE_TOPHAT, n, s);
-        break;
+        CRYSTAL_SHAPES(SHAPES_OF)
     }
+#undef SHAPES_OF
 }
 
 /* Squared tricubic structure factors of one step, nearest where there is no room. */

@@ -253,9 +253,10 @@ INLINE double round_at(const struct cpu_lattice *l, double dh, double dk, double
 INLINE float shape_at_offset(const struct cpu_lattice *l, enum crystal_shape shape, double dh,
                              double dk, double dl)
 {
-    if (shape == SHAPE_ROUND)
+    CRYSTAL_SHAPES_ARE(4);
+    if (shape_is_ellipsoid(shape))
         return (float)round_at(l, dh, dk, dl);
-    if (shape == SHAPE_GAUSS)
+    if (shape_is_gaussian(shape))
         return exp2_negative_f(distance_of_form(l->form, dh, dk, dl));
     return distance_of_form(l->form, dh, dk, dl) < TOPHAT_LIMIT ? 1.0f : 0.0f;
 }
@@ -264,11 +265,12 @@ INLINE float shape_at_offset(const struct cpu_lattice *l, enum crystal_shape sha
 INLINE double shape_at_offset_double(const struct cpu_lattice *l, enum crystal_shape shape,
                                      double dh, double dk, double dl)
 {
-    if (shape == SHAPE_SQUARE)
+    CRYSTAL_SHAPES_ARE(4);
+    if (shape_is_grating(shape))
         return square_at_double(l, dh, dk, dl);
-    if (shape == SHAPE_ROUND)
+    if (shape_is_ellipsoid(shape))
         return round_at(l, dh, dk, dl);
-    if (shape == SHAPE_GAUSS)
+    if (shape_is_gaussian(shape))
         return exp2_negative(distance_of_form(l->form, dh, dk, dl));
     return distance_of_form(l->form, dh, dk, dl) < TOPHAT_LIMIT ? 1.0 : 0.0;
 }

@@ -78,6 +78,7 @@
 #include "base/vec.h"
 #include "engine/cpu/cpu.h"
 #include "engine/cpu/cpu_point.h"
+#include "physics/crystal/shape.h"
 #include "physics/detector/pixel.h"
 
 /* ---- the largest index of a frame -------------------------------------------------- */
@@ -208,8 +209,8 @@ static void set_item_offset(struct dense_lattice *l, bool wide, const int32_t re
     memmove(l->reach, reach, sizeof l->reach);
     l->stride[0] = n[1] * n[2];
     l->stride[1] = n[2];
-    l->wide =
-        l->flat || l->shape != SHAPE_SQUARE || l->stride[0] > INT16_MAX || l->stride[1] > INT16_MAX;
+    l->wide = l->flat || !shape_is_grating(l->shape) || l->stride[0] > INT16_MAX ||
+              l->stride[1] > INT16_MAX;
     l->wide = l->wide || wide;
     const uint32_t zero = l->wide ? high : low;
     l->offset = ((uint32_t)reach[0] - zero) * l->stride[0] +
@@ -247,9 +248,9 @@ static void set_lattice(struct dense_lattice *to, const struct cpu_lattice *l,
     set_reach(index, reach);
     *to = (struct dense_lattice){.cells = l->cells, .nsteps = l->nsteps};
     to->shape = l->shape;
-    to->scale = l->shape == SHAPE_SQUARE ? l->scale / l->shape_unit : l->scale;
+    to->scale = shape_is_grating(l->shape) ? l->scale / l->shape_unit : l->scale;
     memcpy(to->form, l->form, sizeof to->form);
-    if (l->shape == SHAPE_ROUND)
+    if (shape_is_ellipsoid(l->shape))
         vec_copy(to->form, l->cells_fudge);
     to->flat = l->table->flat;
     to->F_sqr = l->table->F_sqr;

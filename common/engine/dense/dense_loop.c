@@ -240,10 +240,11 @@ LANES_INLINE floats tophat_shape(struct doubles_pair r)
 LANES_INLINE floats shape_at_distance(const struct dense_lattice *l, enum crystal_shape shape,
                                       const struct doubles_pair d[3])
 {
-    if (shape == SHAPE_ROUND)
+    CRYSTAL_SHAPES_ARE(4);
+    if (shape_is_ellipsoid(shape))
         return round_shape(distance_squared(l, true, d));
     const struct doubles_pair form = distance_squared(l, false, d);
-    return shape == SHAPE_GAUSS ? gauss_shape(form) : tophat_shape(form);
+    return shape_is_gaussian(shape) ? gauss_shape(form) : tophat_shape(form);
 }
 
 /* Returns the fraction of fixed-point numbers, that is, the offset to the nearest index with
@@ -313,7 +314,7 @@ LANES_INLINE void add_term(const struct dense_lattice *l, const struct dense_ter
                            struct dense_kind kind, const struct dense_step *s,
                            struct doubles_pair per_m, floats *sum, struct dense_met *met)
 {
-    const bool square = kind.shape == SHAPE_SQUARE;
+    const bool square = shape_is_grating(kind.shape);
     struct doubles_pair h[3];
     words slot;
 #pragma GCC unroll 3
@@ -354,7 +355,7 @@ LANES_INLINE void sum_terms(const struct dense_lattice *lattice, const struct de
                             struct dense_kind kind, int n, struct dense_scratch *s)
 {
     const struct dense_lattice l = *lattice;
-    const bool square = kind.shape == SHAPE_SQUARE;
+    const bool square = shape_is_grating(kind.shape);
     const int groups = square && (kind.flat || !kind.keyed) ? DENSE_GROUPS : 1;
     floats lost = {0};
     for (int i = 0; i < n; i += groups * LANES) {
@@ -410,17 +411,16 @@ LANES_INLINE void sum_by_sources(const struct dense_lattice *l, struct dense_kin
         sum_terms(l, &s->terms, kind, n, s);
 }
 
-LANES_INLINE void sum_square(const struct dense_lattice *l, struct dense_kind kind, int n,
-                             struct dense_scratch *s)
+LANES_INLINE void sum_square(const struct dense_lattice *l, struct dense_kind kind,
+                             enum crystal_shape shape, int n, struct dense_scratch *s)
 {
     const bool fine = kind.fine, keyed = kind.keyed;
     if (l->flat)
-        sum_by_sources(l, (struct dense_kind){fine, true, keyed, false, keyed, SHAPE_SQUARE}, n, s);
+        sum_by_sources(l, (struct dense_kind){fine, true, keyed, false, keyed, shape}, n, s);
     else if (l->wide)
-        sum_by_sources(l, (struct dense_kind){fine, false, true, false, keyed, SHAPE_SQUARE}, n, s);
+        sum_by_sources(l, (struct dense_kind){fine, false, true, false, keyed, shape}, n, s);
     else
-        sum_by_sources(l, (struct dense_kind){fine, false, false, false, keyed, SHAPE_SQUARE}, n,
-                       s);
+        sum_by_sources(l, (struct dense_kind){fine, false, false, false, keyed, shape}, n, s);
 }
 
 LANES_INLINE void sum_other(const struct dense_lattice *l, struct dense_kind kind,
@@ -433,23 +433,26 @@ LANES_INLINE void sum_other(const struct dense_lattice *l, struct dense_kind kin
         sum_terms(l, &s->terms, (struct dense_kind){fine, false, true, false, keyed, shape}, n, s);
 }
 
+LANES_INLINE void sum_shape(const struct dense_lattice *l, struct dense_kind kind,
+                            enum crystal_shape shape, int n, struct dense_scratch *s)
+{
+    if (shape_is_grating(shape))
+        sum_square(l, kind, shape, n, s);
+    else
+        sum_other(l, kind, shape, n, s);
+}
+
 LANES_INLINE void sum_by_shape(const struct dense_lattice *l, struct dense_kind kind, int n,
                                struct dense_scratch *s)
 {
+#define SUM_SHAPE(shape)                 \
+    case shape:                          \
+        sum_shape(l, kind, shape, n, s); \
+        break;
     switch (l->shape) {
-    case SHAPE_SQUARE:
-        sum_square(l, kind, n, s);
-        break;
-    case SHAPE_ROUND:
-        sum_other(l, kind, SHAPE_ROUND, n, s);
-        break;
-    case SHAPE_GAUSS:
-        sum_other(l, kind, SHAPE_GAUSS, n, s);
-        break;
-    case SHAPE_TOPHAT:
-        sum_other(l, kind, SHAPE_TOPHAT, n, s);
-        break;
+        CRYSTAL_SHAPES(SUM_SHAPE)
     }
+#undef SUM_SHAPE
 }
 
 /* Four functions instead of one, because compilers run out of registers in larger functions. */
@@ -619,7 +622,7 @@ static void add_lattice(const struct cpu_job *job, const struct dense_lattice *l
     const double scale = l->scale;
     const size_t most = DENSE_TERMS / from.count;
     t->nsources = (int)from.count;
-    t->single = from.count == 1 && l->shape == SHAPE_SQUARE;
+    t->single = from.count == 1 && shape_is_grating(l->shape);
     for (size_t first = 0; first < l->nsteps; first += most) {
         t->nsteps = (int)(l->nsteps - first < most ? l->nsteps - first : most);
         prepare_terms(job, l, first, from, row, t);

@@ -17,6 +17,7 @@
 #include "base/vec.h"
 #include "engine/cpu/cpu_point.h"
 #include "engine/prepared.h"
+#include "physics/crystal/shape.h"
 #include "physics/detector/pixel.h"
 
 /* The sources first .. first + count - 1 of a frame. */
@@ -230,7 +231,7 @@ INLINE double dense_term_axis(const struct dense_lattice *l, const double cell[3
                               const struct cpu_source *source, double per_m, float *rest)
 {
     const double one = l->fine ? DENSE_FINE : DENSE_LOW,
-                 half = l->flat && l->shape == SHAPE_SQUARE ? 0.0 : 0.5;
+                 half = l->flat && shape_is_grating(l->shape) ? 0.0 : 0.5;
     const double h = vec_dot(cell, source->incident) * per_m;
     const double magic = one + (h + half);
     const double lost = h - (magic - one - half);

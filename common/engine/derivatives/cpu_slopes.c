@@ -10,6 +10,7 @@
 
 #include "base/vec.h"
 #include "physics/constants.h"
+#include "physics/crystal/shape.h"
 
 bool cpu_slopes_can(const struct experiment *x, enum engine_precision precision)
 {
@@ -20,7 +21,7 @@ bool cpu_slopes_can(const struct experiment *x, enum engine_precision precision)
             return false;
     for (size_t i = 0; i < x->ncrystals; i++) {
         const struct crystal *c = &x->crystals[i];
-        if (c->interpolate || c->shape == SHAPE_TOPHAT)
+        if (c->interpolate || !shape_has_slopes(c->shape))
             return false;
         for (int k = 0; k < 3; k++)
             if (precision == PRECISION_MIXED && c->cells[k] > SLOPES_CELLS_MAX)
@@ -84,7 +85,7 @@ static bool open_lattice(const struct cpu_slopes *job, size_t index, struct cpu_
     const struct crystal *c = from->crystal;
     *to = (struct cpu_slopes_lattice){.table = from->table, .shape = from->shape};
     vec_copy(to->N, c->cells);
-    const bool square = c->shape == SHAPE_SQUARE;
+    const bool square = shape_is_grating(c->shape);
     to->top = square ? pow(c->cells[0] * c->cells[1] * c->cells[2], 2.0) : 1.0;
     to->per_N = square ? 1.0 / (double)SLOPES_SQUARE_SINE : 1.0;
     for (int i = 0; i < 3; i++)  // one cell is no grating

@@ -381,7 +381,7 @@ LANES_INLINE void lanes_shape(const struct cpu_slopes_lattice *l, size_t count,
 {
     floats value = sums->value;
     floats by_N[3] = {sums->cells[0], sums->cells[1], sums->cells[2]};
-    if (kind.shape == SHAPE_SQUARE) {
+    if (shape_is_grating(kind.shape)) {
         for (int i = 0; i < 3; i++)
             for (size_t k = 0; k < count; k++)
                 lanes_grating(b->d[k][i], (float)l->N[i], kind.cells, &b->axes[k][i]);
@@ -493,10 +493,10 @@ typedef void lanes_function(const struct cpu_slopes *job, const struct cpu_slope
                             size_t first, size_t end, int n, struct cpu_slopes_scratch *s,
                             struct cpu_slopes_gathered *to);
 
-/* Returns true if this file sums the lattice. */
-INLINE bool is_in_lanes(const struct cpu_slopes_lattice *l)
+/* Returns true if this file sums lattices of that shape. */
+INLINE bool is_in_lanes(enum crystal_shape shape)
 {
-    return l->shape == SHAPE_SQUARE || l->shape == SHAPE_GAUSS;
+    return shape_is_grating(shape) || shape_is_gaussian(shape);
 }
 
 /* Returns the factor that this file leaves out of a sum of such a lattice. */
@@ -519,7 +519,7 @@ static void add_lanes(const struct cpu_slopes *job, const struct cpu_slopes_latt
         {{square_plain, square_plain_cells}, {square_cell, square_cell_cells}},
         {{gauss_plain, gauss_plain_cells}, {gauss_cell, gauss_cell_cells}},
     };
-    all[l->shape == SHAPE_GAUSS][job->cell][job->cells](job, l, first, end, n, s, to);
+    all[shape_is_gaussian(l->shape)][job->cell][job->cells](job, l, first, end, n, s, to);
 }
 
 #endif

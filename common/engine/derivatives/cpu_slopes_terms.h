@@ -13,9 +13,11 @@
 #include "engine/derivatives/slopes_shapes.h"
 #if CPU_DOUBLE
 #define GATHERS(lattice) false
+#define IS_IN_TERMS(shape) shape_has_slopes(shape)
 #else
 #include "engine/derivatives/cpu_slopes_lanes.h"
-#define GATHERS(lattice) is_in_lanes(lattice)
+#define GATHERS(lattice) is_in_lanes((lattice)->shape)
+#define IS_IN_TERMS(shape) (shape_has_slopes(shape) && !is_in_lanes(shape))
 #endif
 
 /* ---- squared lattice factors and their derivatives: loops around slopes_shapes.h ---------- */
@@ -56,23 +58,20 @@ INLINE void set_sums(const struct shape_sums *sums, const real by_index[3], bool
     }
 }
 
-/* From offsets to the nearest lattice point: slopes by indices, sums of the rest. */
-INLINE void round_slopes(const struct cpu_slopes_lattice *l, bool cells, int n,
-                         struct cpu_slopes_scratch *s)
+/* From offsets to the nearest lattice point: slopes by indices, sums of the rest.  `shape` and
+ * `cells` are constant. */
+INLINE void offset_slopes(const struct cpu_slopes_lattice *l, enum crystal_shape shape, bool cells,
+                          int n, struct cpu_slopes_scratch *s)
 {
-    const struct shape_of of = shape_of(SHAPE_ROUND, l->N, l->fudge);
+    const struct shape_of of = shape_of(shape, l->N, l->fudge);
     for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
         const real d[3] = {TERMS(s)->d[0][i], TERMS(s)->d[1][i], TERMS(s)->d[2][i]};
         struct shape_sums sums = sums_at(cells, i, s);
         real by_index[3];
-        round_term(&of, d, TERMS(s)->F_sqr[i], cells, by_index, &sums);
+        shape_term(shape, &of, d, TERMS(s)->F_sqr[i], cells, by_index, &sums);
         set_sums(&sums, by_index, cells, i, s);
     }
 }
-
-#if CPU_DOUBLE
-#include "engine/derivatives/cpu_slopes_double.h"
-#endif
 
 /* ---- terms ------------------------------------------------------------------------------ */
 
@@ -124,25 +123,29 @@ static void structure_factors(const struct cpu_table *table, int n, struct cpu_s
     gather(F_SQR(table), s->slot, n, TERMS(s)->F_sqr);
 }
 
-/* One constant combination per line, so that each becomes a loop of its own. */
+INLINE void slopes_of(const struct cpu_slopes_lattice *l, enum crystal_shape shape, bool cells,
+                      int n, struct cpu_slopes_scratch *s)
+{
+    if (!IS_IN_TERMS(shape))
+        return;
+    if (cells)
+        offset_slopes(l, shape, true, n, s);
+    else
+        offset_slopes(l, shape, false, n, s);
+}
+
+/* Each line has a constant shape, so that each shape becomes loops of its own. */
 static void shapes(const struct cpu_slopes_lattice *l, bool cells, int n,
                    struct cpu_slopes_scratch *s)
 {
-#if CPU_DOUBLE
-    if (l->shape == SHAPE_SQUARE && cells)
-        square_slopes(l, true, n, s);
-    else if (l->shape == SHAPE_SQUARE)
-        square_slopes(l, false, n, s);
-    else if (l->shape == SHAPE_GAUSS && cells)
-        gauss_slopes(l, true, n, s);
-    else if (l->shape == SHAPE_GAUSS)
-        gauss_slopes(l, false, n, s);
-    else
-#endif
-        if (cells)
-        round_slopes(l, true, n, s);
-    else
-        round_slopes(l, false, n, s);
+#define SLOPES_OF(shape)                  \
+    case shape:                           \
+        slopes_of(l, shape, cells, n, s); \
+        break;
+    switch (l->shape) {
+        CRYSTAL_SHAPES(SLOPES_OF)
+    }
+#undef SLOPES_OF
 }
 
 /* ---- sums of terms ------------------------------------------------------------------- */
@@ -319,7 +322,7 @@ static void add_lattice(const struct cpu_slopes *job, size_t index, int n,
         const size_t left = l->nsteps - first;
         end = first + (left < TERMS_MOST ? left : TERMS_MOST);
 #if !CPU_DOUBLE
-        if (is_in_lanes(l)) {
+        if (is_in_lanes(l->shape)) {
             add_gathered(job, index, first, end, n, s);
             continue;
         }

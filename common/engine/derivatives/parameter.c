@@ -11,6 +11,7 @@
 
 #include "base/units.h"
 #include "base/vec.h"
+#include "physics/crystal/shape.h"
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
@@ -224,7 +225,7 @@ static enum status check(const struct parameter *p, const struct experiment *x, 
     if ((cell || p->kind == PARAMETER_FUDGE) && x->ncrystals != 1)
         return error_set(e, STATUS_INPUT, "'%s': there are %zu crystals, must be 1", p->name,
                          x->ncrystals);
-    if (p->kind == PARAMETER_FUDGE && x->crystals[0].shape == SHAPE_SQUARE)
+    if (p->kind == PARAMETER_FUDGE && shape_is_grating(x->crystals[0].shape))
         return error_set(e, STATUS_INPUT, "'%s': square crystals have none", p->name);
     if (p->kind == PARAMETER_POLARIZATION && x->beam.no_polarization)
         return error_set(e, STATUS_INPUT, "'%s': the polarization factor is left out", p->name);
@@ -238,7 +239,7 @@ enum status parameters_parse(const char *names, const struct experiment *x, stru
     if (x->physics == PHYSICS_FAITHFUL)
         return error_set(e, STATUS_INPUT, "faithful physics has no derivatives");
     for (size_t i = 0; i < x->ncrystals; i++)
-        if (x->crystals[i].shape == SHAPE_TOPHAT)
+        if (!shape_has_slopes(x->crystals[i].shape))
             return error_set(e, STATUS_INPUT,
                              "spots of shape tophat have no derivatives, those of gauss have");
     enum status s = STATUS_OK;

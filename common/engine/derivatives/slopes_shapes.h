@@ -8,6 +8,7 @@
 #define BRAGG_ENGINE_SLOPES_SHAPES_H
 
 #include "engine/cpu/cpu_point.h"
+#include "physics/crystal/shape.h"
 
 #if CPU_DOUBLE
 typedef double real;
@@ -154,13 +155,13 @@ INLINE struct shape_of shape_of(enum crystal_shape shape, const double N[3], dou
 {
     struct shape_of s;
     const double cells = N[0] * N[1] * N[2];
-    const double volume = shape == SHAPE_ROUND ? 0.723601254558268 * cells : cells;
+    const double volume = shape_is_ellipsoid(shape) ? 0.723601254558268 * cells : cells;
     for (int i = 0; i < 3; i++) {
         s.N[i] = (real)N[i];
         s.per_N[i] = 1 / s.N[i];
         s.is_grating[i] = N[i] > 1;
     }
-    s.top = (real)(shape == SHAPE_GAUSS ? volume * volume * 0x1p-100 : volume * volume);
+    s.top = (real)(shape_is_gaussian(shape) ? volume * volume * 0x1p-100 : volume * volume);
     s.steep = (real)(2.0 * fudge / 0.63);
     s.fudge = (real)fudge;
     return s;
@@ -241,6 +242,20 @@ INLINE void gauss_term(const struct shape_of *of, const real d[3], real F, bool 
     sums->by_cells[0] = FUSED(two * of->per_N[0], FUSED(lean * x, x, value), sums->by_cells[0]);
     sums->by_cells[1] = FUSED(two * of->per_N[1], FUSED(lean * y, y, value), sums->by_cells[1]);
     sums->by_cells[2] = FUSED(two * of->per_N[2], FUSED(lean * z, z, value), sums->by_cells[2]);
+}
+
+/* Sets the slopes, and adds to *sums, for one of these shapes.  `shape` is constant, or the same
+ * for all terms of a loop. */
+INLINE void shape_term(enum crystal_shape shape, const struct shape_of *of, const real d[3], real F,
+                       bool cells, real by_index[3], struct shape_sums *sums)
+{
+    CRYSTAL_SHAPES_ARE(4);
+    if (shape_is_grating(shape))
+        square_term(of, d, F, cells, by_index, sums);
+    else if (shape_is_ellipsoid(shape))
+        round_term(of, d, F, cells, by_index, sums);
+    else
+        gauss_term(of, d, F, cells, by_index, sums);
 }
 
 #endif

@@ -56,27 +56,27 @@ static bool are_few(const float cells[3])
     return cells[0] <= most && cells[1] <= most && cells[2] <= most;
 }
 
-/* One constant per line, so that each becomes a loop of its own. */
+INLINE void terms_of(const struct cpu_lattice *l, const double *step, enum crystal_shape shape,
+                     int n, struct cpu_shares *s)
+{
+    if (shape_is_grating(shape) && are_few(l->N))
+        square_terms(l, step, n, s);
+    else
+        offset_terms(l, step, shape, n, s);
+}
+
+/* Each line has a constant shape, so that each shape becomes a loop of its own. */
 static void lattice_terms(const struct cpu_lattice *l, const double *step, int n,
                           struct cpu_shares *s)
 {
+#define TERMS_OF(shape)                 \
+    case shape:                         \
+        terms_of(l, step, shape, n, s); \
+        break;
     switch (l->shape) {
-    case SHAPE_SQUARE:
-        if (are_few(l->N))
-            square_terms(l, step, n, s);
-        else
-            offset_terms(l, step, SHAPE_SQUARE, n, s);
-        break;
-    case SHAPE_ROUND:
-        offset_terms(l, step, SHAPE_ROUND, n, s);
-        break;
-    case SHAPE_GAUSS:
-        offset_terms(l, step, SHAPE_GAUSS, n, s);
-        break;
-    case SHAPE_TOPHAT:
-        offset_terms(l, step, SHAPE_TOPHAT, n, s);
-        break;
+        CRYSTAL_SHAPES(TERMS_OF)
     }
+#undef TERMS_OF
 }
 
 /* Squared tricubic structure factors, nearest where there is no room. */

@@ -227,7 +227,7 @@ static double reach_of(const struct cpu_job *job, const struct cpu_lattice *l)
     const double *m = l->form;
     const double M[9] = {m[0],       0.5 * m[3], 0.5 * m[4], 0.5 * m[3], m[1],
                          0.5 * m[5], 0.5 * m[4], 0.5 * m[5], m[2]};
-    const double limit = l->shape == SHAPE_GAUSS ? gauss_limit(job, l) : TOPHAT_LIMIT;
+    const double limit = shape_is_gaussian(l->shape) ? gauss_limit(job, l) : TOPHAT_LIMIT;
     double reach = 0.0;
     for (size_t step = 0; step < l->nsteps; step++) {
         const double *A = l->cells + 9 * step;
@@ -289,9 +289,7 @@ void cpu_spots_choose(struct cpu_job *job, double step_ns)
     bool all = true;
     for (size_t i = 0; i < job->nlattices; i++) {
         struct cpu_lattice *l = &job->lattices[i];
-        const enum crystal_shape shape = l->shape;
-        const bool narrow =
-            plain && (shape == SHAPE_GAUSS || shape == SHAPE_TOPHAT) && !l->table->F;
+        const bool narrow = plain && shape_is_bounded(l->shape) && !l->table->F;
         l->reach_1_m = narrow ? reach_of(job, l) : HUGE_VAL;
         l->scattered = narrow && l->reach_1_m < HUGE_VAL && l->nsteps <= UINT32_MAX &&
                        pays(job, &view, l, step_ns);

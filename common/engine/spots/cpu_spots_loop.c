@@ -93,7 +93,8 @@ INLINE double shape_at(const struct site *at, const double d[3])
     if (h != index[0] || k != index[1] || m != index[2])
         return 0.0;
     const double form = distance_of_form(l->form, dh, dk, dl);
-    if (l->shape == SHAPE_TOPHAT)
+    CRYSTAL_SHAPES_ARE(4);
+    if (!shape_is_gaussian(l->shape))
         return form < TOPHAT_LIMIT ? 1.0 : 0.0;
     return form <= EXP2_LIMIT ? exp2_negative(form) : 0.0;
 }

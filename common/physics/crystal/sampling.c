@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/vec.h"
+#include "physics/crystal/shape.h"
 #include "physics/detector/sensor.h"
 
 /* Mean distance in rad of `domains` orientations that fill a cap of half-width
@@ -17,7 +18,7 @@ static double sampling_domain_spacing(double spread_rad, double domains)
 static double largest_edge_m(const struct crystal *c, bool faithful, const double cell_m[9])
 {
     double largest = 0.0;
-    if (faithful && (c->shape == SHAPE_GAUSS || c->shape == SHAPE_TOPHAT))
+    if (faithful && shape_is_bounded(c->shape))
         return c->cells[0] * c->cells[1] * c->cells[2] * 1e-10;
     for (int i = 0; i < 3; i++)
         largest = fmax(largest, c->cells[i] * vec_length(cell_m + 3 * i));
@@ -28,11 +29,17 @@ static double largest_edge_m(const struct crystal *c, bool faithful, const doubl
 static double widths_apart(const struct crystal *c, double ripple)
 {
     const double rms = sqrt(0.63 / 4.0);
-    const double widths[] = {[SHAPE_SQUARE] = 0.7,
-                             [SHAPE_ROUND] = 0.9,
-                             [SHAPE_GAUSS] = M_PI * M_SQRT2 * rms / sqrt(log(2.0 / ripple)),
-                             [SHAPE_TOPHAT] = 0.35};
-    return widths[c->shape] / (c->shape == SHAPE_SQUARE ? 1.0 : sqrt(c->fudge));
+    switch (c->shape) {
+    case SHAPE_SQUARE:
+        return 0.7;
+    case SHAPE_ROUND:
+        return 0.9 / sqrt(c->fudge);
+    case SHAPE_GAUSS:
+        return M_PI * M_SQRT2 * rms / sqrt(log(2.0 / ripple)) / sqrt(c->fudge);
+    case SHAPE_TOPHAT:
+        return 0.35 / sqrt(c->fudge);
+    }
+    return 0.35;
 }
 
 /* The smallest spacing that a corner of a panel sees, m. */

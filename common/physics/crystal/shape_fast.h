@@ -126,7 +126,7 @@ HD void shape_form(const struct crystal *c, const double reciprocal_A[9], int fa
     const double *N = c->cells, cells = N[0] * N[1] * N[2];
     const double radius_sqr = faithful ? TOPHAT_RADIUS_SQR_FAITHFUL : TOPHAT_RADIUS_SQR;
     const double factor =
-        c->fudge * (c->shape == SHAPE_GAUSS ? 2.0 / 0.63 * M_LOG2E : TOPHAT_LIMIT / radius_sqr);
+        c->fudge * (shape_is_gaussian(c->shape) ? 2.0 / 0.63 * M_LOG2E : TOPHAT_LIMIT / radius_sqr);
     if (faithful) {
         distance_form(reciprocal_A, cells * cells * factor, m);
         return;
@@ -135,6 +135,24 @@ HD void shape_form(const struct crystal *c, const double reciprocal_A[9], int fa
         m[i] = N[i] * N[i] * factor;
         m[3 + i] = 0.0;
     }
+}
+
+/* Returns what the kernels divide the square of a lattice factor by, so that it fits single
+ * precision.  `cells`: Na Nb Nc; `start`: the power of two at which the numerator of SQUARE
+ * begins. */
+HD double shape_square_unit(enum crystal_shape shape, double cells, double start)
+{
+    switch (shape) {
+    case SHAPE_SQUARE:
+        return 1.0 / (start * start);
+    case SHAPE_ROUND:
+        return cells * cells * 0.723601254558268 * 0.723601254558268;
+    case SHAPE_GAUSS:
+        return ldexp(cells * cells, -EXP2_BIAS);
+    case SHAPE_TOPHAT:
+        return cells * cells;
+    }
+    return cells * cells;
 }
 
 HD double distance_of_form(const double m[6], double dh, double dk, double dl)

@@ -115,9 +115,10 @@ HD void shape_slopes(const struct crystal *c, const double hkl[3], struct shape_
     double d[3];
     for (int i = 0; i < 3; i++)
         d[i] = hkl[i] - index_nearest(hkl[i]);
-    if (c->shape == SHAPE_SQUARE)
+    CRYSTAL_SHAPES_ARE(4);
+    if (shape_is_grating(c->shape))
         shape_slopes_square(d, c->cells, out);
-    else if (c->shape == SHAPE_ROUND)
+    else if (shape_is_ellipsoid(c->shape))
         shape_slopes_round(d, c->cells, c->fudge, out);
     else
         shape_slopes_gauss(d, c->cells, c->fudge, out);
