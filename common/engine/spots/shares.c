@@ -69,14 +69,16 @@ void share_room_free(struct share_room *room)
 
 /* ---- place and size of a reflection --------------------------------------------------------- */
 
-/* The panel that has the pixel; *panel is where the last one was found. */
+/* Sets *panel to the panel that contains the pixel. The search begins at the panel of the
+ * previous pixel, *panel. */
 static void find_panel(const struct experiment *x, int64_t pixel, size_t *panel)
 {
     while (!panel_holds(&x->panels[*panel], pixel))
         *panel = (*panel + 1) % x->npanels;
 }
 
-/* Photons on one panel, and what they sum up to along its axes, in px. */
+/* Sums over the pixels of a reflection on one panel: photons, and photons times the coordinates
+ * along the axes of the panel, in pixels. */
 struct part {
     double photons, fast, slow;
 };
@@ -95,7 +97,8 @@ static size_t sum_row(struct part *part, const struct panel *p, const struct lit
     return i;
 }
 
-/* Pixels of a panel follow one another. */
+/* Sets the centroid of a reflection: the mean position on the panel that has most of its
+ * photons. The pixels of a panel follow each other in `lit`. */
 static void find_centroid(const struct experiment *x, const struct lit_pixel *lit, size_t count,
                           struct reflection_row *row)
 {
@@ -124,8 +127,8 @@ static int brighter(const void *a, const void *b)
     return p->pixel < q->pixel ? -1 : p->pixel > q->pixel;
 }
 
-/* Classes of brightness below a peak, 16 for each power of 2; the last one has all that is darker.
- */
+/* Number of classes of brightness below the peak: 16 for each factor of 2. The last class
+ * contains all darker pixels. */
 enum { CLASSES = 256 };
 
 static int brightness(float photons)
@@ -141,8 +144,8 @@ static int class_of(const struct lit_pixel *lit, int peak)
     return below < CLASSES ? below : CLASSES - 1;
 }
 
-/* The darkest of the brightest pixels that hold the share.  Only those of its class are sorted, in
- * `spare`. */
+/* Returns the darkest of the brightest pixels that together have the wanted part of the photons.
+ * Only the pixels of its class are sorted, in `spare`. */
 static struct lit_pixel find_darkest(const struct lit_pixel *lit, size_t count,
                                      struct lit_pixel *spare, const struct reflection_row *row)
 {
@@ -163,7 +166,8 @@ static struct lit_pixel find_darkest(const struct lit_pixel *lit, size_t count,
     return spare[last];
 }
 
-/* Numbers above 0 are in the order of their bits. */
+/* Returns the bits of a number above 0, as an integer. These integers have the order of the
+ * numbers. */
 static int64_t bits_of(double photons)
 {
     int64_t bits;
@@ -171,7 +175,7 @@ static int64_t bits_of(double photons)
     return bits;
 }
 
-/* The brightest pixels that hold the share, as few as can. */
+/* Appends to the table the fewest pixels that together have the wanted part of the photons. */
 static bool find_pixels(const struct lit_pixel *lit, size_t count, struct lit_pixel *spare,
                         struct reflection_row *row, struct reflection_table *table,
                         size_t *capacity)
@@ -227,7 +231,7 @@ static void label_pixels(struct reflection_table *table, float *most, size_t row
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
-/* What a row says of the lattice point itself. */
+/* Sets the columns of a row that describe the lattice point: lattice, hkl, F2, s and phi. */
 static void describe(const struct shares *s, const struct lit_reflection *f,
                      struct reflection_row *row)
 {
@@ -247,7 +251,7 @@ static void describe(const struct shares *s, const struct lit_reflection *f,
 
 enum { ROWS = 32, REST = 1 << 16 };  // rows and pixels that one thread takes at a time
 
-/* Some rows of a table, made by one thread. */
+/* The rows of a table that one thread makes. */
 struct making {
     const struct sorting *t;
     size_t begin, end;              // of those that are wanted
@@ -257,7 +261,8 @@ struct making {
     size_t capacity, slopes_capacity;
 };
 
-/* Photons go with |F|^2, and pixels with their derivatives are those that the row lists. */
+/* Appends the derivatives of the photons by F for the pixels that a row lists: 2 photons / F,
+ * because photons are proportional to F^2. */
 static bool add_slopes(struct reflection_table *table, const struct reflection_row *row,
                        const struct lit_pixel *lit, size_t *capacity)
 {
@@ -275,7 +280,7 @@ static bool add_slopes(struct reflection_table *table, const struct reflection_r
     return true;
 }
 
-/* One row, if it has photons enough. */
+/* Appends the row of a reflection if the reflection has at least the wanted number of photons. */
 static bool add_row(struct making *m, const struct lit_reflection *f,
                     struct reflection_table *table)
 {
@@ -331,7 +336,7 @@ static void join(const struct making *m, size_t first, struct reflection_table *
         memcpy(table->slopes + first, from->slopes, from->npixels * sizeof *from->slopes);
 }
 
-/* All of them one after the other. */
+/* Joins the rows of all threads, in their order, into one table. */
 static bool join_all(const struct making *some, size_t count, int threads,
                      struct reflection_table *table)
 {
@@ -353,7 +358,7 @@ static bool join_all(const struct making *some, size_t count, int threads,
     return good;
 }
 
-/* Room for labels, if they are wanted: *most. */
+/* Allocates the labels if they are wanted, and *most, the largest share of each pixel so far. */
 static bool open_labels(const struct shares *s, const struct reflections_wanted *wanted,
                         struct reflection_table *table, float **most)
 {
@@ -365,7 +370,8 @@ static bool open_labels(const struct shares *s, const struct reflections_wanted 
     return *most && table->labels;
 }
 
-/* Labels are of all rows in their order, which one thread makes. */
+/* Makes all rows. If labels are wanted, a single thread makes them, because the label of a pixel
+ * depends on the order of the rows. */
 static bool make_rows(const struct sorting *t, const struct reflections_wanted *wanted,
                       struct reflection_table *table)
 {
@@ -398,7 +404,8 @@ static bool make_rows(const struct sorting *t, const struct reflections_wanted *
     return good;
 }
 
-/* Sums of some pixels each, whoever adds them up. */
+/* Sums the photons without a reflection. Each partial sum has fixed pixels, so that the result
+ * does not depend on the number of threads. */
 static bool count_rest(const struct shares *s, struct reflection_table *table)
 {
     enum { SUMS = 8 };  // partial sums side by side: a single sum would wait for its last addition

@@ -7,7 +7,8 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 
-/* The same array, or a larger one instead. */
+/* Returns an array for `count` pixels: the array of *room, which is replaced by a larger one if
+ * necessary. */
 static struct lit_pixel *room_pixels(struct share_room *room, size_t count)
 {
     if (room->pixels && count <= room->npixels)
@@ -20,14 +21,15 @@ static struct lit_pixel *room_pixels(struct share_room *room, size_t count)
 
 /* ---- whose they are ------------------------------------------------------------- */
 
-/* The part that has reflections of this number. */
+/* Returns the part that contains the reflections with this number. */
 static inline const struct sorting_part *part_of(const struct sorting *t, uint32_t number)
 {
     const uint64_t spread = (number * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
     return t->parts + (size_t)(spread * t->nparts >> 32);
 }
 
-/* A number of one of a list, which others may have, too. */
+/* Returns a number for the reflection of a share of a list. Several reflections can have the
+ * same number. */
 static inline uint32_t number_of(const struct share *s)
 {
     return (uint32_t)s->lattice * 1000003 + (uint32_t)s->hkl[0] * 1000033 +
@@ -49,7 +51,7 @@ static size_t slot_of(const struct sorting_part *t, const struct lit_reflection 
     return (size_t)hash_finish(f->key) & (t->nslots - 1);
 }
 
-/* Twice as many slots. */
+/* Doubles the number of slots. */
 static bool grow_slots(struct sorting_part *t)
 {
     const size_t nslots = t->nslots ? 2 * t->nslots : 4096;
@@ -96,7 +98,8 @@ static struct lit_reflection *find_share(struct sorting_part *t, const struct sh
     return find(t, &is);
 }
 
-/* The same by its key in a run, sooner if it is one of those that were met last. */
+/* Like find, but identifies the reflection by its key in a run. Reflections that were found
+ * recently are found faster. */
 static inline struct lit_reflection *find_key(struct sorting_part *t, uint32_t key)
 {
     uint32_t *last = &t->last[key % SORTING_LAST];
@@ -108,7 +111,7 @@ static inline struct lit_reflection *find_key(struct sorting_part *t, uint32_t k
     return found;
 }
 
-/* Sums of which the angle is made: in the order of pixels. */
+/* Adds the sums from which the mean angle of a reflection follows, in the order of pixels. */
 static void add_turned(struct lit_reflection *f, const struct share_pack *p, size_t first,
                        size_t count)
 {
@@ -159,7 +162,8 @@ static bool count_run(const struct sorting *t, struct sorting_part *part,
     return true;
 }
 
-/* Those of a part.  Sums run in the order of the image. */
+/* Collects the reflections of a part, and counts their photons and pixels. Sums run in the order
+ * of the image. */
 static bool count_part(const struct sorting *t, struct sorting_part *p)
 {
     const struct shares *s = t->s;
@@ -202,7 +206,8 @@ static int in_order(const void *a, const void *b)
     return 0;
 }
 
-/* Puts a pixel behind those that a reflection has, in ascending order, once. */
+/* Inserts a pixel into those of a reflection, in ascending order. If the reflection has the
+ * pixel already, its photons are added. */
 static inline void place_pixel(struct lit_pixel *pixels, struct lit_reflection *f,
                                struct lit_pixel is)
 {
@@ -225,7 +230,8 @@ static inline void place_pixel(struct lit_pixel *pixels, struct lit_reflection *
     f->count++;
 }
 
-/* The pixels of a piece, in ascending order with those that its reflection has, each once. */
+/* Merges the pixels of a piece into those of its reflection. Pixels ascend, and each pixel
+ * occurs once. */
 static void place_piece(struct lit_pixel *pixels, struct lit_reflection *f,
                         const struct share_piece *piece, const float *photons)
 {
@@ -258,7 +264,7 @@ static void place_run(const struct sorting *t, struct sorting_part *part,
     }
 }
 
-/* Those of a part, whose reflections are there. */
+/* Places the pixels of all wanted reflections of a part. */
 static void place_part(const struct sorting *t, struct sorting_part *p)
 {
     const struct shares *s = t->s;
@@ -273,7 +279,8 @@ static void place_part(const struct sorting *t, struct sorting_part *p)
         place_run(t, p, &s->runs[i]);
 }
 
-/* Sums of pieces are rounded; rows are held to the sum over their pixels. */
+/* Tolerance for the choice of reflections, because the sums of pieces are rounded. Rows are
+ * compared later with the sum over their pixels. */
 #define NEARLY (1.0 - 1e-5)
 
 /* Appends the wanted reflections of a part to t->wanted. */

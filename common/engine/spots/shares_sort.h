@@ -1,6 +1,4 @@
-/*
- * Inside: the shares of a frame sorted by reflection, for shares_table.
- */
+/* Internal: sorts the shares of a frame by reflection, for shares_table. */
 #ifndef BRAGG_ENGINE_SHARES_SORT_H
 #define BRAGG_ENGINE_SHARES_SORT_H
 
