@@ -15,10 +15,11 @@
 
 /* ---- pixels of a reflection ----------------------------------------------------------------- */
 
-/* How far points of a pixel are from its middle: half a pixel, and a little for rounding. */
+/* Largest distance of points of a pixel from its middle, in pixels: half a pixel, and a margin
+ * for rounding. */
 #define MARGIN_PIXELS 1.5
 
-/* Symmetric forms, of the items 00 01 02 11 12 22. */
+/* Symmetric quadratic forms are stored as the elements 00 01 02 11 12 22. */
 enum { FORM = 6 };
 static const int ROW[FORM] = {0, 0, 0, 1, 1, 2}, COLUMN[FORM] = {0, 1, 2, 1, 2, 2};
 
@@ -27,7 +28,8 @@ struct bounds {
     double per_A[2];
 };
 
-/* The places of the middle pixel and from pixel to pixel, in m. */
+/* Sets at[] to the position of the middle pixel and to the steps from pixel to pixel along fast
+ * and slow, in m. */
 static void set_places(const struct panel *p, const double middle[2], double at[3][3])
 {
     const double *corner = pixel_plane(p), depth_m = pixel_layer_depth(p, 0);
@@ -40,7 +42,8 @@ static void set_places(const struct panel *p, const double middle[2], double at[
     }
 }
 
-/* How much the limit grows, since a distance is up to (half m)^2 / 2n above the linear one. */
+/* Returns how much the limit must grow because distances are not linear: a distance is up to
+ * (half m)^2 / 2n above the linear estimate. */
 static double slack(const struct ensemble_spot *spot, double per_A, double distance_m,
                     double half_m)
 {
@@ -77,8 +80,8 @@ static void adjoint(const double q[FORM], double w[3][3])
     w[1][2] = w[2][1] = q[1] * q[2] - q[0] * q[4];
 }
 
-/* The lines that touch a form across axis 1 or 2: where they are, and where they do.  False for
- * none. */
+/* Finds the two lines across axis 1 or 2 that touch a form: their coordinates ends[], and the
+ * points where they touch. Returns false if there are none. */
 static bool touch(const double w[3][3], int axis, double ends[2], double points[2][3])
 {
     const double left = w[0][axis] * w[0][axis] - w[0][0] * w[axis][axis];
@@ -101,7 +104,7 @@ static void form_of(const struct bounds *o, double per_A, double q[FORM])
     }
 }
 
-/* The wave number that is nearest at a point of the cone. */
+/* Returns the wave number for which a point of the cone is nearest to the spot. */
 static double wave_at(const struct bounds *o, const double y[3])
 {
     double a = 0.0;
@@ -118,7 +121,8 @@ static void include(double ends[2], double at)
     ends[1] = fmax(ends[1], at);
 }
 
-/* Adds the pixels that a single wave number lights.  False where they have no bounds. */
+/* Extends the range by the pixels that get photons with one wave number. Returns false if this
+ * range has no bounds. */
 static bool include_wave(const struct bounds *o, double per_A, double ends[2][2])
 {
     double q[FORM], w[3][3], at[2], unused[2][3];
@@ -134,8 +138,8 @@ static bool include_wave(const struct bounds *o, double per_A, double ends[2][2]
     return true;
 }
 
-/* Adds the extremes of the cone that wave numbers between the two reach.  False where they have no
- * bounds. */
+/* Extends the range by the extremes of the cone for wave numbers between the two limits. Returns
+ * false if this range has no bounds. */
 static bool include_cone(const struct bounds *o, double ends[2][2])
 {
     double q[FORM], w[3][3], at[2], points[2][3];
@@ -153,7 +157,7 @@ static bool include_cone(const struct bounds *o, double ends[2][2])
     return true;
 }
 
-/* Least and most along fast, then along slow. */
+/* Finds the smallest and the largest coordinate along fast, then along slow. */
 static enum found find(const struct bounds *o, double ends[2][2])
 {
     for (int axis = 0; axis < 2; axis++) {
@@ -166,7 +170,8 @@ static enum found find(const struct bounds *o, double ends[2][2])
     return ends[0][0] <= ends[0][1] && ends[1][0] <= ends[1][1] ? FOUND : FOUND_NOTHING;
 }
 
-/* How far from its place in the first layer something is seen in the last one, in pixels. */
+/* Returns the largest distance in pixels between the places at which a direction meets the first
+ * and the last layer of the sensor. */
 static double apart(const struct panel *p, const double at[3], double half_m)
 {
     const double along_m = fmax(fabs(vec_dot(at, p->normal)), p->pixel_m);
@@ -174,7 +179,7 @@ static double apart(const struct panel *p, const double at[3], double half_m)
     return (p->layers - 1) * p->layer_m / p->pixel_m * (beside_m / along_m);
 }
 
-/* Whole lanes, counted from the place's first pixel. */
+/* Narrows a place to whole groups of lanes, counted from the first pixel of the place. */
 static void narrow(struct closed_place *place, const double middle[2], const double ends[2][2],
                    double margin)
 {
@@ -221,7 +226,7 @@ struct spot_list {
     size_t count, capacity;
 };
 
-/* What all reflections of a step share. */
+/* Data that is the same for all reflections of a step. */
 struct look {
     const struct closed *c;
     const struct closed_step *step;
@@ -238,9 +243,10 @@ struct lattice_row {
     int skip[2];      // of these, values between the two are not excited
 };
 
-/* Wave numbers for which the point at `centre` is within `reach` of the Ewald sphere; false for
- * none.  With p = centre . incident, | |centre + k incident| - k | <= reach for wave number k is
- * -2 k reach <= |centre|^2 + 2 k p <= reach (2 k + reach). */
+/* Sets k[] to the range of wave numbers for which the point `centre` is within `reach` of the
+ * Ewald sphere. Returns false if there are none. With p = centre . incident, the condition |
+ * |centre + k incident| - k | <= reach is -2 k reach <= |centre|^2 + 2 k p <= reach (2 k +
+ * reach). */
 static bool excited(const struct look *l, const double centre[3], double length_sqr, double reach,
                     double k[2])
 {
@@ -257,8 +263,8 @@ static bool excited(const struct look *l, const double centre[3], double length_
     return k[0] <= k[1];
 }
 
-/* The wave number of the beam that is nearest to per_A, of channels with a weight; per_A itself if
- * no channel has one. */
+/* Returns the wave number of the beam that is nearest to per_A, among the channels with a
+ * weight. Returns per_A if no channel has a weight. */
 static double nearest_channel(const struct look *l, double per_A)
 {
     const struct closed_beam *beam = &l->c->beams[l->step->beam];
@@ -284,10 +290,9 @@ static double nearest_channel(const struct look *l, double per_A)
                : low;
 }
 
-/* The absorption of the sensor for a reflection at `centre`.  Its photons have the wave numbers of
- * the beam, also where the Ewald sphere through the centre has one that the beam does not have, so
- * the nearest channel stands for them.  The absorption is known for all wave numbers of the beam.
- */
+/* Returns the absorption of the sensor for a reflection at `centre`. The photons have the wave
+ * numbers of the beam. If the Ewald sphere through the centre has another wave number, the
+ * nearest channel of the beam is used. The absorption is known for all wave numbers of the beam. */
 static double absorb_of(const struct look *l, const double centre[3])
 {
     const double along = vec_dot(centre, l->step->ensemble.incident);
@@ -339,9 +344,9 @@ static int within(double m, int min, int max)
     return (int)fmin(fmax(m, min), max);
 }
 
-/* Where a row can meet the shell about the Ewald spheres of all wave numbers that the widest spot
- * reaches (see `excited`): inside of one of the outermost, but not deep in both of them.  False for
- * nowhere. */
+/* Finds the part of a row that can meet the Ewald spheres of the wave numbers of the beam within
+ * the reach of the widest spot (see `excited`): the points that are inside one of the two
+ * outermost spheres, but not deep inside both. Returns false if there is no such part. */
 static bool row_open(const struct look *l, struct lattice_row *row)
 {
     const double outside = l->reach * (2.0 * l->most + l->reach),
@@ -367,7 +372,7 @@ static bool row_open(const struct look *l, struct lattice_row *row)
     return true;
 }
 
-/* All reflections of one h. */
+/* Lists all reflections with one index h. */
 static bool list_plane(const struct look *l, int h, struct spot_list *list)
 {
     const double *star = l->step->ensemble.star;
@@ -397,8 +402,8 @@ static bool list_plane(const struct look *l, int h, struct spot_list *list)
     return good;
 }
 
-/* Largest |diffracted - incident| of a pixel: at a corner, while all are less than 90 deg from the
- * beam. */
+/* Returns the largest |diffracted - incident| of a pixel. It is that of a corner if all corners
+ * are less than 90 deg from the beam. */
 static double widest(const struct cpu_view *v, const double incident[3])
 {
     double least = 1.0;
@@ -419,7 +424,7 @@ static double widest(const struct cpu_view *v, const double incident[3])
     return least > 0.0 ? sqrt(2.0 - 2.0 * least) : 2.0;
 }
 
-/* Indices that the table has, or that the detector sees. */
+/* Sets the range of indices: those of the table, or those that the detector can see. */
 static void set_box(struct look *l, const double *cell_m)
 {
     const struct hkl_table *t = &l->step->ensemble.crystal->table;
@@ -432,7 +437,7 @@ static void set_box(struct look *l, const double *cell_m)
     }
 }
 
-/* The widest that any spot of the box can be. */
+/* Returns an upper bound of the width of all spots in the box. */
 static double widest_spot(const struct look *l, double length)
 {
     int most[3];
@@ -457,7 +462,7 @@ static void look_open(struct look *l, const struct closed *c, const struct close
     l->reach = widest_spot(l, l->farthest);
 }
 
-/* Reflections of one step, appended in the order of their indices. */
+/* Appends the reflections of one step, in the order of their indices. */
 static bool list_step(struct closed *c, const struct look *l, int threads, size_t *capacity)
 {
     const int planes = l->max[0] - l->min[0] + 1;
@@ -483,7 +488,7 @@ static bool list_step(struct closed *c, const struct look *l, int threads, size_
     return good;
 }
 
-/* Pixels of a panel that the spot can reach; false for none. */
+/* Sets *place to the pixels of a panel that a spot can reach. Returns false if there are none. */
 static bool find_place(const struct cpu_screen *s, const double direction[3], double radius,
                        struct closed_place *place)
 {
@@ -501,7 +506,8 @@ static bool find_place(const struct cpu_screen *s, const double direction[3], do
     return place->row_min <= place->row_max && place->fast_min <= place->fast_max;
 }
 
-/* Where a spot lights panels: directions about those of the wave numbers that excite it. */
+/* Appends the places of a spot on the panels, from the directions of the wave numbers that
+ * excite it. */
 static bool place_spot(struct closed *c, const struct cpu_view *v, size_t index, size_t *capacity)
 {
     const struct closed_spot *spot = &c->spots[index];

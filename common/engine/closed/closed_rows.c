@@ -7,7 +7,7 @@
 #include "engine/closed/closed.h"
 #include "physics/detector/pixel.h"
 
-/* A row being summed up. */
+/* The row that a thread computes. */
 struct row {
     const struct closed *c;
     const struct panel *panel;
@@ -16,7 +16,8 @@ struct row {
     struct share_list *list;  // NULL: not wanted
 };
 
-/* Photons of ENSEMBLE_LANES pixels from `fast` on by one reflection; false for none. */
+/* Computes the photons that one reflection gives to ENSEMBLE_LANES pixels from `fast` on.
+ * Returns false if there are none. */
 static bool photons_of(const struct row *row, const struct closed_spot *spot, int64_t fast,
                        double photons[ENSEMBLE_LANES])
 {
@@ -108,7 +109,7 @@ static int same_share(const struct share *a, const struct share *b)
     return order;
 }
 
-/* Ties by what they hold, so that sums have one order. */
+/* Compares shares by pixel, then by their content, so that sums always have the same order. */
 static int by_pixel(const void *a, const void *b)
 {
     const struct share *p = a, *q = b;
@@ -119,7 +120,7 @@ static int by_pixel(const void *a, const void *b)
     return d != 0.0 ? (d > 0.0) - (d < 0.0) : (t > 0.0) - (t < 0.0);
 }
 
-/* Pixels ascend, and each reflection is there once. */
+/* Sorts shares by pixel, and joins shares of the same reflection. */
 static void sort_shares(struct share_list *list)
 {
     size_t kept = 0;
@@ -137,7 +138,7 @@ static void sort_shares(struct share_list *list)
     list->count = kept;
 }
 
-/* One row; sums[] are 0 before and after. */
+/* Computes one row. sums[] is 0 before and after the call. */
 static bool run_row(const struct row *row, const struct closed_row_places *places, int64_t number,
                     float *pixels)
 {
@@ -160,7 +161,7 @@ static bool run_row(const struct row *row, const struct closed_row_places *place
     return good;
 }
 
-/* Rows of the frame before panel `index`. */
+/* Returns the number of rows of the frame before panel `index`. */
 static int64_t rows_above(const struct experiment *x, int32_t index)
 {
     int64_t rows = 0;

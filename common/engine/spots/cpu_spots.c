@@ -1,8 +1,9 @@
 /*
- * Narrow reflections one by one, see cpu_spots.h.  First the view: which lattice points the
- * detector can see, and whether listing them is faster than asking every pixel.  The view has no
- * part in the value of a pixel: the kernel finds a point dark that was listed in vain.  Then the
- * spots: they are listed, sorted into bands of rows, and added by threads.
+ * Computes narrow reflections one by one, see cpu_spots.h. The first part is the view: it
+ * decides which lattice points the detector can see, and whether listing them is faster than
+ * evaluating every pixel. The view does not change the value of a pixel: if a listed point gives
+ * no photons, the kernel adds 0. The second part lists the spots, sorts them into bands of rows,
+ * and adds them with several threads.
  */
 #include "engine/spots/cpu_spots.h"
 
@@ -15,7 +16,7 @@
 
 /* ---- the view of the detector --------------------------------------------------------------- */
 
-/* Estimated cost in ns, AVX2, one thread: only their ratios matter. */
+/* Estimated costs in ns, measured with AVX2 and one thread. Only their ratios matter. */
 static const double COST_LINE = 15.0;       // a row of lattice points
 static const double COST_SPOT = 50.0;       // a spot, and a plane that may have it
 static const double COST_BOX = 20.0;        // a layer and subpixel of a spot
@@ -26,7 +27,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Whether two panels are cut from one plane. */
+/* Returns true if two panels are parts of one plane. */
 static bool one_plane(const struct panel *a, const struct panel *b)
 {
     const double *at = pixel_plane(a), *bt = pixel_plane(b);
@@ -36,8 +37,8 @@ static bool one_plane(const struct panel *a, const struct panel *b)
     return same;
 }
 
-/* Makes *whole of panel `first` and those that follow on its plane, as if they had not been
- * cut apart, with the rectangle about their regions of interest; returns the next panel. */
+/* Joins panel `first` and the panels after it that are on the same plane into *whole. Its region
+ * of interest is the rectangle around theirs. Returns the index of the next panel. */
 static size_t join_plane(const struct experiment *x, size_t first, struct panel *whole)
 {
     struct roi r = {INT64_MAX, -INT64_MAX, INT64_MAX, -INT64_MAX};
@@ -67,7 +68,8 @@ static size_t count_planes(const struct experiment *x)
     return count;
 }
 
-/* Unit direction of a corner of the region of interest, at the front or the back. */
+/* Sets out[] to the unit direction of a corner of the region of interest, at the front or the
+ * back of the sensor. */
 static void corner(const struct panel *p, int which, double out[3])
 {
     const double fast = p->pixel_m * (double)(which & 1 ? p->roi.fast_max + 1 : p->roi.fast_min);
@@ -78,7 +80,8 @@ static void corner(const struct panel *p, int which, double out[3])
     vec_unit(out, out);
 }
 
-/* The narrowest cone around the mean of all corners of planes that holds them. */
+/* Sets the narrowest cone that contains all corners of the planes. Its axis is the mean
+ * direction of the corners. */
 static void set_cone(struct cpu_view *v, const struct experiment *x)
 {
     double d[3];
@@ -133,7 +136,7 @@ void cpu_view_close(struct cpu_view *v)
     v->screens = NULL;
 }
 
-/* Largest product of `a` and a unit vector in the cone. */
+/* Returns the largest scalar product of `a` and a unit vector in the cone. */
 static double largest_product(const struct cpu_view *v, const double a[3])
 {
     const double length = vec_length(a), along = vec_dot(a, v->axis);
@@ -143,7 +146,7 @@ static double largest_product(const struct cpu_view *v, const double a[3])
     return along * v->cosine + sqrt(across > 0.0 ? across : 0.0) * v->sine;
 }
 
-/* Prepares *s; false for a cell without volume. */
+/* Prepares *s. Returns false if the cell has no volume. */
 static bool open_step(struct cpu_view_step *s, const struct cpu_view *v,
                       const struct cpu_source *source, const struct cpu_lattice *l, size_t step)
 {
@@ -176,15 +179,16 @@ static bool open_step(struct cpu_view_step *s, const struct cpu_view *v,
     return true;
 }
 
-/* Reflections of such a step whose ball meets the Ewald sphere in view, roughly. */
+/* Returns about how many reflections of a step have a ball that meets the Ewald sphere in view
+ * of the detector. */
 static double count_reflections(const struct cpu_view *v, const struct cpu_view_step *s)
 {
     const double area = 2.0 * M_PI * (1.0 - v->cosine) * s->per_m * s->per_m;
     return area * 2.0 * s->lattice->reach_1_m * fabs(mat_determinant(s->cell));
 }
 
-/* Form of GAUSS beyond which all terms of a pixel together are below 2^-176 photons: too
- * little for float32 by far. */
+/* Returns the quadratic form of GAUSS beyond which all terms of a pixel together are below
+ * 2^-176 photons. This is far too small for float32. */
 static double gauss_limit(const struct cpu_job *job, const struct cpu_lattice *l)
 {
     const struct experiment *x = job->x;
@@ -205,8 +209,8 @@ static double gauss_limit(const struct cpu_job *job, const struct cpu_lattice *l
     return fmin(fmax(exponent + 176.0, 1.0), EXP2_LIMIT);
 }
 
-/* Largest eigenvalue of the inverse of a symmetric matrix, or a little more: by Gershgorin's
- * circles; HUGE_VAL when there is no inverse. */
+/* Returns an upper bound of the largest eigenvalue of the inverse of a symmetric matrix, from
+ * Gershgorin's circles. Returns HUGE_VAL if the matrix has no inverse. */
 static double inverse_bound(const double m[9])
 {
     const double determinant = mat_determinant(m);
@@ -219,9 +223,8 @@ static double inverse_bound(const double m[9])
     return determinant > 0.0 ? most / determinant : HUGE_VAL;
 }
 
-/* Returns the radius in 1/m of a ball that contains all q for which the lattice factor is not 0:
- * whose offset from a lattice point makes the form of the shape small enough.  Returns HUGE_VAL if
- * there is no bound. */
+/* Returns the radius in 1/m of a ball around a lattice point that contains all q for which the
+ * lattice factor is not 0. Returns HUGE_VAL if there is no bound. */
 static double reach_of(const struct cpu_job *job, const struct cpu_lattice *l)
 {
     const double *m = l->form;
@@ -255,8 +258,8 @@ bool cpu_view_is_plain(const struct experiment *x)
     return true;
 }
 
-/* Whether listing the spots of a lattice is estimated to be faster than asking every
- * pixel; its reach is known. */
+/* Returns true if listing the spots of a lattice is estimated to be faster than evaluating every
+ * pixel. Requires l->reach_1_m. */
 static bool pays(const struct cpu_job *job, const struct cpu_view *v, const struct cpu_lattice *l,
                  double step_ns)
 {
@@ -300,7 +303,8 @@ void cpu_spots_choose(struct cpu_job *job, double step_ns)
 
 /* ---- spots ---------------------------------------------------------------------------------- */
 
-/* Spots listed before they are scattered, about: they stay in the caches. */
+/* About how many spots are listed before their pixels are computed. So many spots stay in the
+ * caches. */
 static const double SPOTS_AT_ONCE = 1e5;
 
 /* The data that the threads share. */
@@ -335,7 +339,8 @@ static double smaller(double a, double b)
     return a < b ? a : b;
 }
 
-/* Least and largest x/z over a ball about (x, z) = (tangent z, z); radius = ratio z. */
+/* Sets out[] to the smallest and largest x/z over a ball with centre (x, z) = (tangent z, z) and
+ * radius ratio z. */
 static void tangents(double tangent, double ratio, double out[2])
 {
     const double scale = 1.0 / (1.0 - ratio * ratio);
@@ -344,7 +349,8 @@ static void tangents(double tangent, double ratio, double out[2])
     out[1] = (tangent + root) * scale;
 }
 
-/* Distances from the edge in m at which the tangents `t` meet a panel, over all layers. */
+/* Sets out[] to the range of distances from the edge in m at which directions between the
+ * tangents t[] meet a panel, over all its layers. */
 static void span(const struct cpu_screen *p, double edge, const double t[2], double out[2])
 {
     out[0] = (t[0] < 0.0 ? p->far : p->near) * t[0] - edge;
@@ -376,7 +382,7 @@ bool cpu_view_reaches(const struct cpu_screen *p, const double direction[3], dou
     return true;
 }
 
-/* Squared structure factor of a lattice point, relative. */
+/* Returns the squared structure factor of a lattice point, relative to the largest one. */
 static double point_F_sqr(const struct cpu_lattice *l, const int32_t index[3])
 {
     const struct hkl_table *t = &l->crystal->table;
@@ -391,8 +397,8 @@ static double point_F_sqr(const struct cpu_lattice *l, const int32_t index[3])
     return F * F;
 }
 
-/* The lattice point of spot->index, if its ball meets the Ewald sphere: spots for every
- * panel that it can light.  `exit`: of the diffracted beam, 1/m. */
+/* Lists spots for the lattice point of spot->index, one for each panel that the spot can reach,
+ * if the ball of the point meets the Ewald sphere. exit[] is the diffracted beam in 1/m. */
 static bool add_point(const struct cpu_view *v, const struct cpu_view_step *s, const double exit[3],
                       struct cpu_spot *spot, struct cpu_spots *list)
 {
@@ -416,7 +422,8 @@ static bool add_point(const struct cpu_view *v, const struct cpu_view_step *s, c
     return true;
 }
 
-/* Points of `count` <= CPU_BLOCK neighbouring rows, the first one through `start`. */
+/* Lists the spots of `count` <= CPU_BLOCK neighbouring rows of lattice points. The first row
+ * begins at `start`. */
 static bool add_rows(const struct work *w, const struct cpu_view_step *s, const double start[3],
                      int count, struct cpu_spot *spot, struct cpu_spots *list)
 {
@@ -438,7 +445,7 @@ static bool add_rows(const struct work *w, const struct cpu_view_step *s, const 
     return true;
 }
 
-/* All spots of one step, in the order of the indices. */
+/* Lists all spots of one step, in the order of the indices. */
 static bool list_step(const struct work *w, const struct cpu_view_step *s, struct cpu_spot *spot,
                       struct cpu_spots *list)
 {
@@ -458,7 +465,8 @@ static bool list_step(const struct work *w, const struct cpu_view_step *s, struc
     return true;
 }
 
-/* Rows of a panel in as many bands of about equal work as there are threads. */
+/* Divides the rows of a panel into one band for each thread. The bands have about the same
+ * amount of work. */
 static void cut_bands(const struct cpu_spots *lists, size_t count, int32_t panel, int64_t rows,
                       int threads, uint32_t *weights, int64_t *ends)
 {
@@ -494,8 +502,8 @@ static void scatter_lists(const struct work *w, size_t count, double *sums)
     }
 }
 
-/* All steps of one lattice and source: lists of spots, then pixels, a few lists at a
- * time. */
+/* Adds all steps of one lattice and source: lists the spots of a few steps, then adds their
+ * pixels, and so on. */
 static bool add_steps(const struct work *w, uint32_t lattice, uint32_t source, double *sums)
 {
     const struct cpu_lattice *l = &w->job->lattices[lattice];

@@ -36,7 +36,7 @@ struct cpu_spots {
     size_t count, capacity;
 };
 
-/* A panel, seen from the sample; in m. */
+/* A panel as seen from the sample, in m. */
 struct cpu_screen {
     const struct panel *panel;
     double fast_m, slow_m;  // outer corner along fast and slow
@@ -52,7 +52,7 @@ struct cpu_view {
     struct cpu_screen *screens;  // owned
 };
 
-/* One step of one lattice seen from one source. */
+/* One step of one lattice for one source. */
 struct cpu_view_step {
     const struct cpu_source *source;
     const struct cpu_lattice *lattice;
@@ -66,8 +66,8 @@ struct cpu_view_step {
     int inner, outer[2];          // axis with the longest rows of points, and the others
 };
 
-/* Points of neighbouring rows whose ball meets the Ewald sphere: where a row enters and
- * where it leaves, indices begin .. end of the inner axis. */
+/* The points of neighbouring rows whose ball meets the Ewald sphere: two ranges of indices of
+ * the inner axis, begin .. end, one where the row enters the sphere and one where it leaves it. */
 struct cpu_rows {
     alignas(MEM_ALIGNMENT) int32_t begin[2][CPU_BLOCK];
     int32_t end[2][CPU_BLOCK];
@@ -87,8 +87,8 @@ bool cpu_view_is_plain(const struct experiment *x);
 bool cpu_view_reaches(const struct cpu_screen *p, const double direction[3], double radius,
                       struct cpu_spot *spot, double columns[2]);
 
-/* Fills *rows for `count` <= CPU_BLOCK rows; `start` is the diffracted beam at inner index 0
- * of the first of them, in 1/m. */
+/* Fills *rows for `count` <= CPU_BLOCK rows. start[] is the diffracted beam at inner index 0 of
+ * the first row, in 1/m. */
 #define CPU_DECLARE_ROWS(isa)                                                            \
     void cpu_rows_##isa(const struct cpu_view_step *s, const double start[3], int count, \
                         struct cpu_rows *rows)
@@ -104,8 +104,8 @@ CPU_DECLARE_SCATTER(baseline);
 CPU_DECLARE_SCATTER(avx2);
 CPU_DECLARE_SCATTER(avx512);
 
-/* Time of a step of a pixel in ns, with AVX2, if every pixel is evaluated: in the dense loop and in
- * double precision. */
+/* Time in ns of one step of one pixel with AVX2 if every pixel is evaluated: in the dense loop,
+ * and in double precision. */
 #define SPOTS_DENSE_NS 1.4
 #define SPOTS_DOUBLE_NS 3.0
 

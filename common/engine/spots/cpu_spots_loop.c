@@ -16,7 +16,8 @@
 
 /* ---- rows of lattice points ----------------------------------------------------------------- */
 
-/* In doubles: cheaper than branches.  An empty range is begin 1, end 0. */
+/* Computes in double precision without branches, which is faster. An empty range has begin 1 and
+ * end 0. */
 void NAME(cpu_rows_, ISA)(const struct cpu_view_step *s, const double start[3], int count,
                           struct cpu_rows *rows)
 {
@@ -32,14 +33,14 @@ void NAME(cpu_rows_, ISA)(const struct cpu_view_step *s, const double start[3], 
         const double kx = x + i * sx, ky = y + i * sy, kz = z + i * sz;
         const double kt = (kx * tx + ky * ty + kz * tz) * inverse;
         const double kk = kx * kx + ky * ky + kz * kz;
-        /* the row start + t step is between two spheres about the origin */
+        /* The row start + t step is between two spheres around the origin. */
         const double out = kt * kt - (kk - outer_sqr) * inverse;
         const double in = kt * kt - (kk - inner_sqr) * inverse;
         const double far = sqrt(out > 0.0 ? out : 0.0), near = sqrt(in > 0.0 ? in : 0.0);
         const double enter = -kt - far, leave = -kt + far;
         double first_end = floor_fast(-kt - near);
         double second_begin = -floor_fast(kt - near);
-        /* without a hollow, or where its edges fall on one point: one range */
+        /* If the row does not enter the inner sphere, or only touches it, there is one range. */
         second_begin = second_begin > first_end ? second_begin : first_end + 1.0;
         double first_begin = -floor_fast(-enter), second_end = floor_fast(leave);
         first_begin = first_begin > min ? first_begin : min;
@@ -56,7 +57,7 @@ void NAME(cpu_rows_, ISA)(const struct cpu_view_step *s, const double start[3], 
 
 /* ---- pixels --------------------------------------------------------------------------------- */
 
-/* One spot on one layer and subpixel grid of its panel. */
+/* A spot on one layer and one subpixel grid of its panel. */
 struct site {
     const struct cpu_job *job;
     const struct panel *panel;
@@ -65,7 +66,7 @@ struct site {
     double cell[9], incident[3], index_per_m;  // copies, which stores to the sums cannot change
 };
 
-/* Unit vector towards a pixel; returns 1/airpath. */
+/* Sets d[] to the unit vector to a pixel, and returns 1/airpath. */
 INLINE double direction_to(const struct site *at, const struct flat_row *row, int64_t fast,
                            double d[3])
 {
@@ -77,7 +78,8 @@ INLINE double direction_to(const struct site *at, const struct flat_row *row, in
     return inverse;
 }
 
-/* Squared lattice factor / shape_unit along d; 0 where another point is nearer. */
+/* Returns the squared lattice factor / shape_unit in the direction d. Returns 0 if another
+ * lattice point is nearer. */
 INLINE double shape_at(const struct site *at, const double d[3])
 {
     const struct cpu_lattice *l = &at->job->lattices[at->spot->lattice];
@@ -99,7 +101,7 @@ INLINE double shape_at(const struct site *at, const double d[3])
     return form <= EXP2_LIMIT ? exp2_negative(form) : 0.0;
 }
 
-/* The factors of the term, as in factors() of cpu_block.h. */
+/* Returns the product of the other factors of the term, as factors() of cpu_block.h. */
 INLINE double factor_at(const struct site *at, int64_t fast, int64_t slow, const double d[3],
                         double inverse_airpath)
 {
@@ -122,8 +124,8 @@ INLINE double factor_at(const struct site *at, int64_t fast, int64_t slow, const
     return factor;
 }
 
-/* Least and largest pixel, within `min` and `max`, whose subpixel `sub` of `n` is between
- * two distances from the edge. */
+/* Sets out[] to the smallest and largest pixel whose subpixel `sub` of `n` is between two
+ * distances from the edge. Both are between `min` and `max`. */
 INLINE void pixel_range(const double range_m[2], double pixel_m, int sub, int n, int64_t min,
                         int64_t max, int64_t out[2])
 {
@@ -134,7 +136,7 @@ INLINE void pixel_range(const double range_m[2], double pixel_m, int sub, int n,
     out[1] = last < (double)max ? (last < (double)min ? min - 1 : (int64_t)last) : max;
 }
 
-/* All pixels of one grid. */
+/* Adds a spot to all pixels of one subpixel grid. */
 INLINE void scatter_grid(const struct site *at, int64_t row_begin, int64_t row_end, double *sums)
 {
     const struct panel *p = at->panel;
