@@ -1,10 +1,10 @@
 /*
- * The loops of the noise, compiled once per instruction set (ISA = baseline, avx2, avx512): random
- * numbers, counts of large means, counts of small means, and the operations on chunks of pixels.
- * Nothing is fused and every operation is rounded as IEEE 754 says, so that all three give the same
- * bytes.  Loops marked "vectorised" must be; scripts/check-vectorised reads the report of the
- * compiler.  The multiplications of Philox and of the search for a count limit the speed, never
- * memory.
+ * The loops of the noise, compiled once per instruction set (ISA = baseline, avx2, avx512):
+ * random numbers, counts of large means, counts of small means, and the operations on chunks of
+ * pixels. No multiplication is fused with an addition, and every operation is rounded as IEEE
+ * 754 says, so that all instruction sets give the same bytes. The compiler must vectorise the
+ * loops marked "vectorised"; scripts/check-vectorised reads its report. The multiplications of
+ * Philox and of the search for a count limit the speed; memory does not.
  */
 #define FASTMATH_UNFUSED
 #include "engine/detector/noise_loop.h"
@@ -48,7 +48,8 @@ enum { PHILOX_LANES = PHILOX_BYTES / 8 };
 typedef uint64_t philox_lanes __attribute__((vector_size(PHILOX_BYTES)));
 typedef double philox_doubles __attribute__((vector_size(PHILOX_BYTES)));
 
-/* Uniform in (0, 1) of two words in the low halves of lanes: rng_uniform_of. */
+/* Stores uniform numbers in (0, 1), as rng_uniform_of. Each is made of two words, which are in
+ * the low halves of the lanes. */
 static inline __attribute__((always_inline)) void
 philox_store_uniforms(philox_lanes high, philox_lanes low, double *to)
 {
@@ -59,12 +60,13 @@ philox_store_uniforms(philox_lanes high, philox_lanes low, double *to)
     memcpy(to, &x, sizeof x);
 }
 
-/* Blocks that are made side by side, so that processors find enough to do. */
+/* Number of blocks that are computed side by side, so that the CPU always has independent
+ * operations. */
 enum { PHILOX_SIDE = 2, PHILOX_BLOCKS = PHILOX_SIDE * PHILOX_LANES };
 
-/* Words 0 to 3 of PHILOX_BLOCKS blocks, in the low halves of lanes.  Word 0 of their
- * counters comes in word[][0], words 1 to 3 are `rest`.  High halves hold rubbish
- * throughout: products ignore them. */
+/* Computes words 0 to 3 of PHILOX_BLOCKS blocks, in the low halves of lanes. Word 0 of the
+ * counters is passed in word[][0], words 1 to 3 in rest[]. The high halves are undefined,
+ * because the products ignore them. */
 static inline __attribute__((always_inline)) void philox_words(philox_lanes word[PHILOX_SIDE][4],
                                                                const uint32_t rest[3], uint64_t key)
 {
@@ -90,7 +92,7 @@ static inline __attribute__((always_inline)) void philox_words(philox_lanes word
     }
 }
 
-/* Stores words as pairs (even word, odd word), one pair a lane. */
+/* Stores words as pairs (even word, odd word), one pair per lane. */
 static inline __attribute__((always_inline)) void philox_store_pairs(philox_lanes even,
                                                                      philox_lanes odd, void *to)
 {
@@ -113,7 +115,7 @@ INLINE struct rest rest_of(const struct noise_key *key, uint32_t block)
         {(uint32_t)key->purpose << 24 | block, (uint32_t)key->frame, (uint32_t)(key->frame >> 32)}};
 }
 
-/* Pixels that try together: what they need stays in the nearest cache. */
+/* Number of pixels that are tried together. Their data fit into the first-level cache. */
 enum { TRIES = 256 };
 
 struct tries {
@@ -122,14 +124,16 @@ struct tries {
     uint32_t refused[TRIES];  // their places
 };
 
-/* Pixels of a chunk that still need a count, and what those have tried that are in doubt. */
+/* Pixels of a chunk that still need a count. For pixels that only the complete test can decide,
+ * u[] and v[] are the numbers that were tried. */
 struct pending {
     int n;
     int64_t pixel[NOISE_CHUNK];  // within the chunk
     double mean[NOISE_CHUNK], u[NOISE_CHUNK], v[NOISE_CHUNK];
 };
 
-/* Lists the large means, whose bits are set, among 32 from `first`. */
+/* Lists the large means among the 32 pixels from `first`: the pixels whose bits are set in
+ * `large`. */
 INLINE void pending_add(struct pending *p, int64_t first, uint32_t large, const double *mean)
 {
     if (large == UINT32_MAX) {
@@ -146,13 +150,14 @@ INLINE void pending_add(struct pending *p, int64_t first, uint32_t large, const 
     }
 }
 
-/* The vector loops run over whole vectors: what is past the end is some number. */
+/* Returns the number of vectors for n items. The loops process whole vectors, so that the items
+ * behind the end must be valid numbers. */
 INLINE int whole_vectors(int n)
 {
     return (n + VECTOR - 1) / VECTOR;
 }
 
-/* Uniforms of `n` pixels. */
+/* Draws the uniform numbers of `n` pixels for one attempt. */
 static void tries_draw(const struct noise_key *key, int64_t first, uint32_t attempt,
                        const int64_t *pixel, int n, struct tries *t)
 {
@@ -192,7 +197,7 @@ static void tries_test(const double *restrict mean, const double *restrict u,
     }
 }
 
-/* Above POISSON_LARGE_MEAN: rare, so plain. */
+/* Replaces the counts of means above POISSON_LARGE_MEAN. They are rare, so this loop is simple. */
 static void tries_normal(const double *restrict mean, int n, struct tries *restrict t)
 {
     int exceptional = 0;
@@ -206,7 +211,8 @@ static void tries_normal(const double *restrict mean, int n, struct tries *restr
         }
 }
 
-/* Hands out the counts; those of pixels that follow one another a vector at a time. */
+/* Stores the counts at their pixels. If the pixels follow each other, a whole vector is stored
+ * at a time. */
 static void tries_store(const struct tries *t, const int64_t *pixel, int n, double *restrict value)
 {
     int i = 0;
@@ -220,14 +226,14 @@ static void tries_store(const struct tries *t, const int64_t *pixel, int n, doub
         value[pixel[i]] = t->count[i];
 }
 
-/* Lists the refused ones; returns how many there are. */
+/* Lists the pixels whose attempt was refused, and returns their number. */
 static int tries_refused(struct tries *t, int n)
 {
     int left = 0, i = 0;
     words place;
     for (int k = 0; k < LANES; k++)
         place[k] = (uint32_t)k;
-    /* one at a time is faster where words_pack is a loop */
+    /* If words_pack is a loop, the loop below, which takes single pixels, is faster. */
     for (; LANES == 16 && i + LANES <= n; i += LANES) {
         const uint32_t refused = doubles_negative(t->count + i);
         words_pack(t->refused + left, refused, place + (uint32_t)i);
@@ -267,7 +273,7 @@ static void pending_try(const struct noise_key *key, int64_t first, uint32_t att
     p->n = left;
 }
 
-/* The whole test; those that are refused move up. */
+/* Applies the complete test to the pixels that need it. Refused pixels stay in *p, at its front. */
 static void pending_test(struct pending *p, double *value)
 {
     struct tries t;
@@ -285,7 +291,7 @@ static void pending_test(struct pending *p, double *value)
     p->n = left;
 }
 
-/* Fills the last vector. */
+/* Fills the last vector with valid numbers. */
 static void pending_pad(struct pending *p)
 {
     for (int i = p->n; i < VECTOR * whole_vectors(p->n); i++) {
@@ -313,8 +319,8 @@ static void poisson_large(const struct noise_key *key, struct noise_chunk *c, st
  * precision do. The counts are those of noise_count_small.  A group of pixels goes on until the
  * last one has its count. */
 
-/* Steps of the search between two looks whether all have found their count; pixels that go
- * together; and whose bits are drawn together. */
+/* The search checks after SEARCH_STEPS steps whether all pixels have found their count.
+ * GROUP_PIXELS are searched together. The bits of SEARCH_PIXELS are drawn together. */
 enum {
     SEARCH_STEPS = 4,
     GROUP_PIXELS = 32,
@@ -322,22 +328,22 @@ enum {
     SIDE = GROUP_PIXELS / LANES
 };
 
-/* For each pixel: the mean and its first probability, the row of the table, and the count that is
- * searched for. */
+/* The state of a search for each pixel: the mean, its first probability, the row of the table,
+ * and the count. */
 struct search {
     float mean[SEARCH_PIXELS], p[SEARCH_PIXELS];
     uint32_t row[SEARCH_PIXELS];
     int32_t count[SEARCH_PIXELS];
 };
 
-/* The parts of a mean; a large one has none. */
+/* Returns the parts of a mean. Both are 0 for a large mean. */
 INLINE struct poisson_parts search_parts(double mean)
 {
     const float all = (float)mean;
     return poisson_parts(all < (float)POISSON_SMALL_MEAN ? all : 0.0f);
 }
 
-/* Takes means; `far`: some have a whole part. */
+/* Loads the means. `far`: some of them have a whole part. */
 INLINE void search_load(struct search *restrict s, const double *restrict mean, bool far)
 {
     for (int i = 0; i < SEARCH_PIXELS; i++) {  // vectorised
@@ -352,7 +358,7 @@ INLINE void search_load(struct search *restrict s, const double *restrict mean, 
     }
 }
 
-/* Bits of the pixels of a group with means of `limit` and more. */
+/* Returns a bit for each pixel of a group whose mean is at least `limit`. */
 INLINE uint32_t search_beyond(const double *value, float limit)
 {
     const floats zero = {0}, limits = zero + limit;
@@ -363,14 +369,15 @@ INLINE uint32_t search_beyond(const double *value, float limit)
     return ~below;
 }
 
-/* A vector of a search: either end of what the uniform may be, the next probability and the sum of
- * those that were passed, how many sums are below the low end, and the first that is not. */
+/* A vector of a search: both ends of the interval that contains the uniform number, the next
+ * probability, the sum of the previous ones, the number of sums below the low end, and the first
+ * sum that is not below it. */
 struct walk {
     floats low, high, p, sum, first;
     ints count;
 };
 
-/* One count on, where p changes by `factor`. */
+/* Advances by one count. The probability changes by `factor`. */
 INLINE void walk_on(struct walk *w, floats factor)
 {
     const lanes_mask below = lanes_less(w->sum, w->low);
@@ -380,7 +387,8 @@ INLINE void walk_on(struct walk *w, floats factor)
     w->p = w->p * factor;
 }
 
-/* At count 0 of the pixels from `at`, whose uniforms begin with `bits`. */
+/* Starts at count 0 for the pixels from `at`. `bits` are the first bits of their uniform
+ * numbers. */
 INLINE void walk_start(struct walk *w, const struct search *s, int at, words bits, floats mean)
 {
     const floats u = floats_of_ints(bits) * 0x1p-16f;
@@ -391,8 +399,8 @@ INLINE void walk_start(struct walk *w, const struct search *s, int at, words bit
     w->count = (ints){0};
 }
 
-/* Searches for the counts of the group from `at`, whose vectors run side by side; bits of those in
- * doubt, whose high end is beyond the first sum. */
+/* Searches for the counts of the group from `at`. Its vectors are processed side by side.
+ * Returns a bit for each pixel in doubt: its high end is above the first sum. */
 INLINE uint32_t search_group(struct search *s, int at, const uint16_t *bits)
 {
     struct walk w[SIDE];
@@ -423,7 +431,8 @@ INLINE uint32_t search_group(struct search *s, int at, const uint16_t *bits)
     return doubts;
 }
 
-/* Counts of the rests of means, from pixel `first` of the image; `far`: some have a whole part. */
+/* Draws the counts of the rests of the means, from pixel `first` of the image on. `far`: some
+ * means have a whole part. */
 INLINE void search_rests(struct search *s, const struct noise_key *key, int64_t first,
                          const uint16_t *bits, const double *mean, bool far)
 {
@@ -439,7 +448,8 @@ INLINE void search_rests(struct search *s, const struct noise_key *key, int64_t 
         }
 }
 
-/* Adds the counts of the whole parts of a group: poisson_decide; bits of those that tie. */
+/* Adds the counts of the whole parts of a group, as poisson_decide. Returns a bit for each pixel
+ * whose bits do not decide. */
 INLINE uint32_t search_decide(int32_t *counts, const uint32_t *entries, const uint16_t *bits)
 {
     uint32_t ties = 0;
@@ -457,7 +467,7 @@ INLINE uint32_t search_decide(int32_t *counts, const uint32_t *entries, const ui
     return ties;
 }
 
-/* Adds those of all. */
+/* Adds the counts of the whole parts of all pixels. */
 INLINE void search_wholes(struct search *s, const struct noise_key *key, int64_t first,
                           const uint16_t *restrict bits, const struct poisson_table *table)
 {
@@ -480,7 +490,7 @@ INLINE void search_wholes(struct search *s, const struct noise_key *key, int64_t
 
 /* ---- operations on chunks of pixels --------------------------------------------------------- */
 
-/* first, first + 1, ... */
+/* Returns the lanes first, first + 1, ... */
 INLINE philox_lanes count_up(int64_t first)
 {
     philox_lanes lanes = {0};
@@ -489,7 +499,8 @@ INLINE philox_lanes count_up(int64_t first)
     return lanes;
 }
 
-/* Uniforms of 52 bits for NOISE_BLOCK pixels from `first`: of their pairs. */
+/* Draws uniform numbers of 52 bits for NOISE_BLOCK pixels from `first` on, from the blocks of
+ * their pairs. */
 INLINE void block_uniforms(const struct noise_key *key, int64_t first, double *restrict u)
 {
     const struct rest rest = rest_of(key, 0);
@@ -506,7 +517,8 @@ INLINE void block_uniforms(const struct noise_key *key, int64_t first, double *r
     }
 }
 
-/* 16 bits for each of SEARCH_PIXELS pixels from `first`: of their octets. */
+/* Draws 16 bits for each of SEARCH_PIXELS pixels from `first` on, from the blocks of their
+ * octets. */
 INLINE void batch_bits(const struct noise_key *key, int64_t first, enum noise_draw draw,
                        uint16_t *restrict bits)
 {
@@ -551,7 +563,7 @@ static void uniforms(const struct noise_key *key, struct noise_chunk *c)
     }
 }
 
-/* Which means among SEARCH_PIXELS there are. */
+/* The kinds of means that occur among SEARCH_PIXELS. */
 struct kinds {
     bool small, far;  // any; with a whole part
 };
@@ -650,7 +662,7 @@ static void store_f32(const struct noise_chunk *c, float *restrict to, int count
         to[i] = (float)c->value[i];
 }
 
-/* The low bits of a whole double after adding 2^52. */
+/* Returns a double that is a whole number as an integer: the low bits after 2^52 was added. */
 INLINE uint64_t whole_bits(double x)
 {
     const double shifted = x + 0x1p52;

@@ -26,12 +26,13 @@ enum {
     NOISE_CHUNK = 8 * NOISE_BATCH,
 };
 
-/* Purpose of 16 bits: the rest of a mean or its whole part, see struct poisson_parts. */
+/* The use of 16 random bits: for the rest of a mean or for its whole part, see struct
+ * poisson_parts. */
 enum noise_draw { NOISE_REST, NOISE_WHOLE };
 
 struct poisson_table;
 
-/* Parameters of a frame: those of struct noise that act on each pixel alone. */
+/* The parameters of struct noise that act on single pixels. */
 struct noise_pixels {
     double flicker, calibration;
     uint64_t calibration_seed;
@@ -48,8 +49,8 @@ struct noise_key {
     enum rng_purpose purpose;
 };
 
-/* The current pixels: NOISE_BLOCK * blocks pixels from `first` on, a multiple of NOISE_BLOCK; whole
- * batches. */
+/* The current pixels: NOISE_BLOCK * blocks pixels from `first` on. `first` is a multiple of
+ * NOISE_BLOCK, and the chunk consists of whole batches. */
 struct noise_chunk {
     int64_t first;
     int blocks;
@@ -57,12 +58,13 @@ struct noise_chunk {
     double deviate[NOISE_CHUNK];
 };
 
-/* Numbers of pixels that do not fit. */
+/* Numbers of pixels whose ADU exceed the limits. */
 struct noise_cut {
     int64_t saturated, below;
 };
 
-/* Whether ADU, before they are rounded, become the largest value, or would be negative. */
+/* The arguments are ADU before rounding. noise_saturates: they become the largest value.
+ * noise_is_below: they would be negative. */
 HD bool noise_saturates(double adu, double largest_adu)
 {
     return adu + 0.5 >= largest_adu;
@@ -72,14 +74,14 @@ HD bool noise_is_below(double adu)
     return adu < -0.5;
 }
 
-/* The loops, compiled for one instruction set; every one gives the same bytes. */
+/* The loops, compiled for one instruction set. All instruction sets give the same bytes. */
 struct noise_kernels {
-    /* value[] = count of photons[], all finite and >= 0, padded with 0; false when they
-     * are not. */
+    /* value[] = photons[], `count` items, padded with 0. Returns false if a number is not finite
+     * or below 0. */
     bool (*load)(struct noise_chunk *c, const float *photons, int count);
     /* deviate[] = normal deviates of mean 0 and variance 1. */
     void (*normals)(const struct noise_key *key, struct noise_chunk *c);
-    /* deviate[] = what the second rng_uniform of each pixel's own stream gives. */
+    /* deviate[] = the second rng_uniform of the stream of each pixel. */
     void (*uniforms)(const struct noise_key *key, struct noise_chunk *c);
     /* value[] *= max(0, 1 + sigma deviate[]). */
     void (*vary)(struct noise_chunk *c, double sigma);
@@ -87,9 +89,9 @@ struct noise_kernels {
     void (*scale)(struct noise_chunk *c, const float *factor, int count);
     /* value[] = Poisson deviates of mean value[]. */
     void (*poisson)(const struct noise_key *key, struct noise_chunk *c);
-    /* value[] = value[] gain + offset + readout deviate[] (0 readout: deviate[] is not
-     * read), rounded, halves up, within 0..largest, whole and below 2^32.  Of the first `count`
-     * adds those that are largest then and those that were below 0 to *cut. */
+    /* value[] = value[] gain + offset + readout deviate[], rounded (halves up) and limited to
+     * 0..largest, which is whole and below 2^32. If readout is 0, deviate[] is not read. Adds to
+     * *cut how many of the first `count` values are then `largest`, and how many were below 0. */
     void (*read_out)(struct noise_chunk *c, double gain, double offset, double readout,
                      double largest, int count, struct noise_cut *cut);
     void (*store_f32)(const struct noise_chunk *c, float *to, int count);
@@ -99,7 +101,8 @@ struct noise_kernels {
 
 extern const struct noise_kernels noise_kernels_baseline, noise_kernels_avx2, noise_kernels_avx512;
 
-/* The kernels called `isa`, or the best for NULL; NULL with STATUS_USAGE in *e. */
+/* Returns the kernels for the instruction set with this name; `isa` NULL: the best one of this
+ * CPU. Returns NULL, with STATUS_USAGE in *e, if it is not available. */
 static inline const struct noise_kernels *noise_kernels_choose(const char *isa, struct error *e)
 {
     static const struct noise_kernels *const all[ISA_COUNT] = ISA_TABLE(noise_kernels_);

@@ -30,19 +30,20 @@ __constant__
 #undef I
 };
 
-/* More than a sum of probabilities in single precision can be off by: three roundings of
- * 2^-24 a term, so 3 POISSON_NEAR_MEAN of them on the average, 1.5e-6; 0.3e-6 of e^-mean, 0.7e-6 of
- * adding up, and SEARCH_MIN_MEAN, the least mean that is searched for. */
+/* An upper bound of the error of a sum of probabilities in single precision. Its parts are
+ * 1.5e-6 from three roundings of 2^-24 per term (3 POISSON_NEAR_MEAN of them on average), 0.3e-6
+ * from e^-mean, 0.7e-6 from the additions, and SEARCH_MIN_MEAN, the smallest mean for which a
+ * search is made. */
 #define SEARCH_DOUBT 0x1p-18f
 #define SEARCH_MIN_MEAN 1e-7f
 
-/* Whether these are photons. */
+/* Returns true if the number is a valid number of photons. */
 HD bool noise_accepts(float photons)
 {
     return photons >= 0.0f && photons <= 3.4e38f;
 }
 
-/* The four words of a counter: of a pixel, a pair or an octet. */
+/* Computes the four random words of a block. `of` is the number of a pixel, a pair or an octet. */
 HD void noise_words(const struct noise_key *key, uint32_t of, uint32_t block, uint32_t word[4])
 {
     const uint32_t halves[2] = {(uint32_t)key->seed, (uint32_t)(key->seed >> 32)};
@@ -51,7 +52,7 @@ HD void noise_words(const struct noise_key *key, uint32_t of, uint32_t block, ui
     philox4x32(counter, halves, word);
 }
 
-/* The normal deviate of a pixel: one of those of its pair. */
+/* Returns the normal deviate of a pixel, one of the two deviates of its pair. */
 HD double noise_normal(const struct noise_key *key, uint32_t pixel)
 {
     uint32_t word[4];
@@ -63,7 +64,7 @@ HD double noise_normal(const struct noise_key *key, uint32_t pixel)
     return at < NOISE_PAIRS ? first : second;
 }
 
-/* The first 16 bits of a uniform of a pixel: one of those of its octet. */
+/* Returns the first 16 bits of a uniform number of a pixel, from the blocks of its octet. */
 HD uint32_t noise_bits(const struct noise_key *key, uint32_t pixel, enum noise_draw draw)
 {
     uint32_t word[4];
@@ -75,7 +76,8 @@ HD uint32_t noise_bits(const struct noise_key *key, uint32_t pixel, enum noise_d
     return (at / 2 % 2 ? odd : even) >> at % 2 * 16 & 0xffff;
 }
 
-/* The count of the rest of a mean with all digits, for a pixel with these first ones. */
+/* Returns the count of the rest of a mean from the uniform number with all its digits. `bits`
+ * are its first bits. */
 HD int32_t noise_rest_exactly(const struct noise_key *key, uint32_t pixel, uint32_t bits,
                               float rest)
 {
@@ -85,7 +87,7 @@ HD int32_t noise_rest_exactly(const struct noise_key *key, uint32_t pixel, uint3
         (double)rest, rng_uniform_of(bits << 16 | more[0] >> 16, more[0] << 16 | more[1] >> 16));
 }
 
-/* The same of the whole part, from entry number `at` of the table. */
+/* Like noise_rest_exactly, for the whole part of a mean, from entry number `at` of the table. */
 HD int32_t noise_whole_exactly(const struct noise_key *key, uint32_t pixel, uint32_t bits,
                                const struct poisson_table *table, uint32_t at)
 {
@@ -96,7 +98,7 @@ HD int32_t noise_whole_exactly(const struct noise_key *key, uint32_t pixel, uint
     return (int32_t)poisson_outcome((&table->entry[0][0])[at], share < (&table->chance[0][0])[at]);
 }
 
-/* 1/k, k > 0 and at most POISSON_NEAR_END. */
+/* Returns 1/k for k > 0 and k <= POISSON_NEAR_END. */
 HD float inverse_of_count(int32_t k)
 {
 #ifdef __CUDA_ARCH__
@@ -168,14 +170,15 @@ HD double noise_count_large(const struct noise_key *key, uint32_t pixel, double 
     }
 }
 
-/* `value` with a relative error, never below 0. */
+/* Multiplies `value` by 1 + sigma deviate, but at least by 0. */
 HD double noise_vary(double value, double sigma, double deviate)
 {
     const double factor = 1.0 + sigma * deviate;
     return value * (factor > 0.0 ? factor : 0.0);
 }
 
-/* ADU of a pixel before they are rounded and cut to what fits, for photons that are accepted. */
+/* Returns the ADU of a pixel before rounding and before the limits are applied. Requires
+ * noise_accepts. */
 HD double noise_value(const struct noise_pixels *n, uint32_t pixel, float photons)
 {
     double value = (double)photons;
@@ -201,7 +204,7 @@ HD double noise_value(const struct noise_pixels *n, uint32_t pixel, float photon
     return value;
 }
 
-/* Whole ADU, at most n->largest_adu. */
+/* Rounds to whole ADU between 0 and n->largest_adu. */
 HD uint32_t noise_adu(const struct noise_pixels *n, double value)
 {
     const double bounded = value < n->largest_adu ? value : n->largest_adu;

@@ -86,8 +86,9 @@ int64_t spread_half(const struct psf *psf, double brightest, int64_t nx, int64_t
     return half;
 }
 
-/* Light that the remaining diagonal[] may misplace: the sum of the bounds
- * sqrt(d_i d_j) of the remaining matrix over the square. */
+/* Returns an upper bound of the light that is misplaced if the factorisation stops here: the sum
+ * over the square of the bounds sqrt(d_i d_j) of the remaining matrix. diagonal[] is its
+ * diagonal. */
 static double misplaced(const double *diagonal, int64_t half)
 {
     double sum = sqrt(fmax(diagonal[0], 0.0));
@@ -96,7 +97,8 @@ static double misplaced(const double *diagonal, int64_t half)
     return sum * sum;
 }
 
-/* Column `pivot` of the factor, of which `terms` columns of half + 1 are known. */
+/* Computes the next column of the factor, for the pivot `pivot`. `terms` columns of half + 1
+ * elements are known. */
 static void next_term(const struct psf *psf, int64_t half, int64_t pivot, int terms, double *term,
                       double *diagonal)
 {
@@ -113,7 +115,7 @@ static void next_term(const struct psf *psf, int64_t half, int64_t pivot, int te
     diagonal[pivot] = 0.0;
 }
 
-/* The factorisation: terms, factor and kept. */
+/* Computes the factorisation: sets s->terms, s->factor and s->kept. */
 static enum status factorise(struct spread *s, struct error *e)
 {
     const int64_t n = s->half + 1;
@@ -144,7 +146,7 @@ static enum status factorise(struct spread *s, struct error *e)
     return enough ? STATUS_OK : error_memory(e, "the point spread");
 }
 
-/* Makes factors and buffers for an image, unless they are those of the last one. */
+/* Makes factors and buffers for an image, unless those of the previous image can be used. */
 static enum status prepare(struct spread *s, int64_t nx, int64_t ny, int64_t half, struct error *e)
 {
     if (s->nx == nx && s->ny == ny && s->half == half)
@@ -171,7 +173,7 @@ static enum status prepare(struct spread *s, int64_t nx, int64_t ny, int64_t hal
     return status;
 }
 
-/* One term along a row of a tile that starts at `from` of the padded image. */
+/* Applies one term along a row of a tile. The row starts at `from` of the padded image. */
 static void along_row(const struct spread *s, const float *from, const float *factor, float *to)
 {
     s->kernels->start(to, from, factor[0], 1);
@@ -185,8 +187,8 @@ static void along_row(const struct spread *s, const float *from, const float *fa
     }
 }
 
-/* The rows of a tile after one term along rows: `line[0]` is row `first` of the image,
- * there are `count` of them, and `dark` is one without light for all others. */
+/* The rows of a tile after one term was applied along rows. line[] begins with row `first` of
+ * the image and contains `count` rows. `dark` is a row without light, for all other rows. */
 struct strip {
     const float *line, *dark;
     int64_t first, count;
@@ -213,7 +215,8 @@ static void along_columns(const struct spread *s, const struct strip *t, int64_t
     }
 }
 
-/* The tile from column x and row y; `even` is the light that every pixel gets back. */
+/* Spreads the tile that begins at column x and row y. Each pixel also gets the light `even`,
+ * which the truncated factorisation would lose. */
 static void spread_tile(const struct spread *s, int64_t x, int64_t y, float even, float *image)
 {
     const int64_t end = y + s->rows < s->ny ? y + s->rows : s->ny;
@@ -239,7 +242,7 @@ static void spread_tile(const struct spread *s, int64_t x, int64_t y, float even
     }
 }
 
-/* Spreads an image whose pixels have the sum `sum`. */
+/* Spreads an image. `sum` is the sum of its pixels. */
 static enum status spread_image(struct spread *s, float *image, int64_t nx, int64_t ny,
                                 int64_t half, double sum, struct error *e)
 {
