@@ -303,8 +303,8 @@ void cpu_spots_choose(struct cpu_job *job, double step_ns)
 
 /* ---- spots ---------------------------------------------------------------------------------- */
 
-/* About how many spots are listed before their pixels are computed. So many spots stay in the
- * caches. */
+/* About how many spots are listed before their pixels are computed. That number of spots fits
+ * into the caches. */
 static const double SPOTS_AT_ONCE = 1e5;
 
 /* The data that the threads share. */
