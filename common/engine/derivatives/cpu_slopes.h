@@ -48,7 +48,7 @@ enum slopes_sum {
 /* Parameters that rotate the steps of a lattice: ln spread, phi0 and osc in rad. */
 enum slopes_rate { SLOPES_MOSAIC, SLOPES_PHI, SLOPES_OSC, SLOPES_RATES };
 
-/* One phi step and domain. */
+/* One phi step of one mosaic domain. */
 struct cpu_slopes_step {
     double cell[9], opposite[9];               // rotated direct vectors in m; the same times -1
     double rate[SLOPES_RATES][9];              // c_ik of each rate
@@ -70,7 +70,7 @@ struct cpu_slopes_lattice {
     double weight;
 };
 
-/* Up to SLOPES_BLOCK pixels of one panel. */
+/* The pixels of a block: up to SLOPES_BLOCK pixels of one panel. */
 struct cpu_slopes_where {
     const struct panel *panel;
     const int64_t *numbers;  // within the panel, row by row

@@ -21,19 +21,20 @@
 
 /* ---- points ------------------------------------------------------------------------------ */
 
-/* Whether a parameter moves points of a panel or changes its sensor. */
+/* Returns true if a parameter moves points of a panel or changes its sensor. */
 INLINE bool moves_points(const struct parameter *p)
 {
     return p->kind >= PARAMETER_DISTANCE;
 }
 
-/* Whether a parameter changes factors of a pixel. */
+/* Returns true if a parameter changes factors of a pixel. */
 INLINE bool moves_factors(const struct parameter *p)
 {
     return moves_points(p) || p->kind == PARAMETER_DIVERGENCE || p->kind == PARAMETER_POLARIZATION;
 }
 
-/* Columns and rows of the plane; lanes beyond the last pixel compute that once more. */
+/* Sets the columns and rows of the pixels in the plane of the panel. Lanes behind the last pixel
+ * repeat that pixel. */
 static void places(const struct cpu_slopes_where *w, int n, struct cpu_slopes_scratch *s)
 {
     struct derive_place at = {.number = -1, .fast = -1};
@@ -60,7 +61,7 @@ static void positions(const struct panel *p, int oversample, struct subpixel sub
     }
 }
 
-/* Unit vectors to the points. */
+/* Computes the unit vectors to the points. */
 static void directions(int n, struct cpu_slopes_scratch *s)
 {
     for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
@@ -91,7 +92,8 @@ static void captures(const struct panel *p, int layer, double absorb, int n,
 
 /* ---- moves ----------------------------------------------------------------------------- */
 
-/* The directions turn; panel_move_point, and what is left of a move across the direction. */
+/* Computes how the directions to the points turn if the panel moves: the move of the point
+ * (panel_move_point) without its component along the direction. */
 static void turn_directions(const struct panel *p, const struct panel_move *move, int layer, int n,
                             const struct cpu_slopes_scratch *s, struct cpu_slopes_of *of)
 {
@@ -121,7 +123,7 @@ static void turn_solid_angles(const struct panel *p, const struct panel_move *m,
         of->solid_angle[i] = s->solid_angle[i] * panel_move_solid_angle(p, closer, of->farther[i]);
 }
 
-/* As panel_move_capture. */
+/* Computes how the capture fractions change if the panel moves, as panel_move_capture. */
 static void turn_captures(const struct panel *p, const struct panel_move *m, int layer,
                           double absorb, int n, const struct cpu_slopes_scratch *s,
                           struct cpu_slopes_of *of)
@@ -193,7 +195,8 @@ static void scattering(const struct cpu_source *source, int n, struct cpu_slopes
     }
 }
 
-/* 1 for pixels at which dmin keeps the reflections of this source, 0 for others. */
+/* Sets the factor of dmin to 1 for pixels at which the reflections of this source are kept, and
+ * to 0 for other pixels. */
 static void culls(const struct cpu_source *source, int n, struct cpu_slopes_scratch *s)
 {
     const struct cpu_source w = *source;
@@ -201,7 +204,8 @@ static void culls(const struct cpu_source *source, int n, struct cpu_slopes_scra
         s->kept[i] = is_culled(&w, s->along[0][i], s->along[1][i], s->along[2][i]) ? 0.0 : 1.0;
 }
 
-/* Kahn's factor of this source (`each`), or of the first one that is not culled. */
+/* Computes Kahn's factor: for this source if `each` is true, otherwise for the first source that
+ * dmin does not exclude. */
 INLINE void polarizations(const struct cpu_source *source, double kahn, bool each, int n,
                           struct cpu_slopes_scratch *s)
 {
@@ -215,7 +219,7 @@ INLINE void polarizations(const struct cpu_source *source, double kahn, bool eac
     }
 }
 
-/* Its change by parameter k, where it is new. */
+/* Computes the derivative of Kahn's factor by parameter k, for pixels whose factor is new. */
 static void turn_polarizations(const struct cpu_slopes *job, size_t k, size_t index, int n,
                                const struct cpu_slopes_scratch *s, struct cpu_slopes_of *of)
 {
@@ -244,7 +248,7 @@ static void turn_polarizations(const struct cpu_slopes *job, size_t k, size_t in
     }
 }
 
-/* Polarization as seen from source number `index`. */
+/* Computes the polarization factors for source number `index`, and their derivatives. */
 static void polarize(const struct cpu_slopes *job, size_t index, int n,
                      struct cpu_slopes_scratch *s)
 {
@@ -261,7 +265,7 @@ static void polarize(const struct cpu_slopes *job, size_t index, int n,
 
 /* ---- sums ---------------------------------------------------------------------------- */
 
-/* The factors of all terms of the current source and point. */
+/* Computes the factors that all terms of the current source and point have. */
 static void factors(const struct cpu_slopes *job, double weight, int n,
                     struct cpu_slopes_scratch *s)
 {
@@ -278,7 +282,7 @@ static void factors(const struct cpu_slopes *job, double weight, int n,
         s->factor_f[i] = (float)s->factor[i];
 }
 
-/* The terms at hand under factors that change. */
+/* Adds the current terms, times the derivatives of their factors. */
 static void add_factors(const struct cpu_slopes *job, double weight, int n,
                         const struct cpu_slopes_scratch *s, struct cpu_slopes_of *of)
 {
@@ -294,7 +298,8 @@ static void add_factors(const struct cpu_slopes *job, double weight, int n,
     }
 }
 
-/* Photons of the terms at hand by moves of the points: across the directions to them. */
+/* Adds the derivatives of the photons of the current terms by moves of the points across their
+ * directions. */
 INLINE void add_pull(double per_m, bool tilt, int n, struct cpu_slopes_scratch *s)
 {
     const double per = per_m / ANGSTROM_1_M;
@@ -317,7 +322,7 @@ INLINE void add_pull(double per_m, bool tilt, int n, struct cpu_slopes_scratch *
     }
 }
 
-/* The directions to the points turn under the terms at hand. */
+/* Adds the derivatives of the current terms by a turn of the directions to the points. */
 static void add_turned(double per_m, int n, const struct cpu_slopes_scratch *s,
                        struct cpu_slopes_of *of)
 {
@@ -330,7 +335,8 @@ static void add_turned(double per_m, int n, const struct cpu_slopes_scratch *s,
     }
 }
 
-/* The source is swept by `swept` and its wavelength changes by the part ln_wave. */
+/* Adds the derivatives of the current terms by a change of the source: its direction moves by
+ * swept[], and its wavelength changes by the fraction ln_wave. */
 static void add_source_change(const double swept[3], double ln_wave, double per_m, int n,
                               const struct cpu_slopes_scratch *s, struct cpu_slopes_of *of)
 {
@@ -343,7 +349,8 @@ static void add_source_change(const double swept[3], double ln_wave, double per_
     }
 }
 
-/* What differs from source to source and from point to point; `changing`: so do factors. */
+/* Adds the derivatives that differ between sources and points. `changing`: the factors of the
+ * terms also depend on parameters. */
 static void add_changes(const struct cpu_slopes *job, size_t index, bool changing, int n,
                         struct cpu_slopes_scratch *s)
 {
@@ -392,8 +399,8 @@ static void add_source(const struct cpu_slopes *job, const struct panel *p, int 
     add_changes(job, index, sensor || each->each_polarization || each->each_solid_angle, n, s);
 }
 
-/* One subpixel of one layer.  Solid angle, capture fraction and polarization that are
- * not taken of each are those of the first subpixel, as in the reference engine. */
+/* Adds one subpixel of one layer. If solid angle, capture fraction or polarization are not
+ * computed for each subpixel, they are those of the first subpixel, as in the reference engine. */
 static void add_subpixel(const struct cpu_slopes *job, const struct panel *p, struct subpixel sub,
                          int n, struct cpu_slopes_scratch *s)
 {
@@ -460,7 +467,7 @@ static void add_cell_sums(double *restrict to, double (*restrict sums)[SLOPES_BL
     }
 }
 
-/* Derivatives by parameter k from the sums of lattice `index`. */
+/* Adds the derivatives by parameter k that follow from the sums of lattice `index`. */
 static void contract(const struct cpu_slopes *job, size_t k, size_t index, int n,
                      struct cpu_slopes_scratch *s)
 {
@@ -483,7 +490,7 @@ static void contract(const struct cpu_slopes *job, size_t k, size_t index, int n
         add_sum(to, sums[SLOPES_VALUE], 1.0, n);
 }
 
-/* Derivatives by parameter k, which moves the panel. */
+/* Adds the derivatives by a parameter that moves the panel. */
 static void add_move(const struct panel_move *move, int n, const struct cpu_slopes_scratch *s,
                      double *restrict to)
 {
@@ -500,7 +507,8 @@ static void add_move(const struct panel_move *move, int n, const struct cpu_slop
     }
 }
 
-/* Factors of the pixel, where they are the same for all terms: times the sums of parameter k. */
+/* Multiplies the derivative by parameter k by the factors of the pixel that are the same for all
+ * terms. */
 static void end(const struct cpu_slopes *job, size_t k, int n, const struct cpu_slopes_scratch *s,
                 struct cpu_slopes_of *of)
 {
@@ -511,7 +519,7 @@ static void end(const struct cpu_slopes *job, size_t k, int n, const struct cpu_
         to[i] = from[i] * s->factor[i];
 }
 
-/* The same of one that changes them. */
+/* Like `end`, for a parameter that changes factors of the pixel. */
 static void end_changing(const struct cpu_slopes *job, int n, const struct cpu_slopes_scratch *s,
                          struct cpu_slopes_of *of)
 {

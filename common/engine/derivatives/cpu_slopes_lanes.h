@@ -22,7 +22,7 @@
 
 /* ---- the shape GAUSS -------------------------------------------------------------------- */
 
-/* As exp2_negative_f of numbers in single precision. */
+/* Returns the same as exp2_negative_f. */
 LANES_INLINE floats lanes_exp2_negative(floats t)
 {
     const float magic = 0x1.8p23f;
@@ -80,8 +80,8 @@ LANES_INLINE void lanes_waves(floats y, floats *sine, floats *lean)
     *lean = ((y + floats_of(-0x1.cc062ep+2f)) * y) * third;
 }
 
-/* What sigma = sin(pi N d)/(N sin(pi d)) is made of along one axis: N d is a whole number n and a
- * fraction t. */
+/* The parts of sigma = sin(pi N d)/(N sin(pi d)) along one axis. N d is the sum of a whole
+ * number n and a fraction t. */
 struct lanes_grating {
     floats above, below;   // numerator and denominator
     floats across, along;  // across - sigma along is the slope of sigma by d, times below/N
@@ -141,7 +141,7 @@ LANES_INLINE void square_lanes(const struct lanes_grating axes[3], floats F, boo
 
 enum { WINDOW_L = LANES >= 8 ? LANES / 4 : 1 };  // a power of two; 1: there is no shuffle
 
-/* Whether any bit is set. */
+/* Returns true if any bit is set. */
 LANES_INLINE bool words_any(words v)
 {
 #if defined(__AVX512F__)
@@ -156,7 +156,7 @@ LANES_INLINE bool words_any(words v)
 #endif
 }
 
-/* Items at[i] < LANES of a vector. */
+/* Returns the items at[i] < LANES of a vector. */
 LANES_INLINE floats floats_shuffled(floats from, words at)
 {
 #if defined(__AVX512F__)
@@ -239,7 +239,7 @@ LANES_INLINE void window_move(const struct cpu_table *t, const words whole[3],
     w->F_sqr = floats_load(known);
 }
 
-/* Squared structure factors of the reflections whole[]. */
+/* Looks up the squared structure factors of the reflections whole[]. */
 LANES_INLINE floats lanes_look_up(const struct cpu_table *t, const words whole[3],
                                   struct lanes_window *w)
 {
@@ -254,7 +254,7 @@ LANES_INLINE floats lanes_look_up(const struct cpu_table *t, const words whole[3
 
 /* ---- terms ------------------------------------------------------------------------------ */
 
-/* What is asked for; constants where the loop is called, but for the last. */
+/* What the loop computes. All members except the last one are constants at each call. */
 struct lanes_kind {
     enum crystal_shape shape;  // SQUARE or GAUSS
     bool cell, cells;
@@ -287,7 +287,7 @@ LANES_INLINE floats lanes_offset(const double c[3], const struct doubles_pair q[
     return floats_fused(off, floats_of(-0x1p-31f), floats_of(-0x1p-32f));
 }
 
-/* c[0] x + c[1] y + c[2] z. */
+/* Returns c[0] x + c[1] y + c[2] z. */
 LANES_INLINE floats lanes_along(const float c[3], const floats x[3])
 {
     return floats_fused(floats_of(c[0]), x[0], floats_fused(floats_of(c[1]), x[1], x[2] * c[2]));
@@ -329,7 +329,7 @@ LANES_INLINE void lanes_cell(const struct cpu_slopes_step *step, size_t count, i
         sums->rate[which] += ((rate[0] + rate[1]) + (rate[2] + rate[3])) + rate[4];
 }
 
-/* g_i times what the indices change by. */
+/* Adds g_i times the changes of the indices. */
 LANES_INLINE void lanes_rate(const struct cpu_slopes_step *step, size_t count, int which,
                              const lanes_terms g, const lanes_terms h, floats *sum)
 {
@@ -341,7 +341,7 @@ LANES_INLINE void lanes_rate(const struct cpu_slopes_step *step, size_t count, i
     }
 }
 
-/* g_i times the direct vectors as they lie. */
+/* Adds g_i times the rotated direct vectors. */
 LANES_INLINE void lanes_v(const struct cpu_slopes_step *step, size_t count, const lanes_terms g,
                           floats sums[3])
 {
@@ -354,7 +354,7 @@ LANES_INLINE void lanes_v(const struct cpu_slopes_step *step, size_t count, cons
         }
 }
 
-/* Indices and structure factors of steps as LANES pixels see them. */
+/* Computes the indices and structure factors of steps for LANES pixels. */
 LANES_INLINE void lanes_look(const struct cpu_slopes_lattice *l, const struct cpu_slopes_step *step,
                              size_t count, const struct doubles_pair q[3],
                              struct lanes_window *window, struct lanes_batch *b)
@@ -396,7 +396,7 @@ LANES_INLINE void lanes_shape(const struct cpu_slopes_lattice *l, size_t count,
         sums->cells[i] = by_N[i];
 }
 
-/* Sums, times what multiplies them, go to those that are kept: `fresh`, there are none yet. */
+/* Adds sums, times a factor, to the gathered sums. `fresh`: the gathered sums are still empty. */
 LANES_INLINE void lanes_gather(const floats *from, int count, int sum, int i, floats factor,
                                bool fresh, struct cpu_slopes_gathered *g)
 {
@@ -427,8 +427,8 @@ LANES_INLINE void lanes_give(const struct lanes_sums *sums, struct lanes_kind ki
         lanes_gather(&sums->value, 1, SLOPES_VALUE, i, factor, fresh, g);
 }
 
-/* Adds LANES_TERMS steps at most: one sum after the other, because there are not registers enough
- * for all at once. */
+/* Adds at most LANES_TERMS steps. One sum is computed after the other, because there are not
+ * enough registers for all sums at once. */
 LANES_INLINE void lanes_steps(const struct cpu_slopes_lattice *l,
                               const struct cpu_slopes_step *step, size_t count,
                               struct lanes_kind kind, const struct doubles_pair q[3],
@@ -449,7 +449,7 @@ LANES_INLINE void lanes_steps(const struct cpu_slopes_lattice *l,
         lanes_v(step, count, b.g, sums->v);
 }
 
-/* Sums of steps first .. end - 1 for pixels i .. i + LANES - 1. */
+/* Computes the sums of the steps first .. end - 1 for the pixels i .. i + LANES - 1. */
 LANES_INLINE void lanes_pixels(const struct cpu_slopes_lattice *l, size_t first, size_t end,
                                struct lanes_kind kind, int i, struct cpu_slopes_scratch *s,
                                struct cpu_slopes_gathered *to)
@@ -471,7 +471,8 @@ LANES_INLINE void lanes_pixels(const struct cpu_slopes_lattice *l, size_t first,
         lanes_give(&sums, kind, i, true, s, to);
 }
 
-/* A function of its own for each, because compilers run out of registers in larger ones. */
+/* Each combination of constants has a function of its own, because compilers run out of
+ * registers in larger functions. */
 #define LANES_FUNCTION(name, shape, is_cell, is_cells)                                   \
     __attribute__((noinline)) static void name(                                          \
         const struct cpu_slopes *job, const struct cpu_slopes_lattice *l, size_t first,  \
@@ -499,7 +500,7 @@ INLINE bool is_in_lanes(enum crystal_shape shape)
     return shape_is_grating(shape) || shape_is_gaussian(shape);
 }
 
-/* Returns the factor that this file leaves out of a sum of such a lattice. */
+/* Returns the factor that this file omits from a sum of such a lattice. */
 INLINE double lanes_lack(const struct cpu_slopes_lattice *l, int sum)
 {
     if (sum < SLOPES_CELLS)
@@ -509,8 +510,8 @@ INLINE double lanes_lack(const struct cpu_slopes_lattice *l, int sum)
     return l->top;
 }
 
-/* Sets those sums of steps first .. end - 1 of such a lattice, for CPU_LANES n pixels, that differ
- * from source to source, and gathers the others. */
+/* Adds the steps first .. end - 1 of such a lattice for CPU_LANES n pixels. It sets the sums
+ * that differ between sources, and gathers the other sums. */
 static void add_lanes(const struct cpu_slopes *job, const struct cpu_slopes_lattice *l,
                       size_t first, size_t end, int n, struct cpu_slopes_scratch *s,
                       struct cpu_slopes_gathered *to)

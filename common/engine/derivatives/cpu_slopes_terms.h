@@ -1,8 +1,9 @@
 /*
- * All terms of a lattice for a block of pixels, as seen from one source and point: a part of the
- * loops of cpu_slopes.h, in the precision of the file that includes this (CPU_DOUBLE).  In mixed
- * precision SQUARE and GAUSS are summed in cpu_slopes_lanes.h.  The sums stay in the first-level
- * cache, so that the arithmetic of the shapes limits the speed.
+ * Sums all terms of a lattice for a block of pixels, for one source and one point of each pixel.
+ * This file is a part of the loops of cpu_slopes.h. It has the precision of the file that
+ * includes it (CPU_DOUBLE). In mixed precision SQUARE and GAUSS are summed in
+ * cpu_slopes_lanes.h. The sums stay in the first-level cache, so that the arithmetic of the
+ * shapes limits the speed.
  */
 #ifndef BRAGG_ENGINE_CPU_SLOPES_TERMS_H
 #define BRAGG_ENGINE_CPU_SLOPES_TERMS_H
@@ -58,8 +59,8 @@ INLINE void set_sums(const struct shape_sums *sums, const real by_index[3], bool
     }
 }
 
-/* From offsets to the nearest lattice point: slopes by indices, sums of the rest.  `shape` and
- * `cells` are constant. */
+/* Computes the derivatives by indices from the offsets to the nearest lattice point, and adds to
+ * the other sums. `shape` and `cells` are constants. */
 INLINE void offset_slopes(const struct cpu_slopes_lattice *l, enum crystal_shape shape, bool cells,
                           int n, struct cpu_slopes_scratch *s)
 {
@@ -75,14 +76,15 @@ INLINE void offset_slopes(const struct cpu_slopes_lattice *l, enum crystal_shape
 
 /* ---- terms ------------------------------------------------------------------------------ */
 
-/* A row or matrix of a step as the loops want it. */
+/* Converts a matrix of a step, times `scale`, to the precision of the loops. */
 INLINE void as_real(const double *from, double scale, real out[9])
 {
     for (int i = 0; i < 9; i++)
         out[i] = (real)(from[i] * scale);
 }
 
-/* Offset of an index to the nearest whole one, halves down, as index_nearest. */
+/* Returns the offset of an index from the nearest whole number, and sets *nearest to that
+ * number. Halves are rounded down, as by index_nearest. */
 INLINE double offset_along(const double cell[3], double qx, double qy, double qz, int32_t *nearest)
 {
     const double h = index_along(cell, qx, qy, qz), n = ceil(h - 0.5);
@@ -90,7 +92,7 @@ INLINE double offset_along(const double cell[3], double qx, double qy, double qz
     return h - n;
 }
 
-/* Offsets of all indices. */
+/* Computes the offsets of all indices. */
 static void offsets(const struct cpu_slopes_step *step, int n, struct cpu_slopes_scratch *s)
 {
     double c[9];
@@ -112,7 +114,8 @@ static void gather(const real *restrict from, const int32_t *restrict slot, int 
         to[i] = from[slot[i]];
 }
 
-/* Squared structure factors; flat ones are there already. */
+/* Looks up the squared structure factors. If they are the same for all reflections they have
+ * been set before. */
 static void structure_factors(const struct cpu_table *table, int n, struct cpu_slopes_scratch *s)
 {
     const struct cpu_table t = *table;
@@ -153,7 +156,7 @@ static void shapes(const struct cpu_slopes_lattice *l, bool cells, int n,
 /* Indices. */
 #define INDEX(k, i) (TERMS(s)->d[k][i] + (real)s->whole[k][i])
 
-/* g_i h_k. */
+/* Adds g_i h_k. */
 static void add_cell(int n, struct cpu_slopes_scratch *s)
 {
     for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
@@ -172,7 +175,7 @@ static void add_cell(int n, struct cpu_slopes_scratch *s)
     }
 }
 
-/* g_i times the direct vectors as they lie. */
+/* Adds g_i times the rotated direct vectors. */
 static void add_v(const double cell_m[9], int n, struct cpu_slopes_scratch *s)
 {
     real c[9];
@@ -186,7 +189,7 @@ static void add_v(const double cell_m[9], int n, struct cpu_slopes_scratch *s)
     }
 }
 
-/* g_i dh_i, where the direct vectors change by rate[], c_ik. */
+/* Adds g_i dh_i for a change c_ik = rate[] of the direct vectors. */
 static void add_rate(const double rate[9], int sum, int n, struct cpu_slopes_scratch *s)
 {
     real c[9];
@@ -243,7 +246,7 @@ static void collect(double *restrict to, const real *restrict sum, double weight
         to[i] = fused(weight, (double)sum[i], to[i]);
 }
 
-/* The factors of a sum of terms that is kept. */
+/* Returns the factor by which a kept sum of terms is multiplied. */
 INLINE double weight_of(const struct cpu_slopes_lattice *l, int sum)
 {
     return sum == SLOPES_VALUE ? l->scale : l->scale * l->weight;
@@ -261,7 +264,7 @@ static void settle(const struct cpu_slopes *job, size_t index, double lack, int 
         collect(s->v[k], TERMS(s)->sums[SLOPES_V + k], weight, n);
 }
 
-/* The sums that are kept. */
+/* Adds the current sums to the sums that are kept. */
 static void keep(const struct cpu_slopes *job, size_t index, int n, struct cpu_slopes_scratch *s)
 {
     for (int k = 0; k < job->nkept; k++) {
@@ -279,7 +282,7 @@ static void put(double *restrict to, const real *restrict sum, double weight, in
         to[i] = weight * (double)sum[i];
 }
 
-/* Takes over what was gathered. */
+/* Adds the gathered sums to the sums that are kept. */
 static void take_gathered(const struct cpu_slopes *job, size_t index, int n,
                           struct cpu_slopes_scratch *s)
 {
@@ -309,7 +312,7 @@ static void add_gathered(const struct cpu_slopes *job, size_t index, size_t firs
 }
 #endif
 
-/* All terms of lattice `index`. */
+/* Adds all terms of lattice number `index`. */
 static void add_lattice(const struct cpu_slopes *job, size_t index, int n,
                         struct cpu_slopes_scratch *s)
 {

@@ -19,7 +19,7 @@ _Static_assert(DERIVE_BATCH % (GROUP * DERIVE_BLOCK) == 0, "batches are whole gr
 
 static derive_add *const ADD[ISA_COUNT] = ISA_TABLE(derive_add_);
 
-/* Whether it has very many domains of different directions. */
+/* Returns true if the crystal has very many mosaic domains with different orientations. */
 static bool is_spread(const struct crystal *c)
 {
     return c->has_ensemble &&
@@ -81,14 +81,14 @@ enum status derive_check(const struct experiment *x, const struct recipe *recipe
     return s;
 }
 
-/* Computed pixels of one panel out of a block. */
+/* The pixels of a block that the engine must compute, on one panel. */
 struct gathered {
     const struct panel *panel;
     int count, item[DERIVE_BLOCK];  // of the block
     int64_t number[DERIVE_BLOCK];   // within the panel
 };
 
-/* Has them computed, and empties the list. */
+/* Lets the engine compute the listed pixels, and empties the list. */
 static void compute(const struct derive_job *job, size_t each, struct gathered *g,
                     double (*values)[DERIVE_BLOCK])
 {
@@ -101,7 +101,7 @@ static void compute(const struct derive_job *job, size_t each, struct gathered *
     g->count = 0;
 }
 
-/* Photons and derivatives of pixels, 0 where they are not computed. */
+/* Sets the photons and derivatives of pixels. Pixels that are not computed get 0. */
 static void engine_values(const struct derive_job *job, size_t each, const int64_t *numbers,
                           int count, double (*values)[DERIVE_BLOCK])
 {
@@ -133,11 +133,11 @@ static void engine_values(const struct derive_job *job, size_t each, const int64
         compute(job, each, &g, values);
 }
 
-/* Where the values of an item come from: the engine, or planes that are there already. */
+/* The source of the values of pixels: the engine, or images that were computed before. */
 struct from {
     const struct derive_job *job;
     const float *planes;  // [1 + count] images; NULL: the engine
-    /* of the current batch, if there are batches */
+    /* the current batch, if the engine computes in batches */
     const void *batch;    // see struct derive_batches
     size_t first, items;  // of the request
 };
@@ -162,7 +162,7 @@ static void values_of(const struct from *from, size_t each, size_t first, const 
             values[k][i] = (double)from->planes[k * pixels + (size_t)numbers[i]];
 }
 
-/* Numbers of the pixels of items first .. first + items - 1. */
+/* Sets numbers[] to the pixel numbers of the items first .. first + items - 1 of the request. */
 static void number_items(const struct derive_request *q, size_t first, size_t items,
                          int64_t *numbers)
 {
@@ -170,7 +170,8 @@ static void number_items(const struct derive_request *q, size_t first, size_t it
         numbers[i] = q->listed ? q->listed[first + i] : (int64_t)(first + i);
 }
 
-/* One block, whose sums are added if wanted; false where the model is not positive. */
+/* Computes one block, and adds its sums to sums[] unless that is NULL. Returns false if the
+ * model has a pixel with data whose mean is not positive. */
 static bool run_block(const struct from *from, const struct derive_request *q, size_t block,
                       double *sums)
 {
@@ -188,7 +189,7 @@ static bool run_block(const struct from *from, const struct derive_request *q, s
     return !sums || ADD[isa_best()](q, first, (int)items, values, sums);
 }
 
-/* Gives the request what was summed up. */
+/* Copies the total sums to the request. */
 static void give(const struct derive_request *q, const double *total)
 {
     const size_t count = q->set->count, bytes = count * sizeof *total;
@@ -211,7 +212,7 @@ static void give(const struct derive_request *q, const double *total)
     to->pixels = (int64_t)single[DERIVE_PIXELS];
 }
 
-/* Adds up what groups left, in their order. */
+/* Adds the sums of all groups in their order. */
 static void collect(const struct derive_request *q, const double *sums, size_t ngroups)
 {
     const size_t each = derive_sums_size(q->set->count);
@@ -229,7 +230,8 @@ static enum status refuse_mean(struct error *e)
                      "background or a variance of readout");
 }
 
-/* Those blocks of a group that there are; false where the model is not positive. */
+/* Computes the blocks of a group; the last group may have fewer blocks. Returns false as
+ * run_block. */
 static bool run_group(const struct from *from, const struct derive_request *q, size_t group,
                       double *sums)
 {
@@ -240,7 +242,7 @@ static bool run_group(const struct from *from, const struct derive_request *q, s
     return good;
 }
 
-/* Planes of a group that come as they are wanted. */
+/* Copies the derivative images of a group, which the engine has computed in the wanted form. */
 static void copy_group(const struct from *from, const struct derive_request *q, size_t group)
 {
     const size_t first = group * GROUP * DERIVE_BLOCK, left = q->npixels - first;
@@ -250,7 +252,7 @@ static void copy_group(const struct from *from, const struct derive_request *q, 
         memcpy(q->planes + k * q->npixels + first, at + k * from->items, items * sizeof *at);
 }
 
-/* Groups `first` to end - 1; false where the model is not positive. */
+/* Computes the groups `first` to end - 1. Returns false as run_block. */
 static bool run_some(const struct from *from, const struct derive_request *q, size_t first,
                      size_t end, double *sums)
 {
@@ -266,7 +268,7 @@ static bool run_some(const struct from *from, const struct derive_request *q, si
     return good;
 }
 
-/* Has the engine compute items from `first` on. */
+/* Starts the computation of a batch, which begins with item `first`, in the engine. */
 static enum status begin_batch(const struct derive_job *job, const struct derive_request *q,
                                size_t first, int place, struct from *from, struct error *e)
 {
@@ -276,7 +278,8 @@ static enum status begin_batch(const struct derive_job *job, const struct derive
     return job->batches->begin(job->context, q, first, from->items, place, &from->batch, e);
 }
 
-/* The next batch is under way while one is taken. */
+/* Computes all batches. The engine computes the next batch while this function processes the
+ * current one. */
 static enum status run_batches(const struct derive_job *job, const struct derive_request *q,
                                double *sums, bool *good, struct error *e)
 {
@@ -316,7 +319,7 @@ static enum status run_groups(const struct from *from, const struct derive_reque
     return s ? s : good ? STATUS_OK : refuse_mean(e);
 }
 
-/* All planes of all pixels, then the footprint on each. */
+/* Computes the derivative images of all pixels, then applies the footprint to each image. */
 static enum status run_spread(const struct derive_job *job, const struct derive_request *q,
                               struct error *e)
 {
