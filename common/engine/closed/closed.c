@@ -255,7 +255,7 @@ enum status closed_reflections(const struct closed_kernels *kernels, const struc
 /* The rms width of a spot in |h| N, as in ensemble.c: 0.63^(1/2) / 2. */
 static const double BLOCK_RMS = 0.396863;
 
-/* What the images of all steps share. */
+/* Data that is the same for the images of all steps. */
 struct differences {
     const struct closed_kernels *kernels;
     const struct experiment *x;
@@ -286,8 +286,8 @@ static void measure(struct differences *d)
     }
 }
 
-/* The step of a parameter that changes images a little, in the unit of the parameter or of its
- * logarithm. */
+/* Returns a step of a parameter that changes images by a small amount, in the unit of the
+ * parameter or of its logarithm. */
 static double step_of(const struct differences *d, const struct parameter *p)
 {
     const double value = parameter_step_value(p, d->x, d->recipe);
@@ -368,7 +368,7 @@ static enum status check(const struct parameters *set, struct error *e)
     return STATUS_OK;
 }
 
-/* All planes of the frame; f->values is freed by the caller. */
+/* Computes all derivative images of the frame. The caller frees f->values. */
 static enum status make_planes(struct differences *d, const struct parameters *set,
                                struct planes_of_frame *f, struct error *e)
 {

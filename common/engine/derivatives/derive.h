@@ -61,7 +61,7 @@ struct derive_request {
     struct derive_sums *sums;
 };
 
-/* Where a pixel of a panel is. */
+/* The position of a pixel on its panel. */
 struct derive_place {
     int64_t number, fast, slow;
 };

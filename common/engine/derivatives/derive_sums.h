@@ -7,9 +7,9 @@
 
 #include "engine/derivatives/derive.h"
 
-/* Where sums by `count` parameters are in an array: [count] of the product, of the gradient and of
- * what is shared with the background, then the lower half of the Fisher matrix, row by row, then
- * single numbers. */
+/* The layout of the array of sums for `count` parameters: [count] items of the product, of the
+ * gradient and of the terms shared with the background, then the lower half of the Fisher
+ * matrix, row by row, then single numbers. */
 enum derive_single {
     DERIVE_LIKELIHOOD,
     DERIVE_PIXELS,

@@ -19,7 +19,7 @@ enum {
     DOTS = LANES >= 16 ? 8 : 4,  // products at a time: what registers hold
 };
 
-/* Factors of the items of a block; 0 for items that do not count. */
+/* The factors of the items of a block. They are 0 for items that do not count. */
 struct factors {
     alignas(MEM_ALIGNMENT) double counts[DERIVE_BLOCK];  // 1
     double mean[DERIVE_BLOCK];                           // 1 where they do not count
@@ -66,7 +66,7 @@ static void add_products(const double *one, double (*rows)[DERIVE_BLOCK], int it
     }
 }
 
-/* Means and what was seen. */
+/* Computes the means of the model, and loads the data. */
 static void take_data(const struct derive_data *d, size_t first, int items, const double *photons,
                       struct factors *f)
 {
@@ -87,7 +87,7 @@ static void take_data(const struct derive_data *d, size_t first, int items, cons
     }
 }
 
-/* ... and what follows from them; whether all means are positive. */
+/* Computes the factors that follow from means and data. Returns true if all means are positive. */
 static bool weigh(double scale, struct factors *f)
 {
     int bad = 0;
@@ -115,7 +115,7 @@ static void add_singles(const struct derive_data *d, int items, double (*photons
     singles[DERIVE_OF_BACKGROUND] += of_background / d->scale;
 }
 
-/* The lower half of the Fisher matrix. */
+/* Adds to the lower half of the Fisher matrix. */
 static void add_fisher(const double *information, int items, size_t count,
                        double (*slopes)[DERIVE_BLOCK], double *to)
 {

@@ -17,7 +17,7 @@
 
 #define DEG (M_PI / 180.0)
 
-/* One name; `panel`: it follows "panel.P.", with a panel's number. */
+/* Parses one name. `panel`: the name follows "panel.P.", where P is the number of a panel. */
 struct known {
     const char *name, *group;
     enum parameter_kind kind;
@@ -104,7 +104,8 @@ static bool same(double a, double b)
     return fabs(a - b) <= 1e-9 * fabs(b);
 }
 
-/* What is free in the cell by the symmetry of its own numbers. */
+/* Adds the free parameters of a cell. Edges and angles that are equal, right or trigonal are
+ * taken as constrained by symmetry. */
 static enum status add_free_cell(struct parameters *set, const struct crystal *c, struct error *e)
 {
     static const char *const angles[3] = {"cell_alpha", "cell_beta", "cell_gamma"};
@@ -135,7 +136,8 @@ static enum status add_free_cell(struct parameters *set, const struct crystal *c
     return STATUS_OK;
 }
 
-/* The number in "share.L" or "panel.P.", behind `prefix`; -1: it is none of these. */
+/* Returns the number after `prefix`, as in "share.L" or "panel.P."; -1: the name has another
+ * form. */
 static long number_behind(const char *name, const char *prefix, const char **rest)
 {
     const size_t length = strlen(prefix);
@@ -192,7 +194,7 @@ static enum status add_name(struct parameters *set, const char *name, const stru
     return unknown(name, e);
 }
 
-/* Whether it moves or changes panels. */
+/* Returns true if the parameter moves or changes panels. */
 static bool is_of_panels(enum parameter_kind kind)
 {
     return kind >= PARAMETER_DISTANCE;
@@ -285,7 +287,7 @@ void direct_rows(const double cell[6], double rows[9], double by[6][9])
     vec_set(by[5], a * dw[2] / si[0], -a * si[2] / si[0], 0.0);
 }
 
-/* Edges and angles of direct vectors. */
+/* Computes the edges and angles of direct vectors. */
 static void cell_of(const double direct[9], double cell[6])
 {
     for (int i = 0; i < 3; i++)

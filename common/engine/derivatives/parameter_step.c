@@ -54,7 +54,7 @@ enum status parameter_step_check(const struct parameters *set, struct error *e)
 
 /* ---- values ----------------------------------------------------------------------------- */
 
-/* Rows a, b, c in m at phi 0. */
+/* Computes the direct vectors a, b, c at phi 0 in m, as rows. */
 static void direct_of(const struct lattice *l, double direct[9])
 {
     double columns[9];
@@ -129,7 +129,7 @@ double parameter_step_limit(const struct parameter *p, const struct experiment *
 
 /* ---- steps ------------------------------------------------------------------------------ */
 
-/* Cell and setting at phi 0, from which those at each phi follow. */
+/* Changes the cell and the orientation at phi 0. The vectors at each phi follow from these. */
 static void set_direct(const struct experiment *x, struct lattice *l, const double direct[9])
 {
     double inverse[9];

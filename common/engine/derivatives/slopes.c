@@ -15,8 +15,8 @@
 
 /* ---- frames --------------------------------------------------------------------------------- */
 
-/* Change of the direct vectors of a lattice for a unit of *p: they turn, or their cell changes
- * while the crystal's setting stays. */
+/* Computes the change of the direct vectors of a lattice per unit of *p: the vectors turn, or
+ * the cell changes while the orientation of the crystal stays. */
 static void change_cell(const struct parameter *p, const double direct[9], double change[9])
 {
     memset(change, 0, 9 * sizeof *change);
@@ -63,8 +63,8 @@ static bool open_lattice(const struct slopes_frame *f, const struct lattice *l,
     return true;
 }
 
-/* What spreads over the sources: wavelength over the beam's less 1, or the angle in rad by which
- * beam_setup turned the direction. */
+/* Returns the property of a source that the parameter spreads: its relative difference of
+ * wavelength from the beam, or the angle in rad by which beam_setup turned its direction. */
 static double spread_of(const struct slopes_frame *f, const struct parameter *p,
                         const struct source *s)
 {
@@ -73,7 +73,7 @@ static double spread_of(const struct slopes_frame *f, const struct parameter *p,
         return s->wavelength_m / b->wavelength_m - 1.0;
     double polar[3], vertical[3];
     polarization_axes(b->direction, b->polarization, polar, vertical);
-    /* polarization_axes has B = E x beam: the other way about than beam_setup's */
+    /* polarization_axes has B = E x beam, which is opposite to B of beam_setup. */
     if (p->axis == 1)
         return asin(-vec_dot(s->direction, vertical));
     return atan2(-vec_dot(s->direction, polar), -vec_dot(s->direction, b->direction));
@@ -91,7 +91,7 @@ static void change_source(const struct slopes_frame *f, const struct parameter *
         *ln_wave = p->unit_SI * spread_of(f, p, s) / width * b->wavelength_m / s->wavelength_m;
     if (p->kind != PARAMETER_DIVERGENCE || !(width > 0.0))
         return;
-    /* directions were turned by v about E, then by h about beam x E */
+    /* The directions were turned by v about E, then by h about beam x E. */
     double polar[3], vertical[3], axis[3];
     polarization_axes(b->direction, b->polarization, polar, vertical);
     vec_scale(vertical, -1.0, vertical);
@@ -138,7 +138,7 @@ double slopes_width(const struct experiment *x, const struct recipe *r, const st
     return most - least;
 }
 
-/* Which way the panels go when the beam centre of the first changes by 1. */
+/* Sets shift[] to the move of all panels if the beam centre of the first panel changes by 1. */
 static void move_centre(const struct experiment *x, int axis, double shift[3])
 {
     const struct panel *p = &x->panels[0];
@@ -283,7 +283,7 @@ void slopes_polarization(struct slopes *s, size_t source, const double incident[
     }
 }
 
-/* F^2 S and its slopes; `by_index` of the product. */
+/* Computes F^2 S and its derivatives. by_index[] is the derivative of the product. */
 static void term_slopes(const struct crystal *c, const double hkl[3], double F,
                         struct shape_slopes *out)
 {

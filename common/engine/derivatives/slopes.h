@@ -80,7 +80,7 @@ void slopes_point(struct slopes *s, const struct panel *p, int layer, const doub
 void slopes_capture(struct slopes *s, const struct panel *p, int layer, double absorb,
                     const double diffracted[3]);
 
-/* Call after the polarization factor was set again for source number `source`. */
+/* Must be called after the polarization factor was computed for source number `source`. */
 void slopes_polarization(struct slopes *s, size_t source, const double incident[3],
                          const double diffracted[3]);
 

@@ -23,7 +23,7 @@ struct pull {
     double by_cells[3], by_fudge;
 };
 
-/* One phi step and domain. */
+/* One phi step of one mosaic domain. */
 struct slopes_step {
     double cell[9];     // direct vectors as they lie, m
     double back[9];     // turns a vector back to phi 0
@@ -54,7 +54,7 @@ HD void pull_add(struct pull *sum, const struct slopes_step *step, const double 
     sum->by_osc = fused(by_phi, step->part, sum->by_osc);
 }
 
-/* Whether a parameter moves points of panels or changes their sensors. */
+/* Returns true if a parameter moves points of panels or changes their sensors. */
 HD bool parameter_moves_points(enum parameter_kind kind)
 {
     return kind >= PARAMETER_DISTANCE;
@@ -125,7 +125,7 @@ struct factor_slopes {
     double capture, solid_angle, polarization;
 };
 
-/* The product of the factors of a term by that parameter. */
+/* Returns the derivative of the product of the factors of a term by a parameter. */
 HD double factors_slope(const struct slopes_factors *f, struct factor_slopes by)
 {
     double slope = by.capture * f->polarization * f->solid_angle;
@@ -136,7 +136,9 @@ HD double factors_slope(const struct slopes_factors *f, struct factor_slopes by)
     return slope;
 }
 
-/* What the factors of a pixel, in *f, make of the sum of its terms and of their slopes. */
+/* Returns the derivative of the intensity of a pixel by a parameter, from `intensity`, the sum
+ * of its terms, and `sum`, the sum of the derivatives of its terms. *f contains the factors of
+ * the pixel. */
 HD double pixel_slope(const struct slopes_factors *f, struct factor_slopes by, double intensity,
                       double sum)
 {

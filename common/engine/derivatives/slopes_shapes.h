@@ -101,8 +101,8 @@ INLINE void ball(real r, real *j, real *slope)
     *slope = z < one ? two * q : steep;
 }
 
-/* What sin(pi N d)/sin(pi d) is made of along one axis: N d is a whole number n and a fraction t.
- */
+/* The parts of sin(pi N d)/sin(pi d) along one axis. N d is the sum of a whole number n and a
+ * fraction t. */
 struct grating {
     real d, t, n, a_d, b_d, a_t, b_t;
     real below;  // sin(pi d)/pi
@@ -142,7 +142,7 @@ INLINE real grating_by_N(const struct grating *g, real r)
     return FUSED(g->t * g->t, g->b_t, g->a_t) * g->d * r;
 }
 
-/* What is known of the blocks of a crystal. */
+/* The numbers of cells and the width of a crystal block, as the formulas use them. */
 struct shape_of {
     real N[3], per_N[3];  // cells, and 1/N
     real is_grating[3];   // SQUARE: 0 for one cell
@@ -167,13 +167,14 @@ INLINE struct shape_of shape_of(enum crystal_shape shape, const double N[3], dou
     return s;
 }
 
-/* What terms are summed up to: F S, and its slopes by cells and fudge. */
+/* The sums over terms: F S, and its derivatives by cells and fudge. */
 struct shape_sums {
     real value, by_cells[3], by_fudge;
 };
 
-/* Each of these sets the slopes of F S by indices, and adds to *sums: for offsets d[] to the
- * nearest lattice point, and F, squared.  One division for three axes. */
+/* The following functions set the derivatives of F S by indices, and add to *sums. d[] are the
+ * offsets from the nearest lattice point, and F is the squared structure factor. One division
+ * serves all three axes. */
 INLINE void square_term(const struct shape_of *of, const real d[3], real F, bool cells,
                         real by_index[3], struct shape_sums *sums)
 {

@@ -14,7 +14,8 @@ static double mean_counts(const struct dead_time *d, double photons)
                                              : photons / (1.0 + missed);
 }
 
-/* The variance of a Poisson beam's counts that the variance of its photons does not explain. */
+/* Returns the part of the variance of the counts that is not due to the variance of the photons,
+ * for a Poisson beam. */
 static double own_variance(const struct dead_time *d, double photons)
 {
     const double r = fmax(photons - 1.0, 0.0) * d->share;
@@ -26,7 +27,7 @@ static double own_variance(const struct dead_time *d, double photons)
     return photons * through * (1.0 - through * (1.0 + r * r));
 }
 
-/* Few misses of many photons come independently of one another. */
+/* Returns true if photons are missed so rarely that they are missed independently of each other. */
 static bool misses_rarely(const struct dead_time *d, double photons)
 {
     return d->counter != COUNTER_PULSE && photons * d->share < 0.1 &&
@@ -45,7 +46,7 @@ static double drawn(const struct dead_time *d, double photons, struct rng *rando
     return fmin(fmax(counts, 0.0), ceil(photons));
 }
 
-/* The sums of poisson_invert. */
+/* Computes the cumulative probabilities that poisson_invert uses. */
 static void sum_up(double mean, double sums[DEAD_TIME_SUMS])
 {
     double p = exp_fast(-mean);

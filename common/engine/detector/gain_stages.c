@@ -1,6 +1,6 @@
 /*
- * Detectors that switch their gain: the maps of their pixels, and their words; then memory cells,
- * which keep what such a pixel reads.
+ * Detectors that switch their gain: the maps of the properties of their pixels, and the words
+ * that the pixels give; then memory cells, which store the values of such pixels.
  */
 #include "engine/detector/gain_stages.h"
 
@@ -21,7 +21,7 @@ struct map {
     struct noise_key key;
 };
 
-/* Values of the pixels of a chunk. */
+/* Draws the values of the pixels of a chunk. */
 static void vary_chunk(const struct map *m, const struct noise_kernels *kernels,
                        struct noise_chunk *c, float *to, int count)
 {
@@ -102,12 +102,14 @@ void gain_stages_read(const struct gain_stages *g, double energy_keV, double rea
 
 /* ---- memory cells --------------------------------------------------------------------------- */
 
-/* Standard deviations of the gain, ADU: from pixel to pixel, cell to cell, frame to frame. */
+/* Standard deviations of the level of the gain in ADU: between pixels, between cells, and
+ * between frames. */
 #define LEVEL_PIXEL_ADU 100.0
 #define LEVEL_CELL_ADU 30.0
 #define LEVEL_NOISE_ADU 30.0
 
-/* What a cell has of its own: a pedestal of each stage, and then this. */
+/* The properties of a memory cell, each with its own random numbers: the pedestal of each gain
+ * stage, then the level of the gain. */
 enum { CELL_LEVEL = GAIN_STAGES, CELL_KINDS };
 
 static struct noise_key cell_key(const struct memory_cells *m, uint64_t cell, int kind)
@@ -115,7 +117,7 @@ static struct noise_key cell_key(const struct memory_cells *m, uint64_t cell, in
     return (struct noise_key){m->seed, cell * CELL_KINDS + (uint64_t)kind, RNG_MEMORY_CELL};
 }
 
-/* Deviates of a chunk of `count` pixels from `first` on; returns how many it has. */
+/* Draws the deviates of the chunk that begins with pixel `first`. Returns its number of pixels. */
 static int draw(const struct memory_cells *m, struct noise_key key, int64_t first, int64_t count,
                 struct noise_chunk *c)
 {
@@ -163,13 +165,14 @@ static float pedestal_of(const struct memory_cells *m, int stage, int64_t pixel,
     return (float)within_adc(adu);
 }
 
-/* How far the levels of a pixel and cell are from the average ones. */
+/* Returns the difference of the levels of a pixel and cell from the mean levels. */
 static double shift_of(const struct memory_cells *m, int64_t pixel, double deviate)
 {
     return (double)m->shift_adu[pixel] + LEVEL_CELL_ADU * deviate;
 }
 
-/* What pixels of a chunk read, and the stages that they are in: -1 for those yet to be read. */
+/* The values of the pixels of a chunk, and their gain stages. The stage is -1 for pixels that
+ * have not been read. */
 struct reading {
     double keV[NOISE_CHUNK], noise_adu[NOISE_CHUNK], analog[NOISE_CHUNK];
     int8_t stage[NOISE_CHUNK];

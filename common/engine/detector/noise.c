@@ -20,7 +20,7 @@
 
 /* ---- pixels that do not read what falls on them --------------------------------------------- */
 
-/* The first of n->bad that is no earlier pixel than `pixel`. */
+/* Returns the index of the first item of n->bad whose pixel is `pixel` or a later one. */
 static size_t first_from(const struct noise *n, int64_t pixel)
 {
     size_t low = 0, high = n->nbad;
@@ -34,7 +34,7 @@ static size_t first_from(const struct noise *n, int64_t pixel)
     return low;
 }
 
-/* Whether no light reaches the counter of a pixel. */
+/* Returns true if no light reaches the counter of a pixel. */
 static bool is_dead(const struct noise *n, int64_t pixel)
 {
     const size_t i = first_from(n, pixel);
@@ -53,8 +53,9 @@ static double own_counts(const struct noise *n, const struct noise_key *key,
                : noise_count_large(key, pixel, mean);
 }
 
-/* Those of n->bad in the `count` pixels of *c, which hold photons: the dead forget theirs, all get
- * counts of their own, drawn for this frame if n->poisson. */
+/* Applies the bad pixels among the `count` pixels of *c, which contain photons. Dead pixels lose
+ * their photons. Each bad pixel gets its own counts, which are drawn for this frame if
+ * n->poisson is set. */
 static void read_bad(const struct noise *n, uint64_t seed, uint64_t id, struct noise_chunk *c,
                      int count)
 {
@@ -89,7 +90,7 @@ static int64_t chunks(const struct noise_plan *p)
     return (p->count + NOISE_CHUNK - 1) / NOISE_CHUNK;
 }
 
-/* Pixels of the chunk from `first` that the image has. */
+/* Returns the number of pixels of the chunk that begins with pixel `first`. */
 static int chunk_pixels(const struct noise_plan *p, int64_t first)
 {
     return p->count - first < NOISE_CHUNK ? (int)(p->count - first) : NOISE_CHUNK;
@@ -170,7 +171,8 @@ void noise_destroy(struct noise_plan **plan)
     *plan = NULL;
 }
 
-/* Photons that the pixels of c count; false when one of them is no number of photons. */
+/* Computes the photons that the pixels of *c count. Returns false if a value is not a valid
+ * number of photons. */
 static bool count_photons(const struct noise_plan *p, uint64_t seed, uint64_t id,
                           const float *photons, struct noise_chunk *c)
 {
@@ -189,7 +191,7 @@ static bool count_photons(const struct noise_plan *p, uint64_t seed, uint64_t id
     return true;
 }
 
-/* What the electronics make of them. */
+/* Converts the photons of *c to ADU: bad pixels, dead time and readout. */
 static void read_out(const struct noise_plan *p, uint64_t seed, uint64_t id, struct noise_chunk *c,
                      struct image *adu, struct noise_cut *cut)
 {
@@ -215,8 +217,8 @@ static void read_out(const struct noise_plan *p, uint64_t seed, uint64_t id, str
         p->kernels->store_u32(c, (uint32_t *)adu->pixels + c->first, count);
 }
 
-/* Continues the sum over pixels before `end` when they are many or the last ones; the
- * first of them are in it. */
+/* Continues the checksum of the pixels `first` to `end`, part of which is in it already, if many
+ * pixels are missing or if these pixels are the last ones. */
 static void sum_up(const struct image *adu, int64_t first, int64_t end, bool last,
                    struct crc32c_piece *piece)
 {
@@ -228,8 +230,8 @@ static void sum_up(const struct image *adu, int64_t first, int64_t end, bool las
     piece->bytes += bytes;
 }
 
-/* Counts; without a point spread reads out at once.  Returns a chunk that has a bad
- * pixel, the first one, or chunks(). */
+/* Counts the photons of all chunks, and reads the chunks out if there is no point spread.
+ * Returns the first chunk with an invalid number of photons; chunks(): there is none. */
 static int64_t expose(const struct noise_plan *p, uint64_t seed, uint64_t id, float *photons,
                       struct image *adu, struct noise_cut *cut)
 {

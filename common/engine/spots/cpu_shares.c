@@ -25,7 +25,8 @@ static bool any_lit(const float *photons, int64_t count)
     return lit;
 }
 
-/* The next pixels of a row from *fast on that are worth a look, in whole lanes; false for none. */
+/* Finds the next group of pixels of a row, from *fast on, that may have shares. The group
+ * consists of whole lanes. Returns false if there is none. */
 static bool next_block(const float *row, int64_t end, int64_t *fast, int *count)
 {
     *count = 0;

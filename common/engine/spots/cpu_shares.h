@@ -12,7 +12,7 @@
 #include "engine/cpu/cpu.h"
 #include "engine/spots/shares.h"
 
-/* A sum of a pixel that was put away. */
+/* A finished sum of a pixel. */
 struct cpu_share {
     int64_t key;  // of h, k, l: see cpu_shares_loop.c
     int32_t lattice;
@@ -26,7 +26,7 @@ struct cpu_running {
     double sum[CPU_BLOCK], turn[CPU_BLOCK];
 };
 
-/* The arrays of one block; every thread has its own. */
+/* The arrays of one block. Each thread has its own arrays. */
 struct cpu_shares {
     struct cpu_scratch block;  // first: the functions of cpu_block.h get a pointer to it
     alignas(MEM_ALIGNMENT) int64_t key[CPU_BLOCK];  // of the step at hand
@@ -49,14 +49,14 @@ CPU_DECLARE_SHARES(baseline);
 CPU_DECLARE_SHARES(avx2);
 CPU_DECLARE_SHARES(avx512);
 
-/* As cpu_reflections, of what the dense loop of that recipe has kept. */
+/* Like cpu_reflections, from the shares that the dense loop has kept for this recipe. */
 enum status cpu_dense_reflections(const struct experiment *x, const struct cpu_table *tables,
                                   struct dense_table *padded, const struct footprint *f,
                                   struct dense_frame *dense, const struct recipe *recipe,
                                   const float *pixels, const struct reflections_wanted *wanted,
                                   struct reflection_table *table, struct error *e);
 
-/* As `reflections` of struct engine; `tables` has one item per crystal, `f` may be NULL. */
+/* See `reflections` of struct engine. tables[] has one item per crystal. `f` may be NULL. */
 enum status cpu_reflections(const struct experiment *x, const struct cpu_table *tables,
                             const struct footprint *f, const char *isa, int threads,
                             const struct recipe *recipe, const float *pixels,

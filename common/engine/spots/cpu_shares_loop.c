@@ -9,7 +9,8 @@
 #include "engine/spots/cpu_shares.h"
 #include "physics/crystal/shape_fast.h"
 
-/* Squared lattice factors of one step, slots and keys. */
+/* Computes the squared lattice factors of one step, the slots of the structure factors, and the
+ * keys of the reflections. */
 INLINE void offset_terms(const struct cpu_lattice *lattice, const double *step,
                          enum crystal_shape shape, int n, struct cpu_shares *s)
 {
@@ -29,7 +30,7 @@ INLINE void offset_terms(const struct cpu_lattice *lattice, const double *step,
     }
 }
 
-/* The lattice factors of SQUARE in single precision, which is enough for few cells. */
+/* Computes the lattice factors of SQUARE in single precision, which is sufficient for few cells. */
 static void square_terms(const struct cpu_lattice *lattice, const double *step, int n,
                          struct cpu_shares *s)
 {
@@ -79,7 +80,8 @@ static void lattice_terms(const struct cpu_lattice *l, const double *step, int n
 #undef TERMS_OF
 }
 
-/* Squared tricubic structure factors, nearest where there is no room. */
+/* Multiplies by squared tricubic structure factors. Where the table has too few neighbours, the
+ * nearest structure factor is used. */
 static void multiply_cubic(const struct cpu_table *t, const double *step, int n,
                            struct cpu_shares *s)
 {
@@ -94,7 +96,7 @@ static void multiply_cubic(const struct cpu_table *t, const double *step, int n,
     }
 }
 
-/* A loop of its own, as add_gathered of cpu_lattice.h. */
+/* This is a separate loop for the same reason as add_gathered of cpu_lattice.h. */
 static void multiply_gathered(const float *restrict F_sqr, const int32_t *restrict slot, int n,
                               double *restrict term)
 {
@@ -156,7 +158,7 @@ INLINE bool add_terms(struct cpu_shares *s, int first, bool turns, double phi_ra
     return left;
 }
 
-/* The terms of these pixels that are under no key take the place of the smaller sum. */
+/* The terms of these pixels whose reflection has no sum replace the smaller sum of the pixel. */
 static void change_keys(struct cpu_shares *s, int first, double phi_rad, const double *factor,
                         double scale)
 {
@@ -172,7 +174,7 @@ static void change_keys(struct cpu_shares *s, int first, double phi_rad, const d
     }
 }
 
-/* All terms of a pixel that may be lost are CPU_SHARES_LEAST_PHOTONS together. */
+/* All terms of a pixel that may be lost have together at most CPU_SHARES_LEAST_PHOTONS. */
 static void set_least(const struct cpu_job *job, const struct cpu_lattice *l, int n,
                       struct cpu_shares *s)
 {
