@@ -171,7 +171,8 @@ static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float
     return status;
 }
 
-/* What the loop of cpu_slopes.h does not take has the reference engine's. */
+/* If the loop of cpu_slopes.h cannot compute the derivatives, the reference engine computes
+ * them. */
 static enum status derive_by_reference(const struct plan *plan, const struct recipe *recipe,
                                        const struct derive_request *request, struct error *e)
 {
@@ -226,9 +227,8 @@ static bool cpu_sum(const struct plan *plan, uint32_t *sum)
     return plan->has_sum;
 }
 
-/* The traced pixel is a block of its own, computed by the kernel of the images; a lattice
- * that an image has spot by spot is summed up densely here, which may differ in the
- * last digit. */
+/* Traces one pixel. It is computed as a block of its own by the kernel of images. Lattices that
+ * an image computes spot by spot are summed densely here, so that the last digit may differ. */
 enum status cpu_trace_one(const struct cpu_kernels *kernels, const struct experiment *x,
                           const struct cpu_table *tables, struct dense_table *padded,
                           const struct recipe *recipe, const struct pixel_trace *trace,

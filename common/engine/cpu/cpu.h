@@ -47,7 +47,7 @@ struct cpu_job {
     struct dense_frame *shares;       // where shares of the dense loop go; NULL: not wanted
 };
 
-/* `count` pixels of a row. */
+/* A block: `count` pixels of a row. */
 struct cpu_where {
     const struct panel *panel;
     int64_t fast, slow;  // the first one
@@ -59,7 +59,7 @@ struct cpu_where {
  * CPU_FLOAT_TERMS of their products; in double precision, the sum of all products. */
 #define CPU_TERMS(real) real sum[CPU_BLOCK], shape[CPU_BLOCK], F_sqr[CPU_BLOCK]
 
-/* The arrays of one block; every thread has its own. */
+/* The arrays of one block. Each thread has its own arrays. */
 struct cpu_scratch {
     alignas(MEM_ALIGNMENT) double x[CPU_BLOCK];  // position in m, then unit vector "diffracted"
     double y[CPU_BLOCK], z[CPU_BLOCK];

@@ -29,7 +29,7 @@
 
 /* ---- factors of pixels ---------------------------------------------------------------------- */
 
-/* Positions of the block's pixels on the flat panel. */
+/* Computes the positions of the pixels of the block on the flat panel. */
 static void flat_positions(const struct cpu_where *w, int oversample, struct subpixel sub, int n,
                            struct cpu_scratch *s)
 {
@@ -72,7 +72,7 @@ static void curve_positions(const struct cpu_where *w, const double beam[3], int
     }
 }
 
-/* Positions become unit vectors. */
+/* Converts the positions to unit vectors. */
 static void directions(int n, struct cpu_scratch *s)
 {
     for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
@@ -91,7 +91,7 @@ static void solid_angles(const struct panel *p, int n, struct cpu_scratch *s)
         s->solid_angle[i] = solid_angle_of(p, s->inverse_airpath[i]);
 }
 
-/* Capture fractions of a sensor layer, see struct cpu_source. */
+/* Computes the capture fractions of a sensor layer, see struct cpu_source. */
 static void captures(const struct panel *p, int layer, double absorb, int n, struct cpu_scratch *s)
 {
     if (p->thickness_m > 0.0)
@@ -113,7 +113,8 @@ static void scattering(const struct cpu_source *source, int n, struct cpu_scratc
     }
 }
 
-/* 1 for pixels at which dmin keeps the reflections of this source, 0 for others. */
+/* Sets the factor of dmin to 1 for pixels at which the reflections of this source are kept, and
+ * to 0 for other pixels. */
 static void culls(const struct cpu_source *source, int n, struct cpu_scratch *s)
 {
     const struct cpu_source w = *source;
@@ -121,7 +122,8 @@ static void culls(const struct cpu_source *source, int n, struct cpu_scratch *s)
         s->kept[i] = is_culled(&w, s->x[i], s->y[i], s->z[i]) ? 0.0 : 1.0;
 }
 
-/* Kahn's factor of this source (`each`), or of the first one that is not culled. */
+/* Computes Kahn's factor: for this source if `each` is true, otherwise for the first source that
+ * dmin does not exclude. */
 INLINE void polarizations(const struct cpu_source *source, double kahn, bool each, int n,
                           struct cpu_scratch *s)
 {
@@ -133,7 +135,7 @@ INLINE void polarizations(const struct cpu_source *source, double kahn, bool eac
     }
 }
 
-/* The factors of all terms of this source and subpixel. */
+/* Computes the factors that all terms of this source and subpixel have. */
 static void factors(const struct cpu_source *source, const struct sampling *each, int n,
                     struct cpu_scratch *s)
 {
@@ -161,7 +163,7 @@ struct cubic_lanes {
     int32_t base[CPU_LANES];  // item of the first node; -1: no room for the nodes
 };
 
-/* Nodes and weights of one pixel at indices h, k, l. */
+/* Sets the nodes and weights of the interpolation for one pixel at the indices h, k, l. */
 INLINE void cubic_prepare(const struct cpu_table *t, double h, double k, double l, int lane,
                           struct cubic_lanes *lanes)
 {
@@ -176,7 +178,8 @@ INLINE void cubic_prepare(const struct cpu_table *t, double h, double k, double 
     }
 }
 
-/* Four neighbours along l: vectors as written, because compilers take other items together. */
+/* Sums over four neighbours along l. The code is written as vectors, because compilers group the
+ * items in another way. */
 typedef double four __attribute__((vector_size(32)));
 #ifdef __FMA__
 #define FOUR_FUSED(a, b, c) ((four)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
@@ -184,10 +187,11 @@ typedef double four __attribute__((vector_size(32)));
 #define FOUR_FUSED(a, b, c) ((a) * (b) + (c))
 #endif
 
-/* Pixels whose sums run side by side, to hide the latency of additions. */
+/* Number of pixels whose sums are computed side by side, which hides the latency of additions. */
 enum { CUBIC_SIDE = 4 };
 
-/* F in electrons of CUBIC_SIDE pixels from `first`; rubbish where there is no room. */
+/* Computes F in electrons for CUBIC_SIDE pixels from `first` on. F is undefined for pixels near
+ * the edge of the table. */
 INLINE void cubic_sums(const struct cpu_table *t, const struct cubic_lanes *w, int first, double *F)
 {
     const size_t nk = (size_t)t->count[1], nl = (size_t)t->count[2];
@@ -214,8 +218,9 @@ INLINE void cubic_sums(const struct cpu_table *t, const struct cubic_lanes *w, i
     }
 }
 
-/* Tricubic structure factors in electrons of the pixels first .. first + CPU_LANES - 1
- * for one step, where the box allows it: base[i] of the lanes says so. */
+/* Computes the tricubic structure factors in electrons of the pixels first .. first + CPU_LANES
+ * - 1 for one step, if the box contains all neighbours. base[i] of the lanes says whether it
+ * does. */
 static void cubic_factors(const struct cpu_table *t, const double *step, int first,
                           const struct cpu_scratch *s, struct cubic_lanes *lanes,
                           double F[CPU_LANES])
@@ -302,7 +307,7 @@ static void block(const struct cpu_job *job, const struct cpu_where *w, struct c
         s->polarization[i] = polarization;
         s->kept[i] = 1.0;
     }
-    /* lean: only the first subpixel is asked, for solid angle and polarization */
+    /* lean: only the first subpixel is computed, for solid angle and polarization. */
     const int64_t count = job->lean ? 1 : subpixels_of(w->panel, each->oversample);
     for (int64_t i = 0; i < count; i++)
         add_subpixel(job, w, subpixel_at(i, each->oversample), n, s);

@@ -20,7 +20,7 @@
 
 /* ---- a frame -------------------------------------------------------------------------------- */
 
-/* Blocks wholly under the mask (gaps, beam stop) cost nothing. */
+/* Blocks that are completely masked (gaps, beam stop) are skipped. */
 static bool any_unmasked(const struct cpu_where *w)
 {
     const uint8_t *mask = w->panel->mask;
@@ -51,7 +51,7 @@ static void clear(float *row, int64_t begin, int64_t end)
         memset(row + begin, 0, (size_t)(end - begin) * sizeof *row);
 }
 
-/* One row of a panel: zero outside the ROI and under the mask. */
+/* Computes one row of a panel. Pixels outside the region of interest and masked pixels are 0. */
 static void run_row(const struct cpu_kernels *kernels, const struct cpu_job *job,
                     const struct panel *p, int64_t slow, struct cpu_room *room, float *pixels)
 {
@@ -78,13 +78,13 @@ static void run_row(const struct cpu_kernels *kernels, const struct cpu_job *job
                 row[fast] = 0.0f;
 }
 
-/* A panel, and how many rows the panels before it have. */
+/* A panel, and the number of rows of all panels before it. */
 struct place {
     const struct panel *panel;
     int64_t above;
 };
 
-/* Goes to the panel of a row of the frame, from any other one. */
+/* Sets the panel that contains a row of the frame. */
 static void go_to(struct place *at, int64_t row)
 {
     while (row < at->above)
@@ -93,8 +93,8 @@ static void go_to(struct place *at, int64_t row)
         at->above += (at->panel++)->slow_pixels;
 }
 
-/* Rows of the frame as they are given out; which thread computes a row does not matter to its
- * bytes.  Continues *sum, if there is one, while they are in the cache. */
+/* Computes the rows that are assigned to this thread. The bytes of a row do not depend on the
+ * thread. Continues the checksum *sum, if it is not NULL, while the rows are in the cache. */
 static void run_rows(const struct cpu_kernels *kernels, const struct cpu_job *job, int64_t first,
                      int64_t end, struct place *at, struct cpu_room *room, float *pixels,
                      struct crc32c_piece *sum)
@@ -119,7 +119,7 @@ static void run_rows(const struct cpu_kernels *kernels, const struct cpu_job *jo
     }
 }
 
-/* All rows.  False when a pixel, perhaps a masked one, is not finite. */
+/* Computes all rows. Returns false if a pixel, possibly a masked one, is not finite. */
 static bool run_bands(const struct cpu_kernels *kernels, const struct cpu_job *job,
                       struct bands *bands, float *pixels, struct crc32c_piece *sums,
                       atomic_uint_fast64_t *rows)
@@ -145,7 +145,7 @@ static bool run_bands(const struct cpu_kernels *kernels, const struct cpu_job *j
     return finite;
 }
 
-/* Shares all rows out; *finite as run_bands says. */
+/* Distributes all rows to threads. Sets *finite to the result of run_bands. */
 static enum status run_frame(const struct cpu_kernels *kernels, const struct cpu_job *job,
                              int threads, float *pixels, atomic_uint_fast64_t *rows, bool *finite,
                              struct error *e)
@@ -168,7 +168,7 @@ static enum status run_frame(const struct cpu_kernels *kernels, const struct cpu
     return status;
 }
 
-/* Memory for the sums of scattered lattices; NULL in job->sums without any. */
+/* Allocates the sums of scattered lattices. If there are none, job->sums is NULL. */
 static enum status scatter(const struct cpu_kernels *kernels, struct cpu_job *job, int threads,
                            double **sums, struct error *e)
 {
@@ -234,7 +234,7 @@ void cpu_trace_source(const struct cpu_job *job, const struct cpu_scratch *s, si
     report_one(job, "factor", s->factor[0], "");
 }
 
-/* Squared structure factor of the step, relative to F_max squared. */
+/* Returns the squared structure factor of the step, relative to F_max squared. */
 static double factor_sqr(const struct cpu_table *t, const struct cpu_scratch *s,
                          const struct cpu_term *term)
 {

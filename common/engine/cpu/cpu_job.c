@@ -28,7 +28,8 @@ static double relative_sqr(double F, double F_max)
     return (F / F_max) * (F / F_max);
 }
 
-/* Squares of the table's F and, last, default_F. */
+/* Computes the squares of the structure factors of the table. The last item is the square of
+ * default_F. */
 static enum status square_table(struct cpu_table *t, const struct hkl_table *from, size_t count,
                                 enum engine_precision precision, struct error *e)
 {
@@ -125,7 +126,7 @@ static enum status absorb_open(struct cpu_job *job, const struct source *sources
 
 /* ---- lattices ---------------------------------------------------------------- */
 
-/* Cell vectors of all steps, in the order of the reference engine. */
+/* Computes the cell vectors of all steps, in the order of the reference engine. */
 static void multiply_cells(const struct lattice *l, double *cells)
 {
     for (size_t t = 0; t < l->nphi; t++)
@@ -139,7 +140,7 @@ static void multiply_cells(const struct lattice *l, double *cells)
             }
 }
 
-/* Largest |index| that any source can bring about: |cell| |q|, |q| <= 2/wavelength. */
+/* Returns an upper bound of |index| for all sources: |cell| |q|, with |q| <= 2/wavelength. */
 static double largest_index(const struct cpu_job *job, const struct cpu_lattice *l)
 {
     double cell = 0.0, per_m = 0.0;

@@ -29,11 +29,13 @@ typedef float real;
 static const size_t TERMS_MOST = CPU_FLOAT_TERMS;
 #endif
 
-/* Squared lattice factors of SQUARE at one step, and slots: in the file that includes this. */
+/* Computes the squared lattice factors of SQUARE at one step, and the slots. The file that
+ * includes this header defines it. */
 static void square_shapes(const struct cpu_lattice *l, const double *step, int n,
                           struct cpu_scratch *s);
 
-/* Those of any shape, from the offsets to the nearest lattice point. */
+/* Computes the squared lattice factors of any shape from the offsets to the nearest lattice
+ * point, and the slots. */
 INLINE void offset_shape(const struct cpu_lattice *lattice, const double *step,
                          enum crystal_shape shape, int n, struct cpu_scratch *s)
 {
@@ -74,7 +76,8 @@ static void shapes(const struct cpu_lattice *l, const double *step, int n, struc
 #undef SHAPES_OF
 }
 
-/* Squared tricubic structure factors of one step, nearest where there is no room. */
+/* Computes the squared tricubic structure factors of one step. Where the table has too few
+ * neighbours, the nearest structure factor is used. */
 static void square_cubic_factors(const struct cpu_table *t, const double *step, int n,
                                  struct cpu_scratch *s)
 {

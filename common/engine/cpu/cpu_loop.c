@@ -8,7 +8,7 @@
 #include "engine/cpu/cpu_lattice.h"
 #include "engine/derivatives/cpu_slopes.h"
 
-/* Slots only where `indexed`. */
+/* Computes the slots only if `indexed` is true. */
 INLINE void square_shape(const struct cpu_lattice *lattice, const double *step, bool wide,
                          bool indexed, int n, struct cpu_scratch *s)
 {
@@ -28,7 +28,7 @@ INLINE void square_shape(const struct cpu_lattice *lattice, const double *step, 
     }
 }
 
-/* One constant combination per line, so that each becomes a loop of its own. */
+/* Each line has a constant combination, so that each becomes a loop of its own. */
 static void square_shapes(const struct cpu_lattice *l, const double *step, int n,
                           struct cpu_scratch *s)
 {

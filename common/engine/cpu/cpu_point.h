@@ -35,7 +35,8 @@ struct subpixel {
     int layer, slow, fast;
 };
 
-/* Number i of a pixel's: fast before slow before layer. */
+/* Returns subpixel and layer number i of a pixel. The fast direction varies fastest, the layer
+ * slowest. */
 INLINE struct subpixel subpixel_at(int64_t i, int oversample)
 {
     const int64_t row = i / oversample;
@@ -79,7 +80,7 @@ INLINE struct point flat_point(const struct panel *p, const struct flat_row *row
     return at;
 }
 
-/* v turned about the unit vector u by an angle of that sine and cosine. */
+/* Returns v, turned about the unit vector u by the angle with this sine and cosine. */
 INLINE void turn(double v[3], const double u[3], double sine, double cosine)
 {
     const double along = (u[0] * v[0] + u[1] * v[1] + u[2] * v[2]) * (1.0 - cosine);
@@ -91,7 +92,7 @@ INLINE void turn(double v[3], const double u[3], double sine, double cosine)
     v[2] = z;
 }
 
-/* A position on the flat panel moved onto the sphere, as pixel_curve_faithful. */
+/* Returns a position on the flat panel, moved onto the sphere as by pixel_curve_faithful. */
 INLINE struct point curved_point_faithful(const struct panel *p, const double beam[3],
                                           struct point flat)
 {
@@ -154,7 +155,8 @@ INLINE double solid_angle_of(const struct panel *p, double inverse_airpath)
     return p->point_pixel ? square : square * inverse_airpath;
 }
 
-/* Capture fraction of a layer of a thick sensor along a unit vector, as pixel_capture_of. */
+/* Returns the capture fraction of a layer of a thick sensor along a unit vector, as
+ * pixel_capture_of. */
 INLINE double layer_capture(const struct panel *p, int layer, double absorb, double x, double y,
                             double z)
 {
@@ -171,7 +173,7 @@ INLINE double capture_of(const struct panel *p, int layer, double absorb, double
     return p->thickness_m > 0.0 ? layer_capture(p, layer, absorb, x, y, z) : 1.0;
 }
 
-/* Whether dmin keeps this direction from seeing the source. */
+/* Returns true if dmin excludes this source in this direction. */
 INLINE bool is_culled(const struct cpu_source *source, double x, double y, double z)
 {
     const double dx = x - source->incident[0], dy = y - source->incident[1];
@@ -179,7 +181,7 @@ INLINE bool is_culled(const struct cpu_source *source, double x, double y, doubl
     return fused(dx, dx, fused(dy, dy, dz * dz)) > source->reach_sqr;
 }
 
-/* Kahn's factor, as polarization_factor. */
+/* Returns Kahn's factor, as polarization_factor. */
 INLINE double kahn_factor(const struct cpu_source *w, double kahn, double x, double y, double z)
 {
     const double c = fused(w->incident[0], x, fused(w->incident[1], y, w->incident[2] * z));
@@ -188,7 +190,7 @@ INLINE double kahn_factor(const struct cpu_source *w, double kahn, double x, dou
     return 0.5 * (fused(c, c, 1.0) - kahn * (e * e - b * b));
 }
 
-/* Slot of the table for whole indices; outside the box that of default_F. */
+/* Returns the slot of the table for whole indices. Outside the box it is the slot of default_F. */
 INLINE int32_t table_slot(const struct cpu_table *t, int32_t h, int32_t k, int32_t l)
 {
     const uint32_t a = (uint32_t)h - (uint32_t)t->min[0], b = (uint32_t)k - (uint32_t)t->min[1];
@@ -198,7 +200,7 @@ INLINE int32_t table_slot(const struct cpu_table *t, int32_t h, int32_t k, int32
     return inside ? (int32_t)((a * nb + b) * nc + c) : t->default_slot;
 }
 
-/* Whole indices, |h| < INDEX_LIMIT, in one number. */
+/* Returns whole indices, |h| < INDEX_LIMIT, packed into one number. */
 INLINE int64_t hkl_key(int32_t h, int32_t k, int32_t l)
 {
     return (int64_t)h * 4294967296 + (int64_t)k * 65536 + (int64_t)l;
@@ -212,7 +214,7 @@ INLINE void hkl_of_key(int64_t key, int32_t hkl[3])
     hkl[0] = (int32_t)((key - hkl[1]) >> 16);
 }
 
-/* Index along one cell vector, times INDEX_SCALE. */
+/* Returns the index along one cell vector, times INDEX_SCALE. */
 INLINE double index_along(const double cell[3], double qx, double qy, double qz)
 {
     return fused(cell[0], qx, fused(cell[1], qy, cell[2] * qz));
@@ -221,7 +223,8 @@ INLINE double index_along(const double cell[3], double qx, double qy, double qz)
 /* ---- squared lattice factors of one step / shape_unit; `wide` and `shape` are constants
  * where they are called ------------------------------------------------------------- */
 
-/* SQUARE.  Six short polynomials and one division for three axes. */
+/* Returns the squared lattice factor of SQUARE. It takes six short polynomials and one division
+ * for three axes. */
 INLINE float square_at(const struct cpu_lattice *l, bool wide, struct index_split h,
                        struct index_split k, struct index_split m)
 {
@@ -249,7 +252,8 @@ INLINE double round_at(const struct cpu_lattice *l, double dh, double dk, double
                                fused(dk * dk, l->cells_fudge[1], dl * dl * l->cells_fudge[2])));
 }
 
-/* ROUND, GAUSS and TOPHAT in single precision, from the offsets to the nearest point. */
+/* Returns the squared lattice factor of ROUND, GAUSS or TOPHAT in single precision, from the
+ * offsets to the nearest lattice point. */
 INLINE float shape_at_offset(const struct cpu_lattice *l, enum crystal_shape shape, double dh,
                              double dk, double dl)
 {
@@ -261,7 +265,8 @@ INLINE float shape_at_offset(const struct cpu_lattice *l, enum crystal_shape sha
     return distance_of_form(l->form, dh, dk, dl) < TOPHAT_LIMIT ? 1.0f : 0.0f;
 }
 
-/* All four in double precision. */
+/* Returns the squared lattice factor of any shape in double precision, from the offsets to the
+ * nearest lattice point. */
 INLINE double shape_at_offset_double(const struct cpu_lattice *l, enum crystal_shape shape,
                                      double dh, double dk, double dl)
 {

@@ -107,8 +107,8 @@ LANES_INLINE doubles doubles_fused(doubles a, doubles b, doubles c)
 #endif
 }
 
-/* Products of the low halves of lanes, as signed 16-bit numbers, and a factor below 2^15;
- * rubbish in the high halves is ignored. */
+/* Returns the products of the low halves of lanes, as signed 16-bit numbers, and a factor below
+ * 2^15. The high halves are ignored. */
 LANES_INLINE words words_times_short(words a, words factor)
 {
 #if defined(__AVX512BW__)
@@ -122,7 +122,8 @@ LANES_INLINE words words_times_short(words a, words factor)
 #endif
 }
 
-/* from[at[i]].  One by one with AVX2: faster by 8 % than its instruction for it. */
+/* Returns from[at[i]]. With AVX2 the items are loaded one by one, which is 8 % faster than the
+ * gather instruction. */
 LANES_INLINE floats floats_gather(const float *from, words at)
 {
 #if defined(__AVX512F__)
@@ -172,7 +173,7 @@ LANES_INLINE struct doubles_pair doubles_pair_load(const double *from, bool shuf
     return p;
 }
 
-/* Low and high 32 bits of 64, in the order of pixels. */
+/* Return the low and the high 32 bits of 64-bit numbers, in the order of pixels. */
 LANES_INLINE words words_low(long_words first, long_words second)
 {
     return (words)SHUFFLE_FLOATS((floats)first, (floats)second, LANES_LOW);
@@ -241,7 +242,7 @@ LANES_INLINE floats floats_root(floats v)
 #endif
 }
 
-/* a where all bits of `which` are set, b where none is. */
+/* Returns a where all bits of `which` are set, and b where no bit is set. */
 LANES_INLINE floats floats_select(ints which, floats a, floats b)
 {
     return (floats)(((ints)a & which) | ((ints)b & ~which));
@@ -264,7 +265,7 @@ LANES_INLINE words words_of_shorts(const uint16_t *from)
     return __builtin_convertvector(v, words);
 }
 
-/* Bits of the lanes where a < b, the first one lowest. */
+/* Returns the lanes where a < b as bits; the lowest bit is the first lane. */
 LANES_INLINE uint32_t lanes_below(floats a, floats b)
 {
 #if defined(__AVX512F__)
@@ -281,7 +282,8 @@ LANES_INLINE uint32_t lanes_below(floats a, floats b)
 #endif
 }
 
-/* Bits of the LANES doubles at `from` that are below 0 or -0, the first one lowest. */
+/* Returns which of the LANES doubles at `from` are below 0, or -0, as bits; the lowest bit is
+ * the first one. */
 LANES_INLINE uint32_t doubles_negative(const double *from)
 {
 #if defined(__AVX512F__)
@@ -340,7 +342,7 @@ LANES_INLINE ints ints_count(ints count, lanes_mask m)
 #endif
 }
 
-/* b in the chosen lanes, where b >= a >= 0; a in the others. */
+/* Returns b in the chosen lanes, where b >= a >= 0, and a in the other lanes. */
 LANES_INLINE floats floats_raise_where(lanes_mask m, floats a, floats b)
 {
 #if defined(__AVX512F__)
@@ -363,7 +365,7 @@ LANES_INLINE lanes_mask lanes_either(lanes_mask a, lanes_mask b)
 #endif
 }
 
-/* Those of a that are not of b. */
+/* Returns the lanes of a that are not lanes of b. */
 LANES_INLINE lanes_mask lanes_but(lanes_mask a, lanes_mask b)
 {
 #if defined(__AVX512F__)
@@ -375,7 +377,7 @@ LANES_INLINE lanes_mask lanes_but(lanes_mask a, lanes_mask b)
 
 #define LANES_ALL ((1u << LANES) - 1)
 
-/* Bits of the chosen lanes, the first one lowest. */
+/* Returns the chosen lanes as bits; the lowest bit is the first lane. */
 LANES_INLINE uint32_t lanes_bits(lanes_mask m)
 {
 #if defined(__AVX512F__)
@@ -392,7 +394,7 @@ LANES_INLINE uint32_t lanes_bits(lanes_mask m)
 #endif
 }
 
-/* a + b in the chosen lanes, b in the others, where it is not -0. */
+/* Returns a + b in the chosen lanes, and b in the other lanes, where b is not -0. */
 LANES_INLINE floats floats_add_where(lanes_mask m, floats a, floats b)
 {
 #if defined(__AVX512F__)
@@ -402,7 +404,7 @@ LANES_INLINE floats floats_add_where(lanes_mask m, floats a, floats b)
 #endif
 }
 
-/* a*b + c in the chosen lanes, c in the others, where it is not -0. */
+/* Returns a*b + c in the chosen lanes, and c in the other lanes, where c is not -0. */
 LANES_INLINE floats floats_fused_where(lanes_mask m, floats a, floats b, floats c)
 {
 #if defined(__AVX512F__)
@@ -412,7 +414,7 @@ LANES_INLINE floats floats_fused_where(lanes_mask m, floats a, floats b, floats 
 #endif
 }
 
-/* The sum of the first `count` lanes, 1 to LANES. */
+/* Returns the sum of the first `count` lanes, 1 to LANES. */
 LANES_INLINE float floats_sum_first(floats v, uint32_t count)
 {
 #if defined(__AVX512F__)
@@ -432,7 +434,7 @@ LANES_INLINE float floats_sum_first(floats v, uint32_t count)
 #endif
 }
 
-/* a in the chosen lanes, b in the others. */
+/* Returns a in the chosen lanes, and b in the other lanes. */
 LANES_INLINE words words_where(lanes_mask m, words a, words b)
 {
 #if defined(__AVX512F__)

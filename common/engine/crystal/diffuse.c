@@ -1,6 +1,6 @@
 /*
- * Diffuse halos: a mesh of pixels between which photons are interpolated, what is kept for an
- * experiment, and the pixels of a frame.
+ * Diffuse halos: a mesh of pixels between which photons are interpolated, the data that are kept
+ * for an experiment, and the pixels of a frame.
  */
 #include "engine/crystal/diffuse.h"
 
@@ -20,13 +20,14 @@
 
 /* ---- a mesh of pixels ----------------------------------------------------------------------- */
 
-/* The last node that is not behind a pixel of the plane, which has no negative ones. */
+/* Returns the last node that is not behind a pixel of the plane. Pixels of a plane are not
+ * negative. */
 static int64_t node_of(const struct mesh *m, int64_t pixel)
 {
     return pixel / m->step;
 }
 
-/* Lagrange's polynomials at t between the second and the third of four nodes. */
+/* Computes Lagrange's polynomials at t between the second and the third of four nodes. */
 static void set_weights(double t, double weight[MESH_POINTS])
 {
     weight[0] = -t * (t - 1.0) * (t - 2.0) / 6.0;
@@ -65,7 +66,7 @@ void mesh_close(struct mesh *m)
     *m = (struct mesh){0};
 }
 
-/* Nodes of a row of pixels. */
+/* The nodes of a row of pixels. */
 static void row_nodes(const struct mesh *m, int64_t slow, double *line)
 {
     const int64_t pixel = slow + m->panel->grid_slow, node = node_of(m, pixel), n = m->count[0];
@@ -145,8 +146,8 @@ enum status diffuse_refuse(const struct experiment *x, const char *name, struct 
                              : STATUS_OK;
 }
 
-/* The largest scattering vector of a panel's corners that counts, 1/A, with 5 % for other
- * wavelengths. */
+/* Returns the largest scattering vector of the corners of a panel within the resolution limit in
+ * 1/A, plus 5 % for other wavelengths. */
 static double farthest(const struct experiment *x)
 {
     double most = 0.0;
@@ -179,7 +180,7 @@ static enum status open_halos(struct diffuse *d, int nearer, int threads, struct
     return s;
 }
 
-/* Halos for where the detector stands, which depend on that alone. */
+/* Makes the halos for the position of the detector. They depend only on this position. */
 static enum status follow(struct diffuse *d, const struct recipe *r, int threads, struct error *e)
 {
     double enough = HALO_ENOUGH * d->reach_1_A;
@@ -246,8 +247,8 @@ double diffuse_at(const struct diffuse *d, size_t crystal, const double hkl[3])
     return halo_at(d, &d->halos[crystal], hkl);
 }
 
-/* Groups sources by the logarithm of their ratios, which differ.  Each group absorbs by its
- * weighted mean. */
+/* Groups sources by the logarithm of their absorption ratios. Each group has the weighted mean
+ * of the ratios of its sources. */
 static void group_ratios(struct halo_beam *b, const struct source *sources, const double *ratios,
                          size_t count)
 {
@@ -302,7 +303,7 @@ static enum status open_beam(struct halo_beam *b, const struct experiment *x,
     return open_parts(b, x, r, e);
 }
 
-/* All lattices with halos at all steps. */
+/* Makes all lattices with halos, at all steps. */
 static struct pose *list_poses(const struct diffuse *d, const struct recipe *r, size_t *count)
 {
     size_t total = 0;
@@ -319,8 +320,8 @@ static struct pose *list_poses(const struct diffuse *d, const struct recipe *r, 
     return poses;
 }
 
-/* How far apart pixels may be that are computed, in units of 1/(2 pi gamma): between them the peak
- * of a halo, 1/(1 + v^2)^2, is within 1.7 MESH_APART^4 of itself. */
+/* Largest distance of computed pixels, in units of 1/(2 pi gamma). The interpolated peak of a
+ * halo, 1/(1 + v^2)^2, then has an error of at most 1.7 MESH_APART^4. */
 #define MESH_APART 0.25
 
 struct diffuse_frame {
@@ -330,7 +331,8 @@ struct diffuse_frame {
     size_t nposes;
 };
 
-/* Pixels from node to node of the mesh, the same for all pieces of a plane. */
+/* Returns the number of pixels between nodes of the mesh. It is the same for all parts of a
+ * plane. */
 static int mesh_step(const struct diffuse_frame *f)
 {
     const struct experiment *x = f->d->x;
@@ -344,7 +346,7 @@ static int mesh_step(const struct diffuse_frame *f)
     return (int)fmin(fmax(MESH_APART / apart, 1.0), MESH_MOST);
 }
 
-/* The photons of halos in a pixel of a frame, without the limit of the resolution. */
+/* Returns the photons of halos in a pixel of a frame, without the resolution limit. */
 static double photons_of(const void *frame, const struct panel *p, int64_t fast, int64_t slow)
 {
     const struct diffuse_frame *f = frame;
@@ -369,7 +371,7 @@ static double photons_of(const void *frame, const struct panel *p, int64_t fast,
                : sum * factor * polarization_factor(x->beam.kahn, b->incident, d, b->e, b->b);
 }
 
-/* Whether a pixel is beyond the resolution that is asked for. */
+/* Returns true if a pixel is beyond the requested resolution. */
 static bool is_cut(const struct diffuse_frame *f, const struct panel *p, int64_t fast, int64_t slow)
 {
     const struct experiment *x = f->d->x;
@@ -383,7 +385,7 @@ static bool is_cut(const struct diffuse_frame *f, const struct panel *p, int64_t
     return vec_length(d) * f->beam.per_m * x->dmin_m > 1.0;
 }
 
-/* `room` is for a row of nodes, then one of pixels. */
+/* room[] is memory for a row of nodes, followed by a row of pixels. */
 static void add_row(const struct diffuse_frame *f, const struct mesh *m, int64_t slow, double *room,
                     float *photons)
 {

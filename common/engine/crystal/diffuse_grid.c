@@ -1,6 +1,6 @@
 /*
- * The grid of a crystal's halos in reciprocal space, and the Fourier transforms of boxes, in single
- * precision, by which halos are convolved on this grid.
+ * The grid of the halos of a crystal in reciprocal space, and Fourier transforms of boxes in
+ * single precision, which convolve halos on this grid.
  */
 #include "engine/crystal/diffuse.h"
 
@@ -28,7 +28,7 @@ static int smallest_factor(int n)
     return n;
 }
 
-/* The least number of at least n that has no prime factor above 5. */
+/* Returns the smallest number >= n without a prime factor above 5. */
 static int fourier_size(int n)
 {
     for (;; n++) {
@@ -40,8 +40,8 @@ static int fourier_size(int n)
     }
 }
 
-/* Lines side by side: each operation is done for all of them, in the order in which it would be for
- * one alone. */
+/* Number of lines that are transformed side by side. Each operation is done for all of them, in
+ * the same order as for a single line. */
 enum { LANES = 4 };
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
 struct waves {
@@ -53,9 +53,9 @@ static inline __attribute__((always_inline)) struct waves turned(struct waves a,
     return (struct waves){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
 
-/* Lines of n items, every `stride`-th of `in`: by the smallest factor of n, which divides them into
- * lines of which each is transformed likewise.  `roots` are the N-th roots of 1, and N is n times
- * stride. */
+/* Transforms lines of n items, which are every `stride`-th item of in[]. The smallest factor of
+ * n divides them into shorter lines, which are transformed in the same way. roots[] are the N-th
+ * roots of 1, with N = n times stride. */
 static void transform(const struct waves *in, struct waves *out, const struct wave *roots, int n,
                       int stride)
 {
@@ -82,13 +82,13 @@ static void transform(const struct waves *in, struct waves *out, const struct wa
     }
 }
 
-/* Where the item `k` of line `i` is, of lines of `count` items that lie `step` apart. */
+/* Returns the index of item `k` of line `i`. A line has `count` items at distances of `step`. */
 static int64_t place(int64_t i, int64_t k, int count, int64_t step)
 {
     return i / step * step * count + i % step + k * step;
 }
 
-/* `n` lines from line `first` on, by way of room[2 count]. */
+/* Transforms `n` lines from line `first` on. Uses room[2 count]. */
 static void transform_some(struct wave *z, int64_t first, int n, int count, int64_t step,
                            const struct wave *roots, struct waves *room)
 {
@@ -106,7 +106,7 @@ static void transform_some(struct wave *z, int64_t first, int n, int count, int6
             z[at[i] + k * step] = (struct wave){room[count + k].re[i], room[count + k].im[i]};
 }
 
-/* All lines along one axis: `count` items that lie `step` apart. */
+/* Transforms all lines along one axis: `count` items at distances of `step`. */
 static bool along(struct wave *z, int64_t total, int count, int64_t step, int threads)
 {
     const int64_t lines = total / count;
@@ -149,7 +149,8 @@ static size_t nodes_of(const struct halo *h)
     return (size_t)h->count[0] * (size_t)h->count[1] * (size_t)h->count[2];
 }
 
-/* Indices that the table has or the detector sees, and a margin as wide as halos. */
+/* Sets the range of indices: those of the table, or those that the detector can see, plus a
+ * margin for the width of halos. */
 static enum status set_box(struct halo *h, const struct crystal *c, double reach, struct error *e)
 {
     const struct hkl_table *t = &c->table;

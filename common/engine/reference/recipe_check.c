@@ -44,7 +44,7 @@ static bool all_finite(const double *values, size_t count)
     return true;
 }
 
-/* One lattice against the experiment. */
+/* Checks one lattice of a recipe against the experiment. */
 static enum status check_lattice(const struct experiment *x, const struct lattice *l, size_t index,
                                  struct error *e)
 {
@@ -62,7 +62,7 @@ static enum status check_lattice(const struct experiment *x, const struct lattic
     return STATUS_OK;
 }
 
-/* Panels of *x, moved already, that the recipe moves. */
+/* Checks the panels of *x that the recipe moves. They have been moved already. */
 static enum status check_shift(const struct experiment *x, const struct recipe *r, struct error *e)
 {
     static const double NEAREST_M = 1e-6;
@@ -117,7 +117,7 @@ void recipe_run_dark(const struct experiment *x, float *pixels, atomic_uint_fast
 
 /* ---- images of --physics=faithful that only the reference engine computes ------------------- */
 
-/* Whether a phi of exactly 0 would find another phi's cell. */
+/* Returns true if a phi of exactly 0 would use the cell of another phi. */
 static bool keeps_cell(const struct lattice *l)
 {
     bool zero = false, other = false;

@@ -26,7 +26,7 @@ struct plan {
     char description[48];
 };
 
-/* What all pixels share, and how the image changes. */
+/* Data that is the same for all pixels, and the derivatives of the image. */
 struct derived_scene {
     struct reference_scene scene;
     struct slopes_frame frame;

@@ -70,7 +70,7 @@ void reference_scene_close(struct reference_scene *s)
 
 /* ---- a pixel -------------------------------------------------------------------------------- */
 
-/* One pixel being summed up. */
+/* The sums of the current pixel. */
 struct pixel {
     const struct reference_scene *scene;
     const struct panel *panel;
@@ -94,7 +94,7 @@ static void report_one(const struct pixel *p, const char *name, double value, co
     report(p, name, 1, &value, unit);
 }
 
-/* The factors of a term, and of the pixel; 1 for the other's. */
+/* Sets the factors of a term and of the pixel. A factor that belongs to the other one is 1. */
 static struct slopes_factors factors_of(const struct pixel *p, bool of_term)
 {
     const struct sampling *each = &p->scene->x->sampling;
@@ -163,8 +163,8 @@ static void add_term(struct pixel *p, double term, const struct term_of *of)
         multiply(p, p->solid_angle);
 }
 
-/* F in electrons.  Faithful: the first index too near the edge of the table ends all
- * interpolation; that evaluation takes the nearest F, not default_F. */
+/* Returns F in electrons. In faithful mode, the first index that is too near the edge of the
+ * table ends all interpolation. That evaluation uses the nearest F, not default_F. */
 static double structure_factor(const struct pixel *p, const struct crystal *c,
                                struct reference_carry *carry, const double hkl[3])
 {
@@ -176,7 +176,7 @@ static double structure_factor(const struct pixel *p, const struct crystal *c,
     return hkl_nearest(&c->table, hkl);
 }
 
-/* One evaluation: indices, lattice factor, structure factor. */
+/* Adds one evaluation: indices, lattice factor, structure factor. */
 static void add_evaluation(struct pixel *p, size_t index, size_t step, size_t domain,
                            const double cell[9], const double q[3], double weight)
 {
@@ -187,7 +187,7 @@ static void add_evaluation(struct pixel *p, size_t index, size_t step, size_t do
     const double F_latt = shape_factor(c, hkl, l->reciprocal_A, s->faithful);
     report(p, "hkl", 3, hkl, "");
     report_one(p, "F_latt", F_latt, "");
-    /* a dark term does not even multiply the sum, unless there is water in it */
+    /* A term of 0 does not multiply the sum, unless the sum contains water. */
     if (F_latt == 0.0 && (!s->faithful || s->x->water_m == 0.0))
         return;
     const double F_cell = structure_factor(p, c, &s->carry[index], hkl);
@@ -203,7 +203,7 @@ static void add_evaluation(struct pixel *p, size_t index, size_t step, size_t do
     report_one(p, "sum", p->intensity, "");
 }
 
-/* All phi steps and mosaic domains of one lattice, for scattering vector q in 1/m. */
+/* Adds all phi steps and mosaic domains of one lattice, for the scattering vector q in 1/m. */
 static void add_lattice(struct pixel *p, size_t index, const double q[3], double source_weight)
 {
     const struct reference_scene *s = p->scene;
@@ -213,7 +213,7 @@ static void add_lattice(struct pixel *p, size_t index, const double q[3], double
     for (size_t t = 0; t < l->nphi; t++) {
         const double *turned = l->cells_m + 9 * t;
         if (s->faithful) {
-            /* nanoBragg does not reset the cell at phi 0 */
+            /* nanoBragg does not reset the cell at phi 0. */
             if (l->phi_rad[t] != 0.0)
                 carry->cell = turned;
             turned = carry->cell;
@@ -234,8 +234,8 @@ static void add_lattice(struct pixel *p, size_t index, const double q[3], double
     }
 }
 
-/* Polarization: the first source that counts sets it for the pixel, unless every
- * term has its own. */
+/* Sets the polarization factor. The first source that dmin does not exclude sets the factor of
+ * the pixel, unless each term has its own factor. */
 static void find_polarization(struct pixel *p, size_t source, double incident[3],
                               double diffracted[3])
 {
@@ -256,7 +256,7 @@ static void find_polarization(struct pixel *p, size_t source, double incident[3]
     report_one(p, "polarization", p->polarization, "");
 }
 
-/* One source seen from one subpixel. */
+/* Adds one source for one subpixel. */
 static void add_source(struct pixel *p, size_t index, double diffracted[3])
 {
     const struct reference_scene *s = p->scene;
@@ -284,9 +284,8 @@ static void add_source(struct pixel *p, size_t index, double diffracted[3])
     }
 }
 
-/* Fraction of the photons that stop in `layer`.  Faithful mode: if the fraction is asked for at
- * every term, a sensor without thickness is a layer of no depth that stops nothing, and the image
- * is dark. */
+/* Returns the fraction of the photons that `layer` absorbs. In faithful mode, if each term has
+ * its own fraction, a sensor without thickness absorbs nothing, and the image is dark. */
 static double capture_fraction(const struct pixel *p, const double diffracted[3], int layer,
                                double absorb)
 {
@@ -296,7 +295,7 @@ static double capture_fraction(const struct pixel *p, const double diffracted[3]
     return pixel_capture_of(p->panel, diffracted, layer, absorb);
 }
 
-/* The same for one source, where the sensor absorbs sources differently. */
+/* Returns the fraction for one source, if the absorption of the sensor depends on the source. */
 static void find_capture(struct pixel *p, size_t index, const double position[3], int layer)
 {
     const double absorb = p->scene->absorb[index];
@@ -308,7 +307,7 @@ static void find_capture(struct pixel *p, size_t index, const double position[3]
     report_one(p, "capture", p->capture, "");
 }
 
-/* One subpixel of one layer. */
+/* Adds one subpixel of one layer. */
 static void add_subpixel(struct pixel *p, int64_t fast, int64_t slow, int layer, int sub_fast,
                          int sub_slow)
 {
@@ -340,7 +339,7 @@ static void add_subpixel(struct pixel *p, int64_t fast, int64_t slow, int layer,
     }
 }
 
-/* The sum of a pixel, and what else *p asks for; photons. */
+/* Computes the sum of a pixel in photons, and the other results that *p requests. */
 static double sum_pixel(struct pixel *p, int64_t fast, int64_t slow)
 {
     const struct reference_scene *s = p->scene;
@@ -354,8 +353,8 @@ static double sum_pixel(struct pixel *p, int64_t fast, int64_t slow)
             for (int sub_fast = 0; sub_fast < sampling->oversample; sub_fast++)
                 add_subpixel(p, fast, slow, layer, sub_fast, sub_slow);
     }
-    /* factors that were not applied term by term: the first solid angle and
-     * polarization of the pixel and, faithful, the capture of its last layer */
+    /* These factors were not applied term by term: the first solid angle and polarization of the
+     * pixel and, in faithful mode, the capture fraction of its last layer. */
     double photons = s->photons * p->intensity / s->steps;
     if (s->faithful && !sampling->each_thickness)
         photons *= p->capture;

@@ -18,13 +18,13 @@
 #include "engine/engine.h"
 #include "engine/spots/shares.h"
 
-/* What one lattice leaves behind for the next evaluation (faithful mode). */
+/* The state that one evaluation leaves for the next one in faithful mode. */
 struct reference_carry {
     const double *cell;  // rows a, b, c in m of the last phi that was not 0
     bool interpolate;
 };
 
-/* One frame: what all pixels share. */
+/* The data of a frame that are the same for all pixels. */
 struct reference_scene {
     const struct experiment *x;
     const struct recipe *recipe;

@@ -18,7 +18,7 @@
 
 enum { DIRECTIONS_MAX = 1024 };  // of a panel; widths from 0.3 to 100 px need fewer
 
-/* Steps and variances at one node. */
+/* The steps and variances at one node. */
 struct node {
     int v[3][2];
     double variance[3];
@@ -37,7 +37,7 @@ static void edge_of(const double from[3], const double to[3], double edge[3])
         edge[i] = 0.5 * (to[i] - from[i]);
 }
 
-/* The covariance on the panel at a pixel. */
+/* Computes the covariance of the footprint on the panel at a pixel. */
 static enum status covariance_at(const struct footprint *f, const struct panel *p, int64_t fast,
                                  int64_t slow, double on[3], struct error *e)
 {
@@ -62,7 +62,8 @@ static enum status covariance_at(const struct footprint *f, const struct panel *
                      FOOTPRINT_WIDEST_PX);
 }
 
-/* The number of the pass along v, made where there is none yet; -1 when there are too many. */
+/* Returns the number of the pass along v, and adds the pass if it is new; -1: there are too many
+ * passes. */
 static int pass_along(struct footprint_panel *p, const int v[2])
 {
     for (size_t i = 0; i < p->npasses; i++)
@@ -74,7 +75,8 @@ static int pass_along(struct footprint_panel *p, const int v[2])
     return (int)p->npasses++;
 }
 
-/* Directions, reaches and the margin, of the decompositions at all nodes. */
+/* Sets the directions, reaches and the margin of the passes, from the decompositions at all
+ * nodes. */
 static enum status collect_directions(struct footprint_panel *p, const struct node *nodes,
                                       struct error *e)
 {
@@ -96,7 +98,7 @@ static enum status collect_directions(struct footprint_panel *p, const struct no
     return STATUS_OK;
 }
 
-/* The variance at a node along the direction of a pass. */
+/* Returns the variance at a node along the direction of a pass. */
 static double variance_along(const struct node *n, const struct footprint_pass *pass)
 {
     for (int k = 0; k < 3; k++)
@@ -254,7 +256,7 @@ static int64_t floor_node(int64_t pixel)
     return (pixel - (pixel < 0 ? FOOTPRINT_NODE - 1 : 0)) / FOOTPRINT_NODE;
 }
 
-/* Weight n of a pass at a pixel, between the four nodes around it. */
+/* Returns weight n of a pass at a pixel, interpolated between the four nodes around the pixel. */
 static double weight_at(const struct footprint_panel *p, const struct footprint_pass *pass,
                         int64_t fast, int64_t slow, int n)
 {
@@ -356,7 +358,7 @@ static int64_t largest(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* The rectangle about pixels of a panel. */
+/* Computes the rectangle around pixels of a panel. */
 static struct roi around(const struct panel *p, const struct lit_pixel *lit, size_t count)
 {
     struct roi r = {INT64_MAX, 0, INT64_MAX, 0};

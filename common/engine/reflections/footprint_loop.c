@@ -15,7 +15,8 @@ static void add(float *to, const float *restrict given)
         to[i] = to[i] + given[i];
 }
 
-/* What the pixels of a span give with a weight that goes from `from` to `to`. */
+/* Adds the photons that the pixels of a span give, with weights that change linearly from `from`
+ * to `to`. */
 static void give(const float *restrict in, float from, float to, float *restrict given)
 {
     const float slope = (to - from) * (1.0f / SPAN);

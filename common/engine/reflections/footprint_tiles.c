@@ -1,5 +1,4 @@
-/* The footprint in single precision, tile by tile: what a pass reads and writes stays in the
- * cache. */
+/* The footprint in single precision, tile by tile, so that the data of a pass stay in the cache. */
 #include <string.h>
 
 #include <omp.h>
@@ -12,8 +11,8 @@
 
 enum { TILE_FAST = 256, TILE_SLOW = 128, PAD = 16 };
 
-/* A part of a panel with all that reaches it: rows x spans of nodes, two images of it that
- * take turns, and room at both ends of a row for what leaves. */
+/* A part of a panel with all pixels that give photons to it: rows x spans of nodes, two images
+ * that passes use in turn, and room at both ends of a row for photons that leave the tile. */
 struct tile {
     const struct footprint_panel *panel;
     const struct footprint_kernels *kernels;
@@ -25,7 +24,7 @@ struct tile {
     float **before, **after;
 };
 
-/* The weights of all columns of nodes at row `slow`. */
+/* Computes the weights of all columns of nodes at row `slow`. */
 static void interpolate(const struct tile *t, const struct footprint_pass *pass, int64_t slow)
 {
     const struct footprint_panel *p = t->panel;
@@ -48,7 +47,7 @@ static void interpolate(const struct tile *t, const struct footprint_pass *pass,
                    (size_t)size * sizeof *weight);
 }
 
-/* Pixel 0 of a row of `image`. */
+/* Returns the address of pixel 0 of a row of `image`. */
 static float *row_of(const struct tile *t, float *image, int64_t row)
 {
     return (row >= 0 && row < t->rows ? image + row * t->stride : t->trash) + t->pad;
@@ -88,7 +87,7 @@ static bool load(const struct tile *t, const struct panel *p, const float *photo
     return lit;
 }
 
-/* Whether all pixels are computed. */
+/* Returns true if all pixels are computed. */
 static bool is_whole(const struct panel *p)
 {
     return !p->mask && p->roi.fast_min == 0 && p->roi.fast_max == p->fast_pixels - 1 &&
@@ -150,7 +149,7 @@ static void close_work(struct work *w)
     mem_free(w->row);
 }
 
-/* The tile around `part` in the memory of this thread. */
+/* Prepares the tile around `part` in the memory of this thread. */
 static struct tile tile_of(const struct work *w, const struct roi *part)
 {
     struct tile t = w->tile;

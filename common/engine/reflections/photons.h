@@ -10,13 +10,14 @@
 #include "base/portable_math.h"
 #include "model/experiment.h"
 
-/* Neither infinite nor NaN: infinity less itself is NaN, and NaN equals nothing. */
+/* Returns true if the number is neither infinite nor NaN: infinity minus infinity is NaN, and
+ * NaN is not equal to any number. */
 HD bool photons_finite(float photons)
 {
     return photons - photons == 0.0f;
 }
 
-/* Whether none of them is infinite or NaN.  Bounded by the memory that they lie in. */
+/* Returns true if all numbers are finite. The speed of the memory limits this loop. */
 HD bool photons_are_finite(const float *photons, size_t count)
 {
     int bad = 0;
@@ -25,15 +26,15 @@ HD bool photons_are_finite(const float *photons, size_t count)
     return !bad;
 }
 
-/* Into out[i] the sum of a[i] and b[i], and in *crc the CRC-32C of out, formed while it is in the
- * cache; false where one is not finite.  `out` may be `a`. */
+/* Sets out[i] to a[i] + b[i], and *crc to the CRC-32C of out, which is computed while out[] is
+ * in the cache. Returns false if a sum is not finite. `out` may be `a`. */
 bool photons_add(const float *a, const float *b, size_t count, float *out, uint32_t *crc);
 
-/* STATUS_INPUT: says which pixel of frame `id` it is, by its panel, and what it has. */
+/* Returns STATUS_INPUT. The error names the pixel of frame `id`, its panel and its value. */
 enum status photons_refuse(const struct experiment *x, uint64_t id, int64_t pixel, float photons,
                            struct error *e);
 
-/* STATUS_INPUT for the first pixel of frame `id`, of all panels, that is not finite. */
+/* Returns STATUS_INPUT for the first pixel of frame `id`, of all panels, that is not finite. */
 enum status photons_check(const struct experiment *x, uint64_t id, const float *photons,
                           struct error *e);
 
