@@ -6,7 +6,8 @@
 #include "base/alloc.h"
 #include "physics/constants.h"
 
-/* Far enough for a straight line beyond the table; third powers must not overflow. */
+/* Position of the rows that pad the table. It is far enough for a straight line, but third
+ * powers must not overflow. */
 static const double NEAR = 1e98, FAR = 1e99;
 
 /* Largest believable sin(theta)/lambda and F: their products stay finite. */
@@ -157,7 +158,7 @@ static double knot(long i)
     return structure[i < 0 ? -i : i < KNOTS ? i : KNOTS - 1];  // even in Q
 }
 
-/* Catmull-Rom spline through the knots. */
+/* Returns the value of the Catmull-Rom spline through the knots. */
 double water_structure_factor(double Q_1_A)
 {
     const double x = Q_1_A / KNOT_STEP_1_A;
@@ -181,7 +182,7 @@ double water_F(double stol_1_A)
     return sqrt(molecule + centred * centred * (water_structure_factor(Q) - 1.0));
 }
 
-/* Coherent intensity of a molecule of two equal atoms, r_A apart. */
+/* Returns the coherent intensity of a molecule of two equal atoms at the distance r_A. */
 static double diatomic(const struct form_factor *f, double stol_1_A, double r_A)
 {
     const double one = atom(f, stol_1_A);

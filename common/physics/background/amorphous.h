@@ -34,11 +34,12 @@ enum status amorphous_make(struct amorphous *a, const double *stol_1_m, const do
 
 void amorphous_free(struct amorphous *a);
 
-/* Molecules in a box of x by y by z m, with the density in g/cm^3 and the molar
- * mass in g/mol. */
+/* Returns the number of molecules in a box of x by y by z m, from the density in g/cm^3 and the
+ * molar mass in g/mol. */
 double amorphous_molecules(const double size_m[3], double density_g_cm3, double mass_g_mol);
 
-/* Index of the last row at or below `stol`, between two rows of padding. */
+/* Returns the index of the last row at or below `stol`. There are two rows of padding on either
+ * side. */
 HD size_t amorphous_row(const struct amorphous *a, double stol_1_m)
 {
     size_t low = 1, high = a->count - 2;  // stol of low <= stol < stol of high
@@ -52,7 +53,7 @@ HD size_t amorphous_row(const struct amorphous *a, double stol_1_m)
     return low;
 }
 
-/* Where F is held, and at what. */
+/* The range of the table. F is constant beyond its ends. */
 struct amorphous_ends {
     double first_1_m, last_1_m, F_first, F_last;
 };
@@ -66,20 +67,20 @@ HD struct amorphous_ends amorphous_ends(const struct amorphous *a)
     return a->hold_ends ? held : open;
 }
 
-/* F of the cubic, or that of an end. */
+/* Returns F of the cubic, or F at an end of the table. */
 HD double amorphous_within(const struct amorphous_ends *ends, double stol_1_m, double F)
 {
     const double below = stol_1_m >= ends->last_1_m ? ends->F_last : F;
     return stol_1_m <= ends->first_1_m ? ends->F_first : below;
 }
 
-/* F squared, with the sign of F. */
+/* Returns F squared, with the sign of F. */
 HD double amorphous_square(double F)
 {
     return (F < 0.0 ? -1.0 : 1.0) * F * F;
 }
 
-/* F at sin(theta)/lambda = `stol`, by the cubic through the four rows around it. */
+/* Returns F at sin(theta)/lambda = `stol`, from the cubic through the four rows around it. */
 HD double amorphous_F(const struct amorphous *a, double stol_1_m)
 {
     const struct amorphous_ends ends = amorphous_ends(a);
@@ -87,7 +88,7 @@ HD double amorphous_F(const struct amorphous *a, double stol_1_m)
     return amorphous_within(&ends, stol_1_m, cubic_lagrange(a->stol_1_m + n, a->F + n, stol_1_m));
 }
 
-/* Coherent intensity of one molecule in electrons squared, with the sign of F. */
+/* Returns the coherent intensity of one molecule in electrons squared, with the sign of F. */
 HD double amorphous_intensity(const struct amorphous *a, double stol_1_m)
 {
     return amorphous_square(amorphous_F(a, stol_1_m));
@@ -143,13 +144,13 @@ HD double amorphous_stol(const double incident[3], const double diffracted[3], d
 enum { WATER_TABLE_ROWS = 1201 };
 #define WATER_TABLE_STEP_1_A 0.005
 
-/* Structure factor of the centres of water molecules; Q >= 0 in 1/A. */
+/* Returns the structure factor of the centres of water molecules at Q >= 0 in 1/A. */
 double water_structure_factor(double Q_1_A);
 
-/* F of a water molecule in the liquid, electrons; s >= 0 in 1/A. */
+/* Returns F of a water molecule in the liquid in electrons, at s >= 0 in 1/A. */
 double water_F(double stol_1_A);
 
-/* F of a mean molecule of air, electrons. */
+/* Returns F of a mean molecule of air in electrons. */
 double air_F(double stol_1_A);
 
 /* Fills WATER_TABLE_ROWS rows: s in 1/A and F = value(s) in electrons. */
@@ -174,10 +175,11 @@ void water_table(double (*value)(double stol_1_A), double *stol_1_A, double *F);
 /* n m / (V N_A) */
 #define ICE_DENSITY_G_CM3 (ICE_MOLECULES * ICE_MOLAR_MASS_G_MOL / (ICE_CELL_A3 * 0.602214076))
 
-/* Full width at half maximum, in 1/A, of rings of crystals that are so large (Scherrer's 0.9/L). */
+/* Returns the full width at half maximum in 1/A of the rings of crystals of this size (Scherrer:
+ * 0.9/L). */
 double ice_width_1_A(double crystal_A);
 
-/* Rows of the table for rings `width_1_A` wide: to be computed first. */
+/* Returns the number of rows of the table for rings of the width `width_1_A`. */
 size_t ice_rows(double width_1_A);
 
 /* Fills them: sin(theta)/lambda in 1/m, F in electrons per molecule; 0 away from rings. */

@@ -43,7 +43,7 @@ struct background_scene background_scene(const struct experiment *x, const struc
     return scene;
 }
 
-/* Longest over shortest wavelength, minus 1. */
+/* Returns the ratio of the longest and the shortest wavelength, minus 1. */
 static double width_of(const struct recipe *r)
 {
     double shortest_m = INFINITY, longest_m = 0.0;
@@ -119,7 +119,7 @@ enum status background_image(const struct experiment *x, const struct source *so
 
 #define FARTHEST 50.0  // widths, beyond which it is dark
 
-/* How the streak of a frame lies. */
+/* The position and direction of the streak of a frame. */
 struct drawn {
     const struct streak_frame *frame;
     double photons, length, width;
@@ -146,7 +146,7 @@ static struct drawn draw(const struct streak *s, const struct experiment *x,
     return d;
 }
 
-/* Fraction of the photons along unit vector `toward` that stop in the sensor. */
+/* Returns the fraction of the photons along the unit vector `toward` that the sensor absorbs. */
 static double capture_of(const struct streak_frame *f, const struct panel *p,
                          const double toward[3])
 {

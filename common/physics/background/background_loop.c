@@ -91,7 +91,7 @@ static void stols(const double incident[3], double wavelength_m, int count, stru
     }
 }
 
-/* As amorphous_row; neighbours mostly have the same. */
+/* Like amorphous_row. Neighbouring pixels mostly have the same row, which is tried first. */
 static void find_rows(const struct amorphous *a, int count, struct run *r)
 {
     const double *x = a->stol_1_m;

@@ -65,7 +65,8 @@ HD void background_flat_point(const struct panel *p, double fast_m, double slow_
     pixel_flat_point(p, fast_m, slow_m, background_depth(p, x, portable_exp(x)), position);
 }
 
-/* The point that stands for a pixel of a flat panel: the one at its middle. */
+/* Returns the point at which the background of a pixel of a flat panel is computed: the point at
+ * its middle. */
 HD void background_flat_position(const struct panel *p, int64_t fast, int64_t slow,
                                  double position[3])
 {
@@ -100,14 +101,15 @@ HD double background_passed(const struct panel *p, const double diffracted[3], d
     return depth < 700.0 * parallax ? -depth / parallax : -699.0;
 }
 
-/* Share of photons along `diffracted` that stop in the sensor, over all layers. */
+/* Returns the fraction of photons along `diffracted` that all layers of the sensor absorb. */
 HD double background_capture(const struct panel *p, const double diffracted[3], double absorb)
 {
     return p->thickness_m > 0.0 ? 1.0 - portable_exp(background_passed(p, diffracted, absorb))
                                 : 1.0;
 }
 
-/* What one source contributes: molecules times intensity, with polarization and weight. */
+/* Returns the contribution of one source: molecules times intensity, with polarization and
+ * weight. */
 HD double background_from_source(const struct background_scene *scene, const struct source *source,
                                  const double diffracted[3])
 {
@@ -124,7 +126,7 @@ HD double background_from_source(const struct background_scene *scene, const str
     return source->weight * sum * polarization_factor(scene->kahn, incident, diffracted, e, b);
 }
 
-/* Photons of a pixel for which `position` stands, in m from the sample. */
+/* Returns the photons of a pixel that is represented by `position`, in m from the sample. */
 HD double background_photons(const struct background_scene *scene, const struct panel *p,
                              const double position[3])
 {

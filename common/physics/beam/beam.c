@@ -30,14 +30,15 @@ static enum status set_fluence(const struct beam_request *r, struct beam *b, str
     return check_range("fluence", b->fluence_ph_m2, 1.0, "photons/m^2", 0.0, 1e60, e);
 }
 
-/* From gamma rays to 1 um: nothing else diffracts from a crystal. */
+/* Checks a wavelength, from gamma rays to 1 um. Other radiation does not diffract from a
+ * crystal. */
 static enum status check_wavelength(double wavelength_m, struct error *e)
 {
     return check_range("wavelength", wavelength_m, 1e-10, "A", 1e-4, 1e4, e);
 }
 
-/* Whether the corner of a rectangle of divergence is cut off [2.4].  With a zero
- * range the quotient is NaN and nothing is cut. */
+/* Returns true if a corner of a rectangle of divergence is cut off [2.4]. If a range is 0, the
+ * quotient is NaN and nothing is cut off. */
 static bool is_corner(double h, double v, const struct steps *hs, const struct steps *vs)
 {
     const double th =
@@ -47,7 +48,7 @@ static bool is_corner(double h, double v, const struct steps *hs, const struct s
     return (th + tv) * 4.0 > 1.1;
 }
 
-/* The three ways in which sources differ. */
+/* The steps of the sources: two angles and the wavelength. */
 struct fan {
     struct steps h, v, waves;
 };
@@ -60,7 +61,7 @@ static void append_waves(const struct fan *fan, const struct frame_axes *axes,
     vec_scale(axes->beam, -10.0, q);
     vec_rotate_axis(q, axes->polar, v);
     vec_rotate_axis(q, vertical, h);
-    /* all wavelengths of a direction stand together */
+    /* All wavelengths of a direction follow each other. */
     vec_unit(q, q);
     for (int64_t k = 0; k < fan->waves.count; k++) {
         struct source *source = &b->sources[b->nsources++];
@@ -71,7 +72,8 @@ static void append_waves(const struct fan *fan, const struct frame_axes *axes,
     }
 }
 
-/* Sources from divergence and dispersion, horizontal angle outermost [2.4]. */
+/* Makes sources from divergence and dispersion. The horizontal angle is the outermost loop
+ * [2.4]. */
 static enum status generate(const struct beam_request *r, const struct frame_axes *axes,
                             struct beam *b, struct error *e)
 {
@@ -101,7 +103,7 @@ static enum status generate(const struct beam_request *r, const struct frame_axe
     return STATUS_OK;
 }
 
-/* Weights to a mean of 1. */
+/* Scales the weights to a mean of 1. */
 static enum status normalise_weights(struct beam *b, struct error *e)
 {
     double sum = 0.0;
@@ -119,7 +121,7 @@ static enum status normalise_weights(struct beam *b, struct error *e)
     return STATUS_OK;
 }
 
-/* Sources from a list, with the chosen meaning of weight and wavelength [2.5]. */
+/* Makes sources from a list, with the chosen meaning of weight and wavelength [2.5]. */
 static enum status take_listed(const struct beam_request *r, struct beam *b, struct error *e)
 {
     if ((double)r->nlisted > LIMIT_STEPS)

@@ -5,9 +5,9 @@
 
 #include "base/vec.h"
 
-/* As nanoBragg evaluates it, with the azimuth as an angle.  incident and
- * diffracted are unitized again in place, because the caller's next source sees
- * what this leaves; `axis` is the E vector. */
+/* Computes the factor as nanoBragg does, with the azimuth as an angle. `incident` and
+ * `diffracted` are normalised again in place, because nanoBragg uses the results for the next
+ * source. `axis` is the E vector. */
 HD double polarization_faithful(double kahn, double incident[3], double diffracted[3],
                                 const double axis[3])
 {
@@ -30,8 +30,8 @@ HD double polarization_faithful(double kahn, double incident[3], double diffract
     return 0.5 * (1.0 + cos2theta_sqr - kahn * cos(2.0 * psi) * sin2theta_sqr);
 }
 
-/* The same without trigonometry: cos(2 psi) sin^2(2 theta) = E^2 - B^2, where E
- * and B are the components of the diffracted direction.  `e` and `b` come from
+/* Returns the factor without trigonometric functions: cos(2 psi) sin^2(2 theta) = E^2 - B^2,
+ * where E and B are the components of the diffracted direction. e[] and b[] are those of
  * polarization_axes. */
 HD double polarization_factor(double kahn, const double incident[3], const double diffracted[3],
                               const double e[3], const double b[3])
@@ -42,7 +42,7 @@ HD double polarization_factor(double kahn, const double incident[3], const doubl
     return 0.5 * (1.0 + c * c - kahn * (along_e * along_e - along_b * along_b));
 }
 
-/* Unit vectors of the E and B fields across the unit vector `incident`. */
+/* Sets the unit vectors of the E and B fields perpendicular to the unit vector `incident`. */
 HD void polarization_axes(const double incident[3], const double axis[3], double e[3], double b[3])
 {
     vec_cross(axis, incident, b);

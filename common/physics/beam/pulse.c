@@ -11,8 +11,8 @@
 #define HBAR_EV_FS 0.6582119569
 #define FWHM_PER_RMS 2.354820045030949
 
-/* Full width of the line that a crystal selects from a seeded pulse: 0.4 to 1 eV [Amann et al.
- * 2012, Nat. Photonics 6, 693]. */
+/* Full width of the line that a crystal selects from a seeded pulse. It is 0.4 to 1 eV [Amann et
+ * al. 2012, Nat. Photonics 6, 693]. */
 #define SEEDED_LINE_EV 0.7
 
 enum {
@@ -26,7 +26,7 @@ enum {
     POINTS_A_WIDTH = 8,    // points in the rms width of the envelope
 };
 
-/* A channel with less of a pulse than this joins the next. */
+/* A channel with a smaller fraction of a pulse than this is joined with the next channel. */
 static const double DARK = 1e-4;
 
 enum line_shape { LINE_GAUSS, LINE_TOPHAT, LINE_PINK };
@@ -43,14 +43,14 @@ struct line {
 
 /* --- the lines of a kind ------------------------------------------------------ */
 
-/* Distance over which amplitudes of neighbouring energies are alike, hbar / sigma_t. */
+/* Returns the energy difference over which amplitudes are correlated, hbar / sigma_t. */
 static double coherence_eV(const struct spectrum *s)
 {
     return HBAR_EV_FS / (s->pulse_fs / FWHM_PER_RMS);
 }
 
-/* Relative variance of the energy in a box `widths` coherence widths wide:
- * 2/r^2 integral from 0 to r of (r - x) exp(-x^2), by Simpson's rule. */
+/* Returns the relative variance of the energy in a box with a width of `widths` coherence
+ * widths: 2/r^2 times the integral from 0 to r of (r - x) exp(-x^2), computed by Simpson's rule. */
 static double box_variance(double widths)
 {
     enum { STEPS = 200 };
@@ -102,7 +102,8 @@ static int make_lines(const struct spectrum *s, double mean_eV, struct line line
     return count;
 }
 
-/* Rms of the Gaussian in a line, and the decay length of its tail towards low energies. */
+/* Return the rms of the Gaussian of a line, and the decay length of its tail towards low
+ * energies. */
 static double line_rms_eV(const struct line *l)
 {
     return l->shape == LINE_PINK ? 0.25 * l->fwhm_eV : l->fwhm_eV / FWHM_PER_RMS;
@@ -113,7 +114,8 @@ static double line_tail_eV(const struct line *l)
     return l->shape == LINE_PINK ? 0.5 * l->fwhm_eV : 0.0;
 }
 
-/* The tail shifts the mean: the Gaussian lies that much higher. */
+/* Sets the range of energies of a line. The tail shifts the mean, so the Gaussian is at an
+ * energy that is higher by this shift. */
 static void line_range(const struct line *l, double *low_eV, double *high_eV)
 {
     const double tail = line_tail_eV(l);
@@ -163,8 +165,8 @@ static double gauss(double distance, double rms)
     return portable_exp(-0.5 * (distance / rms) * (distance / rms));
 }
 
-/* Gamma with mean 1 and variance 1/modes, modes >= 1 [Marsaglia and Tsang 2000, ACM Trans. Math.
- * Softw. 26, 363]. */
+/* Draws a gamma deviate with mean 1 and variance 1/modes, modes >= 1 [Marsaglia and Tsang 2000,
+ * ACM Trans. Math. Softw. 26, 363]. */
 static double draw_gamma(struct rng *r, double modes)
 {
     const double d = modes - 1.0 / 3.0, c = 1.0 / sqrt(9.0 * d);
@@ -175,7 +177,7 @@ static double draw_gamma(struct rng *r, double modes)
     }
 }
 
-/* A line that has the same form in every shot. */
+/* Makes a line that has the same form in every shot. */
 static void put_smooth(const struct line *l, double share, const struct bins *b)
 {
     double low_eV, high_eV, sum = 0.0, tail = 0.0;
@@ -197,7 +199,7 @@ static void put_smooth(const struct line *l, double share, const struct bins *b)
     }
 }
 
-/* A grid fine enough for the spikes of a line. */
+/* Sets a grid that is fine enough for the spikes of a line. */
 struct spikes {
     double step_eV;
     double half, radius;  // points to each side of the centre; of one amplitude
@@ -213,8 +215,9 @@ static struct spikes spikes_of(const struct spectrum *s, const struct line *l)
 }
 
 /*
- * SASE: a complex Gaussian process a(E), <a*(E) a(E+D)> = exp(-D^2 / (2 sc^2)), made of white
- * noise z by a sliding Gaussian; photons are G(E) |a(E)|^2 under the envelope G.
+ * Makes a SASE spectrum. a(E) is a complex Gaussian process with <a*(E) a(E+D)> = exp(-D^2 / (2
+ * sc^2)), which is white noise z convolved with a Gaussian. The photons are G(E) |a(E)|^2 with
+ * the envelope G.
  */
 static enum status put_spikes(const struct spectrum *s, const struct line *l, struct rng *r,
                               const struct bins *b, struct error *e)
@@ -372,8 +375,8 @@ enum status pulse_check(const struct pulse *p, const struct beam *beam, struct e
     return spectrum_check(&p->spectrum, m_to_ev(beam->wavelength_m), e);
 }
 
-/* Every source of the beam in every channel; the mean of the weights is the energy of the shot,
- * relative to that of a mean one. */
+/* Makes a source for each source of the beam and each channel. The mean of the weights is the
+ * energy of the shot relative to the mean energy. */
 static enum status spread(const struct spectrum *s, const struct beam *beam, struct recipe *r,
                           struct error *e)
 {
@@ -404,7 +407,7 @@ static enum status copy(const struct beam *beam, struct recipe *r, struct error 
     return STATUS_OK;
 }
 
-/* All directions turn by the same small rotation about an axis across the beam. */
+/* Turns all directions by the same small rotation about an axis perpendicular to the beam. */
 static void turn(const struct pulse *p, const struct beam *beam, struct recipe *r)
 {
     struct rng random = rng_stream(r->seed, RNG_DIRECTION, r->id, 0);

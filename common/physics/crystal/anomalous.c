@@ -5,13 +5,13 @@
 #include "base/alloc.h"
 #include "physics/crystal/cell.h"
 
-/* exp(2 pi i n x) of an atom at x for the indices n along each axis of a cell. */
+/* Computes exp(2 pi i n x) of an atom at x for the indices n along each axis of a cell. */
 struct waves {
     int first[3], count[3];
     double (*along[3])[2];  // owned: [noperators * count]
 };
 
-/* s^2 = h G h, G the reciprocal metric in 1/A^2. */
+/* Returns s^2 = h G h, where G is the reciprocal metric in 1/A^2. */
 static bool reciprocal_metric(const struct anomalous_cell *c, double G[9])
 {
     double g[9];  // of the cell itself
@@ -80,7 +80,7 @@ static void waves_of(struct waves *w, const struct anomalous_cell *c, const doub
         }
 }
 
-/* The sum of exp(2 pi i h.x) over the operators. */
+/* Returns the sum of exp(2 pi i h.x) over the symmetry operators. */
 static void sum_waves(const struct waves *w, size_t noperators, const int hkl[3], double sum[2])
 {
     sum[0] = sum[1] = 0.0;

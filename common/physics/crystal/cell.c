@@ -51,7 +51,7 @@ static void cell_reciprocal(const double cell_A[3], const double cell_rad[3], bo
             faithful ? c_star * volume / (a * b * c * sin_g_star) : 1.0 / c);
 }
 
-/* Cross products of the rows of v: v1 x v2, v2 x v0, v0 x v1. */
+/* Computes the cross products of the rows of v: v1 x v2, v2 x v0, v0 x v1. */
 static void cross_rows(const double v[9], double out[9])
 {
     vec_cross(v + 3, v + 6, out);
@@ -64,7 +64,7 @@ void cell_direct(const struct crystal *c, bool faithful, double reciprocal_A[9],
     double cross[9];
     cross_rows(reciprocal_A, cross);
     double volume_star = vec_dot(reciprocal_A, cross);
-    /* the cross products point right, but their lengths come from the cell */
+    /* The cross products have the right directions, but their lengths come from the cell. */
     if (faithful && c->has_cell) {
         const double volume = cell_volume(c->cell_A, c->cell_rad);
         for (int i = 0; i < 3; i++) {
@@ -82,8 +82,7 @@ void cell_direct(const struct crystal *c, bool faithful, double reciprocal_A[9],
         vec_scale(cross + 3 * i, volume_star, reciprocal_A + 3 * i);
 }
 
-/* Edges and angles that make a cell of some volume, with a margin that keeps all
- * quotients finite. */
+/* Checks that edges and angles give a cell with a volume. A margin keeps all quotients finite. */
 static enum status check_cell(const double cell_A[3], const double cell_rad[3], struct error *e)
 {
     static const char *const edges[3] = {"cell edge a", "cell edge b", "cell edge c"};
@@ -96,7 +95,7 @@ static enum status check_cell(const double cell_A[3], const double cell_rad[3], 
             (s = check_range(angles[i], cell_rad[i], degree, "deg", 0.1, 179.9, e)))
             return s;
     const double al = cell_rad[0], be = cell_rad[1], ga = cell_rad[2];
-    /* half the sum, and half the sum less each angle, lie in (0, pi) */
+    /* Half the sum of the angles, and this minus each angle, must be in (0, pi). */
     const double half = (al + be + ga) / 2.0;
     const double margin = 1e-4;
     if (half > M_PI - margin || half - al < margin || half - be < margin || half - ga < margin)
@@ -108,7 +107,7 @@ static enum status check_cell(const double cell_A[3], const double cell_rad[3], 
     return STATUS_OK;
 }
 
-/* Reciprocal vectors from the columns of a MOSFLM matrix [3.2]. */
+/* Computes the reciprocal vectors from the columns of a MOSFLM matrix [3.2]. */
 static enum status from_matrix(const double m[9], double wavelength_m, double reciprocal_A[9],
                                struct error *e)
 {
@@ -122,7 +121,7 @@ static enum status from_matrix(const double m[9], double wavelength_m, double re
                              "column %d of the matrix is %.6g 1/A long, must be from 1e-06 to 100",
                              axis + 1, length);
     }
-    /* volume of the cell against that of a box with the same edges */
+    /* The volume of the cell relative to that of a box with the same edges. */
     const double volume = fabs(mat_determinant(reciprocal_A));
     const double box =
         vec_length(reciprocal_A) * vec_length(reciprocal_A + 3) * vec_length(reciprocal_A + 6);
@@ -132,7 +131,7 @@ static enum status from_matrix(const double m[9], double wavelength_m, double re
     return STATUS_OK;
 }
 
-/* Cell edges and angles of direct vectors. */
+/* Computes the edges and angles of a cell from its direct vectors. */
 static void measure_cell(const double direct_A[9], double cell_A[3], double cell_rad[3])
 {
     for (int i = 0; i < 3; i++)
@@ -157,7 +156,7 @@ enum status cell_of_matrix(const double matrix[9], double wavelength_m, double c
     return STATUS_OK;
 }
 
-/* Number of cells along each axis, from sizes where they are given [3.4]. */
+/* Sets the number of cells along each axis, from the sizes if they are given [3.4]. */
 static enum status count_cells(const struct crystal_request *r, double beam_size_m,
                                const double direct_A[9], struct crystal *c, struct error *e)
 {
@@ -166,7 +165,7 @@ static enum status count_cells(const struct crystal_request *r, double beam_size
         if (s)
             return s;
         double size_m = r->blocks ? 0.0 : r->size_m[i];
-        /* the beam clips two cell axes, as if they were lab y and z [2.1] */
+        /* The beam clips two cell axes, as if they were y and z of the laboratory frame [2.1]. */
         if (i > 0 && beam_size_m >= 0.0 && size_m > beam_size_m)
             size_m = beam_size_m;
         const double edge_m = vec_length(direct_A + 3 * i) * 1e-10;
@@ -185,7 +184,8 @@ static enum status count_cells(const struct crystal_request *r, double beam_size
     return STATUS_OK;
 }
 
-/* Volume of the crystal over that of a block of c->cells [3.10]; a block must fit into it. */
+/* Returns the volume of the crystal relative to that of a block of c->cells [3.10]. A block must
+ * fit into the crystal. */
 static enum status count_blocks(const double direct_A[9], struct crystal *c, struct error *e)
 {
     c->has_blocks = true;
@@ -203,7 +203,7 @@ static enum status count_blocks(const double direct_A[9], struct crystal *c, str
     return STATUS_OK;
 }
 
-/* Two cells along an axis smear a spot over half the way to its neighbours. */
+/* With two cells along an axis a spot extends over half the distance to its neighbours. */
 static bool any_small(const double cells[3])
 {
     return cells[0] <= 2.0 || cells[1] <= 2.0 || cells[2] <= 2.0;
@@ -257,7 +257,7 @@ enum status cell_setup(const struct crystal_request *r, enum physics physics, do
         memcpy(c->size_m, r->size_m, sizeof c->size_m);
     if (c->has_size && r->blocks && (s = count_blocks(direct_A, c, e)))
         return s;
-    /* nanoBragg looks at the counts before sizes become counts */
+    /* nanoBragg checks the counts before it converts sizes to counts. */
     c->interpolate =
         r->interpolate == INTERPOLATE_ON ||
         (r->interpolate == INTERPOLATE_AUTO && any_small(faithful ? r->cells : c->cells));

@@ -5,7 +5,7 @@
 
 #include "base/vec.h"
 
-/* Rows a, c* x a and c*, unit vectors. */
+/* Sets the unit vectors a, c* x a and c* as rows. */
 static void crystal_axes(const double star[9], double axes[9])
 {
     vec_cross(star + 3, star + 6, axes);

@@ -14,17 +14,18 @@
 
 #include "model/experiment.h"
 
-/* X beyond this is refused: the table would have to be damped by e^-20. */
+/* Largest X that is accepted. A larger X would damp the table by more than e^-20. */
 #define DIFFUSE_MOST_X 20.0
 
-/* The symmetric matrix m of which h . m h is 4 pi^2 |t g|^2, g = h a* + k b* + l c* in 1/A and t in
- * A along a, c* x a and c*. */
+/* Computes the symmetric matrix m with h . m h = 4 pi^2 |t g|^2, where g = h a* + k b* + l c* in
+ * 1/A, and t is in A along a, c* x a and c*. */
 void diffuse_metric(const struct crystal *c, const double t_A[3], double m[9]);
 
 /* h . m h. */
 double diffuse_quadratic(const double m[9], const double hkl[3]);
 
-/* How many orders m leave less than a thousandth of e^X - 1 for X up to this. */
+/* Returns the number of orders m that are needed so that less than a thousandth of e^X - 1 is
+ * missing, for all X up to this one. */
 int diffuse_orders(double X);
 
 /* n/V times 8 pi det(gamma): what the sum over m of X^m/(m-1)! / (m^2 + u)^2 is multiplied by, for

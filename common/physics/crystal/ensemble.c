@@ -7,7 +7,7 @@
 #include "base/vec.h"
 #include "physics/fastmath.h"
 
-/* exp(-r^2 fudge/0.63) squared: second moment of r, along each axis. */
+/* Returns the second moment of r along each axis for the square of exp(-r^2 fudge/0.63). */
 static const double BLOCK_MOMENT = 0.63 / 4.0;
 
 static double sqr(double x)
@@ -21,7 +21,8 @@ static void cells_matrix(const double cells[3], const double across[3], double N
     memcpy(N, (const double[9]){cells[0], d, f, d, cells[1], e, f, e, cells[2]}, 9 * sizeof *N);
 }
 
-/* The inverse, and the determinant; nothing where that is not above 0. */
+/* Sets the inverse of a matrix and returns its determinant. The inverse is not set if the
+ * determinant is not above 0. */
 static double invert(const double m[9], double inverse[9])
 {
     const double determinant = mat_determinant(m);
@@ -109,7 +110,8 @@ void ensemble_moments(const struct ensemble *s, const int hkl[3], double moments
     add_direction(moments, s->incident, -turn);
 }
 
-/* At least the largest eigenvalue of a symmetric matrix: by Gershgorin's circles. */
+/* Returns an upper bound of the largest eigenvalue of a symmetric matrix, from Gershgorin's
+ * circles. */
 static double largest(const double m[9])
 {
     double most = 0.0;
@@ -154,10 +156,10 @@ double ensemble_reach(const struct ensemble *s, const int hkl[3], double length)
 
 /* --- wavelengths in groups -------------------------------------------------------- */
 
-/* A term of a group costs that many of a channel. */
+/* Cost of a term of a group, relative to a term of a channel. */
 static const double COST = 1.8;
 
-/* Channels first .. end - 1. */
+/* Makes a group of the channels first .. end - 1. */
 static struct ensemble_group join(const struct ensemble_channel *channels, size_t first, size_t end)
 {
     struct ensemble_group g = {0};

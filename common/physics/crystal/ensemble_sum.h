@@ -29,7 +29,8 @@ struct ensemble_lanes {
     double low, high;                // range of wave numbers with light at any of the points
 };
 
-/* Halves, then quarters, as vectors do it. */
+/* Returns the sum of the lanes. Halves are added first, then quarters, in the order of vector
+ * instructions. */
 HD double ensemble_least(const double v[ENSEMBLE_LANES])
 {
 #ifdef ENSEMBLE_ONE
@@ -73,7 +74,7 @@ HD void ensemble_add_channels(const struct ensemble_waves *w, const struct ensem
     }
 }
 
-/* The same of groups up to `end`, each at most `width` wide. */
+/* Like the function above, for groups up to `end`, each with a width of at most `width`. */
 HD void ensemble_add_groups(const struct ensemble_group *groups, const struct ensemble_group *end,
                             double width, const struct ensemble_lanes *l,
                             double sums[ENSEMBLE_LANES])

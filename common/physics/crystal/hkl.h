@@ -8,19 +8,19 @@
 #include "model/experiment.h"
 #include "physics/crystal/shape.h"
 
-/* Whether whole-numbered index h lies in the box along axis i. */
+/* Returns true if the whole-numbered index h is in the box along axis i. */
 HD int hkl_inside(const struct hkl_table *t, int i, double h)
 {
     return h >= t->min[i] && h <= (double)t->min[i] + t->count[i] - 1;
 }
 
-/* Item of the table at indices that lie inside. */
+/* Returns the item of the table at indices that are in the box. */
 HD double hkl_at(const struct hkl_table *t, long h, long k, long l)
 {
     return t->F[((h - t->min[0]) * t->count[1] + (k - t->min[1])) * t->count[2] + (l - t->min[2])];
 }
 
-/* F of the nearest whole indices in electrons, default_F outside the box. */
+/* Returns F in electrons at the nearest whole indices. Outside the box it is default_F. */
 HD double hkl_nearest(const struct hkl_table *t, const double hkl[3])
 {
     const double h = index_nearest(hkl[0]), k = index_nearest(hkl[1]), l = index_nearest(hkl[2]);
@@ -29,8 +29,8 @@ HD double hkl_nearest(const struct hkl_table *t, const double hkl[3])
     return hkl_at(t, (long)h, (long)k, (long)l);
 }
 
-/* Whether the tricubic formula may be used: two nodes on either side, with the
- * margins of nanoBragg (the upper one is a node wider than needed). */
+/* Returns true if the tricubic formula can be used: the box has two nodes on either side, with
+ * the margins of nanoBragg. Its upper margin is one node wider than necessary. */
 HD int hkl_can_interpolate(const struct hkl_table *t, const double hkl[3])
 {
     for (int i = 0; i < 3; i++)
@@ -39,7 +39,7 @@ HD int hkl_can_interpolate(const struct hkl_table *t, const double hkl[3])
     return 1;
 }
 
-/* Lagrange's cubic through (x[j], y[j]), j = 0..3, at `at`. */
+/* Returns the value at `at` of Lagrange's cubic through (x[j], y[j]), j = 0..3. */
 HD double cubic_lagrange(const double x[4], const double y[4], double at)
 {
     const double t0 = (at - x[1]) * (at - x[2]) * (at - x[3]) * y[0] /
@@ -53,8 +53,8 @@ HD double cubic_lagrange(const double x[4], const double y[4], double at)
     return t0 + t1 + t2 + t3;
 }
 
-/* Tricubic F in electrons: along l, then k, then h, over the nodes floor-1 to
- * floor+2.  Only where hkl_can_interpolate says so. */
+/* Returns the tricubic F in electrons: along l, then k, then h, over the nodes floor-1 to
+ * floor+2. Requires hkl_can_interpolate. */
 HD double hkl_tricubic(const struct hkl_table *t, const double hkl[3])
 {
     const double base[3] = {floor(hkl[0]), floor(hkl[1]), floor(hkl[2])};

@@ -15,7 +15,7 @@ static void beam_axes(const struct beam *b, double frame[9])
     vec_copy(frame + 6, b->direction);
 }
 
-/* A convex face of a box, at first a quadrilateral, that two planes have cut. */
+/* A convex face of a box. At first it is a quadrilateral, then two planes cut it. */
 struct face {
     int corners;
     double at[6][3];
@@ -40,8 +40,8 @@ static void cut_face(struct face *f, int axis, double limit)
     }
 }
 
-/* Face number 0 to 5 of the box, in the order in which it is seen from outside for a right-handed
- * box. */
+/* Makes face number 0 to 5 of the box. Its corners are in the order in which they are seen from
+ * outside a right-handed box. */
 static void box_face(const double edges[9], int number, struct face *f)
 {
     static const double around[4][2] = {{-0.5, -0.5}, {0.5, -0.5}, {0.5, 0.5}, {-0.5, 0.5}};

@@ -12,7 +12,7 @@ void mosaic_domains(struct ran1 *random, int64_t seed, double spread_rad, size_t
     long state = (long)seed;
     for (size_t k = 0; k < count; k++)
         ran1_rotation(random, (float)spread_rad, &state, domains + 9 * k);
-    /* there is always one domain that is not turned */
+    /* There is always one domain that is not rotated. */
     memcpy(domains, IDENTITY, sizeof IDENTITY);
 }
 
@@ -22,7 +22,7 @@ void rotation_to_misset(const double rotation[9], double misset_rad[3])
     vec_unit(rotation, x);
     vec_unit(rotation + 3, y);
     vec_unit(rotation + 6, z);
-    /* once more: nanoBragg does, and it can move the last bit */
+    /* nanoBragg normalises once more, which can change the last bit. */
     vec_unit(x, x);
     vec_unit(y, y);
     vec_unit(z, z);

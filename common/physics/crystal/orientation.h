@@ -40,7 +40,7 @@ void misset_random(struct ran1 *random, int64_t seed, double misset_rad[3]);
  * cosine is needed.
  */
 
-/* Row-major rotation matrix of the unit quaternion q = (w, x, y, z). */
+/* Computes the row-major rotation matrix of the unit quaternion q = (w, x, y, z). */
 HD void rotation_from_quaternion(const double q[4], double rotation[9])
 {
     const double w = q[0], x = q[1], y = q[2], z = q[3];
@@ -55,7 +55,7 @@ HD void rotation_from_quaternion(const double q[4], double rotation[9])
     rotation[8] = 1.0 - 2.0 * (x * x + y * y);
 }
 
-/* A point uniform in the unit disc, its squared radius in *s (0 < s < 1). */
+/* Draws a uniform point in the unit disc. Sets *s to its squared radius (0 < s < 1). */
 HD void random_disc_point(struct rng *r, double *u, double *v, double *s)
 {
     do {
@@ -65,7 +65,7 @@ HD void random_disc_point(struct rng *r, double *u, double *v, double *s)
     } while (*s >= 1.0 || *s == 0.0);
 }
 
-/* The next uniform random rotation of the stream, row-major. */
+/* Draws the next uniform random rotation of the stream, row-major. */
 HD void random_rotation(struct rng *r, double rotation[9])
 {
     double q[4], s1, s2;

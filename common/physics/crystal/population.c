@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "base/text.h"
 
-/* From weights to their sums, of which the last is 1. */
+/* Converts weights to cumulative weights. The last one is 1. */
 static enum status normalize_mixture(struct population *p, struct error *e)
 {
     double total = 0.0;
@@ -68,8 +68,8 @@ enum status population_begin(struct population *p, size_t ncrystals, bool turned
     return STATUS_OK;
 }
 
-/* Arrivals at rate 1 before `mean`: their number is Poisson.  More than fit a frame
- * are cut off. */
+/* Draws a Poisson number as the number of arrivals at rate 1 before `mean`. It is limited to the
+ * number that fits into a frame. */
 static size_t arrivals(double mean, struct rng random)
 {
     size_t n = 0;
@@ -107,8 +107,8 @@ double population_share(const struct population *p, uint64_t seed, uint64_t fram
     const int last = p->nshares - 1;
     double share = p->shares ? p->share[(int)lattice < last ? (int)lattice : last] : 1.0;
     if (p->share_beam > 0.0) {
-        /* crystals anywhere in the plane: exp(-r^2/2) of r^2 uniform up to that of the least share
-         */
+        /* The crystals are anywhere in the plane, so r^2 is uniform up to the r^2 of the
+         * smallest weight, and the weight is exp(-r^2/2). */
         struct rng place = rng_stream(seed, RNG_PLACE, frame, lattice);
         share *= portable_exp(portable_log(p->share_beam) * rng_uniform(&place));
     }

@@ -87,7 +87,7 @@ static inline bool pump_excites(const struct pump *p)
     return !isnan(p->share);
 }
 
-/* A state of a lattice, and the fraction of the lattice in this state. */
+/* A state of a lattice, and the fraction of the lattice that is in this state. */
 struct pump_state {
     uint32_t crystal;
     double share;

@@ -14,7 +14,7 @@ static double sampling_domain_spacing(double spread_rad, double domains)
     return spread_rad * sqrt(M_PI / domains);
 }
 
-/* N a of the widest axis, m: the narrowest spots. */
+/* Returns N a of the longest axis in m, which determines the narrowest spots. */
 static double largest_edge_m(const struct crystal *c, bool faithful, const double cell_m[9])
 {
     double largest = 0.0;
@@ -25,7 +25,8 @@ static double largest_edge_m(const struct crystal *c, bool faithful, const doubl
     return largest;
 }
 
-/* Widths between neighbouring points at most. */
+/* Returns the largest distance of neighbouring points that is fine enough, in units of the width
+ * of a spot. */
 static double widths_apart(const struct crystal *c, double ripple)
 {
     const double rms = sqrt(0.63 / 4.0);
@@ -42,7 +43,7 @@ static double widths_apart(const struct crystal *c, double ripple)
     return 0.35;
 }
 
-/* The smallest spacing that a corner of a panel sees, m. */
+/* Returns the smallest d spacing at a corner of a panel in m. */
 static double smallest_spacing_m(const struct experiment *x)
 {
     double farthest = 1.0;  // cosine of 2 theta
@@ -60,13 +61,14 @@ static double smallest_spacing_m(const struct experiment *x)
     return x->beam.wavelength_m / fmax(sqrt(2.0 * (1.0 - farthest)), 1e-6);
 }
 
-/* How far v lies outside [0, end]. */
+/* Returns the distance of v from the range [0, end]; 0: v is in the range. */
 static double outside(double v, double end)
 {
     return v < 0.0 ? -v : v > end ? v - end : 0.0;
 }
 
-/* The largest angle of a pixel edge, as seen from the sample: where a panel is closest. */
+/* Returns the largest angle of a pixel edge as seen from the sample, at the nearest point of a
+ * panel. */
 static double pixel_angle(const struct experiment *x)
 {
     double largest = 0.0;
@@ -80,14 +82,14 @@ static double pixel_angle(const struct experiment *x)
     return largest;
 }
 
-/* How far photons of neighbouring layers may be apart on the panel: a pixel, or what a spot is wide
- * for points, along the slant of the rays, if that is more. */
+/* Returns the largest distance on the panel of photons of neighbouring layers that is fine
+ * enough, along the slant of the rays: one pixel, or the width of a spot if it is larger. */
 static double layers_apart_m(const struct panel *p, double slant, double spot_share_rad)
 {
     return fmax(p->pixel_m, spot_share_rad * p->close_distance_m * (1.0 + slant * slant));
 }
 
-/* Depth at which a slanted ray has left 95 % of its photons. */
+/* Returns the depth at which a slanted ray has lost 95 % of its photons. */
 static double depth_m(const struct panel *p, double slant)
 {
     const double stopped_m = 3.0 / (p->absorption_1_m * sqrt(1.0 + slant * slant));

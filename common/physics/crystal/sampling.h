@@ -34,7 +34,7 @@ struct sampling_report {
     double subpixel_rad;  // a subpixel where the panel is closest, seen from the sample
     double layer_px;      // between photons of neighbouring layers of the sensor, most slanted rays
     bool phi_coarse, domains_coarse, pixels_coarse, layers_coarse;  // farther apart
-    /* The smallest numbers that would do. */
+    /* The smallest numbers of points that are fine enough. */
     double phi_steps, domains, oversample, layers;
 };
 

@@ -97,14 +97,14 @@ HD bool shape_has_slopes(enum crystal_shape shape)
 
 /* --- lattice factors ------------------------------------------------------------ */
 
-/* Nearest integer as nanoBragg takes it: halves go down. */
+/* Returns the nearest integer as nanoBragg defines it: halves are rounded down. */
 HD double index_nearest(double h)
 {
     return ceil(h - 0.5);
 }
 
-/* sin(N x)/sin(x), N at x = 0 only.  At other multiples of pi the quotient is made
- * of rounding errors: this is what nanoBragg computes. */
+/* Returns sin(N x)/sin(x), and N only at x = 0. At other multiples of pi the quotient consists
+ * of rounding errors, as in nanoBragg. */
 HD double sincg_faithful(double x, double N)
 {
     if (x == 0.0)
@@ -112,7 +112,7 @@ HD double sincg_faithful(double x, double N)
     return sin(x * N) / sin(x);
 }
 
-/* sin(pi t) for any t, with the argument reduced before pi enters. */
+/* Returns sin(pi t) for any t. The argument is reduced before the multiplication by pi. */
 HD double sin_pi(double t)
 {
     const double n = rint(t);
@@ -131,8 +131,8 @@ HD double sincg(double h, double N)
     return odd ? -ratio : ratio;
 }
 
-/* Form factor of a sphere as nanoBragg computes it; its difference loses all digits
- * towards x = 0. */
+/* Returns the form factor of a sphere as nanoBragg computes it. Its difference loses all digits
+ * near x = 0. */
 HD double sinc3_faithful(double x)
 {
     if (x == 0.0)
