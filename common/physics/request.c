@@ -26,7 +26,7 @@ enum status check_direction(const char *what, const double v[3], struct error *e
                      what, v[0], v[1], v[2]);
 }
 
-/* count = ceil(quotient), refused when it is no sensible number of steps. */
+/* Sets count = ceil(quotient). Refuses a quotient that is not a sensible number of steps. */
 static enum status count_from(double quotient, const char *what, struct steps *s, struct error *e)
 {
     if (!(fabs(quotient) <= LIMIT_STEPS))
@@ -99,7 +99,7 @@ enum status steps_resolve(const struct steps_request *r, enum steps_kind kind, c
         with_count(s, kind);
     else if ((status = without_count(s, kind, what, e)))
         return status;
-    /* whatever the row gave, a degenerate range is a single step */
+    /* A range of 0 always has a single step. */
     if (s->range <= 0.0 || s->step <= 0.0 || s->count <= 0)
         *s = (struct steps){1, 0.0, 0.0};
     return STATUS_OK;
@@ -133,7 +133,7 @@ enum status steps_phi(const struct steps_request *r, struct steps *s, struct err
         return status;
     if (r->count <= 0)
         return phi_without_count(r, s, e);
-    /* phisteps alone: one degree */
+    /* Only phisteps is given: the range is one degree. */
     if (isnan(r->range) && r->step == 0.0) {
         s->count = r->count;
         s->range = deg_to_rad(1.0);

@@ -27,7 +27,7 @@ static enum status take_crystals(const struct request *r, struct experiment *x, 
     return r->ncrystals ? STATUS_OK : error_set(e, STATUS_INPUT, "there is no crystal");
 }
 
-/* Longest edge of a crystal in m, |a| Na and so on. */
+/* Returns the longest edge of a crystal in m, the largest of |a| Na, |b| Nb and |c| Nc. */
 static double longest_edge(const struct crystal *c, bool faithful)
 {
     double reciprocal_A[9], direct_A[9], longest = 0.0;
@@ -50,7 +50,8 @@ static enum status one_block(const struct crystal *c, double oversampling, struc
                      m_to_mm(c->size_m[0]), oversampling, LIMIT_OVERSAMPLE);
 }
 
-/* Subpixels along an edge: as asked, or three across the sharpest spot [1.11]. */
+/* Sets the number of subpixels along an edge: the requested one, or three per width of the
+ * sharpest spot [1.11]. */
 static enum status setup_oversample(const struct request *r, struct experiment *x, struct error *e)
 {
     x->sampling.each_thickness = r->each_thickness;
@@ -84,7 +85,7 @@ static enum status setup_oversample(const struct request *r, struct experiment *
     return s;
 }
 
-/* Crystals whose spots would cover a detector: sizes in other units. */
+/* Refuses crystals whose spots would cover a detector: their sizes are probably in other units. */
 static enum status check_sizes(const struct experiment *x, struct error *e)
 {
     double pixel_m = x->panels[0].pixel_m;
@@ -107,7 +108,7 @@ enum status setup_laboratory(const struct request *r, struct experiment *x, stru
     memset(x, 0, sizeof *x);
     x->physics = r->physics;
     x->convention = r->detector.convention;
-    /* photons until a later stage says otherwise */
+    /* The unit is photons until a later stage changes it. */
     x->gain = 1.0;
     x->dmin_m = r->dmin_m;
     x->water_m = r->water_m;
@@ -151,7 +152,7 @@ enum status setup_experiment(const struct request *r, struct experiment *x, stru
     return s;
 }
 
-/* Mosaic domains by the rules of [3.6]; *spread is 0 for none. */
+/* Sets the mosaic domains by the rules of [3.6]. *spread is 0 if there are none. */
 static enum status mosaic_count(const struct orientation_request *o, size_t *count, double *spread,
                                 struct error *e)
 {
@@ -165,8 +166,8 @@ static enum status mosaic_count(const struct orientation_request *o, size_t *cou
     return s;
 }
 
-/* Everything after the misset: direct cell, phi steps, mosaic domains.
- * l->reciprocal_A holds the missetted vectors. */
+/* Makes what follows the misset: direct cell, phi steps, mosaic domains. l->reciprocal_A
+ * contains the missetted vectors. */
 static enum status finish_lattice(const struct experiment *x, const struct crystal *c,
                                   const struct orientation_request *o, struct ran1 *random,
                                   struct lattice *l, struct error *e)
@@ -184,13 +185,13 @@ static enum status finish_lattice(const struct experiment *x, const struct cryst
         return s;
     if (!lattice_reserve(l, (size_t)phi.count, ndomains))
         return error_memory(e, "phi steps and mosaic domains");
-    /* nanoBragg stands at the start of each slice, which turns a reflection half a step late */
+    /* nanoBragg uses the start of each slice, so that a reflection comes half a step late. */
     const double within = x->physics == PHYSICS_FAITHFUL ? 0.0 : 0.5 * phi.step;
     l->weight = 0.0;
     for (size_t t = 0; t < l->nphi; t++) {
         l->phi_rad[t] = o->phi_rad + phi.step * (double)t + within;
         memcpy(l->cells_m + 9 * t, direct_m, sizeof direct_m);
-        /* at phi 0 the cell is left alone, to the last bit */
+        /* At phi 0 the cell does not change, to the last bit. */
         for (int i = 0; i < 3 && l->phi_rad[t] != 0.0; i++)
             vec_rotate_axis(l->cells_m + 9 * t + 3 * i, x->spindle, l->phi_rad[t]);
         l->weight += illuminated_blocks(c, &x->beam, l->cells_m + 9 * t);
@@ -234,7 +235,7 @@ enum status setup_lattice(const struct experiment *x, uint32_t crystal,
     enum status s = begin_lattice(x, crystal, o, l, e);
     if (s)
         return s;
-    /* misset and mosaic domains draw from one generator, as in nanoBragg */
+    /* Misset and mosaic domains use one generator, as in nanoBragg. */
     struct ran1 random = {0};
     double misset[3];
     if (o->random_misset && x->physics == PHYSICS_PHYSICAL) {

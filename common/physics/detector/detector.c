@@ -39,7 +39,7 @@ static enum status take_axis(const char *name, const double v[3], double axis[3]
     return s;
 }
 
-/* CUSTOM: every vector that was given. */
+/* Sets the vectors that were given for the convention CUSTOM. */
 static enum status take_custom_axes(const struct request *r, struct frame_axes *axes,
                                     struct error *e)
 {
@@ -56,7 +56,7 @@ static enum status take_custom_axes(const struct request *r, struct frame_axes *
     return take_axis("spindle axis", b->spindle, axes->spindle, e);
 }
 
-/* The normal across fast and slow, away from the sample (physical mode). */
+/* Sets the normal perpendicular to fast and slow, away from the sample (physical mode). */
 static void cross_normal(struct frame_axes *axes)
 {
     vec_cross(axes->fast, axes->slow, axes->normal);
@@ -86,7 +86,7 @@ enum status detector_axes(const struct request *r, struct frame_axes *axes, stru
     vec_cross(axes->beam, axes->polar, across);
     if (!(vec_length(across) > 1e-6))
         return error_set(e, STATUS_INPUT, "the polarization vector lies along the beam");
-    /* nanoBragg keeps a normal only when its length is exactly 1 */
+    /* nanoBragg keeps a normal only if its length is exactly 1. */
     if (faithful && normal_length != 1.0) {
         vec_cross(axes->fast, axes->slow, axes->normal);
         vec_unit(axes->normal, axes->normal);
@@ -99,7 +99,7 @@ enum status detector_axes(const struct request *r, struct frame_axes *axes, stru
     return STATUS_OK;
 }
 
-/* Pixel counts and edge lengths [1.2]. */
+/* Sets the numbers of pixels and the edge lengths [1.2]. */
 static enum status count_pixels(const struct detector_request *d, double size_m[2], struct panel *p,
                                 struct error *e)
 {
@@ -124,7 +124,7 @@ static enum status count_pixels(const struct detector_request *d, double size_m[
 
 /* --- beam centre ------------------------------------------------------------------ */
 
-/* Where the beam hits and where the sample is nearest, in m from the outer corner
+/* The point that the beam hits, and the point nearest to the sample, in m from the outer corner
  * of pixel (0,0). */
 struct centre {
     double beam_x, beam_y;  // Xbeam, Ybeam by the convention
@@ -132,7 +132,7 @@ struct centre {
     double close_fast, close_slow;
 };
 
-/* Xbeam, Ybeam to fast, slow, by the convention's own idea [1.4]. */
+/* Converts Xbeam and Ybeam to fast and slow as the convention defines them [1.4]. */
 static void beam_to_axes(enum convention convention, double pixel_m, double slow_size_m,
                          struct centre *c)
 {
@@ -169,7 +169,8 @@ static void axes_to_beam(enum convention convention, double pixel_m, double slow
     c->beam_y = swapped ? c->beam_fast - half : slow;
 }
 
-/* Xbeam and Ybeam when they are not given: the middle, as each convention counts. */
+/* Sets Xbeam and Ybeam to the middle of the detector, as each convention counts, if they are not
+ * given. */
 static void default_beam(enum convention convention, double pixel_m, const double size_m[2],
                          double xclose, double yclose, struct centre *c)
 {
@@ -192,8 +193,8 @@ static void default_beam(enum convention convention, double pixel_m, const doubl
     }
 }
 
-/* Physical mode: whichever of beam centre and nearest point was given stands in for
- * the other, axis by axis. */
+/* In physical mode, if only one of beam centre and nearest point was given, it is used for both,
+ * axis by axis. */
 static void stand_in(const struct detector_request *d, double pixel_m, double slow_size_m,
                      struct centre *c)
 {
@@ -233,7 +234,7 @@ static void apply_rules(const struct detector_request *d, bool faithful, const d
         c->close_slow = y ? c->close_slow : yclose;
     }
     default_beam(d->convention, pixel, size_m, xclose, yclose, c);
-    /* what was typed replaces the default */
+    /* The value of the user replaces the default. */
     c->beam_x = or_else(d->beam_m[0], c->beam_x);
     c->beam_y = or_else(d->beam_m[1], c->beam_y);
     beam_to_axes(d->convention, pixel, size_m[1], c);
@@ -245,7 +246,7 @@ static void apply_rules(const struct detector_request *d, bool faithful, const d
     }
 }
 
-/* NaN and absurd values, whichever way they came in. */
+/* Refuses NaN and absurd values from all sources. */
 static enum status check_centre(const struct centre *c, struct error *e)
 {
     enum status s;
@@ -302,7 +303,7 @@ static void place(const struct detector_request *d, const struct frame_axes *axe
     double tilted[3];
     vec_copy(tilted, axes->normal);
     vec_rotate(tilted, d->rotation_rad);
-    /* cosine between beam and normal, without the arm: as nanoBragg has it */
+    /* The cosine between beam and normal without the arm, as in nanoBragg. */
     double ratio = vec_dot(axes->beam, tilted);
     if (ratio == 0.0)
         ratio = DBL_MIN;
@@ -313,7 +314,7 @@ static void place(const struct detector_request *d, const struct frame_axes *axe
     vec_copy(p->fast, axes->fast);
     vec_copy(p->slow, axes->slow);
     vec_copy(p->normal, axes->normal);
-    /* about the sample: the origin turns with the panel */
+    /* About the sample: the origin turns with the panel. */
     for (int i = 0; pivot == PIVOT_SAMPLE && i < 3; i++)
         p->origin_m[i] =
             -c->close_fast * p->fast[i] - c->close_slow * p->slow[i] + close * p->normal[i];
@@ -322,18 +323,19 @@ static void place(const struct detector_request *d, const struct frame_axes *axe
     turn(d, axes, p->fast);
     turn(d, axes, p->slow);
     turn(d, axes, p->normal);
-    /* about the beam: the panel turns, its beam centre stays */
+    /* About the beam: the panel turns, and its beam centre stays. */
     for (int i = 0; pivot == PIVOT_BEAM && i < 3; i++)
         p->origin_m[i] =
             -c->beam_fast * p->fast[i] - c->beam_slow * p->slow[i] + distance * axes->beam[i];
 
-    /* what holds for the panel as it now stands */
+    /* These values belong to the panel after its rotation. */
     if (!faithful)
         ratio = detector_ratio(p, axes->beam);  // the arm turns the normal too
     detector_derive(p, axes->beam, ratio);
 }
 
-/* The whole panel, or the part of the ROI that lies on it. */
+/* Sets the region of interest: the whole panel, or the part of the requested region that is on
+ * the panel. */
 static enum status set_roi(const struct detector_request *d, struct panel *p, struct error *e)
 {
     p->roi = d->roi;
@@ -349,7 +351,7 @@ static enum status set_roi(const struct detector_request *d, struct panel *p, st
     return STATUS_OK;
 }
 
-/* The distance that counts, and all angles. */
+/* Sets the effective distance, and all angles. */
 static enum status check_distances(const struct detector_request *d, struct error *e)
 {
     enum status s = STATUS_OK;
@@ -382,7 +384,7 @@ enum status detector_panel(const struct request *r, const struct frame_axes *axe
     struct centre centre = {0};
     if ((s = find_centre(d, faithful, size_m, &centre, e)))
         return s;
-    /* only CUSTOM lets the user choose in nanoBragg */
+    /* In nanoBragg only CUSTOM lets the user choose. */
     const bool listens = d->pivot >= 0 && (!faithful || d->convention == CONVENTION_CUSTOM);
     place(d, axes, listens ? (enum pivot)d->pivot : axes->pivot, faithful, &centre, p);
     p->beam_x_mm = m_to_mm(centre.beam_x);

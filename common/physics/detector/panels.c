@@ -19,7 +19,7 @@ void panels_frame(const struct experiment *x, double frame[9])
     for (int i = 0; i < 3; i++)
         frame[i] = fast[i] - along * beam[i];
     if (!(vec_unit(frame, frame) > 1e-3)) {
-        /* along the beam: any direction across it */
+        /* The axis is along the beam: any direction perpendicular to the beam is used. */
         const double other[3] = {fabs(beam[0]) < 0.5, fabs(beam[0]) >= 0.5, 0};
         vec_cross(beam, other, frame);
         vec_unit(frame, frame);
@@ -37,7 +37,8 @@ static void to_lab(const double frame[9], const double v[3], double out[3])
         out[i] = v[0] * frame[i] + v[1] * frame[3 + i] + v[2] * frame[6 + i];
 }
 
-/* Normal away from the sample and all that follows; where it stands is set. */
+/* Sets the normal away from the sample, and what follows from it. The position of the panel is
+ * set before. */
 static enum status orient(struct panel *p, const double beam[3], size_t number, struct error *e)
 {
     vec_cross(p->fast, p->slow, p->normal);
@@ -114,7 +115,7 @@ enum status layout_mask(const struct layout *l, uint8_t **mask, struct error *e)
     return STATUS_OK;
 }
 
-/* First pixel of part i, along one edge of `pixels`, and the number of its pixels. */
+/* Sets the first pixel of part i along an edge of `pixels` pixels, and the number of its pixels. */
 static int64_t part_of(const struct layout *l, int along, int64_t pixels, int64_t i, int64_t *count)
 {
     const int64_t n = l->count[along];
@@ -129,7 +130,7 @@ static int64_t clip(int64_t value, int64_t count)
     return value < 0 ? 0 : value >= count ? count - 1 : value;
 }
 
-/* The mask of a part of `from`, if that has one. */
+/* Copies the mask of a part of `from`, if `from` has a mask. */
 static enum status cut_mask(const struct panel *from, struct panel *p, struct error *e)
 {
     const int64_t f0 = p->grid_fast - from->grid_fast, s0 = p->grid_slow - from->grid_slow;
@@ -144,7 +145,7 @@ static enum status cut_mask(const struct panel *from, struct panel *p, struct er
     return STATUS_OK;
 }
 
-/* Part (f, s) of `from`. */
+/* Makes part (f, s) of `from`. */
 static enum status cut_part(const struct layout *l, const struct panel *from, int64_t f, int64_t s,
                             struct panel *p, struct error *e)
 {
@@ -225,7 +226,7 @@ bool shift_moves(const struct shift *s)
     return s->coffset_m != 0.0 || s->coffset_jitter_m > 0.0 || s->jitter_m > 0.0 || s->nlisted;
 }
 
-/* The shift without jitter, in the frame of the beam. */
+/* Computes the shift without jitter, in the coordinate system of the beam. */
 static void listed_shift(const struct shift *s, uint64_t frame, double by_m[3])
 {
     for (int i = 0; i < 3; i++)

@@ -41,8 +41,8 @@ enum status panels_cut(const struct layout *l, struct experiment *x, struct erro
 
 /* --- presets.c: real detectors, with sizes, gaps, sensor and what a pixel can count --- */
 
-/* Place of a module relative to the beam, in pixels: x along the fast axis of the axis convention,
- * y = beam x x. */
+/* The place of a module relative to the beam, in pixels: x is along the fast axis of the
+ * convention, y = beam x x. */
 struct preset_stand {
     double corner_px[2];      // outer corner of pixel (0,0)
     double fast[2], slow[2];  // unit vectors

@@ -10,7 +10,7 @@
 #include "base/vec.h"
 #include "model/experiment.h"
 
-/* Whether pixel (fast, slow) lies inside the ROI and is not masked. */
+/* Returns true if pixel (fast, slow) is inside the region of interest and is not masked. */
 HD int pixel_is_computed(const struct panel *p, int64_t fast, int64_t slow)
 {
     const struct roi *roi = &p->roi;
@@ -20,20 +20,20 @@ HD int pixel_is_computed(const struct panel *p, int64_t fast, int64_t slow)
     return !p->mask || p->mask[slow * p->fast_pixels + fast];
 }
 
-/* Outer corner of pixel (0,0) of the plane that the panel is cut from, in m. */
+/* Returns the outer corner of pixel (0,0) of the plane that the panel is a part of, in m. */
 HD const double *pixel_plane(const struct panel *p)
 {
     return p->grid_fast || p->grid_slow ? p->grid_m : p->origin_m;
 }
 
-/* Depth in the sensor, in m along the normal, of the point that stands for a layer. */
+/* Returns the depth in the sensor, in m along the normal, of the point that represents a layer. */
 HD double pixel_layer_depth(const struct panel *p, int layer)
 {
     return layer * p->layer_m + p->layer_depth_m;
 }
 
-/* The point at `fast_m`, `slow_m` along the axes of the plane that the panel is cut from, `depth_m`
- * in the sensor, in m from the sample. */
+/* Computes the point at `fast_m` and `slow_m` along the axes of the plane that the panel is a
+ * part of, at the depth `depth_m` in the sensor, in m from the sample. */
 HD void pixel_flat_point(const struct panel *p, double fast_m, double slow_m, double depth_m,
                          double position[3])
 {
@@ -43,8 +43,8 @@ HD void pixel_flat_point(const struct panel *p, double fast_m, double slow_m, do
             fast_m * p->fast[i] + slow_m * p->slow[i] + depth_m * p->normal[i] + corner[i];
 }
 
-/* Centre of subpixel (sub_fast, sub_slow) of pixel (fast, slow) in sensor layer
- * `layer`, in m from the sample, on the flat panel. */
+/* Computes the centre of subpixel (sub_fast, sub_slow) of pixel (fast, slow) in sensor layer
+ * `layer` of a flat panel, in m from the sample. */
 HD void pixel_flat_position(const struct panel *p, int64_t fast, int64_t slow, int layer,
                             int sub_fast, int sub_slow, int oversample, double position[3])
 {
@@ -54,8 +54,9 @@ HD void pixel_flat_position(const struct panel *p, int64_t fast, int64_t slow, i
     pixel_flat_point(p, f, s, pixel_layer_depth(p, layer), position);
 }
 
-/* nanoBragg's curved panel: turns the beam about slow and fast by lab y and z of the
- * flat position, which is right for its own frame only (beam along x). */
+/* Computes a position on the curved panel of nanoBragg: the beam is turned about slow and fast
+ * by laboratory y and z of the flat position. This is right only in the coordinate system of
+ * nanoBragg (beam along x). */
 HD void pixel_curve_faithful(const struct panel *p, const double beam[3], double position[3])
 {
     const double about_slow = position[1] / p->distance_m;
@@ -65,9 +66,9 @@ HD void pixel_curve_faithful(const struct panel *p, const double beam[3], double
     vec_rotate_axis(position, p->fast, about_fast);
 }
 
-/* Axes of a curved panel, unit vectors across the beam: `fast` as nearly as it can be,
- * and across it on the side of `slow`.  A tilt of the panel turns them about the beam
- * only. */
+/* Sets the axes of a curved panel, which are unit vectors perpendicular to the beam. The first
+ * one is as near to `fast` as possible; the second one is perpendicular to it, on the side of
+ * `slow`. A tilt of the panel turns them only about the beam. */
 HD void pixel_curve_axes(const struct panel *p, const double beam[3], double fast[3],
                          double slow[3])
 {
@@ -113,8 +114,8 @@ HD void pixel_position(const struct panel *p, enum physics physics, const double
         pixel_curve(p, beam, f - p->beam_fast_m, s - p->beam_slow_m, position);
 }
 
-/* Solid angle in sr of a whole pixel at `airpath` m from the sample; 1/airpath^2
- * for point pixels. */
+/* Returns the solid angle in sr of a whole pixel at `airpath` m from the sample; 1/airpath^2 for
+ * point pixels. */
 HD double pixel_solid_angle(const struct panel *p, double airpath)
 {
     if (p->point_pixel)
@@ -122,8 +123,8 @@ HD double pixel_solid_angle(const struct panel *p, double airpath)
     return p->pixel_m * p->pixel_m / airpath / airpath * p->close_distance_m / airpath;
 }
 
-/* Fraction of the photons along unit vector `diffracted` that stop in `layer`.  The absorption
- * coefficient is `absorb` times that for the wavelength of the beam. */
+/* Returns the fraction of the photons along the unit vector `diffracted` that `layer` absorbs.
+ * The absorption coefficient is `absorb` times that for the wavelength of the beam. */
 HD double pixel_capture_of(const struct panel *p, const double diffracted[3], int layer,
                            double absorb)
 {
@@ -134,7 +135,7 @@ HD double pixel_capture_of(const struct panel *p, const double diffracted[3], in
     return exp(-layer * step * mu / parallax) - exp(-(layer + 1) * step * mu / parallax);
 }
 
-/* The same for the wavelength of the beam. */
+/* Returns this fraction for the wavelength of the beam. */
 HD double pixel_capture(const struct panel *p, const double diffracted[3], int layer)
 {
     return pixel_capture_of(p, diffracted, layer, 1.0);

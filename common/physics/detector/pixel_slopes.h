@@ -32,7 +32,7 @@ HD double layer_depth_share(double x, double *slope)
     return 0.5 - x * (1.0 / 12.0 - z * (1.0 / 720.0 - z * (1.0 / 30240.0 - z / 1209600.0)));
 }
 
-/* How much deeper the point that stands for a layer comes to lie, in m. */
+/* Returns how much the depth of the point that represents a layer changes, in m. */
 HD double panel_move_deeper(const struct panel *p, const struct panel_move *m, int layer)
 {
     double slope;
@@ -43,7 +43,7 @@ HD double panel_move_deeper(const struct panel *p, const struct panel_move *m, i
     return m->layer * (layer + share + x * slope) + m->absorption * p->layer_m * p->layer_m * slope;
 }
 
-/* How a point of the panel moves, in m: with the panel, and with the depth of its layer. */
+/* Computes how a point of the panel moves in m, with the panel and with the depth of its layer. */
 HD void panel_move_point(const struct panel *p, const struct panel_move *m, double deeper,
                          const double position[3], double moved[3])
 {
@@ -55,8 +55,8 @@ HD void panel_move_point(const struct panel *p, const struct panel_move *m, doub
         moved[i] += m->shift[i] + deeper * p->normal[i];
 }
 
-/* How the unit vector `along` to a point turns when the panel changes, `inverse` being 1 over its
- * distance; returns the part by which that distance changes. */
+/* Computes how the unit vector `along` to a point turns if the panel changes. `inverse` is
+ * 1/distance of the point. Returns the relative change of this distance. */
 HD double panel_move_direction(const struct panel *p, const struct panel_move *m, int layer,
                                const double position[3], const double along[3], double inverse,
                                double turned[3])
@@ -69,8 +69,8 @@ HD double panel_move_direction(const struct panel *p, const struct panel_move *m
     return farther * inverse;
 }
 
-/* Change of the shortest distance to the plane over that distance: it is normal . corner, the
- * normal turns, the corner moves. */
+/* Returns the relative change of the shortest distance to the plane. The distance is normal .
+ * corner; the normal turns, and the corner moves. */
 HD double panel_move_closer(const struct panel *p, const struct panel_move *m)
 {
     double turned[3], corner[3], arm[3];
@@ -84,14 +84,14 @@ HD double panel_move_closer(const struct panel *p, const struct panel_move *m)
     return closer / p->close_distance_m;
 }
 
-/* Change of pixel_solid_angle over itself, for a point whose distance changes by `farther` of
- * itself and panel_move_closer. */
+/* Returns the relative change of pixel_solid_angle, for a point whose distance changes by the
+ * fraction `farther`, and panel_move_closer. */
 HD double panel_move_solid_angle(const struct panel *p, double closer, double farther)
 {
     return p->point_pixel ? -2.0 * farther : closer - 3.0 * farther;
 }
 
-/* Change of pixel_capture_of when the unit vector `diffracted` changes by `turned`. */
+/* Returns the change of pixel_capture_of if the unit vector `diffracted` changes by `turned`. */
 HD double panel_move_capture(const struct panel *p, const struct panel_move *m, int layer,
                              double absorb, const double diffracted[3], const double turned[3])
 {
@@ -108,7 +108,7 @@ HD double panel_move_capture(const struct panel *p, const struct panel_move *m, 
     return dy * ((layer + 1) * exp(-(layer + 1) * y) - layer * exp(-layer * y));
 }
 
-/* Change of polarization_axes when `incident` changes by `turned`. */
+/* Computes the change of polarization_axes if `incident` changes by `turned`. */
 HD void polarization_axes_slopes(const double incident[3], const double turned[3],
                                  const double axis[3], double e_turned[3], double b_turned[3])
 {
@@ -125,8 +125,8 @@ HD void polarization_axes_slopes(const double incident[3], const double turned[3
         e_turned[i] += more[i];
 }
 
-/* Change of polarization_factor when `incident` changes by `swept` and `diffracted` by `turned`;
- * e[] and b[] are those of polarization_axes. */
+/* Returns the change of polarization_factor if `incident` changes by `swept` and `diffracted` by
+ * `turned`. e[] and b[] are those of polarization_axes. */
 HD double polarization_slope(double kahn, const double axis[3], const double incident[3],
                              const double diffracted[3], const double swept[3],
                              const double turned[3], const double e[3], const double b[3])
@@ -140,7 +140,7 @@ HD double polarization_slope(double kahn, const double axis[3], const double inc
     return in * by_in - kahn * (vec_dot(e, diffracted) * by_e - vec_dot(b, diffracted) * by_b);
 }
 
-/* Change of the same by `kahn`. */
+/* Returns the derivative of polarization_factor by `kahn`. */
 HD double polarization_by_kahn(const double diffracted[3], const double e[3], const double b[3])
 {
     const double along_e = vec_dot(e, diffracted), along_b = vec_dot(b, diffracted);

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/vec.h"
 
-/* One source, one step of the rotation of one lattice. */
+/* One source and one step of the rotation of one lattice. */
 struct view {
     size_t lattice;
     const double *axes;    // rows a, b, c in m
@@ -94,7 +94,8 @@ static double half_chord(double a, double b, double c, double r)
     return root < 0.0 ? -1.0 : sqrt(root) / a;
 }
 
-/* Row (h, k, *): those l are tried that lie in the shell about the sphere where spots reach it. */
+/* Predicts the reflections of the row (h, k, *). Only those l are tried that are in the shell
+ * about the sphere from which spots can reach it. */
 static enum status try_row(const struct view *v, int h, int k, struct reflections *list,
                            struct error *e)
 {

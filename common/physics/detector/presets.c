@@ -16,7 +16,8 @@ static void quarter_turns(size_t quarters, const double v[2], double out[2])
     out[1] = sine[quarters % 4] * x + cosine[quarters % 4] * y;
 }
 
-/* A module with its axes turned by `own` quarters, on a quadrant that is turned by `all`. */
+/* Adds a module whose axes are turned by `own` quarter turns, on a quadrant that is turned by
+ * `all` quarter turns. */
 static struct preset_stand turned(const double corner_px[2], size_t own, size_t all)
 {
     struct preset_stand s;
@@ -114,7 +115,7 @@ const struct preset_detector *preset_at(size_t index)
     return index < PRESETS ? &detectors[index] : NULL;
 }
 
-/* The next letter or digit, made small; 0 at the end. */
+/* Returns the next letter or digit in lower case; 0: the end of the text. */
 static int next_sign(const char **text)
 {
     while (**text == '-' || **text == '_' || **text == ' ')

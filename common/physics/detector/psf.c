@@ -9,11 +9,11 @@
 /* Half width at half maximum of the fiber profile is 1/0.652383... of g. */
 static const double FIBER_G_PER_FWHM = 0.652383013252053;
 
-/* A tenth of the counting noise may be left out. */
+/* An error of a tenth of the counting noise is allowed. */
 static const double NOISE_SHARE = 10.0;
 
-/* Integral of the profile over the quadrant from (0, 0) to (x, y), up to a
- * constant factor that cancels; odd in both. */
+/* Returns the integral of the profile over the quadrant from (0, 0) to (x, y), up to a constant
+ * factor that cancels. It is odd in x and in y. */
 static double quadrant(const struct psf *psf, double g, double x, double y)
 {
     if (psf->kind == PSF_GAUSS)
@@ -30,7 +30,8 @@ static double cloud(double x, double sigma)
            sigma / sqrt(2.0 * M_PI) * exp(-0.5 * (x / sigma) * (x / sigma));
 }
 
-/* Share of the charge of a pixel that is in the line of pixels d away from it. */
+/* Returns the fraction of the charge of a pixel that is in the line of pixels at the distance d
+ * from it. */
 static double charge_share(double sigma, double d)
 {
     return fmax(0.0, cloud(d + 1.0, sigma) - 2.0 * cloud(d, sigma) + cloud(d - 1.0, sigma));
@@ -95,8 +96,8 @@ static enum status make_kernel(const struct psf *psf, int64_t radius, int64_t ha
     return STATUS_OK;
 }
 
-/* The image being made, as lines along one axis (the inner) side by side along
- * the other (the outer): rows, which are faster, or columns. */
+/* The image that is being made, as lines along the inner axis, side by side along the outer
+ * axis. Lines are rows, which are faster, or columns. */
 struct spread {
     const struct kernel *kernel;
     float *out;
@@ -115,8 +116,8 @@ static void add_line(float *out, int64_t stride, const double *share, int64_t co
             out[i * stride] = (float)((double)out[i * stride] + v * share[i]);
 }
 
-/* Pixels inside along the inner axis, for one place on the outer.  The last row
- * has no next one to wrap into. */
+/* Returns the number of pixels inside along the inner axis, for one position on the outer axis.
+ * Light cannot enter a row after the last one. */
 static int64_t line_end(const struct spread *s, int64_t outer)
 {
     if (s->columns)

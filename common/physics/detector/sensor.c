@@ -16,7 +16,7 @@ static const double cm2_g[] = {1570,   535.5,  309.2,  3192,   2777,   978.4,  4
                                0.7012, 0.4385, 0.3207, 0.2228, 0.1835, 0.1448, 0.1275};
 enum { ROWS = sizeof keV / sizeof *keV };
 
-/* The row at or below x. */
+/* Returns the last row at or below x. */
 static enum status find_row(double x, int *row, struct error *e)
 {
     int i = 0;
@@ -43,7 +43,7 @@ enum status silicon_absorption(double energy_eV, double *absorption_1_m, struct 
     return STATUS_OK;
 }
 
-/* The same in cm^2/g by functions that have the same bits everywhere. */
+/* Returns the attenuation in cm^2/g, from functions that give the same bits on all machines. */
 static enum status silicon_cm2_g(double energy_eV, double *value, struct error *e)
 {
     const double x = energy_eV / 1e3;
@@ -56,7 +56,7 @@ static enum status silicon_cm2_g(double energy_eV, double *value, struct error *
     return STATUS_OK;
 }
 
-/* Edges of sensors that are not of silicon, eV. */
+/* Absorption edges of sensor materials other than silicon, in eV. */
 static const struct {
     const char *material;
     double edges_eV[6];
@@ -66,8 +66,8 @@ static const struct {
              {"GaAs", {10367, 11867}},
              {"Ge", {11103}}};
 
-/* Whether the third power of the energy holds between two energies.  A panel without a material has
- * an absorption that the user gave: no edge of it is known. */
+/* Returns true if absorption follows the third power of the energy between two energies. For a
+ * panel without a material the user gave the absorption, and its edges are not known. */
 static enum status check_edges(const struct panel *p, double from_eV, double to_eV, struct error *e)
 {
     const size_t count = sizeof edges / sizeof *edges;
@@ -90,7 +90,7 @@ static enum status check_edges(const struct panel *p, double from_eV, double to_
     return STATUS_OK;
 }
 
-/* Mean depth within a layer at which photons stop that come along the normal. */
+/* Returns the mean depth within a layer at which photons along the normal are absorbed. */
 static double mean_depth_m(double layer_m, double absorption_1_m)
 {
     const double x = layer_m * absorption_1_m;
@@ -191,7 +191,7 @@ double sensor_cloud_m(const struct panel *p, double bias_V)
     return sqrt(2.0 * thermal_V * (d - mean_depth_m(d, p->absorption_1_m)) * d / bias_V);
 }
 
-/* Layers that share the thickness. */
+/* Divides the thickness into layers. */
 static void divide(struct panel *p, int layers)
 {
     p->layers = layers;
@@ -220,7 +220,7 @@ enum status sensor_setup(const struct detector_request *d, bool faithful, struct
     p->layers = (int)t.count;
     p->thickness_m = t.range;
     p->layer_m = t.step;
-    /* without an attenuation depth the sensor is one depth thick */
+    /* Without an attenuation depth, the sensor has a thickness of one depth. */
     p->absorption_1_m = !isnan(d->absorption_1_m) ? d->absorption_1_m
                         : t.range > 0.0           ? 1.0 / t.range
                                                   : 0.0;

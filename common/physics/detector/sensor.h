@@ -40,8 +40,8 @@ double sensor_harmonic_depths(const struct panel *p);
 enum status sensor_ratio(const struct panel *p, double beam_m, double wavelength_m, double *ratio,
                          struct error *e);
 
-/* The panel whose sensor stands for all of *x; NULL where no sensor differs between wavelengths: in
- * faithful mode, and where all photons are caught. */
+/* Returns the panel whose sensor represents all sensors of *x; NULL: absorption does not depend
+ * on the wavelength, that is, in faithful mode or if all photons are absorbed. */
 const struct panel *sensor_of(const struct experiment *x);
 
 /* Sets ratios[n] of n sources and *differ, whether one of them is not 1.  Fails as sensor_ratio
@@ -57,7 +57,8 @@ void sensor_absorb(struct panel *p, double absorption_1_m);
  * bias of V: sqrt(2 (kT/q) z d / V) with kT/q of 293 K.  0 for a panel without a sensor. */
 double sensor_cloud_m(const struct panel *p, double bias_V);
 
-/* Tangent of the largest angle between the normal and a ray to a corner of a flat panel. */
+/* Returns the tangent of the largest angle between the normal and a ray to a corner of a flat
+ * panel. */
 double sensor_slant(const struct panel *p);
 
 /* Sets thickness, attenuation and layers of *p.  In physical mode N layers share the thickness, and

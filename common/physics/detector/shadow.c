@@ -5,7 +5,7 @@
 #include "physics/background/background_pixel.h"
 #include "physics/detector/pixel.h"
 
-/* The stop, and how to look at it from the sample. */
+/* The beam stop, and its coordinate system as seen from the sample. */
 struct view {
     const struct stop *stop;
     const double *beam;
@@ -14,7 +14,7 @@ struct view {
     double arm[2];  // unit vector along the arm
 };
 
-/* Whether the point lies in a polygon: a ray along x crosses an odd number of its edges. */
+/* Returns true if the point is in a polygon: a ray along x crosses an odd number of its edges. */
 static bool inside(const struct stop *s, double x, double y)
 {
     bool in = false;
@@ -26,7 +26,7 @@ static bool inside(const struct stop *s, double x, double y)
     return in;
 }
 
-/* Whether light to this point, in m from the sample, meets the stop. */
+/* Returns true if light to this point, in m from the sample, meets the stop. */
 static bool meets(const struct view *v, const double position[3])
 {
     const struct stop *s = v->stop;
@@ -45,8 +45,9 @@ static bool meets(const struct view *v, const double position[3])
            2.0 * fabs(y * v->arm[0] - x * v->arm[1]) <= s->arm_m && s->arm_m > 0.0;
 }
 
-/* A point of a pixel, number sub_fast, sub_slow of SHADOW_EDGE along each edge.  As that of
- * background_point it lies where photons stop in the whole sensor. */
+/* Computes point number (sub_fast, sub_slow) of SHADOW_EDGE x SHADOW_EDGE points of a pixel. Its
+ * depth is the mean depth at which photons are absorbed in the whole sensor, as in
+ * background_point. */
 static void point_of(const struct experiment *x, const struct panel *p, int64_t fast, int64_t slow,
                      int sub_fast, int sub_slow, double position[3])
 {
@@ -62,7 +63,8 @@ static void point_of(const struct experiment *x, const struct panel *p, int64_t 
                           position);
 }
 
-/* Points of a pixel in the shadow: of every `step`-th along either edge. */
+/* Returns the number of points of a pixel that are in the shadow, among every `step`-th point
+ * along both edges. */
 static int points(const struct view *v, const struct experiment *x, const struct panel *p,
                   int64_t fast, int64_t slow, int step)
 {
@@ -76,8 +78,8 @@ static int points(const struct view *v, const struct experiment *x, const struct
     return met;
 }
 
-/* Share of a pixel in the shadow.  If all corners are on one side of the edge, so is the whole
- * pixel. */
+/* Returns the fraction of a pixel that is in the shadow. If all corners are on one side of the
+ * edge, the whole pixel is. */
 static double covered(const struct view *v, const struct experiment *x, const struct panel *p,
                       int64_t fast, int64_t slow)
 {

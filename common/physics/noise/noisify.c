@@ -7,7 +7,7 @@
 
 static const double LARGEST_16 = 65535.0, LARGEST_32 = 4294967295.0;
 
-/* v truncated and within 0..limit; NaN becomes 0. */
+/* Returns v, truncated and limited to 0..limit. NaN becomes 0. */
 static uint32_t counts(double v, double limit)
 {
     return (uint32_t)(v > limit ? limit : v > 0.0 ? v : 0.0);
@@ -65,7 +65,7 @@ static bool masked(const struct panel *p, int64_t i)
     return p->mask && !p->mask[i];
 }
 
-/* v within 0..limit, which also turns NaN into 0. */
+/* Returns v, limited to 0..limit. NaN becomes 0. */
 static double clip(double v, double limit)
 {
     return v > limit ? limit : v > 0.0 ? v : 0.0;

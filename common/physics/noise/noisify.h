@@ -33,7 +33,7 @@ struct noisify {
     uint64_t saturated, below;    // pixels that noise cut: at the largest count, below 0
 };
 
-/* Photons without noise: input times r_e^2, fluence and scale, in single precision. */
+/* Computes the photons without noise: input times r_e^2, fluence and scale, in single precision. */
 void noisify_photons(const struct noisify *n, const float *input, float *photons);
 
 /* Counts without noise, truncated; never above 65535, whatever the bits. */
@@ -56,23 +56,25 @@ struct legacy_statistics {
 
 struct legacy_statistics legacy_statistics(const struct panel *p, const float *pixels);
 
-/* Factor of the ideal image: `scale` itself if > 0, else such that the maximum
- * becomes 55000; 1 for an empty image. */
+/* Returns the factor of the ideal image: `scale` if it is above 0, otherwise the factor for
+ * which the maximum becomes 55000, and 1 for an empty image. */
 double legacy_scale(double scale, const struct legacy_statistics *stats);
 
-/* Factor of the preview: `scale` if > 0, else five rmsd become 250; the factor of
- * the ideal image, `fallback`, when the rmsd is 0. */
+/* Returns the factor of the preview: `scale` if it is above 0, otherwise the factor for which
+ * five rmsd become 250. If the rmsd is 0 it is `fallback`, the factor of the ideal image. */
 double legacy_preview_scale(double scale, double fallback, const struct legacy_statistics *stats);
 
-/* Scaled pixels plus `adc`, rounded, within 0..65535; 0 outside the ROI. */
+/* Computes scaled pixels plus `adc`, rounded and limited to 0..65535. Pixels outside the region
+ * of interest are 0. */
 void legacy_ideal(const struct panel *p, const float *pixels, double scale, double adc,
                   uint16_t *image);
 
-/* Scaled pixels, truncated, within 0..255. */
+/* Computes scaled pixels, truncated and limited to 0..255. */
 void legacy_preview(const struct panel *p, const float *pixels, double scale, uint8_t *image);
 
-/* A Poisson deviate of every pixel of the ROI, plus `adc`, truncated, within
- * 0..65535; 0 outside.  Draws in row order; masked pixels draw too. */
+/* Draws a Poisson deviate for each pixel of the region of interest, adds `adc`, truncates and
+ * limits to 0..65535. Other pixels are 0. The order is row by row, and masked pixels draw
+ * numbers, too. */
 void legacy_noise(const struct panel *p, const float *pixels, double adc, struct ran1 *r,
                   long *seed, uint16_t *image);
 

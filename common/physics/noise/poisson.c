@@ -5,7 +5,8 @@
 
 static struct poisson_table table;
 
-/* Chances of the likeliest counts, from the mode outwards; returns the first of them. */
+/* Computes the probabilities of the likeliest counts, from the mode outwards. Returns the first
+ * of these counts. */
 static int find_chances(int mean, double chance[POISSON_PLACES])
 {
     double of[256];

@@ -32,7 +32,7 @@
 
 enum { POISSON_NEAR_END = 48 };
 
-/* Largest integer <= x for |x| < 2^51. */
+/* Returns the largest integer <= x for |x| < 2^51. */
 HD double poisson_floor(double x)
 {
     const double n = round_even(x);
@@ -91,7 +91,7 @@ HD float poisson_exp_f(float x)
     return p * power;
 }
 
-/* One attempt of PTRS for a mean >= 10 and two uniforms. */
+/* Makes one attempt of PTRS for a mean >= 10 and two uniform numbers. */
 struct poisson_try {
     double k;       // the candidate
     double us;      // distance of u from the ends
@@ -138,7 +138,7 @@ HD void normal_pair(double u, double v, double *first, double *second)
     *second = signed_radius * sinpi_reduced(half_turns - n);
 }
 
-/* The count of a mean above POISSON_LARGE_MEAN for a normal deviate z. */
+/* Returns the count for a mean above POISSON_LARGE_MEAN and a normal deviate z. */
 HD double poisson_normal(double mean, double z)
 {
     return floor(mean + sqrt(mean) * z + (z * z - 1.0) / 6.0 + 0.5);
@@ -169,7 +169,7 @@ struct poisson_table {
     double chance[1 + POISSON_WHOLES][POISSON_PLACES];   // all digits
 };
 
-/* The table, the same numbers on every machine; made by the first call. */
+/* Returns the table, which has the same numbers on every machine. The first call makes it. */
 const struct poisson_table *poisson_table(void);
 
 /* Number of the first entry of a whole mean, which may be 0; and of that for 16 bits. */
@@ -183,7 +183,7 @@ HD uint32_t poisson_entry(uint32_t row, uint32_t bits)
     return row + (bits >> POISSON_DIGIT_BITS);
 }
 
-/* Whether these bits do not decide between the two outcomes. */
+/* Returns true if these bits do not decide between the two outcomes. */
 HD bool poisson_ties(uint32_t entry, uint32_t bits)
 {
     return (entry & 1023) == (bits & (POISSON_DIGITS - 1));
@@ -195,7 +195,7 @@ HD uint32_t poisson_outcome(uint32_t entry, bool is_own)
     return (is_own ? entry >> 10 : entry >> 18) & 255;
 }
 
-/* The count for bits that do not tie. */
+/* Returns the count for bits that decide. */
 HD uint32_t poisson_decide(uint32_t entry, uint32_t bits)
 {
     return poisson_outcome(entry, (bits & (POISSON_DIGITS - 1)) < (entry & 1023));

@@ -2,15 +2,15 @@
 
 #include <math.h>
 
-/* Every (float) below is a rounding point of the original: dropping one, or
- * keeping a product in double, changes images. */
+/* Each (float) below is a rounding of the original program. Images change if one is removed, or
+ * if a product stays in double precision. */
 
 enum { WARM_UP = 8 };  // steps thrown away before the table is filled
 
 static const long MODULUS = 2147483647;
 static const long BUCKET = 67108864;  // 1 + (MODULUS - 1) / RAN1_TABLE
 
-/* One step of s := 16807 s mod 2147483647 by Schrage's method, without overflow. */
+/* Makes one step of s := 16807 s mod 2147483647 by the method of Schrage, without overflow. */
 static long minimal_standard(long s)
 {
     long k = s / 127773;
@@ -61,7 +61,7 @@ float ran1_gauss(struct ran1 *r, long *seed)
     return v2 * fac;
 }
 
-/* ln gamma(x) for x > 0, by Lanczos' series. */
+/* Returns ln gamma(x) for x > 0, from the series of Lanczos. */
 static float ran1_gammln(float x)
 {
     static const double c[6] = {76.18009172947146,  -86.50532032941677,    24.01409824083091,
@@ -88,7 +88,7 @@ static float poisson_small(struct ran1 *r, float mean, bool same, long *seed)
     return em;
 }
 
-/* Rejection against a Lorentzian. */
+/* Draws by rejection from a Lorentzian. */
 static float poisson_large(struct ran1 *r, float mean, bool same, long *seed)
 {
     if (!same) {

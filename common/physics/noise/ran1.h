@@ -30,16 +30,16 @@ struct ran1 {
  * positive seed acts like 1.  Callers negate the seed of a user. */
 float ran1_uniform(struct ran1 *r, long *seed);
 
-/* Normal with mean 0 and variance 1, in pairs by the polar method. */
+/* Draws a normal deviate with mean 0 and variance 1. The polar method makes them in pairs. */
 float ran1_gauss(struct ran1 *r, long *seed);
 
-/* Poisson with that mean: by products of uniforms below 12, by rejection up to
- * 1e6, and as a Gaussian above, not rounded to a whole number.  A mean of
- * 0 or less draws once and gives 0; NaN gives NaN. */
+/* Draws a Poisson deviate with this mean: from products of uniform numbers below 12, by
+ * rejection up to 1e6, and as a Gaussian above 1e6, which is not rounded to a whole number. A
+ * mean of 0 or less draws one number and gives 0. NaN gives NaN. */
 float ran1_poisson(struct ran1 *r, float mean, long *seed);
 
-/* A random rotation by at most `cap_rad`: row-major matrix in rotation[9].  Uses
- * three uniforms.  Not uniform on SO(3) for any cap. */
+/* Draws a random rotation by at most `cap_rad` as a row-major matrix. It takes three uniform
+ * numbers. The rotations are not uniform on SO(3) for any cap. */
 void ran1_rotation(struct ran1 *r, float cap_rad, long *seed, double rotation[9]);
 
 #endif
