@@ -39,7 +39,7 @@ struct word {
 
 static bool equal(struct word a, struct word b)
 {
-    return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;
+    return a.length == b.length && (a.length == 0 || memcmp(a.at, b.at, a.length) == 0);
 }
 
 /* Takes off the front of *rest up to one of `ends`; the end itself is dropped. */
