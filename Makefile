@@ -29,13 +29,15 @@ MSGPACK_NAMES := msgpack-c msgpack
 HEADERS  := $(call headers,$(HDF5_NAMES)) $(call headers,$(MSGPACK_NAMES))
 CPPFLAGS += -Icommon -I. -D_GNU_SOURCE $(HEADERS)
 CFLAGS_ALL = -std=c11 $(OPTIMIZE) $(FLOAT) $(WARNINGS) -fopenmp -MMD -MP $(SANITIZE) $(CFLAGS)
-LDFLAGS_ALL = -fopenmp $(SANITIZE) $(LDFLAGS)
+# BUNDLED=1: programs find their libraries in the folder lib next to theirs, whatever the environment says.
+LDFLAGS_ALL = -fopenmp $(SANITIZE) $(if $(filter 1,$(BUNDLED)),-Wl$(,)--as-needed$(,)--disable-new-dtags$(,)-rpath$(,)'$$ORIGIN/../lib') $(LDFLAGS)
 
 # What each layer links with, beside the C library.
-LIBS_io    := $(call library,ccp4c,-lccp4c) $(call library,libpng,-lpng) $(call library,liblz4,-llz4) $(call library,$(HDF5_NAMES),-lhdf5) $(call library,zlib,-lz) $(call library,jansson,-ljansson)
+LIBS_hdf5  := $(call library,$(HDF5_NAMES),-lhdf5)
+LIBS_io    := $(call library,ccp4c libccp4c,-lccp4c) $(call library,libpng,-lpng) $(call library,liblz4,-llz4) $(LIBS_hdf5) $(call library,zlib,-lz) $(call library,jansson,-ljansson)
 LIBS_wire  := $(call library,$(MSGPACK_NAMES),-lmsgpackc)
 LIBS_gateway := $(call library,libcbor,-lcbor)
-LIBS_stage := $(call library,libzmq,-lzmq) -lpthread
+LIBS_stage := $(call library,libzmq,-lzmq) -lpthread -ldl
 # Only for what serves a page, and for what reads pipeline files.
 LIBS_web   := $(call library,libwebsockets,-lwebsockets)
 LIBS_run   := $(call library,yaml-0.1,-lyaml)

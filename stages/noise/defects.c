@@ -286,7 +286,7 @@ static enum status tell_reasons(const struct defects *d, struct experiment *x, s
         if (d->passes[i] < 1.0f)
             x->reasons[i] |= REASON_SHADOW;
     for (size_t i = 0; i < d->nbad; i++)
-        x->reasons[d->bad[i].pixel] |= d->bad[i].dead ? REASON_DEAD : REASON_NOISY;
+        x->reasons[d->bad[i].pixel] |= (uint8_t)(d->bad[i].dead ? REASON_DEAD : REASON_NOISY);
     return STATUS_OK;
 }
 
