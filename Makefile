@@ -361,6 +361,9 @@ deb:  ## a Debian package of what install installs, build/braggpipe_*.deb
 	@$(MAKE) --no-print-directory -j$(JOBS) CUDA_ARCH=$(CUDA_ARCH) all
 	@BUILD="$(BUILD)" CUDA_ARCH=$(CUDA_ARCH) scripts/make-deb
 
+bundle:  ## programs for any Linux without root, build/braggpipe-*.tar.xz (made by root, in Debian 11)
+	@BUILD="$(BUILD)" scripts/make-bundle
+
 html:  ## make the manual pages as linked HTML, in build/html (needs mandoc)
 	@scripts/make-html $(BUILD)/html
 
@@ -370,8 +373,8 @@ clean:  ## remove what was built
 list:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-22s%s\n", $$1, $$2}'
 
-.PHONY: FORCE all units simulate-profiled fuzz deps check check-full gpu-check soak demo bench install deb html clean list
+.PHONY: FORCE all units simulate-profiled fuzz deps check check-full gpu-check soak demo bench install deb bundle html clean list
 # Make would delete the object of a program of one source after linking.  All objects are listed by
 # their rules, because a bare .SECONDARY would let make skip a new source that is older than its library.
 .PRECIOUS: $(BUILD)/obj/%.o $(BUILD)/fuzz/obj/%.o
--include $(shell find $(BUILD) -path $(BUILD)/bare -prune -o -type f -name '*.d' -print 2>/dev/null) $(wildcard $(patsubst gpu/%.cu,$(GPU_KERNELS)/%.d,$(wildcard gpu/*.cu)) $(GPU_KERNELS)/peak.d)
+-include $(shell find $(BUILD) \( -path $(BUILD)/bare -o -path $(BUILD)/bundle \) -prune -o -type f -name '*.d' -print 2>/dev/null) $(wildcard $(patsubst gpu/%.cu,$(GPU_KERNELS)/%.d,$(wildcard gpu/*.cu)) $(GPU_KERNELS)/peak.d)
