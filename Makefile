@@ -29,13 +29,15 @@ MSGPACK_NAMES := msgpack-c msgpack
 HEADERS  := $(call headers,$(HDF5_NAMES)) $(call headers,$(MSGPACK_NAMES))
 CPPFLAGS += -Icommon -I. -D_GNU_SOURCE $(HEADERS)
 CFLAGS_ALL = -std=c11 $(OPTIMIZE) $(FLOAT) $(WARNINGS) -fopenmp -MMD -MP $(SANITIZE) $(CFLAGS)
-LDFLAGS_ALL = -fopenmp $(SANITIZE) $(LDFLAGS)
+# BUNDLED=1: programs find their libraries in the folder lib next to theirs, whatever the environment says.
+LDFLAGS_ALL = -fopenmp $(SANITIZE) $(if $(filter 1,$(BUNDLED)),-Wl$(,)--as-needed$(,)--disable-new-dtags$(,)-rpath$(,)'$$ORIGIN/../lib') $(LDFLAGS)
 
 # What each layer links with, beside the C library.
-LIBS_io    := $(call library,ccp4c,-lccp4c) $(call library,libpng,-lpng) $(call library,liblz4,-llz4) $(call library,$(HDF5_NAMES),-lhdf5) $(call library,zlib,-lz) $(call library,jansson,-ljansson)
+LIBS_hdf5  := $(call library,$(HDF5_NAMES),-lhdf5)
+LIBS_io    := $(call library,ccp4c libccp4c,-lccp4c) $(call library,libpng,-lpng) $(call library,liblz4,-llz4) $(LIBS_hdf5) $(call library,zlib,-lz) $(call library,jansson,-ljansson)
 LIBS_wire  := $(call library,$(MSGPACK_NAMES),-lmsgpackc)
 LIBS_gateway := $(call library,libcbor,-lcbor)
-LIBS_stage := $(call library,libzmq,-lzmq) -lpthread
+LIBS_stage := $(call library,libzmq,-lzmq) -lpthread -ldl
 # Only for what serves a page, and for what reads pipeline files.
 LIBS_web   := $(call library,libwebsockets,-lwebsockets)
 LIBS_run   := $(call library,yaml-0.1,-lyaml)
@@ -359,6 +361,9 @@ deb:  ## a Debian package of what install installs, build/braggpipe_*.deb
 	@$(MAKE) --no-print-directory -j$(JOBS) CUDA_ARCH=$(CUDA_ARCH) all
 	@BUILD="$(BUILD)" CUDA_ARCH=$(CUDA_ARCH) scripts/make-deb
 
+bundle:  ## programs for any Linux without root, build/braggpipe-*.tar.xz (made by root, in Debian 11)
+	@BUILD="$(BUILD)" scripts/make-bundle
+
 html:  ## make the manual pages as linked HTML, in build/html (needs mandoc)
 	@scripts/make-html $(BUILD)/html
 
@@ -368,8 +373,8 @@ clean:  ## remove what was built
 list:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-22s%s\n", $$1, $$2}'
 
-.PHONY: FORCE all units simulate-profiled fuzz deps check check-full gpu-check soak demo bench install deb html clean list
+.PHONY: FORCE all units simulate-profiled fuzz deps check check-full gpu-check soak demo bench install deb bundle html clean list
 # Make would delete the object of a program of one source after linking.  All objects are listed by
 # their rules, because a bare .SECONDARY would let make skip a new source that is older than its library.
 .PRECIOUS: $(BUILD)/obj/%.o $(BUILD)/fuzz/obj/%.o
--include $(shell find $(BUILD) -path $(BUILD)/bare -prune -o -type f -name '*.d' -print 2>/dev/null) $(wildcard $(patsubst gpu/%.cu,$(GPU_KERNELS)/%.d,$(wildcard gpu/*.cu)) $(GPU_KERNELS)/peak.d)
+-include $(shell find $(BUILD) \( -path $(BUILD)/bare -o -path $(BUILD)/bundle \) -prune -o -type f -name '*.d' -print 2>/dev/null) $(wildcard $(patsubst gpu/%.cu,$(GPU_KERNELS)/%.d,$(wildcard gpu/*.cu)) $(GPU_KERNELS)/peak.d)

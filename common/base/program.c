@@ -1,7 +1,9 @@
 #include "base/program.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,6 +11,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -36,6 +39,77 @@ bool program_folder(char folder[PATH_MAX])
     strrchr(folder, '/')[1] = '\0';
     return true;
 }
+
+/* --- file descriptors ---------------------------------------------------- */
+
+/* Linux 5.9 has the system call, Linux 5.11 its flag.  Older systems and some containers do not,
+ * and glibc 2.31 does not know the name of either. */
+#ifndef __NR_close_range
+#define __NR_close_range 436
+#endif
+enum { FLAG_CLOSE_AT_EXEC = 1 << 2 };
+
+static bool close_range_works(unsigned first, unsigned last, unsigned flags)
+{
+    return syscall(__NR_close_range, first, last, flags) == 0;
+}
+
+/* The number that is a name in /proc/self/fd; -1: it is not a number. */
+static int number_of(const char *name)
+{
+    int number = 0;
+    for (; *name >= '0' && *name <= '9' && number < INT_MAX / 10 - 1; name++)
+        number = 10 * number + *name - '0';
+    return *name ? -1 : number;
+}
+
+static void close_one(int fd)
+{
+    (void)close(fd);
+}
+
+static void mark_one(int fd)
+{
+    (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+/* Calls act(fd) for each open file descriptor from `first` to `last`, without memory from malloc,
+ * which another thread may have locked at fork.  Returns false if the system does not list them. */
+static bool each_file(unsigned first, unsigned last, void (*act)(int fd))
+{
+    _Alignas(struct dirent64) char entries[2048];
+    const int folder = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ssize_t size;
+    if (folder < 0)
+        return false;
+    while ((size = getdents64(folder, entries, sizeof entries)) > 0)
+        for (ssize_t at = 0; at < size;) {
+            const struct dirent64 *entry = (const void *)(entries + at);
+            const int fd = number_of(entry->d_name);
+            if (fd >= 0 && fd != folder && (unsigned)fd >= first && (unsigned)fd <= last)
+                act(fd);
+            at += entry->d_reclen;
+        }
+    (void)close(folder);
+    return size == 0;
+}
+
+void program_close_files(unsigned first, unsigned last)
+{
+    struct rlimit files;
+    if (close_range_works(first, last, 0) || each_file(first, last, close_one) ||
+        getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return;
+    for (unsigned fd = first; fd <= last && fd < files.rlim_cur; fd++)
+        (void)close((int)fd);
+}
+
+bool program_close_at_exec(unsigned first)
+{
+    return close_range_works(first, ~0u, FLAG_CLOSE_AT_EXEC) || each_file(first, ~0u, mark_one);
+}
+
+/* --- host and threads ---------------------------------------------------- */
 
 static char host[HOST_SIZE];
 

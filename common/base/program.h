@@ -1,6 +1,7 @@
 /*
- * The process: the start of every program, the folder of its executable, the name of its host, and
- * the creation of threads.  The version of all programs, and the table of them.
+ * The process: the start of every program, the folder of its executable, its file descriptors, the
+ * name of its host, and the creation of threads.  The version of all programs, and the table of
+ * them.
  */
 #ifndef BRAGG_BASE_PROGRAM_H
 #define BRAGG_BASE_PROGRAM_H
@@ -21,6 +22,13 @@ void program_open(const char *name);
 /* Writes the folder of the executable to `folder`, with a slash at the end.  Returns false if the
  * folder cannot be found. */
 bool program_folder(char folder[PATH_MAX]);
+
+/* Closes the file descriptors of this process from `first` to `last`.  May be called after fork. */
+void program_close_files(unsigned first, unsigned last);
+
+/* Marks all open file descriptors from `first` on, so that exec closes them.  Returns false if the
+ * system does not list them. */
+bool program_close_at_exec(unsigned first);
 
 /* Returns the name of this host: never "", without blanks and control characters.  With its pid a
  * process is identified among those of several hosts.  Valid until the process ends. */

@@ -21,6 +21,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/program.h"
 
 enum {
     READ_AT_ONCE = 1 << 12,  // bytes
@@ -172,7 +173,7 @@ void restart(struct member *me)
     char **words = command_line(adds ? resume : NULL, me->nwords);
     (void)snprintf(run, sizeof run, "%016" PRIx64, me->run->id);
     log_line(LOG_INFO, "the source was started again: this process starts again, too");
-    if (!words || close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC) != 0 || !hand_over(me) ||
+    if (!words || !program_close_at_exec(STDERR_FILENO + 1) || !hand_over(me) ||
         setenv(former_run, run, 1) != 0) {
         run_stop(me->run, STATUS_FAILED, "cannot start again for a source that was started again");
     } else {

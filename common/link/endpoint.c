@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/program.h"
+
 enum { SOCKET_PATH_MAX = 107 };
 
 static const char *ipc_path(const char *endpoint)
@@ -224,7 +226,7 @@ static void watch(const char *path, int fd)
     (void)sigfillset(&all);
     (void)sigprocmask(SIG_SETMASK, &all, NULL);
     (void)dup2(fd, STDIN_FILENO);
-    (void)close_range(STDOUT_FILENO, ~0u, 0);
+    program_close_files(STDOUT_FILENO, ~0u);
     (void)execl("/bin/sh", "bragg-watch", "-c",
                 "read -r end; rm -f \"$0/data\" \"$0/control\"; rmdir \"$0\"", path, (char *)NULL);
     _exit(1);

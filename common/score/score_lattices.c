@@ -132,9 +132,10 @@ static void note_cell(struct score *s, const struct target *targets, size_t n,
 static double photons_of(const struct score *s, const struct key_frame *f, int32_t lattice,
                          const int32_t hkl[3], const struct answer_reflection *r)
 {
-    const size_t place = f->place, before = (size_t)r->before < place ? (size_t)r->before : place,
-                 left = s->key->rows.nframes - 1 - place,
-                 after = (size_t)r->after < left ? (size_t)r->after : left;
+    const size_t place = f->place, left = s->key->rows.nframes - 1 - place;
+    size_t before = (size_t)r->before, after = (size_t)r->after;
+    before = before < place ? before : place;
+    after = after < left ? after : left;
     double photons = 0.0;
     for (size_t i = place - before; i <= place + after; i++) {
         struct reflection_row row;

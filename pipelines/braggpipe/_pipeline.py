@@ -17,6 +17,24 @@ from typing import IO
 STOP_S, KILL_S = 5.0, 3.0  # time to end by itself; time to end after SIGTERM or SIGKILL
 
 
+INSTALLED = os.path.join(os.sep, "share", "braggpipe", "pipelines", "braggpipe")  # this folder, if it was installed with the programs
+
+
+def search_path() -> str:
+    """Returns the PATH in which programs are found.
+
+    If this module was installed with the programs, as by `make install` or from a bundle, their
+    folder comes first.
+    """
+    path = os.environ.get("PATH", os.defpath)
+    for file in (os.path.abspath(__file__), os.path.realpath(__file__)):
+        folder = os.path.dirname(file)
+        programs = os.path.join(folder.removesuffix(INSTALLED), "bin")
+        if folder.endswith(INSTALLED) and os.path.isfile(os.path.join(programs, "bragg-run")):
+            return programs + os.pathsep + path
+    return path
+
+
 class Child:
     """A shell that runs a script.
 
@@ -28,6 +46,7 @@ class Child:
         self.messages = stderr
         # stages of bragg-run write extra messages for a terminal, which said() must not contain
         environment = {key: value for key, value in os.environ.items() if stderr is None or key != "BRAGG_TERMINAL"}
+        environment["PATH"] = search_path()
         self.process = subprocess.Popen(["/bin/sh", "-c", script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=stderr, start_new_session=True, env=environment)
         assert self.process.stdout
@@ -69,7 +88,7 @@ class FilePipeline:
     """
 
     def __init__(self, path: str, options: list[str]) -> None:
-        run = shutil.which("bragg-run")
+        run = shutil.which("bragg-run", path=search_path())
         if not run:
             raise FileNotFoundError("bragg-run is not in PATH: build or install braggpipe's programs")
         asked = subprocess.run([run, "--dry-run", *options, path], stdin=subprocess.DEVNULL, capture_output=True, text=True)

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy
 
+from braggpipe._pipeline import search_path
+
 STAGES = ["geometry", "orient", "intensity", "background", "noise"]
 
 
@@ -21,7 +23,7 @@ def _options(program: str) -> dict[str, bool]:
 
     Options that all programs have in common are left out.
     """
-    path = shutil.which(program)
+    path = shutil.which(program, path=search_path())
     if not path:
         raise FileNotFoundError(f"{program} is not in PATH: build or install braggpipe's programs")
     text = subprocess.run([path, "--help"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout

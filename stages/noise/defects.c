@@ -285,8 +285,10 @@ static enum status tell_reasons(const struct defects *d, struct experiment *x, s
     for (size_t i = 0; d->passes && i < count; i++)
         if (d->passes[i] < 1.0f)
             x->reasons[i] |= REASON_SHADOW;
-    for (size_t i = 0; i < d->nbad; i++)
-        x->reasons[d->bad[i].pixel] |= d->bad[i].dead ? REASON_DEAD : REASON_NOISY;
+    for (size_t i = 0; i < d->nbad; i++) {
+        uint8_t *reasons = &x->reasons[d->bad[i].pixel];
+        *reasons = (uint8_t)(*reasons | (d->bad[i].dead ? REASON_DEAD : REASON_NOISY));
+    }
     return STATUS_OK;
 }
 

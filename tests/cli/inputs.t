@@ -29,6 +29,23 @@ image bare.raw --hkl=unique.hkl --cell=$cell 2>said
 check 'without it spots are missing' sh -c '! cmp -s mtz.raw bare.raw'
 is 'and a line says what mends it' "$(grep -c 'warning: .*unique.hkl: .*Give --spacegroup to expand the list' said)" 1
 
+# --- a copy of the program with files of its own, as in a bundle
+mkdir -p moved/bin moved/libexec/braggpipe moved/share/braggpipe
+cp "$(command -v bragg-geometry)" moved/bin
+sed "s/P 21 21 21/P 77 77 77/g" /usr/share/ccp4/syminfo.lib >moved/share/braggpipe/syminfo.lib
+# own FILE OPTION...: as image, from the copy; of commands it finds only those that it needs
+own() {
+	file=$1
+	shift
+	rm -f "$file"*
+	PATH=$tap_scratch/few moved/bin/bragg-geometry --detpixels=64 --pixel=1.6 --ncells=5 "--dmin=${dmin-6}" "$@" |
+		bragg-orient --misset=10,20,30 | bragg-intensity --threads=1 | bragg-write --quiet "$file"
+}
+mkdir few
+for command in cat rm rmdir; do ln -s "$(command -v $command)" few; done
+own own.raw --hkl=unique.hkl --cell=$cell --spacegroup='P 77 77 77'
+check 'space groups are read from the folder of the program' cmp mtz.raw own.raw
+
 # --- models: a program that stands for gemmi sfcalc
 if ! has gemmi; then
 	skip 'models of atoms' "$lack is missing"
@@ -128,6 +145,15 @@ status=0
 PATH=$tap_scratch/without bragg-geometry --out="@ipc://$PWD/nobody" --model=model.pdb 2>said || status=$?
 is 'gemmi that is not installed' "$status $(cat said)" \
 	'1 bragg-geometry: --model needs the program gemmi, which computes structure factors: `apt install gemmi`, or give them by --mtz'
+
+cp fake/gemmi moved/libexec/braggpipe
+own own.raw --model=model.pdb
+check 'gemmi that came with the program is found' cmp mtz.raw own.raw
+cp moved/libexec/braggpipe/gemmi few
+rm -r moved/libexec cache
+own own.raw --model=model.pdb
+check 'gemmi of the PATH, too' cmp mtz.raw own.raw
+rm -r cache
 
 # gone: the process of gemmi has ended
 gone() {

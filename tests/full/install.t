@@ -35,6 +35,14 @@ if has python:zmq python:msgpack python:numpy; then
 	is 'and so does Python, where Debian has it' "$(PYTHONPATH=$PWD/root/usr/lib/python3/dist-packages /usr/bin/python3 -c '
 import braggpipe
 print(len(list(braggpipe.simulate(detpixels=16, ncells=3, default_F=1e4))))')" 1
+	mv root moved
+	is 'the module finds the programs next to it, in any folder' \
+		"$(PATH=/usr/bin:/bin PYTHONPATH=$PWD/moved/usr/lib/python3/dist-packages /usr/bin/python3 -c '
+import braggpipe
+with braggpipe.open("bragg-geometry --detpixels=16 | bragg-orient | bragg-intensity") as frames:
+    print(len(list(frames)), len(list(braggpipe.open("lysozyme", set={"orient.frames": 2}))))
+print(len(list(braggpipe.simulate(detpixels=16, ncells=3, default_F=1e4))))' | paste -sd,)" '1 2,1'
+	mv moved root
 else
 	skip 'a stage in Python finds its modules' "$lack is missing"
 fi

@@ -166,7 +166,7 @@ static enum status read_identifiers(struct refl *t, struct reader *r, struct err
         more->id = (int64_t)id.number;
         (void)snprintf(
             more->text, sizeof more->text, "%.*s",
-            (int)(text.number < REFL_IDENTIFIER_SIZE ? text.number : REFL_IDENTIFIER_SIZE),
+            (int)(text.number < REFL_IDENTIFIER_SIZE ? text.number : REFL_IDENTIFIER_SIZE - 1),
             (const char *)text.bytes);
     }
     return STATUS_OK;

@@ -15,6 +15,25 @@ bool hdf5_good(struct hdf5_file *f, int64_t result)
     return result >= 0;
 }
 
+/* HDF5 1.10.6 and 1.12.0 have only the environment variable, which must be set before threads run.
+ */
+#if H5_VERSION_GE(1, 12, 1) || (H5_VERSION_GE(1, 10, 7) && !H5_VERSION_GE(1, 12, 0))
+static void lock_no_file(hid_t list)
+{
+    (void)H5Pset_file_locking(list, false, true);
+}
+#else
+__attribute__((constructor)) static void lock_no_file_ever(void)
+{
+    (void)setenv("HDF5_USE_FILE_LOCKING", "FALSE", 1);
+}
+
+static void lock_no_file(hid_t list)
+{
+    (void)list;
+}
+#endif
+
 /* No locks of the library: a lock of replace.c is on the file that it writes.  No plugins:
  * chunks come packed, and what is installed must not change a byte.  No clean-up at exit: it
  * crashes over a file that could not be closed. */
@@ -24,7 +43,7 @@ hid_t hdf5_access(void)
     (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     (void)H5PLset_loading_state(0);
     const hid_t list = H5Pcreate(H5P_FILE_ACCESS);
-    (void)H5Pset_file_locking(list, false, true);
+    lock_no_file(list);
     return list;
 }
 

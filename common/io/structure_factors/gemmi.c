@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/program.h"
 
 /* --- running a program ------------------------------------------------------------------ */
 
@@ -32,6 +33,16 @@ static bool limit_memory(void)
     return setrlimit(RLIMIT_AS, &l) == 0;
 }
 
+/* In the child: the program that came with this one. */
+static void become_own(char *const argv[])
+{
+    char self[PATH_MAX], path[PATH_MAX + 64];
+    if (!program_folder(self))
+        return;
+    (void)snprintf(path, sizeof path, "%s../libexec/braggpipe/%.30s", self, argv[0]);
+    (void)execv(path, argv);
+}
+
 /* In the child. */
 static _Noreturn void become_program(char *const argv[], int keep, int output, int messages,
                                      pid_t parent)
@@ -46,6 +57,8 @@ static _Noreturn void become_program(char *const argv[], int keep, int output, i
         prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent || !limit_memory())
         _exit(NOT_RUN);
     (void)execvp(argv[0], argv);
+    if (errno == ENOENT)
+        become_own(argv);
     _exit(errno == ENOENT ? NOT_THERE : NOT_RUN);
 }
 
@@ -138,8 +151,8 @@ static _Noreturn void wait_and_remove(const char *path, int hold)
 {
     char byte;
     if (hold > 0)
-        (void)close_range(0, (unsigned)hold - 1, 0);
-    (void)close_range((unsigned)hold + 1, ~0U, 0);
+        program_close_files(0, (unsigned)hold - 1);
+    program_close_files((unsigned)hold + 1, ~0U);
     (void)setsid();
     while (read(hold, &byte, 1) < 0 && errno == EINTR)
         ;

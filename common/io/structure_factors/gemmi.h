@@ -15,9 +15,10 @@
 
 #define TOOL_BYTES (UINT64_C(8) << 30)  // of address space, for each of them
 
-/* Runs argv[0], found in PATH, without a shell; argv ends with NULL.  The file `keep`, if not -1,
- * is open in it under the same number.  `said` gets the last line that it writes to stdout or
- * stderr.  It ends with this process, and Ctrl-C reaches it.
+/* Runs argv[0], found in PATH or else in ../libexec/braggpipe of this program, without a shell;
+ * argv ends with NULL.  The file `keep`, if not -1, is open in it under the same number.  `said`
+ * gets the last line that it writes to stdout or stderr.  It ends with this process, and Ctrl-C
+ * reaches it.
  *
  * STATUS_FAILED when it cannot be started or is killed (then *e says so, and is set); STATUS_INPUT
  * for another exit status than 0, and STATUS_INTERRUPTED when it was asked to end. */

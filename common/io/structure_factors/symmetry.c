@@ -1,6 +1,7 @@
 #include "io/structure_factors/symmetry.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <ccp4/csymlib.h>
 
 #include "base/alloc.h"
+#include "base/program.h"
 #include "base/units.h"
 #include "io/hdf5/sandbox.h"
 #include "io/structure_factors/gemmi.h"
@@ -17,7 +19,9 @@
 /* --- rotations, by name ----------------------------------------------------------------- */
 
 #define FILE_OF_CCP4 "/usr/share/ccp4/syminfo.lib"
+#define OWN_FILE "../share/braggpipe/syminfo.lib"  // from the folder of the program
 enum {
+    TABLES_SIZE = PATH_MAX + 64,
     NAME_BYTES = 20,       // of the symbols there
     CCP4_SETTINGS = 1000,  // CCP4 counts the settings of a group by thousands
 };
@@ -52,12 +56,16 @@ static void find_and_send(const void *what, int to)
     confined_leave(STATUS_OK);
 }
 
-/* The file of libccp4, or of CCP4's own installation. */
-static const char *find_tables(char *path, size_t size)
+/* The file of CCP4's own installation, else the one that came with this program, else libccp4's. */
+static const char *find_tables(char path[TABLES_SIZE])
 {
+    char self[PATH_MAX];
     const char *folder = getenv("CLIBD");
-    (void)snprintf(path, size, "%s/syminfo.lib", folder ? folder : "");
-    return folder && access(path, R_OK) == 0 ? path : FILE_OF_CCP4;
+    (void)snprintf(path, TABLES_SIZE, "%.*s/syminfo.lib", PATH_MAX, folder ? folder : "");
+    if (folder && access(path, R_OK) == 0)
+        return path;
+    (void)snprintf(path, TABLES_SIZE, "%s" OWN_FILE, program_folder(self) ? self : "");
+    return access(path, R_OK) == 0 ? path : FILE_OF_CCP4;
 }
 
 static enum status unknown(const char *name, struct error *e)
@@ -68,8 +76,8 @@ static enum status unknown(const char *name, struct error *e)
 
 enum status symmetry_find(const char *name, struct symmetry *y, struct error *e)
 {
-    char path[4096];
-    const struct work work = {name, find_tables(path, sizeof path)};
+    char path[TABLES_SIZE];
+    const struct work work = {name, find_tables(path)};
     struct confined child;
     *y = (struct symmetry){0};
     if (!*name || strlen(name) >= NAME_BYTES)
@@ -192,8 +200,8 @@ static size_t count_rotations(const struct claim *c)
 enum status symmetry_compare(const struct symmetry_operator *list, size_t count, int number,
                              const char *name, const char *path, struct error *e)
 {
-    char where[4096];
-    struct claim c = {list, count, number, name, find_tables(where, sizeof where)};
+    char where[TABLES_SIZE];
+    struct claim c = {list, count, number, name, find_tables(where)};
     struct findings f;
     if (strlen(name) > NAME_BYTES)
         c.name = "";

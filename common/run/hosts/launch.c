@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -309,13 +310,22 @@ static int take_port(const char *address, int wanted)
     return good ? atoi(port) : 0;
 }
 
+/* A random number from 0 to n - 1.  glibc has arc4random_uniform only since 2.36. */
+static int random_below(int n)
+{
+    uint32_t bits;
+    if (getrandom(&bits, sizeof bits, 0) != (ssize_t)sizeof bits)
+        bits = (uint32_t)getpid();
+    return (int)(bits % (uint32_t)n);
+}
+
 /* Binds a free port, outside the range of the kernel if possible.  Returns the port; 0: failed. */
 static int find_port(const char *address)
 {
     const int room = first_given_away() - PORT_FIRST;
     int port = 0;
     for (int i = 0; i < PORT_TRIES && room > 0 && !port; i++)
-        port = take_port(address, PORT_FIRST + (int)arc4random_uniform((uint32_t)room));
+        port = take_port(address, PORT_FIRST + random_below(room));
     return port ? port : take_port(address, 0);
 }
 

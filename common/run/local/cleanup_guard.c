@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/program.h"
 #include "run/pipeline/pipeline.h"
 
 enum {
@@ -66,7 +67,7 @@ static void keep(const char *folder, int fd)
     (void)sigprocmask(SIG_SETMASK, &all, NULL);
     (void)prctl(PR_SET_NAME, "bragg-keeper");
     (void)dup2(fd, STDIN_FILENO);
-    (void)close_range(STDOUT_FILENO, ~0u, 0);
+    program_close_files(STDOUT_FILENO, ~0u);
     while (read(STDIN_FILENO, &group, sizeof group) == (ssize_t)sizeof group)
         note(group);
     bool any = signal_groups(SIGTERM);
