@@ -21,9 +21,9 @@
 #include "serve.h"
 #include "stage/stage.h"
 
-#define PROTOCOLS "karabo-bridge|crystfel|dectris2"
+#define PROTOCOLS "karabo-bridge|crystfel|dectris2|json-array"
 static const struct protocol *const protocols[] = {&protocol_karabo, &protocol_crystfel,
-                                                   &protocol_dectris};
+                                                   &protocol_dectris, &protocol_json_array};
 
 static const double ENERGY_MAX_EV = 1e9;
 
@@ -81,8 +81,8 @@ static const struct opt serve_options[] = {
     {"protocol-version", "V", "karabo-bridge: 2.2 or 1.0 (2.2)", OPT_TEXT,
      .offset = AT(content.version), .needs = "protocol=karabo-bridge"},
     {"socket", "rep|push|pub",
-     "Answer requests, distribute frames, or publish frames (rep; dectris2: push)", OPT_CHOICE,
-     AT(socket), .choices = "rep|push|pub", .usual = ""},
+     "Answer requests, distribute frames, or publish frames (rep; dectris2 and json-array: push)",
+     OPT_CHOICE, AT(socket), .choices = "rep|push|pub", .usual = ""},
     {"client-keys", "DIR", "Accept only clients with the key DIR/client.key_secret", OPT_TEXT,
      .offset = AT(client_keys)},
     {.doc = "Rate and lost frames:", .type = OPT_GROUP},
