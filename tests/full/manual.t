@@ -92,6 +92,13 @@ for source in "$top"/stages/*/bragg-*.c; do
 	name=$(basename "$source" .c)
 	check "$name has a manual page" test -f "${source%.c}.1"
 	two_examples "$name"
+	case $name in
+	bragg-skeleton*) ;;
+	*)
+		check "$name is in the list of braggpipe(7)" grep -q "^\.It.* Xr $name 1" "$top/stages/pages/braggpipe.7"
+		check "$name is in braggpipe list" sh -c "braggpipe list | grep -q '^  ${name#bragg-} '"
+		;;
+	esac
 	check "$name has --version" sh -c "$name --version | grep -q '^$name'"
 	# one table: groups and order of the page are those of --help
 	help_options "$name" >options
