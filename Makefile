@@ -338,15 +338,16 @@ $(BUILD)/bench/bench-%: $(BUILD)/obj/bench/bench-%.o $(LIBRARIES)
 	$(Q)$(LINK)
 
 SHARE = $(DESTDIR)$(PREFIX)/share
-# All programs but the one that is there to be copied.
-INSTALLED := $(filter-out %/bragg-skeleton,$(PROGRAMS))
+# All programs but those that are there to be copied.
+SKELETONS := $(addprefix bragg-,skeleton skeleton-sink)
+INSTALLED := $(filter-out $(addprefix %/,$(SKELETONS)),$(PROGRAMS))
 # Where Debian's Python looks: three folders below PREFIX, so that the link to the module leads there.
 PYTHONDIR ?= $(PREFIX)/lib/$(if $(filter /usr,$(PREFIX)),python3,python$(shell python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || echo 3))/dist-packages
 install: all  ## install programs, manual pages, pipelines, the Python module and completion (PREFIX, DESTDIR)
 	@case '$(DESTDIR)$(PREFIX)' in *' '*) echo 'install: no blanks in DESTDIR and PREFIX' >&2; exit 1 ;; esac
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PYTHONDIR) $(addprefix $(SHARE)/,man/man1 man/man5 man/man7 braggpipe/pipelines/braggpipe bash-completion/completions)
 	install -m 755 $(INSTALLED) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 $(filter-out %/bragg-skeleton.1,$(wildcard stages/*/*.1)) $(SHARE)/man/man1
+	install -m 644 $(filter-out $(addprefix %/,$(addsuffix .1,$(SKELETONS))),$(wildcard stages/*/*.1)) $(SHARE)/man/man1
 	install -m 644 common/wire/*.5 stages/pages/*.5 $(SHARE)/man/man5
 	install -m 644 stages/pages/*.7 $(SHARE)/man/man7
 	install -m 644 pipelines/*.yaml pipelines/*.pdb pipelines/*.txt $(SHARE)/braggpipe/pipelines

@@ -1,6 +1,5 @@
 #include "base/opt.h"
 
-#include <argp.h>
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -58,8 +57,7 @@ static const struct listed_program *program_with_option(const char *name)
     return NULL;
 }
 
-/* argp writes the help; it wants an int per option, ours start above the range of characters. */
-enum { KEY_HELP = 900, KEY_VERSION = 901, KEY_BASE = 1000, TABLE_MAX = 160 };
+enum { TABLE_MAX = 160 };
 
 struct parse {
     const struct opt_program *program;
@@ -100,24 +98,13 @@ static enum status take_option(struct parse *p, size_t i, const char *value)
     return STATUS_OK;
 }
 
-static void add_table(struct parse *p, struct argp_option *rows, size_t *nrows,
-                      const struct opt *table, void *options)
+static void add_table(struct parse *p, const struct opt *table, void *options)
 {
-    for (const struct opt *o = table; o && (o->name || o->doc) && p->count < TABLE_MAX - 4; o++) {
-        if (o->type == OPT_GROUP) {
-            rows[(*nrows)++] = (struct argp_option){.doc = o->doc, .group = 0};
-            continue;
+    for (const struct opt *o = table; o && (o->name || o->doc) && p->count < TABLE_MAX; o++)
+        if (o->type != OPT_GROUP) {
+            p->entry[p->count] = o;
+            p->options[p->count++] = options;
         }
-        p->entry[p->count] = o;
-        p->options[p->count] = options;
-        rows[(*nrows)++] =
-            (struct argp_option){.name = o->name,
-                                 .key = KEY_BASE + (int)p->count,
-                                 .arg = o->type == OPT_FLAG ? NULL : o->metavar,
-                                 .flags = o->flags & OPT_BARE ? OPTION_ARG_OPTIONAL : 0,
-                                 .doc = o->doc};
-        p->count++;
-    }
 }
 
 /* Whether the first `length` bytes ask for a text and the end: --help, --version, -h, -V. */
@@ -180,57 +167,15 @@ static enum status take_word(struct parse *p, int argc, char **argv, int *i)
     return take_option(p, k, value);
 }
 
-/* The default as it would be typed, perhaps with | and more behind it; NULL where `doc` says it. */
-static const char *opt_usual(const struct opt *o)
-{
-    const char *open = strrchr(o->doc, '(');
-    const bool said =
-        open && open > o->doc && open[-1] == ' ' && strcspn(open, ")") + 1 == strlen(open);
-    if (said || (o->usual && !*o->usual))
-        return NULL;
-    return o->usual || o->type != OPT_CHOICE ? o->usual : o->choices;
-}
-
-/* Puts the defaults behind what options are for; the program ends with the text. */
-static void add_usual(const struct parse *p, struct argp_option *rows)
-{
-    for (struct argp_option *row = rows; row->name || row->doc; row++) {
-        const struct opt *o = row->key >= KEY_BASE ? p->entry[row->key - KEY_BASE] : NULL;
-        char *text = NULL;
-        const char *usual = o ? opt_usual(o) : NULL;
-        if (usual && asprintf(&text, "%s (%.*s)", o->doc, (int)strcspn(usual, "|"), usual) >= 0)
-            row->doc = text;
-    }
-}
-
-static void show_help(const struct parse *p, struct argp_option *rows)
-{
-    const struct opt_program *program = p->program;
-    char doc[4096];
-    (void)snprintf(doc, sizeof doc, "%s\v%s", program->summary,
-                   program->details ? program->details : "");
-    const struct argp argp = {rows, NULL, program->operands, doc, NULL, NULL, NULL};
-    add_usual(p, rows);
-    argp_help(&argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_DOC | ARGP_HELP_LONG,
-              (char *)(uintptr_t)program->name);
-    if (program->examples)
-        printf("\nExamples:\n");
-    for (const char *line = program->examples; line && *line;) {
-        const size_t length = strcspn(line, "\n");
-        printf("  %.*s\n", (int)length, line);
-        line += length + (line[length] == '\n');
-    }
-}
-
 /* --help and --version go to stdout and end the program. */
-static void answer(const struct parse *p, struct argp_option *rows, const char *word)
+static void answer(const struct opt_program *program, const struct opt *table,
+                   const struct opt *more_table, const char *word)
 {
-    const struct opt_program *program = p->program;
     errno = 0;
     if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
         printf("%s (braggpipe) %s, physics %d\n", program->name, BRAGG_VERSION, PHYSICS_VERSION);
     else
-        show_help(p, rows);
+        opt_help(stdout, program, table, more_table);
     const int cause = errno;  // of a buffer that was full before the end
     if (fflush(stdout) == 0 && !ferror(stdout))
         exit(STATUS_OK);
@@ -247,18 +192,12 @@ enum status opt_parse(const struct opt_program *program, const struct opt *table
                       const char **operands, int *noperands, struct error *e)
 {
     struct parse p = {.program = program, .operands = operands, .e = e};
-    struct argp_option rows[2 * TABLE_MAX + 2] = {0};
-    size_t nrows = 0;
-    add_table(&p, rows, &nrows, table, options);
-    add_table(&p, rows, &nrows, more_table, more);
-    rows[nrows++] = (struct argp_option){
-        .name = "help", .key = KEY_HELP, .doc = "Shows this help.", .group = -1};
-    rows[nrows++] = (struct argp_option){
-        .name = "version", .key = KEY_VERSION, .doc = "Shows the version.", .group = -1};
+    add_table(&p, table, options);
+    add_table(&p, more_table, more);
 
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (is_answer(argv[i], strlen(argv[i])))
-            answer(&p, rows, argv[i]);
+            answer(program, table, more_table, argv[i]);
     enum status s = STATUS_OK;
     if (!program->partial)
         s = opt_defaults(table, options, e);

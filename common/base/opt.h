@@ -1,6 +1,6 @@
 /*
  * Typed, range-checked command-line options: one table per program.  Bad options give one line
- * and status 2; abbreviated and repeated options are refused.  glibc's argp writes the help.
+ * and status 2; abbreviated and repeated options are refused.  --help is made from the tables.
  */
 #ifndef BRAGG_BASE_OPT_H
 #define BRAGG_BASE_OPT_H
@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -21,7 +22,7 @@ enum opt_type {
     OPT_TEXT,    // const char *; must not be empty
     OPT_CHOICE,  // int: index into `choices`
     OPT_TEXTS,   // struct opt_texts; the one type that may be repeated
-    OPT_GROUP,   // a heading in --help; only `doc` is used
+    OPT_GROUP,   // a heading of the rows below it in --help; only `doc` is used
     OPT_MARKS,   // ends the table; `offset` is that of a struct opt_marks
 };
 
@@ -73,6 +74,7 @@ struct opt {
     /* Names of other options, separated by blanks; a|b where any of them counts: "cell|matrix".  An
      * OPT_CHOICE or OPT_TEXT may stand with a value: "engine=cuda". */
     const char *excludes, *needs;
+    bool first;  // --help lists it in the first group, "Most used options", instead of its own
     /* The default, as it would be typed; --help shows it after `doc`, unless `doc` ends in
      * brackets. NULL: 0, off, nothing, the first of `choices`; "": NaN, or -1 for whole numbers and
      * choices. */
@@ -108,6 +110,12 @@ enum status opt_defaults(const struct opt *table, void *options, struct error *e
 enum status opt_parse(const struct opt_program *program, const struct opt *table, void *options,
                       const struct opt *more_table, void *more, int argc, char **argv,
                       const char **operands, int *noperands, struct error *e);
+
+/* Writes the text of --help to `out`: usage, summary, options, details, examples.  The first group
+ * has the options of `table` that are marked `first`; all other options follow in the order of the
+ * rows, each group under its heading.  Lines have at most 79 columns.  `more_table` may be NULL. */
+void opt_help(FILE *out, const struct opt_program *program, const struct opt *table,
+              const struct opt *more_table);
 
 /* Whether an option was given.  In a table without opt_marks: whether its value is not 0, off or
  * nothing. */

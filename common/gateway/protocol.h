@@ -78,7 +78,8 @@ struct protocol {
     enum status (*end)(const struct content_options *o, struct message *m, struct error *e);
 };
 
-extern const struct protocol protocol_karabo, protocol_crystfel, protocol_dectris;
+extern const struct protocol protocol_karabo, protocol_crystfel, protocol_dectris,
+    protocol_json_array;
 
 /* Fills in the defaults of *o.  STATUS_USAGE for an unknown version. */
 enum status protocol_settle(const struct protocol *p, struct content_options *o, struct error *e);

@@ -238,7 +238,7 @@ static const struct opt table[] = {
     {"sum-tolerance", "X", "Largest allowed difference of the ratio of the sums from 1", OPT_REAL,
      AT(sum_tolerance), .min = 0, .max = 1e300, .usual = ""},
 
-    {.doc = "Definition of the error, |a - b| / max(b, floor):", .type = OPT_GROUP},
+    {.doc = "Definition of the error (|a - b| / max(b, floor)):", .type = OPT_GROUP},
     {"floor", "X", "Floor, in the units of the pixels. Default: see --floor-fraction", OPT_REAL,
      AT(floor), .min = 0, .max = 1e300, .usual = ""},
     {"floor-fraction", "X", "Floor as a fraction of the mean of B", OPT_REAL, AT(floor_fraction),

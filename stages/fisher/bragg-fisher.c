@@ -429,12 +429,13 @@ struct state {
 
 static const struct opt options[] = {
     {.doc = "Parameters:", .type = OPT_GROUP},
-    {"parameters", "NAME,NAME", "Parameters that each frame determines by itself", OPT_TEXT,
+    {"parameters", "NAME,NAME", "Parameters that each frame determines alone", OPT_TEXT,
      AT(parameters), .usual = "rot,cell,ncells,scale,background"},
     {"share", "NAME,NAME", "Parameters that are the same in all frames (none)", OPT_TEXT,
      AT(share)},
     {"prior", "NAME:SIGMA",
-     "Previous knowledge of a parameter: standard deviation in its unit; may be repeated",
+     "Previous knowledge of parameter NAME: standard deviation in the unit of the parameter; may "
+     "be repeated",
      OPT_TEXTS, AT(priors)},
     {.doc = "Experiment:", .type = OPT_GROUP},
     {"background", "PHOTONS", "Mean background in every pixel", OPT_REAL, AT(background), .min = 0,
@@ -442,7 +443,7 @@ static const struct opt options[] = {
     {"readout", "PHOTONS", "Standard deviation of the readout noise of a pixel (0)", OPT_REAL,
      AT(readout), .min = 0, .max = 1e9},
     {"distances", "MM,MM",
-     "Compare these detector distances, at most 32 (the distance of bragg-geometry)", OPT_TEXT,
+     "Compare a list of detector distances, at most 32 (the distance of bragg-geometry)", OPT_TEXT,
      AT(distances)},
     {.doc = "Output:", .type = OPT_GROUP},
     {"table", "FILE", "Write a table with the error bars of each frame at each distance", OPT_TEXT,

@@ -7,8 +7,9 @@
 #include "physics/beam/beam.h"
 
 /*
- * The order of rows with OPT_BYTES is that of the lineage, so these rows must not move among each
- * other.  Within a group --help sorts the options by name.
+ * --help lists the options in the order of the rows: first those with `.first`, then group by
+ * group. The order of rows with OPT_BYTES is also that of the lineage, so these rows must not move
+ * among each other.  A new option belongs to the group of its subject.
  */
 
 #define DETECTOR(member) request.detector.member
@@ -46,6 +47,7 @@
 #define LATER (OPT_BYTES | OPT_WHEN_SET)
 
 const struct opt geometry_table[] = {
+    GROUP("Simulation mode:"),
     CHOICE("physics", "physical|faithful",
            "Rules of the simulation; faithful repeats the images of nanoBragg, mistakes included",
            request.physics, .always = true),
@@ -57,7 +59,7 @@ const struct opt geometry_table[] = {
          "Built-in detector, or a file with detector and position (pyFAI .poni or NXmx); list "
          "prints the names",
          detector, OPT_CONTENT, .excludes = "geom expt cut detsize pixel mask",
-         .needs = "physics=physical"),
+         .needs = "physics=physical", .first = true),
     CHOICE("panels", "image|modules",
            "One image with masked gaps, or one panel per module (as files of the detector)", panels,
            .needs = "detector"),
@@ -82,20 +84,23 @@ const struct opt geometry_table[] = {
          .si = SI_MM, .usual = "0.1"),
     GROUP("Detector position:"),
     POSITIVE("distance", "MM", "Distance from sample to detector along the beam, up to 1e6 mm",
-             DETECTOR(distance_m), 1e6, .si = SI_MM, .excludes = "close-distance", .usual = "100"),
+             DETECTOR(distance_m), 1e6, .si = SI_MM, .excludes = "close-distance", .usual = "100",
+             .first = true),
     POSITIVE("close-distance", "MM",
              "Shortest distance from sample to detector plane in mm, instead of --distance",
              DETECTOR(close_distance_m), 1e6, .si = SI_MM, .usual = ""),
     REALS("beam-center", "X,Y",
           "Point where the beam hits the detector in mm, as in --convention (centre)",
-          DETECTOR(beam_m), 2, -1e6, 1e6, 0, .unit = "mm", .si = SI_MM, .usual = ""),
+          DETECTOR(beam_m), 2, -1e6, 1e6, 0, .unit = "mm", .si = SI_MM, .usual = "", .first = true),
     REALS("close-center", "FAST,SLOW",
           "Point of the detector nearest to the sample in mm (beam at the centre)",
           DETECTOR(close_m), 2, -1e6, 1e6, 0, .unit = "mm", .si = SI_MM, .excludes = "orgx|orgy",
           .usual = ""),
-    REAL("orgx", "PIXELS", "Nearest point along fast, in pixels as XDS counts them",
+    REAL("orgx", "PIXELS",
+         "ORGX of XDS: point of the detector nearest to the sample, along fast, in pixels",
          DETECTOR(org_px[0]), -1e6, 1e6, .usual = ""),
-    REAL("orgy", "PIXELS", "Nearest point along slow, in pixels as XDS counts them",
+    REAL("orgy", "PIXELS",
+         "ORGY of XDS: point of the detector nearest to the sample, along slow, in pixels",
          DETECTOR(org_px[1]), -1e6, 1e6, .usual = ""),
     GROUP("Detector axes (for --convention=custom) and tilts:"),
     VECTOR("fast-axis", "Direction of the fast axis", DETECTOR(fast)),
@@ -115,7 +120,7 @@ const struct opt geometry_table[] = {
     FLAG("point-pixel", "Use the solid angle 1/r^2, without area and obliquity of the pixel",
          DETECTOR(point_pixel), OPT_BYTES),
     REAL("thickness", "UM",
-         "Thickness of the sensor in um; 0 removes the sensor (that of the detector)",
+         "Thickness of the sensor in um; 0 removes the sensor (sensor of the detector)",
          DETECTOR(thickness.range), 0, 1e6, .si = SI_UM, .usual = ""),
     POSITIVE("absorption", "UM", "Attenuation depth of the sensor in um (that of silicon)",
              DETECTOR(absorption_1_m), 1e9, .si = SI_PER_UM, .needs = "thickness", .usual = ""),
@@ -137,9 +142,9 @@ const struct opt geometry_table[] = {
          request.dmin_m, 0, 1e6, .si = SI_TENTH_NM, .always = true),
     GROUP("Wavelength and axes of the beam:"),
     REAL("wavelength", "A", "Wavelength, 0.0001 to 10000 angstrom", BEAM(wavelength_m), 1e-4, 1e4,
-         .si = SI_ANGSTROM, .excludes = "energy", .usual = "1"),
+         .si = SI_ANGSTROM, .excludes = "energy", .usual = "1", .first = true),
     REAL("energy", "EV", "Photon energy in eV, instead of --wavelength", BEAM(wavelength_m), 1.24,
-         1.239e8, .si = SI_EV),
+         1.239e8, .si = SI_EV, .first = true),
     VECTOR("beam-vector", "Direction of propagation, for --convention=custom", BEAM(direction)),
     VECTOR("polarization-vector", "Direction of the E field, for --convention=custom",
            BEAM(polarization)),
@@ -169,10 +174,11 @@ const struct opt geometry_table[] = {
               "Sources, one per line: X Y Z weight wavelength(m), instead of divergence and "
               "dispersion",
               source_file, .excludes = "dispersion divergence divergence-h|divergence-v"),
-    CHOICE("weights", "ignore|apply|override",
-           "Weights in --source-file: not used, used, or not used and one wavelength for all "
-           "(apply; faithful: ignore)",
-           BEAM(weights), .needs = "source-file"),
+    CHOICE(
+        "weights", "ignore|apply|override",
+        "Weights in --source-file: not used, used, or not used and one wavelength for all sources "
+        "(apply; faithful: ignore)",
+        BEAM(weights), .needs = "source-file"),
     GROUP("Polarization and photons:"),
     REAL("polarization", "K",
          "Kahn factor, -1 to 1: 0 unpolarized, 1 along the E vector; 0 if faithful", BEAM(kahn), -1,
@@ -181,33 +187,38 @@ const struct opt geometry_table[] = {
          OPT_BYTES),
     POSITIVE("fluence", "PH/M2", "Photons per square metre and frame", BEAM(fluence_ph_m2), 1e60,
              .excludes = "flux", .usual = "1e25"),
-    POSITIVE("flux", "PH/S", "Photons per second, instead of --fluence", BEAM(flux_ph_s), 1e60),
+    POSITIVE("flux", "PH/S", "Photons per second, instead of --fluence", BEAM(flux_ph_s), 1e60,
+             .first = true),
     POSITIVE("exposure", "S", "Exposure time of a frame in seconds, with --flux", BEAM(exposure_s),
-             1e9, .needs = "flux|expt", .usual = "1"),
+             1e9, .needs = "flux|expt", .usual = "1", .first = true),
     GROUP("Third harmonic:"),
     ROW(REAL, "third-harmonic", "PERCENT",
-        "Photons of a third of the wavelength, in percent of those of the beam, up to 10 (none)",
+        "Photons of a third of the wavelength, in percent of the photons of the beam, up to 10 "
+        "(none)",
         BEAM(harmonic_share), LATER | OPT_OPEN_MIN, .max = 10, .si = SI_PERCENT,
         .needs = "physics=physical"),
     ROW(REAL, "harmonic-signal", "X",
-        "Signal of one such photon, in photons of the beam, up to 3 (3; a --detector that counts: "
+        "Signal of one photon of the third harmonic, in photons of the beam, up to 3 (3; a "
+        "--detector that counts: "
         "1)",
         BEAM(harmonic_signal), LATER | OPT_OPEN_MIN, .max = 3, .needs = "third-harmonic"),
     ROW(REAL, "harmonic-absorption", "UM",
-        "Attenuation depth of the sensor for these photons in um (that of silicon, or 27 times "
+        "Attenuation depth of the sensor for photons of the third harmonic, in um (that of "
+        "silicon, or 27 times "
         "--absorption)",
         DETECTOR(harmonic_absorption_1_m), LATER | OPT_OPEN_MIN, .max = 1e9, .si = SI_PER_UM,
         .needs = "third-harmonic"),
     GROUP("Beam size:"),
     POSITIVE("beam-size", "MM", "Edge of the square beam, up to 1e6 mm", BEAM(size_m), 1e6,
-             .si = SI_MM, .usual = "0.0003"),
+             .si = SI_MM, .usual = "0.0003", .first = true),
     POSITIVE("beam-height", "MM",
              "Height of a beam whose width, along E, is --beam-size (a square)", BEAM(height_m),
              1e6, .si = SI_MM, .needs = "physics=physical beam-size"),
     GROUP("Crystals (lysozyme if no cell, matrix or structure factors are given):"),
     ROW(TEXTS, "crystal", "KEY=VALUE...",
-        "One of several crystals; keys are the other options of this group and the groups below; "
-        "can be repeated",
+        "One of several crystals. KEY is an option of a crystal: of this group, of a group below, "
+        "or "
+        "mtz, model, ncells or crystal-size. Can be repeated",
         crystals, OPT_CONTENT | OPT_KEYS),
     /* each row below is also a key of --crystal */
     TEXT("name", "TEXT", "Name of the crystal in headers and lists", name, OPT_CONTENT),
@@ -220,14 +231,14 @@ const struct opt geometry_table[] = {
     TEXT("spacegroup", "NAME",
          "Space group that expands the list of --hkl, such as P212121 (no expansion)", spacegroup,
          OPT_CONTENT, .needs = "hkl physics=physical"),
-    FILE_READ("mtz", "MTZ file", mtz),
+    FILE_READ("mtz", "MTZ file of structure factors", mtz, .first = true),
     FILE_READ("model",
               "Atomic model, PDB or mmCIF; gemmi computes structure factors to --dmin, or as far "
               "as the detector needs",
-              model, .excludes = "hkl|mtz"),
+              model, .excludes = "hkl|mtz", .first = true),
     TEXT("column", "LABEL[,LABEL]",
-         "Column of the MTZ file; two of them with --anomalous, or amplitude and phase with "
-         "--sites (first of type F)",
+         "Column of --mtz; two columns with --anomalous, or amplitude and phase with --sites "
+         "(first of type F)",
          column, OPT_BYTES, .needs = "mtz"),
     FILE_READ("light", "Atomic model of the excited state, with the cell of --model", light,
               .needs = "model"),
@@ -248,44 +259,51 @@ const struct opt geometry_table[] = {
          crystal.table.default_F, 0, 1e9, .usual = "0"),
     GROUP("Crystal size and spot shape:"),
     REALS("ncells", "N|A,B,C", "Unit cells of a mosaic block along a, b and c", crystal.cells, 3, 1,
-          1000000, OPT_ONE_FOR_ALL | OPT_WHOLE, .usual = "20"),
+          1000000, OPT_ONE_FOR_ALL | OPT_WHOLE, .usual = "20", .first = true),
     REALS("crystal-size", "MM|A,B,C",
-          "Edges of the crystal along a, b and c in mm; without --ncells it is one block (a point)",
-          crystal.size_m, 3, 1e-9, 1000, OPT_ONE_FOR_ALL, .si = SI_MM),
+          "Edges of the crystal along a, b and c in mm; without --ncells the crystal is one block "
+          "(a point)",
+          crystal.size_m, 3, 1e-9, 1000, OPT_ONE_FOR_ALL, .si = SI_MM, .first = true),
     CHOICE("shape", "square|round|gauss|tophat", "Shape of the spots", crystal.shape,
            .always = true),
     POSITIVE("fudge", "X",
-             "Narrow the spots of shapes other than square: 4 makes them half as wide",
+             "Narrow the spots of shapes other than square: 4 makes spots half as wide",
              crystal.fudge, 1e9, .usual = "1", .always = true),
     CHOICE("interpolate", "auto|on|off",
            "Interpolate structure factors between indices (auto: for 2 cells or fewer)",
            crystal.interpolate, .always = true),
     GROUP("Mosaic spread in closed form (for --shape=gauss):"),
     ROW(CHOICE, "mosaic-model", "domains|gauss",
-        "Spots of the domains of bragg-orient --mosaic, or the mean over infinitely many (domains)",
+        "Spots of the domains of bragg-orient --mosaic, or the mean over infinitely many domains "
+        "(domains)",
         crystal.gauss, LATER, .choices = "domains|gauss", .needs = "physics=physical"),
     REALS("mosaic-rms", "DEG|A,B,C",
-          "Rms rotation of domains about a, c* x a and c* in degrees, for gauss (0)",
+          "Rms rotation of domains about a, c* x a and c* in degrees, for --mosaic-model=gauss (0)",
           crystal.mosaic_rms_rad, 3, 0, 10, LATER | OPT_ONE_FOR_ALL, .needs = "mosaic-model=gauss",
           .si = SI_DEG),
     REALS("strain-rms", "PERCENT|A,B,C",
-          "Rms change of the edges a, b, c of domains, for gauss (0)", crystal.strain_rms, 3, 0, 5,
-          LATER | OPT_ONE_FOR_ALL, .needs = "mosaic-model=gauss", .si = SI_PERCENT),
+          "Rms change of the edges a, b, c of domains, for --mosaic-model=gauss (0)",
+          crystal.strain_rms, 3, 0, 5, LATER | OPT_ONE_FOR_ALL, .needs = "mosaic-model=gauss",
+          .si = SI_PERCENT),
     ROW(REAL, "divergence-rms", "MRAD",
-        "Rms angle of the beam in each direction across, up to 20 mrad, for gauss (0)",
+        "Rms angle of the beam in each direction across, up to 20 mrad, for --mosaic-model=gauss "
+        "(0)",
         crystal.divergence_rms_rad, LATER, .max = 20, .si = SI_MRAD, .needs = "mosaic-model=gauss"),
     REALS("ncells-across", "D,E,F",
-          "Off-diagonal cells of a block's matrix [Na D F; D Nb E; F E Nc], for gauss (0,0,0)",
+          "Off-diagonal cells of a block's matrix [Na D F; D Nb E; F E Nc], for "
+          "--mosaic-model=gauss (0,0,0)",
           crystal.cells_across, 3, -1e6, 1e6, LATER, .needs = "mosaic-model=gauss"),
     GROUP("Diffuse scattering:"),
     REALS("diffuse-sigma", "A|X,Y,Z",
           "Rms motion of the molecules along a, c* x a and c*, 0.01 to 5 angstrom (none)",
           crystal.diffuse_sigma_A, 3, 0.01, 5, LATER | OPT_ONE_FOR_ALL,
           .needs = "diffuse-gamma physics=physical"),
-    REALS("diffuse-gamma", "A|X,Y,Z", "Correlation length of the motion, 1 to 2000 angstrom (none)",
+    REALS("diffuse-gamma", "A|X,Y,Z",
+          "Correlation length of the motion of --diffuse-sigma, 1 to 2000 angstrom (none)",
           crystal.diffuse_gamma_A, 3, 1, 2000, LATER | OPT_ONE_FOR_ALL, .needs = "diffuse-sigma"),
     FLAG("diffuse-damp",
-         "Weaken the reflections by this motion, for structure factors of molecules at rest",
+         "Weaken the reflections by the motion of --diffuse-sigma, for structure factors of "
+         "molecules at rest",
          diffuse_damp, LATER, .needs = "diffuse-sigma"),
     OPT_END(struct geometry_options, given),
 };

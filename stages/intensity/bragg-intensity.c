@@ -226,25 +226,27 @@ static const struct opt options[] = {
     ENGINE_DEVICE(offsetof(struct intensity, device)),
     {.doc = "Other stages:", .type = OPT_GROUP},
     {"fuse", "'STAGE OPTIONS'",
-     "Also do the work of background or noise in this process. Can be repeated, in this order",
+     "Also do the work of background or noise in this process. Can be repeated: background, then "
+     "noise",
      OPT_TEXTS, AT(fuse_texts)},
     {.doc = "Ground truth:", .type = OPT_GROUP},
     {"reflections", "PHOTONS",
-     "Add a table of the reflections with more photons than this to each frame", OPT_REAL,
+     "Add a table of the reflections with more than PHOTONS photons to each frame", OPT_REAL,
      AT(wanted.least_photons), .min = 0, .max = 1e30, .flags = OPT_CONTENT | OPT_BARE,
      .usual = "1"},
     {"labels", NULL, "Add to each pixel the number of the reflection that gives most photons",
      OPT_FLAG, AT(wanted.labels), .flags = OPT_CONTENT, .needs = "reflections"},
     {"derivatives", "NAME,...",
-     "Add derivative images by these parameters, such as rot,cell; F: to the reflection table",
+     "Add a derivative image for each parameter NAME, such as rot,cell; derivatives by F go to the "
+     "reflection table",
      OPT_TEXT, AT(derivative_names), .flags = OPT_CONTENT},
     {"near-spots", "PHOTONS",
-     "Compute derivative images only in pixels with at least this many photons; they are 0 "
-     "elsewhere",
+     "Compute derivative images only in pixels with at least PHOTONS photons; all other pixels "
+     "are 0",
      OPT_REAL, AT(derivatives.least), .min = 0, .max = 1e30, .flags = OPT_CONTENT | OPT_OPEN_MIN,
      .needs = "derivatives"},
     {.doc = "Measurements:", .type = OPT_GROUP},
-    {"trace-pixel", "FAST,SLOW", "Print all intermediate values of this pixel in frame 0", OPT_INTS,
+    {"trace-pixel", "FAST,SLOW", "Print all intermediate values of one pixel in frame 0", OPT_INTS,
      AT(trace_pixel), .min = 0, .max = 65535, .count = 2, .usual = ""},
     OPT_END(struct intensity, given),
 };

@@ -32,13 +32,15 @@ struct options {
 static const char *const ENGINE_NAMES[] = {"reference", "cpu", "cuda"};
 
 static const struct opt OPTIONS[] = {
+    {.doc = "Computation:", .type = OPT_GROUP},
     {"engine", "NAME", "What computes pixels: reference, cpu or cuda", OPT_CHOICE,
      offsetof(struct options, engine), .choices = ENGINE_CHOICES},
     {"threads", "N", "Threads of the engine; faithful reference: always 1", OPT_INT,
      offsetof(struct options, threads), .min = 1, .max = 1024, .usual = "1"},
-    {"physics", "MODE", "Faithful repeats nanoBragg's quirks, physical repairs them", OPT_CHOICE,
-     offsetof(struct options, physics), .choices = PHYSICS_CHOICES, .usual = "faithful"},
-    {"trace-pixel", "FAST,SLOW", "Print every intermediate of one pixel", OPT_INTS,
+    {"physics", "MODE", "faithful repeats the quirks of nanoBragg, physical repairs the quirks",
+     OPT_CHOICE, offsetof(struct options, physics), .choices = PHYSICS_CHOICES,
+     .usual = "faithful"},
+    {"trace-pixel", "FAST,SLOW", "Print all intermediate values of one pixel", OPT_INTS,
      offsetof(struct options, trace_pixel), .max = 65535, .count = 2, .usual = ""},
     {0},
 };

@@ -118,14 +118,14 @@ enum { FILES_MAX = 100000 };  // image files
 
 static const struct opt options[] = {
     {.doc = "Selection of frames:", .type = OPT_GROUP},
-    {"frames", "LIST", "Play these frames, such as 0-9,17. Default: all", OPT_TEXT, AT(frames),
-     .flags = OPT_BYTES},
-    {"first", "N", "Play only the first N of these frames. Default: all", OPT_INT, AT(first),
+    {"frames", "LIST", "Play the frames of a list, such as 0-9,17. Default: all", OPT_TEXT,
+     AT(frames), .flags = OPT_BYTES},
+    {"first", "N", "Play only the first N of the selected frames. Default: all", OPT_INT, AT(first),
      .min = 0, .max = 1e15, .usual = ""},
     {"loop", "N|forever",
-     "Play these frames N times (1 to 1000000), or without end, numbered from 0", OPT_TEXT,
+     "Play the selected frames N times (1 to 1000000), or without end, numbered from 0", OPT_TEXT,
      AT(loop)},
-    {"allow-truncated", NULL, "Accept a recording without its end", OPT_FLAG, AT(allow_truncated)},
+    {"allow-truncated", NULL, "Accept a recording that was cut off", OPT_FLAG, AT(allow_truncated)},
 
     {.doc = "Speed:", .type = OPT_GROUP},
     {"speed", "full|real|X",

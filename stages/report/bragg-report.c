@@ -31,9 +31,11 @@ struct report {
 #define AT(member) .offset = offsetof(struct report, member)
 
 static const struct opt options[] = {
+    {.doc = "Page:", .type = OPT_GROUP},
     {"pictures", "N", "Number of frames shown: the first, the brightest and a random selection",
      OPT_INT, AT(pictures), .min = 0, .max = FACTS_PICTURES_MAX, .usual = "6"},
-    {"hold", NULL, "Make the run wait for this program, so that it sees every frame", OPT_FLAG,
+    {.doc = "Flow:", .type = OPT_GROUP},
+    {"hold", NULL, "Make the run wait for bragg-report, so that the page has every frame", OPT_FLAG,
      AT(hold)},
     {0},
 };

@@ -241,7 +241,7 @@ enum { OPERANDS_MAX = SCORE_RESULTS_MAX + 1, KEYS_MAX = OPERANDS_MAX + OPT_TEXTS
 static const struct opt table[] = {
     {.doc = "Input:", .type = OPT_GROUP},
     {"key", "FILE",
-     "Use this key; all operands are then results; may be repeated (the first operand)",
+     "Use the key FILE; all operands are then results; may be repeated (the first operand)",
      .type = OPT_TEXTS, .offset = AT(keys)},
     {"sent", "FILE",
      "Read the key of bragg-serve --key=FILE, for the metrics of latency, losses and faults; may "
@@ -255,14 +255,15 @@ static const struct opt table[] = {
     {"angle", "DEG", "Largest angle between a right lattice and the true one", OPT_REAL,
      AT(angle_deg), .min = 0, .max = 90, .flags = OPT_OPEN_MIN, .usual = "1"},
     {"hit", "N,PHOTONS",
-     "A frame is a hit if a lattice has at least N reflections above PHOTONS, which are strong",
+     "A frame is a hit if a lattice has at least N strong reflections; a strong reflection has "
+     "more than PHOTONS",
      OPT_REALS, AT(hit), .min = 1, .max = 1e6, .count = 2, .usual = "15,30"},
     {"symmetry", "GROUP",
      "Space group of the crystals; lattices in a setting that only the cell allows count as "
      "ambiguous (all rotations of the true cell)",
      .type = OPT_TEXT, .offset = AT(symmetry)},
     {"require", "METRIC>=X",
-     "Exit with status 1 unless the metric meets this limit; also <=, >, <; may be repeated",
+     "Exit with status 1 unless METRIC meets the limit; also <=, >, <; may be repeated",
      .type = OPT_TEXTS, .offset = AT(require)},
     {.doc = "Output:", .type = OPT_GROUP},
     {"report", "FILE",

@@ -61,6 +61,7 @@ static enum status skeleton_frame(void *state, struct frame *f, struct error *e)
  * OPT_BYTES: the option changes the pixels, so its value is part of the lineage.
  * .always: giving the default is the same as not giving the option.  base/opt.h has all fields. */
 static const struct opt options[] = {
+    {.doc = "Pixels:", .type = OPT_GROUP},
     {"factor", "X", "Multiply every pixel by X, 0 to 1e9", OPT_REAL,
      offsetof(struct skeleton, factor), .min = 0, .max = 1e9, .always = true, .flags = OPT_BYTES,
      .usual = "1"},

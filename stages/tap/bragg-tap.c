@@ -56,7 +56,7 @@ static const struct opt options[] = {
 
     {.doc = "Flow:", .type = OPT_GROUP},
     {"hold", "auto|yes|no",
-     "Whether the run waits for this tap. Default: auto, if it records or ends a pipe", OPT_CHOICE,
+     "Whether the run waits for this tap; auto: if the tap records or ends a pipe", OPT_CHOICE,
      AT(hold), .choices = "auto|yes|no"},
     {0},
 };

@@ -26,11 +26,13 @@ struct options {
 #define AT(member) .offset = offsetof(struct options, member)
 
 static const struct opt table[] = {
+    {.doc = "Output:", .type = OPT_GROUP},
     {"once", NULL, "Show the state once, with averages since the start of the run", OPT_FLAG,
      AT(once)},
-    {"json", NULL, "Print one JSON object per update, in one line", OPT_FLAG, AT(json)},
     {"interval", "S", "Seconds between two updates", OPT_REAL, AT(interval_s), .min = 0.1,
      .max = 3600, .usual = "1"},
+    {"json", NULL, "Print one JSON object per update, in one line", OPT_FLAG, AT(json)},
+    {.doc = "Encryption keys:", .type = OPT_GROUP},
     {"keys", "DIR",
      "Folder with the encryption keys of an observer, for a source at a tcp endpoint", OPT_TEXT,
      AT(keys)},

@@ -329,14 +329,16 @@ enum { FILES_MAX = 100000 };
 #define AT(member) .offset = offsetof(struct view, member)
 
 static const struct opt options[] = {
+    {.doc = "Page:", .type = OPT_GROUP},
     {"bind", "ADDRESS:PORT", "Address of the page; port 0: any free one", OPT_TEXT, AT(bind),
      .usual = "127.0.0.1:8080"},
     {"token", "FILE", "Require the token in FILE; without FILE: make a token and print it",
      OPT_TEXT, AT(token), .flags = OPT_BARE},
     {"host", "NAME", "One more name of this host that addresses of the page may have", OPT_TEXT,
      AT(host)},
-    {"memory", "MIB", "Memory for the last frames (at most 100) and for answers", OPT_INT,
-     AT(memory_MiB), .min = 1, .max = 1 << 20, .usual = "512"},
+    {.doc = "Frames:", .type = OPT_GROUP},
+    {"memory", "MIB", "Memory for the last frames (at most 100) and for answers to browsers",
+     OPT_INT, AT(memory_MiB), .min = 1, .max = 1 << 20, .usual = "512"},
     {"linger", "S",
      "Serve the page for this time after the stream ends (at the end of a pipe: until Ctrl-C, else "
      "0)",

@@ -152,6 +152,19 @@ serve 20 --protocol=dectris2 --policy=drop-old --linger=0
 ended 'series: nobody is there' 0
 check 'series: nobody took the start, and that is said' grep -q 'warning: no client took the start message of the series' message
 
+# json-array, with the client of the manual page
+if has python:zmq python:numpy; then
+	sed -n '/^import json, numpy, zmq/,/^\.Ed/p' "$BRAGG_TESTS/../stages/serve/bragg-serve.1" |
+		sed "/^\.Ed/d; s|tcp://[^\"]*|$S|; s/while True:/for _ in range(5):/" >client.py
+	serve 5 --protocol=json-array
+	check 'json-array: the client of the manual page' sh -c 'timeout 20 /usr/bin/python3 client.py >taken'
+	ended 'json-array: the end' 0
+	is 'json-array: frames and their largest pixels' "$(cat taken)" \
+		"$(frames 5 | bragg-tap --print | sed -n 's/^frame id=\([0-9]*\).* max=\([0-9]*\) .*/\1 \2/p')"
+else
+	skip 'json-array: the client of the manual page' "$lack is missing"
+fi
+
 # peaks for CrystFEL: a frame without a crystal has none, whatever its noise
 peaks() { # peaks NOISE OPTION...: how many each of four frames has; options are bragg-orient's
 	noise=$1

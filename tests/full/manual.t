@@ -51,12 +51,66 @@ two_examples() {
 		"$("$1" --help | tail -n 3 | sed -n "1p; 2,3s/.*\\b$1\\b.*/with it/p" | paste -sd,)" 'Examples:,with it,with it'
 }
 
+# help_options PROGRAM: its own options and, behind a #, their headings without brackets, in the order of --help
+help_options() {
+	"$1" --help | sed -n '/^ Common options/q; /^Examples/q; /^ [^ ]/ { s/ ([^()]*\(([0-9a-z, ]*)[^()]*\)*)//; s/^ \(.*\):$/# \1/p; }; s/^      \(--[a-zA-Z0-9-]*\).*/\1/p' |
+		grep -vx -e --help -e --version
+}
+
+# common_options PROGRAM: the same of the options that all stages have
+common_options() {
+	"$1" --help | sed -n '/^ Common options/,/^      --help/ { s/^ Common options: \(.\)/# \u\1/p; s/^      \(--[a-zA-Z0-9-]*\).*/\1/p; }' | grep -vx -e --help
+}
+
+# page_options PAGE SECTION LIST: what a section documents of the options of a list, with the headings, in the order of the page
+page_options() {
+	awk -v section="$2" -v list="$3" '
+		BEGIN { for (n = split(list, names); n; n--) wanted[names[n]] = 1 }
+		/^\.Sh/ { inside = $0 == ".Sh " section }
+		inside && /^\.Ss/ { heading = "# " substr($0, 5) }
+		inside && /^\.It Fl/ {
+			for (i = 2; i < NF; i++) {
+				name = $(i + 1); sub(/^\\/, "", name)
+				if ($i != "Fl" || !(("-" name) in wanted))
+					continue
+				if (heading != "")
+					print heading
+				heading = ""
+				print "-" name
+			}
+		}' "$1"
+}
+
+# needy PROGRAM: options whose text is understood only with the text of another option
+needy() {
+	"$1" --help | sed '1,/^$/d; /^      --help/,$d' | tr '\n' ' ' | sed 's/  *--/\n--/g; s/  */ /g' |
+		grep -wE -e 'them|these|those|they|Of it|one such|such [a-z]* as' -e 'this (fraction|limit|list|motion|number|recording)' || true
+}
+
 two_examples braggpipe
 for source in "$top"/stages/*/bragg-*.c; do
 	name=$(basename "$source" .c)
 	check "$name has a manual page" test -f "${source%.c}.1"
 	two_examples "$name"
+	case $name in
+	bragg-skeleton*) ;;
+	*)
+		check "$name is in the list of braggpipe(7)" grep -q "^\.It.* Xr $name 1" "$top/stages/pages/braggpipe.7"
+		check "$name is in braggpipe list" sh -c "braggpipe list | grep -q '^  ${name#bragg-} '"
+		;;
+	esac
 	check "$name has --version" sh -c "$name --version | grep -q '^$name'"
+	# one table: groups and order of the page are those of --help
+	help_options "$name" >options
+	is "$name.1: the groups of --help, in their order" "$(page_options "${source%.c}.1" OPTIONS "$(cat options)" | diff options - || true)" ''
+	common_options "$name" >common
+	is "braggpipe(7): the common options of $name" "$(page_options "$top/stages/pages/braggpipe.7" 'COMMON OPTIONS' "$(cat common)" | diff common - || true)" ''
+	is "$name --help: each option has a heading" "$(sed -n '1{/^--/p;}' options)" ''
+	[ "$(grep -c '^--' options)" -le 12 ] ||
+		check "$name --help begins with 5 to 12 options that are used most" awk '/^#/ { if (n++) exit } NR == 1 && $0 != "# Most used options" { exit bad = 1 } /^--/ { k++ }
+			END { exit bad || k < 5 || k > 12 }' options
+	is "$name --help has lines of 79 columns" "$("$name" --help | sed '/^Examples:/,$d' | grep -E '.{80}' || true)" ''
+	is "$name --help: an option is explained without another one's text" "$(needy "$name")" ''
 	# ... and the other way round
 	unknown=$(sed -n 's/^\.It //p' "${source%.c}.1" | grep -o 'Fl \\-[a-z][a-zA-Z-]*' | sed 's/Fl ./-/' | sort -u |
 		while read -r option; do

@@ -441,9 +441,83 @@ static void values_may_be_left_out(void **state)
     }
 }
 
+/* The text of --help for two tables. */
+static char *help_of(const struct opt_program *p, const struct opt *rows, const struct opt *more)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    assert_non_null(out);
+    opt_help(out, p, rows, more);
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+/* Groups and options have the order of their rows, not that of the alphabet. */
+static void help_has_the_order_of_the_table(void **state)
+{
+    (void)state;
+    static const struct opt rows[] = {
+        {.name = "zero", .metavar = "N", .doc = "No group", .type = OPT_INT, .usual = "7"},
+        {.doc = "Second (letters):", .type = OPT_GROUP},
+        {.name = "most", .doc = "Needed", .type = OPT_FLAG, .first = true},
+        {.name = "b", .metavar = "X", .doc = "Bee (none)", .type = OPT_REAL, .usual = "1"},
+        {.name = "a-name-of-19-letter", .metavar = "X", .doc = "Long", .type = OPT_REAL},
+        {.name = "name-of-18-letters", .metavar = "X", .doc = "Fits", .type = OPT_REAL},
+        {.doc = "Only options that come first:", .type = OPT_GROUP},
+        {.name = "also",
+         .metavar = "a|b",
+         .doc = "A text of more than one line, whose words are not broken, and its default",
+         .type = OPT_CHOICE,
+         .choices = "a|b",
+         .flags = OPT_BARE,
+         .first = true},
+        {0},
+    };
+    static const struct opt more[] = {
+        {.doc = "Common:", .type = OPT_GROUP},
+        {.name = "last",
+         .doc = "\u00c5\u00c5\u00c5\u00c5\u00c5 are five columns, so that this text "
+                "ends in column 79 of a line",
+         .type = OPT_FLAG},
+        {0},
+    };
+    static const struct opt_program all = {.name = "x",
+                                           .summary = "Sum.",
+                                           .operands = "FILE",
+                                           .details = "One.\n\n  two",
+                                           .examples = "x 1\nx 2"};
+    char *text = help_of(&all, rows, more);
+    assert_string_equal(
+        text, "Usage: x [OPTION...] FILE\n"
+              "Sum.\n"
+              "\n Most used options:\n"
+              "      --most                 Needed\n"
+              "      --also[=a|b]           A text of more than one line, whose words are not\n"
+              "                             broken, and its default (a)\n"
+              "\n"
+              "      --zero=N               No group (7)\n"
+              "\n Second (letters):\n"
+              "      --b=X                  Bee (none)\n"
+              "      --a-name-of-19-letter=X\n"
+              "                             Long\n"
+              "      --name-of-18-letters=X Fits\n"
+              "\n Common:\n"
+              "      --last                 \u00c5\u00c5\u00c5\u00c5\u00c5 are five columns, so "
+              "that this text ends in\n"
+              "                             column 79 of a line\n"
+              "\n"
+              "      --help                 Print this help\n"
+              "      --version              Print the version\n"
+              "\nOne.\n\n  two\n"
+              "\nExamples:\n  x 1\n  x 2\n");
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(help_has_the_order_of_the_table),
         cmocka_unit_test(values_are_stored),
         cmocka_unit_test(values_may_be_left_out),
         cmocka_unit_test(numbers_have_units),
