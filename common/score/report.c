@@ -16,7 +16,7 @@
 
 /* --- table of metrics ----------------------------------------------------------- */
 
-/* Files that answer the question of a card. */
+/* Files that answer the question of a group of metrics. */
 enum sources { FROM_NONE, FROM_ALL, FROM_SPOTS, FROM_LATTICES, FROM_MERGED };
 
 static const struct {

@@ -4,7 +4,7 @@
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 . "$BRAGG_TESTS/dials.sh"
 scratch
-needs DIALS dials.import python:bitshuffle.h5
+needs DIALS dials.import python:bitshuffle.h5 python:h5py
 crystal --fluence=3e26 | bragg-orient --frames=12 --phi0=10 --osc=0.5 --phi-steps=10 --misset=10,5,3 --truth=truth.tsv |
 	images --frames-per-file=5 rot.nxs 'rot_%04d.cbf' 'rot_%04d.img'
 is 'a master and three data files' "$(ls rot*.nxs rot_data_*.h5 | tr '\n' ' ')" \
