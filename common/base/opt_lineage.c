@@ -91,7 +91,8 @@ static bool is_told(const struct opt *o, const void *options)
            opt_is_given(o, options);
 }
 
-/* Whether the value is the default of an option with `always`. */
+/* Whether the value is the default of an option with `always`.  A default that the program chooses
+ * (`usual` is "") may differ from run to run, so no value is this default. */
 static bool is_usual(const struct opt *o, const void *value)
 {
     union {
@@ -102,7 +103,9 @@ static bool is_usual(const struct opt *o, const void *value)
     } usual = {0};
     struct opt alone = *o;
     alone.offset = 0;
-    if (!o->always || (o->usual && opt_store(&alone, &usual, o->usual, NULL)))
+    if (!o->always || (o->usual && !*o->usual))
+        return false;
+    if (o->usual && opt_store(&alone, &usual, o->usual, NULL))
         return false;
     switch (o->type) {
     case OPT_INT:

@@ -172,6 +172,7 @@ struct experiment {
     struct crystal *crystals;  // owned
     bool has_pulse_ids;        // frames also have pulse numbers
     struct pulse_ids pulse_ids;
+    bool counts_photons;  // the detector counts photons, so its pixels have no offset
     bool detector_moves;  // frames may have shifts, see struct recipe
     bool has_reasons;     // reasons for masked pixels are known:
     uint8_t *reasons;     // owned; enum mask_reason for each pixel of the frame; else NULL

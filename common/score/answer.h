@@ -44,6 +44,9 @@ struct answer_lattice {
                           // given
 };
 
+/* Which of the spots that an analysis found its file contains. */
+enum answer_spots { ANSWER_SPOTS_ALL, ANSWER_SPOTS_INDEXED, ANSWER_SPOTS_INTEGRATED };
+
 struct answer {
     long line;       // line of the file on which it begins; 0: it is not in one place of the file
     bool has_frame;  // `frame` is given
@@ -61,6 +64,9 @@ struct answer {
     double wavelength_A;  // wavelength according to the analysis; 0: not given
     double width_deg;     // rotation of the crystal during the image according to the analysis; 0:
                           // not given
+    enum answer_spots which_spots;
+    const char *spots_path;  // borrowed: file of the spots, if another file has the lattices; else
+                             // NULL
     double shift_m[3];  // offset of the detector in this frame from the detector of the results as
                         // a whole, in the coordinate system of the beam
     size_t nspots, nlattices, nreflections;

@@ -158,6 +158,21 @@ static int by_identifier(const void *a, const void *b)
     return strcmp((*x)->identifier, (*y)->identifier);
 }
 
+/* Sets the experiment of an id whose identifier is empty: the one at this place in the list.
+ * dials.stills_process writes such tables of strong spots. */
+static enum status map_by_place(struct dials_files *f, int64_t id, struct error *e)
+{
+    if (id < 0 || (size_t)id >= f->nids)
+        return STATUS_OK;
+    if ((size_t)id >= f->list.count)
+        return error_set(e, STATUS_INPUT,
+                         "%s: experiment %" PRId64 " has no identifier, and %s contains only %zu "
+                         "experiments: do they belong together?",
+                         f->refl_path, id, f->expt_path, f->list.count);
+    f->experiment_of[id] = id;
+    return STATUS_OK;
+}
+
 /* Fills f->experiment_of.  Ids of the table refer to experiments by identifier or, without
  * identifiers, by their places in the list. */
 static enum status find_experiments(struct dials_files *f, struct error *e)
@@ -170,6 +185,10 @@ static enum status find_experiments(struct dials_files *f, struct error *e)
     if (!s)
         qsort(sorted, f->list.count, sizeof(void *), by_identifier);
     for (size_t i = 0; i < t->nidentifiers && !s; i++) {
+        if (!*t->identifiers[i].text) {
+            s = map_by_place(f, t->identifiers[i].id, e);
+            continue;
+        }
         struct expt_experiment wanted;
         const struct expt_experiment *key = &wanted;
         (void)snprintf(wanted.identifier, sizeof wanted.identifier, "%s", t->identifiers[i].text);
@@ -342,6 +361,21 @@ static enum status find_columns(struct dials_files *f, struct error *e)
                             : refl_need(t, "xyzcal.px", REFL_VECTOR, &f->predicted, e);
 }
 
+/* Finds how far the analysis went, from flags and indices of the rows. */
+static void find_level(struct dials_files *f)
+{
+    f->level = DIALS_FOUND;
+    f->all_indexed = f->table.nrows > 0;
+    for (size_t row = 0; row < f->table.nrows; row++) {
+        const bool indexed = is_indexed(f, row);
+        f->all_indexed = f->all_indexed && indexed;
+        if (refl_whole(f->flags, row) & (BY_SUMMATION | BY_PROFILE))
+            f->level = DIALS_INTEGRATED;
+        else if (indexed && f->level == DIALS_FOUND)
+            f->level = DIALS_INDEXED;
+    }
+}
+
 static enum status copy_panels(struct dials_files *f, struct error *e)
 {
     const struct expt *x = &f->list.setup;
@@ -365,7 +399,21 @@ enum status dials_open(struct dials_files *f, const char *expt_path, const char 
     s = s ? s : expt_list_read(expt_path, &f->list, e);
     s = s ? s : find_columns(f, e);
     s = s ? s : copy_panels(f, e);
+    if (!s)
+        find_level(f);
     return s ? s : sort_images(f, e);
+}
+
+enum status dials_level_read(const char *refl_path, enum dials_level *level, struct error *e)
+{
+    struct dials_files f = {.refl_path = refl_path};
+    enum status s = refl_open(&f.table, refl_path, e);
+    s = s ? s : find_columns(&f, e);
+    if (!s)
+        find_level(&f);
+    *level = f.level;
+    refl_close(&f.table);
+    return s;
 }
 
 void dials_close(struct dials_files *f)
@@ -374,6 +422,7 @@ void dials_close(struct dials_files *f)
     refl_close(&f->table);
     mem_free(f->panels);
     mem_free(f->entries);
+    mem_free(f->taken);
     mem_free(f->experiment_of);
     mem_free(f->experiment_of_images);
     *f = (struct dials_files){0};
@@ -456,17 +505,25 @@ static enum status take_spot(const struct dials_files *f, size_t row, struct ans
     return STATUS_OK;
 }
 
+/* Finds the span of a row, and checks its panel. */
+static enum status check_row(const struct dials_files *f, const struct expt_experiment *x,
+                             size_t row, struct dials_span *span, struct error *e)
+{
+    const int64_t panel = refl_whole(f->panel, row);
+    if (panel < 0 || (uint64_t)panel >= f->list.setup.npanels)
+        return error_set(e, STATUS_INPUT, "%s: row %zu is on panel %" PRId64 ", %s has %zu",
+                         f->refl_path, row, panel, f->expt_path, f->list.setup.npanels);
+    return find_span(f, x, row, span, e);
+}
+
 /* Takes the spot and the reflection of a row that belong to an image.  A spot that was found in a
  * sequence belongs to the frame of its centre. */
 static enum status take_row(const struct dials_files *f, const struct expt_experiment *x,
                             int64_t place, size_t row, struct answer *a, struct error *e)
 {
-    const int64_t panel = refl_whole(f->panel, row), image = x->scan.first + place;
+    const int64_t image = x->scan.first + place;
     struct dials_span span;
-    if (panel < 0 || (uint64_t)panel >= f->list.setup.npanels)
-        return error_set(e, STATUS_INPUT, "%s: row %zu is on panel %" PRId64 ", %s has %zu",
-                         f->refl_path, row, panel, f->expt_path, f->list.setup.npanels);
-    enum status s = find_span(f, x, row, &span, e);
+    enum status s = check_row(f, x, row, &span, e);
     if (!s && is_spot(f, row) && span.spot == image)
         s = take_spot(f, row, a, e);
     if (!s && is_indexed(f, row) && x->has_crystal && span.first <= image && image <= span.last)
@@ -487,10 +544,81 @@ static enum status take_lattice(const struct expt_experiment *x, int64_t place, 
     return STATUS_OK;
 }
 
+/* Takes the spot of the row of an entry, if its centre is in the image of the entry. */
+static enum status take_spot_of_image(const struct dials_files *f, const struct dials_entry *n,
+                                      struct answer *a, struct error *e)
+{
+    const struct expt_experiment *x = &f->list.items[n->experiment];
+    struct dials_span span;
+    const enum status s = check_row(f, x, n->row - 1, &span, e);
+    return !s && is_spot(f, n->row - 1) && span.spot == x->scan.first + n->place
+               ? take_spot(f, n->row - 1, a, e)
+               : s;
+}
+
+/* Returns the place of the first entry after those of the image of entry i. */
+static size_t after_image(const struct dials_files *f, size_t i)
+{
+    const uint64_t image = f->entries[i].image;
+    while (i < f->nentries && f->entries[i].image == image)
+        i++;
+    return i;
+}
+
+static enum answer_spots which_spots(const struct dials_files *f)
+{
+    if (f->level == DIALS_INTEGRATED)
+        return ANSWER_SPOTS_INTEGRATED;
+    return f->level == DIALS_INDEXED && f->all_indexed ? ANSWER_SPOTS_INDEXED : ANSWER_SPOTS_ALL;
+}
+
+/* Returns the place of the first entry of an image; nentries: there is none. */
+static size_t find_entry(const struct dials_files *f, uint64_t image)
+{
+    size_t from = 0, to = f->nentries;
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        if (f->entries[middle].image < image)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from < f->nentries && f->entries[from].image == image ? from : f->nentries;
+}
+
+enum status dials_take_spots(struct dials_files *f, struct answer *a, bool replace, bool *has,
+                             struct error *e)
+{
+    enum status s = STATUS_OK;
+    const bool same =
+        f->nentries && f->by_place == a->has_event && f->by_place != a->has_frame &&
+        (!f->by_place || strcmp(last_part(f->list.items->file), last_part(a->file)) == 0);
+    const size_t first = same ? find_entry(f, f->by_place ? a->event : a->frame) : f->nentries;
+    *has = first < f->nentries;
+    if (!*has)
+        return STATUS_OK;
+    if (!f->taken && !(f->taken = mem_array(f->nentries, sizeof *f->taken)))
+        return error_memory(e, f->refl_path);
+    f->taken[first] = true;
+    if (!replace)
+        return STATUS_OK;
+    a->nspots = 0;
+    a->spots_path = f->refl_path;
+    a->which_spots = which_spots(f);
+    for (size_t i = first; i < after_image(f, first) && !s; i++) {
+        const struct dials_entry *n = &f->entries[i];
+        if (n->row)
+            s = take_spot_of_image(f, n, a, e);
+    }
+    return s;
+}
+
 enum status dials_next(struct dials_files *f, struct answer *a, bool *more, struct error *e)
 {
     enum status s = STATUS_OK;
     answer_clear(a);
+    while (f->taken && f->next < f->nentries && f->taken[f->next])
+        f->next = after_image(f, f->next);
     *more = f->next < f->nentries;
     if (!*more)
         return STATUS_OK;
@@ -498,6 +626,7 @@ enum status dials_next(struct dials_files *f, struct answer *a, bool *more, stru
     a->has_frame = !f->by_place;
     a->has_event = f->by_place;
     a->frame = a->event = image;
+    a->which_spots = which_spots(f);
     (void)snprintf(a->file, sizeof a->file, "%s", f->list.items->file);
     to_beam(f->list.items[f->entries[f->next].experiment].shift_m, a->shift_m);
     a->wavelength_A = 1e10 * f->list.items[f->entries[f->next].experiment].wavelength_m;

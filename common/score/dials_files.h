@@ -17,6 +17,13 @@
 #include "io/dials/refl.h"
 #include "score/answer.h"
 
+/* How far the analysis went that wrote a table. */
+enum dials_level {
+    DIALS_FOUND,      // spots without indices
+    DIALS_INDEXED,    // at least one row is of a lattice
+    DIALS_INTEGRATED  // at least one row has an integrated intensity
+};
+
 /* One statement about an image: an experiment contains it, or a row of the table refers to it. */
 struct dials_entry {
     uint64_t image;
@@ -34,8 +41,12 @@ struct dials_files {
                                 // frame number
     bool all_measured;          // intensities are used even without a flag, because the table is an
                                 // answer key
+    enum dials_level level;
+    bool all_indexed;  // all rows are of lattices
     size_t nentries, entries_room, next;
     struct dials_entry *entries;  // owned: sorted by image
+    bool *taken;  // owned: [nentries], true at the first entry of an image whose spots were taken
+                  // by dials_take_spots; NULL: none
     size_t nids, nsets;
     int64_t *experiment_of;         // owned: [nids], experiment of each id of the table; -1: none
     int64_t *experiment_of_images;  // owned: [nsets], first experiment of each set of images
@@ -50,6 +61,17 @@ struct dials_files {
  * identify their frames. */
 enum status dials_open(struct dials_files *f, const char *expt_path, const char *refl_path,
                        struct error *e);
+
+/* Sets *level to that of a table.  STATUS_INPUT: the file is not a reflection table. */
+enum status dials_level_read(const char *refl_path, enum dials_level *level, struct error *e);
+
+/* Sets *has to whether *f contains the frame of an answer from another table.  If it does,
+ * dials_next skips this frame, and with `replace` the spots of the answer are replaced by those of
+ * *f.
+ *
+ * STATUS_INPUT: a row of *f is not possible.  STATUS_FAILED: out of memory. */
+enum status dials_take_spots(struct dials_files *f, struct answer *a, bool replace, bool *has,
+                             struct error *e);
 
 /* Reads the next frame into *a, in ascending order.  Sets *more to false at the end. */
 enum status dials_next(struct dials_files *f, struct answer *a, bool *more, struct error *e);

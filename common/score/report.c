@@ -16,54 +16,72 @@
 
 /* --- table of metrics ----------------------------------------------------------- */
 
+/* Files that answer the question of a group of metrics. */
+enum sources { FROM_NONE, FROM_ALL, FROM_SPOTS, FROM_LATTICES, FROM_MERGED };
+
 static const struct {
     const char *name, *title, *text;
+    enum sources from;
 } groups[] = {
-    {"frames", "Frames", "Frames of the key with and without an answer of the analysis."},
+    {"frames", "Frames", "Frames of the key with and without an answer of the analysis.", FROM_ALL},
     {"hits", "Are hits found?",
      "A hit holds a lattice with enough strong reflections. A false negative is a hit that the "
-     "analysis threw away, a false positive an empty frame that it kept."},
+     "analysis threw away, a false positive an empty frame that it kept.",
+     FROM_ALL},
     {"spots", "Are spots found?",
      "Precision: the share of the found spots that are there. Recall: the share of the strong "
-     "spots that were found. A found spot belongs to the nearest true one within 1.5 px."},
+     "spots that were found. A found spot belongs to the nearest true one within 1.5 px.",
+     FROM_SPOTS},
     {"found_px", "Found spots: where?",
      "Mean of found minus true place, in pixels. It should be 0; half a pixel is a convention "
-     "about where a pixel begins."},
+     "about where a pixel begins.",
+     FROM_SPOTS},
     {"geometry_px", "The detector: where?",
      "True place minus the place where the detector model of the analysis puts the same ray, in "
-     "pixels. It should be 0."},
+     "pixels. It should be 0.",
+     FROM_ALL},
     {"geometry", "The detector: how far, how turned?",
      "What the camera length of the detector model of the analysis is off by, and how the model is "
-     "turned about the beam and tilted about x and y. All should be 0."},
+     "turned about the beam and tilted about x and y. All should be 0.",
+     FROM_ALL},
     {"wavelength", "Is the wavelength right?",
-     "Mean of the wavelength of the analysis divided by the true one, minus 1."},
+     "Mean of the wavelength of the analysis divided by the true one, minus 1.", FROM_ALL},
     {"predicted_px", "Predicted spots: where?",
-     "Mean of predicted minus true place, in pixels, of the lattices that are right."},
+     "Mean of predicted minus true place, in pixels, of the lattices that are right.",
+     FROM_LATTICES},
     {"predicted", "Are spots predicted?",
-     "The share of the reflections above 10 photons that the analysis predicted."},
+     "The share of the reflections above 10 photons that the analysis predicted.", FROM_LATTICES},
     {"lattices", "Are lattices indexed?",
-     "A lattice is right when it is turned from the true one by less than the limit."},
+     "A lattice is right when it is turned from the true one by less than the limit.",
+     FROM_LATTICES},
     {"angle_deg", "How well are they oriented?",
      "The angle between a right lattice and the true one, in degrees; x, y and z are its parts "
-     "about the axes of the beam's frame."},
+     "about the axes of the beam's frame.",
+     FROM_LATTICES},
     {"cell", "Is the cell right?",
-     "Edges in angstrom, angles in degrees. A relative error of 0.01 is 1 % too long."},
+     "Edges in angstrom, angles in degrees. A relative error of 0.01 is 1 % too long.",
+     FROM_LATTICES},
     {"intensities", "Are intensities right?",
      "Measured against true photons. Slope 1: the scale is right. chi2 1: the sigmas are honest; "
      "above 1 they are too small, below 1 too large. slope_median, slope_mad and chi2_robust are "
-     "the same by medians: a few wild ones do not change them."},
+     "the same by medians: a few wild ones do not change them.",
+     FROM_LATTICES},
     {"merged", "Is the merged set right?",
      "Merged intensities against the squares of the structure factors that went in, scaled by one "
-     "factor and one B; mates: the differences of Friedel mates against theirs."},
-    {"latency_s", "In time?", "Seconds from the sending of a frame to its result."},
-    {"sent", "What was sent", "Frames by what became of them on their way to the client."},
+     "factor and one B; mates: the differences of Friedel mates against theirs.",
+     FROM_MERGED},
+    {"latency_s", "In time?", "Seconds from the sending of a frame to its result.", FROM_NONE},
+    {"sent", "What was sent", "Frames by what became of them on their way to the client.",
+     FROM_NONE},
     {"lost", "Where frames were lost",
-     "Frames without a result that were never sent, or were sent."},
+     "Frames without a result that were never sent, or were sent.", FROM_NONE},
     {"answers", "Are answers of good messages?",
-     "Answers whose frame has no number, and messages without a fault that were called damaged."},
+     "Answers whose frame has no number, and messages without a fault that were called damaged.",
+     FROM_NONE},
     {"faults", "What was done with faults?",
      "Messages of each kind of fault, and their frames: answered or ignored, answered wrongly, "
-     "reported as damaged; died: the client answered none behind it."},
+     "reported as damaged; died: the client answered none behind it.",
+     FROM_NONE},
 };
 
 enum { GROUPS = sizeof groups / sizeof *groups };
@@ -109,15 +127,50 @@ static void write_row(FILE *out, const struct figure *x)
     }
 }
 
-static void begin_card(FILE *out, const char *name)
+/* Returns the files that answer a question; NULL: no name is shown. */
+static const struct score_sources *sources_of(const struct score *s, enum sources from)
+{
+    switch (from) {
+    case FROM_ALL:
+        return &s->all_from;
+    case FROM_SPOTS:
+        return &s->spots_from;
+    case FROM_LATTICES:
+        return s->lattices_from.count ? &s->lattices_from : &s->all_from;
+    case FROM_MERGED:
+        return &s->merged_from;
+    case FROM_NONE:
+        break;
+    }
+    return NULL;
+}
+
+static void write_sources(FILE *out, const char *word, const struct score_sources *from)
+{
+    const size_t shown = from->count < SCORE_SOURCES ? from->count : SCORE_SOURCES;
+    for (size_t i = 0; i < shown; i++) {
+        fputs(i ? ", " : word, out);
+        html_text(out, from->names[i]);
+    }
+    if (from->count > shown)
+        fprintf(out, " and %zu other files", from->count - shown);
+    if (shown)
+        fputs(".", out);
+}
+
+static void begin_card(FILE *out, const struct score *s, const char *name)
 {
     size_t g = 0;
     while (g < GROUPS && !is_of(name, groups[g].name))
         g++;
-    if (g < GROUPS)
-        fprintf(out, "<div class=\"card\"><h3>%s</h3><p class=\"soft\">%s</p><table>\n",
-                groups[g].title, groups[g].text);
-    else {
+    if (g < GROUPS) {
+        const struct score_sources *from = sources_of(s, groups[g].from);
+        fprintf(out, "<div class=\"card\"><h3>%s</h3><p class=\"soft\">%s", groups[g].title,
+                groups[g].text);
+        if (from)
+            write_sources(out, " From ", from);
+        fputs("</p><table>\n", out);
+    } else {
         fputs("<div class=\"card\"><h3>", out);
         fwrite(name, 1, top_of(name), out);
         fputs("</h3><table>\n", out);
@@ -125,7 +178,7 @@ static void begin_card(FILE *out, const char *name)
 }
 
 /* Writes the tables of metrics.  Metrics by bins are shown as plots instead. */
-static void write_figures(FILE *out, const struct figures *f)
+static void write_figures(FILE *out, const struct score *s, const struct figures *f)
 {
     const char *last = NULL;
     fputs("<h2>Figures</h2>\n<div class=\"grid2\">\n", out);
@@ -136,7 +189,7 @@ static void write_figures(FILE *out, const struct figures *f)
         if (last && !same_card(last, name))
             fputs("</table></div>\n", out);
         if (!last || !same_card(last, name))
-            begin_card(out, name);
+            begin_card(out, s, name);
         last = name;
         write_row(out, &f->list[i]);
     }
@@ -394,7 +447,10 @@ static void roc_of_spots(FILE *out, struct score *s)
 
 static void report_plots(FILE *out, struct score *s)
 {
-    fputs("<h2>At a glance</h2>\n<div class=\"grid2\">\n", out);
+    fputs("<h2>At a glance</h2>\n<p class=\"soft names\">", out);
+    write_sources(out, "Hits and spots are from ", &s->spots_from);
+    write_sources(out, " Lattices and intensities are from ", &s->lattices_from);
+    fputs("</p>\n<div class=\"grid2\">\n", out);
     recall(out, s);
     roc_of_hits(out, s);
     roc_of_spots(out, s);
@@ -614,7 +670,7 @@ enum status report_write(FILE *out, struct score *s, const struct figures *f,
         report_plots(out, s);
         status = report_frames(out, s, e);
     }
-    write_figures(out, f);
+    write_figures(out, s, f);
     fputs("<p class=\"soft\">Made by bragg-score; its manual page defines each figure.</p>\n", out);
     document_end(out);
     return status;

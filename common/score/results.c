@@ -84,7 +84,8 @@ enum status results_pair(const char *const paths[], size_t npaths, struct result
             if (is_named(paths, npaths, table)) {
                 free(table);
             } else if (exists(table)) {
-                files[(*count)++] = (struct results_files){table, paths[i], table};
+                files[(*count)++] =
+                    (struct results_files){.path = table, .expt = paths[i], .made = table};
             } else {
                 unused = paths[i];
                 free(table);
@@ -100,8 +101,80 @@ enum status results_pair(const char *const paths[], size_t npaths, struct result
 
 void results_unpair(struct results_files files[], size_t count)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         free(files[i].made);
+        if (files[i].found)
+            dials_close(files[i].found);
+        mem_free(files[i].found);
+    }
+}
+
+/* --- tables of several levels ------------------------------------------------------ */
+
+static enum status open_found(struct results_files *files, struct error *e)
+{
+    files->found = mem_array(1, sizeof *files->found);
+    return files->found ? dials_open(files->found, files->expt, files->path, e)
+                        : error_memory(e, files->path);
+}
+
+/* Checks that the panels of two tables have the same sizes. */
+static enum status check_detectors(const struct dials_files *a, const struct dials_files *b,
+                                   struct error *e)
+{
+    const struct expt *x = &a->list.setup, *y = &b->list.setup;
+    bool same = x->npanels == y->npanels;
+    for (size_t i = 0; i < x->npanels && same; i++)
+        same = x->panels[i].fast_pixels == y->panels[i].fast_pixels &&
+               x->panels[i].slow_pixels == y->panels[i].slow_pixels;
+    return same ? STATUS_OK
+                : error_set(e, STATUS_INPUT,
+                            "%s and %s: the detectors have different panels; expected tables of "
+                            "one detector",
+                            a->refl_path, b->refl_path);
+}
+
+enum status results_join(struct results_files files[], size_t count, struct error *e)
+{
+    enum dials_level highest = DIALS_FOUND;
+    size_t tables = 0;
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < count; i++) {
+        files[i].level = DIALS_INTEGRATED;
+        tables += files[i].expt != NULL;
+    }
+    for (size_t i = 0; i < count && tables > 1 && !s; i++) {
+        s = files[i].expt ? dials_level_read(files[i].path, &files[i].level, e) : STATUS_OK;
+        highest = files[i].expt && files[i].level > highest ? files[i].level : highest;
+    }
+    for (size_t i = 0; i < count && tables > 1 && !s; i++)
+        if (files[i].expt && files[i].level < highest)
+            s = open_found(&files[i], e);
+    return s;
+}
+
+enum status results_take_found(const struct results_files files[], size_t count,
+                               const struct results *r, struct answer *a, struct error *e)
+{
+    const struct dials_files *taken = NULL;
+    enum status s = STATUS_OK;
+    for (int level = DIALS_FOUND; level < (int)r->level && r->kind == RESULTS_DIALS; level++) {
+        const struct dials_files *here = NULL;
+        for (size_t i = 0; i < count && !s; i++) {
+            struct dials_files *f = files[i].found;
+            bool has = false;
+            if (!f || (int)files[i].level != level)
+                continue;
+            s = check_detectors(f, r->table, e);
+            s = s ? s : dials_take_spots(f, a, !taken, &has, e);
+            if (!s && has && here)
+                s = error_set(e, STATUS_INPUT, "%s and %s contain the same frame; expected one",
+                              here->refl_path, f->refl_path);
+            here = has ? f : here;
+            taken = has ? f : taken;
+        }
+    }
+    return s;
 }
 
 /* --- reading ----------------------------------------------------------------------- */
@@ -109,9 +182,15 @@ void results_unpair(struct results_files files[], size_t count)
 enum status results_open(struct results *r, const struct results_files *files,
                          const struct follow *follow, struct error *e)
 {
-    *r = (struct results){.path = files->path};
+    *r = (struct results){.path = files->path, .level = files->level};
+    if (files->found) {
+        r->kind = RESULTS_DIALS;
+        r->table = files->found;
+        return STATUS_OK;
+    }
     if (files->expt) {
         r->kind = RESULTS_DIALS;
+        r->table = &r->dials;
         return dials_open(&r->dials, files->expt, files->path, e);
     }
     if (ends_with(files->path, ".tsv") || ends_with(files->path, ".txt")) {
@@ -124,7 +203,7 @@ enum status results_open(struct results *r, const struct results_files *files,
 enum status results_next(struct results *r, struct answer *a, bool *more, struct error *e)
 {
     if (r->kind == RESULTS_DIALS)
-        return dials_next(&r->dials, a, more, e);
+        return dials_next(r->table, a, more, e);
     if (r->kind == RESULTS_PEAKS)
         return peak_table_next(&r->peaks, a, more, e);
     return crystfel_stream_next(&r->stream, a, more, e);
@@ -135,13 +214,14 @@ const struct geom_panel *results_panels(const struct results *r, size_t *count)
     *count = 0;
     if (r->kind == RESULTS_PEAKS)
         return NULL;
-    *count = r->kind == RESULTS_DIALS ? r->dials.list.setup.npanels : r->stream.detector.npanels;
-    return r->kind == RESULTS_DIALS ? r->dials.panels : r->stream.detector.panels;
+    *count = r->kind == RESULTS_DIALS ? r->table->list.setup.npanels : r->stream.detector.npanels;
+    return r->kind == RESULTS_DIALS ? r->table->panels : r->stream.detector.panels;
 }
 
 bool results_of_rotation(const struct results *r)
 {
-    return r->kind == RESULTS_DIALS && r->dials.list.count && r->dials.list.items->scan.images > 0;
+    return r->kind == RESULTS_DIALS && r->table->list.count &&
+           r->table->list.items->scan.images > 0;
 }
 
 void results_close(struct results *r)

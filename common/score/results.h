@@ -21,6 +21,8 @@ enum results_kind { RESULTS_STREAM, RESULTS_DIALS, RESULTS_PEAKS };
 struct results_files {
     const char *path, *expt;
     char *made;
+    enum dials_level level;     // set by results_join; DIALS_INTEGRATED if it opened no table
+    struct dials_files *found;  // owned: the table, if results_join opened it
 };
 
 /* Groups `npaths` file names into results.  A table (.refl) goes with the list (.expt) of the same
@@ -33,11 +35,22 @@ enum status results_pair(const char *const paths[], size_t npaths, struct result
                          size_t *count, struct error *e);
 void results_unpair(struct results_files files[], size_t count);
 
+/* Prepares tables of DIALS of several levels, such as strong.refl and integrated.refl.  Tables of a
+ * frame are one answer: its spots are those of the table of the lowest level, and its lattices
+ * and intensities those of the highest.
+ *
+ * Sets .level of all files.  Opens the tables below the highest level, which stay in memory.  The
+ * caller reads results in descending order of levels, and calls results_take_found for each answer.
+ *
+ * STATUS_INPUT: a table cannot be read, or tables have different detectors. */
+enum status results_join(struct results_files files[], size_t count, struct error *e);
+
 struct results {
     const char *path;
     enum results_kind kind;
+    enum dials_level level;  // see struct results_files
     struct crystfel_stream stream;
-    struct dials_files dials;
+    struct dials_files dials, *table;  // table: &dials, or the `found` of the files
     struct peak_table peaks;
 };
 
@@ -48,6 +61,11 @@ enum status results_open(struct results *r, const struct results_files *files,
 
 /* Reads the answer to the next frame into *a.  Sets *more to false at the end. */
 enum status results_next(struct results *r, struct answer *a, bool *more, struct error *e);
+
+/* Replaces the spots of an answer that results_next read from *r by those of the lowest table below
+ * the level of *r that contains the frame.  All such tables then skip the frame. */
+enum status results_take_found(const struct results_files files[], size_t count,
+                               const struct results *r, struct answer *a, struct error *e);
 
 /* Returns the panels of the detector model of the analysis, in the coordinate system of the beam,
  * and sets *count.  Valid after the first answer.  Returns NULL if the results contain no detector.

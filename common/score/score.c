@@ -125,6 +125,33 @@ void score_end(struct score *s)
     *s = (struct score){0};
 }
 
+void score_sources_add(struct score_sources *s, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    bool known = s->count && strcmp(s->latest, name) == 0;
+    for (size_t i = 0; i < s->count && i < SCORE_SOURCES && !known; i++)
+        known = strcmp(s->names[i], name) == 0;
+    if (known)
+        return;
+    if (s->count < SCORE_SOURCES)
+        (void)snprintf(s->names[s->count], sizeof s->names[0], "%s", name);
+    (void)snprintf(s->latest, sizeof s->latest, "%s", name);
+    s->count++;
+}
+
+/* Notes which files an answer is from. */
+static void note_sources(struct score *s, const struct answer *a, const char *path)
+{
+    const char *spots = a->spots_path ? a->spots_path : path;
+    score_sources_add(&s->all_from, spots);
+    score_sources_add(&s->all_from, path);
+    score_sources_add(&s->spots_from, spots);
+    if (a->nlattices)
+        score_sources_add(&s->lattices_from, path);
+    s->indexed_spots += a->which_spots == ANSWER_SPOTS_INDEXED ? a->nspots : 0;
+    s->integrated_spots += a->which_spots == ANSWER_SPOTS_INTEGRATED ? a->nspots : 0;
+}
+
 /* --- which frame ----------------------------------------------------------------- */
 
 /* Returns STATUS_INPUT.  The message begins with "PATH:LINE: ", or with "PATH: " for an answer that
@@ -382,6 +409,7 @@ enum status score_take(struct score *s, struct answer *a, const struct detectors
     s->frames[place] =
         (struct score_frame){.answered = true, .reported = a->damaged, .result_s = a->time_s};
     s->nanswered++;
+    note_sources(s, a, path);
     s->nscores += a->has_score;
     status = score_truth(s, &f, hit, a->nspots, a->has_score ? a->score : -INFINITY, &truth, e);
     s->frames[place].wrong = truth != hit;

@@ -43,6 +43,17 @@ struct score_frame {
     double result_s;  // Unix time at which the answer was received; 0: not known
 };
 
+enum { SCORE_SOURCES = 6 };
+
+/* Names of the files that answered a question.  Only the first SCORE_SOURCES are kept. */
+struct score_sources {
+    size_t count;
+    char names[SCORE_SOURCES][ANSWER_FILE_SIZE], latest[ANSWER_FILE_SIZE];
+};
+
+/* Adds the name of a file, without its folders, unless it was added before. */
+void score_sources_add(struct score_sources *s, const char *path);
+
 struct score {
     const struct score_settings *settings;  // borrowed
     struct key *key;                        // borrowed
@@ -52,7 +63,9 @@ struct score {
                                             // and `group` does not
     bases_centring *centrings;              // owned: [ncrystals], centring of each cell
     size_t ncrystals;
-    struct score_frame *frames;  // owned: [key->rows.nframes]
+    struct score_sources all_from, spots_from, lattices_from, merged_from;
+    size_t indexed_spots, integrated_spots;  // found spots of files that contain only these spots
+    struct score_frame *frames;              // owned: [key->rows.nframes]
     size_t nanswered, nagain, nnameless;
     size_t true_positive, false_positive, false_negative, true_negative;
     size_t spots_true, spots_found, spots_right;

@@ -349,6 +349,11 @@ void score_figures(struct score *s, struct figures *f)
     if (s->spots_right && !s->lattices_right && !s->ambiguous &&
         (double)s->spots_right <= s->by_chance + CHANCE_SIGMAS * sqrt(s->by_chance))
         figures_note(f, "true spots are no more than by chance: is this the key of these results?");
+    if (s->indexed_spots + s->integrated_spots)
+        figures_note(f,
+                     "the found spots are only those that were %s: to score all found spots, add "
+                     "their table, such as strong.refl",
+                     s->indexed_spots ? "indexed" : "integrated");
     if (s->nagain)
         figures_note(f, "%zu answers are of frames that had one: the first counts", s->nagain);
     if (s->nanswered < s->key->rows.nframes)

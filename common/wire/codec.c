@@ -196,6 +196,8 @@ static const struct field experiment_fields[] = {
     MEMBER(adc_offset, REAL),
     MEMBER(beam, MAP, .table = &beam_table),
     MEMBER(convention, ENUM, .limit = CONVENTION_CUSTOM),
+    MEMBER(counts_photons, BOOL, .flags = FIELD_ABSENT,
+           .present_offset = offsetof(struct experiment, counts_photons)),
     MEMBER(crystals, LIST, .table = &crystal_table,
            .count_offset = offsetof(struct experiment, ncrystals)),
     MEMBER(detector_moves, BOOL, .flags = FIELD_ABSENT,

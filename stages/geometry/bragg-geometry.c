@@ -455,6 +455,7 @@ static enum status open_geometry(void *state, const char **operands, int noperan
     else
         mem_free(r.detector.mask);
     g->experiment.saturation = panels.saturation;
+    g->experiment.counts_photons = panels.counts;
     if (!s)
         s = write_geometry(&g->options, &g->experiment, e);
     geometry_panels_free(&panels, r.detector.nplaces);

@@ -46,6 +46,7 @@ struct geometry_panels {
     struct place *places;  // owned, with their masks
     struct layout layout;  // how every panel is cut after it was made
     double saturation;     // photons at which a pixel saturates; 0: not known
+    bool counts;           // the detector is a built-in one that counts photons
 };
 
 /* Applies --detector, --geom, --expt and --cut to *r, which geometry_request has filled, and reads

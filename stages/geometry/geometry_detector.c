@@ -131,6 +131,7 @@ static enum status set_preset(const struct geometry_options *o,
     const bool panels = geometry_given(o, "panels") ? o->panels == 1 : preset->panels;
     d->pixel_m = preset->pixel_m;
     p->saturation = preset->saturation;
+    p->counts = preset->counts;
     count_harmonic(o, preset, &r->beam);
     if (preset->silicon_m > 0 && !geometry_given(o, "thickness"))
         d->thickness.range = preset->silicon_m;
@@ -230,6 +231,7 @@ static enum status use_preset(const struct geometry_options *o, const struct pre
                               struct geometry_panels *p, struct error *e)
 {
     p->saturation = d->saturation;
+    p->counts = d->counts;
     count_harmonic(o, d, &r->beam);
     if (d->silicon_m > 0 && !geometry_given(o, "thickness"))
         r->detector.thickness.range = d->silicon_m;

@@ -31,7 +31,7 @@ enum generator { GENERATOR_PHILOX, GENERATOR_NANOBRAGG };
 struct noise_stage {
     /* options */
     double gain;                  // ADU per photon
-    double adc_offset;            // ADU of a pixel without photons
+    double adc_offset;            // ADU of a pixel without photons; NaN: not chosen yet
     double readout;               // standard deviation of the readout noise, ADU
     double flicker, calibration;  // relative errors, per frame and for all frames
     double saturation;            // largest value, ADU
@@ -39,7 +39,7 @@ struct noise_stage {
     int64_t calibration_seed, seed;  // seed -1: that of the recipe
     int64_t threads;
     struct point_spread psf;
-    int bits;       // 0: 16 bits, 1: 32 bits
+    int bits;       // 0: 16 bits, 1: 32 bits, -1: not chosen yet
     int generator;  // enum generator
     int counter;    // enum counter
     bool no_poisson;
@@ -97,15 +97,18 @@ static const struct opt noise_options[] = {
     {.doc = "Readout:", .type = OPT_GROUP},
     {"gain", "ADU", "Value that one photon adds, up to 1e9", OPT_REAL, AT(gain), .min = 0,
      .max = 1e9, .always = true, .flags = OPT_BYTES | OPT_OPEN_MIN, .usual = "1", .first = true},
-    {"adc-offset", "ADU", "Value of a pixel without photons, 0 to 1e6", OPT_REAL, AT(adc_offset),
-     .min = 0, .max = 1e6, .always = true, .flags = OPT_BYTES, .usual = "40", .first = true},
+    {"adc-offset", "ADU",
+     "Value of a pixel without photons, 0 to 1e6 (0 for detectors that count photons, else 40)",
+     OPT_REAL, AT(adc_offset), .min = 0, .max = 1e6, .always = true, .flags = OPT_BYTES,
+     .usual = "", .first = true},
     {"readout", "ADU", "Standard deviation of the readout noise, 0 to 1e6", OPT_REAL, AT(readout),
      .min = 0, .max = 1e6, .always = true, .flags = OPT_BYTES, .usual = "0", .first = true},
     {"saturation", "ADU", "Largest value (largest number of --bits, or of the detector)", OPT_REAL,
      AT(saturation), .min = 1, .max = 4294967295.0, .flags = OPT_BYTES, .needs = "generator=philox",
      .first = true},
-    {"bits", "16|32", "Bits of a pixel", OPT_CHOICE, AT(bits), .choices = "16|32", .always = true,
-     .flags = OPT_BYTES, .usual = "16", .first = true},
+    {"bits", "16|32",
+     "Bits of a pixel (32 for detectors that count more than 65535 photons, else 16)", OPT_CHOICE,
+     AT(bits), .choices = "16|32", .always = true, .flags = OPT_BYTES, .usual = "", .first = true},
     {.doc = "nanoBragg compatibility:", .type = OPT_GROUP},
     {"generator", "philox|nanobragg",
      "Random number generator; nanobragg needs bragg-geometry --physics=faithful", OPT_CHOICE,
@@ -205,6 +208,54 @@ static const struct opt noise_options[] = {
     OPT_END(struct noise_stage, given),
 };
 
+/* ADU: the pedestal of a detector that adds up charge. */
+static const double PEDESTAL_ADU = 40.0;
+
+static double largest_of(int bits)
+{
+    return bits == 1 ? UINT32_MAX : UINT16_MAX;
+}
+
+/* Checks that saturation and offset fit into the pixels.  Values that are not chosen yet are not
+ * checked; bits that are not chosen yet count as 16. */
+static enum status check_range(const struct noise_stage *o, struct error *e)
+{
+    const double largest = largest_of(o->bits);
+    const double saturation = opt_given(noise_options, o, "saturation") ? o->saturation : largest;
+    if (saturation > largest)
+        return error_set(e, STATUS_USAGE,
+                         "--saturation=%.12g does not fit into %d bits; expected at most %.12g%s",
+                         saturation, o->bits == 1 ? 32 : 16, largest,
+                         o->bits == 1 ? "" : ". Give --bits=32");
+    if (o->adc_offset > saturation)
+        return error_set(
+            e, STATUS_USAGE,
+            "--adc-offset=%.12g is above the saturation of %.12g. Reduce the offset, or raise "
+            "--saturation",
+            o->adc_offset, saturation);
+    return STATUS_OK;
+}
+
+/* Chooses offset and bits if they were not given, then the saturation.  A detector that counts
+ * photons has no pedestal, and its pixels have enough bits for its largest count. */
+static enum status choose_readout(struct noise_stage *o, const struct experiment *x,
+                                  struct error *e)
+{
+    const bool counts = x->counts_photons && !o->switching.on;
+    if (!opt_given(noise_options, o, "adc-offset"))
+        o->adc_offset = counts ? 0.0 : PEDESTAL_ADU;
+    if (!opt_given(noise_options, o, "bits"))
+        o->bits =
+            counts && x->saturation > UINT16_MAX && !opt_given(noise_options, o, "saturation");
+    const enum status s = check_range(o, e);
+    if (s || opt_given(noise_options, o, "saturation"))
+        return s;
+    /* x->saturation is the largest count of the detector in photons: convert it to ADU */
+    const double largest = largest_of(o->bits), most = x->saturation * o->gain + o->adc_offset;
+    o->saturation = x->saturation > 0 && most < largest ? most : largest;
+    return STATUS_OK;
+}
+
 static enum pixel_type pixel_type(const struct noise_stage *o)
 {
     const bool planes = o->switching.on && o->switching.words == WORDS_AGIPD;
@@ -216,19 +267,9 @@ static enum status open_noise(void *state, const char **operands, int noperands,
     struct noise_stage *o = state;
     (void)operands;
     (void)noperands;
-    const double largest = o->bits == 0 ? 65535.0 : 4294967295.0;
-    if (!opt_given(noise_options, o, "saturation"))
-        o->saturation = largest;
-    if (o->saturation > largest)
-        return error_set(e, STATUS_USAGE,
-                         "--saturation=%.12g does not fit into %d bits; expected at most %.12g",
-                         o->saturation, o->bits ? 32 : 16, largest);
-    if (o->adc_offset > o->saturation)
-        return error_set(
-            e, STATUS_USAGE,
-            "--adc-offset=%.12g is above the saturation of %.12g. Reduce the offset, or raise "
-            "--saturation",
-            o->adc_offset, o->saturation);
+    const enum status range = check_range(o, e);
+    if (range)
+        return range;
     if (o->dead_time_ns * 1e-6 > 0.1 * o->count_time_ms)
         return error_set(
             e, STATUS_USAGE,
@@ -281,14 +322,11 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
             e, STATUS_USAGE,
             "--psf=charge needs --generator=philox and a sensor with a thickness. Give "
             "bragg-geometry --thickness or --detector");
-    enum status s = defects_make(&o->defects, (uint64_t)o->calibration_seed, x, e);
+    enum status s = choose_readout(o, x, e);
+    s = s ? s : defects_make(&o->defects, (uint64_t)o->calibration_seed, x, e);
     if (s)
         return s;
     o->experiment = x;
-    /* x->saturation is the largest count of the detector in photons: convert it to ADU */
-    const double most = x->saturation * o->gain + o->adc_offset;
-    if (x->saturation > 0 && !opt_given(noise_options, o, "saturation") && most < o->saturation)
-        o->saturation = most;
     o->noise = (struct noise){
         .flicker = o->flicker,
         .calibration = o->calibration,

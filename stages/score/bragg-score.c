@@ -136,8 +136,14 @@ static enum status match_panels(struct detectors *d, const struct nxmx_geometry 
     return s;
 }
 
-static enum status take_answers(struct score *s, struct results *in, struct answer *a,
-                                struct detectors *d, struct error *e)
+/* All results that are read, in which tables of several levels belong together (results_join). */
+struct results_list {
+    const struct results_files *files;
+    size_t count;
+};
+
+static enum status take_answers(struct score *s, struct results *in, const struct results_list *all,
+                                struct answer *a, struct detectors *d, struct error *e)
 {
     const struct key *k = s->key;
     const struct nxmx_geometry *truth = k->detector;
@@ -158,25 +164,28 @@ static enum status take_answers(struct score *s, struct results *in, struct answ
         else if (first)
             status = match_panels(d, truth, panels, count, in->path, e);
         first = false;
+        if (!status)
+            status = results_take_found(all->files, all->count, in, a, e);
         if (!status) {
             detectors_turn(d, a);
             status = score_take(s, a, d, in->path, e);
         }
     }
-    if (!status && first)
+    if (!status && first && in->level == DIALS_INTEGRATED)
         status = error_set(e, STATUS_INPUT, "%s: holds no frames: nothing to score", in->path);
     return status;
 }
 
 static enum status take_result(struct score *s, const struct results_files *files,
-                               const struct follow *follow, struct error *e)
+                               const struct results_list *all, const struct follow *follow,
+                               struct error *e)
 {
     struct results in;
     struct answer a = {0};
     struct detectors d = {0};
     enum status status = results_open(&in, files, follow, e);
     if (!status)
-        status = take_answers(s, &in, &a, &d, e);
+        status = take_answers(s, &in, all, &a, &d, e);
     detectors_free(&d);
     answer_free(&a);
     results_close(&in);
@@ -189,12 +198,34 @@ static enum status take_folder(struct score *s, const char *path, const struct f
 {
     struct results_folder folder;
     struct results_files files;
+    const struct results_list none = {0};
     bool more = true;
     enum status status = STATUS_OK;
     results_folder_open(&folder, path, follow);
     while (!status && !(status = results_folder_next(&folder, &files, &more, e)) && more)
-        status = take_result(s, &files, NULL, e);
+        status = take_result(s, &files, &none, NULL, e);
     results_folder_close(&folder);
+    return status;
+}
+
+/* Reads result number i of the list.  `follow`: NULL, or read it while it grows. */
+static enum status take_one(struct score *s, const struct results_list *all, size_t i,
+                            const struct follow *follow, struct error *e)
+{
+    const struct results_files *files = &all->files[i];
+    struct sigaction before[CAUGHT];
+    enum status status;
+    if (follow)
+        catch_interrupts(before);
+    if (follow && files->expt)
+        status = error_set(e, STATUS_USAGE, "--follow: %s is written at once, must be a text",
+                           files->path);
+    else if (results_folder_is(files->path))
+        status = take_folder(s, files->path, follow, e);
+    else
+        status = take_result(s, files, all, follow, e);
+    if (follow)
+        let_interrupts(before);
     return status;
 }
 
@@ -206,24 +237,15 @@ static enum status score_results(struct score *s, const char *const paths[], siz
 {
     struct results_files files[SCORE_RESULTS_MAX + 1];
     const struct follow follow = {.seconds = follow_s, .done = is_done, .of = s};
-    size_t count;
-    enum status status = results_pair(paths, npaths, files, &count, e);
-    struct sigaction before[CAUGHT];
-    for (size_t i = 0; i < count && !status; i++) {
-        const bool last = follow_s > 0.0 && i + 1 == count;
-        if (last)
-            catch_interrupts(before);
-        if (last && files[i].expt)
-            status = error_set(e, STATUS_USAGE, "--follow: %s is written at once, must be a text",
-                               files[i].path);
-        else if (results_folder_is(files[i].path))
-            status = take_folder(s, files[i].path, last ? &follow : NULL, e);
-        else
-            status = take_result(s, &files[i], last ? &follow : NULL, e);
-        if (last)
-            let_interrupts(before);
-    }
-    results_unpair(files, count);
+    struct results_list all = {.files = files};
+    enum status status = results_pair(paths, npaths, files, &all.count, e);
+    status = status ? status : results_join(files, all.count, e);
+    for (int level = DIALS_INTEGRATED; level >= DIALS_FOUND; level--)
+        for (size_t i = 0; i < all.count && !status; i++)
+            if ((int)files[i].level == level)
+                status =
+                    take_one(s, &all, i, follow_s > 0.0 && i + 1 == all.count ? &follow : NULL, e);
+    results_unpair(files, all.count);
     return status;
 }
 
@@ -349,9 +371,10 @@ static enum status score_all(struct score *s, struct figures *f, const struct op
     size_t nframes = 0;
     enum status status = STATUS_OK;
     for (size_t i = 0; i < files->nresults && !status; i++)
-        if (merged_is(files->results[i]))
+        if (merged_is(files->results[i])) {
             status = merged_take(&merged, files->results[i], s->key, e);
-        else
+            score_sources_add(&s->merged_from, files->results[i]);
+        } else
             frames[nframes++] = files->results[i];
     if (!status && nframes) {
         status =

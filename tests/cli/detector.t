@@ -139,7 +139,33 @@ photons eiger --detector=eiger.poni
 photons upright --detector=eiger-1m --distance=150 --wavelength=1.1 --convention=custom --fast-axis=0,0,1 --slow-axis=0,1,0 \
 	--normal=1,0,0 --close-center=30,40
 same 'poni: row 0 is at the bottom, gaps and sensor are those of the name' upright eiger 1030,1065
+
+# --- counters: no offset and enough bits, unless options say otherwise
+# read_out NAME FACTS DETECTOR NOISE...: type, smallest and largest value of a pixel in the light, and of one without light
+read_out() {
+	read_name=$1 read_facts=$2 read_detector=$3
+	shift 3
+	is "$read_name" "$(bragg-geometry --quiet --detector="$read_detector" --ncells=5 --oversample=1 --fluence=1e40 $place |
+		bragg-orient --quiet | bragg-intensity --quiet | bragg-background --quiet --water=10 | bragg-noise --quiet "$@" |
+		bragg-write --quiet --overwrite 'read_%d.raw' && perl -e 'local $/; my @p = sort { $a <=> $b } unpack "f<*", <>; print "@p[0, -1]"' read_0.raw)" \
+		"$read_facts"
+}
+place='--distance=100 --roi=0,1,0,1'
+read_out 'a Pilatus: 20 bits, from 0' '0 1048575' pilatus-300k
+read_out 'an Eiger: 16 bits, from 0' '0 65534' eiger-1m
+read_out 'a Jungfrau adds up charge: an offset' '40 11040' jungfrau-1m
+read_out 'an offset that is asked for' '50 65535' eiger-1m --adc-offset=50
+read_out 'bits that are asked for' '0 65535' pilatus-300k --bits=16
+read_out 'bits and an offset' '50 1048625' pilatus-300k --bits=32 --adc-offset=50
+read_out 'a saturation that is asked for' '0 1000' pilatus-300k --saturation=1000
+place=
+read_out 'poni: a detector of this name counts as well' '0 65534' eiger.poni
 poni Detector '{"pixel1": 0.001, "pixel2": 0.001, "max_shape": [30, 40]}' >plain.poni
+is 'and another one does not' "$(bragg-geometry --quiet --detector=plain.poni | bragg-orient --quiet | bragg-intensity --quiet |
+	bragg-noise --quiet | bragg-tap --print | grep -o ' min=[0-9]*')" ' min=40'
+is 'a frame keeps its offset when it is computed again' "$(bragg-geometry --quiet --detector=pilatus-300k --distance=100 --roi=0,1,0,1 |
+	bragg-orient --quiet | bragg-intensity --quiet | bragg-noise --quiet --adc-offset=40 --bits=16 | bragg-write --quiet 'given_%d.img' &&
+	bragg-replay --recompute given_0.img)" 'given_0.img: the same bytes'
 is 'pixels of the file' "$(bragg-geometry --detector=plain.poni | bragg-tap --print | grep -o 'size=[0-9x]*')" 'size=40x30'
 poni Detector '{"pixel1": 0.001, "pixel2": 0.001}' >open.poni
 check_status 'pixels that nobody says' 3 bragg-geometry --detector=open.poni

@@ -114,6 +114,21 @@ def shift(c, columns, by):
         c[name][:, 0] += by
 
 
+def level(c, flags, by):
+    """As a table of an earlier step: these flags alone, and spots moved along fast."""
+    c["flags"][:] = flags
+    shift(c, ["xyzobs.px.value"], by)
+
+
+def found(x, c, number):
+    """As dials.stills_process writes strong spots: no crystals and indices, and empty identifiers."""
+    imageset(x, number)
+    x["crystal"] = []
+    x["experiment"] = [{k: v for k, v in one.items() if k != "crystal"} | dict(identifier="") for one in x["experiment"]]
+    c["miller_index"][:] = 0
+    level(c, 32, 0.25)
+
+
 FAULTS = {
     "turned": lambda x, c, n: change_axes(x, lambda rows: rows @ turn([1, 2, 3], 0.5).T),
     "cell": lambda x, c, n: change_axes(x, lambda rows: rows * 1.01),
@@ -130,6 +145,10 @@ FAULTS = {
     "twofold": lambda x, c, n: reindex("twofold")(x, c),
     "images": lambda x, c, n: imageset(x, n),
     "files": lambda x, c, n: files_of_one(x, c, n),
+    "integrated": lambda x, c, n: (imageset(x, n), noise(c), c.__setitem__("intensity.sum.variance", c["intensity.sum.variance"] / 4)),
+    "indexed": lambda x, c, n: (imageset(x, n), level(c, 36, 0.5)),
+    "found": lambda x, c, n: found(x, c, n),
+    "nameless": lambda x, c, n: (found(x, c, n), c["id"].__setitem__(0, 1)),
     "unnumbered": lambda x, c, n: files_of_one(x, c, n, "frame_of_%.0s.cbf"),
     "index": lambda x, c, n: c["miller_index"].__setitem__((0, 0), 2000000000),
     "panel": lambda x, c, n: c["panel"].__setitem__(0, 7),
@@ -145,6 +164,8 @@ for number in sys.argv[1:]:
     for fault, change in FAULTS.items():
         experiments, columns, types, identifiers = read(number)
         change(experiments, columns, number)
-        if fault in ("images", "files", "unnumbered"):
+        if fault in ("found", "nameless"):
+            identifiers = {i: "" for i in range(2)} if fault == "nameless" else {0: ""}
+        if fault in ("images", "files", "unnumbered", "integrated", "indexed"):
             identifiers = {int(i): x["identifier"] for i, x in enumerate(experiments["experiment"])}
         write(fault, number, experiments, columns, types, identifiers)

@@ -4,7 +4,7 @@
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 . "$BRAGG_TESTS/dials.sh"
 scratch
-needs DIALS dials.import python:bitshuffle.h5
+needs DIALS dials.import python:bitshuffle.h5 python:h5py
 crystal --fluence=3e26 | bragg-orient --frames=12 --phi0=10 --osc=0.5 --phi-steps=10 --misset=10,5,3 --truth=truth.tsv |
 	images --frames-per-file=5 rot.nxs 'rot_%04d.cbf' 'rot_%04d.img'
 is 'a master and three data files' "$(ls rot*.nxs rot_data_*.h5 | tr '\n' ' ')" \
@@ -53,6 +53,15 @@ measure dials_formats.py nxmx/imported.expt smv/imported.expt
 near 'SMV, which knows of no sensor, has them there without parallax' largest_flat_px 0 0.001
 near 'and in phi' largest_phi_deg 0 1e-4
 above 'the sensor moves them by more than that' largest_px 0.1
+
+# Detectors that count photons, as they are without options: what dxtbx takes from the files of each format.
+for detector in eiger-1m pilatus-300k; do
+	bragg-geometry --quiet --detector=$detector --distance=100 --energy=12keV --ncells=5 --oversample=1 --fluence=1e32 |
+		bragg-orient --quiet --frames=2 --osc=0.5 | bragg-intensity --quiet | bragg-noise --quiet |
+		bragg-write --quiet $detector.nxs "${detector}_%04d.cbf" "${detector}_%04d.img"
+done
+check 'detectors that count: no pedestal, all that they count is trusted, gaps are masked' \
+	/usr/bin/python3 "$BRAGG_TESTS/full/dials_counters.py" eiger-1m:65534:16 pilatus-300k:1048575:32
 
 /usr/bin/python3 "$BRAGG_TESTS/full/dials_mutant.py" cbf/imported.expt mutant.expt half-pixel
 measure dials_formats.py nxmx/imported.expt mutant.expt

@@ -74,6 +74,15 @@ sed 's/exit 3/exit 1/' score.yaml >one.yaml
 run --quiet --workdir=s1 one.yaml
 is 'status 1, too, though all frames are there' "$status" 1
 
+# the program that it waited for may be the cause, though its status is 0
+file "$WRITE" '{name: find, program: sh, args: [-c, "seq -f line_%g 7; exit 0"], after: write}' \
+	'{name: score, program: sh, args: [-c, "echo no spots; exit 3"], after: find}' >waited.yaml
+run --workdir=wait waited.yaml
+is 'the last lines of the stage that it waited for come first' "$status $(grep '^find|\|^score|' message | tr '\n' ' ')" \
+	'3 find| line_3 find| line_4 find| line_5 find| line_6 find| line_7 score| no spots '
+run --verbose --workdir=wait2 waited.yaml
+is 'which --verbose has shown already' "$(grep -c '^find|' message)" 7
+
 # it dies
 file "$WRITE" '{name: fragile, program: sh, args: [-c, "echo x >>tries; [ $(wc -l <tries) = 3 ] || kill -9 $$"], after: write, restart: 2}' >fragile.yaml
 run --workdir=f fragile.yaml

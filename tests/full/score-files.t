@@ -60,7 +60,31 @@ known 'but P 1 does not: counted apart' key.nxs 'twofold_*.refl' --symmetry=P1 l
 known 'axes in another order' key.nxs 'cyclic_*.refl' '' lattices.wrong=0 lattices.right=3 lattices.other_basis=3 angle_deg.max=0 \
 	intensities.cc=1 intensities.n="$true_spots"
 
+# --- tables of several levels are one answer: spots of the lowest, lattices and intensities of the highest
 one=$(echo "$full" | head -n 1)
+both="frames=3 spots.found=$true_spots found_px.fast=0.25 lattices.right=3 lattices.wrong=0 lattices.found=3 intensities.chi2=4
+	intensities.n=$true_spots"
+# shellcheck disable=SC2086 # lists
+{
+	known 'spots that were found, intensities that were integrated' key.nxs 'found_*.refl integrated_*.refl' '' $both
+	known 'in any order' key.nxs 'integrated_*.refl found_*.refl' '' $both
+	known 'with the indexed spots as well' key.nxs 'indexed_*.refl found_*.refl integrated_*.refl' '' $both
+}
+is 'without a line about missing spots' "$(grep -c 'only those' table)" 0
+known 'indexed spots and integrated intensities' key.nxs 'indexed_*.refl integrated_*.refl' '' frames=3 found_px.fast=0.5 intensities.chi2=4
+is 'a line says which they are' "$(grep -c '^the found spots are only those that were indexed:' table)" 1
+known 'integrated alone' key.nxs 'integrated_*.refl' '' found_px.fast=0 intensities.chi2=4
+is 'a line says so' "$(grep -c '^the found spots are only those that were integrated:' table)" 1
+known 'one frame integrated, others only found' key.nxs "found_*.refl integrated_$one.refl" '' frames=3 spots.found="$true_spots" \
+	found_px.fast=0.25 lattices.found=1 lattices.right=1 lattices.missed=2 intensities.chi2=4
+known 'found alone' key.nxs 'found_*.refl' '' frames=3 found_px.fast=0.25 lattices.found=0 lattices.missed=3
+refused 'a frame twice on one level' 3 'contain the same frame' key.nxs "found_$one.refl" "found_$one.refl" "integrated_$one.refl"
+refused 'a row of an experiment without a name that is not there' 3 'experiment 1 has no identifier' key.nxs "nameless_$one.refl"
+bragg-score --report=page.html key.nxs "found_$one.refl" "integrated_$one.refl" >/dev/null
+check 'the page says which file answered what' /usr/bin/python3 "$BRAGG_TESTS/cli/score_page.py" page.html \
+	"Hits and spots are from found_$one.refl. Lattices and intensities are from integrated_$one.refl." \
+	"nearest true one within 1.5 px. From found_$one.refl." "a few wild ones do not change them. From integrated_$one.refl."
+
 refused 'another cell' 3 'another crystal: the first has edges of 88.59' key.nxs "other_$one.refl"
 refused 'images without numbers' 3 'does not say which frame it is' key.nxs "unnumbered_$one.refl"
 refused 'images of another file' 3 'is of images of key.nxs, which is not the key' 'key/r_%04d.refl' "images_$one.refl"

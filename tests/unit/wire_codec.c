@@ -129,6 +129,7 @@ static void nothing_is_forgotten(void **state)
              .adc_offset = 4,
              .gain = 5,
              .saturation = 6,
+             .counts_photons = true,
              .gain_switches = true,
              .lineage = "0123456789abcdef"},
         b;

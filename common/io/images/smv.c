@@ -513,8 +513,9 @@ static const char *type_name(const struct image *image)
  * beam at X + pixel along fast and at height - Y + pixel along slow, both from the outer corner
  * of the first pixel.  That is ADXV_CENTER less a pixel along fast and slow. */
 static void append_geometry(struct header_text *h, const struct experiment *x,
-                            const struct recipe *r)
+                            const struct frame *f)
 {
+    const struct recipe *r = &f->recipe;
     const struct panel *p = x->panels;
     double height_m = (double)p->slow_pixels * p->pixel_m;
     header_append(h, "SIZE1=%" PRId64 ";\nSIZE2=%" PRId64 ";\n", p->fast_pixels, p->slow_pixels);
@@ -530,6 +531,8 @@ static void append_geometry(struct header_text *h, const struct experiment *x,
                   rad_to_deg(r->phi_rad), rad_to_deg(r->phi_rad), rad_to_deg(r->osc_rad),
                   rad_to_deg(p->twotheta_rad));
     header_append(h, "ADC_OFFSET=%.9g;\nDETECTOR_SN=000;\nBEAMLINE=fake;\n", x->adc_offset);
+    if (x->counts_photons && f->image.unit == UNIT_ADU)
+        header_append(h, "CCD_IMAGE_SATURATION=%.9g;\n", floor(x->saturation));
 }
 
 enum status smv_header_modern(struct header_text *h, const struct experiment *x,
@@ -544,7 +547,7 @@ enum status smv_header_modern(struct header_text *h, const struct experiment *x,
         h->length = 0;
         header_append(h, "{\nHEADER_BYTES=%zu;\nDIM=2;\nBYTE_ORDER=%s;\nTYPE=%s;\n", bytes,
                       byte_order, type_name(&f->image));
-        append_geometry(h, x, &f->recipe);
+        append_geometry(h, x, f);
         header_append_truth(h, x, &f->recipe, SIZE_MAX, &(struct header_style){"", "=", ";\n"});
         header_append(h, "}\n\f");
         if (h->length <= bytes)

@@ -328,6 +328,12 @@ void process_show_tail(const struct process *p)
     process_show_error(p);
 }
 
+void process_show_last(const struct process *p, size_t count)
+{
+    for (size_t i = p->lines > count ? p->lines - count : 0; i < p->lines; i++)
+        fprintf(stderr, "%s| %s\n", p->command->name, p->tail[i % TAIL_LINES]);
+}
+
 /* --- end ----------------------------------------------------------------------- */
 
 /* Sends a signal to the process group, on this or another host.  A launcher whose host does not

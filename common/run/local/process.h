@@ -98,6 +98,9 @@ void process_show_cause(const struct process *p);
 /* Prints its last lines to stderr, with the first error line at the end. */
 void process_show_tail(const struct process *p);
 
+/* Prints its last `count` lines to stderr, at most TAIL_LINES. */
+void process_show_last(const struct process *p, size_t count);
+
 /* Returns true if the process has ended with a status other than 0. */
 bool process_failed(const struct process *p);
 

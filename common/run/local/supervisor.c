@@ -425,6 +425,22 @@ static void show_warnings(const struct supervisor *s)
         process_show_tail(&r->processes[i]);
 }
 
+/* Number of lines that are shown of a stage that a failed program waited for. */
+enum { WAITED_LINES = 5 };
+
+/* Prints the last lines of the stage that a failed program waited for.  The program may have failed
+ * because this stage wrote nothing, although it ended with status 0. */
+static void show_waited_for(const struct supervisor *s, const struct process *culprit)
+{
+    const struct restarts *r = &s->restarts;
+    for (size_t i = 0; i < r->count && culprit->command->after; i++) {
+        const struct process *p = &r->processes[i];
+        if (p->command->stage == culprit->command->after && !p->command->wrapped &&
+            !process_failed(p))
+            process_show_last(p, WAITED_LINES);
+    }
+}
+
 /* Prints the errors of other processes first, then those of the process that caused the failure. */
 static void show_failure(const struct supervisor *s, const struct process *culprit)
 {
@@ -433,6 +449,8 @@ static void show_failure(const struct supervisor *s, const struct process *culpr
         if (&r->processes[i] != culprit && process_failed(&r->processes[i]) &&
             !r->processes[i].life.forgiven)
             process_show_error(&r->processes[i]);
+    if (!s->settings->verbose)
+        show_waited_for(s, culprit);
     if (!s->settings->verbose && (culprit->failed_ns || !culprit->command->wrapped))
         process_show_tail(culprit);
     else if (r->env->latest != culprit)
