@@ -355,7 +355,7 @@ static enum status check_masks(const struct geometry_options *o, const struct ex
 }
 
 /* Prints the name and the cell of a crystal.  The lysozyme that ships is not the tetragonal one,
- * which most people have in mind, so its space group is printed, too. */
+ * which most people expect, so its space group is printed, too. */
 static void tell_cell(const struct crystal *c)
 {
     const double *a = c->cell_A, *angle = c->cell_rad;
