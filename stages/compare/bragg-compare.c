@@ -48,8 +48,7 @@ static const struct opt_program program = {
     .summary = "Compare image A with the reference image B (SMV, mini-CBF or raw float32), or the "
                "frames of two NXmx files.",
     .examples = "bragg-compare --max-error=1e-5 --sum-tolerance=1e-6 a_0000.raw b_0000.raw\n"
-                "bragg-compare eiger.nxs pilatus.nxs\n"
-                "bragg-compare --shape=1024x1024 --percentile-error=99.9:1e-6 a.raw b.raw",
+                "bragg-compare eiger.nxs pilatus.nxs",
     .operands = "A B",
     .min_operands = 2,
     .max_operands = 2,
