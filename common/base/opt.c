@@ -1,4 +1,5 @@
 #include "base/opt.h"
+#include "base/filetype.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -72,9 +73,14 @@ struct parse {
 
 static enum status take_operand(struct parse *p, const char *word)
 {
-    if (p->noperands == p->program->max_operands)
+    if (p->noperands == p->program->max_operands) {
+        char is[300];
+        filetype_tell(word, is, sizeof is);
+        if (*is)
+            return error_set(p->e, STATUS_USAGE, "unexpected argument '%.80s'%s", word, is);
         return error_set(p->e, STATUS_USAGE, "unexpected argument '%.80s'%s", word,
                          p->program->max_operands ? "" : ": options begin with --");
+    }
     if (!*word)
         return error_set(p->e, STATUS_USAGE, "an argument is empty, must be %s",
                          p->program->operands);

@@ -16,13 +16,13 @@
 
 #include "base/alloc.h"
 #include "base/files.h"
+#include "base/filetype.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "io/nxmx/nexus.h"
 #include "io/nxmx/nxmx_read.h"
 #include "io/output/template.h"
-#include "io/text/filetype.h"
 #include "score/crystfel_stream.h"
 #include "score/dials_files.h"
 #include "score/lines.h"
@@ -580,7 +580,7 @@ static enum status key_text_read(struct key_part *k, struct error *e)
     struct table t = {.panels = 1.0};
     struct answer a = {0};
     k->tells.panel0 = NAN;
-    enum status s = lines_open(&t.lines, k->path, FILETYPE_OTHER, NULL, e);
+    enum status s = lines_open(&t.lines, k->path, FILETYPE_TRUTH, NULL, e);
     s = s ? s : read_lines(k, &t, &a, e);
     s = s ? s : key_add_unknown_panels(k, (size_t)t.panels, e);
     k->tells.no_F2 = true;
@@ -661,6 +661,9 @@ enum status key_part_open(struct key_part *k, const char *path, struct error *e)
         const enum status status = read(k, e);
         return status ? status : count_rows(k, e);
     }
+    const enum status type = filetype_check_file(path, FILETYPE_KEY, e);
+    if (type)
+        return type;
     if (!nxmx_is_hdf5(path))
         return error_set(e, STATUS_INPUT,
                          "%s: is no answer key: must be an NXmx file of bragg-write, a recording, "

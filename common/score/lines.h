@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "io/text/filetype.h"
+#include "base/filetype.h"
 
 /* How long to wait for more data at the end of a file. */
 struct follow {

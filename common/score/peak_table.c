@@ -68,7 +68,7 @@ enum status peak_table_open(struct peak_table *t, const char *path, const struct
                             struct error *e)
 {
     *t = (struct peak_table){0};
-    const enum status s = lines_open(&t->lines, path, FILETYPE_OTHER, follow, e);
+    const enum status s = lines_open(&t->lines, path, FILETYPE_PEAKS, follow, e);
     return s ? s : read_title(t, e);
 }
 

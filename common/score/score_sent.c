@@ -287,7 +287,7 @@ enum status sent_read(const char *path, struct sent *s, struct error *e)
 {
     struct lines l;
     const bool stream = key_stream_is(path);
-    enum status status = lines_open(&l, path, stream ? FILETYPE_STREAM : FILETYPE_OTHER, NULL, e);
+    enum status status = lines_open(&l, path, stream ? FILETYPE_STREAM : FILETYPE_SENT, NULL, e);
     if (!status)
         status = stream ? read_stream(&l, s, e) : read_table(&l, s, e);
     if (!status && (l.half_line || ferror(l.in)))

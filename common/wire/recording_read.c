@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/files.h"
+#include "base/filetype.h"
 #include "wire/recording_layout.h"
 
 /* --- bytes --------------------------------------------------------------- */
@@ -53,6 +54,9 @@ static enum status damaged(const struct recording *r, uint64_t offset, struct er
 static enum status read_header(struct recording *r, struct error *e)
 {
     struct layout_header h;
+    const enum status type = filetype_check_file(r->path, FILETYPE_RECORDING, e);
+    if (type)
+        return type;
     if (r->size < sizeof h)
         return error_set(e, STATUS_INPUT, "%s: is no recording, it has %" PRIu64 " bytes", r->path,
                          r->size);

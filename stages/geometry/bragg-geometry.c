@@ -354,7 +354,22 @@ static enum status check_masks(const struct geometry_options *o, const struct ex
     return STATUS_OK;
 }
 
-/* Prints the experiment: one line of progress, and details with --verbose. */
+/* Prints the name and the cell of a crystal.  The lysozyme that ships is not the tetragonal one,
+ * which most people expect, so its space group is printed, too. */
+static void tell_cell(const struct crystal *c)
+{
+    const double *a = c->cell_A, *angle = c->cell_rad;
+    const bool ships = strcmp(c->name, "lysozyme") == 0 && lysozyme_has_edges(a);
+    if (a[0] > 0.0)  // faithful mode with a matrix has no cell
+        log_line(LOG_TELL, "crystal%s%s%s, cell %.6g %.6g %.6g A, %.5g %.5g %.5g deg",
+                 *c->name ? " " : "", c->name, ships ? " (orthorhombic, P 21 21 21)" : "", a[0],
+                 a[1], a[2], rad_to_deg(angle[0]), rad_to_deg(angle[1]), rad_to_deg(angle[2]));
+}
+
+enum { CRYSTALS_TOLD = 4 };  // in lines of progress
+
+/* Prints the experiment: a line about the detector, one for each of the first crystals, and details
+ * with --verbose. */
 static void summarize(const struct experiment *x)
 {
     const struct panel *p = &x->panels[0];
@@ -370,6 +385,8 @@ static void summarize(const struct experiment *x)
         panels, p->fast_pixels, p->slow_pixels, m_to_mm(p->pixel_m), m_to_mm(p->distance_m),
         m_to_ev(x->beam.wavelength_m) / 1000, m_to_angstrom(x->beam.wavelength_m), edge_A,
         corner_A);
+    for (size_t i = 0; i < x->ncrystals && i < CRYSTALS_TOLD; i++)
+        tell_cell(&x->crystals[i]);
     log_line(LOG_INFO, "%zu sources, %g photons/m^2", x->beam.nsources, x->beam.fluence_ph_m2);
     for (const struct crystal *c = x->crystals; c < x->crystals + x->ncrystals; c++)
         log_line(LOG_INFO, "crystal%s%s, %.4g blocks of %g x %g x %g cells, F table %d x %d x %d",

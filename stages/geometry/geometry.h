@@ -27,6 +27,7 @@ struct geometry_options {
     double cell[6];                   // edges in A, angles in degrees
     const char *name, *matrix, *hkl, *mtz, *column, *spacegroup, *model, *sites, *fprime, *light;
     double light_occupancy;
+    double polarization_fraction;  // of photons along the E vector, 0 to 1; used if it was given
     bool anomalous, diffuse_damp;
 };
 

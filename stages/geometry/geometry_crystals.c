@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/filetype.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "geometry.h"
@@ -19,7 +20,6 @@
 #include "io/structure_factors/mtz.h"
 #include "io/structure_factors/sfcalc.h"
 #include "io/structure_factors/symmetry.h"
-#include "io/text/filetype.h"
 #include "physics/crystal/cell.h"
 #include "physics/crystal/shape.h"
 #include "physics/detector/detector.h"

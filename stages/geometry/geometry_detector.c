@@ -430,7 +430,7 @@ static void take_beam(const struct geometry_options *o, const struct expt *x, st
     struct beam_request *b = &r->beam;
     if (!geometry_given(o, "wavelength|energy"))
         b->wavelength_m = x->wavelength_m;
-    if (!geometry_given(o, "polarization") && x->has_kahn)
+    if (!geometry_given(o, "polarization|polarization-fraction") && x->has_kahn)
         b->kahn = x->kahn;
     if (!geometry_given(o, "flux|fluence"))
         b->flux_ph_s = x->flux_ph_s;

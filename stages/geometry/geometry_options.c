@@ -183,6 +183,10 @@ const struct opt geometry_table[] = {
     REAL("polarization", "K",
          "Kahn factor, -1 to 1: 0 unpolarized, 1 along the E vector; 0 if faithful", BEAM(kahn), -1,
          1, .excludes = "no-polarization", .usual = "0.98"),
+    ROW(REAL, "polarization-fraction", "F",
+        "Fraction of photons along the E vector, 0 to 1, as in XDS and DIALS; sets K = 2F - 1",
+        polarization_fraction, LATER, .max = 1, .excludes = "polarization no-polarization",
+        .usual = ""),
     FLAG("no-polarization", "Set the polarization factor to 1 everywhere", BEAM(no_polarization),
          OPT_BYTES),
     POSITIVE("fluence", "PH/M2", "Photons per square metre and frame", BEAM(fluence_ph_m2), 1e60,
@@ -336,7 +340,9 @@ static void set_beam(const struct geometry_options *o, enum physics physics, str
         b->horizontal = b->vertical = o->divergence;
     if (!geometry_given(o, "weights"))
         b->weights = physics == PHYSICS_FAITHFUL ? WEIGHTS_IGNORE : WEIGHTS_APPLY;
-    if (!geometry_given(o, "polarization") && physics == PHYSICS_FAITHFUL)
+    if (geometry_given(o, "polarization-fraction"))
+        b->kahn = 2.0 * o->polarization_fraction - 1.0;
+    else if (!geometry_given(o, "polarization") && physics == PHYSICS_FAITHFUL)
         b->kahn = 0.0;
     if (!geometry_given(o, "harmonic-signal") && geometry_given(o, "third-harmonic"))
         b->harmonic_signal = HARMONIC_ORDER;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/files.h"
+#include "base/filetype.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/program.h"
@@ -108,6 +109,15 @@ static const struct opt options[] = {
     OPT_END(struct state, options.given),
 };
 
+/* Refuses files of the wrong type at once.  They are read after the experiment has come. */
+static enum status check_inputs(const struct refine_options *o, struct error *e)
+{
+    enum status s = o->start ? filetype_check_file(o->start, FILETYPE_RECORDING, e) : STATUS_OK;
+    for (size_t i = 0; i < o->indexed.count && !s; i++)
+        s = filetype_check_file(o->indexed.text[i], FILETYPE_INDEXED, e);
+    return s;
+}
+
 static enum status open_refine(void *state, const char **operands, int noperands, struct error *e)
 {
     struct state *t = state;
@@ -123,7 +133,9 @@ static enum status open_refine(void *state, const char **operands, int noperands
     for (size_t i = 0; i < o->indexed.count; i++)
         if (!(o->indexed.text[i] = input_path(o->indexed.text[i])))
             return error_memory(e, "the names of files");
-    enum status s = o->table ? target_check(o->table, e) : STATUS_OK;
+    enum status s = check_inputs(o, e);
+    if (!s && o->table)
+        s = target_check(o->table, e);
     if (!s && o->covariance)
         s = target_check(o->covariance, e);
     if (!s && o->expt)

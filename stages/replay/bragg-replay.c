@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/filetype.h"
 #include "base/hash.h"
 #include "base/idset.h"
 #include "base/log.h"
@@ -306,6 +307,8 @@ static enum status replay_open(void *state, const char **operands, int noperands
     if (noperands > 1 || replay_images_are(r->path))
         s = open_images(r, operands, (size_t)noperands, e);
     else
+        s = filetype_check_file(r->path, FILETYPE_FRAMES, e);
+    if (!s && !r->images)
         s = open_recording(r, e);
     s = s ? s : choose_frames(r, e);
     if (!s && r->images) {

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/filetype.h"
 #include "base/history.h"
 #include "base/opt.h"
 #include "io/nxmx/nxmx_read.h"
@@ -225,7 +226,8 @@ static enum status read_recording(struct provenance *o, const struct target *t, 
     struct experiment x = {0};
     struct route route;
     struct message m = {0};
-    enum status s = recording_open(&o->recording, t->path, e);
+    enum status s = filetype_check_file(t->path, FILETYPE_FRAMES, e);
+    s = s ? s : recording_open(&o->recording, t->path, e);
     o->recorded = true;
     if (s)
         return s;

@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/filetype.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/units.h"
@@ -21,7 +22,6 @@
 #include "io/nxmx/nxmx_geometry.h"
 #include "io/nxmx/nxmx_read.h"
 #include "io/nxmx/nxmx_rows.h"
-#include "io/text/filetype.h"
 #include "model/experiment.h"
 #include "physics/setup.h"
 #include "stages/geometry/geometry.h"

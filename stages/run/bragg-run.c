@@ -197,11 +197,10 @@ static enum status fold_for_hosts(struct pipeline *p, struct run_options *o,
     return s;
 }
 
-/* Returns true if the page of --view stays after the run, until Ctrl-C: a user at a terminal is
- * probably looking at it. */
+/* Returns true if the page of --view stays after the run, until a signal ends it. */
 static bool page_stays(const struct run_options *o)
 {
-    return isatty(STDERR_FILENO) && !o->quiet && !o->report && !o->launcher && !o->dry_run;
+    return !o->quiet && !o->report && !o->launcher && !o->dry_run;
 }
 
 /* Returns the address of the page of a bragg-view. */
@@ -295,14 +294,50 @@ static enum status announce_view(const struct pipeline *p, const struct run_opti
     return s;
 }
 
+/* Without a terminal, says how a page ends that stays after the last frame.  On a terminal
+ * bragg-view says that. */
+static void tell_stay(const struct pipeline *p)
+{
+    bool stays = false;
+    for (size_t i = 0; i < p->nstages; i++) {
+        const char *linger = pipeline_value(&p->stages[i], "linger");
+        stays = stays || (linger && strcmp(linger, FOREVER_S) == 0 &&
+                          pipeline_is_program(&p->stages[i], "bragg-view"));
+    }
+    if (stays && !isatty(STDERR_FILENO))
+        fprintf(stderr,
+                "%s: the page stays after the last frame; Ctrl-C or 'kill %ld' ends the page and "
+                "the run\n",
+                RUN_PROGRAM, (long)getpid());
+}
+
+/* If all sinks of the pipeline are pages of bragg-view, the run waits for them, and they stay after
+ * the last frame, as at the end of a pipe. */
+static enum status hold_for_view(struct pipeline *p, const struct run_options *o, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < p->nstages; i++)
+        if (pipeline_is_last(p, i) && !pipeline_is_program(&p->stages[i], "bragg-view"))
+            return STATUS_OK;
+    for (size_t i = 0; i < p->nstages && !s; i++) {
+        struct pipeline_stage *view = &p->stages[i];
+        if (!pipeline_is_last(p, i) || pipeline_has(view, "hold"))
+            continue;
+        s = pipeline_set(view, "hold", NULL, e);
+        if (!s && page_stays(o) && !pipeline_has(view, "linger"))
+            s = pipeline_set(view, "linger", FOREVER_S, e);
+    }
+    return s;
+}
+
 /* Applies the changes of the command line to the pipeline, finds the hosts, and checks the result.
  */
 static enum status apply_options(struct pipeline *p, struct run_options *o, struct hosts *hosts,
                                  struct error *e)
 {
     struct pipeline_stage *view = NULL;
-    enum status s = STATUS_OK;
-    if (run_given(o, "view"))
+    enum status s = hold_for_view(p, o, e);
+    if (s == STATUS_OK && run_given(o, "view"))
         s = pipeline_add_watcher(p, "view", true, &view, e);
     if (view && s == STATUS_OK)
         s = pipeline_set(view, "bind", o->view ? o->view : VIEW, e);
@@ -414,6 +449,8 @@ static enum status run_in(const struct cleanup_guard *guard, struct pipeline *p,
     s = commands_make(&commands, p, settings, e);
     if (s == STATUS_OK && run_given(o, "view"))
         s = announce_view(p, o, !settings->hosts && !o->launcher, e);
+    if (s == STATUS_OK)
+        tell_stay(p);
     if (s == STATUS_OK) {
         if (settings->keys && o->verbose)
             fprintf(stderr, "%s: the encryption keys of this run are in %s\n", RUN_PROGRAM,

@@ -312,7 +312,7 @@ struct view {
     int64_t memory_MiB;
     /* state */
     char group[GROUP_TEXT], address[WEB_ADDRESS_SIZE], secret[WEB_TOKEN_SIZE];
-    bool piped;
+    bool piped, hold;
     struct web *web;
     char control[ENDPOINT_SIZE];  // the endpoint where the source reports its state
     struct view_pipeline *pipeline;
@@ -339,6 +339,8 @@ static const struct opt options[] = {
     {.doc = "Frames:", .type = OPT_GROUP},
     {"memory", "MIB", "Memory for the last frames (at most 100) and for answers to browsers",
      OPT_INT, AT(memory_MiB), .min = 1, .max = 1 << 20, .usual = "512"},
+    {"hold", NULL, "Make the run wait for this program, so that it sees every frame", OPT_FLAG,
+     AT(hold)},
     {"linger", "S",
      "Serve the page for this time after the stream ends (at the end of a pipe: until Ctrl-C, else "
      "0)",
@@ -398,7 +400,9 @@ static enum status view_settle(void *state, const struct start *start, struct st
     if (v->player && !start->piped)
         return error_set(e, STATUS_USAGE, "FILE and --in: give only one of them");
     v->piped = start->piped;
-    self->role.transient = !start->piped;
+    self->role.transient = !start->piped && !v->hold;
+    if (v->hold)
+        return STATUS_OK;
     (void)snprintf(v->group, sizeof v->group, "%s/watcher %ld", self->role.name, (long)getpid());
     self->role.group = v->group;
     return STATUS_OK;
@@ -465,7 +469,7 @@ static enum status view_frame(void *state, struct frame *f, struct error *e)
     const uint64_t begun_ns = clock_ns();
     v->frames++;
     v->hits += f->recipe.nlattices > 0;
-    if (!v->piped && begun_ns < v->next_ns)
+    if (!v->piped && !v->hold && begun_ns < v->next_ns)
         return STATUS_OK;
     const enum status s = keep_frame(v, f, e);
     const uint64_t ended_ns = clock_ns();

@@ -6,6 +6,7 @@
  * one file has many frames (io/nxmx/nxmx_series.h, reflections_files.h).
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,6 +16,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/history.h"
+#include "base/log.h"
 #include "base/opt.h"
 #include "io/output/frame_index.h"
 #include "io/output/template.h"
@@ -27,6 +29,7 @@ struct write_options {
     const char *reflections;       // template, or name of the table of a run; NULL: none
     char expt[TEMPLATE_PATH_MAX];  // name of the experiment list, if reflections is for DIALS
     int64_t preview_size;          // longest edge of a preview, in pixels
+    const char *rings;             // d spacings of the rings of previews; NULL: round values
     const char *index;             // path of the index; NULL: next to the first file
     struct output_settings settings;
     int compression;          // enum nxmx_compression
@@ -70,6 +73,8 @@ static const struct opt write_options[] = {
     {"preview-colors", PREVIEW_COLORS,
      "Colours of --preview: dark on white, light on black, or heat", OPT_CHOICE, AT(preview_colors),
      .choices = PREVIEW_COLORS, .needs = "preview"},
+    {"rings", "A,...", "Resolution rings of --preview, 1 to 16 d spacings (round values)",
+     OPT_TEXT, .offset = AT(rings), .needs = "preview"},
     {"preview-truth", NULL, "Circle the predicted reflections in the pictures of --preview",
      OPT_FLAG, .offset = AT(settings.preview.truth), .needs = "preview", .first = true},
     {"log", NULL, "Use a logarithmic grey scale in all pictures", OPT_FLAG,
@@ -176,12 +181,54 @@ static enum status write_options_settle(struct write_options *o, const char *con
     o->settings.preview.colors = (enum picture_colors)o->preview_colors;
     o->settings.cbf_header = (enum cbf_header)o->cbf_header;
     if (s == STATUS_OK)
+        s = rings_parse(o->rings, &o->settings.preview.rings, e);
+    if (s == STATUS_OK)
         s = outputs_check_names(outputs, e);
     if (s == STATUS_OK && o->index)
         s = target_check(o->index, e);
     if (s == STATUS_OK && o->index)
         s = outputs_check_index(outputs, o->index, e);
     return s ? s : check_unused(o, outputs, e);
+}
+
+/* Photons of the true reflections of all frames, for the line at the end. */
+enum { OCTAVES = 256, FINE = 32, BINS = OCTAVES * FINE };  // FINE bins for each factor of 2
+
+struct brightness {
+    uint64_t frames, count;  // frames that carry reflections; reflections
+    double least, most;      // photons
+    uint64_t bins[BINS];     // number of reflections by the logarithm of their photons
+};
+
+static void brightness_add(struct brightness *b, const struct reflection_table *t)
+{
+    b->frames++;
+    for (size_t i = 0; i < t->count; i++) {
+        const double photons = t->rows[i].photons, place = log2(photons) + OCTAVES / 2;
+        b->least = b->count && b->least < photons ? b->least : photons;
+        b->most = b->count && b->most > photons ? b->most : photons;
+        b->count++;
+        b->bins[place > 0 && place < OCTAVES ? (size_t)(place * FINE) : 0]++;
+    }
+}
+
+/* Returns the median to about 1 percent. */
+static double brightness_median(const struct brightness *b)
+{
+    uint64_t below = 0;
+    size_t i = 0;
+    while (i + 1 < BINS && (below += b->bins[i]) * 2 < b->count)
+        i++;
+    const double middle = exp2(((double)i + 0.5) / FINE - OCTAVES / 2);
+    return fmin(b->most, fmax(b->least, middle));
+}
+
+static void brightness_tell(const struct brightness *b)
+{
+    if (b->count)
+        log_line(LOG_TELL,
+                 "%.4g reflections a frame: weakest %.3g photons, median %.3g, strongest %.3g",
+                 (double)b->count / (double)b->frames, b->least, brightness_median(b), b->most);
 }
 
 struct writer {
@@ -197,6 +244,7 @@ struct writer {
     uint64_t first, last;  // lowest and highest frame number that this process wrote
     uint64_t frames;       // number of frames that this process wrote
     uint64_t bytes;        // size of their files, without those of a series
+    struct brightness brightness;
 };
 
 static enum status writer_open(void *state, const char **operands, int noperands, struct error *e)
@@ -408,6 +456,8 @@ static enum status writer_frame(void *state, struct frame *f, struct error *e)
     w->first = w->frames && w->first < id ? w->first : id;
     w->last = w->last > id ? w->last : id;
     w->frames++;
+    if (f->reflections.present)
+        brightness_add(&w->brightness, &f->reflections);
     note.bytes = outputs_list(&w->outputs, id, w->index.path, names);
     w->bytes += note.bytes;
     return w->outputs.series ? nxmx_series_keep(&w->outputs.series->series, f, &note, e)
@@ -437,6 +487,8 @@ static enum status writer_end(void *state, struct error *e)
     enum status s = w->has_index ? frame_index_hold(&w->index, e) : STATUS_OK;
     if (s == STATUS_OK)
         s = outputs_end_run(&w->outputs, e);
+    if (s == STATUS_OK)
+        brightness_tell(&w->brightness);
     return !s && w->has_index ? frame_index_finish(&w->index, e) : s;
 }
 

@@ -146,9 +146,9 @@ truncate -s 511 line.img
 head -c 12 /dev/zero | tr '\0' '\001' >>line.img
 is 'SMV without line breaks' "$(figure sum_a line.img line.img)" $((6 * 257))
 printf '{\nEDF_DataBlockID = 0.Image.Psd ;\nSize = 16 ;\nByteOrder = LowByteFirst ;\n}\n0123456' >e.edf
-told e.edf 'an image (EDF), must be an image (SMV, CBF or float32 pixels)'
+told e.edf 'is an image (EDF); expected an image (SMV, CBF or float32 pixels)'
 { printf '\223NUMPY\001\000v\000{}' && head -c 124 /dev/zero; } >a.npy
-told a.npy "an array of NumPy, must be an image (SMV, CBF or float32 pixels); array.astype('<f4').tofile(...) writes float32 pixels"
+told a.npy "is an array of NumPy; expected an image (SMV, CBF or float32 pixels). array.astype('<f4').tofile(...) writes float32 pixels"
 printf '1.0 2.0 3.0 4.0\n5.0 6.0 7.0 8.0' >table.raw
 told table.raw 'is text; expected SMV, CBF or float32 pixels'
 is '--shape that contradicts a header' "$(bragg-compare --shape=2,3 short.img short.img 2>&1; echo $?)" \
@@ -204,4 +204,49 @@ if [ -w /dev/full ]; then
 else
 	skip "full disk" "no /dev/full"
 fi
+# --- NXmx files
+# series NAME OFFSET SEED FRAMES OPTION...: a series as NAME.nxs and NAME_%d.raw, which has counts
+series() {
+	name=$1 offset=$2 seed=$3 frames=$4
+	shift 4
+	bragg-geometry --pixel=1 --ncells=3 --oversample=1 --fluence=1e26 "$@" | bragg-orient --frames="$frames" --random |
+		bragg-intensity --threads=1 | bragg-background --water=0.1 --threads=1 |
+		bragg-noise --adc-offset="$offset" --saturation=5000 --seed="$seed" --threads=1 | bragg-write "$name.nxs" "${name}_%d.cbf"
+} 2>>err
+series one 0 1 2 --detpixels=64 &
+series two 0 2 3 --detpixels=64 &
+series far 10 1 1 --detpixels=64 --distance=150 &
+series wide 0 1 1 --detpixels=80 --wavelength=1.2 &
+wait
+# column FILE N LINE-PATTERN: word N of a line of the report in FILE
+word() {
+	awk -v n="$2" -v p="$3" '$0 ~ p { print $n }' "$1"
+}
+bragg-compare one.nxs one.nxs >same || fail=1
+is 'NXmx: the same frames' "$(awk '{ $1 = $1 } 1' same)" 'frame differ not finite max error 99.9% sum ratio correlation verdict
+0 0 0 0 0 1 1 within
+1 0 0 0 0 1 1 within
+frames 2 in both files, 0 only in A, 0 only in B
+verdict within'
+status=0
+bragg-compare one.nxs two.nxs >noise || status=$?
+for i in 0 1; do bragg-compare one_$i.cbf two_$i.cbf >"image$i"; done
+is 'NXmx: as image by image' "$(awk '/^[01] / { print $2, $4, $5, $6, $7 }' noise)" "$(for i in 0 1; do
+	echo "$(word image$i 3 '^pixels') $(word image$i 3 '^max error') $(word image$i 9 '^percentiles') $(word image$i 3 '^sum ratio' | xargs printf '%.9g') $(word image$i 2 '^correl' | xargs printf '%.6g')"; done)"
+is 'a frame that one file does not have' "$status $(grep '^frames\|^verdict' noise | tr -s ' ' | tr '\n' ';')" \
+	'1 frames 2 in both files, 0 only in A, 1 only in B;verdict outside;'
+check 'a difference within limits' sh -c '! bragg-compare --max-error=10 one.nxs two.nxs >limits; test "$(grep -c "within$" limits)" = 2'
+status=0
+bragg-compare far.nxs wide.nxs >detectors || status=$?
+# sums of counts, from the images; and what bragg-geometry says of the two places
+photons() {
+	bragg-compare --json "$1_0.cbf" "$1_0.cbf" | sed 's/.*"sum_a":\([^,]*\),.*/\1/' | awk -v n="$2" -v o="$3" '{ printf "%.7g", $1 - n * o }'
+}
+is 'different detectors are described' "$status $(awk '/^[a-z]/ && $NF ~ /[0-9]$/ { print $(NF - 1), $NF }' detectors | sed -n '1,2p;5,7p' | tr '\n' ';')" \
+	"1 4096 6400;1 1;1 1;$(photons far 4096 10) $(photons wide 6400 0);$(photons far 4096 10) $(photons wide 6400 0);"
+place() {
+	{ bragg-geometry --verbose --pixel=1 "$@" | bragg-tap >/dev/null; } 2>&1 | sed -n 's/.*), \([0-9.]*\) A at the edge, \([0-9.]*\) A in the corner/\1 \2/p'
+}
+is 'and how far they reach, as bragg-geometry says' "$(sed -n 's/^d .*, A *\([0-9]\)/\1/p' detectors | while read -r a b; do printf '%.3g %.3g\n' "$a" "$b"; done)" \
+	"$({ place --detpixels=64 --distance=150; place --detpixels=80 --wavelength=1.2; } | paste -sd' ' | awk '{ print $1, $3; print $2, $4 }')"
 finish

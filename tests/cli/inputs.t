@@ -138,7 +138,7 @@ refused 'gemmi: killed by signal 9 (Killed)' 1 killed model.pdb
 refused 'what gemmi sfcalc wrote cannot be read: damaged MTZ (the header is not within the file)' 3 half model.pdb
 refused 'what gemmi sfcalc wrote cannot be read: no MTZ file; --hkl reads lines of h k l F' 3 none model.pdb
 refused 'cannot open: No such file or directory' 1 good absent.pdb
-refused 'an MTZ file, must be a model of atoms (PDB or mmCIF); bragg-geometry --mtz reads it' 3 good good.mtz
+refused 'is an MTZ file; expected a model of atoms (PDB or mmCIF). bragg-geometry --mtz reads it' 3 good good.mtz
 mkdir without
 ln -s "$(command -v bragg-geometry)" without
 status=0

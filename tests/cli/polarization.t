@@ -17,13 +17,27 @@ said() {
 }
 frame default
 frame told --polarization=0.98
+frame fraction --polarization-fraction=0.99
+frame xds --polarization-fraction=0.95 # K 0.9
 frame none --polarization=0
 frame off --no-polarization
 frame dials --convention=dials
 frame aslant --polarization=-0.5 --polarization-vector=0,1,2
+cat >beam.expt <<'END'
+{"__id__": "ExperimentList", "experiment": [{"beam": 0, "detector": 0}],
+"beam": [{"direction": [0, 0, 1], "wavelength": 1.0, "polarization_normal": [0, 1, 0], "polarization_fraction": 0.7}],
+"detector": [{"panels": [{"fast_axis": [1, 0, 0], "slow_axis": [0, -1, 0], "origin": [-50, 50, -50],
+"image_size": [101, 101], "pixel_size": [1, 1]}]}]}
+END
+given='--ncells=5 --oversample=1'
+bragg-geometry --expt=beam.expt $given --polarization-fraction=0.95 --write-geom=list.geom 2>>err | bragg-orient 2>>err |
+	bragg-intensity --threads=1 2>>err | bragg-write --scale=1 list_0.cbf 2>>err
 frame faithful --physics=faithful
 frame faithful_none --physics=faithful --polarization=0
 check 'by default 99 % of the photons swing along the E vector' cmp default_0.raw told_0.raw
+check 'which is the fraction of XDS and DIALS' cmp default_0.raw fraction_0.raw
+is 'another fraction' "$(said xds)" 'Polarization 0.950;BRAGG_POLARIZATION 0.9 0 0 1;--polarisation=horiz95'
+check 'a fraction that was typed counts in an experiment list, too' test "$(said list)" = "$(said xds)"
 check 'none is another beam' sh -c '! cmp -s default_0.raw none_0.raw'
 check "nanoBragg's beam is unpolarized" cmp faithful_0.raw faithful_none_0.raw
 is 'files say so' "$(said default)" 'Polarization 0.990;BRAGG_POLARIZATION 0.98 0 0 1;--polarisation=horiz99'

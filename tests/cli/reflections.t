@@ -25,6 +25,14 @@ is 'nor does the lineage' "$(sed -n 's/^bragg-index [0-9]* //p' with.raw.index)"
 	"$(sed -n 's/^bragg-index [0-9]* //p' without.raw.index)"
 check 'a recorded frame is computed again with its reflections' bragg-replay --recompute fused.rec:2
 
+# --- the line at the end: from the tables, with the median to a percent
+bragg-replay --quiet more.rec | bragg-write --verbose --reflections='row_%d.tsv' 'row_%d.raw' 2>end.log
+photons=$(awk 'FNR == 1 { for (i = 1; i <= NF; i++) if ($i == "photons") c = i } FNR > 1 && !/^#/ { print $c }' row_?.tsv | sort -g)
+check 'how many reflections a frame has, and the weakest and strongest' grep -q "bragg-write: $(echo "$photons" | awk '
+	{ v[NR] = $1 } END { printf "%.4g reflections a frame: weakest %.3g photons, median .*, strongest %.3g$", NR / 3, v[1], v[NR] }')" end.log
+check 'and the median' awk -v m="$(echo "$photons" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }')" '
+	/median/ { sub(/.*median /, ""); sub(/,.*/, ""); good = $0 / m > 0.96 && $0 / m < 1.04 } END { exit !good }' end.log
+
 # --- usage
 check_status 'a threshold below 0' 2 bragg-intensity --reflections=-1
 check_status 'labels of no reflections' 2 bragg-intensity --labels

@@ -163,9 +163,14 @@ run=$!
 check 'bragg-run --view says where the page is' soon says "^bragg-run: http://127.0.0.1:$port/ shows the stream" run.log
 client course "http://127.0.0.1:$port/" >course.log 2>&1
 is 'the page has frames and the pipeline' "$? $(grep -v '^ok' course.log)" '0 1..2'
+soon test -e run_79.bin
+check 'without a terminal, too, the page stays, and a line says how it ends' soon says "^bragg-run: the page stays after the last frame; Ctrl-C or 'kill $run' ends the page and the run" run.log
+sleep 0.5
+check 'after the run' /usr/bin/python3 -c "import urllib.request; urllib.request.urlopen('http://127.0.0.1:$port/', timeout=5)"
+kill "$run"
 status=0
 wait "$run" || status=$?
-is 'all frames are written' "$status $(ls | grep -c '^run_[0-9]*.bin')" '0 80'
+is 'SIGTERM ends it; all frames are written' "$status $(ls | grep -c '^run_[0-9]*.bin')" '0 80'
 rm -f run_*
 /usr/bin/python3 -c "
 import socket, time
@@ -203,7 +208,7 @@ run_refuses 'one file for a trace and a report' '^bragg-run: --trace and --repor
 run_refuses 'a token that nobody would see' "^bragg-run: stage 'view': --token needs a file" --view --set=view.token
 chmod 600 token
 echo 0123456789abcdef-_ >token
-bragg-run --view="127.0.0.1:$port" --set=view.token="$PWD/token" --set=replay.loop=1 p.yaml >run.log 2>&1
+bragg-run --view="127.0.0.1:$port" --set=view.token="$PWD/token" --set=replay.loop=1 --set=view.linger=0 p.yaml >run.log 2>&1
 is 'a page with a token: the line names its file' "$? $(grep -c "^bragg-run: http://127.0.0.1:$port/?token=... shows the stream; the token is in $PWD/token$" run.log) $(grep -c 0123 run.log)" '0 1 0'
 rm -f run_*.bin
 for bad in 8080 127.0.0.1: 127.0.0.1:70000 ::1:8080 example.org:80 '127.0.0.1:0;id' ' '; do
@@ -212,8 +217,18 @@ for bad in 8080 127.0.0.1: 127.0.0.1:70000 ::1:8080 example.org:80 '127.0.0.1:0;
 		"2 bragg-run: --view: '$bad' is not ADDRESS:PORT, such as 127.0.0.1:8080; ADDRESS is localhost or an IPv4 address, and port 0 is any free port"
 done
 sed 's/--loop=20/--loop=1/' p.yaml >once.yaml
-bragg-run --view=127.0.0.1:0 once.yaml >run.log 2>&1
+bragg-run --view=127.0.0.1:0 --set=view.linger=0 once.yaml >run.log 2>&1
 is 'any free port: only its address is printed' "$? $(grep -c '127.0.0.1:0/' run.log) $(grep -c '^view| http://127.0.0.1:[1-9][0-9]*/$' run.log)" '0 0 1'
+printf 'stages:\n  - name: replay\n    args: [%s/b.rec]\n  - name: view\n    args: ["--bind=127.0.0.1:0"]\n' "$PWD" >ends.yaml
+bragg-run ends.yaml >run.log 2>&1 &
+run=$!
+soon says '^view| http://127.0.0.1:[1-9]' run.log
+sleep 0.5
+check 'a pipeline file may end in view: its page stays' /usr/bin/python3 -c "import urllib.request; urllib.request.urlopen('$(sed -n 's/^view| \(http.*\)/\1/p' run.log)', timeout=5)"
+kill "$run"
+status=0
+wait "$run" || status=$?
+is 'until a signal ends it' "$status $(grep -c 'the page stays after the last frame' run.log)" '0 1'
 printf 'stages:\n  - name: geometry\n  - name: tap\n' >q.yaml
 check_status 'a pipeline without images has no page' 2 bragg-run --view q.yaml
 finish

@@ -129,7 +129,7 @@ refused 'another distance' 3 'near.nxs: panel 0 is not as in a.nxs' a.nxs near.n
 recorded cell.rec 128 120 '--cell=40,50,60,90,90,90 --default-F=100' --random
 written cell.rec 5-11 cell.nxs
 refused 'another crystal' 3 'cell.nxs: crystal 0 has edges of 40.00, 50.00, 60.00 A' a.nxs cell.nxs noisy.stream
-refused 'keys alone' 3 'b.nxs: an HDF5 file, must be a stream of CrystFEL' a.nxs b.nxs
+refused 'keys alone' 3 'b.nxs: is an HDF5 file; expected a stream of CrystFEL' a.nxs b.nxs
 refused 'a key alone' 2 'RESULT is missing' a.nxs
 refused 'the second key is not there' 3 'none.nxs: cannot open' --key=a.nxs --key=none.nxs noisy.stream
 written stills.rec 11 last.nxs

@@ -51,9 +51,10 @@ chain="$make | bragg-orient --frames=12 --osc=0.5 --phi-steps=4 | bragg-intensit
 mkdir pipe
 echo "$chain | bragg-write --preview='pipe/a_%d.png' 'pipe/a_%02d.img'" >plain
 terminal plain
-is 'five lines' "$(lines | sed 's/, [0-9.]*\/s,/, R,/; s/[0-9.]* [a-zA-Z]* free/F free/; s/spots .* deg/spots S deg/;
+is 'six lines' "$(lines | sed 's/, [0-9.]*\/s,/, R,/; s/[0-9.]* [a-zA-Z]* free/F free/; s/spots .* deg/spots S deg/;
 	s/about .*,/about B,/; s/pixel [0-9]* ADU/pixel P ADU/; s/[0-9.e+]* photons/N photons/; s/^bragg-write: [0-9.]* MB/bragg-write: B/')" \
 	"bragg-geometry: 64 x 64 pixels of 1.6 mm at 120 mm, 12.4 keV (0.9999 A), 2.46 A at the edge, 1.84 A in the corner
+bragg-geometry: crystal lysozyme (orthorhombic, P 21 21 21), cell 59.062 68.451 30.517 A, 90 90 90 deg
 bragg-orient: 12 frames of 0.5 deg, spots S deg wide
 bragg-write: 12 frames make about B, F free
 bragg-write: 12 frames, R, brightest pixel P ADU, N photons a frame

@@ -163,7 +163,7 @@ enum status shifts_read(const char *path, double (**shifts_m)[3], size_t *n, str
     int columns = 0;
     *n = 0;
     *shifts_m = NULL;
-    enum status s = text_open(&t, path, FILETYPE_OTHER, TEXT_BYTES_MAX, e);
+    enum status s = text_open(&t, path, FILETYPE_SHIFTS, TEXT_BYTES_MAX, e);
     while (!s && !(s = text_line(&t, TEXT_SPACE, '#', e)) && t.nwords) {
         double(*grown)[3] = mem_grow(*shifts_m, *n, 1, sizeof *grown, &room);
         if (!grown) {

@@ -282,7 +282,7 @@ enum status poni_read(const char *path, struct poni *p, struct error *e)
     struct said said;
     forget(&said);
     *p = (struct poni){.orientation = 3, .poni_m = {NAN, NAN}};
-    enum status s = text_open(&t, path, FILETYPE_PONI, BYTES_MAX, e);
+    enum status s = text_open(&t, path, FILETYPE_DETECTOR, BYTES_MAX, e);
     for (char *line = s ? NULL : t.bytes; line && *line && !s; line = t.next) {
         t.line++;
         t.next = line + strcspn(line, "\n");

@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/files.h"
-#include "io/text/filetype.h"
+#include "base/filetype.h"
 
 /* Names of types, and bytes of an item. */
 static const struct {

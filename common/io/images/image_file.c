@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/filetype.h"
 #include "base/text.h"
 #include "io/images/cbf.h"
 #include "io/images/smv.h"
-#include "io/text/filetype.h"
 
 enum { CBF_HEADER_MAX = 1 << 18 };
 

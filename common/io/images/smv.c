@@ -10,8 +10,8 @@
 
 #include "base/alloc.h"
 #include "base/files.h"
+#include "base/filetype.h"
 #include "base/units.h"
-#include "io/text/filetype.h"
 #include "model/beam.h"
 
 /* Longest header and edge that are believed. */

@@ -586,6 +586,10 @@ static enum status read_all(const struct nexus *n, struct nxmx_geometry *g, stru
     s = s ? s : take_modules(n, from.detector, list, count, g, e);
     s = s ? s : compare_pixels(n, &from, g, e);
     s = s ? s : read_sensor(n, from.detector, g, e);
+    if (!s && from.ours)
+        s = read_optional(n, from.entry, "braggpipe/adc_offset", NEXUS_COUNT, &g->adc_offset, e);
+    if (!s && from.ours)
+        s = read_optional(n, from.entry, "braggpipe/gain", NEXUS_COUNT, &g->gain, e);
     s = s ? s : take_back_shift(n, from.entry, from.detector, g, e);
     s = s ? s : read_wavelength(n, &from, g, e);
     if (!s) {

@@ -23,6 +23,7 @@ struct nxmx_geometry {
     double thickness_m;         // of the sensor
     char material[MATERIAL_SIZE];  // "Si"; "": not in the file
     double saturation;             // largest value that is trusted
+    double adc_offset, gain;       // of files of bragg-write: offset in ADU, ADU per photon; else 0
     double wavelength_m;           // of the first frame; 0: not in an NXbeam or NXmonochromator
     double other_wavelength_m;     // contradicting value of another field; 0: all fields agree
     char wavelengths[NXMX_NOTE];   // why the file does not have a single wavelength; "": it has

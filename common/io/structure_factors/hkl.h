@@ -132,4 +132,7 @@ void stol_free(struct stol_table *table);
 enum status lysozyme_table(double cell_A[3], double cell_rad[3], struct hkl_table *t,
                            struct error *e);
 
+/* Returns true if these cell edges in A are those of lysozyme_table, to the last bit. */
+bool lysozyme_has_edges(const double cell_A[3]);
+
 #endif

@@ -64,6 +64,11 @@ static size_t list_reflections(struct reflection *list, size_t room)
     return n;
 }
 
+bool lysozyme_has_edges(const double cell_A[3])
+{
+    return memcmp(cell_A, EDGES_A, sizeof EDGES_A) == 0;
+}
+
 enum status lysozyme_table(double cell_A[3], double cell_rad[3], struct hkl_table *t,
                            struct error *e)
 {

@@ -12,9 +12,9 @@
 #include <zlib.h>
 
 #include "base/alloc.h"
+#include "base/filetype.h"
 #include "base/log.h"
 #include "io/structure_factors/molecule_reader.h"
-#include "io/text/filetype.h"
 
 /* --- small molecules: CIF files with coordinates of the cell's edges --------------------- */
 

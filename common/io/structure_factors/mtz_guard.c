@@ -8,10 +8,10 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/filetype.h"
 #include "base/opt.h"
 #include "io/structure_factors/hkl.h"
 #include "io/structure_factors/mtz.h"
-#include "io/text/filetype.h"
 
 enum {
     RECORD = 80,

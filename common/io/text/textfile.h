@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "io/text/filetype.h"
+#include "base/filetype.h"
 
 enum {
     TEXT_LINE_MAX = 4096,       // bytes of a line

@@ -257,6 +257,12 @@ static void take_line(struct process *p, struct environment *env)
                     p->line);
         return;
     }
+    if (p->command->last && !env->verbose && strncmp(p->line, "http://", strlen("http://")) == 0) {
+        cut_tokens(p->line);  // the address of a page, which is of use only while it is there
+        if (!env->quiet)
+            show_line(p, env, 0);
+        return;
+    }
     const bool told = p->line[0] == LOG_MARK;
     if (told && !isatty(STDERR_FILENO))
         cut_tokens(p->line);

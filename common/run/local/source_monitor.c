@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/filetype.h"
 #include "link/endpoint.h"
 
 static const char workdir_link[] = "workdir", file_link[] = "file", control_link[] = "control-at";
@@ -192,6 +193,10 @@ static enum status search_all(struct search *s, struct error *e)
             "'%.200s' not found; expected an endpoint (ipc://PATH, tcp://HOST:PORT), a "
             "folder, or the file of a running pipeline",
             where);
+    const enum status type =
+        !s->found && where ? filetype_check_file(where, FILETYPE_PIPELINE, e) : STATUS_OK;
+    if (type)
+        return type;
     if (!s->found && where)
         return error_set(e, STATUS_FAILED,
                          S_ISDIR(what.st_mode) ? "no pipeline is running in %.200s"

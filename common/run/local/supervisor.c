@@ -382,11 +382,11 @@ static const struct process *find_culprit(const struct supervisor *s)
     return killed ? killed : speaker ? speaker : first;
 }
 
-/* Returns true if all frames and all client programs are finished.  A Ctrl-C then only ended the
- * page of --view. */
+/* Returns true if all frames and all client programs are finished.  A signal then only ended the
+ * page of a bragg-view. */
 static bool is_done(const struct supervisor *s)
 {
-    bool done = s->complete;
+    bool done = s->complete || (is_confirmed(s) && is_drained(s));
     for (size_t i = 0; i < s->restarts.count && done; i++)
         done = !s->restarts.processes[i].command->after || s->restarts.processes[i].ended_ns;
     return done;
@@ -520,7 +520,8 @@ static enum status find_exit_cause(const struct supervisor *s, struct error *e)
             "no stage reads the output of '%s'. Add one, such as bragg-write for images",
             unheard->command->name);
     const bool asked = !failed_before(s, culprit);
-    if (s->ended_by && asked)
+    const bool page_ended = s->ended_by == SIGTERM && is_done(s);  // only the page of --view
+    if (s->ended_by && asked && !page_ended)
         return error_set(e, STATUS_FAILED, "ended by signal %d (%s)", s->ended_by,
                          s->ended_by == SIGTERM ? "SIGTERM" : "SIGHUP");
     if ((s->interrupts > 1 && asked) || (culprit && status_of(culprit) == STATUS_INTERRUPTED) ||

@@ -95,10 +95,10 @@ struct pipeline_stage *pipeline_source(const struct pipeline *p)
 
 bool pipeline_only_watches(const struct pipeline_stage *s)
 {
-    if (pipeline_is_program(s, "bragg-report"))
+    if (pipeline_is_program(s, "bragg-report") || pipeline_is_program(s, "bragg-view"))
         return !pipeline_has(s, "hold");
     if (!pipeline_is_program(s, "bragg-tap"))
-        return pipeline_is_program(s, "bragg-view");
+        return false;
     const char *hold = pipeline_value(s, "hold");
     return hold && strcmp(hold, "auto") != 0 ? strcmp(hold, "no") == 0 : !pipeline_has(s, "record");
 }
@@ -172,10 +172,7 @@ static enum status check_watcher(const struct pipeline *p, size_t i, struct erro
     return error_set(
         e, STATUS_INPUT,
         "%s:%ld: the only sink '%s' is passive, so the run would not wait for it. Add %s", p->path,
-        s->line, s->name,
-        pipeline_is_program(s, "bragg-view")  ? "a sink such as bragg-write"
-        : pipeline_is_program(s, "bragg-tap") ? "--hold=yes"
-                                              : "--hold");
+        s->line, s->name, pipeline_is_program(s, "bragg-tap") ? "--hold=yes" : "--hold");
 }
 
 enum status pipeline_check(const struct pipeline *p, struct error *e)

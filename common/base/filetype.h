@@ -1,0 +1,93 @@
+/*
+ * Recognizes the type of a file from its first bytes.  If a user gives a file of the wrong type,
+ * the error says what the file is, what was expected, and what to type next.
+ */
+#ifndef BRAGG_BASE_FILETYPE_H
+#define BRAGG_BASE_FILETYPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/error.h"
+
+/* One line per type: symbol and name in messages, after "is" or "expected".  The first group can be
+ * expected, but is never recognized. */
+#define FILETYPE_MAP(X)                                                              \
+    X(OTHER, "a text file of another kind")                                          \
+    X(HKL, "lines of h k l F")                                                       \
+    X(MATRIX, "a matrix of nine numbers")                                            \
+    X(SOURCES, "lines of X Y Z weight wavelength")                                   \
+    X(STOL, "lines of two numbers")                                                  \
+    X(ORIENTATIONS, "lines of orientations")                                         \
+    X(SHIFTS, "lines of displacements in mm")                                        \
+    X(SPECTRA, "lines of an energy and weights, or HDF5 (/energies and /weights)")   \
+    X(FPRIME, "lines of element, energy, f' and f''")                                \
+    X(SITES, "lines of atoms")                                                       \
+    X(SHADOWS, "lines of corners of shadows")                                        \
+    X(RUNS, "lines of runs")                                                         \
+    X(PIXELS, "an image (SMV, CBF or float32 pixels)")                               \
+    X(DETECTOR, "a geometry file of pyFAI (.poni) or an NXmx file")                  \
+    X(FRAMES, "a recording of bragg-tap, or images of bragg-write (SMV, CBF, NXmx)") \
+    X(INDEXED, "an experiment list or a table of DIALS, or a stream of CrystFEL")    \
+    X(KEY, "an answer key: an NXmx file of bragg-write, a recording, or a table or " \
+           "stream of reflections or lattices")                                      \
+    X(PEAKS, "a table of peaks")                                                     \
+    X(SENT, "the answer key of bragg-serve (--key=FILE)")                            \
+    X(PIPELINE, "a pipeline file")                                                   \
+    X(RECORDING, "a recording of bragg-tap")                                         \
+    X(TRUTH, "a table of ground truth")                                              \
+    X(MTZ, "an MTZ file")                                                            \
+    X(MODEL, "a model of atoms (PDB or mmCIF)")                                      \
+    X(REFLN, "a list of reflections (mmCIF)")                                        \
+    X(XDS, "a list of intensities (XDS)")                                            \
+    X(CRYSTFEL, "a list of intensities (CrystFEL)")                                  \
+    X(STREAM, "a stream of CrystFEL")                                                \
+    X(CELL, "a unit cell file of CrystFEL")                                          \
+    X(REFL, "a table of reflections (DIALS)")                                        \
+    X(GEOM, "a geometry file of CrystFEL")                                           \
+    X(EXPT, "an experiment list of DIALS")                                           \
+    X(PONI, "a geometry file of pyFAI")                                              \
+    X(HDF5, "an HDF5 file")                                                          \
+    X(CBF, "an image (CBF)")                                                         \
+    X(SMV, "an image (SMV)")                                                         \
+    X(EDF, "an image (EDF)")                                                         \
+    X(NPY, "an array of NumPy")                                                      \
+    X(TIFF, "an image (TIFF)")                                                       \
+    X(PNG, "a picture (PNG)")                                                        \
+    X(GZIP, "compressed")                                                            \
+    X(ZIP, "compressed")                                                             \
+    X(XZ, "compressed")                                                              \
+    X(BZIP2, "compressed")
+
+enum filetype {
+#define X(symbol, name) FILETYPE_##symbol,
+    FILETYPE_MAP(X)
+#undef X
+};
+
+/* Returns the type of a file that begins with these bytes.  Only the first 16 KiB are used.
+ * FILETYPE_OTHER: not recognized. */
+enum filetype filetype_of(const char *bytes, size_t n);
+
+/* Returns the type of an open file, which must be seekable.  Changes the file position. */
+enum filetype filetype_of_file(FILE *in);
+
+/* STATUS_INPUT, with "PATH: is TYPE; expected WANTED. What to type next": the type is recognized,
+ * and a reader of `wanted` does not accept it.  STATUS_OK for FILETYPE_OTHER. */
+enum status filetype_check(const char *path, enum filetype type, enum filetype wanted,
+                           struct error *e);
+
+/* Recognizes the type of the file `path` and calls filetype_check.  Returns STATUS_OK if `path` is
+ * not a regular file or cannot be opened: the reader of the file reports that. */
+enum status filetype_check_file(const char *path, enum filetype wanted, struct error *e);
+
+/* Puts what the file `path` is, and how it can be used, into text[]: ": is TYPE. What to type
+ * next". It is empty if the file is not a regular file or its type is not recognized. */
+void filetype_tell(const char *path, char *text, size_t size);
+
+/* Returns true if `path` is a regular file that can be opened and begins with these n <= 64
+ * bytes. */
+bool filetype_begins(const char *path, const void *bytes, size_t n);
+
+#endif

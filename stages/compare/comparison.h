@@ -1,0 +1,67 @@
+/* Statistics of two images, and the limits that decide the exit status of bragg-compare. */
+#ifndef BRAGG_STAGES_COMPARISON_H
+#define BRAGG_STAGES_COMPARISON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/opt.h"
+#include "model/frame.h"
+
+/* The options of bragg-compare. */
+struct compare_options {
+    int64_t shape[2];  // fast, slow, in pixels; 0: not given
+    double floor, floor_fraction, max_error, sum_tolerance;
+    struct opt_texts percentile_errors;
+    bool json;
+};
+
+/* One --percentile-error=P:X. */
+struct percentile_limit {
+    double percent, error;
+};
+
+/* Result.  The error of a pixel is |a - b| / max(b, floor); it is 0 if both values are equal. */
+struct comparison {
+    size_t pixels, differing, not_finite;  // not_finite: NaN or infinite in one of the images
+    double floor;
+    /* The next members are about pixels that are finite in both images. */
+    double sum_a, sum_b;
+    double correlation;  // correlation coefficient; NaN: an image is constant
+    double max_error;
+    size_t worst;  // index of the pixel with max_error
+    double worst_a, worst_b;
+    size_t nerrors;
+    float *errors;  // owned; sorted
+};
+
+/* Parses all --percentile-error of *o into limits[OPT_TEXTS_MAX].  STATUS_USAGE: one is malformed.
+ */
+enum status comparison_limits(const struct compare_options *o, struct percentile_limit *limits,
+                              struct error *e);
+
+/* Compares a with the reference b, which has the same number of pixels, with the floor of *o.  The
+ * caller frees *c with comparison_free. */
+enum status comparison_make(struct comparison *c, const struct image *a, const struct image *b,
+                            const struct compare_options *o, struct error *e);
+
+/* Returns the smallest error that `percent` of the pixels do not exceed; NaN: no pixels. */
+double comparison_percentile(const struct comparison *c, double percent);
+
+/* Returns the sum of A divided by that of B; 1 if they are equal. */
+double comparison_sum_ratio(const struct comparison *c);
+
+/* Returns true if the images are within all given limits, or identical if no limit is given. */
+bool comparison_is_within(const struct comparison *c, const struct compare_options *o,
+                          const struct percentile_limit *limits);
+
+void comparison_free(struct comparison *c);
+
+/* Print to stdout.  `fast` is the length of a row; 0: not known.  JSON is the members of an object,
+ * without its braces. */
+void comparison_print_text(const struct comparison *c, int64_t fast, bool within);
+void comparison_print_json(const struct comparison *c, int64_t fast, bool within);
+
+#endif
