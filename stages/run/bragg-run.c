@@ -294,6 +294,13 @@ static enum status announce_view(const struct pipeline *p, const struct run_opti
     return s;
 }
 
+/* Returns the name of a pipeline file without its folder, which is the title of pages. */
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
 /* Applies the changes of the command line to the pipeline, finds the hosts, and checks the result.
  */
 static enum status apply_options(struct pipeline *p, struct run_options *o, struct hosts *hosts,
@@ -305,6 +312,8 @@ static enum status apply_options(struct pipeline *p, struct run_options *o, stru
         s = pipeline_add_watcher(p, "view", true, &view, e);
     if (view && s == STATUS_OK)
         s = pipeline_set(view, "bind", o->view ? o->view : VIEW, e);
+    if (view && s == STATUS_OK)
+        s = pipeline_set(view, "title", name_of(p->path), e);
     if (view && s == STATUS_OK && page_stays(o))
         s = pipeline_set(view, "linger", FOREVER_S, e);
     if (o->report && s == STATUS_OK)
