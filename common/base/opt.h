@@ -160,8 +160,9 @@ enum status parse_real(const char *text, double min, double max, const char *wha
 enum status parse_int(const char *text, int64_t min, int64_t max, const char *what, int64_t *value,
                       struct error *e);
 
-/* Parses 1 to `most` numbers within [min, max], separated by commas; *count is their number. */
-enum status parse_list(const char *text, int most, double min, double max, const char *what,
-                       double *values, int *count, struct error *e);
+/* Parses 1 to `most` numbers within [min, max], separated by commas; *count is their number.  With
+ * `unit`, such as "A", a number may have a unit of the same kind and is converted; NULL: none. */
+enum status parse_list(const char *text, int most, double min, double max, const char *unit,
+                       const char *what, double *values, int *count, struct error *e);
 
 #endif

@@ -263,10 +263,10 @@ static enum status read_numbers(const char *text, int most, const struct opt_num
     return STATUS_OK;
 }
 
-enum status parse_list(const char *text, int most, double min, double max, const char *what,
-                       double *values, int *count, struct error *e)
+enum status parse_list(const char *text, int most, double min, double max, const char *unit,
+                       const char *what, double *values, int *count, struct error *e)
 {
-    const struct opt_number rule = {what, min, max, 0, NULL};
+    const struct opt_number rule = {what, min, max, 0, unit};
     const enum status s = read_numbers(text, most, &rule, values, count, e);
     if (s == STATUS_OK && *count > most)
         return error_set(e, STATUS_USAGE, "%s: %d numbers, must be at most %d", what, *count, most);

@@ -111,7 +111,7 @@ static enum status take_distances(struct fisher *f, const struct experiment *x, 
     int n = 0;
     if (!f->options->distances)
         return make_design(f, x, as_it_is, e);
-    enum status s = parse_list(f->options->distances, FISHER_DISTANCES_MAX, 1e-3, 1e6,
+    enum status s = parse_list(f->options->distances, FISHER_DISTANCES_MAX, 1e-3, 1e6, "MM",
                                "--distances", mm, &n, e);
     for (int i = 0; i < n && !s; i++)
         s = make_design(f, x, mm[i], e);

@@ -58,8 +58,8 @@ static enum status serve_options_settle(struct serve_options *o, const struct pr
     struct content_options *c = &o->content;
     enum status s = STATUS_OK;
     if (o->thresholds)
-        s = parse_list(o->thresholds, CONTENT_THRESHOLDS_MAX, 1, ENERGY_MAX_EV, "--thresholds",
-                       c->threshold_eV, &c->nthresholds, e);
+        s = parse_list(o->thresholds, CONTENT_THRESHOLDS_MAX, 1, ENERGY_MAX_EV, "EV",
+                       "--thresholds", c->threshold_eV, &c->nthresholds, e);
     o->content.brief = o->header;
     if (s == STATUS_OK)
         s = settle_faults(o, p, e);

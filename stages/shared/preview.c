@@ -158,8 +158,9 @@ struct canvas {
     struct picture *picture;
     const struct experiment *x;
     const struct panel *panel;
-    double wavelength_m;  // mean of the frame
-    int64_t letter;       // pixels to a dot of a letter
+    double wavelength_m;        // mean of the frame
+    int64_t letter;             // pixels to a dot of a letter
+    const struct rings *rings;  // that the user chose
 };
 
 /* Finds the pixel of the picture that a ray meets.  Returns false if there is none nearby. */
@@ -239,11 +240,16 @@ static void draw_ring(const struct canvas *c, double d_A)
     }
 }
 
+/* Writes d next to its ring: round values with one digit, chosen ones as they were typed. */
 static void write_d(const struct canvas *c, double d_A)
 {
-    char text[16];
+    char text[24];
     int64_t x, y;
-    (void)snprintf(text, sizeof text, d_A < 10.0 ? "%.1fA" : "%.0fA", d_A);
+    (void)snprintf(text, sizeof text,
+                   c->rings->count ? "%.5gA"
+                   : d_A < 10.0    ? "%.1fA"
+                                   : "%.0fA",
+                   d_A);
     if (label_ring(c, twotheta(c, d_A), text, &x, &y))
         picture_text(c->picture, x, y, text, c->letter, INK_RING);
 }
@@ -259,13 +265,19 @@ static double ring_radius(const struct canvas *c, double d_A)
                        : INFINITY;
 }
 
-/* Calls `draw` for rings at round values of d, with some room between them. */
+/* Calls `draw` for each ring: those that the user chose, or round values of d with some room
+ * between them. */
 static void for_rings(const struct canvas *c, void (*draw)(const struct canvas *, double))
 {
     static const double round_A[] = {100, 50,  40,  30,  20,  15,  10,  8,   6,   5,   4,
                                      3.5, 3,   2.5, 2.2, 2.0, 1.8, 1.6, 1.5, 1.4, 1.3, 1.2,
                                      1.1, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3};
     const struct picture *p = c->picture;
+    for (int i = 0; i < c->rings->count; i++)
+        if (2e-10 * c->rings->d_A[i] >= c->wavelength_m)
+            draw(c, c->rings->d_A[i]);
+    if (c->rings->count)
+        return;
     const double room = (double)(p->width > p->height ? p->width : p->height) / 9.0;
     double last = 0.0;
     for (size_t i = 0; i < sizeof round_A / sizeof *round_A; i++) {
@@ -357,20 +369,21 @@ static enum status draw_truth(const struct canvas *c, const struct recipe *r, st
 }
 
 /* Draws over the picture *p of `panel`: resolution rings labelled in angstrom, a cross where the
- * beam hits, a bar of known length, and with `truth` circles at the predicted reflections of the
- * recipe. picture_ink must have been called for the picture. */
+ * beam hits, a bar of known length, and with settings->truth circles at the predicted reflections
+ * of the recipe. picture_ink must have been called for the picture. */
 static enum status preview_mark(struct picture *p, const struct experiment *x,
-                                const struct panel *panel, const struct recipe *r, bool truth,
-                                struct error *e)
+                                const struct panel *panel, const struct recipe *r,
+                                const struct preview_settings *settings, struct error *e)
 {
     const int64_t edge = p->width > p->height ? p->width : p->height;
     const struct canvas c = {.picture = p,
                              .x = x,
                              .panel = panel,
                              .wavelength_m = incident_beam(x, r).mean_m,
+                             .rings = &settings->rings,
                              .letter = edge >= 1600 ? edge / 800 : 1 + (edge >= 700)};
     for_rings(&c, draw_ring);
-    const enum status s = truth ? draw_truth(&c, r, e) : STATUS_OK;
+    const enum status s = settings->truth ? draw_truth(&c, r, e) : STATUS_OK;
     for_rings(&c, write_d);
     draw_beam(&c);
     draw_bar(&c);
@@ -424,8 +437,8 @@ enum status preview_image(struct preview *p, const struct image *from, const str
 
 /* Enlarges the picture of a small detector, and draws the marks if there is room for them. */
 static enum status add_marks(struct picture *picture, int64_t edge_max, const struct experiment *x,
-                             const struct panel *panel, const struct recipe *r, bool truth,
-                             struct error *e)
+                             const struct panel *panel, const struct recipe *r,
+                             const struct preview_settings *settings, struct error *e)
 {
     const int64_t edge = picture->width > picture->height ? picture->width : picture->height;
     const int64_t room = edge_max / edge, zoom = room < ZOOM_MAX ? room : ZOOM_MAX;
@@ -433,7 +446,7 @@ static enum status add_marks(struct picture *picture, int64_t edge_max, const st
     if (s || edge * zoom < MARKED_MIN)
         return s;
     s = picture_ink(picture, e);
-    return s ? s : preview_mark(picture, x, panel, r, truth, e);
+    return s ? s : preview_mark(picture, x, panel, r, settings, e);
 }
 
 enum status preview_write(struct preview *p, const struct preview_settings *settings,
@@ -443,7 +456,10 @@ enum status preview_write(struct preview *p, const struct preview_settings *sett
     const struct image *image;
     struct picture picture = {0};
     struct panel seen = {0};  // at its place in this frame
+    const bool first = p->of != x;
     enum status s = preview_open(p, x, look->edge_max, e);
+    if (s == STATUS_OK && first)
+        rings_warn(&settings->rings, x, preview_panel(p));
     if (s == STATUS_OK)
         s = preview_image(p, &f->image, &image, e);
     if (s == STATUS_OK)
@@ -452,7 +468,7 @@ enum status preview_write(struct preview *p, const struct preview_settings *sett
     if (s == STATUS_OK) {
         seen = *preview_panel(p);
         panel_shift(x, &seen, f->recipe.shift_m);
-        s = add_marks(&picture, look->edge_max, x, &seen, &f->recipe, settings->truth, e);
+        s = add_marks(&picture, look->edge_max, x, &seen, &f->recipe, settings, e);
     }
     if (s == STATUS_OK)
         s = picture_write_png(out, &picture, path, e);

@@ -13,10 +13,12 @@
 #include "model/frame.h"
 #include "model/recipe.h"
 #include "physics/detector/predict.h"
+#include "rings.h"
 
 struct preview_settings {
     bool truth;                  // circles about predicted reflections
     enum picture_colors colors;  // of gray values
+    struct rings rings;          // that the user chose; count 0: rings at round values of d
 };
 
 /* Panels that lie on no common grid, projected from the sample onto one plane across the beam. */

@@ -27,6 +27,7 @@ struct write_options {
     const char *reflections;       // template, or name of the table of a run; NULL: none
     char expt[TEMPLATE_PATH_MAX];  // name of the experiment list, if reflections is for DIALS
     int64_t preview_size;          // longest edge of a preview, in pixels
+    const char *rings;             // d spacings of the rings of previews; NULL: round values
     const char *index;             // path of the index; NULL: next to the first file
     struct output_settings settings;
     int compression;          // enum nxmx_compression
@@ -69,6 +70,8 @@ static const struct opt write_options[] = {
      AT(preview_size), .min = 16, .max = 65536, .needs = "preview", .usual = "1024"},
     {"preview-colors", PREVIEW_COLORS, "Preview colours: dark on white, light on black, or heat",
      OPT_CHOICE, AT(preview_colors), .choices = PREVIEW_COLORS, .needs = "preview"},
+    {"rings", "A,...", "Resolution rings of the preview, 1 to 16 d spacings (round values)",
+     OPT_TEXT, .offset = AT(rings), .needs = "preview"},
     {"preview-truth", NULL, "Circle the predicted reflections in the preview", OPT_FLAG,
      .offset = AT(settings.preview.truth), .needs = "preview"},
     {"log", NULL, "Use a logarithmic grey scale in all pictures", OPT_FLAG,
@@ -174,6 +177,8 @@ static enum status write_options_settle(struct write_options *o, const char *con
     }
     o->settings.preview.colors = (enum picture_colors)o->preview_colors;
     o->settings.cbf_header = (enum cbf_header)o->cbf_header;
+    if (s == STATUS_OK)
+        s = rings_parse(o->rings, &o->settings.preview.rings, e);
     if (s == STATUS_OK)
         s = outputs_check_names(outputs, e);
     if (s == STATUS_OK && o->index)

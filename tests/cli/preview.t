@@ -67,6 +67,14 @@ bragg-geometry --detector=agipd-1m --distance=200 --ncells=10 --fluence=1e29 2>>
 is 'panels that stand apart are seen, with what is between them and what is saturated' \
 	"$(look ink agipd.png | awk '{ print ($1 > 50000 && $1 < 300000), ($2 > 20), ($3 > 1000), ($4 > 100), $5 }')" '1 1 1 1 0'
 
+# rings that the user chose; 1.9 A is in the corners, 0.6 A is off, 0.4 A is below half the wavelength
+bragg-geometry --detpixels=512 --pixel=0.2 --distance=120 --wavelength=1 --ncells=5 2>>upstream | bragg-orient 2>>upstream |
+	bragg-intensity --threads=1 2>>upstream |
+	bragg-write --rings=3.25,2.4A,0.2nm,1.9,0.6,0.4 --preview-size=512 --preview=chosen.png chosen.raw 2>rings.log
+is 'rings are where the user asks for them' "$(look rings chosen.png 0.2 120 1 1 3.25 2.4 2 1.9)" 'stray 0, every ring is there: True'
+is 'a ring that cannot be shown is named' "$(sed 's/^bragg-write: //' rings.log)" 'warning: --rings: the ring of 0.6 A is not on the detector
+warning: --rings: there is no ring of 0.4 A: at a wavelength of 1 A the smallest d spacing is 0.5 A'
+
 # refused PATTERN ARGUMENT...
 refused() {
 	pattern=$1 status=0
@@ -76,6 +84,10 @@ refused() {
 }
 refused '--preview-truth needs --preview' --preview-truth 'x_%d.raw'
 refused '--preview-colors needs --preview' --preview-colors=heat 'x_%d.raw'
+refused '--rings needs --preview' --rings=3 'x_%d.raw'
+refused "--rings: '0' is out of range, must be at least 0.1" --rings=3,0 --preview='x_%d.png' 'x_%d.raw'
+refused "--rings: '3deg' has a wrong unit, must be A" --rings=3deg --preview='x_%d.png' 'x_%d.raw'
+refused '--rings: 17 numbers, must be at most 16' --rings=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17 --preview='x_%d.png' 'x_%d.raw'
 refused '--preview-colors.*inverted' --preview-colors=blue --preview='x_%d.png' 'x_%d.raw'
 for colors in inverted gray heat; do
 	bragg-geometry --detpixels=64 2>>upstream | bragg-orient 2>>upstream | bragg-intensity --threads=1 2>>upstream |

@@ -247,7 +247,7 @@ static void take_numbers(char *text)
     int count;
     (void)parse_real(text, -1e9, 1e9, "x", &real, NULL);
     (void)parse_int(text, -5, INT64_MAX, "x", &whole, NULL);
-    if (parse_list(text, 8, -1e300, 1e300, "x", reals, &count, NULL) == STATUS_OK &&
+    if (parse_list(text, 8, -1e300, 1e300, NULL, "x", reals, &count, NULL) == STATUS_OK &&
         (count < 1 || count > 8))
         abort();
 }

@@ -31,14 +31,15 @@ enum status population_open(struct population *p, struct error *e)
                          "gives a hit rate of F");
     enum status s = STATUS_OK;
     if (p->shares)
-        s = parse_list(p->shares, LATTICES_MAX, 0, 1e9, "--shares", p->share, &p->nshares, e);
+        s = parse_list(p->shares, LATTICES_MAX, 0, 1e9, NULL, "--shares", p->share, &p->nshares, e);
     bool dark = p->shares && !s;
     for (int i = 0; i < p->nshares; i++)
         dark = dark && p->share[i] == 0.0;
     if (dark)
         s = error_set(e, STATUS_USAGE, "--shares: one share must be greater than 0");
     if (!s && p->mixture) {
-        s = parse_list(p->mixture, MIXTURE_MAX, 0, 1e9, "--mixture", p->up_to, &p->nmixture, e);
+        s = parse_list(p->mixture, MIXTURE_MAX, 0, 1e9, NULL, "--mixture", p->up_to, &p->nmixture,
+                       e);
         if (!s)
             s = normalize_mixture(p, e);
     }
