@@ -83,7 +83,7 @@ static void note_time(struct frame_facts *k, double time_s, bool hit)
 static enum status draw_picture(struct frame_facts *k, const struct frame *f,
                                 struct facts_picture *p, struct error *e)
 {
-    const struct preview_settings settings = {.colors = COLORS_INVERTED};
+    const struct preview_settings settings = {.large = true, .colors = COLORS_INVERTED};
     const struct picture_settings look = {.edge_max = PICTURE_EDGE, .saturation = k->x->saturation};
     FILE *out = open_memstream(&p->png, &p->size);
     if (!out)

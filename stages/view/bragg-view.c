@@ -115,64 +115,6 @@ static void view_files_end(pid_t player)
 
 enum { VIEW_MARKS_MAX = 50000 };  // more would hide the picture
 
-/* Computes the position of a point of a panel, in m from the sample. */
-static void point_of_panel(const struct experiment *x, const struct panel *p, double fast,
-                           double slow, double position[3])
-{
-    if (p->curved) {
-        pixel_curve(p, x->beam.direction, fast * p->pixel_m - p->beam_fast_m,
-                    slow * p->pixel_m - p->beam_slow_m, position);
-        return;
-    }
-    for (int i = 0; i < 3; i++)
-        position[i] = p->origin_m[i] + p->pixel_m * (fast * p->fast[i] + slow * p->slow[i]);
-}
-
-/* Computes where a ray meets the picture.  False if it does not meet the picture. */
-static bool find_pixel(const struct experiment *x, const struct panel *shown,
-                       const double direction[3], struct web_mark *m)
-{
-    double fast, slow;
-    if (!ray_to_pixel(shown, x->beam.direction, direction, &fast, &slow) ||
-        !(fast >= 0 && slow >= 0 && fast <= (double)shown->fast_pixels &&
-          slow <= (double)shown->slow_pixels))
-        return false;
-    m->x = (float)fast;
-    m->y = (float)slow;
-    return true;
-}
-
-static size_t mark_true(const struct experiment *x, const struct panel *shown,
-                        const struct reflection_table *t, struct web_mark *marks)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < t->count && n < VIEW_MARKS_MAX; i++) {
-        const struct reflection_row *row = &t->rows[i];
-        double position[3];
-        if (row->panel < 0 || (size_t)row->panel >= x->npanels)
-            continue;
-        point_of_panel(x, &x->panels[row->panel], row->fast, row->slow, position);
-        marks[n] = (struct web_mark){.photons = (float)row->photons, .lattice = row->lattice};
-        memcpy(marks[n].hkl, row->hkl, sizeof row->hkl);
-        n += find_pixel(x, shown, position, &marks[n]);
-    }
-    return n;
-}
-
-static size_t mark_predicted(const struct experiment *x, const struct panel *shown,
-                             const struct reflections *list, struct web_mark *marks)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < list->count && n < VIEW_MARKS_MAX; i++) {
-        const struct reflection *r = &list->all[i];
-        marks[n] = (struct web_mark){.lattice = (int32_t)r->lattice};
-        for (int k = 0; k < 3; k++)
-            marks[n].hkl[k] = (int32_t)r->hkl[k];
-        n += find_pixel(x, shown, r->direction, &marks[n]);
-    }
-    return n;
-}
-
 /* Makes *marks for a frame of *x, in pixels of the panel `shown`.  The caller frees *marks with
  * mem_free.  The marks are the true reflections if the frame carries them, else the predicted ones.
  * STATUS_FAILED if memory runs out. */
@@ -180,21 +122,21 @@ static enum status view_marks(const struct experiment *x, const struct panel *sh
                               const struct frame *f, struct web_mark **marks, size_t *count,
                               struct error *e)
 {
-    struct reflections list = {0};
-    struct panel seen = *shown;  // with the shift of this frame
-    panel_shift(x, &seen, f->recipe.shift_m);
-    const bool exact = f->reflections.present;
+    struct preview_spot *spots;
     *marks = NULL;
-    *count = 0;
-    const enum status s = exact ? STATUS_OK : preview_predict(x, &seen, &f->recipe, &list, e);
-    const size_t n = exact ? f->reflections.count : list.count;
-    if (s == STATUS_OK && n)
-        *marks = mem_array(n < VIEW_MARKS_MAX ? n + 1 : VIEW_MARKS_MAX + 1, sizeof **marks);
-    if (*marks)
-        *count = exact ? mark_true(x, shown, &f->reflections, *marks)
-                       : mark_predicted(x, &seen, &list, *marks);
-    predict_free(&list);
-    return s == STATUS_OK && n && !*marks ? error_memory(e, "the marks") : s;
+    enum status s = preview_spots(x, shown, f, VIEW_MARKS_MAX, &spots, count, e);
+    if (s == STATUS_OK && *count && !(*marks = mem_array(*count, sizeof **marks)))
+        s = error_memory(e, "the marks");
+    for (size_t i = 0; *marks && i < *count; i++) {
+        const struct preview_spot *p = &spots[i];
+        (*marks)[i] = (struct web_mark){(float)p->fast,
+                                        (float)p->slow,
+                                        (float)p->photons,
+                                        p->lattice,
+                                        {p->hkl[0], p->hkl[1], p->hkl[2]}};
+    }
+    mem_free(spots);
+    return s;
 }
 
 /* --- facts for the pages, as JSON -------------------------------------------- */
@@ -307,10 +249,19 @@ static void put_names(FILE *out, const struct view_names *names)
     (void)fputc(']', out);
 }
 
-/* Describes the detector, the panel that shows it, the crystals, the beam and the files.  The
+static void put_rings(FILE *out, const struct rings *rings)
+{
+    (void)fputs(",\"rings\":[", out);
+    for (int i = 0; i < rings->count; i++)
+        (void)fprintf(out, "%s%.6g", i ? "," : "", rings->d_A[i]);
+    (void)fputc(']', out);
+}
+
+/* Describes the detector, the panel that shows it, the crystals, the beam, the files and the rings
+ * that the user chose.  The
  * caller frees the text with free.  NULL if memory runs out. */
 static char *view_story(const struct experiment *x, const struct preview *p,
-                        const struct view_names *names)
+                        const struct view_names *names, const struct rings *rings)
 {
     char *text = NULL;
     size_t size;
@@ -323,7 +274,8 @@ static char *view_story(const struct experiment *x, const struct preview *p,
                   "\"masked\":%s,\"saturation\":%.17g,\"unit\":\"%s\"",
                   BRAGG_VERSION, x->lineage, layout_of(x, p), is_partial(shown) ? "true" : "false",
                   x->saturation, x->gain != 1 || x->adc_offset != 0 ? "ADU" : "photons");
-    (void)fprintf(out, ",\"known\":%s,\"rings\":[]", x->ncrystals ? "true" : "false");
+    (void)fprintf(out, ",\"known\":%s", x->ncrystals ? "true" : "false");
+    put_rings(out, rings);
     put_title(out, x, names);
     put_names(out, names);
     put_detector(out, x, shown);
@@ -412,7 +364,7 @@ static const double HISTORY_S = 0.5;  // least time between two points of the hi
 
 struct view {
     /* options */
-    const char *bind, *token, *host, *title;
+    const char *bind, *token, *host, *title, *ring_list;
     struct opt_marks given;
     double linger_s;
     int64_t memory_MiB;
@@ -431,6 +383,7 @@ struct view {
     atomic_bool interrupted;
     pid_t player;  // bragg-replay, which plays files; 0 without files
     struct view_names names;
+    struct rings rings;  // that the user chose
 };
 
 enum { FILES_MAX = 100000 };
@@ -446,6 +399,8 @@ static const struct opt options[] = {
      AT(host)},
     {"title", "TEXT", "Title of the page. Default: the names of the files, or of the crystal",
      OPT_TEXT, AT(title)},
+    {"rings", "A,...", "Resolution rings of the page, 1 to 16 d spacings (round values)", OPT_TEXT,
+     AT(ring_list)},
     {"memory", "MIB", "Memory for the last frames (at most 100) and for answers", OPT_INT,
      AT(memory_MiB), .min = 1, .max = 1 << 20, .usual = "512"},
     {"linger", "S",
@@ -499,6 +454,8 @@ static enum status view_open(void *state, const char **operands, int noperands, 
         s = error_set(e, STATUS_USAGE, "--bind=%s needs --token: other hosts reach this address",
                       v->bind);
     if (s == STATUS_OK)
+        s = rings_parse(v->ring_list, &v->rings, e);
+    if (s == STATUS_OK)
         s = take_token(v, e);
     if (s)
         return s;
@@ -547,7 +504,8 @@ static enum status view_begin(void *state, struct experiment *x, struct error *e
     enum status s = preview_open(&v->preview, x, PLANE_EDGE, e);
     if (s)
         return s;
-    char *story = view_story(x, &v->preview, &v->names);
+    rings_warn(&v->rings, x, preview_panel(&v->preview));
+    char *story = view_story(x, &v->preview, &v->names, &v->rings);
     s = story ? web_begin(v->web, preview_panel(&v->preview), story, e)
               : error_memory(e, "a text for the pages");
     free(story);
