@@ -18,6 +18,7 @@ struct report {
     /* options */
     int64_t pictures;
     bool hold;
+    const char *title;
     /* state */
     const char *path;
     bool watches;  // passive: the run does not wait for it
@@ -35,6 +36,7 @@ static const struct opt options[] = {
      OPT_INT, AT(pictures), .min = 0, .max = FACTS_PICTURES_MAX, .usual = "6"},
     {"hold", NULL, "Make the run wait for this program, so that it sees every frame", OPT_FLAG,
      AT(hold)},
+    {"title", "TEXT", "Title of the page. Default: Frames of a stream", OPT_TEXT, AT(title)},
     {0},
 };
 
@@ -91,7 +93,7 @@ static enum status write_page(struct report *r, bool complete, struct error *e)
     if (s)
         return s;
     FILE *out = file.stream;
-    document_begin(out, "A run of braggpipe");
+    document_begin(out, r->title ? r->title : "Frames of a stream");
     if (!complete)
         fputs("<ul class=\"notes\"><li>The stream ended too early: frames are missing.</li></ul>\n",
               out);

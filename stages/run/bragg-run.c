@@ -411,9 +411,13 @@ static enum status run_in(const struct cleanup_guard *guard, struct pipeline *p,
         s = keys_make(keys, e);
     }
     if (o->reporter && s == STATUS_OK) {
-        char frames[PRIVATE_FOLDER_SIZE + sizeof FRAMES_PAGE];
+        char frames[PRIVATE_FOLDER_SIZE + sizeof FRAMES_PAGE], title[REPORT_TITLE_SIZE];
         frames_page(guard, frames);
         s = pipeline_set(o->reporter, "hold", NULL, e);
+        if (s == STATUS_OK) {
+            report_title(p->path, title);
+            s = pipeline_set(o->reporter, "title", title, e);
+        }
         if (s == STATUS_OK)
             s = pipeline_add_word(o->reporter, frames, e);
     }
