@@ -52,6 +52,10 @@ page.feed(source)
 page.close()
 assert not page.open and source.startswith("<!DOCTYPE html>") and "http-equiv" in source and "url(" not in source
 assert source.count("<svg class=\"plot\"") >= 1 or "At a glance" not in page.text
+assert source.split("<h1")[0].count("<title>Score of ") == 1
+glance = source.partition("At a glance")[2].partition("<h2>")[0]
+assert glance.count('class="card"') == glance.count('<svg class="plot"'), "a card without a plot"
+assert not re.search(r"<td>-?[0-9.]+e-(09|[1-9]\d)<", source), "a rounding error is shown"
 assert not re.search(r"[\"\s-](nan|inf)\b", re.sub(r"base64,[^\"]*", "", source))
 for png in page.images:
     assert png[:8] == b"\x89PNG\r\n\x1a\n" and png[-8:-4] == b"IEND"

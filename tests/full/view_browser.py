@@ -1,6 +1,7 @@
-"""What a person sees of bragg-view, in chromium.  TAP, numbered on from the script that calls it."""
+"""What a person sees of bragg-view and of reports, in chromium.  TAP, numbered on from the script that calls it."""
 import array
 import asyncio
+import math
 import os
 import re
 import signal
@@ -113,7 +114,8 @@ async def values(page, width):
     brightest = max(range(len(wanted)), key=lambda i: wanted[i] if 300 < i % width < 700 and 300 < i // width < 600 else -1)
     await hover(page, brightest % width, brightest // width, 1, left, top)
     at = await box(page)
-    x, y = at['left'] + (brightest % width + 0.5 - left), at['top'] + (brightest // width + 0.5 - top)
+    x = math.ceil(at['left'] + brightest % width - left)  # whole: a wheel event has no fractions
+    y = math.ceil(at['top'] + brightest // width - top)
     for _ in range(8):
         await page.mouse('mouseWheel', x, y, deltaX=0, deltaY=-160)
     await page.wait('Number(document.body.dataset.scale) > 40', 10)
@@ -233,6 +235,24 @@ async def files(port):
     view.wait()
 
 
+async def report():
+    """The page of bragg-run --report: on a phone nothing is cut, on a screen no half row is empty."""
+    address = f'file://{os.getcwd()}/report.html'
+    async with Browser(390, 760, touch=True) as page:
+        await page.open(address)
+        cut = await page.run("[...document.querySelectorAll('td, th, img, svg')].filter((e) => "
+                             "e.getBoundingClientRect().right > innerWidth).length")
+        check('nothing of a report is cut on a phone', cut == 0, cut)
+    async with Browser(1000, 800) as page:
+        await page.open(address)
+        empty = await page.run("[...document.querySelectorAll('.grid2')].filter((g) => Math.abs(g.getBoundingClientRect().right - "
+                               "g.lastElementChild.getBoundingClientRect().right) > 2).length")
+        check('no half row of a report is empty', empty == 0, empty)
+        touch = await page.run("[...document.querySelectorAll('.card')].filter((c) => c.nextElementSibling?.matches('.card') && "
+                               "c.nextElementSibling.offsetTop > c.offsetTop && c.nextElementSibling.offsetTop - c.offsetTop - c.offsetHeight < 4).length")
+        check('no cards touch', touch == 0, touch)
+
+
 async def killed(port):
     """The pipeline as a graph, and who was killed in it."""
     with open('kill.yaml', 'w', encoding='ascii') as file:
@@ -309,6 +329,7 @@ async def main():
         check('and nothing goes wrong', not page.complaints, page.complaints)
     server.stop()
     await files(free_port())
+    await report()
     await killed(free_port())
     await long_stream(port)
 
