@@ -277,8 +277,9 @@ static void recall(FILE *out, const struct score *s, struct missing *m)
     plot_end(&p);
     fprintf(
         out,
-        "<p class=\"soft\">Bars: recall, the fraction of the true spots with so many photons that "
-        "were found. Weak spots are lost first. All strong spots should be found. Green lines: "
+        "<p class=\"soft\">Bars: recall, the fraction of the true spots that were found, for each "
+        "number of photons. Weak spots are lost first. All strong spots should be found. Green "
+        "lines: "
         "precision, the fraction of the found spots that are true, if the analysis reports "
         "photons. ");
     if (s->spots_found)
@@ -409,12 +410,11 @@ static void chi2(FILE *out, const struct score *s, struct missing *m)
     }
     plot_line(&p, x.from, 1, x.to, 1, "wanted");
     plot_end(&p);
-    end(out, "chi2: the mean of ((measured &#8722; true) / sigma)&#178;, for reflections with so "
-             "many true "
+    end(out, "chi2: the mean of ((measured &#8722; true) / sigma)&#178;, for each number of true "
              "photons. At 1 (line) the sigmas are right. Above 1 they are too small.");
 }
 
-/* Begins a card and draws a curve, from "all are accepted" to "none is accepted".  Returns false,
+/* Begins a box and draws a curve, from "all are accepted" to "none is accepted".  Returns false,
  * and writes nothing, if there is no curve. */
 static bool curve(FILE *out, const char *title, const char *name, struct roc *r,
                   const struct plot_axis *x, const struct plot_axis *y)
