@@ -213,7 +213,7 @@ static void end(FILE *out, const char *text)
     fprintf(out, "<p class=\"soft\">%s</p></div>\n", text);
 }
 
-/* Notes why a plot is missing.  The page lists these reasons in one place instead of empty cards.
+/* Notes why a plot is missing.  The page lists these reasons in one place instead of empty boxes.
  */
 static void nothing(struct missing *m, const char *title, const char *why)
 {
