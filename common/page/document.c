@@ -17,10 +17,15 @@ static const char style[] =
     ";color:var(--ink);font:16px/1.45 system-ui,sans-serif}\n"
     "h1{font-size:1.5rem;margin:.2rem 0}h2{font-size:1.2rem;margin:2rem 0 .6rem}"
     "h3{font-size:1rem;margin:0 0 .3rem}p{margin:.3rem 0}.soft{color:var(--soft);font-size:.875rem}"
-    "\n.grid2{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,22rem),1fr));"
-    "gap:.8rem}.grid3{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,16rem),"
-    "1fr));gap:.8rem}.card{background:var(--card);border:1px solid var(--line);border-radius:.5rem;"
-    "padding:.8rem;min-width:0}\n"
+    "\n.grid2,.grid3{display:grid;gap:.8rem}.card{background:var(--card);border:1px solid "
+    "var(--line);border-radius:.5rem;padding:.8rem;min-width:0}body>.card,details>.card,details>"
+    ".grid2{margin:.8rem 0}\n"
+    "@media(min-width:34rem){.grid3{grid-template-columns:1fr 1fr}}"
+    "@media(min-width:48rem){.grid2{grid-template-columns:1fr 1fr}.grid3{grid-template-columns:"
+    "1fr 1fr 1fr}.grid2>.card:last-child:nth-child(odd){grid-column:1/-1;display:grid;"
+    "grid-template-columns:1fr 1fr;column-gap:1.6rem;align-content:start;align-items:start}"
+    ".grid2>.card:last-child:nth-child(odd)>h3{grid-column:1/-1}}\n"
+    "summary{cursor:pointer;color:var(--bar);margin:.6rem 0}\n"
     "table{border-collapse:collapse;width:100%;margin-top:.5rem;font-size:.9rem}"
     "td{padding:.15rem 0;border-top:1px solid var(--line)}"
     "td:last-child{text-align:right;font-variant-numeric:tabular-nums}"
@@ -36,12 +41,23 @@ static const char style[] =
     ".wanted{stroke:var(--bad);stroke-width:1.5;stroke-dasharray:5 3}\n"
     ".frame path{fill:none;stroke-width:1.4;vector-effect:non-scaling-stroke}.right{stroke:"
     "var(--ok)}.missed{stroke:var(--bad)}.wrong{stroke:var(--bar)}.frame .edge{stroke:var(--line)}"
-    "figure{margin:0}img{width:100%;height:auto;display:block;image-rendering:pixelated;background:"
-    "#fff}pre{overflow-x:auto;font-size:.8rem;white-space:pre-wrap;overflow-wrap:anywhere}"
+    ".frame svg:hover path{opacity:.12}figure{margin:0}img{width:100%;height:auto;display:block;"
+    "background:#fff}pre{overflow-x:auto;font-size:.8rem;white-space:pre-wrap;overflow-wrap:"
+    "anywhere}"
     ".shares{display:flex;height:.9rem;min-width:6rem;background:var(--line);border-radius:.2rem;"
     "overflow:hidden}.shares i{display:block}.compute{background:var(--bar)}.input{background:"
     "var(--ok)}.output{background:var(--bad)}.wide{overflow-x:auto}th{text-align:left;font-weight:"
-    "600;padding-right:.6rem}.wide td,.wide th{padding-right:.8rem;white-space:nowrap}\n"
+    "600;padding-right:.6rem}.wide td,.wide "
+    "th{padding-right:.8rem;white-space:nowrap;text-align:right}.wide th:first-child,"
+    ".wide td:last-child,.wide th:last-child{text-align:left}.wide .shares{min-width:9rem}\n"
+    "@media(max-width:34rem){.wide tr:first-child{display:none}.wide tr{display:grid;"
+    "grid-template-columns:1fr 1fr;column-gap:1rem;padding:.5rem 0;border-top:1px solid "
+    "var(--line)}.wide tr>*{display:flex;justify-content:space-between;gap:.6rem;border:0;"
+    "white-space:normal;padding:0}.wide tr>th:first-child,.wide tr>.full{grid-column:1/-1}"
+    ".wide tr>th:first-child:has(+.unit){grid-column:1}.wide tr>td:last-child{grid-column:1/-1}"
+    ".wide .full .shares{flex:1}.wide td:empty{display:none}.wide "
+    "td[data-name]::before{content:attr(data-name);"
+    "color:var(--soft);text-align:left}}\n"
     ".key{display:inline-block;width:1.1em;height:1.1em;vertical-align:-.2em}\n";
 
 enum status document_check(const char *path, struct error *e)
@@ -61,24 +77,6 @@ enum status document_check(const char *path, struct error *e)
     return got == 0 || strstr(first, "content=\"braggpipe\"")
                ? STATUS_OK
                : error_set(e, STATUS_FAILED, "%s: is there, and no page of braggpipe", path);
-}
-
-void document_begin(FILE *out, const char *title)
-{
-    fprintf(out,
-            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-            "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-            "img-src data:; style-src 'unsafe-inline'\">\n"
-            "<meta name=\"generator\" "
-            "content=\"braggpipe\">\n<title>%s</title>\n<style>\n%s</style></head><body>\n<h1>%s</"
-            "h1>\n",
-            title, style, title);
-}
-
-void document_end(FILE *out)
-{
-    fputs("</body></html>\n", out);
 }
 
 /* --- the content of a page ---------------------------------------------------------------- */
@@ -148,4 +146,23 @@ void html_base64(FILE *out, const void *data, size_t size)
         for (size_t k = 0; k < 4; k++)
             fputc(k <= n ? digits[word >> (18 - 6 * k) & 63] : '=', out);
     }
+}
+
+void document_begin(FILE *out, const char *title)
+{
+    fprintf(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+                 "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+                 "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+                 "img-src data:; style-src 'unsafe-inline'\">\n"
+                 "<meta name=\"generator\" "
+                 "content=\"braggpipe\">\n<title>");
+    html_text(out, title);
+    fprintf(out, "</title>\n<style>\n%s</style></head><body>\n<h1 class=\"names\">", style);
+    html_text(out, title);
+    fputs("</h1>\n", out);
+}
+
+void document_end(FILE *out)
+{
+    fputs("</body></html>\n", out);
 }

@@ -7,8 +7,9 @@
  *   `grid2`, `grid3`   boxes next to each other
  *   `soft`             small text
  *   `names`            names of files
- *   `notes`            a list of warnings
- *   `shares`           bars that show parts of a whole
+ *   `wide`             a table with a heading row; on a telephone each row becomes a block, in
+ * which cells have the name of their column from the attribute data-name `notes`            a list
+ * of warnings `shares`           bars that show parts of a whole
  */
 #ifndef BRAGG_PAGE_DOCUMENT_H
 #define BRAGG_PAGE_DOCUMENT_H
@@ -25,7 +26,8 @@
  * STATUS_FAILED: the page cannot be written, or the file exists and is not such a page. */
 enum status document_check(const char *path, struct error *e);
 
-/* Write the beginning of a page with its heading, and its end.  `title` is the heading, as HTML. */
+/* Write the beginning of a page with its heading, and its end.  `title` is plain text:
+ * the heading, and the name of the page in the browser. */
 void document_begin(FILE *out, const char *title);
 void document_end(FILE *out);
 

@@ -23,65 +23,52 @@ static const struct {
     const char *name, *title, *text;
     enum sources from;
 } groups[] = {
-    {"frames", "Frames", "Frames of the key with and without an answer of the analysis.", FROM_ALL},
+    {"frames", "Frames", "Frames of the ground truth with and without a result of the analysis.", FROM_ALL},
     {"hits", "Are hits found?",
-     "A hit holds a lattice with enough strong reflections. A false negative is a hit that the "
-     "analysis threw away, a false positive an empty frame that it kept.",
-     FROM_ALL},
+     "A hit has a lattice with enough strong reflections. A false negative is a hit that the "
+     "analysis rejected. A false positive is an empty frame that it accepted.", FROM_ALL},
     {"spots", "Are spots found?",
-     "Precision: the share of the found spots that are there. Recall: the share of the strong "
-     "spots that were found. A found spot belongs to the nearest true one within 1.5 px.",
-     FROM_SPOTS},
-    {"found_px", "Found spots: where?",
-     "Mean of found minus true place, in pixels. It should be 0; half a pixel is a convention "
-     "about where a pixel begins.",
-     FROM_SPOTS},
-    {"geometry_px", "The detector: where?",
-     "True place minus the place where the detector model of the analysis puts the same ray, in "
-     "pixels. It should be 0.",
-     FROM_ALL},
-    {"geometry", "The detector: how far, how turned?",
-     "What the camera length of the detector model of the analysis is off by, and how the model is "
-     "turned about the beam and tilted about x and y. All should be 0.",
-     FROM_ALL},
+     "Precision is the fraction of the found spots that are true. Recall is the fraction of the "
+     "strong true spots that were found. A found spot is paired with the nearest true spot within "
+     "1.5 px.", FROM_SPOTS},
+    {"found_px", "Positions of found spots",
+     "Mean of found minus true position, in pixels. It should be 0. Half a pixel is a different "
+     "convention for the origin of pixel coordinates.", FROM_SPOTS},
+    {"geometry_px", "Position of the detector",
+     "True position of a ray on the detector minus its position in the detector model of the "
+     "analysis, in pixels. It should be 0.", FROM_ALL},
+    {"geometry", "Distance and tilt of the detector",
+     "Errors of the detector model of the analysis: its camera length, its rotation about the "
+     "beam, and its tilts about x and y. All should be 0.", FROM_ALL},
     {"wavelength", "Is the wavelength right?",
      "Mean of the wavelength of the analysis divided by the true one, minus 1.", FROM_ALL},
-    {"predicted_px", "Predicted spots: where?",
-     "Mean of predicted minus true place, in pixels, of the lattices that are right.",
-     FROM_LATTICES},
+    {"predicted_px", "Positions of predicted spots",
+     "Mean of predicted minus true position, in pixels, for the correct lattices.", FROM_LATTICES},
     {"predicted", "Are spots predicted?",
-     "The share of the reflections above 10 photons that the analysis predicted.", FROM_LATTICES},
+     "The fraction of the reflections above 10 photons that the analysis predicted.", FROM_LATTICES},
     {"lattices", "Are lattices indexed?",
-     "A lattice is right when it is turned from the true one by less than the limit.",
-     FROM_LATTICES},
+     "A lattice is correct if its orientation differs from the true one by less than the limit.", FROM_LATTICES},
     {"angle_deg", "How well are they oriented?",
-     "The angle between a right lattice and the true one, in degrees; x, y and z are its parts "
-     "about the axes of the beam's frame.",
-     FROM_LATTICES},
+     "The angle between a correct lattice and the true one, in degrees. x, y and z are its "
+     "components about the axes of the laboratory frame.", FROM_LATTICES},
     {"cell", "Is the cell right?",
-     "Edges in angstrom, angles in degrees. A relative error of 0.01 is 1 % too long.",
-     FROM_LATTICES},
+     "Edges in &#8491;, angles in degrees. A relative error of 0.01 means 1 % too long.", FROM_LATTICES},
     {"intensities", "Are intensities right?",
-     "Measured against true photons. Slope 1: the scale is right. chi2 1: the sigmas are honest; "
-     "above 1 they are too small, below 1 too large. slope_median, slope_mad and chi2_robust are "
-     "the same by medians: a few wild ones do not change them.",
-     FROM_LATTICES},
+     "Measured against true photons. Slope 1: the scale is right. chi2 1: the sigmas are right. "
+     "Above 1 the sigmas are too small, below 1 too large. slope_median, slope_mad and chi2_robust "
+     "are medians, which a few outliers do not change.", FROM_LATTICES},
     {"merged", "Is the merged set right?",
-     "Merged intensities against the squares of the structure factors that went in, scaled by one "
-     "factor and one B; mates: the differences of Friedel mates against theirs.",
-     FROM_MERGED},
-    {"latency_s", "In time?", "Seconds from the sending of a frame to its result.", FROM_NONE},
-    {"sent", "What was sent", "Frames by what became of them on their way to the client.",
-     FROM_NONE},
-    {"lost", "Where frames were lost",
-     "Frames without a result that were never sent, or were sent.", FROM_NONE},
+     "Merged intensities against the squares of the true structure factors, with one scale and one "
+     "B factor. Mates: the differences of Friedel mates against the true differences.", FROM_MERGED},
+    {"latency_s", "Latency", "Time in seconds from the sending of a frame to its result.", FROM_NONE},
+    {"sent", "Sent frames", "Number of frames by what happened to them on the way to the client.", FROM_NONE},
+    {"lost", "Lost frames", "Frames without a result: never sent, or sent.", FROM_NONE},
     {"answers", "Are answers of good messages?",
-     "Answers whose frame has no number, and messages without a fault that were called damaged.",
-     FROM_NONE},
+     "Results whose frame has no number, and intact messages that were reported as corrupt.", FROM_NONE},
     {"faults", "What was done with faults?",
-     "Messages of each kind of fault, and their frames: answered or ignored, answered wrongly, "
-     "reported as damaged; died: the client answered none behind it.",
-     FROM_NONE},
+     "Messages of each kind of fault, and what the client did with their frames: answered or "
+     "ignored them, answered wrongly, or reported them as corrupt. Died: the client answered no "
+     "later frame.", FROM_NONE},
 };
 
 enum { GROUPS = sizeof groups / sizeof *groups };
@@ -113,13 +100,30 @@ static void write_name(FILE *out, const char *name)
         fputc(*name == '_' || *name == '.' ? ' ' : *name, out);
 }
 
+/* Writes a value: whole numbers with all digits, others with about three significant digits (five
+ * from 1 on, as cell edges have), and rounding errors as 0. */
+static void write_value(FILE *out, double value)
+{
+    const double size = fabs(value);
+    fputs("</td><td>", out);
+    if (size < 1e-9)
+        fputs("0", out);
+    else if (value == floor(value) && size < 1e15)
+        fprintf(out, "%.0f", value);
+    else if (size >= 1e4)
+        fprintf(out, "%.0f", value);
+    else
+        fprintf(out, size >= 1.0 ? "%.5g" : "%.3g", value);
+    fputs("</td></tr>\n", out);
+}
+
 static void write_row(FILE *out, const struct figure *x)
 {
     const size_t top = top_of(x->name);
     fputs("<tr><td>", out);
     write_name(out, x->name[top] ? x->name + top + 1 : x->name);
     if (isfinite(x->value))
-        fprintf(out, "</td><td>%.6g</td></tr>\n", x->value);
+        write_value(out, x->value);
     else {
         fputs("</td><td class=\"absent\">", out);
         html_text(out, x->why ? x->why : "absent");
@@ -177,11 +181,40 @@ static void begin_card(FILE *out, const struct score *s, const char *name)
     }
 }
 
+/* Writes the most important metrics as one table. */
+static void write_summary(FILE *out, const struct figures *f)
+{
+    static const char *const chosen[][2] = {
+        {"hits.true_positive", "hits found"},
+        {"hits.false_negative", "hits missed"},
+        {"spots.recall", "recall: fraction of the strong spots that were found"},
+        {"spots.precision", "precision: fraction of the found spots that are true"},
+        {"lattices.right", "correct lattices"},
+        {"lattices.missed", "missed lattices"},
+        {"angle_deg.median", "median error of the orientations, deg"},
+        {"intensities.cc", "correlation of measured with true intensities"},
+        {"intensities.chi2_robust", "chi2 of the intensities, robust (1: the sigmas are right)"},
+        {"merged.cc", "correlation of merged with true intensities"},
+    };
+    bool any = false;
+    for (size_t k = 0; k < sizeof chosen / sizeof *chosen; k++)
+        for (size_t i = 0; i < f->count; i++) {
+            if (strcmp(f->list[i].name, chosen[k][0]) != 0 || !isfinite(f->list[i].value))
+                continue;
+            fputs(any ? "" : "<div class=\"card\"><h3>Summary</h3><table>\n", out);
+            any = true;
+            fprintf(out, "<tr><td>%s", chosen[k][1]);
+            write_value(out, f->list[i].value);
+        }
+    fputs(any ? "</table></div>\n" : "", out);
+}
+
 /* Writes the tables of metrics.  Metrics by bins are shown as plots instead. */
 static void write_figures(FILE *out, const struct score *s, const struct figures *f)
 {
     const char *last = NULL;
-    fputs("<h2>Figures</h2>\n<div class=\"grid2\">\n", out);
+    fputs("<h2>Metrics</h2>\n<details><summary>All metrics</summary>\n<div class=\"grid2\">\n",
+          out);
     for (size_t i = 0; i < f->count; i++) {
         const char *name = f->list[i].name;
         if (strstr(name, ".by_"))
@@ -193,12 +226,20 @@ static void write_figures(FILE *out, const struct score *s, const struct figures
         last = name;
         write_row(out, &f->list[i]);
     }
-    fputs(last ? "</table></div>\n</div>\n" : "</div>\n", out);
+    fputs(last ? "</table></div>\n</div>\n</details>\n" : "</div>\n</details>\n", out);
 }
 
 /* --- plots ------------------------------------------------------------------------ */
 
-enum { ANGLE_BINS = 24, NOTE = 100 };
+enum { ANGLE_BINS = 24, NOTE = 100, MISSING_MAX = 8 };
+
+/* Plots that cannot be drawn, and the reasons. */
+struct missing {
+    size_t count;
+    struct missing_plot {
+        const char *title, *why;
+    } list[MISSING_MAX];
+};
 
 static void begin(FILE *out, const char *title)
 {
@@ -210,10 +251,22 @@ static void end(FILE *out, const char *text)
     fprintf(out, "<p class=\"soft\">%s</p></div>\n", text);
 }
 
-static void nothing(FILE *out, const char *title, const char *why)
+/* Notes why a plot is missing.  The page lists these reasons in one place instead of empty boxes.
+ */
+static void nothing(struct missing *m, const char *title, const char *why)
 {
-    begin(out, title);
-    end(out, why);
+    if (m->count < MISSING_MAX)
+        m->list[m->count++] = (struct missing_plot){title, why};
+}
+
+static void write_missing(FILE *out, const struct missing *m)
+{
+    if (!m->count)
+        return;
+    fputs("<p class=\"soft\">Plots that are not shown:</p>\n<ul class=\"soft\">", out);
+    for (size_t i = 0; i < m->count; i++)
+        fprintf(out, "<li>%s. %s</li>", m->list[i].title, m->list[i].why);
+    fputs("</ul>\n", out);
 }
 
 /* Finds the bins of photons that are in use: [2^*first, 2^(*last + 1)).  Returns false if there are
@@ -234,16 +287,16 @@ static struct plot_axis photons_axis(int first, int last)
                               .logarithmic = true};
 }
 
-static void recall(FILE *out, const struct score *s)
+static void recall(FILE *out, const struct score *s, struct missing *m)
 {
     const char *title = "Which spots are found";
     int first, last = 0;
     if (!bins_in_use(s->bin_true, &first, &last)) {
-        nothing(out, title, "The key has no reflections in these frames.");
+        nothing(m, title, "The ground truth has no reflections in these frames.");
         return;
     }
     struct plot p;
-    const struct plot_axis x = photons_axis(first, last), y = {"share", .from = 0, .to = 1.02};
+    const struct plot_axis x = photons_axis(first, last), y = {"fraction", .from = 0, .to = 1.02};
     begin(out, title);
     plot_begin(&p, out, "Recall and precision of spots by photons", &x, &y);
     for (int i = first; i <= last; i++) {
@@ -260,26 +313,28 @@ static void recall(FILE *out, const struct score *s)
             plot_line(&p, ldexp(1, i), precision, ldexp(1, i + 1), precision, "precision");
     }
     plot_end(&p);
-    fprintf(out,
-            "<p class=\"soft\">Bars: recall, the share of the true spots that were found, by their "
-            "photons. Weak spots are lost first; strong ones should all be there. Green lines: "
-            "precision, the share of the found spots that are there, where the analysis says their "
-            "photons. ");
+    fprintf(
+        out,
+        "<p class=\"soft\">Bars: recall, the fraction of the true spots that were found, for each "
+        "number of photons. Weak spots are lost first. All strong spots should be found. Green "
+        "lines: "
+        "precision, the fraction of the found spots that are true, if the analysis reports "
+        "photons. ");
     if (s->spots_found)
-        fprintf(out, "%.1f %% of the %zu found spots exist.</p></div>\n",
+        fprintf(out, "%.1f %% of the %zu found spots are true.</p></div>\n",
                 100.0 * (double)s->spots_right / (double)s->spots_found, s->spots_found);
     else
         fputs("No spots were found.</p></div>\n", out);
 }
 
-static void angles(FILE *out, struct score *s)
+static void angles(FILE *out, struct score *s, struct missing *m)
 {
-    const char *title = "How far lattices are turned";
+    const char *title = "Errors of orientations";
     const size_t n = values_kept(&s->angle_deg);
     size_t count[ANGLE_BINS] = {0}, most = 1;
     const double to = fmax(values_percentile(&s->angle_deg, 100.0), 1e-3) * 1.0001;
     if (!n) {
-        nothing(out, title, "No right lattice was found.");
+        nothing(m, title, "No correct lattice was found.");
         return;
     }
     for (size_t i = 0; i < n; i++) {
@@ -299,10 +354,11 @@ static void angles(FILE *out, struct score *s)
             plot_bar(&p, from, up, (double)count[i], note);
     }
     plot_end(&p);
-    fprintf(out,
-            "<p class=\"soft\">The angle between each right lattice and the true one: half of them "
-            "are within %.3g deg, 95 %% within %.3g deg.</p></div>\n",
-            values_percentile(&s->angle_deg, 50.0), values_percentile(&s->angle_deg, 95.0));
+    fprintf(
+        out,
+        "<p class=\"soft\">The angle between each correct lattice and the true one. Half of the "
+        "angles are below %.3g deg, 95 %% below %.3g deg.</p></div>\n",
+        values_percentile(&s->angle_deg, 50.0), values_percentile(&s->angle_deg, 95.0));
 }
 
 static size_t kept(const struct shown_pairs *p)
@@ -310,34 +366,36 @@ static size_t kept(const struct shown_pairs *p)
     return p->n < SHOWN_PAIRS ? p->n : SHOWN_PAIRS;
 }
 
-static void residuals(FILE *out, const struct score *s)
+static void residuals(FILE *out, const struct score *s, struct missing *m)
 {
-    const char *title = "Where found spots lie";
+    const char *title = "Positions of found spots";
     const struct shown_pairs *o = &s->shown->offsets_px;
     const struct plot_axis x = {"found &#8722; true along fast, px", .from = -1.5, .to = 1.5},
                            y = {"found &#8722; true along slow, px", .from = -1.5, .to = 1.5};
     struct plot p;
     if (!o->n) {
-        nothing(out, title, "No found spot is a true one.");
+        nothing(m, title, "No found spot is a true spot.");
         return;
     }
     begin(out, title);
-    plot_begin(&p, out, "Found minus true places", &x, &y);
+    plot_begin(&p, out, "Found minus true positions", &x, &y);
     plot_line(&p, -1.5, 0, 1.5, 0, "wanted");
     plot_line(&p, 0, -1.5, 0, 1.5, "wanted");
     (void)plot_dots(&p, o->pair, kept(o));
     plot_end(&p);
-    end(out, "Each dot is a found spot, seen from the true one. The cloud should lie about the "
-             "cross; a cloud half a pixel away is a convention, a wide one is noise.");
+    end(out,
+        "Each dot is the position of a found spot relative to the true spot. The dots should be "
+        "centred on the cross. An offset of half a pixel is a different convention for pixel "
+        "coordinates. The width of the cloud is noise.");
 }
 
-static void intensities(FILE *out, const struct score *s)
+static void intensities(FILE *out, const struct score *s, struct missing *m)
 {
     const char *title = "Measured against true intensities";
     const struct shown_pairs *i = &s->shown->intensities;
     double most = 10.0, least = INFINITY;
     if (!i->n) {
-        nothing(out, title, "No right lattice has a measured reflection of the key.");
+        nothing(m, title, "No correct lattice has a measured reflection of the ground truth.");
         return;
     }
     for (size_t k = 0; k < kept(i); k++) {
@@ -354,15 +412,16 @@ static void intensities(FILE *out, const struct score *s)
     plot_line(&p, from, from, to, to, "wanted");
     const size_t outside = plot_dots(&p, i->pair, kept(i));
     plot_end(&p);
-    fprintf(out,
-            "<p class=\"soft\">Each dot is a measured reflection. On the line, it is right. "
-            "%zu of %zu are not shown, for they were measured below %g.</p></div>\n",
-            outside, kept(i), from);
+    fprintf(
+        out,
+        "<p class=\"soft\">Each dot is a measured reflection. Dots on the line are right. %zu of "
+        "%zu are not shown because their measured value is below %g.</p></div>\n",
+        outside, kept(i), from);
 }
 
-static void chi2(FILE *out, const struct score *s)
+static void chi2(FILE *out, const struct score *s, struct missing *m)
 {
-    const char *title = "Are the sigmas honest?";
+    const char *title = "Are the sigmas right?";
     size_t n[SCORE_BINS];
     double most = 2.0;
     int first, last = 0;
@@ -372,7 +431,7 @@ static void chi2(FILE *out, const struct score *s)
         most = n[i] ? fmax(most, value) : most;
     }
     if (!bins_in_use(n, &first, &last)) {
-        nothing(out, title, "No measured reflection of the key has a sigma.");
+        nothing(m, title, "No measured reflection of the ground truth has a sigma.");
         return;
     }
     struct plot p;
@@ -389,21 +448,21 @@ static void chi2(FILE *out, const struct score *s)
     }
     plot_line(&p, x.from, 1, x.to, 1, "wanted");
     plot_end(&p);
-    end(out,
-        "chi2: the mean of ((measured &#8722; true) / sigma)&#178;, by true photons. At the "
-        "line, 1, the sigmas say how wrong the intensities are; above, they promise too much.");
+    end(out, "chi2: the mean of ((measured &#8722; true) / sigma)&#178;, for each number of true "
+             "photons. At 1 (line) the sigmas are right. Above 1 they are too small.");
 }
 
-/* Draws a curve, from "all are accepted" to "none is accepted".  Returns false if there is no
- * curve. */
-static bool curve(FILE *out, const char *name, struct roc *r, const struct plot_axis *x,
-                  const struct plot_axis *y)
+/* Begins a box and draws a curve, from "all are accepted" to "none is accepted".  Returns false,
+ * and writes nothing, if there is no curve. */
+static bool curve(FILE *out, const char *title, const char *name, struct roc *r,
+                  const struct plot_axis *x, const struct plot_axis *y)
 {
     struct roc_point points[ROC_POINTS];
     const size_t n = roc_points(r, points);
     struct plot p;
     if (!n)
         return false;
+    begin(out, title);
     plot_begin(&p, out, name, x, y);
     plot_line(&p, 0, 0, 1, 1, "wanted");
     for (size_t i = n; i-- > 0;) {
@@ -414,13 +473,13 @@ static bool curve(FILE *out, const char *name, struct roc *r, const struct plot_
     return true;
 }
 
-static void roc_of_hits(FILE *out, struct score *s)
+static void roc_of_hits(FILE *out, struct score *s, struct missing *m)
 {
-    const struct plot_axis x = {"share of other frames taken for hits", .from = 0, .to = 1},
-                           y = {"share of hits found", .from = 0, .to = 1.02};
-    begin(out, "Separation of hits and blanks");
-    if (!curve(out, "ROC of hits by their found spots", &s->hits_by_spots, &x, &y)) {
-        end(out, "The key has no frames of both kinds.");
+    const struct plot_axis x = {"fraction of other frames accepted as hits", .from = 0, .to = 1},
+                           y = {"fraction of hits found", .from = 0, .to = 1.02};
+    const char *title = "Separation of hits and blanks";
+    if (!curve(out, title, "ROC of hits by their found spots", &s->hits_by_spots, &x, &y)) {
+        nothing(m, title, "The ground truth has no frames of both kinds.");
         return;
     }
     end(out, "ROC curve of frames ranked by their number of spots. The nearer the curve is to the "
@@ -428,37 +487,44 @@ static void roc_of_hits(FILE *out, struct score *s)
              "curve.");
     if (!s->nscores)
         return;
-    begin(out, "Separation of hits and blanks by their scores");
-    (void)curve(out, "ROC of hits by scores", &s->hits_by_score, &x, &y);
+    title = "Separation of hits and blanks by their scores";
+    if (!curve(out, title, "ROC of hits by scores", &s->hits_by_score, &x, &y)) {
+        nothing(m, title, "The scored frames are not of both kinds.");
+        return;
+    }
     end(out, "ROC curve of frames ranked by the score of the analysis. hits.score_roc_area is the "
              "area below the curve.");
 }
 
-static void roc_of_spots(FILE *out, struct score *s)
+static void roc_of_spots(FILE *out, struct score *s, struct missing *m)
 {
-    const struct plot_axis x = {"share of wrong spots kept", .from = 0, .to = 1},
-                           y = {"share of right spots kept", .from = 0, .to = 1.02};
-    begin(out, "Separation of right and wrong spots");
-    end(out, curve(out, "ROC of found spots by their photons", &s->spots_by_photons, &x, &y)
-                 ? "ROC curve of spots ranked by their photons, as the analysis counts them. "
-                   "spots.roc_area is the area below the curve."
-                 : "Found spots have no photons, or all are right, or none is.");
+    const struct plot_axis x = {"fraction of false spots accepted", .from = 0, .to = 1},
+                           y = {"fraction of true spots accepted", .from = 0, .to = 1.02};
+    const char *title = "Separation of true and false spots";
+    if (!curve(out, title, "ROC of found spots by their photons", &s->spots_by_photons, &x, &y)) {
+        nothing(m, title, "It needs true and false spots, and an analysis that reports photons.");
+        return;
+    }
+    end(out, "ROC curve of spots ranked by their photons, as the analysis counts them. "
+             "spots.roc_area is the area below the curve.");
 }
 
 static void report_plots(FILE *out, struct score *s)
 {
+    struct missing missing = {0};
     fputs("<h2>At a glance</h2>\n<p class=\"soft names\">", out);
     write_sources(out, "Hits and spots are from ", &s->spots_from);
     write_sources(out, " Lattices and intensities are from ", &s->lattices_from);
     fputs("</p>\n<div class=\"grid2\">\n", out);
-    recall(out, s);
-    roc_of_hits(out, s);
-    roc_of_spots(out, s);
-    residuals(out, s);
-    angles(out, s);
-    intensities(out, s);
-    chi2(out, s);
+    recall(out, s, &missing);
+    roc_of_hits(out, s, &missing);
+    roc_of_spots(out, s, &missing);
+    residuals(out, s, &missing);
+    angles(out, s, &missing);
+    intensities(out, s, &missing);
+    chi2(out, s, &missing);
     fputs("</div>\n", out);
+    write_missing(out, &missing);
 }
 
 enum { PICTURE_EDGE = 400 };
@@ -575,6 +641,8 @@ static int32_t worst_panel(const struct shown_frame *f, size_t npanels)
     return worst;
 }
 
+enum { FRAMES_OPEN = 2 };  // frames that are shown at once; others are folded
+
 /* --- frames --------------------------------------------------------------------------- */
 
 static enum status write_frame(FILE *out, const struct score *s, const struct shown_frame *f,
@@ -586,27 +654,26 @@ static enum status write_frame(FILE *out, const struct score *s, const struct sh
     fprintf(out, "<div class=\"card frame\"><h3>Frame %" PRIu64, f->number);
     if (s->key->detector->npanels > 1)
         fprintf(out, ", panel %d", panel);
-    fprintf(
-        out,
-        "</h3><p class=\"soft\">%zu strong spots missed, %zu found spots are none, %zu lattices "
-        "missed</p>\n<svg viewBox=\"0 0 %" PRId64 " %" PRId64
-        "\" role=\"img\" aria-label=\"Frame %" PRIu64 "\">\n",
-        f->missed, f->wrong, f->lattices_missed, g->fast_pixels, g->slow_pixels, f->number);
+    fprintf(out,
+            "</h3><p class=\"soft\">%zu strong spots missed, %zu false spots found, %zu lattices "
+            "missed</p>\n<svg viewBox=\"0 0 %" PRId64 " %" PRId64
+            "\" role=\"img\" aria-label=\"Frame %" PRIu64 "\">\n",
+            f->missed, f->wrong, f->lattices_missed, g->fast_pixels, g->slow_pixels, f->number);
     const enum status status = write_image(out, s->key, f, panel, e);
     fprintf(out, "<path class=\"edge\" d=\"M0 0H%" PRId64 "V%" PRId64 "H0z\"/>\n", g->fast_pixels,
             g->slow_pixels);
-    write_marks(out, f, panel, edge / 70.0);
+    write_marks(out, f, panel, edge / 80.0);
     fputs("</svg></div>\n", out);
     return status;
 }
 
 static void write_legend(FILE *out)
 {
-    static const char *const words[SHOWN_KINDS] = {"found, and true", "strong, and not found",
-                                                   "found, and not true"};
-    fputs("<p class=\"soft\">The frames with most faults: strong spots that were not found, found "
-          "spots that are none, and lattices that were missed. Frames without an answer are not "
-          "here.",
+    static const char *const words[SHOWN_KINDS] = {"true spot, found",
+                                                   "strong true spot, not found", "false spot"};
+    fputs("<p class=\"soft\">The frames with most faults: strong spots that were not found, false "
+          "spots, and lattices that were missed. Frames without a result are not shown. Point at a "
+          "picture to see it without marks.",
           out);
     for (int kind = 0; kind < SHOWN_KINDS; kind++) {
         fprintf(out,
@@ -629,9 +696,14 @@ static enum status report_frames(FILE *out, const struct score *s, struct error 
     }
     write_legend(out);
     fputs("<div class=\"grid2\">\n", out);
-    for (size_t i = 0; i < s->shown->nframes && !status; i++)
+    for (size_t i = 0; i < s->shown->nframes && !status; i++) {
+        if (i == FRAMES_OPEN)
+            fprintf(out,
+                    "</div>\n<details><summary>%zu more frames</summary>\n<div class=\"grid2\">\n",
+                    s->shown->nframes - i);
         status = write_frame(out, s, &s->shown->frames[i], e);
-    fputs("</div>\n", out);
+    }
+    fputs(s->shown->nframes > FRAMES_OPEN ? "</div>\n</details>\n" : "</div>\n", out);
     return status;
 }
 
@@ -640,16 +712,18 @@ static enum status report_frames(FILE *out, const struct score *s, struct error 
 static void write_head(FILE *out, const struct score *s, const struct figures *f,
                        const char *const results[], size_t nresults)
 {
-    document_begin(out, "Score of an analysis");
+    char title[300];
+    const char *first = nresults ? results[0] : "an analysis", *slash = strrchr(first, '/');
+    (void)snprintf(title, sizeof title, "Score of %s", slash && slash[1] ? slash + 1 : first);
+    document_begin(out, title);
     fputs("<p class=\"soft names\">", out);
     for (size_t i = 0; i < nresults; i++) {
         fputs(i ? ", " : "", out);
         html_text(out, results[i]);
     }
-    fputs(", against the answer key ", out);
+    fputs(", compared with the ground truth ", out);
     html_text(out, s->key->path);
-    fputs(". The key knows every reflection of every frame, for the frames were computed.</p>\n",
-          out);
+    fputs(". The frames were simulated, so every reflection of every frame is known.</p>\n", out);
     if (f->nnotes)
         fputs("<ul class=\"notes\">\n", out);
     for (size_t i = 0; i < f->nnotes; i++) {
@@ -665,13 +739,14 @@ enum status report_write(FILE *out, struct score *s, const struct figures *f,
                          const char *const results[], size_t nresults, struct error *e)
 {
     write_head(out, s, f, results, nresults);
+    write_summary(out, f);
     enum status status = STATUS_OK;
     if (s->nanswered) {
         report_plots(out, s);
         status = report_frames(out, s, e);
     }
     write_figures(out, s, f);
-    fputs("<p class=\"soft\">Made by bragg-score; its manual page defines each figure.</p>\n", out);
+    fputs("<p class=\"soft\">Made by bragg-score; its manual page defines each metric.</p>\n", out);
     document_end(out);
     return status;
 }

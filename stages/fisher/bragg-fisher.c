@@ -342,23 +342,34 @@ static void fisher_write_table(const struct fisher *f, FILE *out)
 
 /* ---- a page ------------------------------------------------------------------------------ */
 
+static const char *html_unit(const char *unit)
+{
+    return strcmp(unit, "A") == 0 ? "&#8491;" : unit;
+}
+
 static void write_design(const struct fisher *f, const struct fisher_design *d, FILE *out)
 {
     const size_t n = f->free.count;
     char text[200];
     describe_design(d, text);
-    fprintf(out,
-            "<h2>%g mm</h2><p class=\"soft\">%s</p><div class=\"wide\"><table><tr><th>parameter"
-            "</th><th>unit</th><th>error bar of one frame</th><th>by all frames</th><th>if "
-            "others were known</th><th>goes with</th></tr>\n",
-            d->distance_mm, text);
+    fprintf(
+        out,
+        "<h2>%g mm</h2><p class=\"soft\">%s</p><div class=\"wide\"><table><tr><th>parameter"
+        "</th><th>unit</th><th>error, one frame</th><th>error, all frames</th><th>error, others "
+        "known</th><th>most correlated with</th></tr>\n",
+        d->distance_mm, text);
     for (size_t i = 0; i < n; i++) {
         const size_t k = partner_of(f, d, i);
-        fprintf(out, "<tr><th>%s</th><td>%s</td><td>%.3g</td><td>", f->free.name[i],
-                f->free.unit[i], d->bounds.one[i]);
+        fprintf(out,
+                "<tr><th>%s</th><td class=\"unit\">%s</td><td data-name=\"one frame\">%.3g</td>"
+                "<td data-name=\"all frames\">",
+                f->free.name[i], html_unit(f->free.unit[i]), d->bounds.one[i]);
         if (i >= f->free.local)
             fprintf(out, "%.3g", d->bounds.all[i]);
-        fprintf(out, "</td><td>%.3g</td><td>", d->bounds.alone[i]);
+        fprintf(out,
+                "</td><td data-name=\"others known\">%.3g</td><td data-name=\"most correlated "
+                "with\">",
+                d->bounds.alone[i]);
         if (k != i)
             fprintf(out, "%s %+.2f", f->free.name[k], d->bounds.correlation[i * n + k]);
         fputs("</td></tr>\n", out);
@@ -394,7 +405,7 @@ static void write_plot(const struct fisher *f, size_t of, FILE *out)
     const struct plot_axis y = {"", 0.0, 1.1 * most, false};
     struct plot p;
     fprintf(out, "<div class=\"card\"><h3>%s%s%s</h3>", f->free.name[of],
-            *f->free.unit[of] ? ", " : "", f->free.unit[of]);
+            *f->free.unit[of] ? ", " : "", html_unit(f->free.unit[of]));
     plot_begin(&p, out, f->free.name[of], &x, &y);
     for (size_t i = 1; i < n; i++)
         plot_line(&p, at[i - 1][0], at[i - 1][1], at[i][0], at[i][1], "precision");
@@ -406,11 +417,17 @@ static void write_plot(const struct fisher *f, size_t of, FILE *out)
 static void fisher_write_page(const struct fisher *f, FILE *out)
 {
     document_begin(out, "Error bars before the experiment");
-    fputs("<p>Cramer-Rao bounds: what no unbiased analysis of these frames can beat, with a model "
-          "that is right and structure factors that are known.</p>\n",
-          out);
+    fputs(
+        "<p>Smallest possible errors (Cram&#233;r-Rao bounds, one standard deviation). No "
+        "unbiased analysis of these frames can be more precise. The model is assumed to be right, "
+        "and the structure factors to be known.</p>\n<ul class=\"soft\"><li>One frame: the median "
+        "of the errors that single frames give.</li><li>All frames: the error of a parameter that "
+        "all frames share.</li><li>Others known: the error of one frame if all other parameters "
+        "were known.</li><li>Most correlated with: the parameter that the analysis can least "
+        "distinguish from this one, and the correlation.</li></ul>\n",
+        out);
     if (f->ndesigns > 1) {
-        fputs("<h2>Error bars of one frame, over the distance</h2><div class=\"grid3\">\n", out);
+        fputs("<h2>Errors of one frame at each distance</h2><div class=\"grid3\">\n", out);
         for (size_t i = 0; i < f->free.count; i++)
             write_plot(f, i, out);
         fputs("</div>\n", out);

@@ -18,6 +18,7 @@ struct report {
     /* options */
     int64_t pictures;
     bool hold;
+    const char *title;
     /* state */
     const char *path;
     bool watches;  // passive: the run does not wait for it
@@ -34,6 +35,7 @@ static const struct opt options[] = {
     {.doc = "Page:", .type = OPT_GROUP},
     {"pictures", "N", "Number of frames shown: the first, the brightest and a random selection",
      OPT_INT, AT(pictures), .min = 0, .max = FACTS_PICTURES_MAX, .usual = "6"},
+    {"title", "TEXT", "Title of the page. Default: Frames of a stream", OPT_TEXT, AT(title)},
     {.doc = "Flow:", .type = OPT_GROUP},
     {"hold", NULL, "Make the run wait for bragg-report, so that the page has every frame", OPT_FLAG,
      AT(hold)},
@@ -93,7 +95,7 @@ static enum status write_page(struct report *r, bool complete, struct error *e)
     if (s)
         return s;
     FILE *out = file.stream;
-    document_begin(out, "A run of braggpipe");
+    document_begin(out, r->title ? r->title : "Frames of a stream");
     if (!complete)
         fputs("<ul class=\"notes\"><li>The stream ended too early: frames are missing.</li></ul>\n",
               out);

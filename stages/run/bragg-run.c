@@ -330,6 +330,13 @@ static enum status hold_for_view(struct pipeline *p, const struct run_options *o
     return s;
 }
 
+/* Returns the name of a pipeline file without its folder, which is the title of pages. */
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
 /* Applies the changes of the command line to the pipeline, finds the hosts, and checks the result.
  */
 static enum status apply_options(struct pipeline *p, struct run_options *o, struct hosts *hosts,
@@ -341,6 +348,8 @@ static enum status apply_options(struct pipeline *p, struct run_options *o, stru
         s = pipeline_add_watcher(p, "view", true, &view, e);
     if (view && s == STATUS_OK)
         s = pipeline_set(view, "bind", o->view ? o->view : VIEW, e);
+    if (view && s == STATUS_OK)
+        s = pipeline_set(view, "title", name_of(p->path), e);
     if (view && s == STATUS_OK && page_stays(o))
         s = pipeline_set(view, "linger", FOREVER_S, e);
     if (o->report && s == STATUS_OK)
@@ -438,9 +447,13 @@ static enum status run_in(const struct cleanup_guard *guard, struct pipeline *p,
         s = keys_make(keys, e);
     }
     if (o->reporter && s == STATUS_OK) {
-        char frames[PRIVATE_FOLDER_SIZE + sizeof FRAMES_PAGE];
+        char frames[PRIVATE_FOLDER_SIZE + sizeof FRAMES_PAGE], title[REPORT_TITLE_SIZE];
         frames_page(guard, frames);
         s = pipeline_set(o->reporter, "hold", NULL, e);
+        if (s == STATUS_OK) {
+            report_title(p->path, title);
+            s = pipeline_set(o->reporter, "title", title, e);
+        }
         if (s == STATUS_OK)
             s = pipeline_add_word(o->reporter, frames, e);
     }

@@ -83,7 +83,7 @@ static void note_time(struct frame_facts *k, double time_s, bool hit)
 static enum status draw_picture(struct frame_facts *k, const struct frame *f,
                                 struct facts_picture *p, struct error *e)
 {
-    const struct preview_settings settings = {.colors = COLORS_INVERTED};
+    const struct preview_settings settings = {.large = true, .colors = COLORS_INVERTED};
     const struct picture_settings look = {.edge_max = PICTURE_EDGE, .saturation = k->x->saturation};
     FILE *out = open_memstream(&p->png, &p->size);
     if (!out)
@@ -195,10 +195,9 @@ static void write_numbers(const struct frame_facts *k, FILE *out)
     const double frames = (double)k->frames;
     fputs("<div class=\"card\"><h3>Frames</h3><table>\n", out);
     row(out, "frames seen", "%.0f", frames, "");
-    row(out, "with a crystal in the beam (hits)", "%.0f", (double)k->hits, "");
+    row(out, "hits (frames with a lattice)", "%.0f", (double)k->hits, "");
     if (k->torn)
-        row(out, "replaced while they were looked at, not counted here", "%.0f", (double)k->torn,
-            "");
+        row(out, "overwritten while they were read, not counted", "%.0f", (double)k->torn, "");
     if (k->frames) {
         row(out, "mean of a pixel", "%.4g", k->mean_sum / frames, unit_of(k->x));
         row(out, "brightest pixel", "%.6g", k->brightest, unit_of(k->x));
@@ -267,7 +266,8 @@ static void write_histogram(const struct frame_facts *k, const struct facts_hist
     fputs("</div>\n", out);
 }
 
-/* Plots frames per second, or the fraction of hits, against time. */
+/* Plots frames per second, or the fraction of hits, against time.  If all frames or none are hits,
+ * the fraction is not plotted. */
 static void write_course(const struct frame_facts *of, bool of_hits, FILE *out)
 {
     struct frame_facts course = *of, *k = &course;
@@ -277,12 +277,13 @@ static void write_course(const struct frame_facts *of, bool of_hits, FILE *out)
     double most = 0.0;
     for (int i = 0; i <= last; i++)
         most = fmax(most, (double)k->came[i] / k->bin_s);
-    const char *title = of_hits ? "Hit rate" : "Frames a second";
+    const char *title = of_hits ? "Hit rate" : "Frame rate";
     const struct plot_axis x = {"seconds after the first frame", 0, (last + 1) * k->bin_s, false},
-                           y = {of_hits ? "share of hits" : "frames/s", 0, of_hits ? 1.0 : most,
+                           y = {of_hits ? "fraction of hits" : "frames/s", 0, of_hits ? 1.0 : most,
                                 false};
     struct plot p;
-    if (!k->frames || !(most > 0.0))
+    const bool varies = k->hits > 0 && k->hits < k->frames;
+    if (!k->frames || !(most > 0.0) || (of_hits && !varies))
         return;
     fprintf(out, "<div class=\"card\"><h3>%s</h3>\n", title);
     plot_begin(&p, out, title, &x, &y);
@@ -309,8 +310,8 @@ void frame_facts_write(const struct frame_facts *k, FILE *out)
         write_picture(k, i, out);
     fputs("</div>\n<h2>Frames</h2>\n<div class=\"grid2\">\n", out);
     write_numbers(k, out);
-    write_histogram(k, &k->means, "How bright frames are", "mean of a pixel", out);
-    write_histogram(k, &k->peaks, "Their brightest pixels", "largest pixel of a frame", out);
+    write_histogram(k, &k->means, "Mean pixel values", "mean of a pixel", out);
+    write_histogram(k, &k->peaks, "Brightest pixels", "brightest pixel of a frame", out);
     write_course(k, false, out);
     write_course(k, true, out);
     fputs("</div>\n", out);

@@ -14,6 +14,7 @@
 #include "base/vec.h"
 #include "model/beam.h"
 #include "physics/detector/panels.h"
+#include "physics/detector/pixel.h"
 #include "physics/detector/predict.h"
 
 #define LEAST_COSINE 0.2  // smallest cosine of the angle to the beam that is shown
@@ -151,6 +152,7 @@ static void preview_plane_free(struct preview_plane *plane)
     image_free(&plane->image);
 }
 
+enum { LARGE_MIN = 300 };       // longest edge, in pixels, from which pictures can have large marks
 enum { ARCS = 720, DASH = 3 };  // of a ring; arcs in a dash and in the gap behind it
 
 /* A picture, and the panel that it shows. */
@@ -160,6 +162,7 @@ struct canvas {
     const struct panel *panel;
     double wavelength_m;        // mean of the frame
     int64_t letter;             // pixels to a dot of a letter
+    int64_t line;               // width of the line of a ring, in pixels
     const struct rings *rings;  // that the user chose
 };
 
@@ -190,6 +193,11 @@ static double twotheta(const struct canvas *c, double d_A)
     return 2.0 * asin(fmin(1.0, c->wavelength_m / (2e-10 * d_A)));
 }
 
+/* A rectangle of the picture, in its pixels; width 0 is none. */
+struct box {
+    int64_t x, y, width, height;
+};
+
 static bool place_on_ring(const struct canvas *c, double twotheta_rad, double azimuth, int64_t *x,
                           int64_t *y)
 {
@@ -206,52 +214,68 @@ static int64_t text_width(const struct canvas *c, const char *text)
     return (letters * LETTER_WIDTH - 1) * c->letter;
 }
 
-/* Finds the first place along the ring that has room for its text.  The search begins at another
- * angle for each ring. */
-static bool label_ring(const struct canvas *c, double twotheta_rad, const char *text, int64_t *x,
-                       int64_t *y)
+/* Writes a d spacing with its unit: round values with one decimal, others as they were typed. */
+static void format_d(double d_A, char text[24])
 {
-    const int64_t width = text_width(c, text), height = LETTER_HEIGHT * c->letter;
-    for (int i = 0; i < ARCS; i += 6) {
-        const double azimuth = 2.0 * M_PI * (i + ARCS / 8) / ARCS;
-        if (!place_on_ring(c, twotheta_rad, azimuth, x, y))
-            continue;
-        *x -= width / 2;
-        *y -= height / 2;
-        if (is_inside(c->picture, *x, *y, width, height))
-            return true;
-    }
-    return false;
+    const bool whole = d_A == floor(d_A) && d_A < 1e5;
+    (void)snprintf(text, 24, whole ? "%.1f A" : "%.5g A", d_A);
 }
 
+/* Finds the first place along the ring that has room for its text.  The search begins at another
+ * angle for each ring. */
+static struct box label_ring(const struct canvas *c, double twotheta_rad, const char *text)
+{
+    struct box b = {.width = text_width(c, text), .height = LETTER_HEIGHT * c->letter};
+    const int64_t above = LETTER_ABOVE * c->letter;
+    for (int i = 0; i < ARCS; i += 6) {
+        const double azimuth = 2.0 * M_PI * (i + ARCS / 8) / ARCS;
+        if (!place_on_ring(c, twotheta_rad, azimuth, &b.x, &b.y))
+            continue;
+        b.x -= b.width / 2;
+        b.y -= b.height / 2;
+        if (is_inside(c->picture, b.x, b.y - above, b.width, b.height + above))
+            return b;
+    }
+    return (struct box){0};
+}
+
+/* Whether a point is in a box or nearer to it than `margin`. */
+static bool is_near(const struct box *b, int64_t x, int64_t y, int64_t margin)
+{
+    return b->width > 0 && x >= b->x - margin && x < b->x + b->width + margin &&
+           y >= b->y - margin && y < b->y + b->height + margin;
+}
+
+/* Draws a dashed ring, with a gap where its label is. */
 static void draw_ring(const struct canvas *c, double d_A)
 {
+    char text[24];
     const double angle = twotheta(c, d_A);
     int64_t x0 = 0, y0 = 0, x = 0, y = 0;
+    format_d(d_A, text);
+    const struct box label = label_ring(c, angle, text);
     bool has = place_on_ring(c, angle, 0.0, &x0, &y0);
     for (int i = 1; i <= ARCS; i++) {
         const bool hit = place_on_ring(c, angle, 2.0 * M_PI * i / ARCS, &x, &y);
-        if (hit && has && i / DASH % 2 &&
+        const bool clear =
+            !is_near(&label, x0, y0, 3 * c->letter) && !is_near(&label, x, y, 3 * c->letter);
+        if (hit && has && clear && i / DASH % 2 &&
             (is_inside(c->picture, x0, y0, 0, 0) || is_inside(c->picture, x, y, 0, 0)))
-            picture_line(c->picture, x0, y0, x, y, 1, INK_RING);
+            picture_line(c->picture, x0, y0, x, y, c->line, INK_RING);
         has = hit;
         x0 = x;
         y0 = y;
     }
 }
 
-/* Writes d next to its ring: round values with one digit, chosen ones as they were typed. */
+/* Writes d where the ring has its gap. */
 static void write_d(const struct canvas *c, double d_A)
 {
     char text[24];
-    int64_t x, y;
-    (void)snprintf(text, sizeof text,
-                   c->rings->count ? "%.5gA"
-                   : d_A < 10.0    ? "%.1fA"
-                                   : "%.0fA",
-                   d_A);
-    if (label_ring(c, twotheta(c, d_A), text, &x, &y))
-        picture_text(c->picture, x, y, text, c->letter, INK_RING);
+    format_d(d_A, text);
+    const struct box label = label_ring(c, twotheta(c, d_A), text);
+    if (label.width)
+        picture_text(c->picture, label.x, label.y, text, c->letter, INK_RING);
 }
 
 /* Returns the radius of a ring in pixels of the picture, as if the panel were normal to the beam.
@@ -323,7 +347,7 @@ static void draw_bar(const struct canvas *c)
     const int64_t length = (int64_t)(length_mm / edge_mm + 0.5), u = c->letter;
     const int64_t left = 6 * u, bottom = p->height - 6 * u;
     char text[32];
-    (void)snprintf(text, sizeof text, length_mm < 1.0 ? "%.0fum" : "%.0fmm",
+    (void)snprintf(text, sizeof text, length_mm < 1.0 ? "%.0f um" : "%.0f mm",
                    length_mm < 1.0 ? 1e3 * length_mm : length_mm);
     picture_line(c->picture, left, bottom, left + length, bottom, 2 * u + 2, INK_PAPER);
     picture_line(c->picture, left, bottom, left + length, bottom, 2 * u, INK_BEAM);
@@ -349,41 +373,123 @@ static double dmin_of(const struct experiment *x, const struct panel *p, double 
     return 0.99 * wavelength_m / (2.0 * sin(0.5 * acos(fmax(-1.0, least))) + 1e-9);
 }
 
-enum status preview_predict(const struct experiment *x, const struct panel *panel,
-                            const struct recipe *r, struct reflections *list, struct error *e)
+/* Lists the reflections of the recipe that physics/detector/predict.h expects up to the farthest
+ * corner of the panel.  The caller frees *list. */
+static enum status preview_predict(const struct experiment *x, const struct panel *panel,
+                                   const struct recipe *r, struct reflections *list,
+                                   struct error *e)
 {
     return predict(x, r, dmin_of(x, panel, incident_beam(x, r).mean_m), list, e);
 }
 
-static enum status draw_truth(const struct canvas *c, const struct recipe *r, struct error *e)
+/* Computes the position of a point of a panel, flat or curved, in m from the sample. */
+static void point_of_any_panel(const struct experiment *x, const struct panel *p, double fast,
+                               double slow, double position[3])
 {
-    struct reflections list;
-    const enum status s = preview_predict(c->x, c->panel, r, &list, e);
-    for (size_t i = 0; i < list.count && !s; i++) {
-        int64_t x, y;
-        if (find_pixel(c, list.all[i].direction, &x, &y))
-            picture_circle(c->picture, x, y, 4 * c->letter, INK_TRUTH);
+    if (p->curved)
+        pixel_curve(p, x->beam.direction, fast * p->pixel_m - p->beam_fast_m,
+                    slow * p->pixel_m - p->beam_slow_m, position);
+    else
+        point_of_panel(p, fast, slow, position);
+}
+
+/* Computes where a ray meets the picture.  False if it does not meet the picture. */
+static bool mark_ray(const struct experiment *x, const struct panel *shown,
+                     const double direction[3], struct preview_spot *m)
+{
+    return ray_to_pixel(shown, x->beam.direction, direction, &m->fast, &m->slow) && m->fast >= 0 &&
+           m->slow >= 0 && m->fast <= (double)shown->fast_pixels &&
+           m->slow <= (double)shown->slow_pixels;
+}
+
+static size_t mark_true(const struct experiment *x, const struct panel *shown,
+                        const struct reflection_table *t, size_t most, struct preview_spot *spots)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < t->count && n < most; i++) {
+        const struct reflection_row *row = &t->rows[i];
+        double position[3];
+        if (row->panel < 0 || (size_t)row->panel >= x->npanels)
+            continue;
+        point_of_any_panel(x, &x->panels[row->panel], row->fast, row->slow, position);
+        spots[n] = (struct preview_spot){.photons = row->photons, .lattice = row->lattice};
+        memcpy(spots[n].hkl, row->hkl, sizeof row->hkl);
+        n += mark_ray(x, shown, position, &spots[n]);
     }
+    return n;
+}
+
+static size_t mark_predicted(const struct experiment *x, const struct panel *seen,
+                             const struct reflections *list, size_t most,
+                             struct preview_spot *spots)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < list->count && n < most; i++) {
+        const struct reflection *r = &list->all[i];
+        spots[n] = (struct preview_spot){.lattice = (int32_t)r->lattice};
+        for (int k = 0; k < 3; k++)
+            spots[n].hkl[k] = (int32_t)r->hkl[k];
+        n += mark_ray(x, seen, r->direction, &spots[n]);
+    }
+    return n;
+}
+
+enum status preview_spots(const struct experiment *x, const struct panel *shown,
+                          const struct frame *f, size_t most, struct preview_spot **spots,
+                          size_t *count, struct error *e)
+{
+    struct reflections list = {0};
+    struct panel seen = *shown;  // at its place in this frame
+    panel_shift(x, &seen, f->recipe.shift_m);
+    const bool exact = f->reflections.present;
+    *spots = NULL;
+    *count = 0;
+    const enum status s = exact ? STATUS_OK : preview_predict(x, &seen, &f->recipe, &list, e);
+    const size_t n = exact ? f->reflections.count : list.count;
+    if (s == STATUS_OK && n)
+        *spots = mem_array((n < most ? n : most) + 1, sizeof **spots);
+    if (*spots)
+        *count = exact ? mark_true(x, shown, &f->reflections, most, *spots)
+                       : mark_predicted(x, &seen, &list, most, *spots);
     predict_free(&list);
+    return s == STATUS_OK && n && !*spots ? error_memory(e, "the marks") : s;
+}
+
+static enum status draw_truth(const struct canvas *c, const struct panel *shown,
+                              const struct frame *f, struct error *e)
+{
+    struct preview_spot *spots;
+    size_t count;
+    const struct picture *p = c->picture;
+    const double k = (double)p->zoom / (double)p->factor;
+    const enum status s = preview_spots(c->x, shown, f, SIZE_MAX - 1, &spots, &count, e);
+    for (size_t i = 0; i < count && !s; i++)
+        picture_circle(c->picture, (int64_t)floor(spots[i].fast * k),
+                       (int64_t)floor(spots[i].slow * k), 4 * c->letter, INK_TRUTH);
+    mem_free(spots);
     return s;
 }
 
 /* Draws over the picture *p of `panel`: resolution rings labelled in angstrom, a cross where the
- * beam hits, a bar of known length, and with settings->truth circles at the predicted reflections
- * of the recipe. picture_ink must have been called for the picture. */
+ * beam hits, a bar of known length, and with settings->truth circles at the reflections of the
+ * frame. picture_ink must have been called for the picture. */
 static enum status preview_mark(struct picture *p, const struct experiment *x,
-                                const struct panel *panel, const struct recipe *r,
+                                const struct panel *panel, const struct frame *f,
                                 const struct preview_settings *settings, struct error *e)
 {
+    struct panel seen = *panel;  // at its place in this frame
     const int64_t edge = p->width > p->height ? p->width : p->height;
+    const bool large = settings->large && edge >= LARGE_MIN;
+    panel_shift(x, &seen, f->recipe.shift_m);
     const struct canvas c = {.picture = p,
                              .x = x,
-                             .panel = panel,
-                             .wavelength_m = incident_beam(x, r).mean_m,
+                             .panel = &seen,
+                             .wavelength_m = incident_beam(x, &f->recipe).mean_m,
                              .rings = &settings->rings,
-                             .letter = edge >= 1600 ? edge / 800 : 1 + (edge >= 700)};
+                             .line = 1 + large,
+                             .letter = edge >= 1600 ? edge / 800 : 1 + (edge >= 700 || large)};
     for_rings(&c, draw_ring);
-    const enum status s = settings->truth ? draw_truth(&c, r, e) : STATUS_OK;
+    const enum status s = settings->truth ? draw_truth(&c, panel, f, e) : STATUS_OK;
     for_rings(&c, write_d);
     draw_beam(&c);
     draw_bar(&c);
@@ -437,7 +543,7 @@ enum status preview_image(struct preview *p, const struct image *from, const str
 
 /* Enlarges the picture of a small detector, and draws the marks if there is room for them. */
 static enum status add_marks(struct picture *picture, int64_t edge_max, const struct experiment *x,
-                             const struct panel *panel, const struct recipe *r,
+                             const struct panel *panel, const struct frame *f,
                              const struct preview_settings *settings, struct error *e)
 {
     const int64_t edge = picture->width > picture->height ? picture->width : picture->height;
@@ -446,7 +552,7 @@ static enum status add_marks(struct picture *picture, int64_t edge_max, const st
     if (s || edge * zoom < MARKED_MIN)
         return s;
     s = picture_ink(picture, e);
-    return s ? s : preview_mark(picture, x, panel, r, settings, e);
+    return s ? s : preview_mark(picture, x, panel, f, settings, e);
 }
 
 enum status preview_write(struct preview *p, const struct preview_settings *settings,
@@ -455,7 +561,6 @@ enum status preview_write(struct preview *p, const struct preview_settings *sett
 {
     const struct image *image;
     struct picture picture = {0};
-    struct panel seen = {0};  // at its place in this frame
     const bool first = p->of != x;
     enum status s = preview_open(p, x, look->edge_max, e);
     if (s == STATUS_OK && first)
@@ -465,11 +570,8 @@ enum status preview_write(struct preview *p, const struct preview_settings *sett
     if (s == STATUS_OK)
         s = picture_make(&picture, image, preview_panel(p), look, e);
     picture.colors = settings->colors;
-    if (s == STATUS_OK) {
-        seen = *preview_panel(p);
-        panel_shift(x, &seen, f->recipe.shift_m);
-        s = add_marks(&picture, look->edge_max, x, &seen, &f->recipe, settings, e);
-    }
+    if (s == STATUS_OK)
+        s = add_marks(&picture, look->edge_max, x, preview_panel(p), f, settings, e);
     if (s == STATUS_OK)
         s = picture_write_png(out, &picture, path, e);
     picture_free(&picture);

@@ -1,9 +1,11 @@
 /* Previews: reduced pictures of frames for people, with marks: the beam, resolution rings, a scale
- * bar, and circles at the predicted reflections. */
+ * bar, and circles at the reflections. */
 #ifndef BRAGG_STAGES_PREVIEW_H
 #define BRAGG_STAGES_PREVIEW_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -12,11 +14,11 @@
 #include "model/experiment.h"
 #include "model/frame.h"
 #include "model/recipe.h"
-#include "physics/detector/predict.h"
 #include "rings.h"
 
 struct preview_settings {
-    bool truth;                  // circles about predicted reflections
+    bool truth;                  // circles at the reflections of the frame, see preview_spots
+    bool large;                  // letters and lines that stay legible if the picture is reduced
     enum picture_colors colors;  // of gray values
     struct rings rings;          // that the user chose; count 0: rings at round values of d
 };
@@ -57,9 +59,19 @@ enum status preview_write(struct preview *p, const struct preview_settings *sett
 
 void preview_free(struct preview *p);
 
-/* Lists the reflections of the recipe that physics/detector/predict.h expects up to the farthest
- * corner of the panel.  The caller frees *list. */
-enum status preview_predict(const struct experiment *x, const struct panel *panel,
-                            const struct recipe *r, struct reflections *list, struct error *e);
+/* A reflection of a frame, in pixels of the panel that preview_panel returns, from its outer
+ * corner. */
+struct preview_spot {
+    double fast, slow;
+    double photons;  // 0 for a predicted reflection, whose photons are not known
+    int32_t lattice, hkl[3];
+};
+
+/* Lists the reflections of a frame of *x on the panel `shown`, `most` of them at most: those of the
+ * table that the frame carries, else those that its recipe predicts up to the farthest corner.  The
+ * caller frees *spots with mem_free.  STATUS_FAILED: out of memory. */
+enum status preview_spots(const struct experiment *x, const struct panel *shown,
+                          const struct frame *f, size_t most, struct preview_spot **spots,
+                          size_t *count, struct error *e);
 
 #endif

@@ -28,6 +28,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/filetype.h"
 #include "base/program.h"
 #include "model/beam.h"
 #include "model/experiment.h"
@@ -114,64 +115,6 @@ static void view_files_end(pid_t player)
 
 enum { VIEW_MARKS_MAX = 50000 };  // more would hide the picture
 
-/* Computes the position of a point of a panel, in m from the sample. */
-static void point_of_panel(const struct experiment *x, const struct panel *p, double fast,
-                           double slow, double position[3])
-{
-    if (p->curved) {
-        pixel_curve(p, x->beam.direction, fast * p->pixel_m - p->beam_fast_m,
-                    slow * p->pixel_m - p->beam_slow_m, position);
-        return;
-    }
-    for (int i = 0; i < 3; i++)
-        position[i] = p->origin_m[i] + p->pixel_m * (fast * p->fast[i] + slow * p->slow[i]);
-}
-
-/* Computes where a ray meets the picture.  False if it does not meet the picture. */
-static bool find_pixel(const struct experiment *x, const struct panel *shown,
-                       const double direction[3], struct web_mark *m)
-{
-    double fast, slow;
-    if (!ray_to_pixel(shown, x->beam.direction, direction, &fast, &slow) ||
-        !(fast >= 0 && slow >= 0 && fast <= (double)shown->fast_pixels &&
-          slow <= (double)shown->slow_pixels))
-        return false;
-    m->x = (float)fast;
-    m->y = (float)slow;
-    return true;
-}
-
-static size_t mark_true(const struct experiment *x, const struct panel *shown,
-                        const struct reflection_table *t, struct web_mark *marks)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < t->count && n < VIEW_MARKS_MAX; i++) {
-        const struct reflection_row *row = &t->rows[i];
-        double position[3];
-        if (row->panel < 0 || (size_t)row->panel >= x->npanels)
-            continue;
-        point_of_panel(x, &x->panels[row->panel], row->fast, row->slow, position);
-        marks[n] = (struct web_mark){.photons = (float)row->photons, .lattice = row->lattice};
-        memcpy(marks[n].hkl, row->hkl, sizeof row->hkl);
-        n += find_pixel(x, shown, position, &marks[n]);
-    }
-    return n;
-}
-
-static size_t mark_predicted(const struct experiment *x, const struct panel *shown,
-                             const struct reflections *list, struct web_mark *marks)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < list->count && n < VIEW_MARKS_MAX; i++) {
-        const struct reflection *r = &list->all[i];
-        marks[n] = (struct web_mark){.lattice = (int32_t)r->lattice};
-        for (int k = 0; k < 3; k++)
-            marks[n].hkl[k] = (int32_t)r->hkl[k];
-        n += find_pixel(x, shown, r->direction, &marks[n]);
-    }
-    return n;
-}
-
 /* Makes *marks for a frame of *x, in pixels of the panel `shown`.  The caller frees *marks with
  * mem_free.  The marks are the true reflections if the frame carries them, else the predicted ones.
  * STATUS_FAILED if memory runs out. */
@@ -179,21 +122,21 @@ static enum status view_marks(const struct experiment *x, const struct panel *sh
                               const struct frame *f, struct web_mark **marks, size_t *count,
                               struct error *e)
 {
-    struct reflections list = {0};
-    struct panel seen = *shown;  // with the shift of this frame
-    panel_shift(x, &seen, f->recipe.shift_m);
-    const bool exact = f->reflections.present;
+    struct preview_spot *spots;
     *marks = NULL;
-    *count = 0;
-    const enum status s = exact ? STATUS_OK : preview_predict(x, &seen, &f->recipe, &list, e);
-    const size_t n = exact ? f->reflections.count : list.count;
-    if (s == STATUS_OK && n)
-        *marks = mem_array(n < VIEW_MARKS_MAX ? n + 1 : VIEW_MARKS_MAX + 1, sizeof **marks);
-    if (*marks)
-        *count = exact ? mark_true(x, shown, &f->reflections, *marks)
-                       : mark_predicted(x, &seen, &list, *marks);
-    predict_free(&list);
-    return s == STATUS_OK && n && !*marks ? error_memory(e, "the marks") : s;
+    enum status s = preview_spots(x, shown, f, VIEW_MARKS_MAX, &spots, count, e);
+    if (s == STATUS_OK && *count && !(*marks = mem_array(*count, sizeof **marks)))
+        s = error_memory(e, "the marks");
+    for (size_t i = 0; *marks && i < *count; i++) {
+        const struct preview_spot *p = &spots[i];
+        (*marks)[i] = (struct web_mark){(float)p->fast,
+                                        (float)p->slow,
+                                        (float)p->photons,
+                                        p->lattice,
+                                        {p->hkl[0], p->hkl[1], p->hkl[2]}};
+    }
+    mem_free(spots);
+    return s;
 }
 
 /* --- facts for the pages, as JSON -------------------------------------------- */
@@ -245,6 +188,17 @@ static void put_crystals(FILE *out, const struct experiment *x)
     (void)fputc(']', out);
 }
 
+/* Writes the detector in a few words. */
+static void put_detector(FILE *out, const struct experiment *x, const struct panel *shown)
+{
+    char text[128];
+    (void)snprintf(text, sizeof text, "%zu panel%s, %" PRId64 " x %" PRId64 " pixels, %.4g mm",
+                   x->npanels, x->npanels == 1 ? "" : "s", shown->fast_pixels, shown->slow_pixels,
+                   1e3 * shown->distance_m);
+    (void)fputs(",\"detector\":", out);
+    put_text(out, text);
+}
+
 static bool is_partial(const struct panel *p)
 {
     const struct roi *r = &p->roi;
@@ -252,9 +206,62 @@ static bool is_partial(const struct panel *p)
            r->slow_max < p->slow_pixels - 1;
 }
 
-/* Describes the detector, the panel that shows it, the crystals and the beam.  The caller frees the
- * text with free.  NULL if memory runs out. */
-static char *view_story(const struct experiment *x, const struct preview *p)
+/* What the page shows about the origin of the frames. */
+struct view_names {
+    const char *title;         // name of the run; NULL: made of the files or of the crystal
+    const char *const *paths;  // files that are shown
+    int count;                 // number of files; 0: the frames come from a stream
+    bool one_each;             // file i holds frame i, and nothing else
+};
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static void put_title(FILE *out, const struct experiment *x, const struct view_names *names)
+{
+    char text[3 * 256];
+    const int n = names->count;
+    const char *first = n ? base_name(names->paths[0]) : x->ncrystals ? x->crystals[0].name : "";
+    if (names->title)
+        (void)snprintf(text, sizeof text, "%s", names->title);
+    else if (n > 1)
+        (void)snprintf(text, sizeof text, "%.255s ... %.255s (%d files)", first,
+                       base_name(names->paths[n - 1]), n);
+    else
+        (void)snprintf(text, sizeof text, "%s", *first ? first : "frames");
+    (void)fputs(",\"title\":", out);
+    put_text(out, text);
+}
+
+/* Writes the names of files by the number of their frame: one name stands for all frames.  There is
+ * no name if the files hold several frames each. */
+static void put_names(FILE *out, const struct view_names *names)
+{
+    const int n = names->count == 1 || names->one_each ? names->count : 0;
+    (void)fputs(",\"names\":[", out);
+    for (int i = 0; i < n; i++) {
+        (void)fputs(i ? "," : "", out);
+        put_text(out, base_name(names->paths[i]));
+    }
+    (void)fputc(']', out);
+}
+
+static void put_rings(FILE *out, const struct rings *rings)
+{
+    (void)fputs(",\"rings\":[", out);
+    for (int i = 0; i < rings->count; i++)
+        (void)fprintf(out, "%s%.6g", i ? "," : "", rings->d_A[i]);
+    (void)fputc(']', out);
+}
+
+/* Describes the detector, the panel that shows it, the crystals, the beam, the files and the rings
+ * that the user chose.  The
+ * caller frees the text with free.  NULL if memory runs out. */
+static char *view_story(const struct experiment *x, const struct preview *p,
+                        const struct view_names *names, const struct rings *rings)
 {
     char *text = NULL;
     size_t size;
@@ -267,6 +274,11 @@ static char *view_story(const struct experiment *x, const struct preview *p)
                   "\"masked\":%s,\"saturation\":%.17g,\"unit\":\"%s\"",
                   BRAGG_VERSION, x->lineage, layout_of(x, p), is_partial(shown) ? "true" : "false",
                   x->saturation, x->gain != 1 || x->adc_offset != 0 ? "ADU" : "photons");
+    (void)fprintf(out, ",\"known\":%s", x->ncrystals ? "true" : "false");
+    put_rings(out, rings);
+    put_title(out, x, names);
+    put_names(out, names);
+    put_detector(out, x, shown);
     put_crystals(out, x);
     put_vector(out, "beam", x->beam.direction);
     (void)fputs(",\"shown\":", out);
@@ -283,9 +295,52 @@ static char *view_story(const struct experiment *x, const struct preview *p)
     return NULL;
 }
 
-/* Describes the end of the stream: `text` says how the stream ended, `frames` counts its frames.
+/* --- the history of the stream ------------------------------------------------- */
+
+/* State of the stream when a frame was kept. */
+struct view_point {
+    double time_s;  // since the start of the program
+    uint64_t came, hits;
+    double brightness;  // mean of a pixel of that frame
+};
+
+enum { POINTS_MAX = 300 };
+
+/* Points in the order of time, at least `gap_s` apart. */
+struct view_history {
+    struct view_point points[POINTS_MAX];
+    size_t count;
+    double gap_s;
+};
+
+/* Adds a point.  A point that is too near to the one before the last replaces the last one, so that
+ * the last point always counts all frames.  If the list is full, every second point is dropped. */
+static void history_add(struct view_history *h, struct view_point p)
+{
+    if (h->count == POINTS_MAX) {
+        for (size_t i = 0; 2 * i < POINTS_MAX; i++)
+            h->points[i] = h->points[2 * i];
+        h->count = POINTS_MAX / 2;
+        h->gap_s *= 2;
+    }
+    if (h->count > 1 && p.time_s - h->points[h->count - 2].time_s < h->gap_s)
+        h->count--;
+    h->points[h->count++] = p;
+}
+
+static void put_history(FILE *out, const struct view_history *h)
+{
+    (void)fputs(",\"history\":[", out);
+    for (size_t i = 0; i < h->count; i++)
+        (void)fprintf(out, "%s[%.3f,%" PRIu64 ",%" PRIu64 ",%.6g]", i ? "," : "",
+                      h->points[i].time_s, h->points[i].came, h->points[i].hits,
+                      h->points[i].brightness);
+    (void)fputc(']', out);
+}
+
+/* Describes the end of the stream: `words` says how the stream ended, `frames` counts its frames.
  * The caller frees the result with free.  NULL if memory runs out. */
-static char *view_epilogue(const char *words, uint64_t frames)
+static char *view_epilogue(const char *words, uint64_t frames, const struct view_history *h)
 {
     char *text = NULL;
     size_t size;
@@ -294,7 +349,9 @@ static char *view_epilogue(const char *words, uint64_t frames)
         return NULL;
     (void)fputs("{\"what\":\"end\",\"text\":", out);
     put_text(out, words);
-    (void)fprintf(out, ",\"frames\":%" PRIu64 "}", frames);
+    (void)fprintf(out, ",\"frames\":%" PRIu64, frames);
+    put_history(out, h);
+    (void)fputc('}', out);
     if (fclose(out) == 0)
         return text;
     free(text);
@@ -303,10 +360,11 @@ static char *view_epilogue(const char *words, uint64_t frames)
 
 enum { GROUP_TEXT = 48, PLANE_EDGE = 4096, REST = 3 };
 static const uint64_t UNSEEN_NS = 1000000000;
+static const double HISTORY_S = 0.5;  // least time between two points of the history
 
 struct view {
     /* options */
-    const char *bind, *token, *host;
+    const char *bind, *token, *host, *title, *ring_list;
     struct opt_marks given;
     double linger_s;
     int64_t memory_MiB;
@@ -320,8 +378,12 @@ struct view {
     struct preview preview;      // all panels in one picture
     uint64_t start_ns, next_ns;  // a passive sink skips frames that come before next_ns
     uint64_t frames, hits;
+    uint64_t expected;  // number of frames that the source issues; 0: not known
+    struct view_history history;
     atomic_bool interrupted;
     pid_t player;  // bragg-replay, which plays files; 0 without files
+    struct view_names names;
+    struct rings rings;  // that the user chose
 };
 
 enum { FILES_MAX = 100000 };
@@ -336,6 +398,10 @@ static const struct opt options[] = {
      OPT_TEXT, AT(token), .flags = OPT_BARE},
     {"host", "NAME", "One more name of this host that addresses of the page may have", OPT_TEXT,
      AT(host)},
+    {"title", "TEXT", "Title of the page. Default: the names of the files, or of the crystal",
+     OPT_TEXT, AT(title)},
+    {"rings", "A,...", "Resolution rings of the page, 1 to 16 d spacings (round values)", OPT_TEXT,
+     AT(ring_list)},
     {.doc = "Frames:", .type = OPT_GROUP},
     {"memory", "MIB", "Memory for the last frames (at most 100) and for answers to browsers",
      OPT_INT, AT(memory_MiB), .min = 1, .max = 1 << 20, .usual = "512"},
@@ -367,6 +433,20 @@ static enum status print_address(const struct view *v, struct error *e)
     return STATUS_OK;
 }
 
+/* Whether each file holds a single image, so that bragg-replay numbers frames as the files. */
+static bool are_single(const char *const *paths, int count)
+{
+    bool single = true;
+    for (int i = 0; i < count && single; i++) {
+        FILE *in = fopen(paths[i], "rbe");
+        const enum filetype type = in ? filetype_of_file(in) : FILETYPE_OTHER;
+        single = type == FILETYPE_CBF || type == FILETYPE_SMV;
+        if (in)
+            (void)fclose(in);
+    }
+    return single;
+}
+
 static enum status view_open(void *state, const char **operands, int noperands, struct error *e)
 {
     struct view *v = state;
@@ -378,6 +458,8 @@ static enum status view_open(void *state, const char **operands, int noperands, 
         s = error_set(e, STATUS_USAGE, "--bind=%s needs --token: other hosts reach this address",
                       v->bind);
     if (s == STATUS_OK)
+        s = rings_parse(v->ring_list, &v->rings, e);
+    if (s == STATUS_OK)
         s = take_token(v, e);
     if (s)
         return s;
@@ -388,6 +470,11 @@ static enum status view_open(void *state, const char **operands, int noperands, 
                                           .store_bytes = (size_t)v->memory_MiB << 20};
     if (noperands)
         s = view_files_play(operands, noperands, &v->player, e);
+    v->names = (struct view_names){.title = v->title,
+                                   .paths = operands,
+                                   .count = noperands,
+                                   .one_each = noperands > 1 && are_single(operands, noperands)};
+    v->history.gap_s = HISTORY_S;
     s = s ? s : web_open(&v->web, &settings, v->address, e);
     v->start_ns = clock_ns();
     return s || noperands ? s : print_address(v, e);
@@ -423,7 +510,8 @@ static enum status view_begin(void *state, struct experiment *x, struct error *e
     enum status s = preview_open(&v->preview, x, PLANE_EDGE, e);
     if (s)
         return s;
-    char *story = view_story(x, &v->preview);
+    rings_warn(&v->rings, x, preview_panel(&v->preview));
+    char *story = view_story(x, &v->preview, &v->names, &v->rings);
     s = story ? web_begin(v->web, preview_panel(&v->preview), story, e)
               : error_memory(e, "a text for the pages");
     free(story);
@@ -451,6 +539,8 @@ static enum status keep_frame(struct view *v, const struct frame *f, struct erro
     kept->came = v->frames;
     kept->hits = v->hits;
     kept->brightness = frame_mean(&kept->image);
+    history_add(&v->history,
+                (struct view_point){kept->time_s, v->frames, v->hits, kept->brightness});
     s = view_marks(v->experiment, preview_panel(&v->preview), f, &kept->marks, &kept->nmarks, e);
     if (s || !image_is_intact(&f->image)) {
         web_store_drop(store, kept);
@@ -461,15 +551,29 @@ static enum status keep_frame(struct view *v, const struct frame *f, struct erro
     return STATUS_OK;
 }
 
+static void view_expect(void *state, uint64_t frames)
+{
+    struct view *v = state;
+    v->expected = frames;
+}
+
+/* Whether no frame follows.  A page that joined late counts fewer frames than the source issues;
+ * then the frame with the last number is the last. */
+static bool is_last(const struct view *v, const struct frame *f)
+{
+    return v->expected && (v->frames == v->expected || f->recipe.id == v->expected - 1);
+}
+
 /* Keeps a frame for the pages.  Next to other sinks, bragg-view is passive and uses at most a
- * quarter of the time, and almost none while no page is visible to a user. */
+ * quarter of the time, and almost none while no page is visible to a user.  The last frame is
+ * always kept. */
 static enum status view_frame(void *state, struct frame *f, struct error *e)
 {
     struct view *v = state;
     const uint64_t begun_ns = clock_ns();
     v->frames++;
     v->hits += f->recipe.nlattices > 0;
-    if (!v->piped && !v->hold && begun_ns < v->next_ns)
+    if (!v->piped && !v->hold && begun_ns < v->next_ns && !is_last(v, f))
         return STATUS_OK;
     const enum status s = keep_frame(v, f, e);
     const uint64_t ended_ns = clock_ns();
@@ -507,7 +611,7 @@ static void wait_for_pages(const struct view *v)
 
 static enum status tell_end(struct view *v, const char *how, struct error *e)
 {
-    char *text = view_epilogue(how, v->frames);
+    char *text = view_epilogue(how, v->frames, &v->history);
     const enum status s = text ? web_end(v->web, text, e) : error_memory(e, "a text for the pages");
     free(text);
     return s;
@@ -552,6 +656,7 @@ static const struct stage stage = {
     .settle = view_settle,
     .meet = view_meet,
     .begin = view_begin,
+    .expect = view_expect,
     .frame = view_frame,
     .interrupt = view_interrupt,
     .end = view_end,

@@ -14,7 +14,9 @@
 #include "link/endpoint.h"
 #include "run/display/view.h"
 
-enum { ASK_NS = 1000000000, WAIT_MS = 100 };
+/* Time between two requests for the status: short at first, so that short runs have a last state.
+ */
+enum { ASK_FIRST_NS = 100000000, ASK_NS = 1000000000, WAIT_MS = 100 };
 
 struct view_pipeline {
     struct web *web;
@@ -82,11 +84,12 @@ static bool take_status(struct view_pipeline *v)
 static void *watch(void *pipeline)
 {
     struct view_pipeline *v = pipeline;
-    uint64_t asked_ns = 0;
+    uint64_t asked_ns = 0, gap_ns = ASK_FIRST_NS;
     while (!atomic_load(&v->stop) && take_status(v)) {
         const uint64_t now_ns = clock_ns();
-        if (web_is_watched(v->web) && now_ns - asked_ns >= ASK_NS) {
+        if (now_ns - asked_ns >= gap_ns) {
             asked_ns = now_ns;
+            gap_ns = 2 * gap_ns < ASK_NS ? 2 * gap_ns : ASK_NS;
             watch_ask(&v->watch);
         }
         watch_wait(&v->watch, -1, WAIT_MS);

@@ -58,6 +58,11 @@ is 'and in one of a small detector, which is made larger' "$(look rings tiny.png
 is 'on a detector that is swung out' "$(look truth swung.png swung.raw 512 1 0)" 12
 is 'and in a rotation' "$(look truth sweep.png sweep.raw 512 1 0)" 12
 
+bragg-geometry --ncells=20 --fluence=1e28 --default-F=100 --cell=60,70,80,90,90,90 --detpixels=512 --pixel=0.2 --distance=120 --wavelength=1 \
+	2>>upstream | bragg-orient --misset=10,20,30 2>>upstream | bragg-intensity --threads=1 --reflections=1000 2>>upstream |
+	bragg-write --preview=table_%d.png --preview-truth --preview-size=512 --reflections=table_%d.tsv table_%d.raw 2>>upstream
+is 'circles are those of the table that the frame carries, and no predicted ones' "$(look table table_0.png table_0.tsv)" 'True True True'
+
 check 'threads change no byte' cmp still.png again.png
 
 is 'and on panels that stand apart, one of them tilted' "$(look panels panels.png panels.raw | tr '\n' ' ')" '8 8 '

@@ -7,6 +7,8 @@ rings PNG PIXEL_MM DISTANCE_MM WAVELENGTH_A SCALE D...  pixels of rings lie wher
 truth PNG RAW EDGE FACTOR SHIFT  how many of the 12 brightest spots of a float32 image, EDGE wide,
     have a circle about them or are the direct beam, looked for SHIFT pixels of the picture beside
 panels PNG RAW  likewise of two panels that stand apart, one of them tilted: see PANELS
+table PNG TSV  whether a table of reflections has many rows, whether these rows have circles about them (labels
+    hide some), and whether there is no more ink than these circles need
 ink PNG  how many pixels are masked, saturated, of rings, of beam and bar, of truth
 """
 import array
@@ -115,10 +117,20 @@ def panels(path, raw):
         print(found)
 
 
+def table(path, tsv):
+    _, _, rows = read_png(path)
+    lines = [line.rstrip("\n").split("\t") for line in open(tsv) if not line.startswith("#")]
+    fast, slow = lines[0].index("fast"), lines[0].index("slow")
+    at = [(int(float(line[fast])), int(float(line[slow]))) for line in lines[1:]]
+    dots = sum(row.count(TRUTH) for row in rows)
+    circles = sum(circled(rows, x, y, 4) > 0.7 for x, y in at)
+    print(len(at) > 100, circles > 0.95 * len(at), dots < 34 * len(at))
+
+
 def ink(path):
     _, _, rows = read_png(path)
     print(*(sum(row.count(number) for row in rows) for number in (MASKED, SATURATED, RING, BEAM, TRUTH)))
 
 
 {"rings": lambda p, *n: rings(p, *map(float, n)),
- "truth": lambda p, r, *n: truth(p, r, *map(float, n)), "ink": ink, "panels": panels}[sys.argv[1]](*sys.argv[2:])
+ "truth": lambda p, r, *n: truth(p, r, *map(float, n)), "ink": ink, "panels": panels, "table": table}[sys.argv[1]](*sys.argv[2:])

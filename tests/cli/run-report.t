@@ -13,9 +13,10 @@ bragg-geometry --detpixels=150 --pixel=0.6 --distance=120 --ncells=10 |
 check 'a page of a pipe' sh -c 'bragg-replay a.rec | bragg-report page.html'
 lineage=$(bragg-replay a.rec | bragg-write --quiet a_%d.img && sed -n 's/^BRAGG_LINEAGE=\(.*\);/\1/p' a_0.img | head -1)
 check 'has pictures, numbers and the recipe' page page.html pictures=6 'frames seen9' "Lineage $lineage" \
-	'bragg-orient seed=3' 'Frame 0, the first' 'cell59.062 68.451 30.517'
+	'bragg-orient seed=3' 'Frame 0, the first' 'cell59.062 68.451 30.517' 'Hit rate' 'Frames of a stream'
 check 'a page replaces a former one' sh -c 'bragg-replay a.rec | bragg-report --pictures=0 page.html'
 check 'without pictures' page page.html pictures=0 'frames seen9'
+check 'hits that are all frames are not plotted' sh -c 'bragg-replay --frames=0 a.rec | bragg-report one.html && ! grep -q "Hit rate" one.html'
 check 'another' sh -c 'bragg-replay --first=1 a.rec | bragg-report one.html'
 check 'of a single frame' page one.html pictures=1 'frames seen1'
 echo mine >mine.html
@@ -42,7 +43,7 @@ stages:
 END
 check 'a run with a report' bragg-run --quiet --workdir=out --report=run.html q.yaml
 is 'has its files' "$(ls out | grep -c 'raw$')" 36
-check 'the page' page run.html pictures=6 'This run ended without an error' 'frames seen36' 'Cost of each process' 'write36' \
+check 'the page' page run.html pictures=6 'Run of q.yaml' 'This run ended without an error' 'frames seen36' 'Cost of each process' 'write36' \
 	'Timeline of the processes' '# a <b> & "c"' "bragg-run --quiet --workdir=out --report=run.html q.yaml"
 is 'nothing else is left' "$(ls -A | grep -c '\.part-\|frames.html')" 0
 
@@ -67,10 +68,11 @@ pkill -KILL -P $run bragg-write
 status=0
 wait $run || status=$?
 is 'a run whose writer is killed' "$status $(ls out4 | grep -c 'raw$')" '0 108'
-check 'its page counts the restart' sh -c 'grep -q "<th>write</th>.*<td>1</td><td>without an error" kill.html'
+check 'its page counts the restart' sh -c 'grep -q "<th>write</th>.*restarts\">1</td><td[^>]*>without an error" kill.html'
 printf 'stages:\n  - {name: geometry, args: [--detpixels=8, --pixel=1]}\n  - {name: orient, args: [--frames=2]}\n  - {name: tap, args: [--record=r.rec]}\n' >r.yaml
 check 'a run without images' bragg-run --quiet --report=none.html r.yaml
-check 'has a page without pictures' page none.html 'This run ended without an error' pictures=0
+check 'has a page without pictures' page none.html 'Run of r.yaml' 'This run ended without an error' pictures=0
+check 'and without a card for messages, of which there are none' sh -c '! grep -q "Messages of the stages" none.html'
 check_status 'a file in the way of a run' 1 sh -c 'bragg-run --quiet --report=mine.html q.yaml 2>err'
 is 'is named before the work' "$(cat err)" 'bragg-run: mine.html: is there, and no page of braggpipe'
 check_status 'with --dry-run' 2 bragg-run --dry-run --report=x.html q.yaml

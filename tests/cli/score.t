@@ -148,8 +148,9 @@ page() {
 }
 page 'all is right' perfect.stream 'No frame has a fault.' 'precision 1' images=0 dots=0,0
 page 'spots half a pixel off' shifted.stream 'places of found spots: half a pixel off' dots=0.5,0
-page 'no spots' silent.stream 'No found spot is a true one.' 'No spots were found.' images=3 missed="$strong" wrong=0 lattices=0
-page 'wrong lattices' turned2.stream 'No right lattice was found.' missed=0 lattices=3 marks=right
+page 'no spots' silent.stream 'No found spot is a true spot.' 'No spots were found.' images=3 missed="$strong" wrong=0 lattices=0
+page 'wrong lattices' turned2.stream 'No correct lattice was found.' missed=0 lattices=3 marks=right
+page 'why plots are missing' silent.stream 'Plots that are not shown: Separation of true and false spots. It needs' 'Summary hits found'
 page 'sigmas halved' halved.stream 'chi2 4 of'
 page 'spots that are none' hand.stream lattices=3 images=3
 # roc STREAM: whether its ROC curve goes through the corner or by chance, and ends below left
@@ -172,7 +173,7 @@ cp perfect.stream "$hostile"
 cp key.nxs '<b>key.nxs'
 ln -s key_data_000001.h5 '<b>key_data_000001.h5' 2>/dev/null || true
 bragg-score --report=page.html '<b>key.nxs' "$hostile" >/dev/null
-check 'names of files stay text' /usr/bin/python3 "$BRAGG_TESTS/cli/score_page.py" page.html "$hostile, against the answer key <b>key.nxs."
+check 'names of files stay text' /usr/bin/python3 "$BRAGG_TESTS/cli/score_page.py" page.html "$hostile, compared with the ground truth <b>key.nxs."
 check_status 'no page where none can be' 1 bragg-score --report=/no/where/page.html key.nxs perfect.stream
 is 'in one line' "$(echo "$tap_output" | grep -c '/no/where/page.html')" 1
 

@@ -21,7 +21,7 @@ class Page(HTMLParser):
             assert attributes.get(name, "data:").startswith("data:image/png;base64,") or name not in attributes, attributes
         if tag == "image":
             self.images.append(base64.b64decode(attributes["href"].split(",")[1], validate=True))
-        if tag == "path" and attributes.get("class") == "dots" and "Where found" in self.text[-400:]:
+        if tag == "path" and attributes.get("class") == "dots" and "Positions of found" in self.text[-400:]:
             self.dots = re.findall(r"M(\S+) (\S+)h0", attributes["d"])
         if tag == "path" and attributes.get("class") in ("right", "missed", "wrong") and "key" not in self.classes():
             self.marks[attributes["class"]] = self.marks.get(attributes["class"], 0) + attributes["d"].count("M")
@@ -52,11 +52,15 @@ page.feed(source)
 page.close()
 assert not page.open and source.startswith("<!DOCTYPE html>") and "http-equiv" in source and "url(" not in source
 assert source.count("<svg class=\"plot\"") >= 1 or "At a glance" not in page.text
+assert source.split("<h1")[0].count("<title>Score of ") == 1
+glance = source.partition("At a glance")[2].partition("<h2>")[0]
+assert glance.count('class="card"') == glance.count('<svg class="plot"'), "a card without a plot"
+assert not re.search(r"<td>-?[0-9.]+e-(09|[1-9]\d)<", source), "a rounding error is shown"
 assert not re.search(r"[\"\s-](nan|inf)\b", re.sub(r"base64,[^\"]*", "", source))
 for png in page.images:
     assert png[:8] == b"\x89PNG\r\n\x1a\n" and png[-8:-4] == b"IEND"
     assert len(set(png[200:])) > 10
-faults = re.findall(r"(\d+) strong spots missed, (\d+) found spots are none, (\d+) lattices missed", page.text)
+faults = re.findall(r"(\d+) strong spots missed, (\d+) false spots found, (\d+) lattices missed", page.text)
 sums = dict(zip(("missed", "wrong", "lattices"), [sum(map(int, column)) for column in zip(*faults)] or [0, 0, 0]))
 worst = [int(missed) + int(wrong) + 15 * int(lattices) for missed, wrong, lattices in faults]
 assert worst == sorted(worst, reverse=True) and 0 not in worst and len(worst) <= 10, worst

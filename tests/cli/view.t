@@ -155,11 +155,23 @@ wait "$follow"
 check "a page sees frames as they come: $(cat seen)" test "$(cat seen)" -ge 10
 leave 'it ends with the stream'
 
+# --- a passive page skips frames, but not the last one
+rm -f address
+bragg-view --in=ipc://"$PWD/s" --bind=127.0.0.1:0 --linger=30 >address 2>message &
+viewer=$!
+soon test -s address
+bragg-replay --loop=4 --rate=20 --out=@ipc://"$PWD/s" b.rec 2>log &
+soon test -S s
+bragg-write --quiet --overwrite --in=ipc://"$PWD/s" 'out/x_%d.bin'
+part 'after the end' last "$(cat address)" 16
+leave 'a signal ends it'
+
 # --- bragg-run --view
 printf 'stages:\n  - name: replay\n    args: [b.rec, --loop=20, --rate=10]\n  - name: write\n    args: [run_%%d.bin]\n' >p.yaml
 sed -i "s|b.rec|$PWD/b.rec|" p.yaml
 bragg-run --view="127.0.0.1:$port" p.yaml 2>run.log &
 run=$!
+check 'the title of its page is the name of the pipeline file' sh -c 'bragg-run --view --dry-run p.yaml | grep -q -e --title=p.yaml'
 check 'bragg-run --view says where the page is' soon says "^bragg-run: http://127.0.0.1:$port/ shows the stream" run.log
 client course "http://127.0.0.1:$port/" >course.log 2>&1
 is 'the page has frames and the pipeline' "$? $(grep -v '^ok' course.log)" '0 1..2'

@@ -404,6 +404,16 @@ def part_follow(address):
     print(len(seen))
 
 
+def part_last(address, count):
+    """A page that comes after the end has the last frame and the whole history."""
+    s = Socket(address)
+    end = s.wait_text('end')
+    frames = Socket(address).wait_text('frames')
+    check('the last frame is kept', frames['id'] == int(count) - 1, frames)
+    times = [point[0] for point in end['history']]
+    check('the history ends with it', times == sorted(times) and end['history'][-1][1] == frames['came'] == end['frames'], end)
+
+
 def part_course(address):
     end = time.monotonic() + 30
     while time.monotonic() < end:

@@ -51,7 +51,7 @@ written stills.rec 0-4 --reflections=first.refl 'first_%d.raw'
 written stills.rec 5-11 --reflections=rest.refl 'rest_%d.raw'
 same 'tables of DIALS' noisy.stream run.refl -- --key=first.refl --key=rest.refl
 bragg-score --report=page.html a.nxs b.nxs dropped.stream >/dev/null
-check 'the report names all keys' grep -q 'against the answer key a.nxs and 1 more' page.html
+check 'the report names all keys' grep -q 'compared with the ground truth a.nxs and 1 more' page.html
 check 'and shows images of both' test "$(grep -c '<image' page.html)" -gt 5
 
 # --- a rotation, whose reflections reach over the cut

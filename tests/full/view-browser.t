@@ -18,6 +18,8 @@ bragg-replay b.rec | bragg-noise --seed=9 | bragg-tap --record=a.rec
 bragg-replay a.rec | bragg-write 'a_%d.img'
 bragg-geometry --detector=agipd-1m --distance=100 --ncells=25 | bragg-orient --frames=1 --random --seed=3 |
 	bragg-intensity | bragg-tap --record=panels.rec
+printf 'stages:\n- {name: replay, args: [%s/b.rec]}\n- {name: noise}\n- {name: write, args: [y_%%d.bin]}\n' "$PWD" >report.yaml
+bragg-run --quiet --workdir=run --report=report.html report.yaml
 /usr/bin/python3 "$BRAGG_TESTS/full/view_browser.py" a.rec 'a_%d.img' panels.rec ${PICTURES:+"$PICTURES"} || tap_failed=1
 tap_count=$((tap_count + $(cat checks)))
 finish

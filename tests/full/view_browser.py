@@ -1,6 +1,7 @@
-"""What a person sees of bragg-view, in chromium.  TAP, numbered on from the script that calls it."""
+"""What a person sees of bragg-view and of reports, in chromium.  TAP, numbered on from the script that calls it."""
 import array
 import asyncio
+import math
 import os
 import re
 import signal
@@ -89,6 +90,13 @@ async def look(page):
     check('and that the stream has ended', 'ended. 4 frames' in await page.run(text('message')))
     wide = await page.run('document.documentElement.scrollWidth <= innerWidth')
     check('it fits the window', wide)
+    check('the page has the name of the crystal', await page.run("document.title") == 'lysozyme · bragg-view')
+    await page.run("document.getElementById('close').click()")
+    check('the message can be closed', await page.run("document.getElementById('message').getBoundingClientRect().height") == 0)
+    await page.run("for (const id of ['showStrip', 'showPipeline']) document.getElementById(id).click()")
+    check('the history of an ended stream is shown', await page.run("document.querySelectorAll('#strip path.area').length") == 3)
+    check('and the last state of the pipeline', 'Last state' in await page.run(text('pipeline')), await page.run(text('pipeline')))
+    await page.run("for (const id of ['showStrip', 'showPipeline']) document.getElementById(id).click()")
     await picture(page, 'whole')
 
 
@@ -100,18 +108,28 @@ async def values(page, width):
     left, top = [float(await page.run(f'document.body.dataset.{k}')) for k in 'xy']
     for fast, slow in ((500, 450), (333, 400), (612, 477)):
         await hover(page, fast, slow, 1, left, top)
-        await page.wait(f"!{text('place')}.includes('largest of')", 20)  # until pixels of this scale have come
+        await page.wait(f"!{text('place')}.includes('maximum of')", 20)  # until pixels of this scale have come
         said = await page.run(text('place'))
         check(f'pixel {fast}, {slow} is that of the file', f': {wanted[slow * width + fast]} ADU' in said, said)
     brightest = max(range(len(wanted)), key=lambda i: wanted[i] if 300 < i % width < 700 and 300 < i // width < 600 else -1)
     await hover(page, brightest % width, brightest // width, 1, left, top)
     at = await box(page)
-    x, y = at['left'] + (brightest % width + 0.5 - left), at['top'] + (brightest // width + 0.5 - top)
+    x = math.ceil(at['left'] + brightest % width - left)  # whole: a wheel event has no fractions
+    y = math.ceil(at['top'] + brightest // width - top)
     for _ in range(8):
         await page.mouse('mouseWheel', x, y, deltaX=0, deltaY=-160)
     await page.wait('Number(document.body.dataset.scale) > 40', 10)
     await page.wait(f"{text('place')}.includes(': {wanted[brightest]} ADU')", 10)
     check('the wheel zooms to the pixel under the pointer', True)
+    inks = await page.run(f'''(() => {{
+        const c = document.getElementById('overlay'), s = document.body.dataset, r = devicePixelRatio;
+        const box = [({brightest % width} - s.x) * s.scale * r, ({brightest // width} - s.y) * s.scale * r, s.scale * r, s.scale * r];
+        const d = c.getContext('2d').getImageData(...box.map(Math.round)).data;
+        let white = 0, dark = 0;
+        for (let i = 0; i < d.length; i += 4) if (d[i + 3] > 200) d[i] > 230 ? white++ : d[i] < 60 && dark++;
+        return [white, dark];
+    }})()''')
+    check('digits on a dark pixel are white, without an outline', inks[0] > 20 and inks[1] == 0, inks)
     await page.key('t')
     await picture(page, 'pixels')
     await page.key('ArrowRight')
@@ -128,6 +146,13 @@ async def controls(page):
     await page.key('t')
     await page.wait("document.body.dataset.marks > 20", 10)
     check('t shows reflections', True)
+    check('the legend names the lattices', await page.run(text('legend')) == 'lattice 1lattice 2', await page.run(text('legend')))
+    for typed, drawn, said in (('3, 1.5 2', '3.0 1.5 2.0', ''), ('3, x', None, 'must be resolutions in Å'), ('2, 0.1', '2.0', 'no ring at 0.1 Å'),
+                               ('', None, '')):
+        await page.run(f"document.getElementById('ringList').value = '{typed}', document.getElementById('ringList').dispatchEvent(new Event('input'))")
+        if drawn:
+            await page.wait(f"document.body.dataset.rings === '{drawn}'", 10)
+        check(f'rings "{typed}"', said in await page.run(text('message')), await page.run(text('message')))
     await picture(page, 'reflections')
     await page.key(',')
     await page.wait(SHOWN.format(3), 10)
@@ -194,6 +219,40 @@ async def long_stream(port):
     server.stop()
 
 
+async def files(port):
+    """Files that record no lattices."""
+    view = subprocess.Popen(['bragg-view', f'--bind=127.0.0.1:{port}', *(FILES % i for i in range(3))], stdout=subprocess.PIPE)
+    address = view.stdout.readline().decode().strip()
+    async with Browser(1000, 800) as page:
+        await page.open(address)
+        await page.wait(SHOWN.format(3))
+        said = await page.run(text('frame'))
+        check('a frame is named with its file, and is not called blank', said.startswith('Frame 2, lattices not known, a_2.img'), said)
+        check('the title names the files', await page.run(text('title')) == 'a_0.img ... a_2.img (3 files)', await page.run(text('title')))
+        check('reflections that are not known cannot be selected', await page.run("document.getElementById('truth').disabled"))
+        check('the page complains of nothing', not page.complaints, page.complaints)
+    view.send_signal(signal.SIGTERM)
+    view.wait()
+
+
+async def report():
+    """The page of bragg-run --report: on a phone nothing is cut, on a screen no half row is empty."""
+    address = f'file://{os.getcwd()}/report.html'
+    async with Browser(390, 760, touch=True) as page:
+        await page.open(address)
+        cut = await page.run("[...document.querySelectorAll('td, th, img, svg')].filter((e) => "
+                             "e.getBoundingClientRect().right > innerWidth).length")
+        check('nothing of a report is cut on a phone', cut == 0, cut)
+    async with Browser(1000, 800) as page:
+        await page.open(address)
+        empty = await page.run("[...document.querySelectorAll('.grid2')].filter((g) => Math.abs(g.getBoundingClientRect().right - "
+                               "g.lastElementChild.getBoundingClientRect().right) > 2).length")
+        check('no half row of a report is empty', empty == 0, empty)
+        touch = await page.run("[...document.querySelectorAll('.card')].filter((c) => c.nextElementSibling?.matches('.card') && "
+                               "c.nextElementSibling.offsetTop > c.offsetTop && c.nextElementSibling.offsetTop - c.offsetTop - c.offsetHeight < 4).length")
+        check('no cards touch', touch == 0, touch)
+
+
 async def killed(port):
     """The pipeline as a graph, and who was killed in it."""
     with open('kill.yaml', 'w', encoding='ascii') as file:
@@ -215,9 +274,9 @@ async def killed(port):
             await page.wait("/busy [0-9]+ %/.test(" + shown + ')')
             order = await page.run(shown)
             check('the pipeline is a graph', order.index('replay') < order.index('noise') < order.index('write'), order)
-            check('nobody is missing', 'taken out' not in order, order)
+            check('no process is excluded', 'excluded' not in order, order)
             subprocess.run(['pkill', '-KILL', '-o', '-P', str(run.pid), 'bragg-noise'], check=True)
-            await page.wait(shown + ".includes('1 taken out, others went on')")
+            await page.wait(shown + ".includes('1 process was excluded')")
             check('who was killed is named', re.search(r'process \d+ \w.* s ago', await page.run(shown)), await page.run(shown))
             await page.wait(shown + ".includes('noise × 2')")
             check('and is back', True)
@@ -250,7 +309,10 @@ async def main():
             'document.documentElement.scrollWidth <= innerWidth && document.documentElement.scrollHeight <= innerHeight'))
         paper = await page.run('getComputedStyle(document.body).backgroundColor')
         check('dark where the browser is', max(map(int, re.findall(r'\d+', paper)[:3])) < 64, paper)
-        check('most of it is the image', (await box(page))['height'] > 380, await box(page))
+        check('most of it is the image', (await box(page))['height'] > 560, await box(page))
+        await page.run("for (const id of ['more', 'showStrip', 'more']) document.getElementById(id).click()")
+        check('the history is one column', await page.run("new Set([...document.querySelectorAll('figure')].map((f) => f.offsetLeft)).size") == 1)
+        await page.run("document.getElementById('showStrip').click()")
         await picture(page, 'phone')
         await touch(page)
         check('nothing goes wrong', not page.complaints, page.complaints)
@@ -266,6 +328,8 @@ async def main():
         await picture(page, 'panels')
         check('and nothing goes wrong', not page.complaints, page.complaints)
     server.stop()
+    await files(free_port())
+    await report()
     await killed(free_port())
     await long_stream(port)
 

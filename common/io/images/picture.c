@@ -237,7 +237,8 @@ enum status picture_write_pgm(FILE *out, const struct picture *p, const char *pa
 
 /* --- drawing --------------------------------------------------------------- */
 
-/* Dots of a letter: rows from the top, the highest of five bits is the left one. */
+/* Dots of a letter: rows from the top, the highest of five bits is the left one.  'A' is the
+ * angstrom sign, whose ring is above the other letters. */
 static const struct letter {
     char name;
     uint8_t rows[LETTER_HEIGHT];
@@ -249,8 +250,9 @@ static const struct letter {
     {'8', {14, 17, 17, 14, 17, 17, 14}}, {'9', {14, 17, 17, 15, 1, 1, 14}},
     {'.', {0, 0, 0, 0, 0, 12, 12}},      {'m', {0, 0, 26, 21, 21, 21, 21}},
     {'c', {0, 0, 14, 16, 16, 16, 14}},   {'u', {0, 0, 17, 17, 19, 29, 16}},
-    {'A', {4, 10, 4, 10, 17, 31, 17}},
+    {'A', {4, 10, 10, 17, 31, 17, 17}},
 };
+static const uint8_t ring_above[LETTER_ABOVE] = {4, 10, 4, 0};  // of the angstrom sign
 
 static uint8_t *enlarge_plane(const uint8_t *from, const struct picture *p, int64_t zoom)
 {
@@ -322,10 +324,14 @@ static void draw_letter(struct picture *p, int64_t x, int64_t y, char name, int6
                         int64_t width, enum ink ink)
 {
     for (size_t k = 0; k < sizeof letters / sizeof *letters; k++)
-        for (int j = 0; j < LETTER_HEIGHT && letters[k].name == name; j++)
+        for (int j = -LETTER_ABOVE; j < LETTER_HEIGHT && letters[k].name == name; j++) {
+            const uint8_t row = j >= 0        ? letters[k].rows[j]
+                                : name == 'A' ? ring_above[LETTER_ABOVE + j]
+                                              : 0;
             for (int i = 0; i < 5; i++)
-                if (letters[k].rows[j] >> (4 - i) & 1)
+                if (row >> (4 - i) & 1)
                     draw_dot(p, x + i * scale, y + j * scale, width, ink);
+        }
 }
 
 void picture_text(struct picture *p, int64_t x, int64_t y, const char *text, int64_t scale,

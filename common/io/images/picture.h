@@ -65,8 +65,9 @@ enum status picture_write_pgm(FILE *out, const struct picture *p, const char *pa
 
 /* --- lines, circles and letters in ink; parts outside of the picture are left out --- */
 
-/* Size of a letter with the gap after it, in pixels of the picture. */
-enum { LETTER_WIDTH = 6, LETTER_HEIGHT = 7 };
+/* Size of a letter with the gap after it, and height of the ring of the angstrom sign above the
+ * other letters, in dots. */
+enum { LETTER_WIDTH = 6, LETTER_HEIGHT = 7, LETTER_ABOVE = 4 };
 
 /* Makes a square of `zoom` x `zoom` pixels of each, for small pictures. */
 enum status picture_enlarge(struct picture *p, int64_t zoom, struct error *e);
@@ -81,8 +82,9 @@ void picture_line(struct picture *p, int64_t x0, int64_t y0, int64_t x1, int64_t
 /* One pixel thin. */
 void picture_circle(struct picture *p, int64_t x, int64_t y, int64_t radius, enum ink ink);
 
-/* `text` of 0-9 . m c u and A, which is drawn as the angstrom's letter, on paper one pixel wider
- * than the letters; x, y is the left upper corner of the first.  `scale`: pixels to a dot. */
+/* Draws `text`, which has the characters 0-9 . m c u, spaces, and A, which is drawn as the angstrom
+ * sign.  Each letter has a margin of one pixel in INK_PAPER.  (x, y) is the upper left corner of
+ * the first letter, without the ring of the angstrom sign; a dot of a letter has `scale` pixels. */
 void picture_text(struct picture *p, int64_t x, int64_t y, const char *text, int64_t scale,
                   enum ink ink);
 

@@ -285,7 +285,8 @@ static void write_shares(FILE *out, const struct process_cost *c)
 {
     fprintf(
         out,
-        "<td title=\"computing %.0f %%, waiting for input %.0f %%, for output %.0f %%\"><span "
+        "<td class=\"full\" title=\"computing %.0f %%, waiting for input %.0f %%, for output %.0f "
+        "%%\"><span "
         "class=\"shares\"><i class=\"compute\" style=\"width:%.1f%%\"></i><i class=\"input\" "
         "style=\"width:%.1f%%\"></i><i class=\"output\" style=\"width:%.1f%%\"></i></span></td>",
         100 * c->compute, 100 * c->input, 100 * c->output, 100 * c->compute, 100 * c->input,
@@ -301,13 +302,16 @@ static void write_process(FILE *out, const char *folder, const struct process *p
     html_text(out, p->command->name);
     fputs("</th>", out);
     if (stats_read(folder, p->command->name, &cost)) {
-        fprintf(out, "<td>%.0f</td><td>%.2f</td><td>%.2f</td>", cost.frames, cost.cpu_s,
-                cost.frames > 0 ? 1e3 * cost.cpu_s / cost.frames : 0.0);
+        fprintf(out,
+                "<td data-name=\"frames\">%.0f</td><td data-name=\"CPU s\">%.2f</td>"
+                "<td data-name=\"ms per frame\">%.2f</td>",
+                cost.frames, cost.cpu_s, cost.frames > 0 ? 1e3 * cost.cpu_s / cost.frames : 0.0);
         write_shares(out, &cost);
     } else {
         fputs("<td></td><td></td><td></td><td></td>", out);
     }
-    fprintf(out, "<td>%" PRId64 "</td><td>", p->restarts);
+    fprintf(out, "<td data-name=\"restarts\">%" PRId64 "</td><td data-name=\"ended\">",
+            p->restarts);
     html_text(out, p->status ? fate : "without an error");
     fputs("</td></tr>\n", out);
 }
@@ -342,10 +346,12 @@ void report_page_take(void *owner, const struct process *processes, size_t count
         "the run.</p></div>\n",
         out);
     timeline_write(out, r->folder, processes, count);
+    if (!lines)
+        return;
     fputs("<div class=\"card\"><h3>Messages of the stages</h3><pre>", out);
     for (size_t i = 0; i < count; i++)
         write_messages(out, &processes[i]);
-    fputs(lines ? "</pre></div>\n" : "None.</pre></div>\n", out);
+    fputs("</pre></div>\n", out);
 }
 
 /* --- the page: the run --------------------------------------------------------- */
@@ -411,6 +417,12 @@ static bool copy_part(FILE *in, FILE *out, int part)
     return gaps == 2;
 }
 
+void report_title(const char *pipeline, char title[REPORT_TITLE_SIZE])
+{
+    const char *slash = strrchr(pipeline, '/');
+    (void)snprintf(title, REPORT_TITLE_SIZE, "Run of %s", slash && slash[1] ? slash + 1 : pipeline);
+}
+
 enum status report_page_write(struct report_page *r, const char *path, const char *frames,
                               const char *pipeline, enum status status, const struct error *outcome,
                               struct error *e)
@@ -421,8 +433,11 @@ enum status report_page_write(struct report_page *r, const char *path, const cha
         return s;
     FILE *in = fopen(frames, "rbe"), *out = file.stream;
     const bool seen = in && copy_part(in, out, 0);
-    if (!seen)
-        document_begin(out, "A run of braggpipe");
+    if (!seen) {
+        char title[REPORT_TITLE_SIZE];
+        report_title(pipeline, title);
+        document_begin(out, title);
+    }
     write_outcome(out, r, status, outcome);
     if (seen)
         (void)copy_part(in, out, 1);

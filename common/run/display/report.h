@@ -41,6 +41,11 @@ enum status report_page_open(struct report_page *r, const char *folder, const ch
 /* Callback for supervisor_settings.ended; `owner` is a struct report_page. */
 void report_page_take(void *owner, const struct process *processes, size_t count);
 
+enum { REPORT_TITLE_SIZE = 300 };
+
+/* Makes the title of the page from the path of the pipeline file: "Run of lysozyme.yaml". */
+void report_title(const char *pipeline, char title[REPORT_TITLE_SIZE]);
+
 /* Writes the page to `path`, whole or not at all.  `frames`: page of bragg-report, which may be
  * missing.  `pipeline`: the pipeline file.  `status` and *outcome: result of the run.
  * STATUS_FAILED: the page cannot be written. */

@@ -1,4 +1,4 @@
-// Colours of values: tables of 256, as 32 bits of the bytes red, green, blue, alpha.
+// Colour maps: tables of 256 colours, each 32 bits with the bytes red, green, blue and alpha.
 
 const pack = (r, g, b) => (255 << 24 | b << 16 | g << 8 | r) >>> 0;
 
@@ -8,7 +8,7 @@ function table(color) {
   return colors;
 }
 
-// A colour of Oklab (Björn Ottosson, 2020) as bytes of sRGB.
+// Converts a colour of Oklab (Björn Ottosson, 2020) to three bytes of sRGB.
 function oklab(lightness, a, b) {
   const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
   const m = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3;
@@ -24,8 +24,8 @@ function oklab(lightness, a, b) {
   });
 }
 
-// Lightness grows evenly, from dark blue by red to light yellow.
-function even(t) {
+// A map whose lightness grows uniformly, from dark blue through red to light yellow.
+function uniform(t) {
   const hue = (264 + t * 206) * Math.PI / 180;
   const chroma = 0.16 * Math.sin(Math.PI * (0.12 + 0.76 * t));
   return oklab(0.10 + 0.87 * t, chroma * Math.cos(hue), chroma * Math.sin(hue));
@@ -33,9 +33,17 @@ function even(t) {
 
 const gray = (t) => Array(3).fill(Math.round(255 * t));
 
-// The maps by their names for people; `masked` and `saturated` are told apart from all of them.
+// Whether a text on a pixel of this colour must be white.
+export function isDark(color) {
+  return 0.299 * (color & 255) + 0.587 * (color >> 8 & 255) + 0.114 * (color >> 16 & 255) < 140;
+}
+
+export const css = (color) => `rgb(${color & 255}, ${color >> 8 & 255}, ${color >> 16 & 255})`;
+
+// The maps by the names that the page shows.  The colours `masked` and `saturated` occur in no map;
+// `dark` is true if low values are dark.
 export const maps = {
-  'dark on white': {colors: table((t) => gray(1 - t)), masked: pack(198, 214, 232), saturated: pack(220, 30, 30)},
-  'white on dark': {colors: table(gray), masked: pack(40, 62, 96), saturated: pack(255, 60, 60)},
-  'even steps': {colors: table(even), masked: pack(70, 90, 100), saturated: pack(60, 255, 120)},
+  'dark on white': {colors: table((t) => gray(1 - t)), masked: pack(198, 214, 232), saturated: pack(220, 30, 30), dark: false},
+  'white on dark': {colors: table(gray), masked: pack(40, 62, 96), saturated: pack(255, 60, 60), dark: true},
+  'uniform colour': {colors: table(uniform), masked: pack(70, 90, 100), saturated: pack(60, 255, 120), dark: true},
 };

@@ -1,10 +1,11 @@
-// Rays from the sample and pixels: positions in m, directions of any length.
+// Converts between rays from the sample and pixels.  Positions are in m; directions have any length.
 
 const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
 const unit = (a) => { const l = Math.hypot(...a); return a.map((v) => v / l); };
 
-// Axes of a curved panel across the beam: along fast, and across that on the side of slow.
+// Returns two axes of a curved panel, both normal to the beam: one along fast, the other normal to it
+// and towards slow.
 function curveAxes(panel, beam) {
   const along = dot(panel.fast, beam);
   const fast = unit(panel.fast.map((v, i) => v - along * beam[i]));
@@ -12,7 +13,7 @@ function curveAxes(panel, beam) {
   return [fast, dot(slow, panel.slow) < 0 ? slow.map((v) => -v) : slow];
 }
 
-// Where a point of a panel is, in pixels from its outer corner.
+// Returns the position of a point of a panel.  The point is in pixels from the outer corner.
 export function position(panel, beam, fast, slow) {
   if (!panel.curved)
     return panel.origin.map((o, i) => o + panel.pixel * (fast * panel.fast[i] + slow * panel.slow[i]));
@@ -23,7 +24,7 @@ export function position(panel, beam, fast, slow) {
     (Math.cos(a) * Math.cos(b) * o + Math.sin(a) * u[i] + Math.cos(a) * Math.sin(b) * v[i]));
 }
 
-// Where a ray meets a panel, in pixels [fast, slow]; null for nowhere.
+// Returns the point [fast, slow] in pixels where a ray meets a panel; null if it does not meet it.
 export function aim(panel, beam, ray) {
   if (panel.curved) {
     const [u, v] = curveAxes(panel, beam);
@@ -37,13 +38,13 @@ export function aim(panel, beam, ray) {
   return [dot(on, panel.fast) / panel.pixel, dot(on, panel.slow) / panel.pixel];
 }
 
-// d in angstrom of a position, for a wavelength in angstrom.
+// Returns the resolution d of a position, in the unit of the wavelength (angstrom).
 export function resolution(at, beam, wavelength) {
   const cosine = dot(at, beam) / Math.hypot(...at);
   return wavelength / (2 * Math.sin(0.5 * Math.acos(Math.min(1, Math.max(-1, cosine)))));
 }
 
-// The ray at 2 theta and an azimuth about the beam, in rad.
+// Returns the ray at the angle 2 theta to the beam and an azimuth about the beam, both in rad.
 export function cone(beam, twoTheta, azimuth) {
   const u = unit(cross(beam, Math.abs(beam[0]) < 0.5 ? [1, 0, 0] : [0, 1, 0]));
   const v = cross(beam, u);
@@ -51,7 +52,8 @@ export function cone(beam, twoTheta, azimuth) {
     Math.sin(twoTheta) * (Math.cos(azimuth) * u[i] + Math.sin(azimuth) * v[i]));
 }
 
-// The panel that a pixel of the picture belongs to: {number, fast, slow}, whole pixels; null in gaps.
+// Returns the panel that a pixel of the picture shows, as {number, fast, slow} with whole pixels; null
+// in gaps between panels.
 export function panelAt(stream, x, y) {
   if (stream.layout === 'panel') return {number: 0, fast: x, slow: y};
   const ray = position(stream.shown, stream.beam, x + 0.5, y + 0.5);

@@ -1,11 +1,11 @@
-// The websocket: takes messages apart, and connects again when it was cut.
+// The websocket: decodes messages, and connects again after the connection was lost.
 
-const HEAD = 72;
+const HEAD = 72; // bytes of the head of a message
 const TYPES = [Float32Array, Uint16Array, Uint32Array, Int32Array];
 const KINDS = {1: 'tile', 2: 'mask', 3: 'marks', 4: 'gone'};
-const MARK = 28; // bytes
+const MARK = 28; // bytes of a mark
 
-// The head of a binary message: struct web_head of the server.
+// Decodes the head of a binary message, a struct web_head of the server.
 function readHead(view) {
   const whole = (at) => Number(view.getBigUint64(at, true));
   const int = (at) => view.getInt32(at, true);
@@ -37,10 +37,11 @@ function readBinary(buffer) {
   return head;
 }
 
-// Calls on[what](message) for each message, on.open and on.lost; returns say(text).
+// Connects to the server.  Calls on[what](message) for each message, on.open() and on.lost().  Returns
+// a function send(text), which drops the text while there is no connection.
 export function connect(on) {
   let socket = null;
-  let wait = 250; // ms to the next try
+  let wait = 250; // ms until the next attempt
   function open() {
     const scheme = location.protocol === 'https:' ? 'wss:' : 'ws:';
     socket = new WebSocket(`${scheme}//${location.host}/`, 'bragg-view');

@@ -1,6 +1,6 @@
-// Mouse, fingers and keys on the image, as moves of the view.
+// Turns actions of the mouse, fingers and keys into moves of the view.
 
-const STEP = 60; // CSS pixels that an arrow moves
+const STEP = 60; // CSS pixels that an arrow key moves
 
 function place(element, event) {
   const box = element.getBoundingClientRect();
@@ -33,8 +33,8 @@ function listenToFingers(element, on) {
     element.addEventListener(end, (event) => fingers.delete(event.pointerId));
 }
 
-// Calls on.move(dx, dy), on.zoom(factor, [x, y]) and on.hover([x, y]) in CSS pixels of `element`;
-// keys that are no moves call on.key[letter]().
+// Calls on.move(dx, dy), on.zoom(factor, [x, y]) and on.hover([x, y]) in CSS pixels of `element`.
+// Other keys call on.key[letter]().
 export function listen(element, on) {
   listenToFingers(element, on);
   element.addEventListener('wheel', (event) => {
