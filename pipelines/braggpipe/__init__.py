@@ -84,7 +84,7 @@ def open(source: str | _os.PathLike[str], *, group: str | None = None, keys: str
     if "|" in name or _re.match(r"\s*bragg-[a-z]+\s", name):
         return _live.shell(name, group=group, keys=keys, insecure=insecure, start_timeout_s=start_timeout)
     if _re.match(r"@?(ipc|tcp)://", name):
-        return _live.live([name], group, keys, insecure, start_timeout, hold=hold)
+        return _live.live(name, group=group, keys=keys, insecure=insecure, start_timeout_s=start_timeout, hold=hold)
     if _os.path.isfile(name) and not name.endswith((".yaml", ".yml")):
         return _open_file(name)
     if name.endswith((".yaml", ".yml")) or not _os.sep in name and "." not in name:

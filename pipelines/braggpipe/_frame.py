@@ -1,6 +1,7 @@
 """Frames in Python: a frame has pixels, their ground truth, and the experiment of the run."""
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -27,7 +28,9 @@ class Panel:
 
         origin_m + pixel_m * ((j..j+1) * fast + (i..i+1) * slow)
 
-    Vectors are in the laboratory frame, see Experiment.
+    Vectors are in the laboratory frame, see Experiment.  Positions in pixels, such as `beam` and
+    the columns fast and slow of Frame.reflections, count from the corner of the panel: pixel i covers
+    i to i + 1, and its centre is i + 0.5.
     """
 
     shape: tuple[int, int]  #: number of pixels along slow and fast
@@ -36,6 +39,9 @@ class Panel:
     origin_m: Array  #: (3,) corner of the first pixel, where slow = fast = 0, m; the crystal is at 0
     fast: Array  #: (3,) unit vector along a row
     slow: Array  #: (3,) unit vector from row to row
+    #: (2,) fast and slow position in pixels where the direct beam meets the plane of the panel.  Other
+    #: panels may contain this point.  NaN: the beam does not meet the plane
+    beam: Array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,8 +152,9 @@ class Frame:
             print(frame.number, frame.image.mean(), frame.truth.lattices[0].rotation)
 
     .image is read-only and may be in shared memory, which the pipeline uses again when the frame is
-    released.  A program that keeps many frames should copy the arrays that it needs.  If more than
-    a few frames are kept, the module copies the pixels of the next frames.
+    released.  A program that keeps many frames should keep frame.detach(), or copies of the arrays
+    that it needs.  If more than a few frames are kept, the module copies the pixels of the next
+    frames.
 
     Frames can be pickled and copied, and therefore passed to other processes
     (multiprocessing.Pool, PyTorch's DataLoader).  The copy has its own pixels and contains the
@@ -174,6 +181,15 @@ class Frame:
         self.F_derivatives = F_derivatives
         self._labels, self._derivatives, self._derivative_pixels = labels, derivatives, derivative_pixels
         self._recipe = recipe
+
+    def detach(self) -> Frame:
+        """Returns a copy of the frame that does not use memory of the pipeline.
+
+            frames = [frame.detach() for frame in braggpipe.simulate(frames=3, random=True)]
+
+        The copy has its own pixels and contains the ground truth.
+        """
+        return copy.copy(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """Returns the frame with copies of its arrays.
@@ -338,12 +354,22 @@ def _cell_of(reciprocal_A: Array) -> Array:
     return numpy.array([*edges, *numpy.degrees(numpy.arccos(cosines))])
 
 
+def make_panel(shape: tuple[int, int], first_pixel: int, pixel_m: float, origin_m: Array, fast: Array, slow: Array,
+               direction: Array) -> Panel:
+    """Makes a Panel.  `direction` is the unit vector along which the beam propagates."""
+    normal = numpy.cross(fast, slow)
+    along = float(direction @ normal)
+    distance_m = float(origin_m @ normal) / along if along else -1.0
+    met = (distance_m * direction - origin_m) / pixel_m if distance_m > 0 else numpy.full(3, numpy.nan)
+    return Panel(shape, first_pixel, pixel_m, origin_m, fast, slow, numpy.array([met @ fast, met @ slow]))
+
+
 def experiment_of(keys: Keys) -> Experiment:
     """Makes an Experiment from the keys of an experiment message."""
-    panels = [Panel((p["slow_pixels"], p["fast_pixels"]), p["first_pixel"], p["pixel_m"], numpy.array(p["origin_m"]),
-                    numpy.array(p["fast"]), numpy.array(p["slow"])) for p in keys["panels"]]
-    crystals = [Crystal(c["name"], _cell(c), numpy.array(c["cells"])) for c in keys["crystals"]]
     beam = keys["beam"]
+    panels = [make_panel((p["slow_pixels"], p["fast_pixels"]), p["first_pixel"], p["pixel_m"], numpy.array(p["origin_m"]),
+                         numpy.array(p["fast"]), numpy.array(p["slow"]), numpy.array(beam["direction"])) for p in keys["panels"]]
+    crystals = [Crystal(c["name"], _cell(c), numpy.array(c["cells"])) for c in keys["crystals"]]
     return Experiment(panels, crystals, beam["wavelength_m"] * 1e10, beam["fluence_ph_m2"], numpy.array(beam["direction"]),
                       numpy.array(keys["spindle"]), keys["lineage"], keys["history"], keys)
 
@@ -456,6 +482,10 @@ class Frames:
 
     The programs that were started for the loop are stopped when the loop is left, also by an
     exception.  The end of a `with` block and close() do the same.
+
+    Another loop over the same object gets the frames again: files are read again, and a pipeline
+    runs again.  Only a running pipeline of others (an endpoint) cannot be repeated.  len() is the
+    number of frames, except for an endpoint.
     """
 
     @property

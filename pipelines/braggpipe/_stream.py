@@ -144,6 +144,8 @@ class Stream(Links):
         if kind == WELCOME:
             self.welcomed = True
             self.waited = {group["name"] for group in keys.get("groups", ())} or self.waited
+            if keys.get("known"):
+                self.worker.count_frames(keys["total"])
             self.patience_s = min(max(keys["dead_after_s"], 0.1), 1e6)
             if keys.get("window") and not self.is_last():
                 self.worker.memory.window = int(keys["window"])

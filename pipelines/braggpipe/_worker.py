@@ -123,6 +123,9 @@ class Worker(threading.Thread):
         self.experiment = self.pack(EXPERIMENT, message, keys, message.payload, message.sum)
         self.start()
 
+    def count_frames(self, total: int) -> None:
+        """Receives the number of frames of the run, which a stage does not need."""
+
     def begin_anew(self, stream: Stream) -> None:
         """Restarts this program, because the source was restarted and has opened a new run."""
         os.environ[FORMER_RUN] = f"{stream.run:016x}"

@@ -16,7 +16,8 @@ loop 'panels lie where they are' panels
 loop 'nobody there, nonsense, and a pipeline of others that goes on without the loop' strangers
 loop 'sums of any length' sums
 loop 'a source in Python, and a sink' stages
-loop 'a second loop over the same frames ends, too' again
+loop 'a second loop over the same object gets the same frames, and len() knows how many' again
+loop 'the beam meets each panel where Panel.beam says' beam
 loop 'a function may use its memory again' memory
 loop 'images with pixels that are not finite do not pass' unsound
 bragg-replay --quiet x.rec | bragg-write --quiet --compression=gzip x.nxs

@@ -1,6 +1,7 @@
 """frames.py NAME...: these checks of the module braggpipe, in a folder with the recording x.rec."""
 import contextlib
 import copy
+import importlib.util
 import multiprocessing
 import os
 import pickle
@@ -15,6 +16,7 @@ import numpy
 import zmq
 
 import braggpipe
+from braggpipe import _frame
 
 SMALL = "bragg-geometry --quiet --detpixels=64 | bragg-orient --quiet --frames={} --random {} | bragg-intensity --quiet --threads=1"
 LARGE = "bragg-geometry --quiet --detpixels=300 | bragg-orient --quiet --frames={} --random | bragg-intensity --quiet --threads=1"
@@ -325,7 +327,7 @@ def refused():
         file.write(whole)
     for source, kind, words in (("text", ValueError, "no recording"), ("nonesuch.rec", FileNotFoundError, "is no file"),
                                 ("no_*.img", FileNotFoundError, "is no file"), (os.getcwd(), FileNotFoundError, "is no file"), ("bragg-nosuch --x", braggpipe.Error, "bragg-nosuch"),
-                                ("nonesuch", ValueError, "nonesuch"), ("bad.rec", ValueError, "damaged"),
+                                ("nonesuch", ValueError, "nonesuch"), ("bad.rec", ValueError, "corrupt"),
                                 ("ipc://relative", braggpipe.Error, "absolute path"), ("tcp://127.0.0.1:1", braggpipe.Error, "needs keys")):
         try:
             list(braggpipe.open(source))
@@ -333,6 +335,22 @@ def refused():
             assert words in str(error), error
         else:
             raise AssertionError(source)
+
+
+def beam():
+    """Where the beam meets a panel, in pixels from its corner: also with several panels, tilted, and beside the beam."""
+    for options in dict(detpixels=(64, 50), pixel=0.4, beam_center=(10, 6), convention="adxv"), dict(detpixels=64, rotate=(3, 20, 5)), \
+            dict(detector="pilatus-300k", panels="modules"):
+        (frame,) = braggpipe.simulate(ncells=3, noise=False, **options)
+        experiment = frame.experiment
+        for panel in experiment.panels:
+            point = panel.origin_m + panel.pixel_m * (panel.beam[0] * panel.fast + panel.beam[1] * panel.slow)
+            assert numpy.allclose(numpy.cross(point, experiment.beam), 0, atol=1e-12) and point @ experiment.beam > 0, options
+        if "beam_center" in options:
+            assert numpy.allclose(panel.beam, [25, 50 - 15], atol=1.01), panel.beam
+    x, y, z = numpy.eye(3)
+    for direction in -x, y:  # the plane is behind the crystal, or parallel to the beam
+        assert numpy.isnan(_frame.make_panel((4, 4), 0, 1e-4, 0.1 * x, y, z, direction).beam).all()
 
 
 def panels():
@@ -376,8 +394,42 @@ def stages():
 
 
 def again():
-    frames = braggpipe.open(SMALL.format(3, ""))
-    assert len(list(frames)) == 3 and list(frames) == []
+    """Another loop over the same object gets the same frames, of a pipeline and of files; an endpoint says that it cannot."""
+    with open("again.yaml", "w") as file:
+        file.write("stages:\n- {name: geometry, args: [--detpixels=64]}\n- {name: orient, args: [--frames=3, --random]}\n- {name: intensity}\n"
+                   "- {name: write, args: [z_%d.raw]}\n")
+    if not os.path.exists("x.nxs"):
+        subprocess.run("bragg-replay --quiet x.rec | bragg-write --quiet --compression=gzip x.nxs", shell=True, check=True)
+    has_h5py = importlib.util.find_spec("h5py") is not None
+    for source in (SMALL.format(3, ""), "again.yaml", "x.rec", *["x.nxs"] * has_h5py):
+        frames = braggpipe.open(source)
+        assert len(frames) == 3 and frames, source
+        first = next(iter(frames)).detach()  # a loop that is left does not shorten the next one
+        epochs = [{frame.number: frame.detach() for frame in frames} for _ in range(2)]
+        assert sorted(epochs[0]) == sorted(epochs[1]) == [0, 1, 2] and len(frames) == 3, source
+        assert all(is_same(epochs[0][number], epochs[1][number]) for number in range(3)) and is_same(first, epochs[0][first.number]), source
+        assert len(list(zip(frames, frames))) == 3, source  # two loops at a time
+        assert frames.experiment.lineage == first.experiment.lineage
+    with braggpipe.open(SMALL.format(3, "")) as frames:
+        pass
+    endpoint = f"ipc://{os.getcwd()}/again"
+    others = subprocess.Popen(SMALL.format(3, "") + f" --out=@{endpoint}", shell=True)
+    once = braggpipe.open(endpoint)
+    assert len(list(once)) == 3 and others.wait() == 0
+    for name, loop in (("is closed", frames), ("has taken", once)):
+        try:
+            list(loop)
+        except braggpipe.Error as error:
+            assert "Call braggpipe.open" in str(error), error
+        else:
+            raise AssertionError(name)
+    for name in "bragg-replay --quiet --loop=forever x.rec", endpoint:
+        with braggpipe.open(name) as endless:
+            try:
+                len(endless)
+            except TypeError:
+                continue
+            raise AssertionError(name)
     frames = braggpipe.open("false | cat")
     for _ in range(2):
         try:
