@@ -28,17 +28,20 @@ import re as _re
 import shlex as _shlex
 from typing import Any as _Any
 
-from braggpipe import _live, _recording, _simulate
+from braggpipe import _live, _recording
 from braggpipe._command import parser
 from braggpipe._frame import Array, Crystal, Experiment, Frame, Frames, Lattice, Panel, Truth
-from braggpipe._live import Error, Live
+from braggpipe._dataset import BlockShuffle, Dataset
+from braggpipe._live import Error, Live, Pipeline
 from braggpipe._model import Model
 from braggpipe._programs import sink, source, transform
 
-__all__ = ["Array", "Crystal", "Error", "Experiment", "Frame", "Frames", "Lattice", "Live", "Model", "Panel", "Truth", "open", "parser",
-           "simulate", "sink", "source", "transform", "__version__"]
+__all__ = ["Array", "BlockShuffle", "Crystal", "Dataset", "Error", "Experiment", "Frame", "Frames", "Lattice", "Live", "Model", "Panel",
+           "Pipeline", "Truth", "open", "parser", "simulate", "sink", "source", "transform", "__version__"]
 
 __version__ = "0.1.0"
+
+del annotations  # a name of __future__, not of this module
 
 
 def open(source: str | _os.PathLike[str], *, group: str | None = None, keys: str | None = None, insecure: bool = False,
@@ -114,7 +117,7 @@ def _open_file(name: str) -> Frames:
     raise ValueError(f"{name}: is no recording, no NXmx file, no image (SMV, CBF) and no pipeline file (.yaml)")
 
 
-def simulate(**options: _Any) -> Frames:
+def simulate(**options: _Any) -> Pipeline:
     """Simulates frames with the options given as keywords.
 
         for frame in braggpipe.simulate(detector="pilatus-300k", frames=3, random=True, water=0.1):
@@ -133,8 +136,9 @@ def simulate(**options: _Any) -> Frames:
     - noise=False omits bragg-noise: pixels are then expected photons, without noise.
     - bragg-background runs only if one of its options is given, or with background=True.
 
-    Returns Frames, as braggpipe.open does.  The loop raises braggpipe.Error if a program fails.
+    Returns a Pipeline: frames, as braggpipe.open returns them, with len(), for any number of loops.
+    The loop raises braggpipe.Error if a program fails.
     Raises TypeError if no program has an option of that name, and FileNotFoundError if a program is
     not in PATH.
     """
-    return _live.shell(" | ".join(_simulate.commands(_simulate.STAGES, options)), group=None, keys=None, insecure=False, start_timeout_s=30.0)
+    return _live.simulate(options)

@@ -10,12 +10,13 @@ import threading
 import time
 import uuid
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from braggpipe._frame import Experiment, Frame, Frames, Loop, experiment_of, frame_of
 from braggpipe._link import Held
 from braggpipe._pipeline import Child, FilePipeline
+from braggpipe._simulate import STAGES, commands
 from braggpipe._stream import Anew, Stream
 from braggpipe._wire import IMAGES, NOTHING, End, Message
 
@@ -188,8 +189,10 @@ class Live(Frames):
 
     _restarts = False
 
-    def __init__(self, start: Callable[[], _Stay], name: str) -> None:
+    def __init__(self, start: Callable[[], _Stay], name: str, shown: set[str] | None = None) -> None:
+        # shown: lines of the programs that were printed already, to which this class adds
         self._stays, self._name = _Stays(start), name
+        self._shown: set[str] = set() if shown is None else shown
         self._finalizer = weakref.finalize(self, self._stays.close)
 
     def close(self) -> None:
@@ -253,9 +256,10 @@ class Live(Frames):
         stay.close()
         if held.status:
             raise stay.error(held)
-        said = stay.child.said() if stay.child else ""
-        if said:
-            print(said, file=sys.stderr)
+        for line in stay.child.said().splitlines() if stay.child else []:
+            if line not in self._shown:  # each epoch repeats the warnings
+                self._shown.add(line)
+                print(line, file=sys.stderr)
 
 
 class Pipeline(Live):
@@ -316,9 +320,17 @@ def live(endpoint: str, **options: Any) -> Live:
     return Live(lambda: _stay([endpoint], **options), endpoint)
 
 
-def shell(script: str, **options: Any) -> Pipeline:
-    """Starts a shell pipeline and returns the frames that its last program outputs."""
-    return Pipeline(lambda: _stay([], child=Child(script, tempfile.TemporaryFile()), **options), script)
+def shell(script: str, shown: set[str] | None = None, **options: Any) -> Pipeline:
+    """Starts a shell pipeline and returns the frames that its last program outputs.
+
+    `shown` contains the lines of the programs that are not printed again.
+    """
+    return Pipeline(lambda: _stay([], child=Child(script, tempfile.TemporaryFile()), **options), script, shown)
+
+
+def simulate(options: Mapping[str, Any], shown: set[str] | None = None) -> Pipeline:
+    """Starts the pipeline of braggpipe.simulate with these options."""
+    return shell(" | ".join(commands(STAGES, options)), shown, group=None, keys=None, insecure=False, start_timeout_s=30.0)
 
 
 def pipeline_file(path: str, run_options: list[str], **options: Any) -> Pipeline:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy
 
+from braggpipe import _live
 from braggpipe._frame import Array, Frame
 
 _EDGES, _ANGLES, _ROTATIONS = ["a", "b", "c"], ["alpha", "beta", "gamma"], ["rot_x", "rot_y", "rot_z"]
@@ -64,14 +65,12 @@ class Model:
     """
 
     def __init__(self, names: str | Sequence[str], **options: Any) -> None:
-        from braggpipe import simulate
-
-        self._simulate = simulate
         words = names.split(",") if isinstance(names, str) else list(names)
         self._asked = ",".join(dict.fromkeys("rot" if word in _ROTATIONS else word for word in words))
         self._frame: Frame | None = None  #: frame computed with the last values
         self._options: dict[str, Any] = {**options, "noise": False}
         self.images = 0  #: number of images that the programs have computed
+        self._shown: set[str] = set()  # warnings of the programs that were printed
         self._values = self._image = self._jacobian = numpy.zeros(0)
         first = self._run(self._options)
         self.experiment = first.experiment
@@ -82,7 +81,7 @@ class Model:
         self.start: Array = numpy.array([self._start(name) for name in self.names])  #: values at the start
 
     def _run(self, options: dict[str, Any]) -> Frame:
-        frames = list(self._simulate(**options, derivatives=self._asked))
+        frames = list(_live.simulate({**options, "derivatives": self._asked}, self._shown))
         self.images += 1
         if len(frames) != 1:
             raise ValueError(f"a model has one frame, these options make {len(frames)}")

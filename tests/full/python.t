@@ -17,6 +17,7 @@ loop 'nobody there, nonsense, and a pipeline of others that goes on without the 
 loop 'sums of any length' sums
 loop 'a source in Python, and a sink' stages
 loop 'a second loop over the same object gets the same frames, and len() knows how many' again
+loop 'a data set: frame k is frame k, whoever computes it; parts share no frame' dataset
 loop 'the beam meets each panel where Panel.beam says' beam
 loop 'a function may use its memory again' memory
 loop 'images with pixels that are not finite do not pass' unsound
@@ -35,9 +36,9 @@ check 'the benchmark times them' bench --parts=python --sizes=128 --iterations=1
 is 'a row each' "$(sed -n 's/.*"contestant": "\([a-z]*\)".*"of_copy": [^,]*,.*/\1/p' python.jsonl | tr '\n' ' ')" 'copy loop source transform sink '
 
 if has python:torch; then
-	check 'labels fit their images, for PyTorch' timeout 100 /usr/bin/python3 "$BRAGG_TESTS/python/labels_check.py"
+	check 'PyTorch gets each frame once, with labels that fit, whatever its workers' timeout 200 /usr/bin/python3 "$BRAGG_TESTS/python/labels_check.py"
 else
-	skip 'labels fit their images, for PyTorch' "$lack is missing"
+	skip 'PyTorch gets each frame once, with labels that fit, whatever its workers' "$lack is missing"
 fi
 check 'labels: nothing is left' soon sh -c '[ -z "$(ls tmp)" ]'
 

@@ -337,6 +337,72 @@ def refused():
             raise AssertionError(source)
 
 
+def dataset():
+    """Frame k of a data set has the bits of frame k of a run, in any order, block, batch and process; parts share no frame."""
+    options = dict(detpixels=40, pixel=2, ncells=5, random=True, mean_lattices=1.5, wavelength_jitter=1, seed=3)
+    run = {frame.number: frame.detach() for frame in braggpipe.simulate(frames=230, **options)}
+    whole = braggpipe.Dataset(230, block=7, keep=2, **options)
+    assert len(whole) == 230 and whole.started == 0
+    for index in 3, 0, 229, -1, 5, 112, numpy.int64(3), 228:
+        assert is_same(run[index % 230], whole[index]), index
+    assert whole.started == 4, whole.started  # blocks 0, 32 and 16, and 32 again, which is no longer kept
+    assert [frame.number for frame in whole.__getitems__([200, 3, 17, 3])] == [200, 3, 17, 3] and whole.started == 5
+    for index in 230, -231:
+        try:
+            whole[index]
+        except IndexError as error:
+            assert "the set has 230 frames" in str(error), error
+        else:
+            raise AssertionError(index)
+    wanted = {"train": [n for n in range(230) if n % 100 < 80], "validation": [n for n in range(230) if 80 <= n % 100 < 90],
+              "test": [n for n in range(230) if n % 100 >= 90]}
+    for split, expected in wanted.items():
+        part = braggpipe.Dataset(230, split=split, **options)
+        assert all(is_same(run[number], frame) for number, frame in zip(expected, part, strict=True)) and len(part) == len(expected) and part.started == 1, split
+        shuffle = braggpipe.BlockShuffle(part, 1)
+        epochs = [list(shuffle), list(shuffle)]
+        assert epochs[0] != epochs[1] and sorted(epochs[0]) == sorted(epochs[1]) == list(range(len(part))), split
+        assert list(braggpipe.BlockShuffle(part, 1)) == epochs[0] and len(shuffle) == len(part)
+        blocks = [part.number(index) // part.block for index in epochs[0]]
+        assert sum(one != other for one, other in zip(blocks, blocks[1:])) == len(set(blocks)) - 1  # block after block
+    huge = braggpipe.Dataset(10 ** 9, split="test", **options)
+    assert len(huge) == 10 ** 8 and huge.number(-1) == 10 ** 9 - 1
+    small = braggpipe.Dataset(20, block=10, item=total_of, **options)
+    for method in "fork", "spawn":  # who computes a frame does not matter
+        with multiprocessing.get_context(method).Pool(2) as pool:
+            found = pool.starmap(item_at, [(small, index) for index in (15, 2, 19)])
+        assert [number for _, number, *_ in found] == [15, 2, 19] and [summed for _, _, summed in found] == [int(run[n].image.sum()) for n in (15, 2, 19)]
+        assert os.getpid() not in [pid for pid, *_ in found]
+    has_nxs = importlib.util.find_spec("h5py") and not subprocess.run("bragg-replay --quiet x.rec | bragg-write --quiet --overwrite --compression=gzip s.nxs", shell=True).returncode
+    for source in ("x.rec", "s.nxs") if has_nxs else ("x.rec",):
+        stored = braggpipe.Dataset(source, split="train")
+        expected = {frame.number: frame for frame in braggpipe.open(source)}
+        assert len(stored) == 3 and all(is_same(expected[index % 3], stored[index]) for index in (2, 0, -2)), source
+        assert [frame.number for frame in pickle.loads(pickle.dumps(stored))] == [0, 1, 2], source
+    for call, kind, words in ((lambda: braggpipe.Dataset(50, split="test", **options), ValueError, "split='test' is empty"),
+                              (lambda: braggpipe.Dataset(50, split="valid"), ValueError, "expected 'train', 'validation', 'test'"),
+                              (lambda: braggpipe.Dataset(50, only=3), TypeError, "'only'"), (lambda: braggpipe.Dataset(50, randon=True), TypeError, "'random'"),
+                              (lambda: braggpipe.Dataset("x.rec", seed=3), TypeError, "got seed"), (lambda: braggpipe.Dataset(-1), ValueError, "at least 0"),
+                              (lambda: braggpipe.Dataset(5, detpixels=1e9)[0], braggpipe.Error, "detpixels"),
+                              (lambda: braggpipe.Dataset("p.yaml"), ValueError, "recording of bragg-tap")):
+        with open("p.yaml", "w") as file:
+            file.write("stages:\n- {name: geometry}\n- {name: orient}\n- {name: intensity}\n- {name: write, args: [z_%d.raw]}\n")
+        try:
+            call()
+        except kind as error:
+            assert words in str(error), error
+        else:
+            raise AssertionError(words)
+
+
+def total_of(frame):
+    return os.getpid(), frame.number, int(frame.image.sum())
+
+
+def item_at(data, index):
+    return data[index]
+
+
 def beam():
     """Where the beam meets a panel, in pixels from its corner: also with several panels, tilted, and beside the beam."""
     for options in dict(detpixels=(64, 50), pixel=0.4, beam_center=(10, 6), convention="adxv"), dict(detpixels=64, rotate=(3, 20, 5)), \
