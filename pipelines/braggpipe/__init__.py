@@ -26,7 +26,7 @@ import glob as _glob
 import os as _os
 import re as _re
 import shlex as _shlex
-from typing import Any as _Any
+from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 
 from braggpipe import _live, _recording
 from braggpipe._command import parser
@@ -35,6 +35,11 @@ from braggpipe._dataset import BlockShuffle, Dataset
 from braggpipe._live import Error, Live, Pipeline
 from braggpipe._model import Model
 from braggpipe._programs import sink, source, transform
+
+if _TYPE_CHECKING:
+    from typing_extensions import Unpack as _Unpack
+
+    from braggpipe._options import Options as _Options
 
 __all__ = ["Array", "BlockShuffle", "Crystal", "Dataset", "Error", "Experiment", "Frame", "Frames", "Lattice", "Live", "Model", "Panel",
            "Pipeline", "Truth", "open", "parser", "simulate", "sink", "source", "transform", "__version__"]
@@ -117,7 +122,7 @@ def _open_file(name: str) -> Frames:
     raise ValueError(f"{name}: is no recording, no NXmx file, no image (SMV, CBF) and no pipeline file (.yaml)")
 
 
-def simulate(**options: _Any) -> Pipeline:
+def simulate(**options: _Unpack[_Options]) -> Pipeline:
     """Simulates frames with the options given as keywords.
 
         for frame in braggpipe.simulate(detector="pilatus-300k", frames=3, random=True, water=0.1):

@@ -6,13 +6,18 @@ import collections
 import operator
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy
 
 from braggpipe import _live, _recording, _simulate
 from braggpipe._frame import Frame
 from braggpipe._wire import ranges
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from braggpipe._options import SetOptions
 
 #: frames of each part, by their number modulo 100; a longer set has the same frames in each part
 _PARTS = {None: range(100), "train": range(80), "validation": range(80, 90), "test": range(90, 100)}
@@ -125,7 +130,7 @@ class Dataset:
     """
 
     def __init__(self, frames: int | str | os.PathLike[str], *, split: str | None = None, item: Callable[[Frame], Any] | None = None,
-                 block: int = 20, keep: int = 4, **options: Any) -> None:
+                 block: int = 20, keep: int = 4, **options: Unpack[SetOptions]) -> None:
         if split not in _PARTS:
             raise ValueError(f"split={split!r} is unknown; expected 'train', 'validation', 'test' or None")
         if block < 1 or keep < 1:
@@ -140,7 +145,7 @@ class Dataset:
         else:
             if operator.index(frames) < 0:
                 raise ValueError(f"frames={frames} must be at least 0")
-            self._source = _Simulated(operator.index(frames), _PARTS[split], options)
+            self._source = _Simulated(operator.index(frames), _PARTS[split], dict(options))
         self.block, self.keep = block, keep
         self._item = item or Frame.detach
         self._length = self._source.below(self._source.frames)

@@ -5,12 +5,17 @@ import importlib
 import os
 import tempfile
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from braggpipe import _live
 from braggpipe._frame import Array, Frame
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from braggpipe._options import Options
 
 _EDGES, _ANGLES, _ROTATIONS = ["a", "b", "c"], ["alpha", "beta", "gamma"], ["rot_x", "rot_y", "rot_z"]
 #: indices into the unit cell (a, b, c, alpha, beta, gamma) that each cell parameter sets
@@ -64,7 +69,7 @@ class Model:
     frames than one.  The errors of braggpipe.simulate can also occur.
     """
 
-    def __init__(self, names: str | Sequence[str], **options: Any) -> None:
+    def __init__(self, names: str | Sequence[str], **options: Unpack[Options]) -> None:
         words = names.split(",") if isinstance(names, str) else list(names)
         self._asked = ",".join(dict.fromkeys("rot" if word in _ROTATIONS else word for word in words))
         self._frame: Frame | None = None  #: frame computed with the last values

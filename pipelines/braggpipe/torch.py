@@ -9,7 +9,7 @@ braggpipe.Dataset and braggpipe.Model.torch need no import of this module.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 import torch
@@ -18,6 +18,11 @@ import torch.utils.data
 from braggpipe._dataset import Dataset
 from braggpipe._frame import Frame
 from braggpipe._model import Model
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from braggpipe._options import Options, SetOptions
 
 __all__ = ["Labelled", "Scaled", "check", "fit", "image_and_labels"]
 
@@ -60,9 +65,10 @@ class Labelled(torch.utils.data.IterableDataset):
     Two sets share no frame if they have different splits or different seeds (option seed).
     """
 
-    def __init__(self, photons: float = 1.0, *, frames: int = 1, split: str | None = None, **options: Any) -> None:
+    def __init__(self, photons: float = 1.0, *, frames: int = 1, split: str | None = None, **options: Unpack[SetOptions]) -> None:
         super().__init__()
-        self.dataset = Dataset(frames, split=split, item=image_and_labels, reflections=photons, labels=True, **options)
+        settings: dict[str, Any] = {**options, "reflections": photons, "labels": True}
+        self.dataset = Dataset(frames, split=split, item=image_and_labels, **settings)
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -93,7 +99,7 @@ class Scaled:
         steps: steps of the parameters, float64.
     """
 
-    def __init__(self, steps: Mapping[str, float], **options: Any) -> None:
+    def __init__(self, steps: Mapping[str, float], /, **options: Unpack[Options]) -> None:
         model = Model(list(steps), **options)
         self.names, self.start, self._image = model.names, torch.from_numpy(model.start), model.torch()
         self.steps = torch.tensor([steps[name] for name in self.names], dtype=torch.float64)

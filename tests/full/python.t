@@ -55,20 +55,28 @@ else
 	skip 'the notebook runs' "$lack is missing"
 fi
 if has mypy; then
-	check 'types' mypy --config-file "$top/pipelines/pyproject.toml" --cache-dir "$PWD/mypy" "$top/pipelines/braggpipe"
+	types() {
+		MYPYPATH="$top/pipelines" mypy --config-file "$top/pipelines/pyproject.toml" --cache-dir "$PWD/mypy" "$@"
+	}
+	check 'types of the module' types "$top/pipelines/braggpipe"
+	check 'types of the options: what is right is accepted' types "$BRAGG_TESTS/python/typed.py"
+	is 'and a mistake in a name or a value is found' "$(types "$BRAGG_TESTS/python/typos.py" | sed -n 's/^[^:]*typos.py:\([0-9]*\): error: .*/\1/p' | xargs)" '3 4 5 6 7 8 9'
 else
 	skip 'types' "$lack is missing"
 fi
 
 # pip, without a network: setuptools and the packages that the module needs are Debian's
 cp -r "$top/pipelines" source
+find source -name __pycache__ -prune -exec rm -r {} +
 if has python:setuptools python:wheel python:pip; then
 	check 'pip installs the module' /usr/bin/python3 -m pip install -q --no-index --no-deps --no-build-isolation --target installed ./source
 	is 'with its version' "$(basename installed/braggpipe-*.dist-info)" "braggpipe-$(bragg-run --version | sed 's/.*) \([^,]*\),.*/\1/').dist-info"
 	check 'which gives frames' env PYTHONPATH="$PWD/installed" /usr/bin/python3 -c '
 import braggpipe, os
 assert os.path.dirname(os.path.dirname(braggpipe.__file__)) == os.path.abspath("installed")
-assert len(list(braggpipe.open("x.rec"))) == 3 and os.path.exists("installed/braggpipe/py.typed")'
+assert len(list(braggpipe.open("x.rec"))) == len(braggpipe.Dataset("x.rec")) == 3
+assert all(os.path.exists("installed/braggpipe/" + name) for name in ("py.typed", "_options.pyi", "torch.py", "residual.py"))'
+	is 'and leaves no build/ and *.egg-info in the clone' "$(diff -rq -x __pycache__ "$top/pipelines" source)" ''
 else
 	skip 'pip installs the module' "$lack is missing"
 fi
