@@ -2,13 +2,16 @@
 
     import braggpipe
 
-    for frame in braggpipe.simulate(mtz="mine.mtz", detector="eiger-4m", frames=100, random=True):
+    for frame in braggpipe.simulate(detector="pilatus-300k", frames=3, random=True):
         print(frame.number, frame.image.mean(), frame.truth.lattices[0].rotation)
+
+The crystal is lysozyme unless an option names another one: model="mine.pdb", mtz="mine.mtz".
 
 Frames from a pipeline:
 
     simulate   runs a pipeline; its options are keyword arguments
     open       reads a shell pipeline, a pipeline file, an endpoint, a recording or image files
+    Dataset    frames by index, with splits, for training; BlockShuffle is a random order of them
     Model      one image as a function of parameters, with its gradient
 
 Stages written in Python:
@@ -17,6 +20,15 @@ Stages written in Python:
     source     makes images from recipes, instead of bragg-intensity
     sink       receives every frame at the end of a pipeline
     parser     the command line of a stage, to which a program adds its own options
+
+Modules that are imported by their names:
+
+    braggpipe.torch      data sets and fits for PyTorch
+    braggpipe.residual   what a refined model leaves unexplained in an image
+
+Positions in pixels count from the corner of the first pixel: pixel i covers i to i + 1.  Arrays have
+the axes (slow, fast).  Panel.beam is where the direct beam meets a panel.  With the default
+convention, mosflm, this is one pixel beyond the middle of the detector, as in nanoBragg.
 
 The module needs the programs of braggpipe in PATH, and the packages pyzmq, msgpack and numpy.
 """
@@ -53,7 +65,7 @@ def open(source: str | _os.PathLike[str], *, group: str | None = None, keys: str
          start_timeout: float = 30.0, hold: bool = True, set: dict[str, _Any] | None = None) -> Frames:
     """Opens a source of frames for a loop.
 
-        with braggpipe.open("lysozyme") as frames:
+        with braggpipe.open("lysozyme", set={"orient.frames": 2}) as frames:
             images = [frame.image.copy() for frame in frames]
 
     `source` is one of:
@@ -125,8 +137,9 @@ def _open_file(name: str) -> Frames:
 def simulate(**options: _Unpack[_Options]) -> Pipeline:
     """Simulates frames with the options given as keywords.
 
-        for frame in braggpipe.simulate(detector="pilatus-300k", frames=3, random=True, water=0.1):
-            ...
+        frames = braggpipe.simulate(detector="pilatus-300k", frames=3, random=True, water=0.1)
+        for frame in frames:
+            print(f"frame {frame.number} of {len(frames)}: {frame.image.max()} ADU")
 
     The pipeline is
 
@@ -140,6 +153,9 @@ def simulate(**options: _Unpack[_Options]) -> Pipeline:
       of a stage sets options of that stage: noise={"seed": 3}.
     - noise=False omits bragg-noise: pixels are then expected photons, without noise.
     - bragg-background runs only if one of its options is given, or with background=True.
+
+    Editors and mypy know the names and types of the options (mypy before 1.7 needs
+    --enable-incomplete-feature=Unpack).
 
     Returns a Pipeline: frames, as braggpipe.open returns them, with len(), for any number of loops.
     The loop raises braggpipe.Error if a program fails.

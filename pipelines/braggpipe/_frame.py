@@ -243,7 +243,8 @@ class Frame:
 
     def _half(self, which: int) -> Array:
         if self.pixels.dtype != numpy.dtype("<u4"):
-            raise ValueError(f"a frame of {self.pixels.dtype}, not of raw words of 32 bits: bragg-noise --gain-switching --words=agipd")
+            raise ValueError(f"frame {self.number} has pixels of type {self.pixels.dtype}; expected raw words of 32 bits. "
+                             "Use bragg-noise --gain-switching --words=agipd")
         return self.pixels.view("<u2")[which::2].reshape(self.experiment.shape)
 
     @property
@@ -297,10 +298,10 @@ class Frame:
         shape of .image.
         """
         if self.F_derivatives is None or self.reflections is None:
-            raise ValueError("a frame without derivatives by F: bragg-intensity --derivatives=F")
+            raise ValueError(f"frame {self.number} has no derivatives by F. Use bragg-intensity --derivatives=F")
         given: Array = numpy.asarray(weights, "f8")
         if given.shape != self.experiment.shape:
-            raise ValueError(f"weights have the shape {given.shape}, must have {self.experiment.shape}")
+            raise ValueError(f"weights have the shape {given.shape}; expected {self.experiment.shape}, the shape of the image")
         pixels, values = self.F_derivatives
         rows = numpy.repeat(numpy.arange(self.reflections.size), self.reflections["pixels"])
         return numpy.bincount(rows, given.ravel()[pixels] * values, self.reflections.size)
@@ -425,10 +426,10 @@ def _derivatives(keys: Keys, payload: Sequence[Any], count: int) -> tuple[dict[s
     arrays = {one["name"]: _array(one["values"], payload, "<f4") for one in planes}
     pixels = None if listed is None else _array(listed["numbers"], payload, "<u4")
     if pixels is not None and pixels.size and not (numpy.diff(pixels.astype("i8"), append=count) > 0).all():
-        raise ValueError("planes with a list of pixels that does not ascend within the image")
+        raise ValueError("the pixel indices of the derivative images do not ascend, or are outside the image")
     size = count if pixels is None else pixels.size
     if len(arrays) != len(planes) or any(one.size != size for one in arrays.values()):
-        raise ValueError("planes twice the same, or of another size than the image or their list of pixels")
+        raise ValueError("a derivative image occurs twice, or its size is not that of the image or of the pixel indices")
     return arrays, pixels
 
 
@@ -444,7 +445,7 @@ def frame_of(number: int, keys: Keys, payload: Sequence[Any], experiment: Experi
     elif pixels is None:
         pixels = numpy.frombuffer(payload[image["pixels"]], TYPES[image["type"]])
     if image["count"] and not pixels.size == image["count"] == experiment.count:
-        raise ValueError(f"frame {number} has {pixels.size} pixels, must have {experiment.count}")
+        raise ValueError(f"frame {number} has {pixels.size} pixels; expected {experiment.count}")
     pixels.flags.writeable = False
     derivatives, listed = _derivatives(keys, payload, experiment.count)
     arrays = [None, *payload[1:]] if image["pixels"] == 0 else list(payload)  # the ground truth must not keep the pixels alive
@@ -469,14 +470,14 @@ class Loop:
         return next(self._frames)
 
     def __reduce__(self) -> Any:
-        raise TypeError("a loop over frames cannot be pickled or copied: pickle its frames, or call braggpipe.open in the other "
+        raise TypeError("a loop over frames cannot be pickled or copied. Pickle its frames, or call braggpipe.open in the other "
                         "process")
 
 
 class Frames:
     """A sequence of frames for a loop: the result of braggpipe.open and braggpipe.simulate.
 
-        with braggpipe.open("lysozyme") as frames:
+        with braggpipe.open("lysozyme", set={"orient.frames": 2}) as frames:
             for frame in frames:
                 print(frame)
 

@@ -28,7 +28,8 @@ class Recording(Frames):
         records = list(self._records()) if self.data[:8] == MAGIC else []
         if not records or records[0][1] != EXPERIMENT:
             raise ValueError(f"{path}: is not a complete recording of bragg-tap")
-        self._experiment = experiment_of(self._message(records[0][0]).keys)
+        self.first = self._message(records[0][0])  #: the experiment message
+        self._experiment = experiment_of(self.first.keys)
         self.places = [at for at, kind, _ in records if kind == FRAME]
         self.numbers = [number for _, kind, number in records if kind == FRAME]  #: in the order of the file
 

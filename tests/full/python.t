@@ -54,6 +54,7 @@ if has python:nbformat python:nbclient python:ipykernel python:matplotlib; then
 else
 	skip 'the notebook runs' "$lack is missing"
 fi
+check 'the examples of the docstrings run as they are printed' timeout 250 /usr/bin/python3 -W ignore "$BRAGG_TESTS/python/docstrings.py"
 if has mypy; then
 	types() {
 		MYPYPATH="$top/pipelines" mypy --config-file "$top/pipelines/pyproject.toml" --cache-dir "$PWD/mypy" "$@"

@@ -230,6 +230,11 @@ def model():
         except ValueError:
             continue
         raise AssertionError("not refused")
+    shipped = braggpipe.Model("cell_b", detpixels=32, pixel=2, ncells=6, misset=(10, 20, 30))  # lysozyme, in other cells
+    (frame,) = braggpipe.simulate(detpixels=32, pixel=2, ncells=6, misset=(10, 20, 30), noise=False)
+    assert apart(shipped(shipped.start), frame.image) < 1e-6 and frame.image.max() > 0 and shipped.start == [68.451]
+    plane, (up, down) = shipped.jacobian([68.6])[0], (shipped([68.6 + side * 0.01]) for side in (1, -1))
+    assert apart(plane, (up - down) / 0.02) < 5e-3, apart(plane, (up - down) / 0.02)
     group = braggpipe.Model("rot,cell", **{**BASE, "cell": [50, 50, 70, 90, 90, 120]})
     assert group.names == ["rot_x", "rot_y", "rot_z", "cell_ab", "cell_c"] and group.start.tolist() == [0, 0, 0, 50, 70]
 
