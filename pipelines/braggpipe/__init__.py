@@ -112,7 +112,7 @@ def open(source: str | _os.PathLike[str], *, group: str | None = None, keys: str
         return _live.pipeline_file(name, words, group=group, keys=keys, insecure=insecure, start_timeout_s=start_timeout)
     if images := sorted(filter(_os.path.isfile, _glob.glob(name))):
         return _play(images)
-    raise FileNotFoundError(f"{name}: is no file, no endpoint (ipc://, tcp://) and no shell pipeline (with |)")
+    raise FileNotFoundError(f"{name}: no such file; expected a file, a pattern of image files, an endpoint (ipc://, tcp://) or a shell pipeline (with |)")
 
 
 def _play(images: list[str]) -> Frames:
@@ -131,7 +131,7 @@ def _open_file(name: str) -> Frames:
         return NXmx(name)
     if magic[:7] in (b"###CBF:", b"{\nHEADE"):
         return _play([name])
-    raise ValueError(f"{name}: is no recording, no NXmx file, no image (SMV, CBF) and no pipeline file (.yaml)")
+    raise ValueError(f"{name}: has an unknown format; expected a recording, an NXmx file, an image (SMV, CBF) or a pipeline file (.yaml)")
 
 
 def simulate(**options: _Unpack[_Options]) -> Pipeline:

@@ -284,7 +284,7 @@ class Pipeline(Live):
         if stay.taker.total is None:
             raise stay.error(stay.end())
         if stay.taker.total > _COUNT_MAX:
-            raise TypeError(f"{self._name}: this pipeline does not end, so its frames have no number")
+            raise TypeError(f"{self._name}: this pipeline does not end, so the number of its frames is not known")
         return stay.taker.total
 
     def __bool__(self) -> bool:

@@ -59,9 +59,9 @@ def _require_sources(file: Any, path: str, data: Any) -> None:
             with h5py.File(source, "r") as opened:
                 missing = data.name not in opened
         except OSError as error:
-            raise OSError(f"{source}: cannot be read as HDF5: truncated or damaged ({error})") from error
+            raise OSError(f"{source}: is truncated or corrupt, and cannot be read as HDF5 ({error})") from error
         if missing:
-            raise ValueError(f"{source}: has no {data.name}, which {path} expects there")
+            raise ValueError(f"{source}: the data set {data.name} is missing; {path} refers to it")
 
 
 class NXmx(Frames):
@@ -83,10 +83,10 @@ class NXmx(Frames):
             except ImportError:
                 pass
         except ImportError as error:
-            raise ImportError(f"{path}: h5py is needed to read NXmx files: pip install h5py, or python3-h5py") from error
+            raise ImportError(f"{path}: reading NXmx files needs the package h5py. Run: pip install h5py (Debian: python3-h5py)") from error
         self.path, self.file = path, h5py.File(path)
         if "entry/braggpipe" not in self.file or "entry/data/data" not in self.file:
-            raise ValueError(f"{path}: has no frames of bragg-write (/entry/braggpipe, /entry/data/data)")
+            raise ValueError(f"{path}: is not an NXmx file of bragg-write: /entry/braggpipe or /entry/data/data is missing")
         _require_sources(self.file, path, self.file["entry/data/data"])
         self.own = self.file["entry/braggpipe"]
         self.to_lab = numpy.linalg.inv(self.own["lab_to_nexus"][()])

@@ -55,7 +55,7 @@ def _text(value: Any) -> str:
 
 def _unknown(name: str, names: Sequence[str], where: str) -> TypeError:
     near = difflib.get_close_matches(name, names, 1)
-    return TypeError(f"{where} has no option {name!r}" + (f", did you mean {near[0]!r}?" if near else ""))
+    return TypeError(f"{where} has no option {name!r}" + (f". Did you mean {near[0]!r}?" if near else ""))
 
 
 def commands(stages: Sequence[str], settings: Mapping[str, Any]) -> list[str]:
@@ -86,5 +86,5 @@ def commands(stages: Sequence[str], settings: Mapping[str, Any]) -> list[str]:
         words[owner] += _words(option, value, known[owner][option])
         absent.discard(owner)
     for stage in absent & {"geometry", "orient", "intensity"}:
-        raise TypeError(f"a simulation needs bragg-{stage}")
+        raise TypeError(f"{stage}=False: a simulation cannot do without bragg-{stage}")
     return [shlex.join([f"bragg-{stage}", *words[stage]]) for stage in stages if stage not in absent]

@@ -325,10 +325,10 @@ def refused():
         whole = bytearray(open("x.rec", "rb").read())
         whole[-20000] ^= 1
         file.write(whole)
-    for source, kind, words in (("text", ValueError, "no recording"), ("nonesuch.rec", FileNotFoundError, "is no file"),
-                                ("no_*.img", FileNotFoundError, "is no file"), (os.getcwd(), FileNotFoundError, "is no file"), ("bragg-nosuch --x", braggpipe.Error, "bragg-nosuch"),
+    for source, kind, words in (("text", ValueError, "unknown format; expected a recording"), ("nonesuch.rec", FileNotFoundError, "no such file"),
+                                ("no_*.img", FileNotFoundError, "no such file"), (os.getcwd(), FileNotFoundError, "no such file"), ("bragg-nosuch --x", braggpipe.Error, "bragg-nosuch"),
                                 ("nonesuch", ValueError, "nonesuch"), ("bad.rec", ValueError, "corrupt"),
-                                ("ipc://relative", braggpipe.Error, "absolute path"), ("tcp://127.0.0.1:1", braggpipe.Error, "needs keys")):
+                                ("ipc://relative", braggpipe.Error, "expected an absolute path"), ("tcp://127.0.0.1:1", braggpipe.Error, "needs keys")):
         try:
             list(braggpipe.open(source))
         except kind as error:
@@ -571,7 +571,7 @@ def unsound():
             (frame,) = braggpipe.open(LARGE.format(1) + f" | {sys.executable} unsound.py --quiet")
             assert not words and frame.pixels[7] == frame.pixels[8] == numpy.float32(3e38)
         except braggpipe.Error as error:
-            assert words and words in str(error) and "must be finite" in str(error), error
+            assert words and words in str(error) and "expected a finite number" in str(error), error
 
 
 def source():
@@ -607,7 +607,7 @@ def strangers():
                 router.send_multipart([address, *parts])
 
     threading.Thread(target=talk, daemon=True).start()
-    for name, words in (("nobody", "no process binds"), ("nonsense", "no stage is connected")):
+    for name, words in (("nobody", "no process binds"), ("nonsense", "no stage connected to the input")):
         began_s = time.monotonic()
         try:
             list(braggpipe.open(f"ipc://{os.getcwd()}/{name}", start_timeout=1))
