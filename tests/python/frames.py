@@ -1,4 +1,4 @@
-"""frames.py NAME...: these checks of the module braggpipe, in a folder with the recording x.rec."""
+"""frames.py NAME...: runs these tests of the module braggpipe, in a folder with the recording x.rec."""
 import contextlib
 import copy
 import importlib.util
@@ -38,7 +38,7 @@ def has_ended(pids):
 
 
 def offspring():
-    """Processes of a pipeline that belongs to this process."""
+    """Returns the processes of pipelines that this process has started."""
     pids = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
@@ -66,7 +66,7 @@ def same():
 
 
 def is_same(one, two):
-    """Whether two frames say the same, and the second has memory of its own."""
+    """Returns True.  Fails unless two frames are equal and the second has its own memory."""
     def arrays(frame):
         found = {"pixels": frame.pixels, "reflections": frame.reflections, "labels": frame.labels, **(frame.derivatives or {})}
         found.update(zip(("F pixels", "F values"), frame.F_derivatives or ()))
@@ -268,7 +268,7 @@ def failed():
 
 
 def command(pid):
-    """The name a process was started by; empty when it has ended meanwhile."""
+    """Returns the name with which a process was started; b"" if it has ended."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             return file.read().split(b"\0")[0]
@@ -547,7 +547,7 @@ braggpipe.transform("back", back)
 
 
 def lent():
-    """A function gives back what it was lent: as it is then, whatever is done to it later."""
+    """A function returns the image that it was lent.  Later changes of this memory do not reach the frame."""
     with open("back.py", "w") as file:
         file.write(LENT)
     bare = {frame.number: frame.image.copy() for frame in braggpipe.open(LARGE.format(16))}
@@ -561,7 +561,7 @@ def lent():
 
 
 def unsound():
-    """What is not finite does not pass; what only adds up to that does."""
+    """Pixels that are not finite do not pass.  Finite pixels whose sum overflows do."""
     for pixels, words in (("[numpy.inf, -numpy.inf]", "pixel 7 is inf"), ("[0, numpy.nan]", "pixel 8 is nan"), ("[-numpy.inf, 1]", "pixel 7 is -inf"),
                           ("[3e38, 3e38]", "")):
         with open("unsound.py", "w") as file:
@@ -575,7 +575,7 @@ def unsound():
 
 
 def source():
-    """Ctrl-C ends a source in Python and the pipeline that it started, the first time it is typed; once more at the end says nothing."""
+    """The first Ctrl-C ends a source in Python and the pipeline that it started.  A second one at the end prints nothing."""
     with open("source.py", "w") as file:
         file.write("import atexit, braggpipe, numpy, os, signal\natexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))\n"
                    "def flat(frame):\n    if frame.number == 50:\n        open('begun', 'w').close()\n"
@@ -595,7 +595,7 @@ def source():
 
 
 def strangers():
-    """Nobody there, one that talks nonsense, and a pipeline of others, which goes on when the loop is left."""
+    """Endpoints without a process, with a process that sends nonsense, and of a pipeline that goes on when the loop is left."""
     context = zmq.Context()
     router = context.socket(zmq.ROUTER)
     router.bind(f"ipc://{os.getcwd()}/nonsense")
