@@ -351,8 +351,8 @@ install: all  ## install programs, manual pages, pipelines, the Python module an
 	install -m 644 common/wire/*.5 stages/pages/*.5 $(SHARE)/man/man5
 	install -m 644 stages/pages/*.7 $(SHARE)/man/man7
 	install -m 644 pipelines/*.yaml pipelines/*.pdb pipelines/*.txt $(SHARE)/braggpipe/pipelines
-	install -m 755 pipelines/*.py $(SHARE)/braggpipe/pipelines
-	install -m 644 pipelines/braggpipe/*.py pipelines/braggpipe/py.typed $(SHARE)/braggpipe/pipelines/braggpipe
+	install -m 755 $(filter-out pipelines/setup.py,$(wildcard pipelines/*.py)) $(SHARE)/braggpipe/pipelines
+	install -m 644 pipelines/braggpipe/*.py pipelines/braggpipe/*.pyi pipelines/braggpipe/py.typed $(SHARE)/braggpipe/pipelines/braggpipe
 	ln -sfnT ../../../share/braggpipe/pipelines/braggpipe $(DESTDIR)$(PYTHONDIR)/braggpipe
 	scripts/make-completion $(INSTALLED) >$(SHARE)/bash-completion/completions/braggpipe
 	for program in $(filter-out braggpipe,$(notdir $(INSTALLED))); do ln -sf braggpipe $(SHARE)/bash-completion/completions/$$program; done

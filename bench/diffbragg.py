@@ -1,12 +1,14 @@
 #!/usr/bin/python3
-"""diffbragg.py FRAMES: stills of a crystal without mosaic spread, Gaussian spots, on a known background, fitted from a
-start that is a tenth of a degree off with edges off by 0.2 % and half the cells: ten parameters of each, by bragg-refine
-and by diffBragg of simtbx, where Python has it.
+"""diffbragg.py FRAMES: compares bragg-refine with diffBragg of simtbx, if this Python has simtbx.
 
-Appends to ./stats a line for each: frames, CPU time of all (of bragg-refine from start to end, of diffBragg of its
-minimiser alone), evaluations, stills whose errors are below six of bragg-refine's error bars, and the rms of theirs over
-these; or why it is not there.
-diffBragg has the pixels that the truth chooses as bragg-refine does, its own target, minimiser and usual sensitivities.
+Both fit ten parameters of each still.  The crystal has no mosaic spread and Gaussian spots on a known
+background.  The start is off by a tenth of a degree, its edges by 0.2 %, and it has half the cells.
+
+Appends a line for each program to ./stats: frames, CPU time of all frames, evaluations, stills whose
+errors are below six error bars of bragg-refine, and the rms of these errors over the error bars; or why
+the program is missing.  The CPU time of bragg-refine is that of the whole process, the time of
+diffBragg that of its minimiser.  diffBragg gets the same pixels as bragg-refine, chosen with the
+ground truth, and has its own target, minimiser and usual sensitivities.
 """
 import csv
 import json
@@ -37,13 +39,13 @@ def geometry(cell, cells, fluence):
 
 
 def rotation(axis, angle):
-    """About a unit vector."""
+    """Returns the rotation about a unit vector."""
     cross = np.cross(np.eye(3), axis)
     return np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross
 
 
 def turned(degrees):
-    """Orientations of truth.tsv, turned about any axis."""
+    """Returns the orientations of truth.tsv, rotated about random axes."""
     draw = np.random.default_rng(1)
     with open("truth.tsv", newline="") as table, open("turned", "w", encoding="ascii") as out:
         for row in csv.DictReader(table, delimiter="\t"):
@@ -74,7 +76,7 @@ def experiments(path):
 
 
 def rotation_deg(edges, frame):
-    """From the true crystal to edges in DIALS's lab, deg about the simulator's axes."""
+    """Returns the rotation from the true crystal to these edges in DIALS's laboratory frame, in deg about the axes of the simulator."""
     with open("truth.tsv", newline="") as table:
         row = list(csv.DictReader(table, delimiter="\t"))[frame]
     true = np.linalg.inv(np.array([[float(row[f"{axis}s_{k}"]) for k in "xyz"] for axis in "abc"])).T
@@ -96,7 +98,7 @@ def fitted(who, cpu_s, evaluations, pulls):
 
 
 def ours():
-    """Errors over error bars of every frame, and these."""
+    """Returns the errors over error bars of every frame, and the error bars."""
     shell("bragg-replay --quiet counts.rec | bragg-refine --quiet --threads=1 --start=start.rec --parameters=rot,cell,ncells,scale "
           f"--background={BACKGROUND} --table=ours.tsv --expt=ours.expt --stats=told >summary")
     with open("ours.tsv", newline="") as table:
@@ -156,7 +158,7 @@ class Peer:
         return self.d.raw_pixels_roi.as_numpy_array()[: self.n], np.array([plane.as_numpy_array()[: self.n] for plane in planes])
 
     def edges(self, values):
-        """Of the crystal with these values, as rows in DIALS's lab."""
+        """Returns the edges of the crystal with these values, as rows in DIALS's laboratory frame."""
         turn = np.eye(3)
         for axis, angle in zip(np.eye(3), values[:3]):  # it turns about the negative axes
             turn = turn @ rotation(-axis, angle)

@@ -1,5 +1,6 @@
 #include "base/idset.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -143,4 +144,36 @@ void id_set_clear(struct id_set *set)
 {
     mem_free(set->ranges);
     *set = (struct id_set){0};
+}
+
+/* Reads a number at *at and advances *at.  Returns false if there is no number below 2^64 - 1. */
+static bool take_number(const char **at, uint64_t *value)
+{
+    char *end;
+    if (**at < '0' || **at > '9')
+        return false;
+    *value = strtoull(*at, &end, 10);
+    *at = end;
+    return *value < UINT64_MAX;
+}
+
+enum status id_set_parse(struct id_set *set, const char *text, const char *option, struct error *e)
+{
+    for (const char *at = text;; at++) {
+        struct id_range range;
+        bool good = take_number(&at, &range.first);
+        range.last = range.first;
+        if (good && *at == '-') {
+            at++;
+            good = take_number(&at, &range.last) && range.last >= range.first;
+        }
+        if (!good || (*at && *at != ','))
+            return error_set(e, STATUS_USAGE,
+                             "%s: '%.60s' is not a list of frames; expected numbers such as 0-9,17",
+                             option, text);
+        if (!id_set_add_range(set, range))
+            return error_memory(e, "the list of frames");
+        if (!*at)
+            return STATUS_OK;
+    }
 }

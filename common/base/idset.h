@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
+
 struct id_range {
     uint64_t first, last;  // inclusive
 };
@@ -35,6 +37,11 @@ bool id_set_remove_range(struct id_set *set, struct id_range range);
  * only visits the ranges of `other` between the ends of `set`. */
 bool id_set_add_set(struct id_set *set, const struct id_set *other);
 bool id_set_remove_set(struct id_set *set, const struct id_set *other);
+
+/* Adds the ids of a list that a user typed: numbers and ranges, separated by commas, such as
+ * 0-9,17.  They may be in any order, and may overlap.  option: name of the option, for messages.
+ * STATUS_USAGE: the text is not such a list.  STATUS_FAILED: memory runs out. */
+enum status id_set_parse(struct id_set *set, const char *text, const char *option, struct error *e);
 
 /* Returns the number of ids; the set of all 2^64 ids is too large to count. */
 uint64_t id_set_size(const struct id_set *set);

@@ -2,13 +2,16 @@
 
     import braggpipe
 
-    for frame in braggpipe.simulate(mtz="mine.mtz", detector="eiger-4m", frames=100, random=True):
+    for frame in braggpipe.simulate(detector="pilatus-300k", frames=3, random=True):
         print(frame.number, frame.image.mean(), frame.truth.lattices[0].rotation)
+
+The crystal is lysozyme unless an option names another one: model="mine.pdb", mtz="mine.mtz".
 
 Frames from a pipeline:
 
     simulate   runs a pipeline; its options are keyword arguments
     open       reads a shell pipeline, a pipeline file, an endpoint, a recording or image files
+    Dataset    frames by index, with splits, for training; BlockShuffle is a random order of them
     Model      one image as a function of parameters, with its gradient
 
 Stages written in Python:
@@ -18,6 +21,15 @@ Stages written in Python:
     sink       receives every frame at the end of a pipeline
     parser     the command line of a stage, to which a program adds its own options
 
+Modules that are imported by their names:
+
+    braggpipe.torch      data sets and fits for PyTorch
+    braggpipe.residual   what a refined model leaves unexplained in an image
+
+Positions in pixels count from the corner of the first pixel: pixel i covers i to i + 1.  Arrays have
+the axes (slow, fast).  Panel.beam is where the direct beam meets a panel.  With the default
+convention, mosflm, this is one pixel beyond the middle of the detector, as in nanoBragg.
+
 The module needs the programs of braggpipe in PATH, and the packages pyzmq, msgpack and numpy.
 """
 from __future__ import annotations
@@ -26,26 +38,34 @@ import glob as _glob
 import os as _os
 import re as _re
 import shlex as _shlex
-from typing import Any as _Any
+from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 
-from braggpipe import _live, _recording, _simulate
+from braggpipe import _live, _recording
 from braggpipe._command import parser
 from braggpipe._frame import Array, Crystal, Experiment, Frame, Frames, Lattice, Panel, Truth
-from braggpipe._live import Error, Live
+from braggpipe._dataset import BlockShuffle, Dataset
+from braggpipe._live import Error, Live, Pipeline
 from braggpipe._model import Model
 from braggpipe._programs import sink, source, transform
 
-__all__ = ["Array", "Crystal", "Error", "Experiment", "Frame", "Frames", "Lattice", "Live", "Model", "Panel", "Truth", "open", "parser",
-           "simulate", "sink", "source", "transform", "__version__"]
+if _TYPE_CHECKING:
+    from typing_extensions import Unpack as _Unpack
+
+    from braggpipe._options import Options as _Options
+
+__all__ = ["Array", "BlockShuffle", "Crystal", "Dataset", "Error", "Experiment", "Frame", "Frames", "Lattice", "Live", "Model", "Panel",
+           "Pipeline", "Truth", "open", "parser", "simulate", "sink", "source", "transform", "__version__"]
 
 __version__ = "0.1.0"
+
+del annotations  # a name of __future__, not of this module
 
 
 def open(source: str | _os.PathLike[str], *, group: str | None = None, keys: str | None = None, insecure: bool = False,
          start_timeout: float = 30.0, hold: bool = True, set: dict[str, _Any] | None = None) -> Frames:
     """Opens a source of frames for a loop.
 
-        with braggpipe.open("lysozyme") as frames:
+        with braggpipe.open("lysozyme", set={"orient.frames": 2}) as frames:
             images = [frame.image.copy() for frame in frames]
 
     `source` is one of:
@@ -84,7 +104,7 @@ def open(source: str | _os.PathLike[str], *, group: str | None = None, keys: str
     if "|" in name or _re.match(r"\s*bragg-[a-z]+\s", name):
         return _live.shell(name, group=group, keys=keys, insecure=insecure, start_timeout_s=start_timeout)
     if _re.match(r"@?(ipc|tcp)://", name):
-        return _live.live([name], group, keys, insecure, start_timeout, hold=hold)
+        return _live.live(name, group=group, keys=keys, insecure=insecure, start_timeout_s=start_timeout, hold=hold)
     if _os.path.isfile(name) and not name.endswith((".yaml", ".yml")):
         return _open_file(name)
     if name.endswith((".yaml", ".yml")) or not _os.sep in name and "." not in name:
@@ -92,7 +112,7 @@ def open(source: str | _os.PathLike[str], *, group: str | None = None, keys: str
         return _live.pipeline_file(name, words, group=group, keys=keys, insecure=insecure, start_timeout_s=start_timeout)
     if images := sorted(filter(_os.path.isfile, _glob.glob(name))):
         return _play(images)
-    raise FileNotFoundError(f"{name}: is no file, no endpoint (ipc://, tcp://) and no shell pipeline (with |)")
+    raise FileNotFoundError(f"{name}: no such file; expected a file, a pattern of image files, an endpoint (ipc://, tcp://) or a shell pipeline (with |)")
 
 
 def _play(images: list[str]) -> Frames:
@@ -111,14 +131,15 @@ def _open_file(name: str) -> Frames:
         return NXmx(name)
     if magic[:7] in (b"###CBF:", b"{\nHEADE"):
         return _play([name])
-    raise ValueError(f"{name}: is no recording, no NXmx file, no image (SMV, CBF) and no pipeline file (.yaml)")
+    raise ValueError(f"{name}: has an unknown format; expected a recording, an NXmx file, an image (SMV, CBF) or a pipeline file (.yaml)")
 
 
-def simulate(**options: _Any) -> Frames:
+def simulate(**options: _Unpack[_Options]) -> Pipeline:
     """Simulates frames with the options given as keywords.
 
-        for frame in braggpipe.simulate(detector="pilatus-300k", frames=3, random=True, water=0.1):
-            ...
+        frames = braggpipe.simulate(detector="pilatus-300k", frames=3, random=True, water=0.1)
+        for frame in frames:
+            print(f"frame {frame.number} of {len(frames)}: {frame.image.max()} ADU")
 
     The pipeline is
 
@@ -133,8 +154,12 @@ def simulate(**options: _Any) -> Frames:
     - noise=False omits bragg-noise: pixels are then expected photons, without noise.
     - bragg-background runs only if one of its options is given, or with background=True.
 
-    Returns Frames, as braggpipe.open does.  The loop raises braggpipe.Error if a program fails.
+    Editors and mypy know the names and types of the options (mypy before 1.7 needs
+    --enable-incomplete-feature=Unpack).
+
+    Returns a Pipeline: frames, as braggpipe.open returns them, with len(), for any number of loops.
+    The loop raises braggpipe.Error if a program fails.
     Raises TypeError if no program has an option of that name, and FileNotFoundError if a program is
     not in PATH.
     """
-    return _live.shell(" | ".join(_simulate.commands(_simulate.STAGES, options)), group=None, keys=None, insecure=False, start_timeout_s=30.0)
+    return _live.simulate(options)

@@ -31,7 +31,7 @@ class _Once(argparse.Action):
 
 def _seconds(text: str) -> float:
     if not 0.1 <= float(text) <= 1e6:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0.1 and 1e6 s")
+        raise argparse.ArgumentTypeError(f"{text} s is out of range; expected 0.1 to 1e6 s")
     return float(text)
 
 
@@ -55,18 +55,18 @@ def parser(description: str | None = None) -> argparse.ArgumentParser:
     for name, kind, text in (("in", "ENDPOINT", "receive from here instead of the pipe; @ENDPOINT binds; may be repeated"),
                              ("out", "ENDPOINT", "send to here instead of the pipe; @ENDPOINT binds; may be repeated")):
         common.add_argument(f"--{name}", dest=f"{name}s", metavar=kind, action="append", default=[], help=text)
-    for name, kind, text in (("group", "NAME", "share frames with these processes; every group gets all (NAME/image)"),
+    for name, kind, text in (("group", "NAME", "share the frames with the processes of this group; every group gets all frames (NAME/image)"),
                              ("keys", "DIR", "folder of the keys for tcp endpoints, see bragg-run(1)"),
-                             ("stats", "FILE", "append what this stage cost as a line of JSON; - is stderr"),
+                             ("stats", "FILE", "append times and counts of this stage as a line of JSON; - is stderr"),
                              ("trace", "FILE", "write a trace for Perfetto")):
         common.add_argument(f"--{name}", metavar=kind, action=_Once, help=text)
     waits: list[tuple[str, float | None, str]] = [
-        ("start", 30.0, "how long to wait for the other stages (30)"),
-        ("source", None, "how long to wait for a source that died (twice its --dead-after)")]
+        ("start", 30.0, "how long to wait for the other stages, in s (30)"),
+        ("source", None, "how long to wait for a source that died, in s (twice its --dead-after)")]
     for name, seconds, text in waits:
         common.add_argument(f"--{name}-timeout", metavar="S", type=_seconds, default=seconds, action=_Once, help=text)
     for name, text in (("insecure", "allow tcp endpoints without keys"),
-                       ("verbose", "show where the function raised an exception"), ("quiet", "say only what went wrong")):
+                       ("verbose", "show where the function raised an exception"), ("quiet", "print only errors")):
         common.add_argument(f"--{name}", action="store_true", help=text)
     new.set_defaults(common={action.dest for action in common._group_actions} | {"common"})
     return new
@@ -83,13 +83,13 @@ def check_file(path: str, what: str, begins: tuple[bytes, ...]) -> None:
         raise OSError(f"{path}: is a symbolic link; expected the name of a file. "
                       "Remove the link, or give the name of the file itself")
     if os.path.isdir(path):
-        raise OSError(f"{path}: is a folder, must be a file")
+        raise OSError(f"{path}: is a folder; expected the name of a file")
     if not regular:
         return
     with open(path, "rb") as file:
         first = file.read(16)
     if first and not first.startswith(begins):
-        raise OSError(f"{path}: is there and is no {what}; remove it first")
+        raise OSError(f"{path}: exists already, and is not a {what}. Remove the file, or choose another name")
 
 
 def check_files(options: argparse.Namespace) -> None:
@@ -115,7 +115,7 @@ def open_there(path: str, flags: int) -> int:
             if error.errno != errno.ENXIO:
                 raise
             if time.monotonic() > until_s:
-                raise OSError(error.errno, "no process reads this pipe", path) from error
+                raise OSError(error.errno, "no process reads from this pipe", path) from error
         time.sleep(0.01)
 
 

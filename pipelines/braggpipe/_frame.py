@@ -1,6 +1,7 @@
 """Frames in Python: a frame has pixels, their ground truth, and the experiment of the run."""
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -27,7 +28,9 @@ class Panel:
 
         origin_m + pixel_m * ((j..j+1) * fast + (i..i+1) * slow)
 
-    Vectors are in the laboratory frame, see Experiment.
+    Vectors are in the laboratory frame, see Experiment.  Positions in pixels, such as `beam` and
+    the columns fast and slow of Frame.reflections, count from the corner of the panel: pixel i covers
+    i to i + 1, and its centre is i + 0.5.
     """
 
     shape: tuple[int, int]  #: number of pixels along slow and fast
@@ -36,6 +39,9 @@ class Panel:
     origin_m: Array  #: (3,) corner of the first pixel, where slow = fast = 0, m; the crystal is at 0
     fast: Array  #: (3,) unit vector along a row
     slow: Array  #: (3,) unit vector from row to row
+    #: (2,) fast and slow position in pixels where the direct beam meets the plane of the panel.  Other
+    #: panels may contain this point.  NaN: the beam does not meet the plane
+    beam: Array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,8 +152,9 @@ class Frame:
             print(frame.number, frame.image.mean(), frame.truth.lattices[0].rotation)
 
     .image is read-only and may be in shared memory, which the pipeline uses again when the frame is
-    released.  A program that keeps many frames should copy the arrays that it needs.  If more than
-    a few frames are kept, the module copies the pixels of the next frames.
+    released.  A program that keeps many frames should keep frame.detach(), or copies of the arrays
+    that it needs.  If more than a few frames are kept, the module copies the pixels of the next
+    frames.
 
     Frames can be pickled and copied, and therefore passed to other processes
     (multiprocessing.Pool, PyTorch's DataLoader).  The copy has its own pixels and contains the
@@ -174,6 +181,15 @@ class Frame:
         self.F_derivatives = F_derivatives
         self._labels, self._derivatives, self._derivative_pixels = labels, derivatives, derivative_pixels
         self._recipe = recipe
+
+    def detach(self) -> Frame:
+        """Returns a copy of the frame that does not use memory of the pipeline.
+
+            frames = [frame.detach() for frame in braggpipe.simulate(frames=3, random=True)]
+
+        The copy has its own pixels and contains the ground truth.
+        """
+        return copy.copy(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """Returns the frame with copies of its arrays.
@@ -227,7 +243,8 @@ class Frame:
 
     def _half(self, which: int) -> Array:
         if self.pixels.dtype != numpy.dtype("<u4"):
-            raise ValueError(f"a frame of {self.pixels.dtype}, not of raw words of 32 bits: bragg-noise --gain-switching --words=agipd")
+            raise ValueError(f"frame {self.number} has pixels of type {self.pixels.dtype}; expected raw words of 32 bits. "
+                             "Use bragg-noise --gain-switching --words=agipd")
         return self.pixels.view("<u2")[which::2].reshape(self.experiment.shape)
 
     @property
@@ -281,10 +298,10 @@ class Frame:
         shape of .image.
         """
         if self.F_derivatives is None or self.reflections is None:
-            raise ValueError("a frame without derivatives by F: bragg-intensity --derivatives=F")
+            raise ValueError(f"frame {self.number} has no derivatives by F. Use bragg-intensity --derivatives=F")
         given: Array = numpy.asarray(weights, "f8")
         if given.shape != self.experiment.shape:
-            raise ValueError(f"weights have the shape {given.shape}, must have {self.experiment.shape}")
+            raise ValueError(f"weights have the shape {given.shape}; expected {self.experiment.shape}, the shape of the image")
         pixels, values = self.F_derivatives
         rows = numpy.repeat(numpy.arange(self.reflections.size), self.reflections["pixels"])
         return numpy.bincount(rows, given.ravel()[pixels] * values, self.reflections.size)
@@ -338,12 +355,22 @@ def _cell_of(reciprocal_A: Array) -> Array:
     return numpy.array([*edges, *numpy.degrees(numpy.arccos(cosines))])
 
 
+def make_panel(shape: tuple[int, int], first_pixel: int, pixel_m: float, origin_m: Array, fast: Array, slow: Array,
+               direction: Array) -> Panel:
+    """Makes a Panel.  `direction` is the unit vector along which the beam propagates."""
+    normal = numpy.cross(fast, slow)
+    along = float(direction @ normal)
+    distance_m = float(origin_m @ normal) / along if along else -1.0
+    met = (distance_m * direction - origin_m) / pixel_m if distance_m > 0 else numpy.full(3, numpy.nan)
+    return Panel(shape, first_pixel, pixel_m, origin_m, fast, slow, numpy.array([met @ fast, met @ slow]))
+
+
 def experiment_of(keys: Keys) -> Experiment:
     """Makes an Experiment from the keys of an experiment message."""
-    panels = [Panel((p["slow_pixels"], p["fast_pixels"]), p["first_pixel"], p["pixel_m"], numpy.array(p["origin_m"]),
-                    numpy.array(p["fast"]), numpy.array(p["slow"])) for p in keys["panels"]]
-    crystals = [Crystal(c["name"], _cell(c), numpy.array(c["cells"])) for c in keys["crystals"]]
     beam = keys["beam"]
+    panels = [make_panel((p["slow_pixels"], p["fast_pixels"]), p["first_pixel"], p["pixel_m"], numpy.array(p["origin_m"]),
+                         numpy.array(p["fast"]), numpy.array(p["slow"]), numpy.array(beam["direction"])) for p in keys["panels"]]
+    crystals = [Crystal(c["name"], _cell(c), numpy.array(c["cells"])) for c in keys["crystals"]]
     return Experiment(panels, crystals, beam["wavelength_m"] * 1e10, beam["fluence_ph_m2"], numpy.array(beam["direction"]),
                       numpy.array(keys["spindle"]), keys["lineage"], keys["history"], keys)
 
@@ -399,10 +426,10 @@ def _derivatives(keys: Keys, payload: Sequence[Any], count: int) -> tuple[dict[s
     arrays = {one["name"]: _array(one["values"], payload, "<f4") for one in planes}
     pixels = None if listed is None else _array(listed["numbers"], payload, "<u4")
     if pixels is not None and pixels.size and not (numpy.diff(pixels.astype("i8"), append=count) > 0).all():
-        raise ValueError("planes with a list of pixels that does not ascend within the image")
+        raise ValueError("the pixel indices of the derivative images do not ascend, or are outside the image")
     size = count if pixels is None else pixels.size
     if len(arrays) != len(planes) or any(one.size != size for one in arrays.values()):
-        raise ValueError("planes twice the same, or of another size than the image or their list of pixels")
+        raise ValueError("a derivative image occurs twice, or its size is not that of the image or of the pixel indices")
     return arrays, pixels
 
 
@@ -418,7 +445,7 @@ def frame_of(number: int, keys: Keys, payload: Sequence[Any], experiment: Experi
     elif pixels is None:
         pixels = numpy.frombuffer(payload[image["pixels"]], TYPES[image["type"]])
     if image["count"] and not pixels.size == image["count"] == experiment.count:
-        raise ValueError(f"frame {number} has {pixels.size} pixels, must have {experiment.count}")
+        raise ValueError(f"frame {number} has {pixels.size} pixels; expected {experiment.count}")
     pixels.flags.writeable = False
     derivatives, listed = _derivatives(keys, payload, experiment.count)
     arrays = [None, *payload[1:]] if image["pixels"] == 0 else list(payload)  # the ground truth must not keep the pixels alive
@@ -443,19 +470,23 @@ class Loop:
         return next(self._frames)
 
     def __reduce__(self) -> Any:
-        raise TypeError("a loop over frames cannot be pickled or copied: pickle its frames, or call braggpipe.open in the other "
+        raise TypeError("a loop over frames cannot be pickled or copied. Pickle its frames, or call braggpipe.open in the other "
                         "process")
 
 
 class Frames:
     """A sequence of frames for a loop: the result of braggpipe.open and braggpipe.simulate.
 
-        with braggpipe.open("lysozyme") as frames:
+        with braggpipe.open("lysozyme", set={"orient.frames": 2}) as frames:
             for frame in frames:
                 print(frame)
 
     The programs that were started for the loop are stopped when the loop is left, also by an
     exception.  The end of a `with` block and close() do the same.
+
+    Another loop over the same object gets the frames again: files are read again, and a pipeline
+    runs again.  Only a running pipeline of others (an endpoint) cannot be repeated.  len() is the
+    number of frames, except for an endpoint.
     """
 
     @property

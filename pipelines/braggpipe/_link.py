@@ -80,7 +80,7 @@ class Held:
         self.lease: Lease | None = None  # lease of the pixels in shared memory
         if message.flags & SHARED:
             if not link.pool:
-                raise ValueError("a descriptor of shared memory that is not named")
+                raise ValueError("the pixels are in shared memory that was not announced")
             self.lease = link.pool.lease(message.payload[0])
             message.payload[0] = self.lease.pixels
 
@@ -118,7 +118,7 @@ class Held:
             return array
         copy = array.copy()
         if not lease.is_intact():
-            raise End(1, f"frame {self.number}: its pixels were taken away while they were read")
+            raise End(1, f"frame {self.number}: the stage before reused the memory of the pixels while they were read")
         self.lease = None
         return copy
 

@@ -21,12 +21,14 @@ CREDIT_FIRST, CREDIT_MAX = 4, 1024  # frames in transit per link: at the start; 
 
 
 class Links:
-    # The links of a stage, and the messages on them.  Stream (_stream.py) completes the class.
-    # `worker` processes the frames: a Worker (_worker.py) or a _Taker (_live.py).
+    """The links of a stage, and the messages on them.  Stream (_stream.py) completes the class.
+
+    `worker` processes the frames: a Worker (_worker.py) or a _Taker (_live.py).
+    """
+
     sockets: Sockets
     stdout: int
     heard_s: float
-    """`worker` computes, or takes: see _worker.py."""
 
     def __init__(self, name: str, options: argparse.Namespace, worker: Any) -> None:
         self.waited: set[str] = set()  # groups of sinks that must have every frame; empty: unknown
@@ -111,7 +113,8 @@ class Links:
                 self.drop(other, died=other.uuid != link.uuid)
         self.hello_due = True
         if keys["downstream"] == port.up:
-            raise End(2, f"{link.stage}: both ends of {port.endpoint} are {'--in' if port.up else '--out'}")
+            raise End(2, f"{port.endpoint}: {link.stage} and this stage both use {'--in' if port.up else '--out'}; expected --out at one end and "
+                      "--in at the other")
         if port.up:
             self.meet_upstream(link, message)
 
@@ -130,7 +133,7 @@ class Links:
         if not self.run:
             self.learn(message.run, message.keys["control"] if is_local(control) else control, control)
         elif message.run != self.run and control != self.control:
-            raise End(1, f"{link.stage} belongs to another run")
+            raise End(1, f"{link.stage} belongs to another run. Connect stages of one run only")
         elif message.run != self.run:
             self.drop(link, died=False)  # the source was restarted and will inform us, too
 
@@ -147,8 +150,8 @@ class Links:
     def learn(self, run: int, told: str, control: str) -> None:
         for port in self.ports:
             if is_local(told) and not port.up and not is_local(port.endpoint):
-                raise End(2, f"stages on other hosts, to which --out={'@' * port.bound}{port.endpoint} leads, cannot reach the "
-                             f"source at {told}: give the stage that numbers the frames --control=tcp://HOST:PORT")
+                raise End(2, f"--out={'@' * port.bound}{port.endpoint}: stages on other hosts cannot reach the source at {told}. "
+                             "Add --control=tcp://HOST:PORT to the options of the source")
         self.run, self.control, self.heard_s = run, control, time.monotonic()
         self.told = told  # the endpoint that downstream stages get
         self.source, self.hello_due = Port(self.sockets, control, False, True, NOTICE_MAX), True
@@ -232,12 +235,12 @@ class Links:
             self.worker.begin(message, any(port.network for port in self.ports))
             self.hello_due |= self.is_last()  # the list of durable frames is sent after the next hello
         elif message.keys["lineage"] != self.worker.came:
-            raise End(1, f"{link.stage} computes something else than the others before this stage "
-                         f"(lineage {message.keys['lineage']}, not {self.worker.came})")
+            raise End(1, f"{link.stage}: has other options than the other stages before this one: lineage "
+                         f"{message.keys['lineage']}; expected {self.worker.came}")
 
     def on_frame(self, link: Link, message: Message) -> None:
         if not link.granted or sum(frame.link is link for frame in self.frames) >= CREDIT_MAX:
-            raise End(1, f"{link.stage} sent a frame without credit")
+            raise End(1, f"{link.stage}: sent more frames than this stage has asked for")
         self.ticks += 1
         frame = Held(link, message)
         if message.frame in self.seen or self.is_last() and any(other.number == frame.number for other in self.frames):
@@ -252,7 +255,7 @@ class Links:
         Raises End if the frame differs from the first one.
         """
         if self.seen.get(frame.number, frame.message.sum) != frame.message.sum:
-            raise End(1, f"frame {frame.number}: two computations differ")
+            raise End(1, f"frame {frame.number}: arrived twice, with different pixels")
         if frame.number in self.seen:
             self.acks.append(frame.number)
         self.give_credit(frame)

@@ -10,14 +10,17 @@ import threading
 import time
 import uuid
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from braggpipe._frame import Experiment, Frame, Frames, Loop, experiment_of, frame_of
 from braggpipe._link import Held
 from braggpipe._pipeline import Child, FilePipeline
+from braggpipe._simulate import STAGES, commands
 from braggpipe._stream import Anew, Stream
 from braggpipe._wire import IMAGES, NOTHING, End, Message
+
+_COUNT_MAX = 10 ** 15  # number of frames from which a pipeline counts as endless
 
 
 class Error(RuntimeError):
@@ -31,15 +34,17 @@ class _Taker:
     """
 
     wants, gives, identity, is_program = IMAGES, NOTHING, "any", False
-    hold = True  # the run may wait until this loop has its frames
     wake: Callable[[], None] = staticmethod(lambda: None)
     interrupted: Callable[[], object] = staticmethod(lambda: None)
 
-    def __init__(self) -> None:
+    def __init__(self, hold: bool) -> None:
+        self.hold = hold  # the run may wait until this loop has its frames
         self.came_queue: queue.SimpleQueue[Held | End] = queue.SimpleQueue()
         self.finished: queue.SimpleQueue[Held] = queue.SimpleQueue()
         self.freed: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.known = threading.Event()  # set when the experiment has arrived or the stream has ended
+        self.counted = threading.Event()  # set when the number of frames is known or the stream has ended
+        self.total: int | None = None  # number of frames of the run
         self.experiment: Experiment | None = None
         self.lineage, self.former = "", 0
         self.have: list[int] = []
@@ -56,9 +61,14 @@ class _Taker:
     def begin(self, message: Message, network: bool) -> None:
         self.lineage = self.came = message.keys["lineage"]
         if self.experiment and self.experiment.lineage != self.lineage:
-            raise End(1, f"another run computes something else (lineage {self.lineage}, not {self.experiment.lineage})")
+            raise End(1, f"the source was started again with other options: lineage {self.lineage}; expected {self.experiment.lineage}")
         self.experiment = self.experiment or experiment_of(message.keys)
         self.known.set()
+
+    def count_frames(self, total: int) -> None:
+        """Stores the number of frames of the run.  A source that was restarted counts only the rest."""
+        self.total = total if self.total is None else self.total
+        self.counted.set()
 
     def begin_anew(self, stream: Stream) -> None:
         self.over += stream.frames
@@ -112,6 +122,19 @@ class _Stay:
             break
         self.taker.came_queue.put(end)
         self.taker.known.set()
+        self.taker.counted.set()
+
+    def end(self) -> End:
+        """Returns the result of the stream, which has ended, and leaves it for other calls."""
+        while not isinstance(end := self.taker.came_queue.get(), End):
+            pass
+        self.taker.came_queue.put(end)
+        return end
+
+    def error(self, end: End) -> Error:
+        said = self.child.said() if self.child else ""
+        silence = "was stopped" if self.taker.experiment else "sent no frames. The loop replaces the sink: leave the sink out"
+        return Error("\n".join(filter(None, (end.text, said))) or f"the pipeline {silence}")
 
     def close(self) -> None:
         """Stops the pipeline if it was started for this loop.  Leaves any other pipeline.
@@ -134,106 +157,190 @@ class _Stay:
                 self.clean()
 
 
-class Live(Frames):
-    """The frames of a running pipeline, for a loop: see braggpipe.open."""
+class _Stays:
+    """The runs of a pipeline that loops receive from.  The last one is new until a loop takes it."""
 
-    def __init__(self, options: argparse.Namespace, child: Child | None, clean: Callable[[], None]) -> None:
-        self._taker = _Taker()
-        self._taker.hold = options.hold
-        self._stay = _Stay(self._taker, options, child, clean)
-        self.close = weakref.finalize(self, self._stay.close)  # type: ignore[assignment]
+    def __init__(self, start: Callable[[], _Stay]) -> None:
+        self.start, self.all, self.is_new, self.pid = start, [start()], True, os.getpid()
+
+    def take(self, restarts: bool) -> _Stay | None:
+        """Returns a run for a loop.  None: a loop has taken the only run."""
+        if not self.is_new:
+            if not restarts:
+                return None
+            self.all.append(self.start())
+        self.is_new = False
+        return self.all[-1]
+
+    def leave(self, stay: _Stay) -> None:
+        """Ends a run.  The last one is kept, because it knows experiment and number of frames."""
+        try:
+            stay.close()
+        finally:
+            self.all = [one for one in self.all if one is not stay or one is self.all[-1]]
+
+    def close(self) -> None:
+        for stay in list(self.all):
+            self.leave(stay)
+
+
+class Live(Frames):
+    """The frames of a pipeline that is running already, for one loop: see braggpipe.open."""
+
+    _restarts = False
+
+    def __init__(self, start: Callable[[], _Stay], name: str, shown: set[str] | None = None) -> None:
+        # shown: lines of the programs that were printed already, to which this class adds
+        self._stays, self._name = _Stays(start), name
+        self._shown: set[str] = set() if shown is None else shown
+        self._finalizer = weakref.finalize(self, self._stays.close)
+
+    def close(self) -> None:
+        self._finalizer()
 
     def __reduce__(self) -> Any:
-        raise TypeError("a stream of frames runs in the process that opened it and cannot be pickled or copied: call braggpipe.open "
-                        "in the other process (with the same group= the frames are shared out), or pickle the frames")
+        raise TypeError("a stream of frames runs in the process that opened it and cannot be pickled or copied. Call braggpipe.open "
+                        "in the other process (loops with the same group= share the frames), or pickle the frames")
 
-    def _check_process(self) -> None:
-        """Raises Error in a forked process.
+    def _check(self) -> None:
+        """Raises Error if the frames are closed, and in a forked process.
 
         The thread of the stream does not exist there, so a loop would wait for ever.
         """
-        if self._stay.pid != os.getpid():
-            raise Error(f"this stream of frames was opened in process {self._stay.pid}, which this process, {os.getpid()}, was forked "
-                        "from: call braggpipe.open in this process, or pass it the frames")
+        if not self._finalizer.alive:
+            raise Error(f"{self._name}: these frames are closed. Call braggpipe.open or braggpipe.simulate again")
+        if self._stays.pid != os.getpid():
+            raise Error(f"this stream of frames was opened in process {self._stays.pid}; this process, {os.getpid()}, was forked from "
+                        "it. To get frames here, call braggpipe.open in this process, or pass it the frames")
 
     @property
     def experiment(self) -> Experiment:
-        if not self._taker.experiment:
-            self._check_process()
-        self._taker.known.wait()
-        if not self._taker.experiment:
-            end = self._taker.came_queue.get()
-            self._taker.came_queue.put(end)  # for the next call
-            assert isinstance(end, End)
-            self.close()
-            raise self._error(end)
-        return self._taker.experiment
-
-    def _error(self, end: End) -> Error:
-        said = self._stay.child.said() if self._stay.child else ""
-        silence = "was stopped" if self._taker.experiment else "gave no frames: a loop stands in the place of its last stage"
-        return Error("\n".join(filter(None, (end.text, said))) or f"the pipeline {silence}")
-
-    def _frame(self, held: Held) -> Frame | None:
-        message, taker = held.message, self._taker
-        assert taker.experiment
-        if not held.is_whole(taker.experiment.count):
-            held.damaged = True
-            return None
-        if message.keys["lineage"] != taker.came:
-            raise Error(f"{message.stage} computes something else (lineage {message.keys['lineage']}, not {taker.came})")
-        return frame_of(message.frame, message.keys, message.payload, taker.experiment, held.array(taker))
+        stay = self._stays.all[-1]
+        if not stay.taker.experiment:
+            self._check()
+        stay.taker.known.wait()
+        if not stay.taker.experiment:
+            end = stay.end()
+            stay.close()
+            raise stay.error(end)
+        return stay.taker.experiment
 
     def __iter__(self) -> Iterator[Frame]:
-        self._check_process()
+        self._check()
         return Loop(self._loop())
 
     def _loop(self) -> Iterator[Frame]:
-        taker = self._taker
+        stay = self._stays.take(self._restarts)
+        if not stay:
+            raise Error(f"{self._name}: a loop has already taken the frames of this stream. Call braggpipe.open again")
         try:
-            while isinstance(held := taker.take(), Held):
-                frame = self._frame(held)
-                if frame:
-                    yield frame
-                    taker.frames += 1
-                    if held.lease and not held.lease.is_intact():
-                        raise Error(f"frame {held.number}: its pixels were taken away while they were read")
-                    held.is_finished = True
-                    frame = None
-                taker.finished.put(held)
-                held = None
-                taker.wake()
-            taker.came_queue.put(held)  # for another loop over these frames
-            self.close()
-            if held.status:
-                raise self._error(held)
-            said = self._stay.child.said() if self._stay.child else ""
-            if said:
-                print(said, file=sys.stderr)
+            yield from self._frames(stay)
         finally:
-            self.close()
+            self._stays.leave(stay)
+
+    def _frames(self, stay: _Stay) -> Iterator[Frame]:
+        taker = stay.taker
+        while isinstance(held := taker.take(), Held):
+            frame = _frame(held, taker)
+            if frame:
+                yield frame
+                taker.frames += 1
+                if held.lease and not held.lease.is_intact():
+                    raise Error(f"frame {held.number}: the stage before reused the memory of the pixels while the loop was reading them")
+                held.is_finished = True
+                frame = None
+            taker.finished.put(held)
+            held = None
+            taker.wake()
+        taker.came_queue.put(held)  # for _Stay.end
+        stay.close()
+        if held.status:
+            raise stay.error(held)
+        for line in stay.child.said().splitlines() if stay.child else []:
+            if line not in self._shown:  # each epoch repeats the warnings
+                self._shown.add(line)
+                print(line, file=sys.stderr)
 
 
-def live(endpoints: list[str], group: str | None, keys: str | None, insecure: bool, start_timeout_s: float,
-         child: Child | None = None, clean: Callable[[], None] = lambda: None, hold: bool = True) -> Live:
+class Pipeline(Live):
+    """The frames of a pipeline that was started for the loop: see braggpipe.simulate, braggpipe.open.
+
+        frames = braggpipe.simulate(frames=3, random=True)
+        print(len(frames))
+        for epoch in range(2):
+            print([frame.number for frame in frames])
+
+    Each loop runs the whole pipeline and gets all frames, so a second loop gets the same frames
+    again.  len() is the number of frames; it waits until the source has sent this number.
+    """
+
+    _restarts = True
+
+    def __len__(self) -> int:
+        stay = self._stays.all[-1]
+        if stay.taker.total is None:
+            self._check()
+        stay.taker.counted.wait()
+        if stay.taker.total is None:
+            raise stay.error(stay.end())
+        if stay.taker.total > _COUNT_MAX:
+            raise TypeError(f"{self._name}: this pipeline does not end, so the number of its frames is not known")
+        return stay.taker.total
+
+    def __bool__(self) -> bool:
+        """Returns True.  Without this method, `if frames` would wait for the number of frames."""
+        return True
+
+
+def _frame(held: Held, taker: _Taker) -> Frame | None:
+    """Returns the frame of a message; None if the message is corrupt."""
+    message = held.message
+    assert taker.experiment
+    if not held.is_whole(taker.experiment.count):
+        held.damaged = True
+        return None
+    if message.keys["lineage"] != taker.came:
+        raise Error(f"frame {held.number} from {message.stage} belongs to another experiment: lineage {message.keys['lineage']}; "
+                    f"expected {taker.came}")
+    return frame_of(message.frame, message.keys, message.payload, taker.experiment, held.array(taker))
+
+
+def _stay(endpoints: list[str], group: str | None, keys: str | None, insecure: bool, start_timeout_s: float,
+          child: Child | None = None, clean: Callable[[], None] = lambda: None, hold: bool = True) -> _Stay:
     # Receives frames from these endpoints; without endpoints, from the output of `child`.
     # `clean` is called after the end.  The other arguments are those of braggpipe.open.
     group = group or f"python-{uuid.uuid4().hex[:12]}"
     options = argparse.Namespace(ins=endpoints, outs=[], group=group, keys=keys, insecure=insecure, quiet=True, verbose=False,
                                  start_timeout=start_timeout_s, source_timeout=None, hold=hold)
-    return Live(options, child, clean)
+    return _Stay(_Taker(hold), options, child, clean)
 
 
-def shell(script: str, **options: Any) -> Live:
-    """Starts a shell pipeline and returns the frames that its last program outputs."""
-    return live([], child=Child(script, tempfile.TemporaryFile()), **options)
+def live(endpoint: str, **options: Any) -> Live:
+    """Connects to a pipeline that is running already."""
+    return Live(lambda: _stay([endpoint], **options), endpoint)
 
 
-def pipeline_file(path: str, run_options: list[str], **options: Any) -> Live:
+def shell(script: str, shown: set[str] | None = None, **options: Any) -> Pipeline:
+    """Starts a shell pipeline and returns the frames that its last program outputs.
+
+    `shown` contains the lines of the programs that are not printed again.
+    """
+    return Pipeline(lambda: _stay([], child=Child(script, tempfile.TemporaryFile()), **options), script, shown)
+
+
+def simulate(options: Mapping[str, Any], shown: set[str] | None = None) -> Pipeline:
+    """Starts the pipeline of braggpipe.simulate with these options."""
+    return shell(" | ".join(commands(STAGES, options)), shown, group=None, keys=None, insecure=False, start_timeout_s=30.0)
+
+
+def pipeline_file(path: str, run_options: list[str], **options: Any) -> Pipeline:
     """Starts a pipeline file without its sinks and returns the frames that the sinks would get.
 
     `run_options` are options of bragg-run, such as --set=STAGE.OPTION=VALUE.
     """
-    pipeline = FilePipeline(path, run_options)
-    child = Child(pipeline.script, tempfile.TemporaryFile())
-    return live(pipeline.endpoints, child=child, clean=pipeline.remove, **options)
+    def start() -> _Stay:
+        pipeline = FilePipeline(path, run_options)
+        child = Child(pipeline.script, tempfile.TemporaryFile())
+        return _stay(pipeline.endpoints, child=child, clean=pipeline.remove, **options)
+
+    return Pipeline(start, path)

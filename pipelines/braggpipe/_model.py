@@ -3,13 +3,22 @@ from __future__ import annotations
 
 import importlib
 import os
+import shlex
+import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from braggpipe import _live
 from braggpipe._frame import Array, Frame
+from braggpipe._recording import Recording
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from braggpipe._options import Options
 
 _EDGES, _ANGLES, _ROTATIONS = ["a", "b", "c"], ["alpha", "beta", "gamma"], ["rot_x", "rot_y", "rot_z"]
 #: indices into the unit cell (a, b, c, alpha, beta, gamma) that each cell parameter sets
@@ -17,7 +26,24 @@ _CELL = {**{f"cell_{name}": [at] for at, name in enumerate([*_EDGES, *_ANGLES])}
          "cell_angles": [3, 4, 5]}
 _PLAIN = ["wavelength", "distance", "polarization", "thickness", "absorption", "phi0", "osc", "dispersion", "divergence_h",
           "divergence_v", "fudge", "mosaic"]  #: parameters that have the name of an option
+_F_SOURCES = {"hkl", "mtz", "model", "default_F", "crystal", "geometry"}  #: options that give or may give structure factors
 _INSTEAD = {"wavelength": ["energy"], "distance": ["close_distance"], "scale": ["flux", "exposure"]}  #: options that set the same quantity; a parameter replaces them
+
+
+def _write_lysozyme(folder: str) -> str:
+    """Writes the structure factors that ship with bragg-geometry as lines h k l F.  Returns the file.
+
+    bragg-geometry takes them only with their own cell, and from a file with any cell.
+    """
+    recording, path = os.path.join(folder, "experiment.rec"), os.path.join(folder, "lysozyme.hkl")
+    subprocess.run(f"bragg-geometry --quiet --detpixels=8 | bragg-tap --quiet --record={shlex.quote(recording)}", shell=True, check=True)
+    message = Recording(recording).first
+    table = message.keys["crystals"][0]["table"]
+    F: Array = numpy.frombuffer(message.payload[table["F"]], "<f8")
+    F = F.reshape(table["count"])  # h, k, l
+    listed = numpy.argwhere(F)
+    numpy.savetxt(path, numpy.column_stack([listed + table["min"], F[tuple(listed.T)]]), "%d %d %d %.9g")
+    return path
 
 
 class Model:
@@ -27,7 +53,8 @@ class Model:
 
         model = braggpipe.Model("rot,cell,distance", detpixels=256, pixel=0.4, ncells=10,
                                 misset=(10, 20, 30), distance=100)
-        image = model(model.start)                        # float64, of the shape of Frame.image
+        data = model(model.start + 0.02)                  # float64, of the shape of Frame.image
+        image = model(model.start)
         gradient = model.vjp(model.start, image - data)   # of 0.5 * ((image - data) ** 2).sum()
         function = model.torch()                          # tensors in, tensors out, for autograd
 
@@ -38,7 +65,8 @@ class Model:
             dispersion, divergence_h, divergence_v, fudge.
         options: options of braggpipe.simulate, which give the start values and the quantities that
             are not parameters.  They must give exactly one frame.  Values that the programs choose
-            from the options at the start, such as --oversample, stay fixed.
+            from the options at the start, such as --oversample, stay fixed.  Without a crystal
+            among the options, the structure factors are those of lysozyme, also in another cell.
 
     Values of parameters have the units of the options: A, deg, mm, um.  Three kinds differ:
 
@@ -63,15 +91,13 @@ class Model:
     frames than one.  The errors of braggpipe.simulate can also occur.
     """
 
-    def __init__(self, names: str | Sequence[str], **options: Any) -> None:
-        from braggpipe import simulate
-
-        self._simulate = simulate
+    def __init__(self, names: str | Sequence[str], **options: Unpack[Options]) -> None:
         words = names.split(",") if isinstance(names, str) else list(names)
         self._asked = ",".join(dict.fromkeys("rot" if word in _ROTATIONS else word for word in words))
         self._frame: Frame | None = None  #: frame computed with the last values
         self._options: dict[str, Any] = {**options, "noise": False}
         self.images = 0  #: number of images that the programs have computed
+        self._shown: set[str] = set()  # warnings of the programs that were printed
         self._values = self._image = self._jacobian = numpy.zeros(0)
         first = self._run(self._options)
         self.experiment = first.experiment
@@ -80,12 +106,17 @@ class Model:
         self.names = [name for name in found if name not in _ROTATIONS or name in words or "rot" in words]  #: names of the parameters
         self._freeze()
         self.start: Array = numpy.array([self._start(name) for name in self.names])  #: values at the start
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        if _CELL.keys() & set(self.names) and not _F_SOURCES & self._options.keys():
+            self._folder = tempfile.TemporaryDirectory(prefix="braggpipe-")
+            self._options["hkl"] = _write_lysozyme(self._folder.name)
+            self._options["cell"] = self.experiment.crystals[0].cell.tolist()
 
     def _run(self, options: dict[str, Any]) -> Frame:
-        frames = list(self._simulate(**options, derivatives=self._asked))
+        frames = list(_live.simulate({**options, "derivatives": self._asked}, self._shown))
         self.images += 1
         if len(frames) != 1:
-            raise ValueError(f"a model has one frame, these options make {len(frames)}")
+            raise ValueError(f"a model has one frame; these options make {len(frames)} frames")
         return frames[0]
 
     def _freeze(self) -> None:
@@ -109,7 +140,7 @@ class Model:
             return self._shares()[int(name.partition(".")[2])]
         value = known.get(name, self._options.get(name))
         if value is None:
-            raise ValueError(f"a model has no parameter {name}: no option sets it, or these options do not give it")
+            raise ValueError(f"{name} is not a parameter of this model: no option sets it, or these options have no value for it")
         return float(value)
 
     def _shares(self) -> list[float]:
@@ -147,7 +178,7 @@ class Model:
     def _compute(self, values: Any) -> None:
         new: Array = numpy.array(values, "f8").ravel()
         if new.shape != self.start.shape:
-            raise ValueError(f"{new.size} values for {len(self.names)} parameters: {', '.join(self.names)}")
+            raise ValueError(f"got {new.size} values; expected {len(self.names)}, one per parameter: {', '.join(self.names)}")
         if numpy.array_equal(new, self._values):
             return
         with tempfile.TemporaryDirectory() as folder:
@@ -185,7 +216,7 @@ class Model:
         self._compute(values)
         given: Array = numpy.asarray(weights, "f8")
         if given.shape != self._image.shape:
-            raise ValueError(f"weights have the shape {given.shape}, must have {self._image.shape}")
+            raise ValueError(f"weights have the shape {given.shape}; expected {self._image.shape}, the shape of the image")
         return numpy.tensordot(self._jacobian, given, given.ndim)
 
     def F_vjp(self, values: Any, weights: Any) -> tuple[Array, Array]:
@@ -202,7 +233,7 @@ class Model:
         """
         self._compute(values)
         if self._frame is None or self._frame.reflections is None:
-            raise ValueError("a model without derivatives by F: it is not among the names")
+            raise ValueError("this model has no derivatives by F. Add F to the names")
         return self._frame.reflections, self._frame.F_vjp(weights)
 
     def torch(self) -> Callable[[Any], Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from braggpipe._frame import ROW, Array, Crystal, Experiment, Frame, Frames, Lattice, Loop, Panel, Truth
+from braggpipe._frame import ROW, Array, Crystal, Experiment, Frame, Frames, Lattice, Loop, Panel, Truth, make_panel
 
 
 _LENGTHS_M = {"m": 1.0, "mm": 1e-3, "um": 1e-6}
@@ -59,14 +59,15 @@ def _require_sources(file: Any, path: str, data: Any) -> None:
             with h5py.File(source, "r") as opened:
                 missing = data.name not in opened
         except OSError as error:
-            raise OSError(f"{source}: cannot be read as HDF5: truncated or damaged ({error})") from error
+            raise OSError(f"{source}: is truncated or corrupt, and cannot be read as HDF5 ({error})") from error
         if missing:
-            raise ValueError(f"{source}: has no {data.name}, which {path} expects there")
+            raise ValueError(f"{source}: the data set {data.name} is missing; {path} refers to it")
 
 
 class NXmx(Frames):
     """The frames of an NXmx file, in the order of the file.
 
+    An index in [] counts the frames in this order, from 0.
     The ground truth is read from /entry/braggpipe, which bragg-write stores.  Vectors are converted
     to the laboratory frame of the pipeline.  Truth.fluence is in photons per square metre, because
     Experiment.fluence_ph_m2 is 1.
@@ -82,14 +83,16 @@ class NXmx(Frames):
             except ImportError:
                 pass
         except ImportError as error:
-            raise ImportError(f"{path}: h5py is needed to read NXmx files: pip install h5py, or python3-h5py") from error
+            raise ImportError(f"{path}: reading NXmx files needs the package h5py. Run: pip install h5py (Debian: python3-h5py)") from error
         self.path, self.file = path, h5py.File(path)
         if "entry/braggpipe" not in self.file or "entry/data/data" not in self.file:
-            raise ValueError(f"{path}: has no frames of bragg-write (/entry/braggpipe, /entry/data/data)")
+            raise ValueError(f"{path}: is not an NXmx file of bragg-write: /entry/braggpipe or /entry/data/data is missing")
         _require_sources(self.file, path, self.file["entry/data/data"])
         self.own = self.file["entry/braggpipe"]
         self.to_lab = numpy.linalg.inv(self.own["lab_to_nexus"][()])
-        numbers = self.own["frames"]["number"].tolist()
+        self._rows = self.own["frames"][()]
+        self.numbers: list[int] = self._rows["number"].tolist()  #: numbers of the frames, in the order of the file
+        numbers = self.numbers
         moves = self.own["detector_shift"][()] if "detector_shift" in self.own else numpy.zeros((len(numbers), 3))
         self.shift_m = dict(zip(numbers, moves @ self.to_lab.T))  # by frame number
         self.cell = dict(zip(numbers, self.own["cellId"][()].tolist())) if "cellId" in self.own else {}  # memory cell, by frame number
@@ -114,8 +117,12 @@ class NXmx(Frames):
         fast, slow = module["fast_pixel_direction"], module["slow_pixel_direction"]
         corner_m = _place_m(self.file, _text(fast.attrs["depends_on"]))
         (row, _), (rows, columns) = module["data_origin"][()].tolist(), module["data_size"][()].tolist()
-        vectors = [self.to_lab @ numpy.array(axis.attrs["vector"], "f8") for axis in (fast, slow)]
-        return Panel((rows, columns), row * columns, _length_m(fast), self.to_lab @ corner_m - self.first_m, *vectors)
+        along_fast, along_slow = (self.to_lab @ numpy.array(axis.attrs["vector"], "f8") for axis in (fast, slow))
+        return make_panel((rows, columns), row * columns, _length_m(fast), self.to_lab @ corner_m - self.first_m, along_fast, along_slow,
+                          self._beam())
+
+    def _beam(self) -> Array:
+        return numpy.array(self.to_lab @ numpy.array([0.0, 0.0, 1.0]))
 
     def _spindle(self) -> Array:
         """Returns the spindle (3,) of a rotation series; NaN for stills."""
@@ -137,7 +144,7 @@ class NXmx(Frames):
         detector = self.file["entry/instrument/detector"]
         panels = [self._panel(detector[name]) for name in sorted(detector) if name.startswith("module")]
         return Experiment(panels, crystals, float(numpy.mean(wavelengths_A)), 1.0,
-                          self.to_lab @ numpy.array([0.0, 0.0, 1.0]), self._spindle(),
+                          self._beam(), self._spindle(),
                           _text(self.own["lineage"][()]), _text(self.own["history"][()]), {})
 
     def _truth(self, row: Any) -> Truth:
@@ -153,19 +160,23 @@ class NXmx(Frames):
                      float(row["rotation_start"]), float(row["rotation_width"]), lattices,
                      self.shift_m[int(row["number"])], self.cell.get(int(row["number"])))
 
-    def _reflections(self) -> Iterator[Array | None]:
-        """Yields the reflections of one frame after the other; None for each if there are none."""
+    @functools.cached_property
+    def _ends(self) -> Array | None:
+        """Row of /entry/reflections after the last row of each frame; None without reflections."""
         if "reflections" not in self.own:
-            while True:
-                yield None
-        first, group = 0, self.file["entry/reflections"]
-        told = self.own["reflections"][()]
-        for count in (told["rows"] if told.dtype.names else told).tolist():
-            rows = numpy.zeros(count, ROW)
-            for name in ROW.names or ():
-                rows[name] = group[name][first:first + count]
-            first += count
-            yield rows
+            return None
+        counts = self.own["reflections"][()]
+        return numpy.cumsum(counts["rows"] if counts.dtype.names else counts, dtype="i8")
+
+    def _reflections(self, index: int) -> Array | None:
+        """Returns the reflections of the frame at an index of the file; None if there are none."""
+        if self._ends is None:
+            return None
+        first, end = int(self._ends[index - 1]) if index else 0, int(self._ends[index])
+        rows = numpy.zeros(end - first, ROW)
+        for name in ROW.names or ():
+            rows[name] = self.file["entry/reflections"][name][first:end]
+        return rows
 
     def _derivatives(self, index: int) -> dict[str, Array] | None:
         """Returns the derivatives of the frame at an index of the file; None if there are none."""
@@ -188,13 +199,21 @@ class NXmx(Frames):
         return Loop(self._loop())
 
     def _loop(self) -> Iterator[Frame]:
+        for index in range(len(self)):
+            yield self[index]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, index: int) -> Frame:
+        """Returns the frame at a place in the order of the file, from 0."""
         self._lattices  # read before the file can be closed
-        data = self.file["entry/data/data"]
-        for index, (row, reflections) in enumerate(zip(self.own["frames"][()], self._reflections())):
-            pixels = data[index].reshape(-1)
-            pixels.flags.writeable = False
-            yield Frame(int(row["number"]), self._experiment, pixels, functools.partial(self._truth, row), pixels.dtype.kind != "f",
-                        reflections, self._labels(index), derivatives=self._derivatives(index))
+        row = self._rows[index]
+        index %= len(self)
+        pixels = self.file["entry/data/data"][index].reshape(-1)
+        pixels.flags.writeable = False
+        return Frame(int(row["number"]), self._experiment, pixels, functools.partial(self._truth, row), pixels.dtype.kind != "f",
+                     self._reflections(index), self._labels(index), derivatives=self._derivatives(index))
 
     def close(self) -> None:
         self.file.close()

@@ -45,7 +45,7 @@ def _open_block(chunk: Any, at: int, bits: Any) -> int:
     end = at + _LENGTH.size
     length = _LENGTH.unpack(chunk[at:end])[0] if end <= len(chunk) else len(chunk)
     if length > len(chunk) - end or _DECOMPRESS(chunk.ctypes.data + end, bits.ctypes.data, length, len(bits)) != len(bits):
-        raise ValueError("packed pixels that are cut off or damaged")
+        raise ValueError("compressed pixels are truncated or corrupt")
     return int(end + length)
 
 
@@ -58,7 +58,7 @@ def unpack(data: Any, count: int, size: int) -> Any:
     chunk = numpy.frombuffer(data, "u1")
     total, block = _HEAD.unpack(bytes(chunk[:_HEAD.size])) if len(chunk) >= _HEAD.size else (-1, 0)
     if total != count * size or not 0 < block <= _BLOCK_MAX or block % (8 * size):
-        raise ValueError("packed pixels of another size")
+        raise ValueError(f"compressed pixels have {total} bytes; expected {count * size}, in blocks of a valid size")
     items, at, to = numpy.empty(total, "u1"), _HEAD.size, 0
     while total - to >= 8 * size:
         rows = min(_BATCH, (total - to) // block) or 1
@@ -68,6 +68,6 @@ def unpack(data: Any, count: int, size: int) -> Any:
         items[to:to + bits.size] = _transpose(bits, size)
         to += bits.size
     if len(chunk) - at != total - to:
-        raise ValueError("packed pixels with bytes behind them")
+        raise ValueError("compressed pixels are followed by other bytes")
     items[to:] = chunk[at:]
     return items

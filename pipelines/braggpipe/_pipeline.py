@@ -82,7 +82,8 @@ class Child:
 class FilePipeline:
     """The script with which bragg-run would start a pipeline file, without the sinks.
 
-    The loop replaces the sinks.  `endpoints` are the endpoints from which the sinks would receive.
+    The loop replaces the sinks.  `endpoints` are the endpoints from which the sinks would receive, as
+    values of --in: a leading @ binds the endpoint.
     Raises ValueError with the message of bragg-run if bragg-run refuses the file, or if no stage
     sends frames.
     """
@@ -90,7 +91,7 @@ class FilePipeline:
     def __init__(self, path: str, options: list[str]) -> None:
         run = shutil.which("bragg-run", path=search_path())
         if not run:
-            raise FileNotFoundError("bragg-run is not in PATH: build or install braggpipe's programs")
+            raise FileNotFoundError("bragg-run is not in PATH. Build or install the programs of braggpipe")
         asked = subprocess.run([run, "--dry-run", *options, path], stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if asked.returncode:
             raise ValueError(asked.stderr.strip())
@@ -104,12 +105,12 @@ class FilePipeline:
             elif not line.endswith(" &") or '"--out=' in line:
                 lines.append(line)
             else:
-                self.ends += re.findall(r'"--in=(ipc://\$dir/[^"]*)"', line)
+                self.ends += re.findall(r'"--in=(@?ipc://\$dir/[^"]*)"', line)
         self.script = "\n".join(lines)
         self.endpoints = sorted({end.replace("$dir", self.folder) for end in self.ends})
         if not self.endpoints:
             self.remove()
-            raise ValueError(f"{path}: has no stage that frames come from")
+            raise ValueError(f"{path}: no stage sends frames to a sink. Add a sink, such as bragg-write; the loop replaces it")
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)

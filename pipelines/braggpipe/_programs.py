@@ -10,12 +10,17 @@ import signal
 import stat
 import sys
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from braggpipe._command import check_files, parser, write_stats, write_trace
 from braggpipe._frame import Array, Frame
 from braggpipe._stream import Stream
 from braggpipe._worker import Eater, Painter, Worker
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from braggpipe._options import RecipesOptions
 
 
 def _run(worker: Worker, options: argparse.Namespace, stdin: int = 0) -> NoReturn:
@@ -66,7 +71,8 @@ def transform(name: str, function: Callable[[Array, Frame], Any], options: argpa
     _run(Worker(name, function, options), options)
 
 
-def source(name: str, function: Callable[[Frame], Any], options: argparse.Namespace | None = None, **settings: Any) -> NoReturn:
+def source(name: str, function: Callable[[Frame], Any], options: argparse.Namespace | None = None,
+           **settings: Unpack[RecipesOptions]) -> NoReturn:
     """Runs a stage that makes images from recipes: function(frame) returns the image.
 
         import braggpipe

@@ -38,14 +38,14 @@ class Pool:
             what = os.fstat(file)
             if (not stat.S_ISREG(what.st_mode) or what.st_uid != os.geteuid() or what.st_size < PAGE or
                     fcntl.fcntl(file, _GET_SEALS) & _NEEDED_SEALS != _NEEDED_SEALS):
-                raise ValueError("its shared memory is none")
+                raise ValueError(f"{path}: is not shared memory of this user that is sealed against changes of its size")
             self.memory = memoryview(mmap.mmap(file, what.st_size, mmap.MAP_SHARED, mmap.PROT_READ))
         finally:
             os.close(file)
         magic, owner, born, of_run, self.slot_bytes, self.slots = HEADER.unpack(self.memory[:HEADER.size])
         if ((magic, owner, born, of_run) != (MAGIC, uuid.encode() + b"\0", incarnation, run) or
                 not 1 <= self.slots <= SLOTS_MAX or PAGE + self.slots * self.slot_bytes != what.st_size):
-            raise ValueError("its shared memory belongs to somebody else")
+            raise ValueError(f"{path}: is shared memory of another process or another run")
 
     def is_of(self, keys: Keys) -> bool:
         return (self.pid, self.fd) == (keys["pid"], keys["fd"])
@@ -59,7 +59,7 @@ class Pool:
         first = PAGE + slot * self.slot_bytes
         if ((pid, fd) != (self.pid, self.fd) or not 0 <= slot < self.slots or offset < first or (offset - first) % 64 or
                 not 0 <= length <= first + self.slot_bytes - offset):
-            raise ValueError("a frame whose pixels are not in the shared memory")
+            raise ValueError("the pixels of a frame are outside the announced shared memory")
         self.leased |= 1 << slot
         return Lease(self, slot, generation, self.memory[offset:offset + length])
 

@@ -18,18 +18,23 @@ STAGES = ["geometry", "orient", "intensity", "background", "noise"]
 
 
 @functools.lru_cache(maxsize=None)
-def _options(program: str) -> dict[str, bool]:
-    """Returns the options of a program, and for each whether it may be repeated.
+def shapes(program: str) -> dict[str, tuple[str, bool]]:
+    """Returns the options of a program: for each the shape of its value, and whether it may be repeated.
 
+    The shape is the text after the name in --help, such as "=MM" or "[=PHOTONS]"; "" for a flag.
     Options that all programs have in common are left out.
     """
     path = shutil.which(program, path=search_path())
     if not path:
-        raise FileNotFoundError(f"{program} is not in PATH: build or install braggpipe's programs")
+        raise FileNotFoundError(f"{program} is not in PATH. Build or install the programs of braggpipe")
     text = subprocess.run([path, "--help"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
     own, _, _ = text.partition("\n Common options:")
-    return {name: "be repeated" in " ".join(rest.split())
-            for name, rest in re.findall(r"^ +--([\w-]+)((?:.|\n(?! +--))*)", own, re.MULTILINE)}
+    return {name: (shape, "be repeated" in " ".join(rest.split()))
+            for name, shape, rest in re.findall(r"^ +--([\w-]+)(\[?=\S+)?((?:.|\n(?! +--))*)", own, re.MULTILINE)}
+
+
+def _options(program: str) -> dict[str, bool]:
+    return {name: repeats for name, (_, repeats) in shapes(program).items()}
 
 
 def _words(option: str, value: Any, repeats: bool) -> list[str]:
@@ -52,7 +57,7 @@ def _text(value: Any) -> str:
 
 def _unknown(name: str, names: Sequence[str], where: str) -> TypeError:
     near = difflib.get_close_matches(name, names, 1)
-    return TypeError(f"{where} has no option {name!r}" + (f", did you mean {near[0]!r}?" if near else ""))
+    return TypeError(f"{where} has no option {name!r}" + (f". Did you mean {near[0]!r}?" if near else ""))
 
 
 def commands(stages: Sequence[str], settings: Mapping[str, Any]) -> list[str]:
@@ -83,5 +88,5 @@ def commands(stages: Sequence[str], settings: Mapping[str, Any]) -> list[str]:
         words[owner] += _words(option, value, known[owner][option])
         absent.discard(owner)
     for stage in absent & {"geometry", "orient", "intensity"}:
-        raise TypeError(f"a simulation needs bragg-{stage}")
+        raise TypeError(f"{stage}=False: a simulation cannot do without bragg-{stage}")
     return [shlex.join([f"bragg-{stage}", *words[stage]]) for stage in stages if stage not in absent]

@@ -65,11 +65,11 @@ def parse_endpoint(text: str) -> tuple[bool, str]:
     path, (host, _, port) = name.removeprefix("ipc://"), name.removeprefix("tcp://").rpartition(":")
     if name.startswith("ipc://"):
         if not path.startswith("/") or len(os.fsencode(path)) > 107:
-            raise End(2, f"endpoint '{name}' must be an absolute path of at most 107 bytes")
+            raise End(2, f"endpoint '{name}': expected an absolute path of at most 107 bytes after ipc://")
     elif not is_network(name):
-        raise End(2, f"endpoint '{name}' must begin with ipc:// or tcp://")
+        raise End(2, f"endpoint '{name}': expected ipc://PATH or tcp://HOST:PORT")
     elif not host or not (bound and port == "*" or port.isdecimal() and 1 - bound <= int(port) <= 65535):
-        raise End(2, f"endpoint '{name}' must end with a port, :1 to :65535" + ", or with :* for a free one" * bound)
+        raise End(2, f"endpoint '{name}': expected a port at the end, :1 to :65535" + ", or :* for a free one" * bound)
     return bound, name
 
 
@@ -101,9 +101,9 @@ def _clear(path: str) -> None:
     if not os.path.lexists(path):
         return
     if not stat.S_ISSOCK(os.lstat(path).st_mode):
-        raise End(2, f"{path} exists and is no socket: name another endpoint")
+        raise End(2, f"{path}: exists already, and is not a socket. Choose another endpoint")
     if not is_refused(f"ipc://{path}"):
-        raise End(2, f"{path} is in use by another process")
+        raise End(2, f"{path}: another process uses this endpoint. Choose another endpoint")
     os.unlink(path)
 
 
@@ -135,9 +135,9 @@ class Sockets:
         try:
             for what, forbidden in ((self.folder, 0o077), (path, 0o077 if name.endswith("secret") else 0o022)):
                 if os.stat(what).st_uid != os.geteuid():
-                    raise End(2, f"--keys: {what}: belongs to somebody else, must be yours")
+                    raise End(2, f"--keys: {what}: belongs to user {os.stat(what).st_uid}; expected your own file (user {os.geteuid()})")
                 if os.stat(what).st_mode & forbidden:
-                    raise End(2, f"--keys: {what}: others can read or change it: say chmod go-rwx")
+                    raise End(2, f"--keys: {what}: other users can read or change this file. Run: chmod go-rwx {what}")
             return zmq.auth.load_certificate(path)
         except OSError as error:
             raise End(1, f"--keys: {path}: {error.strerror or error}") from error
@@ -155,8 +155,8 @@ class Sockets:
             else:
                 target.curve_serverkey = self.load("server.key")[0]
         elif not self.insecure:
-            raise End(2, f"endpoint '{endpoint}' needs keys: say --keys=DIR (bragg-run --make-keys DIR makes them), or "
-                         "--insecure, and anybody who reaches it can read, take and forge frames")
+            raise End(2, f"endpoint '{endpoint}' needs keys. Use --keys=DIR (bragg-run --make-keys=DIR makes the keys), or --insecure, "
+                         "with which anybody who reaches the endpoint can read, take and forge frames")
         else:
             self.warn(f"--insecure: anybody who reaches {endpoint} can read, take and forge frames")
             self.warn = lambda text: None
@@ -218,7 +218,7 @@ class Port:
                 self.watch = new.get_monitor_socket(WATCHED)
                 new.connect(self.endpoint)
         except zmq.ZMQError as error:
-            raise End(1, f"cannot {'bind' if self.bound else 'connect to'} {self.endpoint}: {error.strerror}") from error
+            raise End(1, f"{self.endpoint}: cannot {'bind this endpoint' if self.bound else 'connect'}: {error.strerror}") from error
 
     def reopen(self, now: float, pause_s: float) -> bool:
         """Connects again after drop, at most once per `pause_s`.  Returns True if it did."""
@@ -283,5 +283,5 @@ class Port:
                 continue
             cut, self.cuts = True, self.cuts + 1
             if what["event"] == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
-                raise End(1, f"{self.endpoint}: my keys are refused")
+                raise End(1, f"{self.endpoint}: the other end refuses the keys of this stage. Give both ends the same --keys")
         return cut

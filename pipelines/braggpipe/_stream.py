@@ -82,7 +82,7 @@ class Stream(Links):
                 port.linger(50)
         self.sockets.close()
         if self.sockets.refused:
-            self.warn(f"{self.sockets.refused} connections were refused: their keys are not admitted")
+            self.warn(f"{self.sockets.refused} connections were refused, because their keys are not in {self.options.keys}")
         if self.folder:
             self.folder.communicate()
         self.close_pipes()
@@ -144,6 +144,8 @@ class Stream(Links):
         if kind == WELCOME:
             self.welcomed = True
             self.waited = {group["name"] for group in keys.get("groups", ())} or self.waited
+            if keys.get("known"):
+                self.worker.count_frames(keys["total"])
             self.patience_s = min(max(keys["dead_after_s"], 0.1), 1e6)
             if keys.get("window") and not self.is_last():
                 self.worker.memory.window = int(keys["window"])
@@ -173,7 +175,7 @@ class Stream(Links):
             self.beat()
         patience_s = self.options.source_timeout or 2 * self.patience_s
         if now > self.heard_s + (patience_s if self.welcomed else self.options.start_timeout):
-            raise End(1, f"the source at {self.control} does not answer any more")
+            raise End(1, f"{self.control}: the source has stopped answering")
 
     # --- the loop -------------------------------------------------------------
 
@@ -208,7 +210,7 @@ class Stream(Links):
     def open_pipe(self, up: bool) -> None:
         kind = os.fstat(self.stdin if up else 1).st_mode
         if not stat.S_ISFIFO(kind) and not stat.S_ISSOCK(kind):
-            raise End(2, f"{'stdin' if up else 'stdout'} is no pipe: put a stage {'before' if up else 'after'} this one, "
+            raise End(2, f"{'stdin' if up else 'stdout'} is not a pipe. Put a stage {'before' if up else 'after'} this one, "
                          f"or name an endpoint with --{'in' if up else 'out'}=ENDPOINT")
         self.pipes[up] = None
         if not up:
@@ -236,7 +238,7 @@ class Stream(Links):
             self.ports.append(port)
             self.learn(int(run, 16), control, control)
         elif not text or b"\n" in self.line or len(self.line) > 1000:
-            raise End(2, f"stdin is no pipe from a stage: it begins with {self.line[:40].decode('ascii', 'replace')!r}")
+            raise End(2, f"stdin is not a pipe from a stage: it begins with {self.line[:40].decode('ascii', 'replace')!r}")
 
     def check(self, now: float) -> None:
         """Detects neighbours that died without a bye, and an input that never connects."""
@@ -253,9 +255,9 @@ class Stream(Links):
         if not self.run and now > self.start_s + self.options.start_timeout:
             refused = [port.endpoint for port in self.ports if port.up and not port.bound and is_refused(port.endpoint)]
             failing = [port.endpoint for port in self.ports if port.up and port.cuts]
-            raise End(1, f"no process binds {refused[0]}: one side needs @, as in --in=@{refused[0]}" if refused else
-                      f"{failing[0]}: every connection ends before a word: do both ends have the same keys?" if failing else
-                      "no stage is connected to my input")
+            raise End(1, f"{refused[0]}: no process binds this endpoint. One end needs @, as in --in=@{refused[0]}" if refused else
+                      f"{failing[0]}: every connection ends before the first message. Give both ends the same --keys" if failing else
+                      f"no stage connected to the input of this stage within {self.options.start_timeout:g} s")
 
     def on_signal(self, number: int) -> None:
         self.interrupts += number == signal.SIGINT
@@ -274,7 +276,7 @@ class Stream(Links):
                     handle(port, address, message)
                 except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
                     self.dropped += 1
-                    self.warn(f"dropped a message that is not as bragg-wire(5) says: {error!r}")
+                    self.warn(f"dropped a message that does not follow bragg-wire(5): {error!r}")
         if cut and port.socket:
             link = self.link_of(port)
             if not (link and link.gone):

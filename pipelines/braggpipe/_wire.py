@@ -154,13 +154,13 @@ class Message:
         head, metadata, *self.payload = parts
         route = msgpack.unpackb(head) if len(head) <= 128 and len(metadata) <= 1 << 20 else []
         if len(route) != 11 or route[0] != 1 or not route[8] == len(self.payload) <= 1024:
-            raise ValueError("a message without a route")
+            raise ValueError("the first part of a message is not a route")
         _, self.kind, self.run, self.incarnation, self.frame, self.attempt, self.stage, self.flags, _, self.sum, _ = route
         if network and route[10] and route[10] != _head_sum(head[:len(head) - len(msgpack.packb(route[10]))], metadata):
-            raise ValueError("a message with a damaged route")
+            raise ValueError("the checksum of a route is wrong")
         self.keys: Keys = msgpack.unpackb(metadata)
         if not isinstance(self.keys, dict):
-            raise ValueError("a message without a map")
+            raise ValueError("the second part of a message is not a map")
 
     def size(self) -> int:
         return sum(map(len, self.payload))

@@ -38,12 +38,12 @@ class Wrong(Exception):
 def as_row(result: Any, count: int) -> Array:
     """Returns the result of the function as a flat array of `count` numbers.  Raises Wrong."""
     if result is None:
-        raise Wrong("the function gave nothing: it must return an image")
+        raise Wrong("the function returned None; expected an image")
     given: Array = numpy.ascontiguousarray(result).ravel()
     if given.dtype.kind not in "fiub":
-        raise Wrong(f"the function gave {given.dtype}, must be numbers")
+        raise Wrong(f"the function returned {given.dtype}; expected numbers")
     if given.size != count:
-        raise Wrong(f"the function gave {given.size} pixels, must be {count}")
+        raise Wrong(f"the function returned {given.size} pixels; expected {count}")
     return given
 
 
@@ -76,7 +76,7 @@ def check_finite(image: Array, given: Array) -> None:
 
 def _wrong(given: Array, wrong: Array) -> Wrong:
     at = int(wrong.argmax())
-    return Wrong(f"pixel {at} is {given[at]}, must be finite and fit into 32 bits")
+    return Wrong(f"pixel {at} is {given[at]}; expected a finite number that fits into 32 bits")
 
 
 class Worker(threading.Thread):
@@ -122,6 +122,9 @@ class Worker(threading.Thread):
         self.run_id = message.run
         self.experiment = self.pack(EXPERIMENT, message, keys, message.payload, message.sum)
         self.start()
+
+    def count_frames(self, total: int) -> None:
+        """Receives the number of frames of the run, which a stage does not need."""
 
     def begin_anew(self, stream: Stream) -> None:
         """Restarts this program, because the source was restarted and has opened a new run."""
@@ -171,14 +174,14 @@ class Worker(threading.Thread):
             held.damaged = True
             return
         if message.keys["lineage"] != self.came:
-            raise Wrong(f"{message.stage} computes something else (lineage {message.keys['lineage']}, not {self.came})")
+            raise Wrong(f"{message.stage} has sent a frame of another experiment: lineage {message.keys['lineage']}; expected {self.came}")
         frame = frame_of(message.frame, message.keys, message.payload, self.shown, held.array(self))
         lent = self.lend(frame)
         compute_ns = time.monotonic_ns()
         result = self.call(lent, frame)
         encode_ns = time.monotonic_ns()
         if held.lease and not held.lease.is_intact():
-            raise Wrong("its pixels were taken away while they were read")
+            raise Wrong("the stage before reused the memory of the pixels while they were read")
         self.finish(held, result)
         end_ns = time.monotonic_ns()
         self.frames += 1

@@ -145,18 +145,21 @@ static enum status choose_steps(struct orient_options *o, struct experiment *x,
 }
 
 /* Prints number of frames, rotation and width of spots. */
-static void report_spots(const struct orient_options *o, const struct experiment *x,
-                         double spot_rad)
+static void report_spots(const struct orient_options *o, const struct id_set *only,
+                         const struct experiment *x, double spot_rad)
 {
-    char turned[60] = "", crystals[40] = "";
-    const bool alike = !o->random && !o->orientations && !o->scan && !o->runs && o->frames > 1;
+    char turned[60] = "", crystals[40] = "", part[40] = "";
+    const uint64_t frames = id_set_size(only) ? id_set_size(only) : (uint64_t)o->frames;
+    const bool alike = !o->random && !o->orientations && !o->scan && !o->runs && frames > 1;
     if (o->osc_deg != 0)
         (void)snprintf(turned, sizeof turned, " of %g deg", o->osc_deg);
     else if (alike)
         (void)snprintf(turned, sizeof turned, " of one orientation (for many: --random or --osc)");
     if (x->ncrystals > 1)
         (void)snprintf(crystals, sizeof crystals, ", %zu crystals", x->ncrystals);
-    log_line(LOG_TELL, "%" PRId64 " frame%s%s%s, spots %.3g deg wide", o->frames,
+    if (only->count)
+        (void)snprintf(part, sizeof part, "%" PRIu64 " of ", frames);
+    log_line(LOG_TELL, "%s%" PRId64 " frame%s%s%s, spots %.3g deg wide", part, o->frames,
              o->frames == 1 ? "" : "s", turned, crystals, rad_to_deg(spot_rad));
 }
 
@@ -164,8 +167,8 @@ static void report_spots(const struct orient_options *o, const struct experiment
  * oversampling of *x to what the spots need.  Sets the channels of *spectrum if they were not
  * given. Prints a warning for everything that is still too coarse. STATUS_USAGE: --steps=auto needs
  * more than a million terms per pixel.  Other errors are those of setup_lattice. */
-static enum status orient_sampling(struct orient_options *o, struct experiment *x,
-                                   struct spectrum *spectrum, struct error *e)
+static enum status orient_sampling(struct orient_options *o, const struct id_set *only,
+                                   struct experiment *x, struct spectrum *spectrum, struct error *e)
 {
     struct sampling_report finest = {0};
     enum status s = sample_all(o, x, &finest, e);
@@ -176,7 +179,7 @@ static enum status orient_sampling(struct orient_options *o, struct experiment *
                                    (s = sample_all(o, x, &finest, e))))
         return s;
     warn_coarse(&finest);
-    report_spots(o, x, finest.spot_rad);
+    report_spots(o, only, x, finest.spot_rad);
     return STATUS_OK;
 }
 
@@ -254,9 +257,9 @@ static enum status open_orient(void *state, const char **operands, int noperands
         s = target_check(p->truth, e);
     if (s)
         return s;
+    if ((s = orient_read_only(p, &o->only, e)))
+        return s;
     orient_warn_units(p);
-    if (orient_given(p, "only") && !orient_given(p, "frames"))
-        p->frames = p->only + 1;
     if ((s = open_pulse(o, e)) || (s = open_shift(o, e)) ||
         (s = orient_runs_read(&o->runs, p->runs, e)) || !p->orientations)
         return s;
@@ -384,7 +387,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         return error_set(e, STATUS_USAGE,
                          "several lattices, runs, jitter, spectra, pumped states, varying cells "
                          "and a moving detector need bragg-geometry --physics=physical");
-    if ((s = orient_sampling(p, x, &o->pulse.spectrum, e)) ||
+    if ((s = orient_sampling(p, &o->only, x, &o->pulse.spectrum, e)) ||
         (s = pulse_check(&o->pulse, &x->beam, e)) || (s = shift_check(&o->shift, x, e)) ||
         (s = orient_runs_begin(&o->runs, &p->population, &o->pulse, x->beam.wavelength_m,
                                !p->random && !p->orientations, e)))
@@ -399,19 +402,19 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
 
 static enum status list(void *state, struct id_set *ids, struct error *e)
 {
-    const struct orient_options *p = &((struct orient *)state)->options;
-    const bool one = orient_given(p, "only");
-    const uint64_t only = (uint64_t)p->only, count = (uint64_t)p->frames;
-    const struct id_range range =
-        one ? (struct id_range){only, only} : (struct id_range){0, count - 1};
-    if (!one && !count)
+    const struct orient *o = state;
+    const uint64_t count = (uint64_t)o->options.frames;
+    if (!count)
         return STATUS_OK;
-    return id_set_add_range(ids, range) ? STATUS_OK : error_memory(e, "the list of frames");
+    const bool added = o->only.count ? id_set_add_set(ids, &o->only)
+                                     : id_set_add_range(ids, (struct id_range){0, count - 1});
+    return added ? STATUS_OK : error_memory(e, "the list of frames");
 }
 
 static void close_orient(void *state)
 {
     struct orient *o = state;
+    id_set_clear(&o->only);
     mem_free(o->listed);
     mem_free(o->shift.listed_m);
     orient_runs_free(&o->runs);

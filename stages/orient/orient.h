@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/idset.h"
 #include "base/opt.h"
 #include "io/output/runs.h"
 #include "model/experiment.h"
@@ -22,11 +23,11 @@ enum steps_choice { STEPS_GIVEN, STEPS_AUTO };
  * degrees. */
 struct orient_options {
     struct opt_marks given;
-    int64_t frames, only, seed;
+    int64_t frames, seed;
     double misset_rad[3], phi0_deg, osc_deg, mosaic_rad, ripple;
     int64_t phi_steps, mosaic_domains, mosaic_seed;
     int steps;
-    const char *orientations, *scan, *truth, *spectra, *runs, *shifts;
+    const char *only, *orientations, *scan, *truth, *spectra, *runs, *shifts;
     bool overwrite, random;
     struct population population;
     struct pulse pulse;
@@ -47,6 +48,11 @@ void orient_mark(struct orient_options *o, const char *name);
 /* Checks values against each other, and completes o->pump and o->population.  STATUS_USAGE: a
  * contradiction. */
 enum status orient_check(struct orient_options *o, struct error *e);
+
+/* Adds the frames of --only to *only; none without the option.  Without --frames, the run then ends
+ * with the last of these frames.  STATUS_USAGE: the list is malformed, or a frame is out of range.
+ */
+enum status orient_read_only(struct orient_options *o, struct id_set *only, struct error *e);
 
 /* Warns about angles that are probably not in degrees. */
 void orient_warn_units(const struct orient_options *o);
@@ -98,6 +104,7 @@ void orient_runs_free(struct orient_runs *r);
 struct orient {
     struct orient_options options;
     const struct experiment *experiment;
+    struct id_set only;   // frames of --only; empty: all
     double (*listed)[9];  // rotations of --orientations, owned; NULL: none
     size_t nlisted;
     char digest[17];     // hash of `listed`, for the lineage

@@ -11,6 +11,8 @@
 #include "stages/shared/unit_warning.h"
 
 #define AT(member) .offset = offsetof(struct orient_options, member)
+enum { FRAMES_MAX = 1000000000 };  // largest number of frames of a run
+
 /* An option that a later version added.  Frames without it keep their lineage. */
 #define LATER (OPT_BYTES | OPT_WHEN_SET)
 
@@ -20,9 +22,9 @@
 const struct opt orient_table[] = {
     {.doc = "Frames and ground truth:", .type = OPT_GROUP},
     {"frames", "N", "Number of frames, 0 to 1e9 (1, or as many as --orientations or --scan has)",
-     OPT_INT, AT(frames), .min = 0, .max = 1e9, .usual = "1", .first = true},
-    {"only", "K", "Compute frame K alone (all frames)", OPT_INT, AT(only), .min = 0,
-     .max = 1e9 - 1},
+     OPT_INT, AT(frames), .min = 0, .max = FRAMES_MAX, .usual = "1", .first = true},
+    {"only", "LIST", "Compute only these frames of the run, such as 40-59,73 (all frames)",
+     OPT_TEXT, AT(only)},
     {"seed", "N", "Seed of all random numbers of this program, and of a bragg-noise without --seed",
      OPT_INT, AT(seed), .always = true, .min = 0, .max = 0x1p63, .flags = OPT_BYTES, .usual = "1",
      .first = true},
@@ -208,13 +210,28 @@ struct pulse_ids orient_pulse_ids(const struct orient_options *o)
                               .pump_dark = o->pump.dark};
 }
 
+enum status orient_read_only(struct orient_options *o, struct id_set *only, struct error *e)
+{
+    if (!orient_given(o, "only"))
+        return STATUS_OK;
+    const enum status s = id_set_parse(only, o->only, "--only", e);
+    if (s)
+        return s;
+    const uint64_t last = only->ranges[only->count - 1].last;
+    const bool counted = orient_given(o, "frames");
+    const uint64_t frames = counted ? (uint64_t)o->frames : FRAMES_MAX;
+    if (last >= frames)
+        return error_set(e, STATUS_USAGE,
+                         "--only: frame %" PRIu64 " is out of range; expected less than %s%" PRIu64
+                         ", because frames are counted from 0",
+                         last, counted ? "--frames=" : "", frames);
+    if (!counted)
+        o->frames = (int64_t)last + 1;
+    return STATUS_OK;
+}
+
 enum status orient_check(struct orient_options *o, struct error *e)
 {
-    if (orient_given(o, "only") && orient_given(o, "frames") && o->only >= o->frames)
-        return error_set(e, STATUS_USAGE,
-                         "--only=%" PRId64 " is out of range; expected less than --frames=%" PRId64
-                         ", because frames are counted from 0",
-                         o->only, o->frames);
     const struct pulse_ids p = orient_pulse_ids(o);
     if (p.facility == FACILITY_LCLS && p.first >= PULSE_FIDUCIALS)
         return error_set(e, STATUS_USAGE,
@@ -235,7 +252,7 @@ void orient_warn_units(const struct orient_options *o)
 {
     /* frames never rotate by less than 0.01 degrees; 0.0087 rad are 0.5 degrees */
     static const struct usual osc = {"osc", "deg", 0.01, 360, "rad", 180 / M_PI, "", 0};
-    if (o->random && o->osc_deg != 0 && (o->frames > 1 || o->only > 0))
+    if (o->random && o->osc_deg != 0 && o->frames > 1)
         log_line(
             LOG_WARNING,
             "--random draws a new orientation for every frame, so --osc gives no rotation series "

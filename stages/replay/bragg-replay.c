@@ -180,37 +180,13 @@ static enum status add_range(struct replay *r, struct id_range range, struct err
                      all->ranges[all->count - 1].last);
 }
 
-/* Reads a number at *at and advances *at.  Returns false if there is no number below 2^64 - 1. */
-static bool take_number(const char **at, uint64_t *value)
-{
-    char *end;
-    if (**at < '0' || **at > '9')
-        return false;
-    *value = strtoull(*at, &end, 10);
-    *at = end;
-    return *value < UINT64_MAX;
-}
-
 static enum status parse_frames(struct replay *r, struct error *e)
 {
-    enum status s = STATUS_OK;
-    for (const char *at = r->frames; s == STATUS_OK; at++) {
-        struct id_range range;
-        bool good = take_number(&at, &range.first);
-        range.last = range.first;
-        if (good && *at == '-') {
-            at++;
-            good = take_number(&at, &range.last) && range.last >= range.first;
-        }
-        if (!good || (*at && *at != ','))
-            return error_set(
-                e, STATUS_USAGE,
-                "--frames: '%.60s' is not a list of frames; expected numbers such as 0-9,17",
-                r->frames);
-        s = add_range(r, range, e);
-        if (!*at)
-            break;
-    }
+    struct id_set asked = {0};
+    enum status s = id_set_parse(&asked, r->frames, "--frames", e);
+    for (size_t i = 0; i < asked.count && !s; i++)
+        s = add_range(r, asked.ranges[i], e);
+    id_set_clear(&asked);
     return s;
 }
 

@@ -1,6 +1,10 @@
-"""Error bars of bragg-fisher against a second way: images of the programs at shifted options,
-central differences, numpy's inverse.  fisher_differences.py TABLE ALL PROGRAMS; ALL is what
-bragg-fisher printed."""
+"""Compares error bars of bragg-fisher with error bars from differences of images.
+
+    fisher_differences.py TABLE ALL PROGRAMS
+
+The second way: images of the programs at shifted options, central differences, and numpy's inverse.
+ALL is the output of bragg-fisher.
+"""
 import re
 import subprocess
 import sys
@@ -23,7 +27,7 @@ def images(values):
 
 
 def slope(name):
-    """Of fourth order."""
+    """Returns the central difference of fourth order."""
     at = {k: images({**BASE, name: BASE[name] + k * STEP[name]}) for k in (-2, -1, 1, 2)}
     return (8 * (at[1] - at[-1]) - (at[2] - at[-2])) / (12 * STEP[name])
 

@@ -1,5 +1,10 @@
-"""Photons of orders 7, 8 and 9 of a third of the wavelength, and of order 3 of it, against the formula:
-share signal r_e^2 fluence lambda^3 F^2 V_x / (V^2 sin 2theta osc) 0.98444 stopped.  harmonic_sums.py IMAGE SHARE SIGNAL BLOCKS."""
+"""Compares the photons of harmonic reflections in an image with the formula.
+
+    harmonic_sums.py IMAGE SHARE SIGNAL BLOCKS
+
+Orders 7, 8 and 9 are at a third of the wavelength, order 3 at the wavelength.  The formula is
+share signal r_e^2 fluence lambda^3 F^2 V_x / (V^2 sin 2theta osc) 0.98444 stopped.
+"""
 import sys, numpy
 RE2, EV = 7.94079248e-30, 12398.42 / 1.5
 KEV, CM2_G = (5, 6, 8, 10, 15, 20, 30), (245.0, 147.0, 64.68, 33.89, 10.34, 4.464, 1.436)  # silicon, NIST

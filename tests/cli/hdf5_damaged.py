@@ -1,7 +1,11 @@
-"""hdf5_damaged.py MASTER: copies of a series of bragg-write, gzip, in folders that say what is wrong with them.
+"""Writes corrupt copies of a series of bragg-write, compressed with gzip.
 
-hang, segv and abort have one byte changed that libhdf5 1.10 does not survive.  The bytes are those of virtual data
-sets, which a global heap holds.  In huge the image of a data file has 3 GB, in a chunk of 3 MB."""
+    hdf5_damaged.py MASTER
+
+The name of each folder says what is wrong with the copy in it.  In hang, segv and abort one byte of a
+virtual data set differs, in the global heap.  libhdf5 1.10 hangs or crashes on it.  In huge the image
+of a data file has 3 GB, in a chunk of 3 MB.
+"""
 import pathlib
 import shutil
 import sys
@@ -21,7 +25,7 @@ def copy(folder):
 
 
 def heap():
-    """First byte and end of each object of the global heap."""
+    """Yields first byte and end of each object of the global heap."""
     objects = {}
     at = data.find(b"GCOL") + 16
     while (index := int.from_bytes(data[at:at + 2], "little")) and index not in objects:
@@ -32,7 +36,7 @@ def heap():
 
 
 def zeros(size):
-    """As zlib packs so many zeros: one block again and again, instead of all of them."""
+    """Returns so many zeros as zlib compresses them: repeats one block instead of compressing all."""
     block = 1 << 24
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     whole = packer.compress(bytes(block)) + packer.flush(zlib.Z_FULL_FLUSH)

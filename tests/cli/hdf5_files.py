@@ -1,4 +1,4 @@
-"""hdf5_files.py FOLDER: NXmx files as other programs write them, and such that contradict themselves."""
+"""hdf5_files.py FOLDER: writes NXmx files as third-party programs write them, and files that contradict themselves."""
 import os
 import sys
 

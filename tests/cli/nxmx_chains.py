@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes NXmx files whose modules stand as those of another file, by chains of their own.
+"""Writes NXmx files whose modules have the positions of another file, with other chains of transformations.
 
     nxmx_chains.py chain FROM TO    an arm: rotations in deg and rad with offsets, lengths in mm,
                                     relative names, texts of variable length, data of three
@@ -30,7 +30,7 @@ def motion(turn=np.eye(3), shift=(0, 0, 0)):
 
 
 def matrix_of(file, path):
-    """What the chain of a file of bragg-write does: translations alone."""
+    """Returns the transformation of the chain in a file of bragg-write, which has translations only."""
     shift = np.zeros(3)
     while path != ".":
         shift += file[path][()] * file[path].attrs["vector"]
@@ -141,7 +141,7 @@ def pack(source, path, number):
 
 
 def beam_says(entry, what):
-    """Another field than NXbeam/incident_wavelength says the wavelength, or none does."""
+    """The wavelength is in another field than NXbeam/incident_wavelength, or missing."""
     old = entry["instrument/beam"]
     if what != "two":
         del old["incident_wavelength"]
@@ -163,7 +163,7 @@ def beam_says(entry, what):
 
 
 def says_otherwise(f, detector, what):
-    """A file of another program, of which a field says something else than the modules do."""
+    """A third-party file in which a field contradicts the modules."""
     del f["entry/braggpipe"]
     more = detector.create_group("detectorSpecific")
     if what == "centre":

@@ -1,5 +1,10 @@
-"""nxmx_fields.py FILE BEGIN FIRST END: what NXmx demands of a file of the frames FIRST to END - 1
-of a series that begins BEGIN seconds after 1970, each with an exposure of 1 s."""
+"""Verifies that an NXmx file has the fields that NXmx requires.
+
+    nxmx_fields.py FILE BEGIN FIRST END
+
+FILE has the frames FIRST to END - 1 of a series that begins BEGIN seconds after 1970.  Each frame has
+an exposure of 1 s.
+"""
 import os
 import sys
 from datetime import datetime, timezone

@@ -1,8 +1,11 @@
-"""nxmx_shared.py same WHOLE MASTER [FILES]: that a series of writers that shared it is the series WHOLE of
-one writer: the same frames, images and truth in the same order, in files of at most FILES frames that hold
-what the master and the index say, and nothing twice.
-nxmx_shared.py watch WHOLE MASTER: reads MASTER, which is being written, until it has all frames; whatever is
-there at any time must be as in WHOLE."""
+"""Compares a series that several writers wrote together with the series WHOLE of one writer.
+
+nxmx_shared.py same WHOLE MASTER [FILES]: frames, images and ground truth are equal and in the same
+    order.  Each data file has at most FILES frames.  Master and index describe the data files rightly,
+    and no frame is stored twice.
+nxmx_shared.py watch WHOLE MASTER: reads MASTER while it is written, until it has all frames.  The
+    frames that exist at any time must be equal to those of WHOLE.
+"""
 import os
 import re
 import sys
@@ -73,7 +76,7 @@ def same(whole, master, most=None):
 
 
 def replaced(path, inode):
-    """Whether another file takes the place of this one soon."""
+    """Returns True if another file soon replaces this one."""
     end = time.monotonic() + 30
     while os.stat(path).st_ino == inode and time.monotonic() < end:
         time.sleep(0.01)
@@ -81,7 +84,7 @@ def replaced(path, inode):
 
 
 def watch(whole, master):
-    """A whole series is what it says at every look, but where a data file has grown and its master comes after it."""
+    """Verifies a series while it is written.  A data file may be ahead of its master."""
     a, seen, end = entry(whole), set(), time.monotonic() + 120
     want = len(a["braggpipe/frames"])
     while time.monotonic() < end:

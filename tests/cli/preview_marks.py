@@ -22,7 +22,7 @@ MASKED, SATURATED, RING, BEAM, TRUTH = (SHADES + i for i in (2, 3, 4, 5, 6))
 
 
 def read_png(path):
-    """Width, height and the numbers in the palette, row by row."""
+    """Returns width, height and the palette numbers, row by row."""
     data = open(path, "rb").read()
     packed, at = b"", 8
     while at < len(data):
@@ -56,7 +56,7 @@ def rings(path, pixel, distance, wavelength, scale, *ds):
 
 
 def brightest(pixels, edge, count):
-    """Pixels that are at least 20 apart, and as far from the edge."""
+    """Returns pixels that are at least 20 pixels apart, and at least 20 pixels from the edge."""
     found = []
     for i in sorted(range(len(pixels)), key=lambda k: -pixels[k]):
         f, s = i % edge, i // edge
@@ -69,7 +69,7 @@ def brightest(pixels, edge, count):
 
 
 def circled(rows, x, y, radius):
-    """Share of a circle that is drawn, at the best of the places within 2 pixels."""
+    """Returns the fraction of a circle that is drawn, at the best position within 2 pixels."""
     best = 0
     around = [(round(radius * math.cos(a / 8)), round(radius * math.sin(a / 8))) for a in range(50)]
     for j in range(-2, 3):

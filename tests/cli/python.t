@@ -8,4 +8,6 @@ loop 'a stage gives back what it was lent: nobody sees what is done to it later'
 loop 'frames, their truth and recordings survive pickling and copying; a stream says what to do instead' pickled
 is 'the module has the version of the programs' "$(/usr/bin/python3 -c 'import braggpipe; print(braggpipe.__version__)')" \
 	"$(bragg-run --version | sed 's/.*) \([^,]*\),.*/\1/')"
+check 'the types of the options are those of the programs: scripts/make-python-options' \
+	sh -c 'cd "$0" && scripts/make-python-options | cmp - pipelines/braggpipe/_options.pyi' "$top"
 finish

@@ -229,6 +229,21 @@ check 'a recording is resumed for more frames' \
 		bragg-geometry --detpixels=64 --pixel=1 --ncells=5 | bragg-orient --frames=5 --random | bragg-tap --record=more.rec --resume --count >lacked"
 is 'a resumed recording is whole, and only what it lacked was computed' "$(count more.rec) $(cut -d' ' -f1 lacked)" '5 frames=3'
 cp more.rec same.rec
+
+# --- some frames of a run (bragg-orient --only): the same bytes as in the whole run
+# part FILE OPTION...: images of these frames
+part() {
+	part_file=$1
+	shift
+	bragg-geometry --quiet --detpixels=48 --pixel=1 --ncells=5 | bragg-orient --random --mosaic=0.2 --wavelength-jitter=1 "$@" |
+		bragg-intensity --quiet --threads=1 | bragg-noise --quiet | bragg-write --quiet --resume "$part_file"
+}
+part whole_%d.img --quiet --frames=10
+check 'frames of a list' part 'part_%d.img' --only=7,2-4
+is 'are these frames alone' "$(echo part_*.img)" 'part_2.img part_3.img part_4.img part_7.img'
+is 'with the bytes of the whole run' "$(for i in 2 3 4 7; do cmp whole_$i.img part_$i.img; done)" ''
+is 'a second list adds its frames' \
+	"$(part 'part_%d.img' --only=4-5,7 --frames=9 --verbose 2>&1 | grep -c ' 3 of 9 frames, spots') $(ls part_*.img | wc -l)" '1 5'
 bragg-geometry --detpixels=64 --pixel=1 --ncells=5 | bragg-orient --frames=5 --random --seed=2 | bragg-tap --record=more.rec --resume 2>changed.err
 is 'a changed option is named' "$(grep bragg-tap changed.err)" \
 	'bragg-tap: more.rec.part: other frames are there (bragg-orient: --seed was 1, is 2); --overwrite replaces them'

@@ -1,4 +1,4 @@
-"""A page about a run: run_page.py PAGE FACT...; a FACT is a text that it shows, or pictures=N."""
+"""run_page.py PAGE FACT...: verifies a page about a run.  A FACT is a text on the page, or pictures=N."""
 import base64
 import re
 import struct
@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 
 def is_drawn(png):
-    """Whether a picture has many values."""
+    """Returns True if a picture has many different values."""
     assert png[:8] == b"\x89PNG\r\n\x1a\n"
     at, data = 8, b""
     while at < len(png):

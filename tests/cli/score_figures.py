@@ -1,4 +1,4 @@
-"""Compares figures of a JSON object: score_figures.py JSON NAME=VALUE[~TOLERANCE]...; VALUE may be absent."""
+"""score_figures.py JSON NAME=VALUE[~TOLERANCE]...: compares values of a JSON object.  VALUE may be `absent`."""
 import json
 import sys
 

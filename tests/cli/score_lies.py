@@ -1,5 +1,7 @@
-"""Damages the table NAME.refl in many ways: bragg-score gives a line and status 3, or a score:
-score_lies.py NAME"""
+"""score_lies.py NAME: corrupts the table NAME.refl in many ways.
+
+For each corrupt table bragg-score prints one line and ends with status 3, or prints a score.
+"""
 import random
 import shutil
 import subprocess

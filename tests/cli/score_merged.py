@@ -1,4 +1,4 @@
-"""Merged intensities with known faults, made from an answer key: score_merged.py KEY."""
+"""score_merged.py KEY: writes merged intensities with known faults, made from the ground truth KEY."""
 import sys
 
 import h5py
@@ -28,7 +28,7 @@ def write(name, intensity, symmetry="mmm", unique=UNIQUE, end="End of reflection
 
 
 def write_mtz(name, types, values, cell=CELL):
-    """Columns h, k, l and those of `types`, by label, in P 21 21 21"""
+    """Writes columns h, k, l and those of `types`, by label, in P 21 21 21."""
     header = ["VERS MTZ:V1.1", f"NCOL {3 + len(types)} {len(UNIQUE)} 0", "CELL " + " ".join(f"{edge:9.4f}" for edge in cell),
               "SORT 0 0 0 0 0", "SYMINF 4 4 P 19 'P 21 21 21' PG222", "SYMM X, Y, Z", "SYMM -X+1/2, -Y, Z+1/2",
               "SYMM X+1/2, -Y+1/2, -Z", "SYMM -X, Y+1/2, -Z+1/2", "VALM NAN"]
@@ -73,7 +73,7 @@ def mean(hkl):
 
 
 def columns(hkl):
-    """As dials.merge and aimless: IMEAN, I(+), I(-), each with its sigma"""
+    """Writes the columns of dials.merge and aimless: IMEAN, I(+), I(-), each with its sigma."""
     return [mean(hkl), 1, MATES[hkl][0], 1, MATES[hkl][1], 1]
 
 

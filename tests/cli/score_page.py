@@ -1,6 +1,10 @@
-"""A report of bragg-score: score_page.py PAGE FACT...; a FACT is a text that it shows, or one of these.
-images=N, dots=FAST,SLOW: pictures of frames, the mean place of dots about the cross; missed=N, wrong=N, lattices=N: sums over
-the worst frames; marks=KIND: of these alone there are some."""
+"""score_page.py PAGE FACT...: verifies a report of bragg-score.
+
+A FACT is a text on the page, or one of these:
+images=N, dots=FAST,SLOW   number of pictures of frames, and mean position of their dots about the cross
+missed=N, wrong=N, lattices=N   sums over the worst frames
+marks=KIND   the pictures contain marks of this kind only
+"""
 import base64
 import re
 import sys

@@ -1,5 +1,8 @@
-"""Figures of two scores: score_same.py ALL.json PART.json TOLERANCE: what PART has must be as in ALL;
-prints the groups of which PART lacks some that ALL has, whose numbers it may not count either."""
+"""score_same.py ALL.json PART.json TOLERANCE: compares two scores.
+
+All values in PART must be equal to those in ALL.  Prints the groups of which PART has only some
+values.  PART may not contain the counts of such a group.
+"""
 import json
 import sys
 

@@ -1,4 +1,4 @@
-"""Streams of CrystFEL with known faults, made from an answer key: score_streams.py KEY."""
+"""score_streams.py KEY: writes streams of CrystFEL with known faults, made from the ground truth KEY."""
 import sys
 
 import h5py
@@ -21,7 +21,7 @@ CELL = dict(eye=np.eye(3), cyclic=np.roll(np.eye(3), 1, axis=1), hand=-np.eye(3)
 
 
 def turn(axis, deg):
-    """The rotation about an axis, by Rodrigues' formula."""
+    """Returns the rotation about an axis, with Rodrigues' formula."""
     x, y, z = np.array(axis) / np.linalg.norm(axis)
     k = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     t = np.radians(deg)
@@ -86,7 +86,7 @@ def write(name, first=0, setting="eye", rotation=np.eye(3), scale=1.0, shift=0.0
 
 
 def corner_of_detector():
-    """In pixels: the module's offset, in CrystFEL's x and y."""
+    """Returns the offset of the module in pixels, along CrystFEL's x and y."""
     offset = KEY["entry/instrument/detector/module/module_offset"]
     factor = {"m": 1, "mm": 1e-3}[offset.attrs["units"] if isinstance(offset.attrs["units"], str) else offset.attrs["units"].decode()]
     return -offset.attrs["vector"][:2] * float(offset[()]) * factor / PIXEL

@@ -1,5 +1,8 @@
-"""Reflection tables of bragg-write with known faults: score_tables.py NUMBER...; reads r_NUMBER.refl
-and .expt, writes FAULT_NUMBER.refl and .expt for each fault.  score_tables.py --rows FILE: how many rows have more than 10 photons."""
+"""score_tables.py NUMBER...: writes reflection tables with known faults.
+
+Reads r_NUMBER.refl and r_NUMBER.expt of bragg-write, and writes FAULT_NUMBER.refl and .expt for each
+fault.  score_tables.py --rows FILE prints how many rows have more than 10 photons.
+"""
 import json
 import re
 import struct
@@ -13,7 +16,7 @@ SETTINGS = dict(hand=-np.eye(3), cyclic=np.roll(np.eye(3), 1, axis=1), twofold=n
 
 
 def unpack(data):
-    """All of a table of bragg-write, which has the longest form of each type."""
+    """Reads a table of bragg-write, which has the longest form of each type."""
     at = 0
 
     def value():
@@ -79,7 +82,7 @@ def noise(c):
 
 
 def wild(c):
-    """Errors of half a sigma and of two in turn, 1.25 times too bright; each tenth 1000 times too bright."""
+    """Changes intensities: errors of half a sigma and of two sigma in turn, 1.25 times too bright; each tenth is 1000 times too bright."""
     true = c["intensity.sum.value"].copy()
     c["intensity.sum.value"] = 1.25 * true
     c["intensity.sum.variance"] = (0.25 * true / np.where(np.arange(len(true)) % 2, 2.0, 0.5)[:, None]) ** 2
@@ -87,7 +90,7 @@ def wild(c):
 
 
 def imageset(experiments, number):
-    """As dials.import has a file of several images."""
+    """Returns the experiment of a file with several images, as dials.import writes it."""
     images = [{"__id__": "ImageSet", "images": ["/somewhere/key.nxs"], "single_file_indices": [int(number)]}]
     experiments["imageset"] = images
     for x in experiments["experiment"]:

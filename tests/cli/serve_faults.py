@@ -25,7 +25,7 @@ class Truncated(Exception):
 
 
 def karabo(parts):
-    """Number, values, type, shape and pixels of a train, version 2.2 or 1.0."""
+    """Returns number, values, type, shape and pixels of a train, version 2.2 or 1.0."""
     if len(parts) == 1:
         (train,) = msgpack.unpackb(parts[0], raw=False, strict_map_key=False).values()
         meta, array = train.pop("metadata"), train.pop("image.data")

@@ -1,5 +1,8 @@
-"""A page of bragg-view without a browser, by Python's standard library: what is served, what is
-refused, and values against files.  TAP; the first argument says which part, then the address."""
+"""Tests bragg-view without a browser, with Python's standard library only.
+
+It tests what the server sends, what it refuses, and values of pixels against files.  The output is TAP.
+The first argument names the part of the test, the second is the address.
+"""
 import array
 import base64
 import json
@@ -30,7 +33,7 @@ def split(address):
 
 
 def ask(address, path='/', method='GET', **headers):
-    """Status, headers, body; `headers` with _ for -, Host=None for none."""
+    """Returns status, headers and body.  `headers` has _ instead of -; Host=None sends no Host."""
     host, port, _ = split(address)
     headers = {'Host': f'{host}:{port}', 'Connection': 'close', **headers}
     lines = [f'{method} {path} HTTP/1.1'] + [f"{k.replace('_', '-')}: {v}" for k, v in headers.items() if v is not None]
@@ -48,7 +51,7 @@ def ask(address, path='/', method='GET', **headers):
 
 
 class Socket:
-    """A websocket: text and binary messages, as a browser sends and gets them."""
+    """A websocket that sends and receives text and binary messages, as a browser does."""
 
     def __init__(self, address, buffer=None, **headers):
         host, port, _ = split(address)
@@ -84,7 +87,7 @@ class Socket:
         return data[:n]
 
     def message(self):
-        """The next one: (True, text) or (False, bytes)."""
+        """Returns the next message: (True, text) or (False, bytes)."""
         whole, text = b'', False
         while True:
             first, second = self._take(2)
@@ -108,7 +111,7 @@ class Socket:
         self.socket.sendall(bytes([128 | opcode]) + size + b'\0\0\0\0' + data)
 
     def answer(self, text):
-        """The next binary message after saying `text`: its head and what follows."""
+        """Sends `text`.  Returns the head of the next binary message, and the bytes after the head."""
         self.say(text)
         while True:
             is_text, data = self.message()
@@ -215,7 +218,7 @@ def part_values(address, template):
 
 
 def part_files(address, template):
-    """Frames without truth, of any type of pixels."""
+    """Tests frames without ground truth, of each pixel type."""
     s = Socket(address)
     s.wait_text('end')
     for number in range(3):
@@ -289,7 +292,7 @@ def closes(address, raw, step):
 
 
 def part_frames(address):
-    """Frames that RFC 6455 forbids end their own connection, with a code, and no other."""
+    """A frame that RFC 6455 forbids ends its own connection, with a code, and no other connection."""
     witness = Socket(address)
     for step in (1 << 20, 3):
         got = [(name, want, closes(address, raw, step)) for name, raw, want in FRAMES if step > 3 or len(raw) < 200]
@@ -331,7 +334,7 @@ def part_hostile(address):
 
 
 def part_crowd(address):
-    """Pages that look, and one that reads nothing, until the stream has ended."""
+    """Pages that show frames, and one that reads nothing, until the stream has ended."""
     stalled = Socket(address, buffer=4096)
     stalled.wait_text('frames')
     for _ in range(50):
@@ -364,7 +367,7 @@ def part_crowd(address):
 
 
 def part_hoard(address, process):
-    """As many pages as there may be, each of which asks for 16 MB of its own and reads nothing."""
+    """As many pages as are allowed.  Each asks for 16 MB of its own and reads nothing."""
     pages = [Socket(address, buffer=4096) for _ in range(64)]
     for i, s in enumerate(pages):
         s.say(f'tile 0 {i} 0 2000 2000 1 mean')
@@ -384,7 +387,7 @@ def part_hoard(address, process):
 
 
 def part_follow(address):
-    """Asks for each new frame until the stream has ended, and says how many it saw."""
+    """Asks for each new frame until the stream has ended, and prints the number of frames."""
     s = Socket(address)
     s.say('look yes')
     seen, there, asked = set(), False, False

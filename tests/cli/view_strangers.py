@@ -1,4 +1,4 @@
-"""view_strangers.py ADDRESS: connections that bragg-view must refuse, and the page behind many silent ones."""
+"""view_strangers.py ADDRESS: connections that bragg-view must refuse, and a page beside many silent connections."""
 import socket
 import sys
 import urllib.parse
@@ -13,7 +13,7 @@ GET = "GET / HTTP/1.1\r\nHost: localhost\r\n"
 
 
 def status(request: str) -> str:
-    """The status of the answer; "cut" where the connection ends without one."""
+    """Returns the status of the answer; "cut" if the connection ends without an answer."""
     with socket.create_connection(("127.0.0.1", port), timeout=5) as s:
         s.sendall(request.encode())
         try:
@@ -27,7 +27,7 @@ def page(host: str) -> str:
 
 
 def pipelined() -> str:
-    """A frame without a mask in the packet of the request: the code of the close frame."""
+    """Sends a frame without a mask in the packet of the request.  Returns the code of the close frame."""
     with socket.create_connection(("127.0.0.1", port), timeout=5) as s:
         s.sendall((UPGRADE + PROTOCOL + "\r\n").encode() + b"\x81\x07look no")
         data = b""

@@ -1,10 +1,10 @@
-"""Anomalous scattering by other programs.
+"""Compares anomalous scattering with third-party programs.
 
-anomalous.py formula MODEL OURS f' f'': cctbx's direct sum over all atoms against ours.
-anomalous.py measured MODEL OURS MERGED f' f'': Bijvoet differences that DIALS measured against those
-that went in, and the map of them with cctbx's phases, which must show the selenium atoms.
-anomalous.py alike OURS OTHERS: of two recordings.
-OURS is a recording of recipes; prints lines of a name and a figure.
+anomalous.py formula MODEL OURS f' f'': with the direct sum of cctbx over all atoms.
+anomalous.py measured MODEL OURS MERGED f' f'': Bijvoet differences that DIALS measured with those of the
+    simulation.  Their map with the phases of cctbx must show the selenium atoms.
+anomalous.py alike OURS OTHERS: compares two recordings.
+OURS is a recording of recipes.  Prints lines of a name and a value.
 """
 import os
 import sys

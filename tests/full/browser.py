@@ -1,11 +1,12 @@
-"""Debian's chromium without a screen, steered by its DevTools protocol; needs python3-websockets.
+"""Controls Debian's chromium, without a screen, through its DevTools protocol; needs python3-websockets.
 
     async with Browser(1000, 700) as page:
         await page.open('http://127.0.0.1:8080/')
         await page.wait("document.title != ''")
         await page.run('1 + 1')
 
-What the page's script complained of is in page.complaints."""
+page.complaints has the errors of the scripts of the page.
+"""
 import asyncio
 import base64
 import itertools
@@ -89,21 +90,21 @@ class Browser:
             await self.call('Emulation.setTouchEmulationEnabled', enabled=True)
 
     async def open(self, address):
-        """Returns when the page and its scripts are there: before that the blank page of the start answers."""
+        """Returns when the page and its scripts are loaded.  Before that, the blank first page would answer."""
         answer = await self.call('Page.navigate', url=address)
         if 'errorText' in answer:
             raise ConnectionError(f"{address}: {answer['errorText']}")
         await self.wait("location.href !== 'about:blank' && document.readyState === 'complete'")
 
     async def run(self, script):
-        """The value of an expression in the page."""
+        """Returns the value of an expression in the page."""
         result = await self.call('Runtime.evaluate', expression=script, returnByValue=True, awaitPromise=True)
         if 'exceptionDetails' in result:
             raise RuntimeError(f"{script}: {result['exceptionDetails']}")
         return result['result'].get('value')
 
     async def wait(self, script, patience_s=PATIENCE_S):
-        """Until an expression is true."""
+        """Waits until an expression is true."""
         end = time.monotonic() + patience_s
         while not await self.run(f'document.body && ({script})'):
             if time.monotonic() > end:
@@ -118,14 +119,14 @@ class Browser:
         await self.call('Input.dispatchKeyEvent', type='keyUp', key=key)
 
     async def touch_moves(self, *fingers):
-        """Fingers along their ways, each a list of as many [x, y], and off."""
+        """Moves fingers along their paths, lists of equally many [x, y], and lifts them."""
         for i, points in enumerate(zip(*fingers)):
             await self.call('Input.dispatchTouchEvent', type='touchMove' if i else 'touchStart',
                             touchPoints=[{'x': x, 'y': y, 'id': n} for n, (x, y) in enumerate(points)])
         await self.call('Input.dispatchTouchEvent', type='touchEnd', touchPoints=[])
 
     async def memory(self):
-        """Bytes that the page's script holds, and the number of its nodes."""
+        """Returns the number of bytes that the scripts of the page use, and the number of its nodes."""
         await self.call('Performance.enable')
         for _ in range(3):
             await self.call('HeapProfiler.collectGarbage')

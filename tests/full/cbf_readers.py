@@ -1,7 +1,11 @@
-"""cbf_readers.py NAME CLASS [THICKNESS]: the frames NAME_*.cbf as other programs read them,
-against NAME_*.img, which dxtbx is known to read right.  dxtbx takes them for those of CLASS, and
-for a sensor of so many mm, with its parallax, as in NAME.nxs; SMV says by every convention where
-the beam is."""
+"""Compares CBF frames, as third-party programs read them, with SMV images of the same frames.
+
+    cbf_readers.py NAME CLASS [THICKNESS]
+
+The frames are NAME_*.cbf and NAME_*.img; dxtbx is known to read the SMV images rightly.  dxtbx must
+choose its class CLASS for the CBF frames, with a sensor of THICKNESS mm and its parallax, as in
+NAME.nxs.  The beam centre must be right in every convention of SMV.
+"""
 import glob
 import sys
 
@@ -39,7 +43,7 @@ def geometry(image):
 
 
 def smv_centres(path):
-    """The beam in mm from the first corner along fast and slow, by each convention of SMV."""
+    """Returns the beam centre in mm from the first corner along fast and slow, in each convention of SMV."""
     text = open(path, "rb").read(4096).split(b"\f")[0].decode()
     keys = dict(line.rstrip(";").split("=", 1) for line in text.split("\n") if "=" in line)
     value = {k: float(v) for k, v in keys.items() if "CENTER" in k or "BEAM" in k[5:] or "ORG" in k}

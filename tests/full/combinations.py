@@ -45,26 +45,26 @@ def choose(table):
 
 
 def run(line):
-    """Its first error, or nothing."""
+    """Returns the first error of a program, or None."""
     done = subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True)
     return (done.stderr.strip() or f"status {done.returncode}").split("\n")[0] if done.returncode else ""
 
 
 def rows():
-    """Photons and place of each reflection."""
+    """Returns photons and position of each reflection."""
     lines = [line.split() for line in open("key.tsv")][1:]
     return {tuple(row[:5]): numpy.array(row[6:9], float) for row in lines}
 
 
 def answer(engine):
-    """Images and reflections; a text when it refuses."""
+    """Returns images and reflections; the message if a program refuses the options."""
     wrong = run(f"bragg-replay --quiet recipes.brg | bragg-intensity --quiet --engine={ENGINES[engine]} --reflections=1 | "
                 "bragg-write --quiet --overwrite --reflections=key.tsv %d.raw")
     return wrong or ([numpy.fromfile(f"{k}.raw", "f4").astype(float) for k in range(FRAMES)], rows())
 
 
 def differs(true, got, error):
-    """What is wrong with `got`, or nothing."""
+    """Returns what is wrong with `got`, or None."""
     for a, b in zip(true[0], got[0]):
         floor = 1e-3 * a.mean()
         worst = (abs(a - b) / numpy.maximum(a, floor)).max() if floor else abs(b).max()

@@ -27,7 +27,7 @@ sock.connect(endpoint)
 
 
 def find(table, key):
-    """As CrystFEL does: only as many characters as the stored key has."""
+    """Compares as CrystFEL does: only as many characters as the stored key has."""
     return next(v for k, v in table.items() if key.startswith(k))
 
 
@@ -45,7 +45,7 @@ def read_geometry(path):
 
 
 def check(frame):
-    """The image of one frame, and what is needed from beside it."""
+    """Returns the image of one frame, and the other values that are needed."""
     for i, a in enumerate(frame):
         assert isinstance(a, str) and a, a
         assert not any(b.startswith(a) for b in frame if b != a), a
@@ -65,7 +65,7 @@ def check(frame):
 
 
 def read_peaks(frame, image):
-    """The list, if there is to be one: floats (whole numbers are read as zero), inside the image."""
+    """Returns the peak list if GEOM names one: floats inside the image.  CrystFEL reads whole numbers as zero."""
     if 'peak_list' not in top:
         assert 'peak_list' not in frame
         return None
@@ -79,7 +79,7 @@ def read_peaks(frame, image):
 
 
 def offsets(image, energy, distance, reciprocal, peaks):
-    """Observed minus predicted, in pixels, of the peaks, or else of the bright spots."""
+    """Returns observed minus predicted positions, in pixels, of the peaks or, without a peak list, of the bright spots."""
     res, wavelength = float(top['res']), 12398.42 / energy
     corner = np.array([float(panel['corner_x']), float(panel['corner_y']),
                        (distance / 1000 + float(panel['coffset'])) * res])

@@ -1,4 +1,4 @@
-"""Streams of CrystFEL (format 2.3), with the geometry file at their head."""
+"""Reads streams of CrystFEL (format 2.3) and the geometry file at their start."""
 import lzma
 import re
 
@@ -8,7 +8,7 @@ FRAME = "header/int/frame_id = "  # by --copy-header=frame_id; "Event: //N" is C
 
 
 def read_rows(lines, end, columns, where):
-    """Rows of a table up to the line `end`: numbers in these columns, then the panel's name."""
+    """Reads rows of a table up to the line `end`: numbers in these columns, then the name of the panel."""
     next(lines)  # the heading
     rows = []
     for line in lines:
@@ -20,7 +20,7 @@ def read_rows(lines, end, columns, where):
 
 
 def read_geometry(lines):
-    """Settings of the whole file, by name, and of panels, by panel and name."""
+    """Returns the settings of the whole file, by name, and of panels, by panel and name."""
     top, panels = {}, {}
     for line in lines:
         if line == "----- End geometry file -----":
@@ -82,7 +82,7 @@ class Stream:
 
 
 class Panel:
-    """Where the pixels of a panel are, in pixels along CrystFEL's x, y, z."""
+    """Returns the positions of the pixels of a panel, in pixels along CrystFEL's x, y, z."""
 
     def __init__(self, top, settings, distance_mm):
         number = lambda key: float(settings.get(key, top.get(key, 0)))

@@ -1,5 +1,7 @@
-"""dectris_client.py ENDPOINT CODING BITS FOLDER [CHANNELS [APPENDIX]]: takes a series of Stream V2
-and fails unless every byte is as documented and its images are those of FOLDER/a_%d.raw."""
+"""dectris_client.py ENDPOINT CODING BITS FOLDER [CHANNELS [APPENDIX]]: receives a series of Stream V2.
+
+Fails unless every byte is as documented and the images are equal to FOLDER/a_%d.raw.
+"""
 
 import struct
 import sys
@@ -19,7 +21,7 @@ KINDS = {69: "<u2", 70: "<u4", 85: "<f4"}
 
 
 def receive(socket):
-    """A message, whose heads must be the shortest ones: packed again it has the same bytes."""
+    """Decodes a message.  Encoded again it must have the same bytes, so its heads are the shortest ones."""
     parts = socket.recv_multipart()
     assert len(parts) == 1 and parts[0][:3] == b"\xd9\xd9\xf7", "one part with the prefix"
     message = cbor2.loads(parts[0])
@@ -80,7 +82,7 @@ def check_start(m):
 
 
 def check_tail(raw, tag, channel):
-    """The bytes behind the last key, put together by hand."""
+    """Returns the bytes after the last key, made by hand."""
     shape, items = tag.value
     size = 2 if bits == "16" else 4
 
@@ -97,7 +99,7 @@ def check_tail(raw, tag, channel):
 
 
 def written(number):
-    """What bragg-write wrote, as float32: exact for these counts."""
+    """Reads the pixels that bragg-write wrote as float32, which is exact for these counts."""
     while True:  # the writer may be a little behind
         try:
             return numpy.fromfile(f"{folder}/a_{number}.raw", "<f4").reshape(SHAPE)

@@ -1,6 +1,8 @@
-"""dectris_panels.py ENDPOINT FOLDER: a series of a Jungfrau 4M, two by four modules, is images of
-all of it: pixels as FOLDER/a_%d.raw has them, module after module or in one image, between
-modules the largest value, and there alone the mask is 1."""
+"""dectris_panels.py ENDPOINT FOLDER: receives a series of a Jungfrau 4M with two by four modules.
+
+The pixels are those of FOLDER/a_%d.raw, either module after module or in one image.  In one image, the
+gaps between modules have the largest value, and the mask is 1 in the gaps only.
+"""
 
 import sys
 import time

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""What other programs make of files that --detector reads.
+"""Compares detectors that bragg-geometry --detector reads with third-party programs.
 
-    detector_truth.py NAME    NAME.poni by pyFAI against NAME.geom of bragg-geometry.  Prints pixels
-        (1: as many), off (how far apart pixels lie, at most, in pixels), masks (1: the same).
-    detector_truth.py same    Prints error: of ours.raw against theirs.raw, where ours is not
-        masked, at most, over the value and a floor of a thousandth of the mean.
+detector_truth.py NAME    reads NAME.poni with pyFAI and compares it with NAME.geom of bragg-geometry.
+    Prints pixels (1: equal numbers), off (largest distance of a pixel from its counterpart, in
+    pixels), masks (1: equal).
+detector_truth.py same    compares ours.raw with theirs.raw.  Prints error: the largest difference of an
+    unmasked pixel, relative to its value, with a floor of a thousandth of the mean.
 """
 import re
 import sys
@@ -13,7 +14,7 @@ import numpy as np
 
 
 def read_geom(path):
-    """Numbers of a CrystFEL geometry of one panel, and its bad rectangles."""
+    """Returns the numbers of a CrystFEL geometry with one panel, and its bad rectangles."""
     values, bad = {}, {}
     for line in open(path):
         found = re.match(r"(\w+)(?:/(\w+))? = (.*)", line)

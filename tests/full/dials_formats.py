@@ -1,7 +1,9 @@
-"""dials_formats.py A.expt B.expt: where the true crystal of truth.tsv has its reflections on the
-detectors of two experiment lists.  Prints how many reflections fall on A within its sweep, and the
-largest differences between A and B: largest_px with the parallax of each, largest_flat_px without,
-largest_phi_deg."""
+"""dials_formats.py A.expt B.expt: compares predicted reflections on two experiment lists.
+
+The crystal is the true one of truth.tsv.  Prints the number of reflections on A within its sweep, and
+the largest differences between A and B: largest_px with the parallax of each, largest_flat_px without
+parallax, largest_phi_deg.
+"""
 import sys
 
 import numpy as np
@@ -13,7 +15,7 @@ INDICES = np.indices((61, 61, 61)).reshape(3, -1).T - 30
 
 
 def predict(path):
-    """By reflection: places with and without parallax, px, and phi, deg."""
+    """Returns for each reflection its positions with and without parallax, px, and phi, deg."""
     experiment = ExperimentListFactory.from_json_file(path, check_format=False)[0]
     first, last = experiment.scan.get_oscillation_range()
     s1, phi = dials_truth.rays(experiment, dials_truth.settings()[0][0], INDICES, (first + last) / 2)

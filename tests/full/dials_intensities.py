@@ -21,7 +21,7 @@ import dials_truth
 
 
 def whole(refl, experiment):
-    """Those wholly on the detector and in the sweep, well off the spindle."""
+    """Selects reflections that are completely on the detector and in the sweep, and far from the spindle."""
     x0, x1, y0, y1, z0, z1 = np.array(refl["bbox"]).T
     fast, slow = experiment.detector[0].get_image_size()
     first, last = experiment.scan.get_array_range()
@@ -30,7 +30,7 @@ def whole(refl, experiment):
 
 
 def unevenness(intensity, expected, where, edges):
-    """The largest relative difference from the mean in a bin of at least 50."""
+    """Returns the largest relative difference from the mean in a bin of at least 50 reflections."""
     mean, worst = intensity.sum() / expected.sum(), 0.0
     for low, high in zip(edges, edges[1:]):
         chosen = (where >= low) & (where < high)

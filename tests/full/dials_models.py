@@ -1,6 +1,9 @@
-"""dials_models.py FILE.expt [FILE.refl]: distance_mm, beam_fast_px, beam_slow_px (without parallax) and
-space_group of FILE.expt; with FILE.refl indexed, the fraction of strong.refl, and RMSDs of its
-refined spots, rmsd_x_px, rmsd_y_px, rmsd_phi_deg."""
+"""dials_models.py FILE.expt [FILE.refl]: prints models that DIALS found.
+
+Prints distance_mm, beam_fast_px, beam_slow_px (without parallax) and space_group of FILE.expt.  With
+FILE.refl, prints also the indexed fraction of strong.refl, and the RMSDs of the refined spots:
+rmsd_x_px, rmsd_y_px, rmsd_phi_deg.
+"""
 import sys
 
 import numpy as np

@@ -1,13 +1,16 @@
-"""dials_positions.py FILE.expt SPOTS.refl [SETTING.expt]: the spots that DIALS found in a rotation
-series, against the true setting of truth.tsv on beam, detector and spindle of FILE.expt.
+"""Compares spots that DIALS found in a rotation series with the true setting of the crystal.
 
-SETTING.expt, FILE.expt where it is not given, has the crystal that SPOTS.refl is indexed by.  Prints
-  spots          indexed ones that are compared, none near the spindle
+    dials_positions.py FILE.expt SPOTS.refl [SETTING.expt]
+
+The true setting is that of truth.tsv.  Beam, detector and spindle are those of FILE.expt.  SETTING.expt
+(default: FILE.expt) has the crystal by which SPOTS.refl is indexed.  Prints
+  spots          number of indexed spots that are compared, none near the spindle
   kept           their fraction within 1.5 pixels and 2 frames
-  mean_dx, mean_dy        px, found minus true
-  mean_dphi_deg  likewise, the angle about the spindle
+  mean_dx, mean_dy        mean of found minus true position, px
+  mean_dphi_deg  mean of found minus true angle about the spindle
   radial_px      mean distance from the beam at 2 theta of 25 to 38 degrees, where parallax is large
-  misorientation_deg, spindle_deg, strain   of the setting against the true one; in all, about the spindle
+  misorientation_deg, spindle_deg, strain   difference of the settings: rotation, its part about the
+                 spindle, and strain
 """
 import sys
 
@@ -23,7 +26,7 @@ def read(path):
 
 
 def residuals(experiment, true, hkl, found):
-    """Found minus true (px, px, deg), the true places (px), 2 theta (deg) and zeta."""
+    """Returns found minus true (px, px, deg), the true positions (px), 2 theta (deg) and zeta."""
     start, width = experiment.scan.get_oscillation()
     phi = start + width * found[:, 2]
     s1, true_phi = dials_truth.rays(experiment, true, hkl, phi)

@@ -1,4 +1,4 @@
-"""Reflections of a rotation as DIALS reads them: where its experiments predict them is where they are: NAME FRAMES."""
+"""dials_reflections.py NAME FRAMES: compares the reflections of a rotation with predictions of DIALS from its experiments."""
 import sys
 
 from dials.array_family import flex

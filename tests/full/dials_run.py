@@ -1,8 +1,9 @@
-"""dials_run.py FACTORS MERGED.mtz...: intensities that dials.merge made of a run's table, against the F^2 that went
-in.  The crystal is set as it was simulated.  Prints, for each file, beyond 10 A
-  merged       unique reflections
+"""dials_run.py FACTORS MERGED.mtz...: compares intensities of dials.merge with the simulated F^2.
+
+The crystal has its simulated setting.  Prints for each file, beyond 10 A
+  merged       number of unique reflections
   merged_cc    CC of I and F^2
-  merged_r     R: the sum of |I/scale - F^2| over that of F^2
+  merged_r     R: the sum of |I/scale - F^2| over the sum of F^2
 """
 import sys
 

@@ -1,11 +1,12 @@
-"""dials_stills.py: what dials.stills_process made of each still (idx-still_*), with the geometry of the
-file, against the true settings of truth.tsv.  Prints
-  stills              that were indexed and integrated
-  misorientation_deg  the worst of them; a tilt of the crystal moves no spot of a still
-  about_beam_deg      of that the part about the beam, z, which moves all
-  indexed             spots, in all
-  integrated          reflections above 3 sigma, in all
-  mean_dx, mean_dy    px, of indexed spots, found minus true
+"""dials_stills.py: compares the results of dials.stills_process (idx-still_*) with the true settings of truth.tsv.
+
+The geometry is that of the file.  Prints
+  stills              number of stills that were indexed and integrated
+  misorientation_deg  largest misorientation; a tilt of the crystal moves no spot of a still
+  about_beam_deg      its part about the beam, z, which moves all spots
+  indexed             number of spots of all stills
+  integrated          number of reflections of all stills above 3 sigma
+  mean_dx, mean_dy    mean of found minus true position of indexed spots, px
 """
 import glob
 import re

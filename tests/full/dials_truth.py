@@ -1,8 +1,9 @@
-"""What was simulated, as DIALS has it, for the other dials_*.py: setting matrices from the table of
-`bragg-orient --truth`, structure factors that ship with the programs, and where reflections are.
+"""The ground truth in the terms of DIALS, for the other dials_*.py.
 
-As a program, `dials_truth.py MASTER` prints what an NXmx file says of the polarization, if anything:
-polarization_fraction and polarization_normal, as dials.import takes them.
+It has setting matrices from the table of `bragg-orient --truth`, the structure factors that ship with
+the programs, and positions of reflections.  As a program, `dials_truth.py MASTER` prints the
+polarization in an NXmx file, if there is one: polarization_fraction and polarization_normal, as
+dials.import takes them.
 """
 import csv
 import sys
@@ -14,7 +15,7 @@ TO_DIALS = np.array([[0, 0, 1], [0, 1, 0], [-1, 0, 0]], float)  # from the simul
 
 
 def settings(path="truth.tsv"):
-    """By frame, the matrices of its lattices: columns a*, b*, c* in 1/A at phi 0."""
+    """Returns by frame the matrices of its lattices: columns a*, b*, c* in 1/A at phi 0."""
     frames = {}
     with open(path, newline="") as table:
         for row in csv.DictReader(table, delimiter="\t"):
@@ -78,7 +79,7 @@ def rays(experiment, true, hkl, near_deg):
 
 
 def place(panel, s1):
-    """Where a ray meets the panel, px; nan where it does not."""
+    """Returns where rays meet the panel, px; NaN for rays that miss it."""
     try:
         return panel.get_ray_intersection_px(tuple(s1))
     except RuntimeError:
@@ -86,7 +87,7 @@ def place(panel, s1):
 
 
 def zeta(experiment, s1):
-    """Kabsch's factor: how squarely a reflection goes through the Ewald sphere."""
+    """Returns Kabsch's factor zeta of a reflection: the cosine with which it passes through the Ewald sphere."""
     e1 = np.cross(s1, experiment.beam.get_s0())
     return abs(e1 @ experiment.goniometer.get_rotation_axis()) / np.linalg.norm(e1, axis=1)
 

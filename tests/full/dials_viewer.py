@@ -1,4 +1,4 @@
-"""What the reader of dials.image_viewer hands to its window, with what that draws: FILE.expt FILE.refl"""
+"""dials_viewer.py FILE.expt FILE.refl: what the reader of dials.image_viewer passes to its window, and how the window draws it."""
 import sys
 
 import dials.command_line.image_viewer as viewer

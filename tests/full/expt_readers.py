@@ -1,6 +1,9 @@
-"""expt_readers.py A.expt B.expt: two experiment lists describe the same: panels, beam and spindle
-stand to each other the same way, within 1e-9.  With `make NAME` it writes NAME.expt instead: a
-detector of tilted groups, a beam off its axis and a goniometer of four axes."""
+"""expt_readers.py A.expt B.expt: verifies that two experiment lists describe the same experiment.
+
+Positions of panels, beam and spindle relative to each other agree within 1e-9.  With `make NAME` it
+writes NAME.expt instead: a detector of tilted groups, a beam that is not along an axis, and a
+goniometer of four axes.
+"""
 import itertools
 import sys
 
@@ -36,7 +39,7 @@ def make(name):
 
 
 def vectors(path):
-    """All directions, of length about 1, and what there is beside them."""
+    """Returns all directions, of length about 1, and all other values."""
     one = ExperimentList.from_file(path, check_format=False)[0]
     directions, others = [one.beam.get_unit_s0(), one.goniometer.get_rotation_axis()], []
     for panel in one.detector:
@@ -47,7 +50,7 @@ def vectors(path):
 
 
 def angles(v):
-    """What a rotation of the lab leaves as it is: products of pairs, and of triples for the hand."""
+    """Returns what a rotation of the laboratory frame does not change: products of pairs, and of triples for the hand."""
     triples = [np.linalg.det(v[list(t)]) for t in itertools.combinations(range(len(v)), 3)]
     return np.concatenate([(v @ v.T).ravel(), triples])
 

@@ -1,5 +1,7 @@
-"""find_spots_server.py: dials.find_spots_server as it is, but on a free port of the loopback
-interface, which it prints first; the program itself listens on all interfaces."""
+"""find_spots_server.py: runs dials.find_spots_server on a free port of the loopback interface.
+
+Prints the port first.  The program itself would listen on all interfaces.
+"""
 import dials.command_line.find_spots_server as program
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Compares the spots that DIALS found in this folder, of a crystal and of a point.
+"""Compares spots that DIALS found for a crystal of finite size and for a point.
 
 Reads point.refl, crystal.refl, the images they come from and crystal.nxs.  Prints: matched (spots
 of the crystal that a point has too, a fraction), moved_fast and moved_slow (mean, pixels), pixels
@@ -15,14 +15,14 @@ SIZE_M, PIXEL_M, DISTANCE_M, WINDOW = 0.3e-3, 75e-6, 0.1, 11
 
 
 def spots(name):
-    """Centroids, and pixels that DIALS counts to each spot."""
+    """Returns the centroids of spots, and the number of pixels that DIALS assigns to each."""
     refl = flex.reflection_table.from_file(name + ".refl")
     foreground = [int((box.mask.as_numpy_array() & 4 > 0).sum()) for box in refl["shoebox"]]
     return np.array(refl["xyzobs.px.value"]), np.array(foreground)
 
 
 def image(name):
-    """Counts of all frames together."""
+    """Returns the sum of all frames."""
     imageset = ExperimentListFactory.from_json_file(name + ".expt")[0].imageset
     return sum(imageset.get_raw_data(i)[0].as_numpy_array().astype(float) for i in range(len(imageset)))
 
@@ -39,7 +39,7 @@ def second_moments(counts, x, y):
 
 
 def expected(x, y):
-    """Along fast and slow: those of a cube, and more away from the beam by tan(2 theta)."""
+    """Returns the second moments of a cube along fast and slow, which grow with tan(2 theta) away from the beam."""
     away = (np.array([x, y]) - 512) * PIXEL_M / DISTANCE_M
     return SIZE_M**2 / 12 / PIXEL_M**2 * (1 + away**2)
 

@@ -1,13 +1,16 @@
 #!/usr/bin/python3
-"""indexamajig_truth.py STREAM TRUTH: what CrystFEL's indexamajig found, against the table of
-bragg-orient --truth.  Frames are tied by --copy-header=frame_id.  Prints
-  chunks    frames in the stream, and those rightly called a hit or none
-  lattices  in these frames: true, found, and found ones that are off by more than a degree
-  turned    degrees between a found lattice and the true one next to it, over 222: median, 90 %, max
-  cell      mean a, b, c of what was found, angstrom
-  offset    peak minus the place that the true orientation has by the geometry that indexamajig
-            had, fast and slow, mean and its error, pixels
-A stream that ends in the middle, has a frame twice or one that TRUTH lacks, is an error."""
+"""indexamajig_truth.py STREAM TRUTH: compares results of CrystFEL's indexamajig with the ground truth.
+
+TRUTH is the table of bragg-orient --truth.  --copy-header=frame_id identifies the frames.  Prints
+  chunks    number of frames in the stream, and of frames whose hit flag is right
+  lattices  in these frames: true lattices, found lattices, and found ones that are off by more than a
+            degree
+  turned    degrees between a found lattice and the nearest true one, modulo 222: median, 90 %, maximum
+  cell      mean a, b, c of the found lattices, angstrom
+  offset    peak minus true position, with the geometry that indexamajig had, along fast and slow:
+            mean and its error, pixels
+It is an error if the stream is truncated, or has a frame twice or a frame that is not in TRUTH.
+"""
 import sys
 
 import numpy as np
@@ -23,7 +26,7 @@ EV_NM = 1239.841984
 
 
 def read_truth(path):
-    """Reciprocal axes of all lattices by frame, 1/nm, rows a*, b*, c*."""
+    """Returns by frame the reciprocal axes of all lattices, 1/nm, rows a*, b*, c*."""
     lines = [line.rstrip("\n").split("\t") for line in open(path)]
     truth = {}
     for cells in lines[1:]:
@@ -49,7 +52,7 @@ def turn(found, true):
 
 
 def offsets(frame, geometry, lattices):
-    """Peaks minus the nearest place of a reflection of any lattice, where that is near."""
+    """Returns peak minus nearest position of a reflection of any lattice, for peaks that have a near one."""
     top, settings = geometry
     panels = {name: Panel(top, s, frame["detector_distance"]) for name, s in settings.items()}
     wave = frame["beam_energy"] / EV_NM

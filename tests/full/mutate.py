@@ -1,6 +1,11 @@
-"""Mutates a file and gives it to a program, again and again: mutate.py FORMAT SEED_FILE SECONDS SEED KEEP COMMAND.
-COMMAND is for bash; it names the file as $FILE.  A run must end by itself within its limits of time and memory,
-and a failure in one line on stderr.  Prints the number of runs; a file with which that is not so is kept in KEEP."""
+"""Mutates a file and gives it to a program, again and again.
+
+    mutate.py FORMAT SEED_FILE SECONDS SEED KEEP COMMAND
+
+COMMAND is for bash and names the file as $FILE.  A run must end within its limits of time and memory,
+and a failure must print one line on stderr.  Prints the number of runs.  A file that breaks a rule is
+kept in KEEP.
+"""
 import os
 import random
 import re
@@ -22,7 +27,7 @@ WORDS = [0, 1, 0x7f, 0x80, 0xff, 0x7fffffff, 0x80000000, 0xffffffff, 1 << 40, (1
 
 
 def number_at(data, draw):
-    """Where a number of a text begins and ends, near a random place."""
+    """Returns where a number of a text begins and ends, near a random position."""
     digits = b"0123456789+-.eE"
     at = draw.randrange(len(data))
     while at < len(data) and data[at] not in digits:
@@ -75,7 +80,7 @@ def limit():
 
 
 def run(file):
-    """What is wrong with a run, or nothing."""
+    """Returns what is wrong with a run, or None."""
     with tempfile.TemporaryFile() as said:
         environment = dict(os.environ, FILE=file, ASAN_OPTIONS="exitcode=99:detect_leaks=0:allocator_may_return_null=1",
                            UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1")

@@ -1,5 +1,7 @@
-"""nxmx_readers.py NAME: NAME.nxs and its data files as dxtbx reads them, against NAME_*.img,
-which dxtbx is known to read right, and NAME_*.cbf where they are there."""
+"""nxmx_readers.py NAME: compares NAME.nxs, as dxtbx reads it, with NAME_*.img and, if they exist, NAME_*.cbf.
+
+dxtbx is known to read the SMV images rightly.
+"""
 import glob
 import os
 import sys

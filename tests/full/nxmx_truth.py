@@ -1,5 +1,7 @@
-"""nxmx_truth.py NAME: what /entry/braggpipe of NAME.nxs says about each frame, against the
-headers of NAME_*.img, which are in the lab of the simulator."""
+"""nxmx_truth.py NAME: compares the ground truth in /entry/braggpipe of NAME.nxs with the headers of NAME_*.img.
+
+The headers are in the laboratory frame of the simulator.
+"""
 import glob
 import re
 import sys

@@ -1,5 +1,7 @@
-"""packed_reference.py make|bslz4|hdf5|byte-offset SIZE COUNT: what other implementations make
-of the items in `items`, compared with the file `ours`; theirs goes into `theirs`."""
+"""packed_reference.py make|bslz4|hdf5|byte-offset SIZE COUNT: compresses with third-party implementations.
+
+They compress the items in `items` into the file `theirs`, which is compared with the file `ours`.
+"""
 import struct
 import sys
 

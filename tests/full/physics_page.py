@@ -1,8 +1,10 @@
-"""Photons by the formulas of braggpipe-physics(7), written from the page alone: physics_page.py IMAGE KEY=VALUE...
+"""Computes photons with the formulas of braggpipe-physics(7), written from the page alone.
 
-Keys are options of bragg-geometry and bragg-orient.  Compares with IMAGE (float32), prints the
-largest error relative to the pixel and to a thousandth of the mean, and fails above 2e-6; with halos
-above 2 % of these.
+    physics_page.py IMAGE KEY=VALUE...
+
+The keys are options of bragg-geometry and bragg-orient.  Compares with IMAGE (float32), and prints the
+largest error relative to the pixel and to a thousandth of the mean.  Fails above 2e-6, with diffuse
+halos above 2 %.
 """
 import sys
 

@@ -44,11 +44,11 @@ fails() {
 	check "$1: nobody else has more to say" test "$(grep -vc "^$1: " messages)" = 0
 }
 fails broken 'TypeError: unsupported .*NoneType. (broken.py:7)' 'return image / None'
-fails short 'the function gave 39800 pixels, must be 40000' 'return image[1:]'
-fails forgets 'the function gave nothing: it must return an image' 'image *= 2'
-fails words 'the function gave <U4, must be numbers' 'return [["dark"]]'
-fails infinite 'pixel 7 is inf, must be finite and fit into 32 bits' 'image[0, 7] = float("inf"); return image'
-fails large 'pixel 3 is 4294967296, must be finite and fit into 32 bits' 'image = image.astype(int); image[0, 3] = 1 << 32; return image'
+fails short 'the function returned 39800 pixels; expected 40000' 'return image[1:]'
+fails forgets 'the function returned None; expected an image' 'image *= 2'
+fails words 'the function returned <U4; expected numbers' 'return [["dark"]]'
+fails infinite 'pixel 7 is inf; expected a finite number that fits into 32 bits' 'image[0, 7] = float("inf"); return image'
+fails large 'pixel 3 is 4294967296; expected a finite number that fits into 32 bits' 'image = image.astype(int); image[0, 3] = 1 << 32; return image'
 fails leaves 'SystemExit: 0 (leaves.py:7)' 'raise SystemExit(0)'
 mkdir temporary
 python dead 'os.kill(os.getpid(), 9)'
@@ -70,17 +70,17 @@ refused 'an unknown option' 'unrecognized arguments: --bogus' --bogus
 refused 'half an option' 'unrecognized arguments: --gro=x' --gro=x
 refused 'an option twice' '--group is given twice' --group=a --group=b
 refused 'no number' 'argument strength: invalid float value' much
-refused 'no pipe' 'stdout is no pipe: put a stage after this one, or name an endpoint with --out=ENDPOINT'
-refused 'an endpoint without a transport' "endpoint 'x' must begin with ipc:// or tcp://" --in=x --out="@ipc://$PWD/o"
-refused 'tcp without keys' 'needs keys: say --keys=DIR .*or --insecure' --in=tcp://127.0.0.1:9 --out="@ipc://$PWD/o"
+refused 'no pipe' 'stdout is not a pipe. Put a stage after this one, or name an endpoint with --out=ENDPOINT'
+refused 'an endpoint without a transport' "endpoint 'x': expected ipc://PATH or tcp://HOST:PORT" --in=x --out="@ipc://$PWD/o"
+refused 'tcp without keys' 'needs keys. Use --keys=DIR .*or --insecure' --in=tcp://127.0.0.1:9 --out="@ipc://$PWD/o"
 refused 'keys, and none' '--keys and --insecure exclude each other' --in=tcp://127.0.0.1:9 --out="@ipc://$PWD/o" --keys=none --insecure
 check_status 'keys that are not there: status' 1 "$top/pipelines/vignette.py" --in=tcp://127.0.0.1:9 --out="@ipc://$PWD/o" --keys="$PWD/none"
 echo user >mine
-refused 'a file in place of a socket' 'mine exists and is no socket' --in="ipc://$PWD/i" --out="@ipc://$PWD/mine"
+refused 'a file in place of a socket' 'mine: exists already, and is not a socket' --in="ipc://$PWD/i" --out="@ipc://$PWD/mine"
 is 'and the file is as it was' "$(cat mine)" user
 check 'help says what it takes' sh -c "'$top/pipelines/vignette.py' --help | grep -q -e --keys"
 "$top/pipelines/vignette.py" --in="ipc://$PWD/i" --out="@ipc://$PWD/o" --start-timeout=0.5 2>said
-is 'nobody is there' "$? $(grep -c "no process binds ipc://$PWD/i: one side needs @" said)" '1 1'
+is 'nobody is there' "$? $(grep -c "ipc://$PWD/i: no process binds this endpoint. One end needs @" said)" '1 1'
 
 # --- alive as long as it works
 python slow 'time.sleep(0.2); return image'
@@ -218,12 +218,12 @@ thief() {
 	stage thief env ./work.py --in="$at" --out="@ipc://$d/t" --start-timeout=2 "$@"
 	is "$name: status and line" "$(statuses thief) $(grep -c "^work: $line\$" errors.thief)" '1 1'
 }
-thief "another client's key" "$at: my keys are refused" --keys=mixed
-thief 'other keys' "$at: every connection ends before a word: do both ends have the same keys?" --keys=theirs
-thief 'no keys' "$at: every connection ends before a word: do both ends have the same keys?" --insecure
+thief "another client's key" "$at: the other end refuses the keys of this stage. Give both ends the same --keys" --keys=mixed
+thief 'other keys' "$at: every connection ends before the first message. Give both ends the same --keys" --keys=theirs
+thief 'no keys' "$at: every connection ends before the first message. Give both ends the same --keys" --insecure
 chmod 644 mixed/client.key_secret
 stage thief env ./work.py --in="$at" --out="@ipc://$d/t" --keys=mixed
-is 'keys that others can read' "$(statuses thief) $(grep -c 'others can read or change it: say chmod go-rwx' errors.thief)" '2 1'
+is 'keys that others can read' "$(statuses thief) $(grep -c 'other users can read or change this file. Run: chmod go-rwx' errors.thief)" '2 1'
 settle
 is 'keys: all end well' "$(statuses first source make upper lower sink)" '0 0 0 0 0 0'
 is 'keys: all frames are there' "$(find out -type f | wc -l)" 1000

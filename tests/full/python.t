@@ -16,7 +16,9 @@ loop 'panels lie where they are' panels
 loop 'nobody there, nonsense, and a pipeline of others that goes on without the loop' strangers
 loop 'sums of any length' sums
 loop 'a source in Python, and a sink' stages
-loop 'a second loop over the same frames ends, too' again
+loop 'a second loop over the same object gets the same frames, and len() knows how many' again
+loop 'a data set: frame k is frame k, whoever computes it; parts share no frame' dataset
+loop 'the beam meets each panel where Panel.beam says' beam
 loop 'a function may use its memory again' memory
 loop 'images with pixels that are not finite do not pass' unsound
 bragg-replay --quiet x.rec | bragg-write --quiet --compression=gzip x.nxs
@@ -34,9 +36,9 @@ check 'the benchmark times them' bench --parts=python --sizes=128 --iterations=1
 is 'a row each' "$(sed -n 's/.*"contestant": "\([a-z]*\)".*"of_copy": [^,]*,.*/\1/p' python.jsonl | tr '\n' ' ')" 'copy loop source transform sink '
 
 if has python:torch; then
-	check 'labels fit their images, for PyTorch' timeout 100 /usr/bin/python3 "$BRAGG_TESTS/python/labels_check.py"
+	check 'PyTorch gets each frame once, with labels that fit, whatever its workers' timeout 200 /usr/bin/python3 "$BRAGG_TESTS/python/labels_check.py"
 else
-	skip 'labels fit their images, for PyTorch' "$lack is missing"
+	skip 'PyTorch gets each frame once, with labels that fit, whatever its workers' "$lack is missing"
 fi
 check 'labels: nothing is left' soon sh -c '[ -z "$(ls tmp)" ]'
 
@@ -52,21 +54,30 @@ if has python:nbformat python:nbclient python:ipykernel python:matplotlib; then
 else
 	skip 'the notebook runs' "$lack is missing"
 fi
+check 'the examples of the docstrings run as they are printed' timeout 250 /usr/bin/python3 -W ignore "$BRAGG_TESTS/python/docstrings.py"
 if has mypy; then
-	check 'types' mypy --config-file "$top/pipelines/pyproject.toml" --cache-dir "$PWD/mypy" "$top/pipelines/braggpipe"
+	types() {
+		MYPYPATH="$top/pipelines" mypy --config-file "$top/pipelines/pyproject.toml" --cache-dir "$PWD/mypy" "$@"
+	}
+	check 'types of the module' types "$top/pipelines/braggpipe"
+	check 'types of the options: what is right is accepted' types "$BRAGG_TESTS/python/typed.py"
+	is 'and a mistake in a name or a value is found' "$(types "$BRAGG_TESTS/python/typos.py" | sed -n 's/^[^:]*typos.py:\([0-9]*\): error: .*/\1/p' | xargs)" '3 4 5 6 7 8 9'
 else
 	skip 'types' "$lack is missing"
 fi
 
 # pip, without a network: setuptools and the packages that the module needs are Debian's
 cp -r "$top/pipelines" source
+find source -name __pycache__ -prune -exec rm -r {} +
 if has python:setuptools python:wheel python:pip; then
 	check 'pip installs the module' /usr/bin/python3 -m pip install -q --no-index --no-deps --no-build-isolation --target installed ./source
 	is 'with its version' "$(basename installed/braggpipe-*.dist-info)" "braggpipe-$(bragg-run --version | sed 's/.*) \([^,]*\),.*/\1/').dist-info"
 	check 'which gives frames' env PYTHONPATH="$PWD/installed" /usr/bin/python3 -c '
 import braggpipe, os
 assert os.path.dirname(os.path.dirname(braggpipe.__file__)) == os.path.abspath("installed")
-assert len(list(braggpipe.open("x.rec"))) == 3 and os.path.exists("installed/braggpipe/py.typed")'
+assert len(list(braggpipe.open("x.rec"))) == len(braggpipe.Dataset("x.rec")) == 3
+assert all(os.path.exists("installed/braggpipe/" + name) for name in ("py.typed", "_options.pyi", "torch.py", "residual.py"))'
+	is 'and leaves no build/ and *.egg-info in the clone' "$(diff -rq -x __pycache__ "$top/pipelines" source)" ''
 else
 	skip 'pip installs the module' "$lack is missing"
 fi

@@ -1,9 +1,10 @@
-"""refine_dials.py: what DIALS found in stills (indexed.expt, indexed.refl) and what bragg-refine made of it
-(refined.expt), against the truth of truth.tsv.  Prints
-  stills, spots   that DIALS indexed
-  dials_deg, refined_deg   the worst misorientation of each
-  dials_px, refined_px, true_px   rms distance of DIALS's own predictions from where it found the spots, with
-                  the crystals that it indexed, the refined ones, the true ones
+"""refine_dials.py: compares crystals of DIALS and of bragg-refine with the ground truth, truth.tsv.
+
+DIALS indexed stills (indexed.expt, indexed.refl), and bragg-refine refined them (refined.expt).  Prints
+  stills, spots   numbers that DIALS indexed
+  dials_deg, refined_deg   largest misorientation of each
+  dials_px, refined_px, true_px   rms distance of the found spots from predictions of DIALS with the
+                  indexed crystals, the refined ones and the true ones
 """
 import numpy as np
 from dials.algorithms.spot_prediction import StillsReflectionPredictor
@@ -21,7 +22,7 @@ apart = {"dials": [], "refined": [], "true": []}
 
 
 def away(experiment, setting, indices, spots):
-    """Where DIALS has these reflections of a crystal with this setting, px from where it found them."""
+    """Returns predicted minus found positions of reflections, px.  DIALS predicts them for a crystal with this setting."""
     table = flex.reflection_table()
     for column in ("panel", "entering", "flags", "s1", "xyzobs.mm.value", "xyzobs.px.value"):
         table[column] = spots[column]

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Where dxtbx expects the spots of a rotation frame on a thick sensor, and where they are.
+"""Compares the positions of spots on a thick sensor with positions that dxtbx predicts for a rotation frame.
 
 Usage: sensor_readers.py FILE HEADER: FILE is read by dxtbx, HEADER is a CBF of the same frame
 whose comments tell orientation, rotation and sensor.  Spots between 33 and 37 degrees count.

@@ -1,4 +1,4 @@
-"""What a person sees of bragg-view and of reports, in chromium.  TAP, numbered on from the script that calls it."""
+"""What a user sees of bragg-view and of reports, in chromium.  The output is TAP; its numbers continue those of the calling script."""
 import array
 import asyncio
 import math
@@ -74,7 +74,7 @@ async def box(page):
 
 
 async def hover(page, fast, slow, scale, left, top):
-    """The pointer on the middle of a pixel."""
+    """Moves the pointer to the middle of a pixel."""
     at = await box(page)
     await page.mouse('mouseMoved', at['left'] + (fast + 0.5 - left) * scale, at['top'] + (slow + 0.5 - top) * scale)
     await page.wait(f"{text('place')}.startsWith('fast {fast}, slow {slow}')", 10)
@@ -101,7 +101,7 @@ async def look(page):
 
 
 async def values(page, width):
-    """At scale 1 and at 64 each value is that of the file."""
+    """At scale 1 and at scale 64 each value is that of the file."""
     wanted = pixels(3)
     await page.key('1')
     await page.wait("document.body.dataset.scale === '1'", 10)
@@ -194,7 +194,7 @@ def resident(process):
 
 
 async def long_stream(port):
-    """The stream goes on: what server and page hold does not grow."""
+    """The stream goes on, and the memory of server and page does not grow."""
     server = Server(RECORDING, port, '--loop=forever', '--rate=10')
     async with Browser(1000, 800) as page:
         await page.open(server.address)
@@ -254,7 +254,7 @@ async def report():
 
 
 async def killed(port):
-    """The pipeline as a graph, and who was killed in it."""
+    """The graph of the pipeline shows a stage that was killed."""
     with open('kill.yaml', 'w', encoding='ascii') as file:
         file.write(f"stages:\n- {{name: replay, args: [{os.getcwd()}/b.rec, --loop=100, --rate=20]}}\n"
                    "- {name: noise, count: 2}\n- {name: write, args: [x_%d.bin]}\n")

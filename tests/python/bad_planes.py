@@ -1,6 +1,7 @@
-"""bad_planes.py short|name|twice|behind|falls|less|nan: a stage that passes frames on with planes that are none.
+"""bad_planes.py short|name|twice|behind|falls|less|nan: a stage that sends invalid derivative images.
 
-The last four need planes of listed pixels."""
+The last four need derivative images of listed pixels.
+"""
 import struct
 import sys
 
@@ -12,7 +13,7 @@ wrong = sys.argv.pop(1)
 
 
 def change(payload, part, item, form, value):
-    """An item of an array."""
+    """One item of an array."""
     array = bytearray(payload[part])
     struct.pack_into("<" + form, array, 4 * item, value)
     payload[part] = array

@@ -1,4 +1,4 @@
-"""derivatives.py CHECK...: planes of derivatives, held against differences of images, and on their way through stages."""
+"""derivatives.py CHECK...: compares derivative images with differences of images, also behind other stages."""
 import importlib.util
 import sys
 
@@ -30,7 +30,7 @@ CHANGES = {
 
 
 def one(**options):
-    """The frame that these options make."""
+    """Returns the frame that these options make."""
     (frame,) = braggpipe.simulate(noise=False, **{**BASE, **options})
     return frame
 
@@ -41,7 +41,7 @@ def apart(a, b):
 
 
 def images():
-    """Each plane is the difference of images; those of mixed precision are the same."""
+    """Each derivative image is a difference of images.  Those of mixed precision are equal."""
     frame = one(derivatives=",".join(CHANGES))
     assert list(frame.derivatives) == list(CHANGES) and frame.derivatives["osc"].shape == (32, 32)
     for name, (change, step) in CHANGES.items():
@@ -55,7 +55,7 @@ def images():
 
 
 def harmonic():
-    """With a third harmonic they are the differences of images of both, whatever of a parameter the harmonic sees."""
+    """With a third harmonic, derivatives are differences of images that contain the harmonic, for each parameter."""
     names = ["rot_z", "cell_a", "wavelength", "beam_x", "thickness", "absorption", "scale", "share.0"]
     beam = one(derivatives="wavelength,absorption")
     for own in {}, {"harmonic_absorption": 2000}:
@@ -75,7 +75,7 @@ def harmonic():
 
 
 def counted():
-    """After noise they are those of what pixels count: of each panel's point spread, sensitivities and dead pixels."""
+    """After bragg-noise, derivatives are those of the counts: with point spread, sensitivities and dead pixels of each panel."""
     step, gain = 5e-3, 1e6
     for psf in dict(psf="gauss", psf_fwhm=1500), dict(psf="fiber", psf_fwhm=1200, psf_radius=9), dict(psf="none"):
         noise = dict(bits=32, adc_offset=0, no_poisson=True, calibration=0.1, dead=0.02, gain=gain, **psf)
@@ -89,7 +89,7 @@ def counted():
 
 
 def structure_factors():
-    """By F: the difference of images at the pixels of each reflection, which have 99 % of it; products; what noise changes."""
+    """Derivatives by F are differences of images, at pixels with 99 % of the reflection.  Tests products and bragg-noise, too."""
     with open("F.hkl", "w") as table:
         table.write("".join(f"{h} {k} {l} {40 + 7 * abs(h) + 5 * abs(k) + 3 * abs(l)}\n" for h in range(-9, 10)
                             for k in range(-9, 10) for l in range(-9, 10)))
@@ -135,7 +135,7 @@ def same(ones, others):
 
 
 def kept():
-    """Stages after it keep them, panel by panel, also where pixels are left out."""
+    """Later stages keep the derivative images, panel by panel, also if pixels are left out."""
     frames = read("photons.rec")
     for frame in frames:
         scale = frame.derivatives["scale"]
@@ -151,7 +151,7 @@ def kept():
 
 
 def near_spots():
-    """Planes of pixels with photons are those of all pixels, whatever is added to the image; others are 0."""
+    """With --near-spots, derivatives of pixels with photons are equal to those without the option.  All others are 0."""
     frames = read("near.rec")
     for whole, near in zip(read("photons.rec"), frames, strict=True):
         lit = whole.image >= numpy.float32(LEAST)
@@ -164,7 +164,7 @@ def near_spots():
 
 
 def listed():
-    """Lists keep their bytes behind other stages; a point spread and files make planes of all pixels of them."""
+    """Lists of pixels keep their bytes behind other stages.  A point spread and files store all pixels instead."""
     frames = read("near.rec")
     for frame in frames:
         pixels, values = frame.sparse_derivatives
@@ -187,7 +187,7 @@ def listed():
 
 
 def kept_F():
-    """The same from any number of threads, and behind a stage in Python."""
+    """Derivatives by F are equal for any number of threads, and behind a Python stage."""
     frames = read("F1.rec")
     assert all(frame.F_derivatives[0].size == frame.reflections["pixels"].sum() > 9 for frame in frames)
     for name in ("F3.rec", "Fv.rec"):
@@ -197,7 +197,7 @@ def kept_F():
 
 
 def files():
-    """What raw files and NXmx hold."""
+    """Raw files and NXmx contain the derivative images."""
     frames = read("photons.rec")
     for frame in frames:
         for name, plane in frame.derivatives.items():
@@ -230,6 +230,11 @@ def model():
         except ValueError:
             continue
         raise AssertionError("not refused")
+    shipped = braggpipe.Model("cell_b", detpixels=32, pixel=2, ncells=6, misset=(10, 20, 30))  # lysozyme, in other cells
+    (frame,) = braggpipe.simulate(detpixels=32, pixel=2, ncells=6, misset=(10, 20, 30), noise=False)
+    assert apart(shipped(shipped.start), frame.image) < 1e-6 and frame.image.max() > 0 and shipped.start == [68.451]
+    plane, (up, down) = shipped.jacobian([68.6])[0], (shipped([68.6 + side * 0.01]) for side in (1, -1))
+    assert apart(plane, (up - down) / 0.02) < 5e-3, apart(plane, (up - down) / 0.02)
     group = braggpipe.Model("rot,cell", **{**BASE, "cell": [50, 50, 70, 90, 90, 120]})
     assert group.names == ["rot_x", "rot_y", "rot_z", "cell_ab", "cell_c"] and group.start.tolist() == [0, 0, 0, 50, 70]
 

@@ -1,4 +1,4 @@
-"""Structure factors of an experiment, for tests: as `factors.py FILE.rec > LIST` lines of h k l F."""
+"""factors.py FILE.rec > LIST: writes the structure factors of an experiment as lines h k l F."""
 import struct
 import sys
 

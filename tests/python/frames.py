@@ -1,6 +1,7 @@
-"""frames.py NAME...: these checks of the module braggpipe, in a folder with the recording x.rec."""
+"""frames.py NAME...: runs these tests of the module braggpipe, in a folder with the recording x.rec."""
 import contextlib
 import copy
+import importlib.util
 import multiprocessing
 import os
 import pickle
@@ -15,6 +16,7 @@ import numpy
 import zmq
 
 import braggpipe
+from braggpipe import _frame
 
 SMALL = "bragg-geometry --quiet --detpixels=64 | bragg-orient --quiet --frames={} --random {} | bragg-intensity --quiet --threads=1"
 LARGE = "bragg-geometry --quiet --detpixels=300 | bragg-orient --quiet --frames={} --random | bragg-intensity --quiet --threads=1"
@@ -36,7 +38,7 @@ def has_ended(pids):
 
 
 def offspring():
-    """Processes of a pipeline that belongs to this process."""
+    """Returns the processes of pipelines that this process has started."""
     pids = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
@@ -64,7 +66,7 @@ def same():
 
 
 def is_same(one, two):
-    """Whether two frames say the same, and the second has memory of its own."""
+    """Returns True.  Fails unless two frames are equal and the second has its own memory."""
     def arrays(frame):
         found = {"pixels": frame.pixels, "reflections": frame.reflections, "labels": frame.labels, **(frame.derivatives or {})}
         found.update(zip(("F pixels", "F values"), frame.F_derivatives or ()))
@@ -266,7 +268,7 @@ def failed():
 
 
 def command(pid):
-    """The name a process was started by; empty when it has ended meanwhile."""
+    """Returns the name with which a process was started; b"" if it has ended."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             return file.read().split(b"\0")[0]
@@ -323,16 +325,98 @@ def refused():
         whole = bytearray(open("x.rec", "rb").read())
         whole[-20000] ^= 1
         file.write(whole)
-    for source, kind, words in (("text", ValueError, "no recording"), ("nonesuch.rec", FileNotFoundError, "is no file"),
-                                ("no_*.img", FileNotFoundError, "is no file"), (os.getcwd(), FileNotFoundError, "is no file"), ("bragg-nosuch --x", braggpipe.Error, "bragg-nosuch"),
-                                ("nonesuch", ValueError, "nonesuch"), ("bad.rec", ValueError, "damaged"),
-                                ("ipc://relative", braggpipe.Error, "absolute path"), ("tcp://127.0.0.1:1", braggpipe.Error, "needs keys")):
+    for source, kind, words in (("text", ValueError, "unknown format; expected a recording"), ("nonesuch.rec", FileNotFoundError, "no such file"),
+                                ("no_*.img", FileNotFoundError, "no such file"), (os.getcwd(), FileNotFoundError, "no such file"), ("bragg-nosuch --x", braggpipe.Error, "bragg-nosuch"),
+                                ("nonesuch", ValueError, "nonesuch"), ("bad.rec", ValueError, "corrupt"),
+                                ("ipc://relative", braggpipe.Error, "expected an absolute path"), ("tcp://127.0.0.1:1", braggpipe.Error, "needs keys")):
         try:
             list(braggpipe.open(source))
         except kind as error:
             assert words in str(error), error
         else:
             raise AssertionError(source)
+
+
+def dataset():
+    """Frame k of a data set has the bits of frame k of a run, in any order, block, batch and process; parts share no frame."""
+    options = dict(detpixels=40, pixel=2, ncells=5, random=True, mean_lattices=1.5, wavelength_jitter=1, seed=3)
+    run = {frame.number: frame.detach() for frame in braggpipe.simulate(frames=230, **options)}
+    whole = braggpipe.Dataset(230, block=7, keep=2, **options)
+    assert len(whole) == 230 and whole.started == 0
+    for index in 3, 0, 229, -1, 5, 112, numpy.int64(3), 228:
+        assert is_same(run[index % 230], whole[index]), index
+    assert whole.started == 4, whole.started  # blocks 0, 32 and 16, and 32 again, which is no longer kept
+    assert [frame.number for frame in whole.__getitems__([200, 3, 17, 3])] == [200, 3, 17, 3] and whole.started == 5
+    for index in 230, -231:
+        try:
+            whole[index]
+        except IndexError as error:
+            assert "the set has 230 frames" in str(error), error
+        else:
+            raise AssertionError(index)
+    wanted = {"train": [n for n in range(230) if n % 100 < 80], "validation": [n for n in range(230) if 80 <= n % 100 < 90],
+              "test": [n for n in range(230) if n % 100 >= 90]}
+    for split, expected in wanted.items():
+        part = braggpipe.Dataset(230, split=split, **options)
+        assert all(is_same(run[number], frame) for number, frame in zip(expected, part, strict=True)) and len(part) == len(expected) and part.started == 1, split
+        shuffle = braggpipe.BlockShuffle(part, 1)
+        epochs = [list(shuffle), list(shuffle)]
+        assert epochs[0] != epochs[1] and sorted(epochs[0]) == sorted(epochs[1]) == list(range(len(part))), split
+        assert list(braggpipe.BlockShuffle(part, 1)) == epochs[0] and len(shuffle) == len(part)
+        blocks = [part.number(index) // part.block for index in epochs[0]]
+        assert sum(one != other for one, other in zip(blocks, blocks[1:])) == len(set(blocks)) - 1  # block after block
+    huge = braggpipe.Dataset(10 ** 9, split="test", **options)
+    assert len(huge) == 10 ** 8 and huge.number(-1) == 10 ** 9 - 1
+    small = braggpipe.Dataset(20, block=10, item=total_of, **options)
+    for method in "fork", "spawn":  # who computes a frame does not matter
+        with multiprocessing.get_context(method).Pool(2) as pool:
+            found = pool.starmap(item_at, [(small, index) for index in (15, 2, 19)])
+        assert [number for _, number, *_ in found] == [15, 2, 19] and [summed for _, _, summed in found] == [int(run[n].image.sum()) for n in (15, 2, 19)]
+        assert os.getpid() not in [pid for pid, *_ in found]
+    has_nxs = importlib.util.find_spec("h5py") and not subprocess.run("bragg-replay --quiet x.rec | bragg-write --quiet --overwrite --compression=gzip s.nxs", shell=True).returncode
+    for source in ("x.rec", "s.nxs") if has_nxs else ("x.rec",):
+        stored = braggpipe.Dataset(source, split="train")
+        expected = {frame.number: frame for frame in braggpipe.open(source)}
+        assert len(stored) == 3 and all(is_same(expected[index % 3], stored[index]) for index in (2, 0, -2)), source
+        assert [frame.number for frame in pickle.loads(pickle.dumps(stored))] == [0, 1, 2], source
+    for call, kind, words in ((lambda: braggpipe.Dataset(50, split="test", **options), ValueError, "split='test' is empty"),
+                              (lambda: braggpipe.Dataset(50, split="valid"), ValueError, "expected 'train', 'validation', 'test'"),
+                              (lambda: braggpipe.Dataset(50, only=3), TypeError, "'only'"), (lambda: braggpipe.Dataset(50, randon=True), TypeError, "'random'"),
+                              (lambda: braggpipe.Dataset("x.rec", seed=3), TypeError, "got seed"), (lambda: braggpipe.Dataset(-1), ValueError, "at least 0"),
+                              (lambda: braggpipe.Dataset(5, detpixels=1e9)[0], braggpipe.Error, "detpixels"),
+                              (lambda: braggpipe.Dataset("p.yaml"), ValueError, "recording of bragg-tap")):
+        with open("p.yaml", "w") as file:
+            file.write("stages:\n- {name: geometry}\n- {name: orient}\n- {name: intensity}\n- {name: write, args: [z_%d.raw]}\n")
+        try:
+            call()
+        except kind as error:
+            assert words in str(error), error
+        else:
+            raise AssertionError(words)
+
+
+def total_of(frame):
+    return os.getpid(), frame.number, int(frame.image.sum())
+
+
+def item_at(data, index):
+    return data[index]
+
+
+def beam():
+    """Where the beam meets a panel, in pixels from its corner: also with several panels, tilted, and beside the beam."""
+    for options in dict(detpixels=(64, 50), pixel=0.4, beam_center=(10, 6), convention="adxv"), dict(detpixels=64, rotate=(3, 20, 5)), \
+            dict(detector="pilatus-300k", panels="modules"):
+        (frame,) = braggpipe.simulate(ncells=3, noise=False, **options)
+        experiment = frame.experiment
+        for panel in experiment.panels:
+            point = panel.origin_m + panel.pixel_m * (panel.beam[0] * panel.fast + panel.beam[1] * panel.slow)
+            assert numpy.allclose(numpy.cross(point, experiment.beam), 0, atol=1e-12) and point @ experiment.beam > 0, options
+        if "beam_center" in options:
+            assert numpy.allclose(panel.beam, [25, 50 - 15], atol=1.01), panel.beam
+    x, y, z = numpy.eye(3)
+    for direction in -x, y:  # the plane is behind the crystal, or parallel to the beam
+        assert numpy.isnan(_frame.make_panel((4, 4), 0, 1e-4, 0.1 * x, y, z, direction).beam).all()
 
 
 def panels():
@@ -376,8 +460,42 @@ def stages():
 
 
 def again():
-    frames = braggpipe.open(SMALL.format(3, ""))
-    assert len(list(frames)) == 3 and list(frames) == []
+    """Another loop over the same object gets the same frames, of a pipeline and of files; an endpoint says that it cannot."""
+    with open("again.yaml", "w") as file:
+        file.write("stages:\n- {name: geometry, args: [--detpixels=64]}\n- {name: orient, args: [--frames=3, --random]}\n- {name: intensity}\n"
+                   "- {name: write, args: [z_%d.raw]}\n")
+    if not os.path.exists("x.nxs"):
+        subprocess.run("bragg-replay --quiet x.rec | bragg-write --quiet --compression=gzip x.nxs", shell=True, check=True)
+    has_h5py = importlib.util.find_spec("h5py") is not None
+    for source in (SMALL.format(3, ""), "again.yaml", "x.rec", *["x.nxs"] * has_h5py):
+        frames = braggpipe.open(source)
+        assert len(frames) == 3 and frames, source
+        first = next(iter(frames)).detach()  # a loop that is left does not shorten the next one
+        epochs = [{frame.number: frame.detach() for frame in frames} for _ in range(2)]
+        assert sorted(epochs[0]) == sorted(epochs[1]) == [0, 1, 2] and len(frames) == 3, source
+        assert all(is_same(epochs[0][number], epochs[1][number]) for number in range(3)) and is_same(first, epochs[0][first.number]), source
+        assert len(list(zip(frames, frames))) == 3, source  # two loops at a time
+        assert frames.experiment.lineage == first.experiment.lineage
+    with braggpipe.open(SMALL.format(3, "")) as frames:
+        pass
+    endpoint = f"ipc://{os.getcwd()}/again"
+    others = subprocess.Popen(SMALL.format(3, "") + f" --out=@{endpoint}", shell=True)
+    once = braggpipe.open(endpoint)
+    assert len(list(once)) == 3 and others.wait() == 0
+    for name, loop in (("is closed", frames), ("has taken", once)):
+        try:
+            list(loop)
+        except braggpipe.Error as error:
+            assert "Call braggpipe.open" in str(error), error
+        else:
+            raise AssertionError(name)
+    for name in "bragg-replay --quiet --loop=forever x.rec", endpoint:
+        with braggpipe.open(name) as endless:
+            try:
+                len(endless)
+            except TypeError:
+                continue
+            raise AssertionError(name)
     frames = braggpipe.open("false | cat")
     for _ in range(2):
         try:
@@ -429,7 +547,7 @@ braggpipe.transform("back", back)
 
 
 def lent():
-    """A function gives back what it was lent: as it is then, whatever is done to it later."""
+    """A function returns the image that it was lent.  Later changes of this memory do not reach the frame."""
     with open("back.py", "w") as file:
         file.write(LENT)
     bare = {frame.number: frame.image.copy() for frame in braggpipe.open(LARGE.format(16))}
@@ -443,7 +561,7 @@ def lent():
 
 
 def unsound():
-    """What is not finite does not pass; what only adds up to that does."""
+    """Pixels that are not finite do not pass.  Finite pixels whose sum overflows do."""
     for pixels, words in (("[numpy.inf, -numpy.inf]", "pixel 7 is inf"), ("[0, numpy.nan]", "pixel 8 is nan"), ("[-numpy.inf, 1]", "pixel 7 is -inf"),
                           ("[3e38, 3e38]", "")):
         with open("unsound.py", "w") as file:
@@ -453,11 +571,11 @@ def unsound():
             (frame,) = braggpipe.open(LARGE.format(1) + f" | {sys.executable} unsound.py --quiet")
             assert not words and frame.pixels[7] == frame.pixels[8] == numpy.float32(3e38)
         except braggpipe.Error as error:
-            assert words and words in str(error) and "must be finite" in str(error), error
+            assert words and words in str(error) and "expected a finite number" in str(error), error
 
 
 def source():
-    """Ctrl-C ends a source in Python and the pipeline that it started, the first time it is typed; once more at the end says nothing."""
+    """The first Ctrl-C ends a source in Python and the pipeline that it started.  A second one at the end prints nothing."""
     with open("source.py", "w") as file:
         file.write("import atexit, braggpipe, numpy, os, signal\natexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))\n"
                    "def flat(frame):\n    if frame.number == 50:\n        open('begun', 'w').close()\n"
@@ -477,7 +595,7 @@ def source():
 
 
 def strangers():
-    """Nobody there, one that talks nonsense, and a pipeline of others, which goes on when the loop is left."""
+    """Endpoints without a process, with a process that sends nonsense, and of a pipeline that goes on when the loop is left."""
     context = zmq.Context()
     router = context.socket(zmq.ROUTER)
     router.bind(f"ipc://{os.getcwd()}/nonsense")
@@ -489,7 +607,7 @@ def strangers():
                 router.send_multipart([address, *parts])
 
     threading.Thread(target=talk, daemon=True).start()
-    for name, words in (("nobody", "no process binds"), ("nonsense", "no stage is connected")):
+    for name, words in (("nobody", "no process binds"), ("nonsense", "no stage connected to the input")):
         began_s = time.monotonic()
         try:
             list(braggpipe.open(f"ipc://{os.getcwd()}/{name}", start_timeout=1))

@@ -1,4 +1,4 @@
-"""notebook.py FILE FOLDER: runs a notebook, and writes its pictures into the folder; it is kept without results."""
+"""notebook.py FILE FOLDER: runs a notebook and writes its pictures into the folder.  The notebook is stored without results."""
 import base64
 import sys
 

@@ -1,4 +1,4 @@
-"""NXmx files that were played and written again, or hurt: nxmx_back.py WHAT FILE [FILE]."""
+"""nxmx_back.py WHAT FILE [FILE]: NXmx files that were replayed and written again, or corrupted."""
 import sys
 
 import braggpipe

@@ -1,4 +1,4 @@
-"""The master and the data files hold the reflections of the recording: MASTER RECORDING."""
+"""nxmx_reflections.py MASTER RECORDING: compares the reflections in master and data files with those of the recording."""
 import glob
 import sys
 

@@ -1,15 +1,16 @@
-"""What bragg-refine finds, against the truth and its own error bars.
+"""Compares results of bragg-refine with the ground truth and its error bars.
 
 refined.py turned DEGREES
-    Orientations, for bragg-orient --orientations: those of truth.tsv, turned so far about any axis.
+    Writes orientations for bragg-orient --orientations: those of truth.tsv, rotated by this angle about
+    random axes.
 refined.py judged FOUND,FOUND... NAME=VALUE...
-    Of FOUND.tsv, FOUND.cov and, for rotations, FOUND.expt with FOUND.truth, prints for all together
-      frames  that are good
-      least, most  rms of errors over error bars: of the parameters where it is smallest, largest
-      sds     how many standard deviations the sum of e' F e is above that of chi-square
+    Reads FOUND.tsv, FOUND.cov and, for rotations, FOUND.expt with FOUND.truth.  Prints for all together
+      frames  number of good frames
+      least, most  rms of errors over error bars, of the parameters for which it is smallest and largest
+      sds     by how many standard deviations the sum of e' F e exceeds that of chi-square
 refined.py estimators BACKGROUND
-    One step from the truth by model_*.raw with planes of derivatives beside them and drawn counts:
-    the same figures after the name of each likelihood.  shifted: Poisson's, as it should be; data:
+    Makes one step from the ground truth with model_*.raw, their derivative images and random counts.
+    Prints the same values after the name of each likelihood.  shifted: Poisson's, the right one; data:
     squares weighted by the counts; gauss: a Gaussian with the variance of the mean, and its ln.
 """
 import csv
@@ -42,7 +43,7 @@ def turned(degrees):
 
 
 def figures(errors, covariances, before=""):
-    """Of errors[frames, parameters]."""
+    """Returns the values for errors[frames, parameters]."""
     bars = np.sqrt(np.einsum("fii->fi", covariances))
     rms = np.sqrt(((errors / bars) ** 2).mean(0))
     squares = np.einsum("fi,fij,fj", errors, np.linalg.inv(covariances), errors)
@@ -53,7 +54,9 @@ def figures(errors, covariances, before=""):
 
 
 def rotations(found, frames):
-    """From the truth to crystals of an experiment list, deg about the lab's axes; small ones.  Axes may be named otherwise."""
+    """Returns the small rotations from the truth to the crystals of an experiment list, in deg about the axes of the laboratory frame.
+
+    Axes may have other names."""
     with open(found + ".expt", encoding="ascii") as file:
         crystals = json.load(file)["crystal"]
     rows = {int(row["frame"]): row for row in truth(found + ".truth")}
@@ -68,7 +71,7 @@ def rotations(found, frames):
 
 
 def errors_of(found, known):
-    """Of one run: errors[frames, parameters] and their covariances."""
+    """Returns errors[frames, parameters] of one run, and their covariances."""
     with open(found + ".tsv", newline="") as table:
         rows = [row for row in csv.DictReader(table, delimiter="\t") if row["verdict"] == "good"]
     with open(found + ".cov", newline="") as table:
@@ -90,7 +93,7 @@ def judged(found, *known):
 
 
 def step(slopes, scores, weights):
-    """Of one frame: the step that a score makes with the information that is claimed, and its covariance."""
+    """Returns the step of one frame that a score makes with the claimed information, and its covariance."""
     covariance = np.linalg.inv((slopes * weights) @ slopes.T)
     return covariance @ (slopes @ scores), covariance
 

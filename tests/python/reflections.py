@@ -1,5 +1,8 @@
-"""Reflections of recordings, held against numpy.  photons.rec: stills of one step, without background; more.rec: with it;
-the others named must say the same as more.rec."""
+"""Compares the reflections of recordings with numpy.
+
+photons.rec has stills of one step without background, more.rec the same with background.  The other
+recordings must have the same reflections as more.rec.
+"""
 import sys
 
 import numpy
@@ -12,7 +15,7 @@ def close(a, b, relative=1e-5):
 
 
 def groups(frame):
-    """The pixels of each (h, k, l), brightest first, from the truth about the lattice and the panel alone."""
+    """Returns the pixels of each (h, k, l), brightest first, from the true lattice and the panel alone."""
     panel, lattice = frame.experiment.panels[0], frame.truth.lattices[0]
     slow, fast = (numpy.mgrid[0:panel.shape[0], 0:panel.shape[1]] + 0.5).reshape(2, -1, 1)
     exit = panel.origin_m + panel.pixel_m * (fast * panel.fast + slow * panel.slow)

@@ -1,4 +1,4 @@
-"""A reflection table of DIALS and its experiments, read as what they are, held against a table: REFL EXPT TABLE."""
+"""reflections_dials.py REFL EXPT TABLE: reads a DIALS reflection table and its experiments, and compares them with a table."""
 import json
 import sys
 

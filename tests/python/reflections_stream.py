@@ -1,5 +1,7 @@
-"""A stream of CrystFEL, held against itself and a table: STREAM TABLE.  Its lattice must predict its reflections in its
-geometry."""
+"""reflections_stream.py STREAM TABLE: compares a CrystFEL stream with a table.
+
+The lattice in the stream must predict the reflections of the stream in its geometry.
+"""
 import re
 import sys
 

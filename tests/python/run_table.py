@@ -1,4 +1,4 @@
-"""One table of DIALS for a run, held against the text of the same: sweep|stills REFL EXPT TSV."""
+"""run_table.py sweep|stills REFL EXPT TSV: compares the DIALS table of a run with the table of the same run as text."""
 import json
 import sys
 

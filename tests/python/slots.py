@@ -1,4 +1,4 @@
-"""The shared memory that a stage in Python makes its images in, as another process sees it, and what neighbours may say of it."""
+"""The shared memory in which a Python stage makes its images: how another process sees it, and what neighbours may report."""
 import gc
 import mmap
 import os

@@ -1,8 +1,10 @@
-"""What Python spends on a frame, beside what numpy spends to copy it: frames in a loop that reads them where they
-are, that copies them, and through a transform.
+"""Compares the CPU time that Python spends on a frame with the time that numpy needs to copy the frame.
 
-speed.py EDGE FRAMES LEAST_READ LEAST_LOOP LEAST_TRANSFORM: pixels along an edge; ratios that must be reached.
-Ratios are of CPU time: of a plain copy, and of all this process does for a frame.
+    speed.py EDGE FRAMES LEAST_READ LEAST_LOOP LEAST_TRANSFORM
+
+A loop reads the frames in place, a second loop copies them, and a transform changes them.  EDGE is the
+number of pixels along an edge.  The other arguments are ratios that must be reached: CPU time of a plain
+copy over CPU time of this process for a frame.
 """
 import os
 import sys

@@ -93,10 +93,29 @@ static void few_without_many_cost_little(void **state)
     id_set_clear(&many);
 }
 
+static void lists_are_read(void **state)
+{
+    (void)state;
+    struct error e = {0};
+    struct id_set set = {0};
+    assert_int_equal(id_set_parse(&set, "40-59,73,5,58-61,73", "--only", &e), STATUS_OK);
+    assert_int_equal(set.count, 3);
+    assert_true(id_set_size(&set) == 24 && id_set_has(&set, 5) && id_set_has(&set, 73));
+    assert_true(id_set_covers(&set, (struct id_range){40, 61}) && !id_set_has(&set, 62));
+    static const char *const bad[] = {
+        "",      ",",  "1,", ",1", "1,,2", "2-1", "-1",  "1-",
+        "1-2-3", "+1", " 1", "1 ", "0x1",  "1.0", "all", "18446744073709551615"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(id_set_parse(&set, bad[i], "--only", &e), STATUS_USAGE);
+        assert_true(strstr(e.text, "expected numbers such as 0-9,17") != NULL);
+    }
+    id_set_clear(&set);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_changes),
-                                       cmocka_unit_test(in_order_is_one_range),
-                                       cmocka_unit_test(few_without_many_cost_little)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_changes), cmocka_unit_test(lists_are_read),
+        cmocka_unit_test(in_order_is_one_range), cmocka_unit_test(few_without_many_cost_little)};
     return unit_run(tests);
 }

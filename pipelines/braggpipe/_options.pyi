@@ -1,0 +1,597 @@
+"""Types of the options of braggpipe.simulate, made by scripts/make-python-options: do not edit."""
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any, Literal, TypedDict
+
+import numpy
+import numpy.typing
+
+Flag = bool | numpy.bool_ | None
+Number = str | float | numpy.integer[Any] | numpy.floating[Any] | None  # a str may have a unit: "50um"
+Numbers = Number | Sequence[float] | numpy.typing.NDArray[Any]
+Text = str | None
+Texts = str | Sequence[str] | None
+Path = str | PathLike[str] | None
+Keys = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]] | None
+
+
+class Geometry(TypedDict, total=False):
+    absorption: Flag
+    anomalous: Flag
+    beam_center: Numbers
+    beam_height: Number
+    beam_size: Number
+    beam_vector: Numbers
+    cell: Numbers
+    close_center: Numbers
+    close_distance: Number
+    column: Texts
+    convention: Literal["mosflm", "denzo", "adxv", "xds", "dials", "custom"] | None
+    crystal: Keys
+    crystal_size: Numbers
+    curved: Flag
+    cut: Numbers
+    default_F: Number
+    detector: Path
+    detpixels: Numbers
+    detsize: Numbers
+    diffuse_damp: Flag
+    diffuse_gamma: Numbers
+    diffuse_sigma: Numbers
+    dispersion: Number
+    dispersion_steps: Number
+    distance: Number
+    divergence: Number
+    divergence_h: Number
+    divergence_h_steps: Number
+    divergence_rms: Number
+    divergence_steps: Number
+    divergence_v: Number
+    divergence_v_steps: Number
+    dmin: Number
+    energy: Number
+    exposure: Number
+    expt: Path
+    fast_axis: Numbers
+    fluence: Number
+    flux: Number
+    fprime: Path
+    fudge: Number
+    geom: Path
+    harmonic_absorption: Number
+    harmonic_signal: Number
+    hkl: Path
+    interpolate: Literal["auto", "on", "off"] | None
+    layers: Number
+    light: Path
+    light_occupancy: Number
+    mask: Path
+    matrix: Path
+    model: Path
+    mosaic_model: Literal["domains", "gauss"] | None
+    mosaic_rms: Numbers
+    mtz: Path
+    name: Text
+    ncells: Numbers
+    ncells_across: Numbers
+    no_polarization: Flag
+    normal: Numbers
+    orgx: Number
+    orgy: Number
+    oversample: Number
+    oversample_each_polarization: Flag
+    oversample_each_solid_angle: Flag
+    oversample_each_thickness: Flag
+    overwrite: Flag
+    panels: Literal["image", "modules"] | None
+    physics: Literal["physical", "faithful"] | None
+    pivot: Literal["beam", "sample"] | None
+    pixel: Number
+    point_pixel: Flag
+    polarization: Number
+    polarization_vector: Numbers
+    roi: Numbers
+    rotate: Numbers
+    shape: Literal["square", "round", "gauss", "tophat"] | None
+    sites: Path
+    slow_axis: Numbers
+    source_file: Path
+    spacegroup: Text
+    spindle: Numbers
+    square_divergence: Flag
+    strain_rms: Numbers
+    thickness: Number
+    third_harmonic: Number
+    twotheta: Number
+    twotheta_axis: Numbers
+    wavelength: Number
+    weights: Literal["ignore", "apply", "override"] | None
+    write_geom: Path
+
+
+class Orient(TypedDict, total=False):
+    bandwidth: Number
+    beam_jitter: Number
+    cell_correlation: Number
+    cell_spread: Numbers
+    channels: Number
+    coffset: Number
+    coffset_jitter: Number
+    facility: Text
+    first_pulse: Number
+    fluence_jitter: Number
+    frames: Number
+    hit_rate: Number
+    lattices: Flag
+    mean_lattices: Number
+    misset: Numbers
+    mixture: Numbers
+    mosaic: Number
+    mosaic_domains: Number
+    mosaic_seed: Number
+    only: Numbers
+    orientations: Path
+    osc: Flag
+    overwrite: Flag
+    pedestal: Number
+    phi_steps: Number
+    phi0: Flag
+    pulse: Number
+    pulse_step: Number
+    pump: Text
+    pumped: Number
+    pumped_spread: Number
+    random: Flag
+    ripple: Number
+    run_start: Number
+    runs: Path
+    scan: Path
+    second: Number
+    seed: Number
+    separation: Number
+    share_beam: Number
+    share_spread: Number
+    shares: Numbers
+    shift_jitter: Number
+    shifts: Path
+    spectra: Path
+    spectrum: Text
+    steps: Literal["given", "auto"] | None
+    train_pulses: Number
+    truth: Path
+    wavelength_jitter: Number
+
+
+class Intensity(TypedDict, total=False):
+    derivatives: Texts
+    device: Number
+    engine: Literal["reference", "cpu", "cuda"] | None
+    fuse: Keys
+    isa: Literal["baseline", "avx2", "avx512"] | None
+    labels: Flag
+    near_spots: Number
+    precision: Literal["mixed", "double"] | None
+    reflections: Flag | Number
+    threads: Number
+    trace_pixel: Numbers
+
+
+class Background(TypedDict, total=False):
+    air: Number
+    density: Number
+    device: Number
+    engine: Literal["cpu", "cuda"] | None
+    ice: Number
+    ice_crystal: Number
+    ice_frames: Number
+    jitter: Number
+    molecular_weight: Number
+    stol: Path
+    stol_axis: Literal["stol", "4stol", "q"] | None
+    streak: Number
+    streak_angle: Numbers
+    streak_size: Numbers
+    streak_spread: Number
+    thickness: Number
+    threads: Number
+    water: Number
+
+
+class Noise(TypedDict, total=False):
+    adc_offset: Number
+    bad_pixels: Path
+    beamstop: Numbers
+    beamstop_angle: Number
+    beamstop_arm: Number
+    beamstop_distance: Number
+    beamstop_offset: Numbers
+    beamstop_shape: Literal["disc", "rectangle"] | None
+    beamstop_transmission: Number
+    bias: Number
+    bits: Literal["16", "32", 16, 32] | None
+    calibration: Number
+    calibration_files: Path
+    calibration_seed: Number
+    cell_spread: Number
+    count_time: Flag
+    counter: Literal["perfect", "nonparalysable", "paralysable", "pulse"] | None
+    dead: Number
+    dead_time: Number
+    device: Number
+    engine: Literal["cpu", "cuda"] | None
+    flicker: Number
+    gain: Number
+    gain_switching: Flag
+    generator: Literal["philox", "nanobragg"] | None
+    hot: Number
+    hot_photons: Number
+    no_poisson: Flag
+    psf: Literal["none", "gauss", "fiber", "charge"] | None
+    psf_fwhm: Number
+    psf_radius: Number
+    readout: Number
+    saturation: Number
+    seed: Number
+    shadow: Path
+    stage_gains: Numbers
+    stage_pedestals: Numbers
+    stage_spread: Numbers
+    threads: Number
+    transmission: Path
+    unmasked: Flag
+    words: Literal["jungfrau", "agipd"] | None
+
+
+class SetOptions(TypedDict, total=False):
+    absorption: Flag
+    adc_offset: Number
+    air: Number
+    anomalous: Flag
+    background: Background | bool
+    bad_pixels: Path
+    bandwidth: Number
+    beam_center: Numbers
+    beam_height: Number
+    beam_jitter: Number
+    beam_size: Number
+    beam_vector: Numbers
+    beamstop: Numbers
+    beamstop_angle: Number
+    beamstop_arm: Number
+    beamstop_distance: Number
+    beamstop_offset: Numbers
+    beamstop_shape: Literal["disc", "rectangle"] | None
+    beamstop_transmission: Number
+    bias: Number
+    bits: Literal["16", "32", 16, 32] | None
+    calibration: Number
+    calibration_files: Path
+    calibration_seed: Number
+    cell: Numbers
+    cell_correlation: Number
+    cell_spread: Numbers
+    channels: Number
+    close_center: Numbers
+    close_distance: Number
+    coffset: Number
+    coffset_jitter: Number
+    column: Texts
+    convention: Literal["mosflm", "denzo", "adxv", "xds", "dials", "custom"] | None
+    count_time: Flag
+    counter: Literal["perfect", "nonparalysable", "paralysable", "pulse"] | None
+    crystal: Keys
+    crystal_size: Numbers
+    curved: Flag
+    cut: Numbers
+    dead: Number
+    dead_time: Number
+    default_F: Number
+    density: Number
+    derivatives: Texts
+    detector: Path
+    detpixels: Numbers
+    detsize: Numbers
+    device: Number
+    diffuse_damp: Flag
+    diffuse_gamma: Numbers
+    diffuse_sigma: Numbers
+    dispersion: Number
+    dispersion_steps: Number
+    distance: Number
+    divergence: Number
+    divergence_h: Number
+    divergence_h_steps: Number
+    divergence_rms: Number
+    divergence_steps: Number
+    divergence_v: Number
+    divergence_v_steps: Number
+    dmin: Number
+    energy: Number
+    engine: Literal["reference", "cpu", "cuda"] | None
+    exposure: Number
+    expt: Path
+    facility: Text
+    fast_axis: Numbers
+    first_pulse: Number
+    flicker: Number
+    fluence: Number
+    fluence_jitter: Number
+    flux: Number
+    fprime: Path
+    fudge: Number
+    fuse: Keys
+    gain: Number
+    gain_switching: Flag
+    generator: Literal["philox", "nanobragg"] | None
+    geom: Path
+    geometry: Geometry | bool
+    harmonic_absorption: Number
+    harmonic_signal: Number
+    hit_rate: Number
+    hkl: Path
+    hot: Number
+    hot_photons: Number
+    ice: Number
+    ice_crystal: Number
+    ice_frames: Number
+    intensity: Intensity | bool
+    interpolate: Literal["auto", "on", "off"] | None
+    isa: Literal["baseline", "avx2", "avx512"] | None
+    jitter: Number
+    labels: Flag
+    lattices: Flag
+    layers: Number
+    light: Path
+    light_occupancy: Number
+    mask: Path
+    matrix: Path
+    mean_lattices: Number
+    misset: Numbers
+    mixture: Numbers
+    model: Path
+    molecular_weight: Number
+    mosaic: Number
+    mosaic_domains: Number
+    mosaic_model: Literal["domains", "gauss"] | None
+    mosaic_rms: Numbers
+    mosaic_seed: Number
+    mtz: Path
+    name: Text
+    ncells: Numbers
+    ncells_across: Numbers
+    near_spots: Number
+    no_poisson: Flag
+    no_polarization: Flag
+    noise: Noise | bool
+    normal: Numbers
+    orgx: Number
+    orgy: Number
+    orient: Orient | bool
+    orientations: Path
+    osc: Flag
+    oversample: Number
+    oversample_each_polarization: Flag
+    oversample_each_solid_angle: Flag
+    oversample_each_thickness: Flag
+    overwrite: Flag
+    panels: Literal["image", "modules"] | None
+    pedestal: Number
+    phi0: Flag
+    phi_steps: Number
+    physics: Literal["physical", "faithful"] | None
+    pivot: Literal["beam", "sample"] | None
+    pixel: Number
+    point_pixel: Flag
+    polarization: Number
+    polarization_vector: Numbers
+    precision: Literal["mixed", "double"] | None
+    psf: Literal["none", "gauss", "fiber", "charge"] | None
+    psf_fwhm: Number
+    psf_radius: Number
+    pulse: Number
+    pulse_step: Number
+    pump: Text
+    pumped: Number
+    pumped_spread: Number
+    random: Flag
+    readout: Number
+    reflections: Flag | Number
+    ripple: Number
+    roi: Numbers
+    rotate: Numbers
+    run_start: Number
+    runs: Path
+    saturation: Number
+    scan: Path
+    second: Number
+    seed: Number
+    separation: Number
+    shadow: Path
+    shape: Literal["square", "round", "gauss", "tophat"] | None
+    share_beam: Number
+    share_spread: Number
+    shares: Numbers
+    shift_jitter: Number
+    shifts: Path
+    sites: Path
+    slow_axis: Numbers
+    source_file: Path
+    spacegroup: Text
+    spectra: Path
+    spectrum: Text
+    spindle: Numbers
+    square_divergence: Flag
+    stage_gains: Numbers
+    stage_pedestals: Numbers
+    stage_spread: Numbers
+    steps: Literal["given", "auto"] | None
+    stol: Path
+    stol_axis: Literal["stol", "4stol", "q"] | None
+    strain_rms: Numbers
+    streak: Number
+    streak_angle: Numbers
+    streak_size: Numbers
+    streak_spread: Number
+    thickness: Number
+    third_harmonic: Number
+    threads: Number
+    trace_pixel: Numbers
+    train_pulses: Number
+    transmission: Path
+    truth: Path
+    twotheta: Number
+    twotheta_axis: Numbers
+    unmasked: Flag
+    water: Number
+    wavelength: Number
+    wavelength_jitter: Number
+    weights: Literal["ignore", "apply", "override"] | None
+    words: Literal["jungfrau", "agipd"] | None
+    write_geom: Path
+
+
+class RecipesOptions(TypedDict, total=False):
+    absorption: Flag
+    anomalous: Flag
+    bandwidth: Number
+    beam_center: Numbers
+    beam_height: Number
+    beam_jitter: Number
+    beam_size: Number
+    beam_vector: Numbers
+    cell: Numbers
+    cell_correlation: Number
+    cell_spread: Numbers
+    channels: Number
+    close_center: Numbers
+    close_distance: Number
+    coffset: Number
+    coffset_jitter: Number
+    column: Texts
+    convention: Literal["mosflm", "denzo", "adxv", "xds", "dials", "custom"] | None
+    crystal: Keys
+    crystal_size: Numbers
+    curved: Flag
+    cut: Numbers
+    default_F: Number
+    detector: Path
+    detpixels: Numbers
+    detsize: Numbers
+    diffuse_damp: Flag
+    diffuse_gamma: Numbers
+    diffuse_sigma: Numbers
+    dispersion: Number
+    dispersion_steps: Number
+    distance: Number
+    divergence: Number
+    divergence_h: Number
+    divergence_h_steps: Number
+    divergence_rms: Number
+    divergence_steps: Number
+    divergence_v: Number
+    divergence_v_steps: Number
+    dmin: Number
+    energy: Number
+    exposure: Number
+    expt: Path
+    facility: Text
+    fast_axis: Numbers
+    first_pulse: Number
+    fluence: Number
+    fluence_jitter: Number
+    flux: Number
+    fprime: Path
+    frames: Number
+    fudge: Number
+    geom: Path
+    harmonic_absorption: Number
+    harmonic_signal: Number
+    hit_rate: Number
+    hkl: Path
+    interpolate: Literal["auto", "on", "off"] | None
+    lattices: Flag
+    layers: Number
+    light: Path
+    light_occupancy: Number
+    mask: Path
+    matrix: Path
+    mean_lattices: Number
+    misset: Numbers
+    mixture: Numbers
+    model: Path
+    mosaic: Number
+    mosaic_domains: Number
+    mosaic_model: Literal["domains", "gauss"] | None
+    mosaic_rms: Numbers
+    mosaic_seed: Number
+    mtz: Path
+    ncells: Numbers
+    ncells_across: Numbers
+    no_polarization: Flag
+    normal: Numbers
+    only: Numbers
+    orgx: Number
+    orgy: Number
+    orientations: Path
+    osc: Flag
+    oversample: Number
+    oversample_each_polarization: Flag
+    oversample_each_solid_angle: Flag
+    oversample_each_thickness: Flag
+    overwrite: Flag
+    panels: Literal["image", "modules"] | None
+    pedestal: Number
+    phi0: Flag
+    phi_steps: Number
+    physics: Literal["physical", "faithful"] | None
+    pivot: Literal["beam", "sample"] | None
+    pixel: Number
+    point_pixel: Flag
+    polarization: Number
+    polarization_vector: Numbers
+    pulse: Number
+    pulse_step: Number
+    pump: Text
+    pumped: Number
+    pumped_spread: Number
+    random: Flag
+    ripple: Number
+    roi: Numbers
+    rotate: Numbers
+    run_start: Number
+    runs: Path
+    scan: Path
+    second: Number
+    seed: Number
+    separation: Number
+    shape: Literal["square", "round", "gauss", "tophat"] | None
+    share_beam: Number
+    share_spread: Number
+    shares: Numbers
+    shift_jitter: Number
+    shifts: Path
+    sites: Path
+    slow_axis: Numbers
+    source_file: Path
+    spacegroup: Text
+    spectra: Path
+    spectrum: Text
+    spindle: Numbers
+    square_divergence: Flag
+    steps: Literal["given", "auto"] | None
+    strain_rms: Numbers
+    thickness: Number
+    third_harmonic: Number
+    train_pulses: Number
+    truth: Path
+    twotheta: Number
+    twotheta_axis: Numbers
+    wavelength: Number
+    wavelength_jitter: Number
+    weights: Literal["ignore", "apply", "override"] | None
+    write_geom: Path
+
+
+class Options(SetOptions, total=False):
+    frames: Number
+    only: Numbers
