@@ -260,6 +260,8 @@ static void take_line(struct process *p, struct environment *env)
     const bool told = p->line[0] == LOG_MARK;
     if (told && !isatty(STDERR_FILENO))
         cut_tokens(p->line);
+    if (told && env->quiet)
+        return;
     if (told && !env->verbose) {
         bar_say(&env->bar, "%s", p->line + 1);
         return;
