@@ -263,7 +263,10 @@ static void take_line(struct process *p, struct environment *env)
     if (told && env->quiet)
         return;
     if (told && !env->verbose) {
-        bar_say(&env->bar, "%s", p->line + 1);
+        if (env->bar.on)
+            bar_say(&env->bar, "%s", p->line + 1);
+        else
+            show_line(p, env, 1);  // a notice
         return;
     }
     const bool aside = p->line[0] == LOG_ASIDE;
