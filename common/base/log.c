@@ -82,6 +82,7 @@ void log_line(enum log_level level, const char *format, ...)
     static const char mark[] = {LOG_MARK, 0};
     const char *begin = isatty(STDERR_FILENO)                       ? "\r\033[K"
                         : level > LOG_ERROR && getenv(LOG_TERMINAL) ? mark
+                        : level == LOG_NOTICE && is_supervised()    ? mark
                         : level > LOG_ERROR                         ? log_aside()
                                                                     : "";
     char line[1024];

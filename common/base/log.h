@@ -11,7 +11,8 @@
 enum log_level { LOG_ERROR, LOG_NOTICE, LOG_WARNING, LOG_TELL, LOG_INFO, LOG_DEBUG };
 
 /* Environment variable of a process whose lines another process shows on a terminal at once.  Each
- * line that is not an error then begins with LOG_MARK. */
+ * line that is not an error then begins with LOG_MARK.  bragg-run shows notices at once, also
+ * without a terminal, so that they always begin with LOG_MARK. */
 #define LOG_TERMINAL "BRAGG_TERMINAL"
 enum { LOG_MARK = '\1' };
 

@@ -56,6 +56,9 @@ static void on_notice(struct member *me, const struct route *r, const struct not
         if (n->known)
             exchange_set_total(&me->links->exchange, n->total);
         break;
+    case MESSAGE_HEARTBEAT:
+        me->expected = (struct expected){n->rows, n->all_rows, n->left_ns};
+        break;
     case MESSAGE_ORDER:
         if (me->run->settings.order)
             order_update(me->links, n);
@@ -171,9 +174,60 @@ void member_settle(struct member *me, uint64_t now_ns)
     send_durable(me, false, now_ns);
 }
 
+/* --- the time of a frame ---------------------------------------------------------------------- */
+
+static const uint64_t PACE_NS = SECOND;  // rows are watched for this time before an estimate ...
+enum { PACE_PART = 4 };                  // ... or for this part of a frame
+
+/* Estimates the time of the current frame from its finished rows.  The time before the first
+ * finished row is the preparation of the frame. */
+static void estimate_frame(struct pace *p, uint64_t all_rows, uint64_t now_ns)
+{
+    const uint64_t more = p->rows - p->first_rows, watched_ns = now_ns - p->first_ns;
+    if (watched_ns < PACE_NS && more < all_rows / PACE_PART)
+        return;
+    const double each = more ? (double)(p->changed_ns - p->first_ns) / (double)more
+                             : (double)(p->first_ns - p->begin_ns) / (double)p->rows;
+    if (more || watched_ns >= 2 * PACE_NS)
+        p->frame_ns =
+            p->first_ns - p->begin_ns + (uint64_t)(each * (double)(all_rows - p->first_rows));
+}
+
+/* Looks at the counter of finished rows.  Call several times per second. */
+static void watch_rows(struct pace *p, const struct exchange_view *view, uint64_t now_ns)
+{
+    const uint64_t rows = view->all_rows ? atomic_load(view->rows) : 0;
+    if (!rows || rows < p->rows || view->waiting) {
+        p->begin_ns = now_ns;
+        p->first_ns = 0;
+    } else if (!p->first_ns) {
+        p->first_ns = p->changed_ns = now_ns;
+        p->first_rows = rows;
+    } else if (rows != p->rows) {
+        p->changed_ns = now_ns;
+    }
+    p->rows = rows;
+    if (p->first_ns && rows < view->all_rows)
+        estimate_frame(p, view->all_rows, now_ns);
+    else if (p->first_ns && p->changed_ns == now_ns)
+        p->frame_ns = now_ns - p->begin_ns;
+}
+
+/* Without a counter of rows the time of a frame is the mean over the finished frames. */
+static void average_frames(struct pace *p, const struct exchange_view *view, const struct work *w)
+{
+    if (!w->frames)
+        p->before_ns = w->compute_ns;
+    else if (!view->all_rows)
+        p->frame_ns = (w->compute_ns - p->before_ns) / w->frames;
+}
+
 static void send_heartbeat(struct member *me, uint64_t now_ns)
 {
-    const bool due = now_ns - me->beat_ns >= run_beat_ns(me->run);
+    const bool beats = now_ns - me->beat_ns >= run_beat_ns(me->run);
+    const struct exchange_view view = exchange_look(&me->links->exchange);
+    watch_rows(&me->pace, &view, now_ns);
+    const bool due = beats || (me->pace.frame_ns && !me->paced);
     if (!due && me->worked)
         return;
     const struct work work = links_work(me->links);
@@ -181,13 +235,19 @@ static void send_heartbeat(struct member *me, uint64_t now_ns)
         return;
     me->beat_ns = now_ns;
     me->worked = work.frames > 0;
-    const struct exchange_view view = exchange_look(&me->links->exchange);
+    average_frames(&me->pace, &view, &work);
+    me->paced = me->pace.frame_ns > 0;
     me->links->ticks += view.waiting;  // a process that waits for other processes does not hang
     struct id_set ids = credit_ids(me->links);
     /* The counter of finished rows shows progress best.  Without it, CPU time shows progress. */
     const uint64_t within = view.rows ? atomic_load(view.rows) : meter_cpu_steps(&me->links->meter);
-    struct notice n = {
-        .progress = me->links->ticks + within, .work = work, .nids = ids.count, .ids = ids.ranges};
+    struct notice n = {.progress = me->links->ticks + within,
+                       .work = work,
+                       .frame_ns = me->pace.frame_ns,
+                       .rows = me->pace.first_ns ? me->pace.rows : 0,
+                       .all_rows = view.all_rows,
+                       .nids = ids.count,
+                       .ids = ids.ranges};
     send_to_source(me, MESSAGE_HEARTBEAT, &n);
     id_set_clear(&ids);
 }

@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/units.h"
 
 /* --- peers that are silent -------------------------------------------------------- */
 
@@ -31,6 +32,9 @@ void recover_beat(struct stream *s, struct peer *p, const struct notice *n, uint
         p->progress_ns = now_ns;
     p->progress = n->progress;
     p->work = n->work;
+    p->rows = n->rows;
+    p->all_rows = n->all_rows;
+    p->frame_ns = n->frame_ns;
     p->held = 0;
     id_set_clear(&p->holds[1]);
     p->holds[1] = p->holds[0];
@@ -42,6 +46,8 @@ void recover_beat(struct stream *s, struct peer *p, const struct notice *n, uint
         else if (p->durable)
             holdings_check(s, id_set_add_range(&p->holds[0], n->ids[i]));
     }
+    if (p->frame_ns)
+        forecast_say(s);
 }
 
 void recover_check(struct stream *s, uint64_t now_ns)
@@ -418,6 +424,13 @@ static void beat(struct stream *s, uint64_t now_ns)
     if (s->open_ns && !s->free_ns && !s->broken_ns)
         lost_unlisted(s, now_ns);
     struct notice n = {.progress = s->links->ticks};
+    const struct forecast f = forecast_make(s);
+    if (f.slowest) {
+        n.rows = f.slowest->rows;
+        n.all_rows = f.slowest->all_rows;
+        n.frame_ns = f.slowest->frame_ns;
+        n.left_ns = (uint64_t)(f.left_s * 1e9);
+    }
     peer_send(s, NULL, MESSAGE_HEARTBEAT, &n);
 }
 
@@ -483,6 +496,11 @@ void source_interrupt(struct stream *s)
     s->window.changed = true;
     peer_welcome(s, NULL);
     const uint64_t left = s->window.total - window_count_done(&s->window);
-    log_line(LOG_TELL, "finishing %" PRIu64 " frame%s; Ctrl-C again aborts", left,
-             left == 1 ? "" : "s");
+    char time[READABLE_SIZE], about[READABLE_SIZE + 8] = "";
+    const struct forecast f = forecast_make(s);
+    readable_time(f.left_s, time);
+    if (f.left_s >= 1.0)
+        (void)snprintf(about, sizeof about, ", about %s", time);
+    log_line(LOG_TELL, "finishing %" PRIu64 " frame%s%s; Ctrl-C again aborts", left,
+             left == 1 ? "" : "s", about);
 }

@@ -83,6 +83,8 @@ struct peer {
     uint64_t held;               // number of frames listed in its latest heartbeat
     struct id_set holds[2];      // sinks: frames listed in its last two heartbeats, latest first
     struct work work;            // statistics in its latest heartbeat
+    uint64_t rows, all_rows;     // in its latest heartbeat: finished rows of its frame, and of all
+    uint64_t frame_ns;           // in its latest heartbeat: expected time of a frame; 0: not known
     uint64_t durable;            // bit of its group, if the run waits for that group; else 0
     bool announced;              // only if durable: it has listed the frames that it has
     uint64_t order_from;         // with --order: first place of the list that is sent to it
@@ -149,8 +151,9 @@ struct stream {
     size_t nfenced;       // number of processes excluded so far
     struct fenced fenced[STATUS_FENCED_MAX];  // the latest of them, as a ring
     struct given_up given_up;                 // the first frame that was given up
-    bool failed;   // a sink acknowledged more frames than it made durable
-    bool resumed;  // some frames were durable at the start
+    bool failed;    // a sink acknowledged more frames than it made durable
+    bool resumed;   // some frames were durable at the start
+    bool foretold;  // a message has said how long the run takes
     size_t naway, away_capacity;
     struct away *away;  // processes that have not come back yet
     uint64_t told_ns;   // when a process was last asked to start again; 0: never
@@ -290,6 +293,24 @@ void lost_collect(struct stream *s);
 
 /* Issues the frames again that no process lists. */
 void lost_unlisted(struct stream *s, uint64_t now_ns);
+
+/* --- forecast.c: how long a frame and the run take --------------------------- */
+
+/* What the heartbeats of processes show of the time that a frame takes. */
+struct forecast {
+    const struct peer *slowest;  // process with the slowest frames; NULL: nothing is known
+    double frame_s;              // time of one of its frames
+    double per_s;                // frames per second of all processes that share its frames
+    double part;                 // frames that these processes have finished in part: sum of parts
+    double left_s;               // time to the end of the run
+};
+
+/* Returns the forecast of the run. */
+struct forecast forecast_make(const struct stream *s);
+
+/* Once in a run with slow frames: reports how long a frame and the run take, and which option makes
+ * frames faster. */
+void forecast_say(struct stream *s);
 
 /* --- fence.c: processes that are excluded from the run ----------------------- */
 

@@ -173,11 +173,12 @@ void exchange_damaged(struct exchange *x, const struct route *route)
 }
 
 void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
-                    const char *lineage, const atomic_uint_fast64_t *rows)
+                    const char *lineage, const atomic_uint_fast64_t *rows, uint64_t all_rows)
 {
     lock(x);
     x->now.image_bytes = image_bytes;
     x->now.rows = rows;
+    x->now.all_rows = all_rows;
     (void)snprintf(x->identity, sizeof x->identity, "%s", identity);
     (void)snprintf(x->lineage, sizeof x->lineage, "%s", lineage);
     x->now.begun = true;

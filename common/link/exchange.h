@@ -49,6 +49,7 @@ struct exchange_view {
     bool begun;                        // the experiment is known; frames may come
     size_t image_bytes;                // bytes of the image of one frame; credit depends on it
     const atomic_uint_fast64_t *rows;  // counter of finished rows of the current frame; NULL: none
+    uint64_t all_rows;                 // value of this counter after a frame; 0: not known
     bool total_known;
     uint64_t total;   // number of frames of the stream
     uint64_t issued;  // source: number of frames of the list that the main thread has taken
@@ -126,9 +127,10 @@ void exchange_damaged(struct exchange *x, const struct route *route);
 
 /* Reports that frames may come from now on.  image_bytes: bytes of the image of one frame.
  * identity: identity class of the stage.  rows: counter of finished rows of the current frame;
- * NULL: none.  Copies the texts; *rows must stay valid. */
+ * NULL: none.  all_rows: its value after a frame; 0: not known.  Copies the texts; *rows must stay
+ * valid. */
 void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
-                    const char *lineage, const atomic_uint_fast64_t *rows);
+                    const char *lineage, const atomic_uint_fast64_t *rows, uint64_t all_rows);
 
 /* Sink: sets the frames that are durable at the start.  Takes ownership of *ids.  Call before
  * exchange_begin. */

@@ -81,6 +81,7 @@ struct run {
     uint64_t awake_ns;                 // since when the I/O loop was not stopped (as by Ctrl-Z)
     atomic_uint_fast64_t window;       // largest number of frames under way; 0: not known yet
     uint64_t dropped;                  // number of messages that were corrupt or not for this run
+    struct outlook outlook;            // source: set by the main thread before it sets the list
     unsigned interrupts;               // number of times that the user pressed Ctrl-C
     bool leaving;                      // take only the frames that were promised, then end
 

@@ -26,6 +26,15 @@ enum kind {
     KIND_ANY,         // input of a sink that accepts any of the three kinds above
 };
 
+enum { OUTLOOK_FASTER_SIZE = 512 };
+
+/* What a source can say about a run whose frames take long. */
+struct outlook {
+    double computed;  // fraction of the frames that are computed; the others are blank
+    char faster[OUTLOOK_FASTER_SIZE];  // the option that makes frames faster, and what it changes,
+                                       // as sentences; "": none
+};
+
 /* Returns the name of a kind for messages: "recipe" and so on. */
 const char *kind_name(enum kind kind);
 

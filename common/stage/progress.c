@@ -13,9 +13,12 @@
 #include "base/units.h"
 
 static const uint64_t INTERVAL_NS = 200000000;
+static const uint64_t QUIET_NS = 1000000000;  // without a frame, the I/O thread draws the line
 
 void progress_open(struct worker *w)
 {
+    (void)pthread_mutex_init(&w->progress.mutex, NULL);
+    w->rt.progress = &w->progress;
     w->progress.tells = role_is_sink(&w->stage.role) && !w->stage.speaks && log_is_watched();
     w->progress.draws = w->progress.tells && isatty(STDERR_FILENO);
 }
@@ -57,31 +60,56 @@ static void plan(struct worker *w, uint64_t frames, uint64_t total)
                  total, all, fits ? "" : "only ", room);
 }
 
-/* Writes ", 12.3/s" to `text`, and returns the number of frames per second.  Writes "" and returns
- * 0 while the rate is not known. */
+/* Writes ", 12.3/s", or ", 43 s a frame" if frames are slow, to `text`, and returns the number of
+ * frames per second.  Writes "" and returns 0 while the rate is not known. */
 static double rate(const struct progress *p, uint64_t frames, char text[READABLE_SIZE])
 {
     const double s = (double)(p->last_ns - p->start_ns) / 1e9,
                  per_s = s > 0 ? (double)(frames - 1) / s : 0;
     text[0] = 0;
-    if (per_s > 0)
+    if (per_s >= 0.1)
         (void)snprintf(text, READABLE_SIZE, ", %.1f/s", per_s);
+    else if (per_s > 0)
+        (void)snprintf(text, READABLE_SIZE, ", %.0f s a frame", 1 / per_s);
     return per_s;
 }
 
-static void draw(struct progress *p, uint64_t frames, const struct exchange_view *view)
+/* Draws the line.  x: what the source expects; NULL: only the finished frames are known. */
+static void draw(struct progress *p, uint64_t frames, const struct exchange_view *view,
+                 const struct expected *x, uint64_t now_ns)
 {
-    char total[32] = "", speed[READABLE_SIZE], left[READABLE_SIZE + 8] = "", time[READABLE_SIZE];
+    char total[32] = "", speed[READABLE_SIZE], next[32] = "", left[READABLE_SIZE + 8] = "",
+         time[READABLE_SIZE];
     const double per_s = rate(p, frames, speed);
+    double left_s = x ? (double)x->left_ns / 1e9 : 0;
     if (view->total_known)
         (void)snprintf(total, sizeof total, " of %" PRIu64, view->total);
-    if (per_s > 0 && view->total > frames) {
-        readable_time((double)(view->total - frames) / per_s, time);
+    if (x && x->all_rows)
+        (void)snprintf(next, sizeof next, ", %.0f %% of the next",
+                       100.0 * (double)x->rows / (double)x->all_rows);
+    if (!x && per_s > 0 && view->total > frames)
+        left_s = (double)(view->total - frames) / per_s;
+    if (left_s > 0) {
+        readable_time(left_s, time);
         (void)snprintf(left, sizeof left, ", %s left", time);
     }
-    p->drawn_ns = p->last_ns;
-    fprintf(stderr, "\r%s: frame %" PRIu64 "%s%s%s \033[K", log_program(), frames, total, speed,
-            left);
+    p->drawn_ns = now_ns;
+    fprintf(stderr, "\r%s: frame %" PRIu64 "%s%s%s%s \033[K", log_program(), frames, total, speed,
+            next, left);
+}
+
+void progress_wait(struct runtime *rt, uint64_t now_ns)
+{
+    struct progress *p = rt->progress;
+    const struct expected *x = &rt->member.expected;
+    if (!p || !p->tells || !x->all_rows)
+        return;
+    (void)pthread_mutex_lock(&p->mutex);
+    if (p->draws && now_ns >= p->drawn_ns + QUIET_NS) {
+        const struct exchange_view view = exchange_look(&rt->links.exchange);
+        draw(p, meter_read(&rt->links.meter).frames, &view, x, now_ns);
+    }
+    (void)pthread_mutex_unlock(&p->mutex);
 }
 
 void progress_show(struct worker *w, const struct image *image)
@@ -92,14 +120,16 @@ void progress_show(struct worker *w, const struct image *image)
         see_light(p, image);
     if (p->planned && !p->tells)
         return;
+    const struct exchange_view view = exchange_look(&w->rt.links.exchange);
+    (void)pthread_mutex_lock(&p->mutex);
     p->last_ns = clock_ns();
     if (!p->start_ns)
         p->start_ns = p->last_ns;
-    const struct exchange_view view = exchange_look(&w->rt.links.exchange);
     if (!p->planned && view.total_known)
         plan(w, frames, view.total);
     if (p->draws && p->last_ns - p->drawn_ns >= INTERVAL_NS)
-        draw(p, frames, &view);
+        draw(p, frames, &view, NULL, p->last_ns);
+    (void)pthread_mutex_unlock(&p->mutex);
 }
 
 /* Writes a text such as ", brightest pixel 2311 ADU, 4.3e+05 photons a frame". */
@@ -117,7 +147,10 @@ static void say_light(const struct progress *p, const struct experiment *x, char
 
 void progress_end(struct worker *w, bool whole)
 {
-    const struct progress *p = &w->progress;
+    struct progress *p = &w->progress;
+    (void)pthread_mutex_lock(&p->mutex);
+    p->draws = false;
+    (void)pthread_mutex_unlock(&p->mutex);
     const uint64_t frames = w->rt.links.meter.frames;
     char light[128] = "", speed[READABLE_SIZE], bytes[READABLE_SIZE];
     if (!p->tells || !frames)

@@ -271,6 +271,7 @@ static void *run_loop(void *runtime)
         const bool more = turn_take(rt, now_ns);
         if (rt->run.stopping)
             break;
+        progress_wait(rt, now_ns);
         const nfds_t count = fill_slots(rt, slots);
         const int ready = await(rt, slots, count, more ? 0 : turn_wait_ms(rt, now_ns));
         if (ready < 0 && errno != EINTR)

@@ -19,6 +19,8 @@
 #include "link/run.h"
 #include "stage/stage.h"
 
+struct progress;
+
 struct runtime {
     const struct stage *stage;
     void *state;  // state of the stage, for the callbacks that the I/O thread calls
@@ -30,6 +32,7 @@ struct runtime {
     struct folder folder;   // private folder for sockets
     int signals;            // signalfd
 
+    struct progress *progress;  // what a sink shows of its frames (worker.h)
     pthread_t thread;
     bool started;  // the I/O thread runs
     pthread_mutex_t
@@ -52,6 +55,9 @@ void runtime_disconnect(struct runtime *rt);
 
 /* Main thread, at its end: waits for the end of the I/O thread, and frees the parts. */
 void runtime_close(struct runtime *rt);
+
+/* I/O thread: draws the progress line of a sink while no frame arrives (progress.c). */
+void progress_wait(struct runtime *rt, uint64_t now_ns);
 
 /* --- what the I/O thread does between two waits, without waiting: turn.c ------ */
 

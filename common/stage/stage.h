@@ -175,6 +175,14 @@ struct stage {
      * none. */
     atomic_uint_fast64_t *(*progress)(void *state);
 
+    /* Returns the value that this counter has after a frame, so that the time of a frame is known
+     * before the frame is finished.  Called once, after `begin`.  NULL or 0: not known. */
+    uint64_t (*rows)(void *state);
+
+    /* Source: describes in *o what users can expect of a run whose frames take long.  Called once,
+     * after `list`.  NULL: all frames are computed, and no option is proposed. */
+    void (*outlook)(void *state, struct outlook *o);
+
     /* Sinks: the user pressed Ctrl-C for the first time.  Only frames that are already under way
      * will arrive.  Called from another thread, at any time between `open` and `report`. */
     void (*interrupt)(void *state);

@@ -177,6 +177,9 @@ static enum status list_frames(struct worker *w, struct error *e)
 {
     struct id_set ids = {0};
     const enum status s = w->stage.list ? w->stage.list(w->state, &ids, e) : STATUS_OK;
+    w->rt.run.outlook.computed = 1.0;
+    if (s == STATUS_OK && w->stage.outlook)  // before the I/O thread knows the list, and reads this
+        w->stage.outlook(w->state, &w->rt.run.outlook);
     if (s == STATUS_OK)
         exchange_set_list(&w->rt.links.exchange, &ids);
     else
@@ -251,7 +254,8 @@ enum status worker_begin(struct worker *w, bool *more, struct error *e)
     const int64_t pixels = experiment_pixels(&w->experiment);
     exchange_begin(&w->rt.links.exchange, (size_t)pixels * sizeof(float),
                    stage_identity(stage, w->state), w->experiment.lineage,
-                   stage->progress ? stage->progress(w->state) : NULL);
+                   stage->progress ? stage->progress(w->state) : NULL,
+                   stage->rows ? stage->rows(w->state) : 0);
     return role_is_source(&w->stage.role) ? list_frames(w, e) : STATUS_OK;
 }
 

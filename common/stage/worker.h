@@ -32,8 +32,9 @@ struct images {
 
 /* What a sink shows of its frames, unless it writes to stdout itself. */
 struct progress {
-    bool draws, tells;  // draw the progress line; log what is made, see LOG_TELL
-    bool planned;       // the size of all files was compared with the room on the disk
+    pthread_mutex_t mutex;  // guards the progress line, which both threads draw
+    bool draws, tells;      // draw the progress line; log what is made, see LOG_TELL
+    bool planned;           // the size of all files was compared with the room on the disk
     uint64_t start_ns, last_ns, drawn_ns;  // time of the first frame, the last frame and the line
     uint64_t images;                       // number of images
     double brightest, sum;                 // brightest pixel, and sum of all pixels, of all images
@@ -74,7 +75,8 @@ char *stage_words(const struct stage *stage, const void *state);
  * without input also adds the experiment that it made.  Fused stages follow. */
 enum status worker_extend_lineage(struct worker *w, struct error *e);
 
-/* Decides what the sink shows.  The progress line is drawn only if stderr is a terminal. */
+/* Decides what the sink shows.  Call before the I/O thread starts.  The progress line is drawn only
+ * if stderr is a terminal. */
 void progress_open(struct worker *w);
 
 /* Shows progress after a frame, whose pixels must still be valid.  Draws the line a few times per

@@ -124,11 +124,13 @@ TABLE(status);
 #define NOTICE_TEXT(types, name, ...) \
     NOTICE(types, name, TEXT, .count = sizeof(((struct OBJECT *)0)->name), __VA_ARGS__)
 static const struct field notice_fields[] = {
+    NOTICE(T(HEARTBEAT), all_rows, U64, SPARSE),
     NOTICE_TEXT(T(CREDIT), card, SPARSE),
     NOTICE(T(WELCOME), dead_after_s, REAL),
     NOTICE(T(BYE), durable, U64, OPTIONAL,
            .present_offset = offsetof(struct notice, counts_durable)),
     NOTICE(T(POOL), fd, U32),
+    NOTICE(T(HEARTBEAT), frame_ns, U64, SPARSE),
     NOTICE(T(CREDIT), grant, U32),
     NOTICE(T(WELCOME), groups, LIST, OPTIONAL, .table = &group_table,
            .count_offset = offsetof(struct notice, ngroups)),
@@ -137,10 +139,12 @@ static const struct field notice_fields[] = {
            .count_offset = offsetof(struct notice, nids)),
     NOTICE(T(HAVE) | T(WELCOME), known, BOOL),
     NOTICE(T(BYE), leaves, BOOL, SPARSE),
+    NOTICE(T(HEARTBEAT), left_ns, U64, SPARSE),
     NOTICE(T(CREDIT), packed, BOOL, SPARSE),
     NOTICE(T(POOL), pid, I64),
     NOTICE(T(HEARTBEAT), progress, U64),
     NOTICE_TEXT(T(BYE) | T(FENCE), reason, .flags = 0),
+    NOTICE(T(HEARTBEAT), rows, U64, SPARSE),
     NOTICE(T(BYE), said, BOOL, SPARSE),
     NOTICE(T(CREDIT), shared, BOOL, SPARSE),
     NOTICE(T(CREDIT), slots, U64, SPARSE),

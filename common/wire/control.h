@@ -71,6 +71,10 @@ struct notice {
     int64_t pid;                // POOL: the process with the shared memory ...
     uint32_t fd;                // POOL: ... and its file descriptor in that process
     uint64_t progress;          // HEARTBEAT: a counter that grows while the process works
+    uint64_t rows, all_rows;    // HEARTBEAT: finished rows of the current frame, and rows of a
+                                // frame; of the source: those of the slowest stage; 0: not known
+    uint64_t frame_ns;          // HEARTBEAT: expected time of a frame; 0: not known
+    uint64_t left_ns;           // HEARTBEAT of the source: expected time to the end; 0: not known
     struct work work;           // HEARTBEAT: statistics
     uint64_t until;             // ORDER: below this id, no ids except the listed ones will come
     int status;                 // BYE, FREE: exit status.  LOST: 1 after the loss of a process,

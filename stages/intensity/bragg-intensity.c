@@ -387,7 +387,7 @@ static enum status lone_photons(struct intensity *o, const struct recipe *r, str
 {
     double all;
     const enum status s = o->engine->run(o->plan, r, o->photons, NULL, e);
-    return s ? s : harmonic_image_photons(&o->harmonic, r, o->photons, &all, NULL, e);
+    return s ? s : harmonic_image_photons(&o->harmonic, r, o->photons, &all, NULL, NULL, e);
 }
 
 static enum status add_planes(struct intensity *o, const float *photons, struct frame *f,
@@ -459,6 +459,14 @@ static atomic_uint_fast64_t *progress(void *state)
     return &((struct intensity *)state)->rows;
 }
 
+/* Returns the rows that `progress` counts in a frame; 0 if other work than rows takes long. */
+static uint64_t all_rows(void *state)
+{
+    const struct intensity *o = state;
+    const uint64_t passes = o->fuse.harmonic ? 2 : 1;
+    return o->plane_names ? 0 : passes * (uint64_t)experiment_rows(&o->experiment);
+}
+
 static const struct stage stage = {
     .role = {.name = "bragg-intensity", .wants = KIND_RECIPE, .gives = KIND_IMAGE},
     .summary = "Compute the photons that the crystals scatter into every pixel.",
@@ -475,6 +483,7 @@ static const struct stage stage = {
     .identity = identity,
     .fused = fused_stages,
     .progress = progress,
+    .rows = all_rows,
 };
 
 int main(int argc, char **argv)

@@ -210,7 +210,7 @@ static enum status render(struct fuse *f, struct frame *frame, size_t pixels,
     if (!s && f->reflections)
         s = f->engine->reflections(f->plan, &frame->recipe, image->pixels, f->reflections,
                                    &frame->reflections, e);
-    return s || !f->harmonic ? s : harmonic_image_add(f->harmonic, frame, e);
+    return s || !f->harmonic ? s : harmonic_image_add(f->harmonic, frame, rows, e);
 }
 
 enum status fuse_frame(struct fuse *f, struct frame *frame, size_t pixels,

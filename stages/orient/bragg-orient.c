@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "engine/closed/closed.h"
 #include "io/beam/frame_lists.h"
 #include "io/dials/expt.h"
 #include "io/output/replace.h"
@@ -36,7 +37,7 @@ static void warn_coarse(const struct sampling_report *r)
     if (r->pixels_coarse)
         log_line(LOG_WARNING,
                  "sampling is too coarse: subpixels are %.3g deg wide, spots %.3g deg; expected at "
-                 "most %.3g deg. Use bragg-geometry --oversample=%.0f or more",
+                 "most %.3g deg. Use bragg-geometry --oversample=%.0f or more, or --steps=auto",
                  rad_to_deg(r->subpixel_rad), spot, rad_to_deg(r->spot_share_rad), r->oversample);
     if (r->layers_coarse)
         log_line(LOG_WARNING,
@@ -46,13 +47,13 @@ static void warn_coarse(const struct sampling_report *r)
     if (r->phi_coarse)
         log_line(LOG_WARNING,
                  "sampling is too coarse: phi steps are %.3g deg apart, spots %.3g deg wide; "
-                 "expected at most %.3g deg. Use --phi-steps=%.0f or more",
+                 "expected at most %.3g deg. Use --phi-steps=%.0f or more, or --steps=auto",
                  rad_to_deg(r->phi_step_rad), rocking, rad_to_deg(r->rocking_share_rad),
                  r->phi_steps);
     if (r->domains_coarse)
         log_line(LOG_WARNING,
                  "sampling is too coarse: mosaic domains are %.3g deg apart, spots %.3g deg wide; "
-                 "expected at most %.3g deg. Use --mosaic-domains=%.0f or more",
+                 "expected at most %.3g deg. Use --mosaic-domains=%.0f or more, or --steps=auto",
                  rad_to_deg(r->domain_rad), rocking, rad_to_deg(r->rocking_share_rad), r->domains);
 }
 
@@ -181,6 +182,77 @@ static enum status orient_sampling(struct orient_options *o, const struct id_set
     warn_coarse(&finest);
     report_spots(o, only, x, finest.spot_rad);
     return STATUS_OK;
+}
+
+/* --- what a user can expect of a run, and how the run gets faster ----------------------------- */
+
+/* Frames with more terms than this, over all pixels, are slow. */
+#define SLOW_TERMS 1e10
+
+/* Rms rotation about one axis of mosaic domains that fill a cap, in units of its half-width. */
+#define RMS_OF_CAP 0.496
+
+/* Returns true if all crystals are GAUSS. */
+static bool is_gauss(const struct experiment *x)
+{
+    bool gauss = true;
+    for (size_t i = 0; i < x->ncrystals; i++)
+        gauss = gauss && x->crystals[i].shape == SHAPE_GAUSS;
+    return gauss;
+}
+
+/* Writes the option that makes frames faster, and what the option changes, to `text`. */
+static void propose_faster(const struct orient_options *o, const struct experiment *x,
+                           char text[OUTLOOK_FASTER_SIZE])
+{
+    const bool gauss = is_gauss(x), mosaic = o->mosaic_rad > 0.0;
+    char rms[80] = "";
+    if (mosaic)
+        (void)snprintf(rms, sizeof rms, " --mosaic-rms=%.3g instead of bragg-orient --mosaic=%g",
+                       RMS_OF_CAP * rad_to_deg(o->mosaic_rad), rad_to_deg(o->mosaic_rad));
+    if (closed_wanted(x) || !closed_suits(x))
+        (void)snprintf(text, OUTLOOK_FASTER_SIZE,
+                       "bragg-intensity --engine=cuda is faster if there is an NVIDIA GPU. "
+                       "bragg-geometry --roi is faster, because it computes a part of the pixels");
+    else
+        (void)snprintf(text, OUTLOOK_FASTER_SIZE,
+                       "bragg-geometry %s--mosaic-model=gauss%s is much faster: %s%s%s",
+                       gauss ? "" : "--shape=gauss ", rms,
+                       gauss ? "" : "spots become Gaussian, without fringes",
+                       gauss || !mosaic ? "" : ", and ",
+                       mosaic  ? "domains become the mean over infinitely many"
+                       : gauss ? "spots are computed in closed form, and add where they overlap"
+                               : "");
+}
+
+/* Proposes a faster option if a frame with one lattice of each crystal has too many terms. */
+static void warn_slow(const struct orient_options *o, const struct experiment *x,
+                      const struct spectrum *spectrum)
+{
+    char faster[OUTLOOK_FASTER_SIZE];
+    const double pixels = (double)experiment_pixels(x), edge = x->sampling.oversample,
+                 sources = (double)x->beam.nsources * fmax((double)spectrum->channels, 1.0),
+                 steps = (o->osc_deg != 0 ? (double)o->phi_steps : 1.0) *
+                         (o->mosaic_rad > 0.0 ? (double)o->mosaic_domains : 1.0),
+                 terms = edge * edge * sources * steps;
+    if (closed_wanted(x) || !closed_suits(x) || !(terms * pixels > SLOW_TERMS))
+        return;
+    propose_faster(o, x, faster);
+    log_line(LOG_NOTICE, "%.0f terms for each of %.3g million pixels. %s", terms, pixels / 1e6,
+             faster);
+}
+
+static void outlook(void *state, struct outlook *w)
+{
+    enum { FRAMES_MAX = 10000 };
+    const struct orient *o = state;
+    const uint64_t all = (uint64_t)o->options.frames, count = all < FRAMES_MAX ? all : FRAMES_MAX;
+    uint64_t hits = 0;
+    for (uint64_t id = 0; id < count; id++)
+        hits += population_count(&orient_runs_of(&o->runs, id)->population,
+                                 (uint64_t)o->options.seed, id) > 0;
+    w->computed = count && hits ? (double)hits / (double)count : 1.0;
+    propose_faster(&o->options, o->experiment, w->faster);
 }
 
 enum { MORE_SIZE = 256 };  // bytes for the optional columns of the table
@@ -392,6 +464,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         (s = orient_runs_begin(&o->runs, &p->population, &o->pulse, x->beam.wavelength_m,
                                !p->random && !p->orientations, e)))
         return s;
+    warn_slow(p, x, &o->pulse.spectrum);
     for (size_t i = 0; i < o->runs.nlines && !s; i++)
         s = pump_check(&p->pump, x->ncrystals, o->runs.runs[i].population.lattices,
                        o->runs.runs[i].population.mean_lattices, e);
@@ -431,6 +504,7 @@ static const struct stage stage = {
     .open = open_orient,
     .begin = begin,
     .list = list,
+    .outlook = outlook,
     .frame = frame,
     .close = close_orient,
 };

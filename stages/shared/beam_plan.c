@@ -22,7 +22,8 @@ enum status harmonic_image_open(struct harmonic_image *h, const struct engine *e
 }
 
 enum status harmonic_image_photons(struct harmonic_image *h, const struct recipe *r, float *photons,
-                                   double *all, uint32_t *crc, struct error *e)
+                                   double *all, uint32_t *crc, atomic_uint_fast64_t *rows,
+                                   struct error *e)
 {
     const size_t count = h->plan ? (size_t)experiment_pixels(&h->of.x) : 0;
     struct recipe its;
@@ -32,7 +33,7 @@ enum status harmonic_image_photons(struct harmonic_image *h, const struct recipe
         return STATUS_OK;
     if (!harmonic_recipe(&h->of, r, &its))
         return error_memory(e, "the third harmonic");
-    const enum status s = h->engine->run(h->plan, &its, h->pixels, NULL, e);
+    const enum status s = h->engine->run(h->plan, &its, h->pixels, rows, e);
     if (s)
         return s;
     for (size_t i = 0; i < count; i++)
@@ -42,12 +43,13 @@ enum status harmonic_image_photons(struct harmonic_image *h, const struct recipe
                : photons_check(&h->of.x, r->id, photons, e);
 }
 
-enum status harmonic_image_add(struct harmonic_image *h, struct frame *f, struct error *e)
+enum status harmonic_image_add(struct harmonic_image *h, struct frame *f,
+                               atomic_uint_fast64_t *rows, struct error *e)
 {
     struct image *image = &f->image;
     double all;
     const enum status s =
-        harmonic_image_photons(h, &f->recipe, image->pixels, &all, &image->sum, e);
+        harmonic_image_photons(h, &f->recipe, image->pixels, &all, &image->sum, rows, e);
     if (s)
         return s;
     image->has_sum = image->has_sum || h->plan;
@@ -212,7 +214,7 @@ enum status beam_plan_run(struct beam_plan *p, const struct recipe *r, float *pi
 {
     double all;
     const enum status s = p->engine->run(p->plan, r, pixels, NULL, e);
-    return s ? s : harmonic_image_photons(&p->harmonic, r, pixels, &all, NULL, e);
+    return s ? s : harmonic_image_photons(&p->harmonic, r, pixels, &all, NULL, NULL, e);
 }
 
 enum status beam_plan_derive(struct beam_plan *p, const struct recipe *r,

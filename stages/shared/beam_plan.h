@@ -48,13 +48,15 @@ enum status harmonic_image_open(struct harmonic_image *h, const struct engine *e
 
 /* Adds the photons of the harmonic to photons[experiment_pixels()], which has those of the beam.
  * *all becomes the sum of what was added, and *crc, unless `crc` is NULL, the CRC-32C of the
- * result. */
+ * result.  `rows` as in struct engine. */
 enum status harmonic_image_photons(struct harmonic_image *h, const struct recipe *r, float *photons,
-                                   double *all, uint32_t *crc, struct error *e);
+                                   double *all, uint32_t *crc, atomic_uint_fast64_t *rows,
+                                   struct error *e);
 
 /* The same for the image of a frame.  If the frame has a reflection table, whose rows are those of
  * the beam alone, the photons of the harmonic count as photons outside all rows. */
-enum status harmonic_image_add(struct harmonic_image *h, struct frame *f, struct error *e);
+enum status harmonic_image_add(struct harmonic_image *h, struct frame *f,
+                               atomic_uint_fast64_t *rows, struct error *e);
 
 /* Computes derivatives of the image of beam and harmonic, like engine->derive; `plan` is the plan
  * of the beam. */

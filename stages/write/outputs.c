@@ -11,9 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/files.h"
 #include "base/log.h"
+#include "io/nxmx/nxmx_spool.h"
 #include "io/output/replace.h"
 #include "output.h"
 #include "outputs_unsaid.h"
@@ -498,18 +500,39 @@ uint64_t outputs_list(const struct outputs *o, uint64_t id, const char *index,
     return bytes;
 }
 
+/* Writes the names of the files of a series that exist now to `text`: the master, and spools of
+ * unfinished data files. */
+static void describe_series(const struct nxmx_series *s, char *text, size_t size)
+{
+    char seen[TEMPLATE_PATH_MAX];
+    const bool master = !s->nopen || access(s->master, F_OK) == 0;
+    input_seen(s->master, seen, sizeof seen);
+    int at = master ? snprintf(text, size, "%s", seen) : 0;
+    for (size_t i = 0; i < s->nopen && at >= 0 && (size_t)at < size; i++) {
+        input_seen(s->open[i]->spool.path, seen, sizeof seen);
+        at += snprintf(text + at, size - (size_t)at, "%s%s", at ? ", " : "", seen);
+    }
+    if (s->nopen && at >= 0 && (size_t)at < size)
+        (void)snprintf(text + at, size - (size_t)at, " (no HDF5 file yet)");
+}
+
 void outputs_describe(const struct outputs *o, uint64_t first, uint64_t last, char *text,
                       size_t size)
 {
     for (int i = 0; i < o->count; i++) {
         char path[TEMPLATE_PATH_MAX], seen[TEMPLATE_PATH_MAX];
         const bool series = &o->all[i] == o->series;
+        if (i)
+            (void)snprintf(text + strlen(text), size - strlen(text), ", ");
         const size_t used = strlen(text);
-        if (!series)
-            output_path(&o->all[i], first, path);
-        input_seen(series ? o->series->series.master : path, seen, sizeof seen);
-        (void)snprintf(text + used, size - used, "%s%s", i ? ", " : "", seen);
-        if (series || first == last || !template_is_numbered(&o->all[i].name))
+        if (series) {
+            describe_series(&o->series->series, text + used, size - used);
+            continue;
+        }
+        output_path(&o->all[i], first, path);
+        input_seen(path, seen, sizeof seen);
+        (void)snprintf(text + used, size - used, "%s", seen);
+        if (first == last || !template_is_numbered(&o->all[i].name))
             continue;
         output_path(&o->all[i], last, path);
         const char *slash = strrchr(path, '/');

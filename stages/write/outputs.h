@@ -80,7 +80,7 @@ uint64_t outputs_list(const struct outputs *o, uint64_t id, const char *index,
 
 /* Appends the names of the files of frames `first` to `last`, for people, to `text`:
  * "lyso_0000.img ... lyso_0019.img", outputs separated by commas.  A series has the name of its
- * master. */
+ * master, if the master exists, and those of unfinished data files. */
 void outputs_describe(const struct outputs *o, uint64_t first, uint64_t last, char *text,
                       size_t size);
 

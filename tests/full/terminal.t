@@ -128,7 +128,7 @@ is 'more than the disk holds: a warning, to scripts too' "$(sed 's/[0-9.]* [A-Z]
 # --- Ctrl-C
 echo "$chain" | sed 's/frames=12/frames=100000/; s/$/ | bragg-write ".\/int_%d.img"/' >long
 interrupt long 1 ./int_99. # at most 32 of them are not acknowledged
-left=$(lines | sed -n 's/^bragg-orient: finishing \([0-9]*\) frames*; Ctrl-C again aborts$/\1/p')
+left=$(lines | sed -n 's/^bragg-orient: finishing \([0-9]*\) frames*\(, about [0-9:]*\)*; Ctrl-C again aborts$/\1/p')
 check 'Ctrl-C: how many frames are being finished' test "${left:-0}" -ge 1 -a "${left:-0}" -le 32
 check 'Ctrl-C: those that are done are not among them' test "$left" -lt "$(find . -name 'int_*.img' | wc -l)"
 frames=$(find . -name 'int_*.img' | wc -l)

@@ -115,7 +115,7 @@ static void work(struct input *in)
     if (!x->now.begun) {
         if (rt.run.role.gives)
             give(MESSAGE_EXPERIMENT, 0);
-        exchange_begin(x, (size_t)what << 18, "any", "0", NULL);
+        exchange_begin(x, (size_t)what << 18, "any", "0", NULL, 0);
         if (rt.source)
             exchange_set_total(x, what);
     } else if (rt.source && !x->out && (x->nagain || x->now.issued < x->limit)) {
@@ -199,7 +199,7 @@ static void establish(void)
         say_hello(rt.links.ports[i].socket, !rt.links.ports[i].up);
         receive_from(&rt.links, &rt.links.ports[i]);
     }
-    exchange_begin(&rt.links.exchange, 1 << 20, "any", "0", NULL);
+    exchange_begin(&rt.links.exchange, 1 << 20, "any", "0", NULL, 0);
     if (rt.run.role.gives)
         give(MESSAGE_EXPERIMENT, 0);
     if (rt.source) {

@@ -80,7 +80,7 @@ static void begin(struct process *p)
         truth_have(p, &ids);
     if (p->job == JOB_SINK)
         exchange_set_have(x, &ids);
-    exchange_begin(x, world.plan.image_bytes, "any", lineage, NULL);
+    exchange_begin(x, world.plan.image_bytes, "any", lineage, NULL, 0);
     if (p->job != JOB_SOURCE)
         return;
     (void)id_set_add_range(&ids, (struct id_range){0, world.plan.frames - 1});

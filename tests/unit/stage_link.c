@@ -28,7 +28,7 @@ static void world_open(struct world *w, size_t image_bytes, const char *endpoint
     p->up = true;
     (void)snprintf(p->endpoint, sizeof p->endpoint, "%s", endpoint);
     assert_int_equal(exchange_open(&w->links.exchange, NULL), STATUS_OK);
-    exchange_begin(&w->links.exchange, image_bytes, "any", "0", NULL);
+    exchange_begin(&w->links.exchange, image_bytes, "any", "0", NULL, 0);
     assert_int_equal(port_open(p, w->run.context, &w->run.curve, PORT_WORDS_MAX, NULL), STATUS_OK);
     w->link = link_add(&w->links, p, &(struct address){0});
     assert_non_null(w->link);

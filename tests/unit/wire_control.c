@@ -19,7 +19,7 @@ static void notices_survive(void **state)
                         .uuid = "01",
                         .nids = 3,
                         .ids = ids};
-    in.work.wait_out_ns = in.until = UINT64_MAX;
+    in.work.wait_out_ns = in.until = in.frame_ns = in.left_ns = in.rows = in.all_rows = UINT64_MAX;
     for (int type = MESSAGE_CREDIT; type <= MESSAGE_LAST; type++) {
         if (type == MESSAGE_STATUS)
             continue;
@@ -36,6 +36,8 @@ static void notices_survive(void **state)
         assert_true(out.nids == 3 || out.known || out.status == 130 || out.pid == 5 || reasons);
         assert_string_equal(out.reason, reasons ? "why" : "");
         assert_true(out.work.wait_out_ns == (type == MESSAGE_HEARTBEAT ? UINT64_MAX : 0));
+        assert_true(out.frame_ns == out.work.wait_out_ns && out.left_ns == out.frame_ns);
+        assert_true(out.rows == out.frame_ns && out.all_rows == out.frame_ns);
         assert_true(out.until == (type == MESSAGE_ORDER ? UINT64_MAX : 0));
         assert_string_equal(out.uuid, type == MESSAGE_LOST || type == MESSAGE_FENCE ? "01" : "");
         attack(&m, NULL);

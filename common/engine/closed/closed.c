@@ -51,6 +51,15 @@ static enum status refuse(struct error *e, const char *what)
     return error_set(e, STATUS_INPUT, "--mosaic-model=gauss: %s", what);
 }
 
+bool closed_suits(const struct experiment *x)
+{
+    bool interpolates = false;
+    for (size_t i = 0; i < x->ncrystals; i++)
+        interpolates = interpolates || x->crystals[i].interpolate;
+    return x->physics == PHYSICS_PHYSICAL && !(x->water_m > 0.0) && !interpolates &&
+           cpu_view_is_plain(x);
+}
+
 enum status closed_check(const struct experiment *x, struct error *e)
 {
     if (x->physics == PHYSICS_FAITHFUL)

@@ -75,6 +75,10 @@ const struct closed_kernels *closed_kernels_choose(const char *isa, struct error
 /* Returns true if any crystal asks for the closed form. */
 bool closed_wanted(const struct experiment *x);
 
+/* Returns true if the closed form can compute the experiment once its crystals ask for it and are
+ * GAUSS. */
+bool closed_suits(const struct experiment *x);
+
 /* Returns STATUS_INPUT, with one line of text, if the closed form cannot compute the experiment. */
 enum status closed_check(const struct experiment *x, struct error *e);
 

@@ -93,11 +93,12 @@ static void go_to(struct place *at, int64_t row)
         at->above += (at->panel++)->slow_pixels;
 }
 
-/* Computes the rows that are assigned to this thread. The bytes of a row do not depend on the
- * thread. Continues the checksum *sum, if it is not NULL, while the rows are in the cache. */
+/* Computes the rows that are assigned to this thread.  The bytes of a row do not depend on the
+ * thread.  Continues the checksum *sum, if it is not NULL, while the rows are in the cache.  Counts
+ * each row in *rows (NULL: not counted), because 16 slow rows can take minutes. */
 static void run_rows(const struct cpu_kernels *kernels, const struct cpu_job *job, int64_t first,
                      int64_t end, struct place *at, struct cpu_room *room, float *pixels,
-                     struct crc32c_piece *sum)
+                     struct crc32c_piece *sum, atomic_uint_fast64_t *rows)
 {
     struct dense_shares *shares = room->dense.shares;
     for (int64_t row = first; row < end; row++) {
@@ -108,6 +109,8 @@ static void run_rows(const struct cpu_kernels *kernels, const struct cpu_job *jo
         const struct share_pack *pack = shares ? &shares->pack : NULL;
         struct share_run run = {pack, pack ? pack->npieces : 0, 0, pack ? pack->count : 0};
         run_row(kernels, job, p, slow, room, pixels);
+        if (rows)
+            atomic_fetch_add_explicit(rows, 1, memory_order_relaxed);
         if (pack) {
             run.end = pack->npieces;
             job->shares->rows[row] = run;
@@ -134,12 +137,9 @@ static bool run_bands(const struct cpu_kernels *kernels, const struct cpu_job *j
         room.block.not_finite = room.dense.not_finite = false;
         room.dense.shares = shares ? &shares->room[omp_get_thread_num()] : NULL;
         room.dense.columns.count = 0;
-        while (bands_take(bands, omp_get_thread_num(), &first, &end)) {
+        while (bands_take(bands, omp_get_thread_num(), &first, &end))
             run_rows(kernels, job, first, end, &at, &room, pixels,
-                     sums ? &sums[first / bands->at_once] : NULL);
-            if (rows)
-                atomic_fetch_add_explicit(rows, (uint64_t)(end - first), memory_order_relaxed);
-        }
+                     sums ? &sums[first / bands->at_once] : NULL, rows);
         finite = !room.block.not_finite && !room.dense.not_finite;
     }
     return finite;

@@ -266,8 +266,13 @@ static void take_line(struct process *p, struct environment *env)
     const bool told = p->line[0] == LOG_MARK;
     if (told && !isatty(STDERR_FILENO))
         cut_tokens(p->line);
+    if (told && env->quiet)
+        return;
     if (told && !env->verbose) {
-        bar_say(&env->bar, "%s", p->line + 1);
+        if (env->bar.on)
+            bar_say(&env->bar, "%s", p->line + 1);
+        else
+            show_line(p, env, 1);  // a notice
         return;
     }
     const bool aside = p->line[0] == LOG_ASIDE;

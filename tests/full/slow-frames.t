@@ -1,0 +1,79 @@
+#!/bin/sh
+# Frames that take long: how long they take is said after the first rows, and in the end, after two
+# Ctrl-C, which files exist.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+needs 'a terminal' /usr/bin/python3
+scratch
+mkdir run
+export XDG_RUNTIME_DIR="$tap_scratch/run"
+
+# --- frames that take long: three frames of about a minute each
+slow="bragg-geometry --detpixels=1000 --ncells=20 --oversample=1 | bragg-orient --frames=3 --mosaic=1 --mosaic-domains=12000 | bragg-intensity"
+about='bragg-intensity takes about [0-9.]* s a frame, [0-9:]* for all 3 frames\. bragg-geometry --shape=gauss --mosaic-model=gauss --mosaic-rms=0.496 '
+about="${about}instead of bragg-orient --mosaic=1 is much faster: spots become Gaussian, without fringes, and domains become the mean over infinitely many\$"
+
+# ended FILE PATTERN: runs it in a session of its own, until it says so; then ends it
+ended() {
+	setsid env --default-signal=INT,QUIT sh -c "$1" >out 2>errors &
+	group=$!
+	soon grep -q "$2" errors
+	sleep 1
+	kill -TERM -"$group"
+	wait
+}
+ended "$slow | bragg-write slow.nxs" "$about"
+is 'slow frames: how long they take, in a pipe, once' "$(grep -c "^bragg-orient: $about" errors)" 1
+is 'slow frames: what makes them faster, from the start' "$(grep -c '^bragg-orient: 12000 terms for each of 1 million pixels\. bragg-geometry --shape=gauss' errors)" 1
+cat >slow.yaml <<END
+stages:
+  - {name: geometry, args: [--detpixels=1000, --ncells=20, --oversample=1]}
+  - {name: orient, args: [--frames=3, --mosaic=1, --mosaic-domains=12000]}
+  - {name: intensity, threads: 1}
+  - {name: write, args: [slow.nxs]}
+END
+ended "exec bragg-run --workdir=slow slow.yaml" "$about"
+is 'slow frames: as much of bragg-run without a terminal' "$(grep -c "^orient| bragg-orient: $about" errors)" 1
+
+script -qec true /dev/null </dev/null >/dev/null 2>&1 || {
+	skip 'on a terminal' 'no pseudo-terminal to be had'
+	finish
+	exit
+}
+
+# lines: of what a terminal got, without what was drawn over
+lines() {
+	tr -d '\r' <said | sed "s/.*$(printf '\033')\[[0-9]*[KJ]//; s/^\^C//"
+}
+
+says() {
+	lines | grep -q "$1"
+}
+
+# interrupt FILE COMMAND...: runs the file with a terminal, and types Ctrl-C twice once COMMAND succeeds
+interrupt() {
+	rm -f keys
+	mkfifo keys
+	env --default-signal=INT,QUIT script -qec "trap : INT; sh ./$1; echo status \$?" /dev/null <keys >said 2>&1 &
+	exec 3>keys
+	shift
+	soon "$@"
+	printf '\003' >&3
+	soon says 'finishing'
+	printf '\003' >&3
+	wait
+	exec 3>&-
+}
+
+echo "$slow | bragg-write slow.nxs" >slow.sh
+
+interrupt slow.sh grep -aq 'bragg-write: frame 0 of 3, [0-9]* % of the next, [0-9:]* left' said
+check 'slow frames: progress before the first one' grep -aq 'bragg-write: frame 0 of 3, [0-9]* % of the next, [0-9:]* left' said
+check 'slow frames: how long finishing them takes' says '^bragg-orient: finishing [123] frames*, about [0-9:]*; Ctrl-C again aborts$'
+
+# what is there after a second Ctrl-C: images of an unfinished data file, and no master
+echo "bragg-geometry --detector=pilatus-300k --distance=100 --energy=12400 --ncells=8 | bragg-orient --frames=100000 --random |
+	bragg-intensity --threads=1 | bragg-write --frames-per-file=10000 half.nxs" >half.sh
+interrupt half.sh test -s half_data_000001.h5.part
+is 'Ctrl-C twice: the files that are there' "$(lines | sed -n 's/^bragg-write: [0-9.]* [kMG]*B in \(.*\)/\1/p')" \
+	'half_data_000001.h5.part (no HDF5 file yet); --resume goes on'
+finish
