@@ -172,8 +172,8 @@ static enum status refuse(const struct experiment *x, enum engine_precision prec
                              "the cuda engine has no derivatives for a curved detector: take "
                              "--engine=cpu");
     return error_set(e, STATUS_INPUT,
-                     "the cuda engine has derivatives of crystals of more than %d cells along an "
-                     "axis with --precision=double alone",
+                     "--engine=cuda: derivatives of crystals of more than %d cells along an axis "
+                     "need --precision=double",
                      SLOPES_CELLS_MAX);
 }
 

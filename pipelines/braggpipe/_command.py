@@ -25,7 +25,7 @@ class _Parser(argparse.ArgumentParser):
 class _Once(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option_string: str | None = None) -> None:
         if getattr(namespace, self.dest) != self.default:
-            parser.error(f"{option_string} is given twice")
+            parser.error(f"{option_string} is given more than once; give it once")
         setattr(namespace, self.dest, values)
 
 
@@ -83,13 +83,13 @@ def check_file(path: str, what: str, begins: tuple[bytes, ...]) -> None:
         raise OSError(f"{path}: is a symbolic link; expected the name of a file. "
                       "Remove the link, or give the name of the file itself")
     if os.path.isdir(path):
-        raise OSError(f"{path}: is a folder, must be a file")
+        raise OSError(f"{path} is a folder; expected a file")
     if not regular:
         return
     with open(path, "rb") as file:
         first = file.read(16)
     if first and not first.startswith(begins):
-        raise OSError(f"{path}: is there and is no {what}; remove it first")
+        raise OSError(f"{path} exists and is not a {what}. Remove it first, or give another name")
 
 
 def check_files(options: argparse.Namespace) -> None:

@@ -76,9 +76,9 @@ static enum status score_require(const struct figures *f, const struct opt_texts
         struct error cause;
         enum status s = figures_require(f, text, &met, &value, &cause);
         if (!s && !met && isfinite(value))
-            s = error_set(&cause, STATUS_FAILED, "required %s: it is %.6g", text, value);
+            s = error_set(&cause, STATUS_FAILED, "required %s; got %.6g", text, value);
         else if (!s && !met)
-            s = error_set(&cause, STATUS_FAILED, "required %s: it is absent", text);
+            s = error_set(&cause, STATUS_FAILED, "required %s, but the metric is missing", text);
         if (s && status)
             log_line(LOG_ERROR, "%s", cause.text);
         if (s && !status) {
@@ -131,7 +131,8 @@ static enum status match_panels(struct detectors *d, const struct nxmx_geometry 
     const enum status s = detectors_match(d, truth->panels, truth->npanels, panels, count, path, e);
     if (!s && panels && count < truth->npanels)
         log_line(LOG_WARNING,
-                 "%s: has %zu of the %zu panels of the key: spots on the others count as missed",
+                 "%s: has %zu of the %zu panels of the ground truth; spots on the other panels "
+                 "count as missed",
                  path, count, truth->npanels);
     return s;
 }
@@ -149,8 +150,8 @@ static enum status take_answers(struct score *s, struct results *in, struct answ
         if (first && k->tells.summed && !results_of_rotation(in))
             return error_set(e, STATUS_INPUT,
                              "%s: has results of single frames, but the reflections of %s are sums "
-                             "over a rotation; expected a key that is an NXmx file, a recording, "
-                             "or a table for each frame",
+                             "over a rotation; expected a ground truth that is an NXmx file, a "
+                             "recording, or a table for each frame",
                              in->path, k->path);
         if (first && k->tells.no_detector)
             status = detectors_assume(d, truth->panels, truth->npanels, k->tells.panel0, panels,
@@ -164,7 +165,8 @@ static enum status take_answers(struct score *s, struct results *in, struct answ
         }
     }
     if (!status && first)
-        status = error_set(e, STATUS_INPUT, "%s: holds no frames: nothing to score", in->path);
+        status = error_set(e, STATUS_INPUT, "%s: no frames found, so there is nothing to score",
+                           in->path);
     return status;
 }
 
@@ -214,7 +216,9 @@ static enum status score_results(struct score *s, const char *const paths[], siz
         if (last)
             catch_interrupts(before);
         if (last && files[i].expt)
-            status = error_set(e, STATUS_USAGE, "--follow: %s is written at once, must be a text",
+            status = error_set(e, STATUS_USAGE,
+                               "--follow: %s is not a file that grows; expected a stream, a table "
+                               "of peaks or a folder",
                                files[i].path);
         else if (results_folder_is(files[i].path))
             status = take_folder(s, files[i].path, last ? &follow : NULL, e);
@@ -319,7 +323,7 @@ static enum status sort_operands(struct files *f, const struct opt_texts *keys,
         else
             f->results[f->nresults++] = paths[i];
     return f->nresults ? STATUS_OK
-                       : error_set(e, STATUS_USAGE, "RESULT is missing: what is to be scored?");
+                       : error_set(e, STATUS_USAGE, "missing argument: RESULT, the files to score");
 }
 
 /* --- program ------------------------------------------------------------------ */
@@ -382,7 +386,7 @@ static enum status check_options(const struct options *o, struct symmetry *group
     }
     if (!status && o->hit[0] != rint(o->hit[0]))
         status =
-            error_set(e, STATUS_USAGE, "--hit: %g is no whole number of reflections", o->hit[0]);
+            error_set(e, STATUS_USAGE, "--hit: %g is not a whole number of reflections", o->hit[0]);
     return status || !o->symmetry ? status : symmetry_find(o->symmetry, group, e);
 }
 

@@ -29,7 +29,7 @@ refused waves.h5 '/entry/instrument/beam/incident_wavelength: 2 numbers from 1 t
 refused gone.h5 '/entry/instrument is a link to /entry/instrument in nowhere.h5, which is missing'
 refused loop.h5 '/entry/instrument is a link to /entry/instrument, which is not there'
 is 'a link to a pipe is refused' "$(timeout 10 bragg-geometry --detector=pipe.h5 2>&1 >/dev/null)" \
-	'bragg-geometry: fifo: is no ordinary file, and a link leads there'
+	'bragg-geometry: fifo: not an ordinary file, but a link leads to it'
 if [ "${BRAGG_SANITIZED-}" ]; then
 	skip 'a chunk that is much larger than its data set is not unpacked' 'sanitizers need more address space than a limit leaves'
 else
@@ -73,9 +73,9 @@ done = subprocess.run(sys.argv[2:], stdout=subprocess.DEVNULL, stderr=open("said
 print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < int(sys.argv[1]))
 END
 is 'a declared image of 3 GB is refused in little memory' "$(/usr/bin/python3 measure $limit bragg-replay --recompute huge/good.nxs:0) $(cat said)" \
-	"3 True bragg-replay: huge/good_data_000001.h5: images of 729000000 pixels; expected 4096, as the detector has"
+	"3 True bragg-replay: huge/good_data_000001.h5: images have 729000000 pixels; expected 4096, as the detector has"
 is 'and where it is played' "$(/usr/bin/python3 measure $limit sh -c 'bragg-replay --quiet huge/good.nxs | bragg-tap --quiet') $(cat said)" \
-	"1 True bragg-replay: huge/good_data_000001.h5: images of 729000000 pixels; expected 4096, as the detector has"
+	"1 True bragg-replay: huge/good_data_000001.h5: images have 729000000 pixels; expected 4096, as the detector has"
 
 series() {
 	bragg-geometry --quiet --detpixels=40 --ncells=5 --fluence=1e28 | bragg-orient --quiet --frames=4 --random 2>/dev/null |
@@ -88,7 +88,7 @@ is 'data files of an earlier series are removed' "$(echo r_data_*)" 'r_data_0000
 touch x.refl
 crash() {
 	is "a crash of the library is one line: $1" "$(LD_PRELOAD=$(command -v crash.so) timeout 20 "$@" 2>&1 >/dev/null | sed 's/.*: r\.nxs/r.nxs/')" \
-		'r.nxs: damaged (reading it crashes, or has no end)'
+		'r.nxs: corrupt (reading it crashes or does not end)'
 }
 if [ "${BRAGG_SANITIZED-}" ]; then
 	skip 'a crash of the library is one line' 'sanitizers tell of it'

@@ -131,7 +131,7 @@ refused 'scale.pdb: SCALEn or _atom_sites.fract_transf_matrix contradicts the un
 (printf 'REMARK 290   SMTRY1   1  1.000000  0.000000  0.000000        0.00000\nREMARK 290   SMTRY2   1  0.000000  1.000000  0.000000        0.00000\nREMARK 290   SMTRY3   1  0.000000  0.000000  1.000000        0.00000\n' && cat good.pdb) >remark.pdb
 refused "remark.pdb: REMARK 290 lists 1 symmetry operators that are not those of 'P 1 21 1'" --model=remark.pdb
 (cat other.mmcif && sed 's/^data_.*/data_second/' other.mmcif) >two.cif
-refused 'two.cif: the file holds 2 structures; expected one' --model=two.cif
+refused 'two.cif: the file has 2 structures; expected one' --model=two.cif
 edited bare.pdb 's/^\(ATOM.\{56\}\)....../\1      /'
 factors bare --model=bare.pdb
 is 'B factors that are missing are warned of' "$(grep -c 'warning: bare.pdb: 24 of 24 atoms have no B factor: B = 0 is used' said)" 1

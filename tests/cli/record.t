@@ -221,7 +221,7 @@ fi
 cp photons.rec flipped.rec
 printf 'x' | dd of=flipped.rec bs=1 seek=$(($(wc -c <photons.rec) - 2000)) conv=notrunc 2>/dev/null
 bragg-replay flipped.rec 2>flip.err | bragg-tap >/dev/null 2>&1
-is 'a flipped bit is found' "$(grep -c 'bragg-replay: flipped.rec: the record at byte [0-9]* is damaged' flip.err)" 1
+is 'a flipped bit is found' "$(grep -c 'bragg-replay: flipped.rec: the record at byte [0-9]* is corrupt' flip.err)" 1
 check_status 'an existing recording is not replaced' 1 sh -c 'bragg-replay photons.rec | bragg-tap --record=again.rec'
 check 'unless that is said' sh -c 'bragg-replay photons.rec | bragg-tap --record=again.rec --overwrite --fsync'
 check 'a recording is resumed for more frames' \

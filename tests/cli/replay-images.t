@@ -140,14 +140,14 @@ echo hello >text.img
 smv other.img PIXEL_SIZE=0.1
 smv nan.img PIXEL_SIZE=nan
 smv huge.img DISTANCE=1e30
-refused 'a short SMV file' 3 'short.img: ends inside its SMV header' short.img
+refused 'a short SMV file' 3 'short.img: truncated inside its SMV header' short.img
 refused 'a short CBF file' 3 '.*short.cbf: too short' short.cbf
-refused 'a short NXmx file' 3 'short.nxs: cannot be read as HDF5: truncated or damaged' short.nxs
-refused 'a text' 3 'text.img: is no recording' text.img
+refused 'a short NXmx file' 3 'short.nxs: cannot be read as HDF5: truncated or corrupt' short.nxs
+refused 'a text' 3 'text.img: not a recording; expected a file of bragg-tap --record' text.img
 refused 'a recording among images' 3 'x.rec: not an image; expected SMV, CBF or NXmx' a_0.img x.rec
 refused 'a file that is not there' 1 'gone.img: cannot open' a_0.img gone.img
 refused 'no number' 3 'nan.img: header: PIXEL_SIZE=nan is not a finite number' nan.img
-refused 'a distance of 1e27 m' 3 'huge.img: header: distance, m: 1e.27, must be from 0 to 1e.06' huge.img
+refused 'a distance of 1e27 m' 3 'huge.img: header: distance, m: 1e.27; expected a value from 0 to 1e.06' huge.img
 refused 'a frame that is not there' 2 '--frames: frame 3 is not in a_0.img, which contains 3 frames' --frames=2-3 a_0.img a_1.img a_2.img
 refused 'recorded times' 2 '--speed: image files contain no times' --speed=real a_0.img
 # series NAME OPTION...: two frames as NXmx

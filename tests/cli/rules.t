@@ -43,7 +43,7 @@ is 'frames of other runs are counted' "$(cat errors.sink)" \
 meddled other
 is 'a frame that comes with other bytes: all end with 1' "$(statuses source make sink)" '1 1 1'
 is 'a frame that comes with other bytes is named' "$(cat errors.* | grep -v 'shows the progress of this run')" \
-	'test-sink: frame 23 came twice, the second time (from test-make) with other bytes: the stages before this one are not deterministic'
+	'test-sink: frame 23 came twice, the second time (from test-make) with other bytes. The stages before this one are not deterministic'
 
 # Late: while the last frame is with the sink, and while the source waits for a bye at the end
 fresh

@@ -72,7 +72,7 @@ printf 'stages:\n  - {name: geometry, args: [--detpixels=8, --pixel=1]}\n  - {na
 check 'a run without images' bragg-run --quiet --report=none.html r.yaml
 check 'has a page without pictures' page none.html 'This run ended without an error' pictures=0
 check_status 'a file in the way of a run' 1 sh -c 'bragg-run --quiet --report=mine.html q.yaml 2>err'
-is 'is named before the work' "$(cat err)" 'bragg-run: mine.html: is there, and no page of braggpipe'
+is 'is named before the work' "$(cat err)" 'bragg-run: mine.html exists and is not a page of braggpipe. Give another name'
 check_status 'with --dry-run' 2 bragg-run --dry-run --report=x.html q.yaml
 check_status 'a full disk' 1 sh -c 'bragg-run --quiet --workdir=out5 --report=/dev/full q.yaml 2>err'
 check 'is said' grep -q 'No space left' err

@@ -94,7 +94,7 @@ for name in run.refl run.expt run.refl.part; do
 	mkdir way
 	echo mine >way/$name
 	bragg-replay --quiet all.rec 2>/dev/null | table way refl 2>message
-	is "$name is in the way: one line" "$(grep -c "way/$name: is there and does not belong to these frames" message) $(wc -l <message)" '1 1'
+	is "$name is in the way: one line" "$(grep -c "way/$name exists and was not written by this run" message) $(wc -l <message)" '1 1'
 	is "$name stays, and nothing else is there" "$(ls way) $(cat way/$name)" "$name mine"
 	bragg-replay --quiet all.rec | table way refl --overwrite
 	check "$name: --overwrite" cmp whole/run.refl way/run.refl

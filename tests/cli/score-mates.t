@@ -44,11 +44,11 @@ done
 	refused 'columns of other types' 3 'phases.mtz: no column of type J or F, intensities or amplitudes, nor two of K; its columns are' key.nxs phases.mtz
 	is 'nothing is said of other programs' "$(grep -c 'gemmi\|--hkl' refused.err)" 0
 	sed 's/^MTZ/XTZ/' pair.mtz >none.mtz
-	refused 'no MTZ file' 3 'none.mtz: no MTZ file' key.nxs none.mtz
+	refused 'no MTZ file' 3 'none.mtz: not an MTZ file' key.nxs none.mtz
 	is 'nor of options that there are not' "$(grep -c 'gemmi\|--hkl' refused.err)" 0
 	sed -i '/^-/d' f.hkl
 	made
 	known_merged 'a key whose mates are alike' mates.mtz $fine merged.mates.cc=absent merged.mates.n=0
-	check 'which the table says, too' grep -q '^merged.mates .*cc absent (Friedel mates of the key are alike' table
+	check 'which the table says, too' grep -q '^merged.mates .*cc absent (Friedel mates of the ground truth are equal' table
 }
 finish

@@ -17,10 +17,10 @@ known_merged 'another scale and B' scaled.hkl merged.cc=1 merged.r=0 merged.scal
 known_merged 'errors of 10 %' noisy.hkl merged.cc=0.991~0.004 merged.r=0.1~0.002 merged.scale=1~0.05 merged.by_d_A.from_4.r=0.1~0.01
 known_merged 'in another order: nonsense' nonsense.hkl merged.cc=0.15~0.2 merged.r=1.2~0.5
 known_merged 'an MTZ file that gemmi made of the model' "$BRAGG_TESTS/golden/lysozyme_6A.mtz" merged.cc=1 merged.r=0~1e-6 merged.scale=1~1e-6 merged.by_d_A.from_6.cc=1
-refused 'truncated' 3 "cut.hkl: ends without 'End of reflections'" key.nxs cut.hkl
-refused 'a point group that there is not' 3 "group.hkl:2: point group '5m'" key.nxs group.hkl
-refused 'hardly anything in common' 3 'few.hkl: has 2 reflections of key.nxs, must have 3 or more' key.nxs few.hkl
-refused 'two of them' 3 'scaled.hkl: is a second merged result, must be one' key.nxs perfect.hkl scaled.hkl
+refused 'truncated' 3 "cut.hkl: truncated: the line 'End of reflections' is missing" key.nxs cut.hkl
+refused 'a point group that there is not' 3 "group.hkl:2: unknown point group '5m'" key.nxs group.hkl
+refused 'hardly anything in common' 3 'few.hkl: has 2 reflections of key.nxs; expected 3 or more' key.nxs few.hkl
+refused 'two of them' 3 'scaled.hkl: is a second merged result; expected one' key.nxs perfect.hkl scaled.hkl
 refused 'no list' 3 'key.nxs.hkl: an HDF5 file' key.nxs "$(ln -s key.nxs key.nxs.hkl; echo key.nxs.hkl)"
 
 # each figure by the name that others may rely on

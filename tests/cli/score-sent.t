@@ -57,5 +57,5 @@ told 'of the first of two' faults.nan.died=1 faults.type.died=0
 sent 6=nan | sed 's/taken	nan/dropped	nan/' >sent.tsv
 told 'not of what it did not get' faults.nan.died=0
 hits 0 11 4 2 >hits.tsv
-refused 'neither yes nor no' 3 "damaged is '2', must be a whole number from 0 to 1" truth.tsv hits.tsv
+refused 'neither yes nor no' 3 "damaged is '2'; expected a whole number from 0 to 1" truth.tsv hits.tsv
 finish

@@ -88,9 +88,9 @@ attack crowd crowd count=200
 attack knocks knocks data="ipc://$d/w" count=5000
 unharmed 'floods'
 is 'hellos without end' "$(named hellos)" 'is excluded: it floods the source with messages'
-is 'other names on one connection' "$(named newcomers)" 'is excluded: it claims to be another process'
+is 'other names on one connection' "$(named newcomers)" 'is excluded: it uses the identity of another process'
 
-is 'and at the door of frames' "$(grep -c 'evil-knocks (process [0-9]*) is ignored: it said hello 1024 times' errors.make)" 1
+is 'and at the door of frames' "$(grep -c 'evil-knocks (process [0-9]*) is ignored: it sent hello 1024 times' errors.make)" 1
 
 # --- parts of a size that no message there has
 stream

@@ -70,11 +70,11 @@ refuses 'one that is there twice' 2 "'scale' is there twice" --parameters=scale 
 refuses 'two backgrounds' 2 "'background' is there twice" --parameters=background,background
 refuses 'no background' 2 'needs --background above 0' --parameters=background --background=0
 refuses 'one mosaic domain' 3 'has one mosaic domain' --parameters=mosaic
-refuses 'a prior of none' 2 "is of no parameter, must be of one of scale" --parameters=scale --prior=cell:1
+refuses 'a prior of none' 2 "does not name a parameter; expected one of scale" --parameters=scale --prior=cell:1
 refuses 'a prior without a number' 2 'must be NAME:SIGMA' --parameters=scale --prior=scale
-refuses 'a prior of 0' 2 'sigma must be above 0' --parameters=scale --prior=scale:0
+refuses 'a prior of 0' 2 'sigma is not above 0' --parameters=scale --prior=scale:0
 refuses 'a distance of 0' 2 "'0' is out of range" --distances=0
-refuses 'an engine that there is not' 2 "'opencl' is unknown, must be one of reference, cpu, cuda" --engine=opencl
+refuses 'an engine that there is not' 2 "'opencl' is unknown; expected one of reference, cpu, cuda" --engine=opencl
 echo mine >mine
 refuses 'a file in the way' 1 'mine' --parameters=scale --table=mine
 is 'it stays' "$(cat mine)" mine

@@ -68,12 +68,12 @@ refused() {
 }
 refused 'an unknown option' 'unrecognized arguments: --bogus' --bogus
 refused 'half an option' 'unrecognized arguments: --gro=x' --gro=x
-refused 'an option twice' '--group is given twice' --group=a --group=b
+refused 'an option twice' '--group is given more than once; give it once' --group=a --group=b
 refused 'no number' 'argument strength: invalid float value' much
 refused 'no pipe' 'stdout is no pipe: put a stage after this one, or name an endpoint with --out=ENDPOINT'
 refused 'an endpoint without a transport' "endpoint 'x' must begin with ipc:// or tcp://" --in=x --out="@ipc://$PWD/o"
 refused 'tcp without keys' 'needs keys: say --keys=DIR .*or --insecure' --in=tcp://127.0.0.1:9 --out="@ipc://$PWD/o"
-refused 'keys, and none' '--keys and --insecure exclude each other' --in=tcp://127.0.0.1:9 --out="@ipc://$PWD/o" --keys=none --insecure
+refused 'keys, and none' '--keys and --insecure cannot be used together; remove one of them' --in=tcp://127.0.0.1:9 --out="@ipc://$PWD/o" --keys=none --insecure
 check_status 'keys that are not there: status' 1 "$top/pipelines/vignette.py" --in=tcp://127.0.0.1:9 --out="@ipc://$PWD/o" --keys="$PWD/none"
 echo user >mine
 refused 'a file in place of a socket' 'mine exists and is no socket' --in="ipc://$PWD/i" --out="@ipc://$PWD/mine"
@@ -218,7 +218,7 @@ thief() {
 	stage thief env ./work.py --in="$at" --out="@ipc://$d/t" --start-timeout=2 "$@"
 	is "$name: status and line" "$(statuses thief) $(grep -c "^work: $line\$" errors.thief)" '1 1'
 }
-thief "another client's key" "$at: my keys are refused" --keys=mixed
+thief "another client's key" "$at: the keys of this process are refused" --keys=mixed
 thief 'other keys' "$at: every connection ends before a word: do both ends have the same keys?" --keys=theirs
 thief 'no keys' "$at: every connection ends before a word: do both ends have the same keys?" --insecure
 chmod 644 mixed/client.key_secret

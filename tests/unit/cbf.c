@@ -111,7 +111,7 @@ static void makers_have_their_sizes(void **state)
     assert_int_equal(cbf_header_check(CBF_EIGER, &x, &e), STATUS_OK);
     assert_int_equal(cbf_header_check(CBF_PILATUS, &x, &e), STATUS_INPUT);
     assert_string_equal(e.text, "no Pilatus has 1030 x 1065 pixels of 0.075 mm; headers of kind "
-                                "generic are for all detectors");
+                                "Use --cbf-header=generic, which allows any size");
     cbf_header_make(&h, CBF_EIGER, &x, &f, 9);
     assert_non_null(strstr(h.text, "\"PILATUS_1.2\""));
     assert_non_null(strstr(h.text, "# Detector: EIGER 1M, S/N 00-0000, braggpipe "));
@@ -173,12 +173,12 @@ static void what_cannot_be_written(void **state)
     panel.mask = NULL;
     f.image.count--;
     assert_int_equal(try(&f, &e), STATUS_INPUT);
-    assert_string_equal(e.text, "the image has 59999 pixels, its panel 60000");
+    assert_string_equal(e.text, "the image has 59999 pixels, but its panel has 60000");
     f.image.type = PIXEL_F32;
     assert_int_equal(try(&f, &e), STATUS_INPUT);
     experiment.npanels = 2;
     assert_int_equal(try(&f, &e), STATUS_INPUT);
-    assert_string_equal(e.text, "a mini-CBF file holds one panel, the detector has 2");
+    assert_string_equal(e.text, "a mini-CBF file has one panel, but the detector has 2. Use NXmx");
     experiment.npanels = 1;
     frame_free(&f);
 }
@@ -223,8 +223,8 @@ static void refused(const char *text, const char *part)
 static void damaged_files(void **state)
 {
     (void)state;
-    refused("###CBF", "no binary part");
-    refused(KIND TYPE SIZES("4", "2", "2"), "no binary part");
+    refused("###CBF", "the binary part is missing");
+    refused(KIND TYPE SIZES("4", "2", "2"), "the binary part is missing");
     refused("###CBF\nx-CBF_PACKED\n" TYPE SIZES("4", "2", "2") MARK "\1\1\1\1", "BYTE_OFFSET");
     refused(KIND SIZES("4", "2", "2") MARK "\1\1\1\1", "signed 32-bit");
     refused(KIND TYPE "X-Binary-Size: 4\n\n" MARK "\1\1\1\1", "Dimension is missing");
@@ -232,7 +232,7 @@ static void damaged_files(void **state)
     refused(KIND TYPE SIZES("4", "0", "2") MARK "\1\1\1\1",
             "Dimension is 0; expected a number above 0");
     refused(KIND TYPE SIZES("5", "2", "2") MARK "\1\1\1\1", "too short");
-    refused(KIND TYPE SIZES("4", "3", "2") MARK "\1\1\1\1", "cannot be in 4 bytes");
+    refused(KIND TYPE SIZES("4", "3", "2") MARK "\1\1\1\1", "do not fit into 4 bytes");
     refused(KIND TYPE SIZES("4", "1000000000000", "1000000000000") MARK "\1\1\1\1", "cannot be");
     refused(KIND TYPE SIZES("4", "3", "1") MARK "\1\1\1\1", "too many");
     refused(KIND TYPE SIZES("4", "4", "1") MARK "\1\1\1\x80", "cut off");

@@ -189,7 +189,10 @@ static void limits_of_the_process_are_errors(void **state)
             (void)signal(SIGXFSZ, SIG_IGN);
             (void)setrlimit(limits[i].which, &(struct rlimit){limits[i].limit, limits[i].limit});
             const enum status s = pool_open(&p, &OWNER, IMAGE, NULL, NULL, &e);
-            _exit(s == STATUS_FAILED && !p && strncmp(e.text, "no shared memory", 16) == 0 ? 0 : 1);
+            _exit(s == STATUS_FAILED && !p &&
+                          strncmp(e.text, "cannot create shared memory", 27) == 0
+                      ? 0
+                      : 1);
         }
         int status;
         assert_int_equal(waitpid(child, &status, 0), child);

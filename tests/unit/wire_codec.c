@@ -433,7 +433,7 @@ static void a_detector_that_stands_has_no_shift(void **state)
         x.detector_moves = moves;
         f.recipe.has_shift = true;
         f.recipe.shift_m[2] = 0.01;
-        send_frame(&x, &f, moves, "does not move");
+        send_frame(&x, &f, moves, "but the detector of the experiment is fixed");
     }
 }
 

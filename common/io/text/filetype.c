@@ -127,7 +127,7 @@ enum status filetype_check(const char *path, enum filetype type, enum filetype w
     };
     if (type == FILETYPE_OTHER || type == wanted)
         return STATUS_OK;
-    return error_set(e, STATUS_INPUT, "%s: %s, must be %s%s%s", path, about[type].name,
+    return error_set(e, STATUS_INPUT, "%s: this is %s; expected %s%s%s", path, about[type].name,
                      about[wanted].name, *about[type].advice ? "; " : "", about[type].advice);
 }
 
