@@ -110,8 +110,8 @@ static void makers_have_their_sizes(void **state)
     other.absorption_1_m = 4000;
     assert_int_equal(cbf_header_check(CBF_EIGER, &x, &e), STATUS_OK);
     assert_int_equal(cbf_header_check(CBF_PILATUS, &x, &e), STATUS_INPUT);
-    assert_string_equal(e.text, "no Pilatus has 1030 x 1065 pixels of 0.075 mm; headers of kind "
-                                "Use --cbf-header=generic, which allows any size");
+    assert_string_equal(e.text, "--cbf-header: no Pilatus has 1030 x 1065 pixels of 0.075 mm. Use "
+                                "--cbf-header=generic, which allows any size");
     cbf_header_make(&h, CBF_EIGER, &x, &f, 9);
     assert_non_null(strstr(h.text, "\"PILATUS_1.2\""));
     assert_non_null(strstr(h.text, "# Detector: EIGER 1M, S/N 00-0000, braggpipe "));
@@ -163,11 +163,13 @@ static void what_cannot_be_written(void **state)
     make_frame(&f, PIXEL_U32);
     ((uint32_t *)f.image.pixels)[50000] = 0x80000000u;
     assert_int_equal(try(&f, &e), STATUS_INPUT);
-    assert_string_equal(e.text, "pixel 50000 is 2147483648, CBF holds up to 2147483647");
+    assert_string_equal(e.text,
+                        "pixel 50000 is 2147483648; expected at most 2147483647, the limit of CBF");
     memset(mask, 1, sizeof mask);
     panel.mask = mask;
     assert_int_equal(try(&f, &e), STATUS_INPUT);
-    assert_string_equal(e.text, "pixel 50000 is 2147483648, CBF holds up to 2147483647");
+    assert_string_equal(e.text,
+                        "pixel 50000 is 2147483648; expected at most 2147483647, the limit of CBF");
     mask[50000] = 0;
     assert_int_equal(try(&f, &e), STATUS_OK);
     panel.mask = NULL;
@@ -233,8 +235,9 @@ static void damaged_files(void **state)
             "Dimension is 0; expected a number above 0");
     refused(KIND TYPE SIZES("5", "2", "2") MARK "\1\1\1\1", "too short");
     refused(KIND TYPE SIZES("4", "3", "2") MARK "\1\1\1\1", "do not fit into 4 bytes");
-    refused(KIND TYPE SIZES("4", "1000000000000", "1000000000000") MARK "\1\1\1\1", "cannot be");
-    refused(KIND TYPE SIZES("4", "3", "1") MARK "\1\1\1\1", "too many");
+    refused(KIND TYPE SIZES("4", "1000000000000", "1000000000000") MARK "\1\1\1\1",
+            "do not fit into");
+    refused(KIND TYPE SIZES("4", "3", "1") MARK "\1\1\1\1", "remain after 3 pixels");
     refused(KIND TYPE SIZES("4", "4", "1") MARK "\1\1\1\x80", "cut off");
 }
 

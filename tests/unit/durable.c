@@ -190,7 +190,7 @@ static void other_pixels_for_a_frame_are_a_fault(void **state)
     assert_int_equal(frame_index_check(&x, 3, 8, &e), STATUS_FAILED);
     assert_int_equal(add(&x, 3, 8, "x", &e), STATUS_FAILED);
     assert_non_null(strstr(e.text, "a.index: frame 3 has other pixels than before (checksum was "
-                                   "00000007, now 00000008)"));
+                                   "00000007, is 00000008)"));
     frame_index_close(&x);
     unlink(scratch_path("a.index"));
 }

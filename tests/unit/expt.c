@@ -261,10 +261,10 @@ static void refused(const char *text, const char *why)
 static void what_is_no_list_is_refused(void **state)
 {
     (void)state;
-    refused("", "a.expt:1: no JSON");
-    refused("{\"a\": NaN}", "a.expt:1: no JSON: invalid token near 'NaN'");
-    refused("{\"a\": 1e999}", "a.expt:1: no JSON: real number overflow");
-    refused("{\n\"experiment\": [", "a.expt:2: no JSON");
+    refused("", "a.expt:1: not JSON");
+    refused("{\"a\": NaN}", "a.expt:1: not JSON: invalid token near 'NaN'");
+    refused("{\"a\": 1e999}", "a.expt:1: not JSON: real number overflow");
+    refused("{\n\"experiment\": [", "a.expt:2: not JSON");
     refused("[]", "a.expt: not an object");
     refused("{}", "'__id__' to be 'ExperimentList'");
     refused("{\"__id__\": 3}", "'__id__' to be 'ExperimentList'");
@@ -364,7 +364,7 @@ static void bad_goniometers_and_crystals_are_refused(void **state)
     refused(LIST(BEAM, DETECTOR,
                  ", \"scan\": [{}], \"goniometer\": [{\"rotation_axis\": [1, 0, 0], "
                  "\"setting_rotation\": [1, 0, 0, 0, 1, 0, 0, 0, -1]}]"),
-            "goniometer[0].setting_rotation: is no rotation");
+            "goniometer[0].setting_rotation: not a rotation_about");
     refused(LIST(BEAM, DETECTOR, ", \"scan\": [{}]" AXES("4")),
             "scan_axis: is 4; expected a value from");
     assert_int_equal(

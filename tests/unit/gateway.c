@@ -92,7 +92,7 @@ static void guard_wants_finite_values(void **state)
     d = good();
     while (d.nvalues <= DELIVERY_VALUES_MAX)
         delivery_int(&d, "more", 1);
-    refuses(d, ALL_TYPES, "the experiments have more than");
+    refuses(d, ALL_TYPES, "the message has too many values");
 }
 
 static void guard_wants_distinct_keys(void **state)

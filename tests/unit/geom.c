@@ -193,7 +193,7 @@ static void bad_files_are_refused(void **state)
     refused(TOP "a/min_fs = 0\n", "has no max_fs");
     refused(TOP PANEL("a") "badx/min_x = 0\nbadx/min_fs = 0\n", "expected one pair");
     refused(TOP PANEL("a") "badx/min_fs = 0\nbadx/panel = c\n", "badx: the file has no panel c");
-    refused(TOP PANEL("a") "badx/panel = a\n", "badx has no min_fs");
+    refused(TOP PANEL("a") "badx/panel = a\n", "badx has no limits");
     refused(TOP PANEL("a") "badx/min_ss = 3\nbadx/max_ss = 2\n", "badx ends before it begins");
     refused(TOP PANEL("a") "badx/min_fs = one\n", "expected a number");
     refused(TOP PANEL("a") "bad1/min_fs = 2\nbad1/max_fs = 3\n", "bad1 needs min_fs");

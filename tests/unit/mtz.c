@@ -74,7 +74,7 @@ static void column_must_be_an_amplitude(void **state)
     struct hkl_table t;
     struct error e = {0};
     assert_int_equal(read_bytes(good, length, "PHIC", &t, &e), STATUS_INPUT);
-    assert_non_null(strstr(e.text, "a.mtz: column 'PHIC' is no amplitude"));
+    assert_non_null(strstr(e.text, "a.mtz: column 'PHIC' is not an amplitude"));
     assert_int_equal(read_bytes(good, length, "FP", &t, &e), STATUS_INPUT);
     assert_non_null(strstr(e.text, "a.mtz: no column 'FP'"));
 }
@@ -188,7 +188,7 @@ static void header_must_agree_with_itself(void **state)
     static const struct {
         const char *from, *to, *error;
     } bad[] = {
-        {"MTZ ", "MTX ", "no MTZ file"},
+        {"MTZ ", "MTX ", "not an MTZ file"},
         {"VERS MTZ:V1.1", "VERS MTZ:V9.1", "no VERS MTZ:V1"},
         {"NCOL        5          377", "NCOL        5          378",
          "NCOL contradicts the place of"},

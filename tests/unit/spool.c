@@ -421,7 +421,7 @@ static void frames_of_another_kind_do_not_get_in(void **state)
     begin(&s, master, 2, true);
     make(&f, 1, 11, 0);
     assert_int_equal(nxmx_series_pack(&s, &f, &e), STATUS_INPUT);
-    assert_string_equal(e.text, "frame 1 has no labels, others have them");
+    assert_string_equal(e.text, "frame 1 has no labels, but others have them");
     image_free(&f.image);
     keep(&s, 1, 11);
     end(&s);
