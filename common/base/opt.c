@@ -283,7 +283,7 @@ enum status opt_parse(const struct opt_program *program, const struct opt *table
             return error_set(e, STATUS_USAGE, "missing option: --%s=%s", p.entry[i]->name,
                              p.entry[i]->metavar);
     if (p.noperands < program->min_operands)
-        return error_set(e, STATUS_USAGE, "missing argument: %s. See --help", program->operands);
+        return error_set(e, STATUS_USAGE, "missing argument: %s (see --help)", program->operands);
     *noperands = p.noperands;
     if (program->partial)
         return STATUS_OK;

@@ -238,7 +238,7 @@ static void damaged_files(void **state)
     refused(KIND TYPE SIZES("4", "1000000000000", "1000000000000") MARK "\1\1\1\1",
             "do not fit into");
     refused(KIND TYPE SIZES("4", "3", "1") MARK "\1\1\1\1", "remain after 3 pixels");
-    refused(KIND TYPE SIZES("4", "4", "1") MARK "\1\1\1\x80", "cut off");
+    refused(KIND TYPE SIZES("4", "4", "1") MARK "\1\1\1\x80", "truncated");
 }
 
 int main(void)
