@@ -168,8 +168,8 @@ refused 'light.pdb: no atom scatters anomalously; expected Na or a heavier eleme
 sed 's/32.634/abcdef/' good.pdb >words.pdb
 refused "words.pdb:3: x is not a number (got '  abcdef')" 3 --model=words.pdb --anomalous
 refused "no column 'PHI'" 3 --mtz=good.mtz --column=FC,PHI --sites=sites.txt
-refused "column 'FC' is no phase, its type must be P" 3 --mtz=good.mtz --column=FC,FC --sites=sites.txt
-refused "'FC' is one column, amplitudes need phases, as 'FC,PHIC'" 2 --mtz=good.mtz --column=FC --sites=sites.txt
+refused "column 'FC' is not a phase; expected type P" 3 --mtz=good.mtz --column=FC,FC --sites=sites.txt
+refused "'FC' is one column, amplitudes need phases, with labels such as 'FC,PHIC'" 2 --mtz=good.mtz --column=FC --sites=sites.txt
 refused "f' and f'' of Se at 40000 eV are not known" 2 --mtz=good.mtz --sites=sites.txt --energy=40keV
 refused 'sites.txt:2: 6 columns; expected four' 3 --mtz=good.mtz --sites=sites.txt --fprime=sites.txt
 refused 'other.pdb: the cell or space group is another one; expected those of my model.pdb' 3 --model='my model.pdb' --light=other.pdb --light-occupancy=0.3

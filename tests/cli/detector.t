@@ -102,7 +102,7 @@ if has python:h5py; then
 	is 'a beam centre in mm that agrees' "$(other mm)" ''
 	is 'a beam centre that was left at 0, 0' "$(other zero)" ''
 	is 'a beam centre that contradicts the modules' "$(other centre | sed 's/[0-9.][0-9.]*, [0-9][0-9.]*/N/g')" \
-		'/entry/instrument/detector/beam_center_x and _y are N pixels, but its transformations lead to N: these count'
+		'/entry/instrument/detector/beam_center_x and _y are N pixels, but its transformations lead to N, which are used'
 	is 'an energy that contradicts the wavelength' "$(other energy | sed 's/has [0-9.]*/has N/')" \
 		'/entry/instrument/detector/detectorSpecific/photon_energy is 8000 eV, but the beam has N eV, which is used'
 	/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_chains.py" bad one.nxs bad.h5 huge-mask

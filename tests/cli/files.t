@@ -275,12 +275,12 @@ before=$(state)
 kept() {
 	kept_who=$1 kept_option=$2 kept_what=$3
 	shift 3
-	for kept_way in "file=$isno $kept_what. Remove it first, or give another name" "link=$alink" "loose=$alink" "old=$alink" 'folder=is a folder; expected a file'; do
+	for kept_way in "file= $isno $kept_what. Remove it first, or give another name" "link=: $alink" "loose=: $alink" "old=: $alink" 'folder= is a folder; expected a file'; do
 		prepare
 		kept_status=0
 		timeout 20 "$@" "$kept_option=ways/${kept_way%%=*}" >out 2>said </dev/null || kept_status=$?
 		is "${kept_who#bragg-}: $kept_option: ${kept_way%%=*}" "$kept_status $(head -n 1 said) $(state)" \
-			"1 $kept_who: ways/${kept_way%%=*}: ${kept_way#*=} $before"
+			"1 $kept_who: ways/${kept_way%%=*}${kept_way#*=} $before"
 	done
 }
 kept bragg-geometry --trace trace bragg-geometry --detpixels=8

@@ -116,10 +116,10 @@ refused() {
 }
 refused 'gemmi sfcalc: what gemmi says' 3 says model.pdb
 refused 'gemmi sfcalc: 8388608' 3 memory model.pdb
-refused 'gemmi sfcalc: std::bad_alloc: more than 8 GiB of memory, --dmin must be larger' 3 large model.pdb
+refused 'gemmi sfcalc: std::bad_alloc: more than 8 GiB of memory; expected a larger --dmin' 3 large model.pdb
 refused 'gemmi: killed by signal 9 (Killed)' 1 killed model.pdb
-refused 'what gemmi sfcalc wrote cannot be read: damaged MTZ (the header is not within the file)' 3 half model.pdb
-refused 'what gemmi sfcalc wrote cannot be read: no MTZ file; --hkl reads lines of h k l F' 3 none model.pdb
+refused 'what gemmi sfcalc wrote cannot be read: corrupt MTZ (the header is not within the file)' 3 half model.pdb
+refused 'what gemmi sfcalc wrote cannot be read: not an MTZ file. Use --hkl for lines of h k l F' 3 none model.pdb
 refused 'cannot open: No such file or directory' 1 good absent.pdb
 refused 'this is an MTZ file; expected a model of atoms (PDB or mmCIF); bragg-geometry --mtz reads it' 3 good good.mtz
 mkdir without

@@ -40,10 +40,10 @@ refused 2 'needs keys. Use --keys=DIR' teststage source --in="ipc://$d/x" --out=
 refused 2 '--keys and --insecure cannot be used together' teststage first --out=@$in --keys=keys --insecure
 cp -r keys bad
 chmod g+r bad/client.key_secret
-refused 2 'client.key_secret: others can read it (mode 0640)' teststage first --out=@$in --keys=bad
+refused 2 'client.key_secret: other users can read it (got mode 0640)' teststage first --out=@$in --keys=bad
 chmod 600 bad/client.key_secret
 chmod 755 bad
-refused 2 'bad: others can read it (mode 0755)' teststage first --out=@$in --keys=bad
+refused 2 'bad: other users can read it (got mode 0755)' teststage first --out=@$in --keys=bad
 chmod 700 bad
 chmod 666 bad/watcher.key
 refused 2 'watcher.key: other users can change it' teststage first --out=@$in --keys=bad
@@ -106,7 +106,7 @@ refusal() {
 	bragg-top --once "$1" "$at:$control" 2>&1 >/dev/null | tail -n 1
 }
 # its connection ends at either end first
-is 'a watcher without keys learns why it hears nothing' "$(refusal --insecure | grep -c 'wants\? keys')" 1
+is 'a watcher without keys learns why it hears nothing' "$(refusal --insecure | grep -c 'requires\? keys')" 1
 is 'with keys of another run, too' "$(refusal --keys=other)" \
 	"bragg-top: $at:$control: every connection ends before both ends agree on keys. Are the keys those of this run?"
 cp other/watcher.key_secret half
@@ -118,8 +118,8 @@ wait $forged
 is 'false credit with the key of a watcher: no answer' "$(cat credit)" 'nothing 0'
 for pid in $pids; do wait "$pid"; echo $?; done >ended
 is 'strangers end with status 1' "$(tr '\n' ' ' <ended)" '1 1 1 1 1 1 1 1 '
-is 'without keys: says what is wrong' "$(grep -c 'wants\? keys' said.none said.sink.none | cut -d: -f2 | tr '\n' ' ')" '1 1 '
-is 'keys of another run: says what is wrong' "$(grep -c 'are they those of this run?$' said.other said.sink.other | cut -d: -f2 | tr '\n' ' ')" '1 1 '
+is 'without keys: says what is wrong' "$(grep -c 'requires\? keys' said.none said.sink.none | cut -d: -f2 | tr '\n' ' ')" '1 1 '
+is 'keys of another run: says what is wrong' "$(grep -c 'Are the keys those of this run?$' said.other said.sink.other | cut -d: -f2 | tr '\n' ' ')" '1 1 '
 is 'a key that is not on the list: says what is wrong' "$(grep -c 'the keys of this process are refused$' said.half said.sink.half | cut -d: -f2 | tr '\n' ' ')" '1 1 '
 is 'no frame was stolen' "$(find stolen -type f | wc -l)" 0
 bragg-top --once --json --keys=watch "$at:$control" >now
@@ -131,7 +131,7 @@ stage make2 make --in="$at:$source" --out="ipc://$d/w" --keys=keys &
 settle
 is 'the run ends well' "$(statuses first source make2 work sink)" '0 0 0 0 0'
 is 'with all frames' "$(digest out)" "$expected"
-is 'who was refused is said at the end' "$(grep -c 'warning: refused [1-9][0-9]* connections without a good key' errors.source errors.work | cut -d: -f2 | tr '\n' ' ')" '1 1 '
+is 'who was refused is said at the end' "$(grep -c 'warning: refused [1-9][0-9]* connections without a valid key' errors.source errors.work | cut -d: -f2 | tr '\n' ' ')" '1 1 '
 is 'nobody speaks of --insecure' "$(cat errors.* | grep -c insecure)" 0
 
 # bragg-run: fresh keys where an endpoint is tcp, for the run only

@@ -56,7 +56,7 @@ else
 		's_1.cbf: the same bytes'
 	rm -f s_* s.*
 	is "64 KiB of stack for OpenMP's threads" "$(OMP_STACKSIZE=64k bragg-noise --threads=2 --in=ipc://$PWD/n --out=@ipc://$PWD/o 2>&1; echo $?)" \
-		'bragg-noise: the threads of OpenMP have only 64 KiB of stack (OMP_STACKSIZE), must have 512
+		'bragg-noise: the stack of OpenMP threads is too small (OMP_STACKSIZE, got 64 KiB); expected at least 512 KiB
 1'
 
 	# as many processes and threads of a user as do not suffice: no signal, and nothing is left

@@ -201,7 +201,7 @@ forbidden() { # NAME F
 forbidden bright.mtz 836.5
 factors bright --mtz=bright.mtz
 is 'forbidden reflections with a large F are counted, and the largest named' \
-	"$(grep -c 'warning: bright.mtz: the space group forbids 2 of the reflections with a large F, the largest 836.5 of 3 0 0: is the space group right?' said) $(grep -c warning said)" '1 1'
+	"$(grep -c 'warning: bright.mtz: the space group forbids 2 of the reflections with a large F, the largest 836.5 of 3 0 0: these F are used. Is the space group right?' said) $(grep -c warning said)" '1 1'
 factors bright --mtz=bright.mtz --sites=sites.txt
 is 'with phases, too' "$(grep -c 'forbids 2 of the reflections' said)" 1
 factors good --mtz="$BRAGG_TESTS/golden/lysozyme_6A.mtz"

@@ -84,9 +84,9 @@ smv metres.img PIXEL_SIZE=0.1 'DISTANCE=0.17 m' 'WAVELENGTH=0.09 nm' BEAM_CENTER
 bragg-replay metres.img 2>err | bragg-write --quiet metres_%d.img
 is 'units of an SMV header' "$(keys metres_0.img | grep -E '^(DIST|WAVE)' | tr '\n' ' ')" 'DISTANCE=170; WAVELENGTH=0.9; '
 smv comma.img PIXEL_SIZE=0.1 DISTANCE=170 WAVELENGTH=0,9
-unread 'WAVELENGTH 0,9: is not a number with a unit' comma.img
+unread 'WAVELENGTH 0,9: is not a number with a known unit' comma.img
 smv volt.img PIXEL_SIZE=0.1 DISTANCE=170 'WAVELENGTH=12000 eV'
-unread 'WAVELENGTH 12000 eV: is not a number with a unit' volt.img
+unread 'WAVELENGTH 12000 eV: is not a number with a known unit' volt.img
 smv words.img PIXEL_SIZE=0.1 'DISTANCE=170 or so' WAVELENGTH=0.9
 unread 'DISTANCE 170 or so: is not a number' words.img
 smv twice.img PIXEL_SIZE=0.1 DISTANCE=170 DISTANCE=180 WAVELENGTH=0.9
@@ -110,7 +110,7 @@ cbf() { # FILE SED-COMMAND
 	sed "$2" a_0.cbf >"$1"
 }
 cbf inch.cbf 's/# Detector_distance [0-9.]* m/# Detector_distance 4.7 inch/'
-unread '# Detector_distance 4.7 inch: is not a number with a unit' inch.cbf
+unread '# Detector_distance 4.7 inch: is not a number with a known unit' inch.cbf
 cbf unset.cbf 's/# Wavelength [0-9.]* A/# Wavelength not set/'
 unread '# Wavelength not set: is not a number' unset.cbf
 cbf oblong.cbf 's/# Pixel_size \([^x]*\) x .* m/# Pixel_size \1 x 2e-3 m/'

@@ -38,7 +38,7 @@ done
 {
 	known_merged 'one mate is missing of some' odd.mtz $fine merged.mates.cc=1 merged.mates.n="$odd"
 	known_merged 'mates are one' mean.mtz $fine merged.mates.cc=absent merged.mates.slope=absent merged.mates.n=0
-	check 'which the table says' grep -q '^merged.mates .*cc absent (the merged result has Friedel mates as one)' table
+	check 'which the table says' grep -q '^merged.mates .*cc absent (the merged result has averaged Friedel mates)' table
 	known_merged 'the hand inverted: means do not show it' inverted.mtz $fine merged.mates.cc=-1 merged.mates.slope=-1~1e-5
 	is 'it is named' "$(grep '^wrong' table)" 'wrong hand: the merged set agrees with Friedel mates swapped (CC of their differences -1.000)'
 	refused 'columns of other types' 3 'phases.mtz: no column of type J or F, intensities or amplitudes, nor two of K; its columns are' key.nxs phases.mtz

@@ -20,8 +20,8 @@ known_merged 'an MTZ file that gemmi made of the model' "$BRAGG_TESTS/golden/lys
 refused 'truncated' 3 "cut.hkl: truncated: the line 'End of reflections' is missing" key.nxs cut.hkl
 refused 'a point group that there is not' 3 "group.hkl:2: unknown point group '5m'" key.nxs group.hkl
 refused 'hardly anything in common' 3 'few.hkl: has 2 reflections of key.nxs; expected 3 or more' key.nxs few.hkl
-refused 'two of them' 3 'scaled.hkl: is a second merged result; expected one' key.nxs perfect.hkl scaled.hkl
-refused 'no list' 3 'key.nxs.hkl: an HDF5 file' key.nxs "$(ln -s key.nxs key.nxs.hkl; echo key.nxs.hkl)"
+refused 'two of them' 3 'scaled.hkl: this is a second merged result; expected one' key.nxs perfect.hkl scaled.hkl
+refused 'no list' 3 'key.nxs.hkl: this is an HDF5 file' key.nxs "$(ln -s key.nxs key.nxs.hkl; echo key.nxs.hkl)"
 
 # each figure by the name that others may rely on
 /usr/bin/python3 "$BRAGG_TESTS/cli/score_streams.py" key.nxs 0.2 120
@@ -48,8 +48,8 @@ check 'a page of it' /usr/bin/python3 "$BRAGG_TESTS/cli/score_page.py" page.html
 known_merged 'amplitudes of an MTZ file' perfect.mtz merged.cc=1 merged.r=0 merged.scale=1 merged.B_A2=0
 known_merged 'intensities of an MTZ file, of which some are below 0' intensities.mtz merged.r="$(cat r)~0.001" merged.scale=1~0.002
 refused 'infinite ones' 3 'infinite.mtz:1: indices must be whole numbers within +-100000, and intensities at most 1e+18' key.nxs infinite.mtz
-refused 'neither' 3 'phases.mtz: no column of type J or F, intensities or amplitudes, nor two of K; its columns are PHIC:P' key.nxs phases.mtz
-refused 'another cell' 3 'other.mtz: is of another crystal: edges of 84.00' key.nxs other.mtz
+refused 'neither' 3 'phases.mtz: no column of type J or F (intensities or amplitudes), and no two of type K; its columns are PHIC:P' key.nxs phases.mtz
+refused 'another cell' 3 'other.mtz: another crystal (cell edges 84.00' key.nxs other.mtz
 
 # a cell that looks tetragonal, of a crystal that is not
 mkdir square && cd square || exit 1

@@ -107,7 +107,7 @@ known 'nothing taken for a hit' key.nxs blind.stream '' hits.true_positive=0 hit
 known 'everything taken for a hit' key.nxs keen.stream '' hits.true_positive=3 hits.false_positive=1 hits.true_negative=0
 known 'what a hit is can be said' key.nxs perfect.stream --hit=1000,1 hits.true_positive=0 hits.false_positive=3
 known 'frames without an answer' key.nxs half.stream '' frames=2 frames_without_answer=2 lattices.true=3 lattices.missed=1 hits.false_negative=1
-check 'which is said as well' grep -q '^2 frames of the key have no answer' table
+check 'which is said as well' grep -q '^2 frames of the ground truth have no result' table
 
 # --- other settings of the same lattice
 known 'the hand inverted' key.nxs hand.stream '' lattices.wrong=3 lattices.left_handed=3 angle_deg.n=0
@@ -131,10 +131,10 @@ known 'lattices that turn are right in the middle of their frames' turning/key.n
 # --- what is required
 check_status 'what is required holds' 0 bragg-score --require='spots.recall>=1' --require='angle_deg.max<0.01' --require='cell.n>2' key.nxs perfect.stream
 check_status 'what is required does not' 1 bragg-score --require='spots.recall>=1' --require='angle_deg.max<=0.4' key.nxs turned.stream
-check 'its value is said' sh -c 'echo "$1" | grep -q "required angle_deg.max<=0.4: it is 0.5"' sh "$tap_output"
+check 'its value is said' sh -c 'echo "$1" | grep -q "required angle_deg.max<=0.4; got 0.5"' sh "$tap_output"
 check_status 'a figure that is absent is not met' 1 bragg-score --require='angle_deg.max<=100' key.nxs turned2.stream
 check_status 'a figure that there is not' 2 bragg-score --require='angle.max<=1' key.nxs perfect.stream
-refused 'what is no requirement' 2 "'angle_deg.max' must be METRIC>=X" --require=angle_deg.max key.nxs perfect.stream
+refused 'what is no requirement' 2 "'angle_deg.max' is not a requirement; expected METRIC>=X" --require=angle_deg.max key.nxs perfect.stream
 refused 'a requirement without a number' 2 '--require' --require='angle_deg.max<=x' key.nxs perfect.stream
 is 'JSON on stdout is all there is' "$(bragg-score --json=- key.nxs perfect.stream | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["frames"])')" 4
 
@@ -217,7 +217,7 @@ refused 'a torn recording as key' 3 'torn.rec' torn.rec perfect.stream
 bragg-geometry --quiet --detpixels=64 | bragg-orient --quiet | bragg-tap --record=recipes.rec
 refused 'recipes as key' 3 'recipes.rec: no images found' recipes.rec perfect.stream
 bragg-geometry --quiet --detpixels=64 | bragg-orient --quiet | bragg-intensity --quiet | bragg-tap --record=bare.rec
-refused 'a recording without reflections' 3 'bare.rec: frame 0 holds no reflections: bragg-intensity --reflections' bare.rec perfect.stream
+refused 'a recording without reflections' 3 'bare.rec: frame 0 has no reflections. Run bragg-intensity with --reflections' bare.rec perfect.stream
 mkdir away
 mv key_data_* away
 refused 'a key without the files of its series' 3 'reflections of frame 0: is a file of the series missing?' key.nxs perfect.stream

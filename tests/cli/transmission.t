@@ -80,7 +80,7 @@ is 'what counts is what the file holds' "$(lineage img_0.img)" "$(lineage same_0
 refused() { # FILE WANTED
 	is "$1 is refused" "$(shots refused_%d.raw --transmission="$1" 2>&1 | grep -c "^bragg-noise: .*$2")" 1
 }
-refused other.h5 'other.h5: must have /transmission, numbers of 2 or 3 dimensions'
+refused other.h5 'other.h5: not a transmission map; expected /transmission, numbers of 2 or 3 dimensions'
 refused yes.h5 'yes.h5: /transmission has no numbers; expected integers or floats'
 refused dark.h5 'dark.h5: all pixels are 0, so no photon passes; expected transmissions from 0 to 1'
 refused lzf.h5 'lzf.h5: /transmission is compressed with filter 32000 (LZF), which cannot be read here. Repack it with h5repack --filter=GZIP=1'

@@ -145,7 +145,7 @@ for folder in a_1.raw s_data_000001.h5; do
 	mkdir "bad/$folder"
 	for option in --fsync --overwrite --resume; do
 		case $folder in a_1.raw) template=bad/a_%d.raw ;; *) template=bad/s.nxs offset=--adc-offset=0 ;; esac
-		refused "a folder in the way of $name, $option" 1 "$folder: .*[iI]s a \(folder; expected a file\|directory\)" counts 2 7 "$template" $option
+		refused "a folder in the way of $name, $option" 1 "$folder:\? .*[iI]s a \(folder; expected a file\|directory\)" counts 2 7 "$template" $option
 		check "is not to be overwritten: $template, $option" sh -c '! grep -q overwrite message'
 	done
 	check "and stays" test -d "bad/$folder"

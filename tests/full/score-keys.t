@@ -130,7 +130,7 @@ for key in truth.tsv run.tsv; do
 	head -c $(($(wc -c <$key) - 5)) $key >short.tsv
 	refused "a table that is cut: $key" 'ends in the middle of a line' short.tsv perfect.stream
 	head -n 1 $key >title.tsv
-	refused "a table without lines: $key" 'title.tsv: holds no frames' title.tsv perfect.stream
+	refused "a table without lines: $key" 'title.tsv: no frames found' title.tsv perfect.stream
 done
 frames '' --random --seed=5 | bragg-write --quiet --reflections=run.stream 'chunk_%d.raw'
 head -c 3000 run.stream >short.stream
