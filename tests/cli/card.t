@@ -130,7 +130,7 @@ lied() {
 lied
 settle_relay
 is 'a lie to who has no card: one line' "$(statuses relay1) $(cat errors.relay1)" \
-	'1 test-relay: test-make sent a frame on a GPU, which this process has not asked for'
+	'1 test-relay: test-make sent a frame on a GPU, which this process did not request'
 lied --card=card
 settle_relay
 is 'a name that nothing has: the same files' "$(statuses source make relay1 sink) $(digest out)" "0 0 0 0 $expected"

@@ -92,7 +92,7 @@ if has python:h5py; then
 	is 'of two that contradict each other an option chooses' "$(beam two --wavelength=1.1)" wavelength_A=1.1
 	is 'a file that does not say it' "$(beam none)" "$(printf '%s\n' wavelength_A=1 \
 		'warning: beam.h5: the file has no wavelength; 1 A is used. Give --wavelength or --energy')"
-	refused foreign-alone 'the modules reach over 1065 x 1030 pixels (slow x fast); detectorSpecific/y_pixels_in_detector and x_pixels_in_detector'
+	refused foreign-alone 'the modules span 1065 x 1030 pixels (slow x fast), but detectorSpecific/y_pixels_in_detector and x_pixels_in_detector'
 	# other WHAT: the warnings about a file of which a field says something else
 	other() {
 		/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_chains.py" bad one.nxs other.h5 "foreign-$1"

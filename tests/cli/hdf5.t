@@ -20,8 +20,8 @@ refused() {
 	is "$1 is refused" "$(timeout 10 bragg-geometry --detector="$1" 2>&1 >/dev/null; echo $?)" "bragg-geometry: $1: $2
 3"
 }
-refused other.h5 '/entry/data/data: 80 x 100 pixels (slow x fast), the modules reach over 80 x 101'
-refused mask.h5 '/entry/instrument/detector/pixel_mask: 81 x 100 pixels (slow x fast), the modules reach over 80 x 100'
+refused other.h5 '/entry/data/data: has 80 x 100 pixels (slow x fast), but the modules span 80 x 101'
+refused mask.h5 '/entry/instrument/detector/pixel_mask: has 81 x 100 pixels (slow x fast), but the modules span 80 x 100'
 refused no-units.h5 '/entry/instrument/detector/module/fast_pixel_direction: has no units; expected m, mm, um, nm or angstrom'
 refused odd-units.h5 "/entry/instrument/detector/transformations/det_z: unknown units 'furlong'; expected m, mm, um, nm or angstrom"
 refused distances.h5 '/entry/instrument/detector/transformations/det_z: 2 numbers from 0.15 to 0.16 (in m or rad); expected one'
@@ -34,7 +34,7 @@ if [ "${BRAGG_SANITIZED-}" ]; then
 	skip 'a chunk that is much larger than its data set is not unpacked' 'sanitizers need more address space than a limit leaves'
 else
 	is 'a chunk that is much larger than its data set is not unpacked' \
-		"$(ulimit -v 2000000; bragg-geometry --quiet 2>/dev/null | bragg-orient --spectra=chunk.h5 2>&1 >/dev/null | grep -c 'must have /energies and /weights')" 1
+		"$(ulimit -v 2000000; bragg-geometry --quiet 2>/dev/null | bragg-orient --spectra=chunk.h5 2>&1 >/dev/null | grep -c '/energies or /weights is missing or has a wrong shape')" 1
 fi
 
 # --- damage that libhdf5 does not survive, and a pipe, in every program that reads images and tables
@@ -53,7 +53,7 @@ tried() {
 	done
 }
 # libhdf5 crashes, or fails by luck and would crash the next time; a later one refuses the file by itself
-damaged='\(damaged (reading it crashes, or has no end)\|/entry/.*: damaged (the data set cannot be opened)\)'
+damaged='\(corrupt (reading it crashes or does not end)\|/entry/.*: corrupt (the data set cannot be opened)\)'
 for kind in segv abort; do
 	if [ "${BRAGG_SANITIZED-}" ]; then
 		skip "$kind: damage that libhdf5 does not survive" 'a sanitizer reports the fault of libhdf5 as well'
@@ -62,7 +62,7 @@ for kind in segv abort; do
 	fi
 done
 mkfifo pipe.nxs
-tried pipe.nxs '\(is no regular file, a recording must be one\|must be an ordinary file\|not an ordinary file\|is no answer key: .*\)'
+tried pipe.nxs '\(is no regular file, a recording must be one\|must be an ordinary file\|not an ordinary file\|not a ground-truth file; .*\)'
 
 # --- an image of 3 GB in a chunk of 3 MB, which contradicts the detector of 64 x 64 pixels
 limit=200000 # kB

@@ -107,7 +107,7 @@ for how in removed 'cut short'; do
 	[ "$how" = removed ] && rm meddled/*.part || truncate -s 100 meddled/*.part
 	status=0
 	wait $writer || status=$?
-	is "$how: one line, status 1" "$(grep -c 'meddled/s_data_000001.h5.part: somebody has' message) $(wc -l <message) $status" '1 1 1'
+	is "$how: one line, status 1" "$(grep -c 'meddled/s_data_000001.h5.part: another program' message) $(wc -l <message) $status" '1 1 1'
 	[ "$how" = removed ] || rm meddled/*.part # as it says
 	frames all.rec | bragg-write meddled/s.nxs --frames-per-file=22 --resume 2>message
 	is "$how: then all frames are there" "$(nxmx meddled/s_data_000001.h5 | cut -f1 | wc -l) $(parts meddled)" '22 0'

@@ -231,12 +231,12 @@ is 'a resumed recording is whole, and only what it lacked was computed' "$(count
 cp more.rec same.rec
 bragg-geometry --detpixels=64 --pixel=1 --ncells=5 | bragg-orient --frames=5 --random --seed=2 | bragg-tap --record=more.rec --resume 2>changed.err
 is 'a changed option is named' "$(grep bragg-tap changed.err)" \
-	'bragg-tap: more.rec.part: other frames are there (bragg-orient: --seed was 1, is 2); --overwrite replaces them'
+	'bragg-tap: more.rec.part: has frames that were made with other options (bragg-orient: --seed was 1, is 2). Use --overwrite to replace them'
 check 'and the recording stays as it was' cmp more.rec same.rec
 cp early.rec.part other.rec.part
 check_status 'frames of another experiment are not continued' 1 sh -c 'bragg-replay photons.rec | bragg-tap --record=other.rec'
 check 'and stay as they were' cmp early.rec.part other.rec.part
 bragg-replay recipes.rec 2>kind.err | bragg-write 'x_%d.img' 2>kind.err
-is 'kinds are checked' "$(cat kind.err)" 'bragg-write: wants image, got recipe from bragg-replay: put bragg-intensity between them'
+is 'kinds are checked' "$(cat kind.err)" 'bragg-write: this stage takes image, but got recipe from bragg-replay: put bragg-intensity between them'
 is 'no socket is left' "$(find run -mindepth 1)" ''
 finish

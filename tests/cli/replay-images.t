@@ -143,7 +143,7 @@ smv huge.img DISTANCE=1e30
 refused 'a short SMV file' 3 'short.img: truncated inside its SMV header' short.img
 refused 'a short CBF file' 3 '.*short.cbf: too short' short.cbf
 refused 'a short NXmx file' 3 'short.nxs: cannot be read as HDF5: truncated or corrupt' short.nxs
-refused 'a text' 3 'text.img: not a recording; expected a file of bragg-tap --record' text.img
+refused 'a text' 3 'text.img: not a recording (got 6 bytes); expected a file of bragg-tap --record' text.img
 refused 'a recording among images' 3 'x.rec: not an image; expected SMV, CBF or NXmx' a_0.img x.rec
 refused 'a file that is not there' 1 'gone.img: cannot open' a_0.img gone.img
 refused 'no number' 3 'nan.img: header: PIXEL_SIZE=nan is not a finite number' nan.img

@@ -38,7 +38,7 @@ meddled stale
 is 'frames of other runs: all end well' "$(statuses first source make sink)" '0 0 0 0'
 is 'frames of other runs: the same files' "$(digest out)" "$expected"
 is 'frames of other runs are counted' "$(cat errors.sink)" \
-	'test-sink: dropped 2 messages that were damaged or not for this run'
+	'test-sink: dropped 2 messages that were corrupt or for another run'
 
 meddled other
 is 'a frame that comes with other bytes: all end with 1' "$(statuses source make sink)" '1 1 1'

@@ -20,11 +20,11 @@ check 'another' sh -c 'bragg-replay --first=1 a.rec | bragg-report one.html'
 check 'of a single frame' page one.html pictures=1 'frames seen1'
 echo mine >mine.html
 check_status 'a file in the way' 1 sh -c 'bragg-replay a.rec 2>others | bragg-report mine.html 2>err'
-is 'is named' "$(cat err)" 'bragg-report: mine.html: is there, and no page of braggpipe'
+is 'is named' "$(cat err)" 'bragg-report: mine.html exists and is not a page of braggpipe. Give another name'
 is 'and stays' "$(cat mine.html)" mine
 printf 'stages:\n- {name: replay, args: [a.rec]}\n- {name: report, args: [--hold, half.html], count: 2}\n' >half.yaml
 check 'each of two would have half of the frames' sh -c '! bragg-run --quiet half.yaml 2>err'
-check 'is said' grep -q 'bragg-report: this program combines all frames and must run as one process: set' err
+check 'is said' grep -q 'bragg-report: this program combines all frames and must run as one process. Set' err
 check 'before there is a page' test ! -e half.html
 check_status 'no such folder' 1 sh -c 'bragg-replay a.rec 2>others | bragg-report gone/x.html 2>err'
 

@@ -115,6 +115,6 @@ bragg-replay --quiet stills.rec | table full refl --resume
 check 'with room it goes on' cmp stills/run.refl full/run.refl
 mkdir none
 sweep | bragg-intensity --quiet 2>/dev/null | counts 2>/dev/null | table none refl 2>message
-check 'frames without reflections are refused' grep -q 'none/run.refl: frame 0 brings no reflections along' message
+check 'frames without reflections are refused' grep -q 'none/run.refl: frame 0 has no reflections' message
 is 'and nothing is there' "$(ls none)" ''
 finish

@@ -41,7 +41,7 @@ done
 	check 'which the table says' grep -q '^merged.mates .*cc absent (the merged result has averaged Friedel mates)' table
 	known_merged 'the hand inverted: means do not show it' inverted.mtz $fine merged.mates.cc=-1 merged.mates.slope=-1~1e-5
 	is 'it is named' "$(grep '^wrong' table)" 'wrong hand: the merged set agrees with Friedel mates swapped (CC of their differences -1.000)'
-	refused 'columns of other types' 3 'phases.mtz: no column of type J or F, intensities or amplitudes, nor two of K; its columns are' key.nxs phases.mtz
+	refused 'columns of other types' 3 'phases.mtz: no column of type J or F (intensities or amplitudes), and no two of type K; its columns are' key.nxs phases.mtz
 	is 'nothing is said of other programs' "$(grep -c 'gemmi\|--hkl' refused.err)" 0
 	sed 's/^MTZ/XTZ/' pair.mtz >none.mtz
 	refused 'no MTZ file' 3 'none.mtz: not an MTZ file' key.nxs none.mtz

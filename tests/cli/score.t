@@ -220,7 +220,7 @@ bragg-geometry --quiet --detpixels=64 | bragg-orient --quiet | bragg-intensity -
 refused 'a recording without reflections' 3 'bare.rec: frame 0 has no reflections. Run bragg-intensity with --reflections' bare.rec perfect.stream
 mkdir away
 mv key_data_* away
-refused 'a key without the files of its series' 3 'reflections of frame 0: is a file of the series missing?' key.nxs perfect.stream
+refused 'a key without the files of its series' 3 'reflections of frame 0. Is a file of the series missing?' key.nxs perfect.stream
 mv away/* .
 refused 'no space group' 2 'is not a space group' --symmetry=Q99 key.nxs perfect.stream
 finish

@@ -204,7 +204,7 @@ is 'SIGTERM is said once' "$(cat errors)" 'test-make: stopped by signal 15 (SIGT
 # Wrong pipelines.
 fresh
 stage first first | stage source source | stage work work | stage sink sink out
-is 'kinds are checked' "$(cat errors)" 'test-work: wants image, got recipe from test-source: put bragg-intensity between them'
+is 'kinds are checked' "$(cat errors)" 'test-work: this stage takes image, but got recipe from test-source: put bragg-intensity between them'
 is 'kinds are checked: usage' "$(cat work.status)" '2'
 fresh
 stage first first | stage source source --start-timeout=0.5 | stage make make | sleep 2
@@ -253,16 +253,16 @@ one_line() {
 	is "$1" "$status $(grep -c "$line\$" said) $(grep -vc 'has no keys' said)" "$2 1 1"
 }
 for control in ipc://$d/c tcp://127.0.0.1:$((port + 3)); do
-	one_line "a source at $control for another host" 2 "cannot reach the source at $control: .* --control=tcp://HOST:PORT" \
+	one_line "a source at $control for another host" 2 "cannot reach the source at $control. .* --control=tcp://HOST:PORT" \
 		"teststage first | teststage source --out=@tcp://0.0.0.0:$((port + 7)) --insecure --control=$control"
 done
 one_line 'a source in this folder, and a stage after it for another host' 2 'Start the source with --control=tcp://HOST:PORT' \
 	"teststage first | teststage source | teststage make --out=@tcp://0.0.0.0:$((port + 7)) --insecure"
 one_line 'a source that is reached by tcp alone, and a stage without keys' 2 "endpoint 'tcp://127.0.0.1:$((port + 3))' needs keys. .*" \
 	"{ teststage first | teststage source --frames=2 --insecure --control=tcp://127.0.0.1:$((port + 3)) 2>/dev/null; } | teststage file out"
-one_line 'both ends connect: the lower one says so' 1 "no process binds tcp://127.0.0.1:$((port + 8)): one side needs @, as in --in=@tcp://127.0.0.1:$((port + 8))" \
+one_line 'both ends connect: the lower one says so' 1 "no process binds tcp://127.0.0.1:$((port + 8)). Give one side @, as in --in=@tcp://127.0.0.1:$((port + 8))" \
 	"teststage make --in=tcp://127.0.0.1:$((port + 8)) --out=@ipc://$d/x --start-timeout=0.5 --insecure"
-one_line 'both ends connect: the source says so' 1 "no process binds tcp://127.0.0.1:$((port + 8)): one side needs @, as in --out=@tcp.*" \
+one_line 'both ends connect: the source says so' 1 "no process binds tcp://127.0.0.1:$((port + 8)). Give one side @, as in --out=@tcp.*" \
 	"teststage first | teststage source --out=tcp://127.0.0.1:$((port + 8)) --start-timeout=0.5 --insecure"
 one_line 'both ends connect: a first stage says so' 1 "no process binds ipc://$d/nobody. Give one side @, as in --out=@ipc.*" \
 	"teststage first --out=ipc://$d/nobody --start-timeout=0.5"

@@ -108,7 +108,7 @@ check 'a file for each plane' /usr/bin/python3 "$BRAGG_TESTS/python/derivatives.
 is 'their names' "$(ls with_1.*)" "$(printf 'with_1.%s\n' panel.1.tilt_s.raw raw rot_x.raw rot_y.raw rot_z.raw scale.raw)"
 printf mine >mine_1.rot_y.raw
 bragg-replay --quiet photons.rec 2>/dev/null | bragg-write --quiet 'mine_%d.raw' 2>said
-is 'a file that was there stays' "$(cat mine_1.rot_y.raw) $(grep -c 'mine_1.rot_y.raw: is there' said) $(test -e mine_1.raw; echo $?)" 'mine 1 1'
+is 'a file that was there stays' "$(cat mine_1.rot_y.raw) $(grep -c 'mine_1.rot_y.raw exists' said) $(test -e mine_1.raw; echo $?)" 'mine 1 1'
 bragg-replay --quiet photons.rec | bragg-write --quiet --overwrite 'mine_%d.raw'
 check 'and is replaced where that is asked for' cmp mine_1.rot_y.raw with_1.rot_y.raw
 : >with_2.scale.raw.part-abcdef

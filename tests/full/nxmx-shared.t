@@ -90,7 +90,7 @@ for how in lost torn; do
 	writers 2 "one-$how" --resume
 	same "one writer, a file $how, resumed by two" whole/s.nxs "one-$how/s.nxs"
 done
-is 'and nobody says that others changed the index' "$(grep -c 'changed by somebody' message)" 0
+is 'and nobody says that others changed the index' "$(grep -c 'changed by another program' message)" 0
 mv quiet message
 frames 40
 locks="LD_PRELOAD=$(command -v faults.so) FAULT_LOCKS=none"

@@ -270,10 +270,10 @@ refuses 'a table in the middle' 2 '--pass and --table cannot be used together; r
 bragg-replay --quiet noisy.rec 2>others | bragg-refine --quiet --start=start.rec --pass 2>err | cat >out
 check 'blocks do not pass' says "^bragg-refine: --pass: 'ncells_a' is of the experiment" err
 refuses 'no background' 2 'needs --background above 0' --start=start.rec --background=0
-refuses 'a prior of three' 2 'must be NAME:SIGMA or NAME:CENTRE:SIGMA' --start=start.rec --parameters=scale --prior=scale:1:2:3
+refuses 'a prior of three' 2 'expected NAME:SIGMA or NAME:CENTRE:SIGMA' --start=start.rec --parameters=scale --prior=scale:1:2:3
 refuses 'a prior about nothing' 2 'the centre is not above 0' --start=start.rec --parameters=scale --prior=scale:0:1
 refuses 'two priors' 2 'is given more than once; give it once' --start=start.rec --parameters=scale --prior=scale:1:1 --prior=scale:2
-refuses 'a prior of none' 2 'is of no parameter' --start=start.rec --parameters=scale --prior=cell:1
+refuses 'a prior of none' 2 'does not name a parameter' --start=start.rec --parameters=scale --prior=cell:1
 refuses 'charge of no sensor' 2 'no sensor with a thickness' --start=start.rec --psf=charge
 refuses 'a width of none' 2 '--psf-fwhm is for' --start=start.rec --psf-fwhm=30
 refuses 'an engine that there is not' 2 "'opencl' is unknown; expected one of reference, cpu, cuda" --engine=opencl

@@ -75,7 +75,7 @@ refused 'a float that is not' 3 "frame_id is '0.5'; expected a whole number" P/k
 number 's|^header/int/frame_id = \(.*\)|header/int/my_frame_id = \1|'
 refused 'another name' 3 'a chunk has no frame number' P/key.nxs numbers.stream
 number 's|^header/int/frame_id = \(.*\)|&\nheader/int//entry/frame_id = 7|'
-refused 'two numbers' 3 'frame_id is 7 and was 0 before in this chunk' P/key.nxs numbers.stream
+refused 'two numbers' 3 'the chunk has two values of frame_id (7, before 0)' P/key.nxs numbers.stream
 for event in 'entry//0' '//0/1' 'tag-7//'; do
 	sed "s|^Event: .*|Event: $event|; /frame_id/d; s|^Image filename: .*|Image filename: x_000001.h5|" P/cyclic.stream >numbers.stream
 	refused "event $event" 3 "the event '$event' is not the number of an image" P/key.nxs numbers.stream

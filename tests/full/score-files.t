@@ -61,7 +61,7 @@ known 'axes in another order' key.nxs 'cyclic_*.refl' '' lattices.wrong=0 lattic
 	intensities.cc=1 intensities.n="$true_spots"
 
 one=$(echo "$full" | head -n 1)
-refused 'another cell' 3 'another crystal: the first has edges of 88.59' key.nxs "other_$one.refl"
+refused 'another cell' 3 'another crystal: the first has cell edges 88.59' key.nxs "other_$one.refl"
 refused 'images without numbers' 3 'has no frame number' key.nxs "unnumbered_$one.refl"
 refused 'images of another file' 3 'the results are of images of key.nxs, which is not the ground truth' 'key/r_%04d.refl' "images_$one.refl"
 refused 'an index that cannot be' 3 'has an index of 2000000000' key.nxs "index_$one.refl"
@@ -70,7 +70,7 @@ cp "r_$one.refl" pixels.refl
 sed 's/"pixel_size": \[[^]]*\]/"pixel_size": [0.3, 0.3]/' "r_$one.expt" >pixels.expt
 refused 'pixels of another size' 3 'pixels.refl: the pixels of panel 0 are 0.3 mm wide; those of the ground truth are 0.4 mm' key.nxs pixels.refl
 refused 'a place that is no number' 3 'the position in row 3 is not a number' key.nxs "nan_$one.refl"
-refused 'a row of no experiment' 3 "row 2 is of experiment 5, which row_$one.expt does not have" key.nxs "row_$one.refl"
+refused 'a row of no experiment' 3 "row 2 belongs to experiment 5, which row_$one.expt does not have" key.nxs "row_$one.refl"
 refused 'the same frame twice' 3 'has two results' key.nxs "r_$one.refl" "turned_$one.refl"
 bragg-geometry --quiet --detpixels=64 --pixel=1.6 --distance=120 --ncells=20 --cut=2,1 | bragg-orient --quiet --frames=3 --osc=0.5 |
 	bragg-intensity --quiet --threads=1 --reflections=1 | bragg-write --quiet --reflections=sweep.refl sweep.nxs
@@ -161,7 +161,7 @@ printf 'CrystFEL reflection list version 2.0\nSymmetry: mmm\n' >merged.hkl
 refused 'merged results against tables' 3 'run.refl: not usable for merged results, because tables contain no structure factors' run.refl merged.hkl
 refused 'a key of a rotation' 3 'but the reflections of turns.refl are sums over a rotation' turns.refl peaks.tsv
 for suffix in expt refl; do LC_ALL=C sed 's/[0-9a-f]\{16\}-\([0-9]-0\)/of-anybody-else!-\1/g' named.$suffix >alien.$suffix; done
-refused 'a key of others' 3 "' is none of bragg-write: its identifier names no frame" alien.refl peaks.tsv
+refused 'a key of others' 3 "' is not from bragg-write: its identifier has no frame number" alien.refl peaks.tsv
 cp run.refl alone.refl
 refused 'a run without its experiments' 1 'alone.expt: cannot open' alone.refl peaks.tsv
 # --- scores of hits, photons of spots: curves and their areas

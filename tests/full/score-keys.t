@@ -109,7 +109,7 @@ done
 bragg-geometry --quiet --detpixels=64 | bragg-orient --quiet --frames=1 | bragg-intensity --quiet |
 	bragg-serve --quiet --bind="ipc://$PWD/s" --policy=drop-new --key=none.stream >log 2>&1
 is 'a stream of frames without reflections' "$(tail -n 1 log)" \
-	'bragg-serve: none.stream: frame 0 brings no reflections along: bragg-intensity --reflections makes them'
+	'bragg-serve: none.stream: frame 0 has no reflections. Run bragg-intensity with --reflections'
 
 # --- what is no key
 frames '' --random --seed=5 --truth=truth.tsv | bragg-write --quiet --reflections=run.tsv 'all_%d.raw'
@@ -126,7 +126,7 @@ for key in truth.tsv run.tsv; do
 		cat $key
 		sed -n 2p $key
 	} >twice.tsv
-	refused "a frame in two places: $key" 'is there twice' twice.tsv perfect.stream
+	refused "a frame in two places: $key" 'occurs twice' twice.tsv perfect.stream
 	head -c $(($(wc -c <$key) - 5)) $key >short.tsv
 	refused "a table that is cut: $key" 'ends in the middle of a line' short.tsv perfect.stream
 	head -n 1 $key >title.tsv

@@ -89,7 +89,7 @@ check 'numbers are those of the file that is named' /usr/bin/python3 -c '
 import json
 named = json.load(open("named.json"))
 assert named["frames"] == 12 and named["lattices"]["wrong"] == 0 and named["lattices"]["right"] > 5'
-refused 'a number that both have' 3 'live.stream:16: frame 0 is in key.nxs and in other.nxs: results must name the file of their images' \
+refused 'a number that both have' 3 'live.stream:16: frame 0 is in key.nxs and in other.nxs; expected results that name the file of their images' \
 	key.nxs other.nxs live.stream
 mkdir somewhere elsewhere
 cp key.nxs key_data_000001.h5 somewhere
@@ -114,9 +114,9 @@ a, b = (json.load(open(f"{n}.json")) for n in ("sent", "again"))
 assert a["sent"] == b["sent"] and a["lost"] == b["lost"]'
 
 # --- what does not belong together
-refused 'the same key twice' 3 'frame 0 is in key.nxs and in key.nxs; expected in one key' key.nxs key.nxs noisy.stream
-refused 'also with another run between' 3 'frame 0 is in key.nxs and in key.nxs; expected in one key' key.nxs other.nxs key.nxs event.stream
-refused 'a frame in two keys' 3 'frame 0 is in a.nxs and in even.nxs; expected in one key' a.nxs even.nxs noisy.stream
+refused 'the same key twice' 3 'frame 0 is in key.nxs and in key.nxs; expected it in one ground truth' key.nxs key.nxs noisy.stream
+refused 'also with another run between' 3 'frame 0 is in key.nxs and in key.nxs; expected it in one ground truth' key.nxs other.nxs key.nxs event.stream
+refused 'a frame in two keys' 3 'frame 0 is in a.nxs and in even.nxs; expected it in one ground truth' a.nxs even.nxs noisy.stream
 refused 'in two tables' 3 'frame 3 is in odd.tsv and in all.tsv' --key=odd.tsv --key=all.tsv noisy.stream
 refused 'a rotation with other frames of the same numbers' 3 'frame 0 is in turn.nxs and in other.nxs' turn.nxs other.nxs turn.refl
 refused 'keys that tell different things' 3 'a.nxs and odd.tsv contain different facts about frames' --key=a.nxs --key=odd.tsv noisy.stream
@@ -133,5 +133,5 @@ refused 'keys alone' 3 'b.nxs: this is an HDF5 file; expected a stream of CrystF
 refused 'a key alone' 2 'missing argument: RESULT (see --help)' a.nxs
 refused 'the second key is not there' 3 'none.nxs: cannot open' --key=a.nxs --key=none.nxs noisy.stream
 written stills.rec 11 last.nxs
-refused 'a frame that no key has' 3 'frame 5 is not in a.nxs and 1 more, which holds 6 frames' --key=a.nxs --key=last.nxs noisy.stream
+refused 'a frame that no key has' 3 'frame 5 is not in a.nxs and 1 more, which has 6 frames' --key=a.nxs --key=last.nxs noisy.stream
 finish

@@ -46,7 +46,7 @@ enum status closed_refuse(const struct experiment *x, const char *name, struct e
 
 static enum status refuse(struct error *e, const char *what)
 {
-    return error_set(e, STATUS_INPUT, "--mosaic-model=gauss: %s", what);
+    return error_set(e, STATUS_INPUT, "--mosaic-model=gauss %s", what);
 }
 
 enum status closed_check(const struct experiment *x, struct error *e)
@@ -66,7 +66,7 @@ enum status closed_check(const struct experiment *x, struct error *e)
         if (c->interpolate)
             return refuse(e, "does not support tricubic structure factors. Use --interpolate=off");
         if (!(c->fudge > 0.0) || !ensemble_cells_fit(c->cells, c->cells_across))
-            return refuse(e, "the matrix of cells [Na D F; D Nb E; F E Nc] must be positive "
+            return refuse(e, "needs a matrix of cells [Na D F; D Nb E; F E Nc] that is positive "
                              "definite");
     }
     return STATUS_OK;
