@@ -93,7 +93,7 @@ says() {
 says 'the reference engine' 'expected --engine=cpu' '' '' --engine=reference
 says 'a curved panel' 'flat' --curved '' ''
 says 'domains besides' '--mosaic of bragg-orient' '' --mosaic=0.2 ''
-says 'a derivative' "no derivative by 'polarization'" '' '' --derivatives=polarization
+says 'a derivative' "does not support the derivative by 'polarization'" '' '' --derivatives=polarization
 says 'a trace' 'no --trace-pixel' '' '' --trace-pixel=3,3
 says 'a matrix that is none' 'positive definite' --ncells-across=30,0,0 '' ''
 finish

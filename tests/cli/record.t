@@ -212,7 +212,7 @@ if unshare -m mount -t tmpfs none small 2>/dev/null; then
 	unshare -m sh -c 'mount -t tmpfs -o size=64k none small && cd small && bragg-replay ../photons.rec | bragg-tap --record=x.rec
 		echo $?; ls; bragg-replay x.rec.part 2>/dev/null | bragg-tap --count' >full.out 2>full.err
 	is 'full disk: whole frames are kept' "$(sed 's/ .*//; s/frames=[1-9]$/some/' full.out | tr '\n' ' ')" '1 x.rec.part some '
-	is 'full disk: who says so, and before' "$(sed 's/about .* free/.../' full.err)" "bragg-tap: warning: 6 frames make ...
+	is 'full disk: who says so, and before' "$(sed 's/about .* free/.../' full.err)" "bragg-tap: warning: 6 frames need ...
 bragg-tap: x.rec.part: cannot write: No space left on device
 bragg-tap: warning: x.rec.part keeps $(sed -n 's/^frames=\([0-9]*\).*/\1/p' full.out) frames"
 else

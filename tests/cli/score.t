@@ -198,7 +198,7 @@ for part in 60 200 400 1000 $((size / 2)) $((size - 1)) $((size - 10)); do
 	head -c $part perfect.stream >part.stream
 	refused "truncated behind $part bytes" 3 'part.stream' key.nxs part.stream
 done
-refused 'no stream' 3 'key.nxs: this is an HDF5 file; expected a stream of CrystFEL' key.nxs key.nxs
+refused 'no stream' 3 'key.nxs: this is an HDF5 file; expected a CrystFEL stream' key.nxs key.nxs
 refused 'a packed stream' 3 'gunzip' key.nxs packed.stream
 refused 'no key' 3 'perfect.stream' perfect.stream perfect.stream
 refused 'no such key' 3 'missing: cannot open' missing perfect.stream

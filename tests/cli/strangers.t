@@ -143,7 +143,7 @@ is 'they are named, once' "$(grep -c 'the run does not wait for group greedy: --
 is 'who is at the wrong end, and who fails alone' \
 	"$(sed -n 's/^test-make: warning: evil-\([a-z]*\) (process [0-9]*) \([^@]*\) of ipc.*/\1 \2/p; s/.*evil-\(l[a-z]*\) (process [0-9]*)/\1/p' errors.make | sort)" \
 	'leaver ended with status 1: no more
-wrong connects to the wrong end'
+wrong connected to the wrong end'
 
 fresh
 stage first first --out="@ipc://$d/g" &

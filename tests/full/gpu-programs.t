@@ -191,7 +191,7 @@ refused 'planes on a curved detector' 3 \
 	--derivatives=rot
 geometry='--shape=gauss --mosaic-model=gauss --mosaic-rms=0.1'
 refused 'planes of very many domains' 3 \
-	'--derivatives: frame 0: the cuda engine has no derivatives with --mosaic-model=gauss: take --engine=cpu' --derivatives=rot
+	'--derivatives: frame 0: the cuda engine has no derivatives with --mosaic-model=gauss. Use --engine=cpu' --derivatives=rot
 geometry=
 STANDIN_CARDS=2 refused 'a GPU that is not there' 2 '--device: this machine has no GPU 2; expected 0 to 1' --device=2
 BRAGG_WORKER=some refused 'a worker without a number' 2 "BRAGG_WORKER: 'some' is not a whole number"

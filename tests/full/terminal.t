@@ -55,7 +55,7 @@ is 'five lines' "$(lines | sed 's/, [0-9.]*\/s,/, R,/; s/[0-9.]* [a-zA-Z]* free/
 	s/about .*,/about B,/; s/pixel [0-9]* ADU/pixel P ADU/; s/[0-9.e+]* photons/N photons/; s/^bragg-write: [0-9.]* MB/bragg-write: B/')" \
 	"bragg-geometry: 64 x 64 pixels of 1.6 mm at 120 mm, 12.4 keV (0.9999 A), 2.46 A at the edge, 1.84 A in the corner
 bragg-orient: 12 frames of 0.5 deg, spots S deg wide
-bragg-write: 12 frames make about B, F free
+bragg-write: 12 frames need about B, F free
 bragg-write: 12 frames, R, brightest pixel P ADU, N photons a frame
 bragg-write: B in pipe/a_00.img ... a_11.img, pipe/a_0.png ... a_11.png"
 is 'how large the files are' "$(lines | sed -n 's/^bragg-write: \([0-9.]*\) MB in.*/\1/p')" \
@@ -122,7 +122,7 @@ soon grep -q . errors
 kill -INT -$group
 wait
 is 'more than the disk holds: a warning, to scripts too' "$(sed 's/[0-9.]* [A-Z]*B free/F free/' errors)" \
-	'bragg-write: warning: 1000000000 frames make about 16.4 TB, only F free'
+	'bragg-write: warning: 1000000000 frames need about 16.4 TB, only F free'
 
 # --- Ctrl-C
 echo "$chain" | sed 's/frames=12/frames=100000/; s/$/ | bragg-write ".\/int_%d.img"/' >long

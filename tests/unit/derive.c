@@ -386,7 +386,7 @@ static void test_refusals(void **state)
     refuse(&s.x, "rot", "gauss");
     s.x.crystals[0].shape = SHAPE_SQUARE;
     s.x.physics = PHYSICS_FAITHFUL;
-    refuse(&s.x, "rot", "faithful");
+    refuse(&s.x, "rot", "--physics=physical");
     s.x.physics = PHYSICS_PHYSICAL;
     assert_int_equal(parameters_parse("share.2", &s.x, &set, &e), STATUS_OK);
     const struct derive_request q = {.set = &set, .npixels = PIXELS, .planes = planes};
